@@ -1,0 +1,332 @@
+/* The whole API of the native shim. cffi reads the part between the two marks, nothing else.
+ *
+ * Every function that can fail returns an ndrt_status, gives its result through its last
+ * argument, and leaves a text for ndrt_last_error(). No function prints, aborts or calls
+ * back into Python. Functions may be called from any thread without the GIL. */
+#ifndef NDRT_H
+#define NDRT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* cdef-begin */
+enum { NDRT_MAX_DIMS = 12, NDRT_MAX_SPATIAL = 3, NDRT_MAX_POST_OPS = 32 };
+
+typedef enum {
+    NDRT_OK = 0,
+    NDRT_INVALID = 1,     /* the caller's mistake */
+    NDRT_UNSUPPORTED = 2, /* correct, but oneDNN has no implementation */
+    NDRT_NOMEM = 3,
+    NDRT_INTERNAL = 4
+} ndrt_status;
+
+/* This thread's last failure; valid until its next ndrt_ call that fails. */
+const char *ndrt_last_error(void);
+
+/* ---- engine ------------------------------------------------------------------------- */
+ndrt_status ndrt_engine_init(void);
+void ndrt_engine_version(int *version /* [3] */);
+const char *ndrt_engine_isa(void);
+const char *ndrt_engine_library(void); /* file that the mapped oneDNN came from */
+int ndrt_threads_default(void);        /* from OMP_NUM_THREADS, affinity and cgroup quota */
+int ndrt_threads_get(void);
+ndrt_status ndrt_threads_set(int threads);
+void ndrt_flush_subnormals_set(int on);
+int ndrt_flush_subnormals_get(void);
+
+/* ---- buffers: bytes with one owner --------------------------------------------------- */
+typedef struct {
+    void *data;
+    size_t nbytes;   /* asked for */
+    size_t capacity; /* there */
+} ndrt_buffer;
+typedef struct {
+    int64_t live, peak, cached; /* bytes, as capacities */
+    int64_t allocations;
+} ndrt_memory_stats;
+ndrt_status ndrt_buffer_new(size_t nbytes, int zero, ndrt_buffer **out);
+void ndrt_buffer_free(ndrt_buffer *buffer); /* queues, takes no lock: safe in a finalizer */
+void ndrt_memory_stats_read(ndrt_memory_stats *out);
+void ndrt_memory_trim(void);
+void ndrt_memory_reset_peak(void);
+void ndrt_memory_cache_limit(int64_t nbytes);
+/* After n more allocations one fails, once; below 0: none. */
+void ndrt_memory_fail_after(int64_t n);
+
+/* ---- chunk state: what C must be able to check ---------------------------------------- */
+typedef struct {
+    uint64_t id;      /* never used twice */
+    uint64_t version; /* bumped when pointer or layout change */
+    uint64_t writes;  /* bumped by each write of contents */
+    int32_t pins;     /* exports alive: bytes stay where and as they are */
+    int32_t writable_pins;
+    int32_t packers; /* living plans that keep their layout in it */
+    int32_t lease;   /* > 0 readers, -1 one writer */
+} ndrt_chunk;
+ndrt_status ndrt_chunk_new(ndrt_chunk **out);
+void ndrt_chunk_free(ndrt_chunk *chunk);
+void ndrt_chunk_add_version(ndrt_chunk *chunk);
+void ndrt_chunk_add_writes(ndrt_chunk *chunk);
+void ndrt_chunk_add_pins(ndrt_chunk *chunk, int pins, int writable);
+void ndrt_chunk_add_packers(ndrt_chunk *chunk, int packers);
+
+/* Leases are taken all at once or waited for; the same chunk may appear more than once and
+ * counts once, exclusive if any of its modes is. `modes` 0: shared, 1: exclusive. */
+ndrt_status ndrt_lease_acquire(int n, ndrt_chunk *const *chunks, const uint8_t *modes);
+void ndrt_lease_release(int n, ndrt_chunk *const *chunks, const uint8_t *modes);
+/* Makes the caller's `held` shared leases (0 or 1) one exclusive lease; 1 when got, 0 when
+ * anybody else has a lease. Never waits. The second function undoes it. */
+int ndrt_lease_try_exclusive(ndrt_chunk *chunk, int held);
+void ndrt_lease_back_to_shared(ndrt_chunk *chunk, int held);
+
+/* ---- layout descriptors: interned, equal layouts are one pointer ----------------------- */
+typedef enum {
+    NDRT_F16 = 1,
+    NDRT_BF16 = 2,
+    NDRT_F32 = 3,
+    NDRT_S32 = 4,
+    NDRT_S8 = 5,
+    NDRT_U8 = 6,
+    NDRT_F64 = 7
+} ndrt_dtype;
+typedef enum { NDRT_FORMAT_ANY = 1, NDRT_FORMAT_BLOCKED = 2, NDRT_FORMAT_OPAQUE = 3 } ndrt_format;
+typedef struct ndrt_desc ndrt_desc;
+typedef struct {
+    int64_t id;      /* equal layouts have one id; never used twice */
+    int64_t same_as; /* id of the same bytes with the strides of size-1 dims put in order */
+    int64_t nbytes;  /* from the first byte touched to the last, padding included */
+    int64_t nelems;  /* padding not included */
+    int32_t dtype;   /* ndrt_dtype */
+    int32_t format;  /* ndrt_format */
+    int32_t ndims;
+    int32_t is_default; /* dense row-major for these dims, dims of size 1 ignored */
+    int32_t is_padded;
+    int32_t is_plain; /* strides alone say where an element lies: no blocks, padding or extras */
+    int32_t inner_nblks;
+    int64_t offset0;
+    int64_t dims[12];
+    int64_t padded_dims[12];
+    int64_t strides[12];
+    int64_t inner_blks[12];
+    int64_t inner_idxs[12];
+} ndrt_desc_info;
+ndrt_status ndrt_desc_strided(int dtype, int ndims, const int64_t *dims, const int64_t *strides,
+                              ndrt_desc **out); /* strides NULL: row-major */
+ndrt_status ndrt_desc_tagged(int dtype, int ndims, const int64_t *dims, const char *tag,
+                             ndrt_desc **out); /* oneDNN's letters: "any", "acdb", "aBcd16b" */
+/* As in numpy.transpose: dim i of the result is dim axes[i] of `desc`. */
+ndrt_status ndrt_desc_permuted(const ndrt_desc *desc, const int *axes, ndrt_desc **out);
+ndrt_status ndrt_desc_reshaped(const ndrt_desc *desc, int ndims, const int64_t *dims,
+                               ndrt_desc **out); /* UNSUPPORTED when bytes would have to move */
+const ndrt_desc_info *ndrt_desc_read(const ndrt_desc *desc);
+void ndrt_desc_free(ndrt_desc *desc); /* gives one reference back; queues, takes no lock */
+int64_t ndrt_desc_count(void);
+
+/* ---- primitives ------------------------------------------------------------------------ */
+typedef enum {
+    NDRT_CONVOLUTION = 1,
+    NDRT_DECONVOLUTION = 2,
+    NDRT_INNER_PRODUCT = 3,
+    NDRT_MATMUL = 4,
+    NDRT_POOLING = 5,
+    NDRT_BATCH_NORM = 6,
+    NDRT_LRN = 7,
+    NDRT_ELTWISE = 8,
+    NDRT_BINARY = 9,
+    NDRT_PRELU = 10,
+    NDRT_SOFTMAX = 11,
+    NDRT_CONCAT = 12,
+    NDRT_SUM = 13,
+    NDRT_REDUCTION = 14,
+    NDRT_REORDER = 15
+} ndrt_kind;
+typedef enum {
+    NDRT_FORWARD_TRAINING = 1,
+    NDRT_FORWARD_INFERENCE = 2,
+    NDRT_BACKWARD = 3, /* data and, where there are some, weights in one primitive */
+    NDRT_BACKWARD_DATA = 4,
+    NDRT_BACKWARD_WEIGHTS = 5
+} ndrt_direction;
+/* The numbers are oneDNN's own. */
+typedef enum {
+    NDRT_ALG_NONE = 0,
+    NDRT_ELTWISE_RELU = 0x20,
+    NDRT_ELTWISE_TANH = 0x21,
+    NDRT_ELTWISE_ELU = 0x22,
+    NDRT_ELTWISE_SQUARE = 0x23,
+    NDRT_ELTWISE_ABS = 0x24,
+    NDRT_ELTWISE_SQRT = 0x25,
+    NDRT_ELTWISE_LINEAR = 0x26,
+    NDRT_ELTWISE_SOFT_RELU = 0x27,
+    NDRT_ELTWISE_HARDSIGMOID = 0x28,
+    NDRT_ELTWISE_LOGISTIC = 0x29,
+    NDRT_ELTWISE_EXP = 0x2a,
+    NDRT_ELTWISE_GELU_TANH = 0x2b,
+    NDRT_ELTWISE_SWISH = 0x2c,
+    NDRT_ELTWISE_LOG = 0x2d,
+    NDRT_ELTWISE_CLIP = 0x2e,
+    NDRT_ELTWISE_CLIP_V2 = 0x2f,
+    NDRT_ELTWISE_POW = 0x30,
+    NDRT_ELTWISE_GELU_ERF = 0x31,
+    NDRT_ELTWISE_ROUND = 0x32,
+    NDRT_ELTWISE_TANH_FROM_DST = 0x101,
+    NDRT_ELTWISE_LOGISTIC_FROM_DST = 0x104,
+    NDRT_POOLING_MAX = 0x1ff,
+    NDRT_POOLING_AVG_INCLUDE_PADDING = 0x2ff,
+    NDRT_POOLING_AVG_EXCLUDE_PADDING = 0x3ff,
+    NDRT_LRN_ACROSS_CHANNELS = 0xaff,
+    NDRT_BINARY_ADD = 0x1fff0,
+    NDRT_BINARY_MUL = 0x1fff1,
+    NDRT_BINARY_MAX = 0x1fff2,
+    NDRT_BINARY_MIN = 0x1fff3,
+    NDRT_BINARY_DIV = 0x1fff4,
+    NDRT_BINARY_SUB = 0x1fff5,
+    NDRT_BINARY_GE = 0x1fff6,
+    NDRT_BINARY_GT = 0x1fff7,
+    NDRT_BINARY_LE = 0x1fff8,
+    NDRT_BINARY_LT = 0x1fff9,
+    NDRT_BINARY_EQ = 0x1fffa,
+    NDRT_BINARY_NE = 0x1fffb,
+    NDRT_REDUCTION_MAX = 0x2fff2,
+    NDRT_REDUCTION_MIN = 0x2fff3,
+    NDRT_REDUCTION_SUM = 0x2fff4,
+    NDRT_REDUCTION_MEAN = 0x2fff6,
+    NDRT_SOFTMAX_ACCURATE = 0x30000,
+    NDRT_SOFTMAX_LOG = 0x30001
+} ndrt_alg;
+/* Flags of NDRT_BATCH_NORM; oneDNN's own numbers. */
+typedef enum { NDRT_USE_GLOBAL_STATS = 1, NDRT_USE_SCALE = 2, NDRT_USE_SHIFT = 4 } ndrt_norm_flag;
+
+typedef enum { NDRT_POST_ELTWISE = 1, NDRT_POST_SUM = 2, NDRT_POST_BINARY = 3 } ndrt_post_kind;
+typedef struct {
+    int kind;              /* ndrt_post_kind */
+    int alg;               /* eltwise or binary */
+    float alpha, beta;     /* eltwise; alpha is the scale of a sum */
+    const ndrt_desc *desc; /* second operand of a binary */
+} ndrt_post_op;
+
+/* What a primitive is made from; a field that its kind does not use is left 0. A backward
+ * primitive makes its forward hint itself, from the same fields (a missing src, weights, bias or
+ * dst is taken from its diff_ field).
+ *
+ * kind             reads                                      backward reads
+ * convolution,     src weights bias dst, the window           DATA: diff_src weights diff_dst
+ * deconvolution                                               WEIGHTS: src diff_weights diff_bias
+ *                                                             diff_dst
+ * inner product    src weights bias dst                       the same
+ * matmul           src weights bias dst                       none
+ * pooling          src dst alg, the window                    diff_src diff_dst
+ * batch norm       src dst epsilon flags                      src diff_src diff_dst
+ * lrn              src dst alg local_size alpha beta k        src diff_src diff_dst
+ * eltwise          src dst alg alpha beta                     src (dst for ..._FROM_DST) diff_src
+ *                                                             diff_dst
+ * binary           srcs[2], or src and weights; dst alg       none
+ * prelu            src weights dst                            src weights diff_src diff_weights
+ *                                                             diff_dst
+ * softmax          src dst alg axis                           dst diff_src diff_dst
+ * concat           srcs dst axis                              none
+ * sum              srcs scales dst                            none
+ * reduction        src dst alg, alpha (p), epsilon            none
+ * reorder          src dst                                    none
+ *
+ * The window is nspatial, strides, dilates, pad_l, pad_r, for pooling kernel too. bias may be
+ * NULL. dst may be NULL where src's layout will do, and for concat and sum. */
+typedef struct {
+    int kind, direction, alg;
+    int impl_index; /* 0: oneDNN's first choice, 1: its second, ... */
+    int nthreads;   /* 0: the current setting; small work element by element takes 1 anyhow */
+    const ndrt_desc *src, *weights, *bias, *dst;
+    const ndrt_desc *diff_src, *diff_weights, *diff_bias, *diff_dst;
+    int nsrcs; /* concat, sum, binary */
+    const ndrt_desc *const *srcs;
+    const float *scales;
+    int nspatial;
+    int64_t kernel[3], strides[3];
+    int64_t dilates[3]; /* oneDNN's: 0 is dense, one less than MXNet's */
+    int64_t pad_l[3], pad_r[3];
+    int axis;
+    int64_t local_size;
+    float alpha, beta, k, epsilon;
+    unsigned flags;
+    int npost_ops;
+    const ndrt_post_op *post_ops;
+} ndrt_spec;
+typedef struct ndrt_prim ndrt_prim;
+ndrt_status ndrt_prim_new(const ndrt_spec *spec, ndrt_prim **out);
+void ndrt_prim_free(ndrt_prim *prim);
+const char *ndrt_prim_impl(const ndrt_prim *prim); /* oneDNN's name of the implementation */
+int ndrt_prim_threads(const ndrt_prim *prim);
+int64_t ndrt_prim_scratchpad(const ndrt_prim *prim); /* bytes */
+int64_t ndrt_prim_count(void);
+
+/* The numbers are oneDNN's own; a query by one of them gives the layout wanted there. */
+typedef enum {
+    NDRT_ARG_SRC = 1,
+    NDRT_ARG_SRC_1 = 2,
+    NDRT_ARG_DST = 17,
+    NDRT_ARG_WEIGHTS = 33,
+    NDRT_ARG_BIAS = 41,
+    NDRT_ARG_MEAN = 49,
+    NDRT_ARG_VARIANCE = 50,
+    NDRT_ARG_SCALE = 51,
+    NDRT_ARG_SHIFT = 52,
+    NDRT_ARG_WORKSPACE = 64,
+    NDRT_ARG_SCRATCHPAD = 80,
+    NDRT_ARG_DIFF_SRC = 129,
+    NDRT_ARG_DIFF_DST = 145,
+    NDRT_ARG_DIFF_WEIGHTS = 161,
+    NDRT_ARG_DIFF_BIAS = 169,
+    NDRT_ARG_DIFF_SCALE = 255,
+    NDRT_ARG_DIFF_SHIFT = 256,
+    NDRT_ARG_MULTIPLE_SRC = 1024,
+    NDRT_ARG_POST_OP = 32768 /* * (index + 1) + NDRT_ARG_SRC_1 */
+} ndrt_arg_id;
+ndrt_status ndrt_prim_desc(const ndrt_prim *prim, int arg, ndrt_desc **out); /* NULL: none */
+
+typedef struct {
+    int arg;
+    const ndrt_desc *desc;
+    void *data;
+} ndrt_arg;
+ndrt_status ndrt_prim_run(const ndrt_prim *prim, int nargs, const ndrt_arg *args);
+
+/* ---- kernels of our own: what oneDNN lacks --------------------------------------------- */
+typedef enum {
+    NDRT_KERNEL_ADD_TO = 1,    /* f32: data[0] += data[1]                    dims n */
+    NDRT_KERNEL_COPY = 2,      /* bytes: data[0] = data[1]                   dims nbytes */
+    NDRT_KERNEL_ZERO = 3,      /* bytes: data[0] = 0                         dims nbytes */
+    NDRT_KERNEL_SGD = 4,       /* f32: out, weight, grad                     dims n
+                                  scalars lr wd rescale clip */
+    NDRT_KERNEL_SGD_MOM = 5,   /* f32: out, weight, grad, momentum buffer
+                                  scalars lr wd rescale clip momentum */
+    NDRT_KERNEL_ADAM = 6,      /* f32: out, weight, grad, mean, var
+                                  scalars lr wd rescale clip beta1 beta2 epsilon */
+    NDRT_KERNEL_PHILOX = 7,    /* u32: data[0]                               dims n, key, counter */
+    NDRT_KERNEL_BIAS_GRAD = 8, /* f32: data[0][c] = sum data[1][., c]        dims rows, channels */
+    NDRT_KERNEL_BLEND_STATS = 9 /* f32: data[0] = a data[0] + b data[1]       dims n; scalars a b */
+} ndrt_kernel_id;
+typedef struct {
+    int kernel; /* ndrt_kernel_id */
+    int nthreads;
+    int64_t dims[4];
+    void *data[6];
+    double scalars[8];
+} ndrt_kernel_call;
+ndrt_status ndrt_kernel_run(const ndrt_kernel_call *call);
+
+/* ---- plans: recorded steps, run by one call -------------------------------------------- */
+typedef struct ndrt_plan ndrt_plan;
+ndrt_status ndrt_plan_new(ndrt_plan **out);
+void ndrt_plan_free(ndrt_plan *plan);
+ndrt_status ndrt_plan_add_prim(ndrt_plan *plan, const ndrt_prim *prim, int nargs,
+                               const ndrt_arg *args); /* the plan does not own the primitive */
+ndrt_status ndrt_plan_add_kernel(ndrt_plan *plan, const ndrt_kernel_call *call);
+int64_t ndrt_plan_size(const ndrt_plan *plan);
+/* Points every argument that is `from` at `to`, neither of them NULL; says how many there were. */
+int64_t ndrt_plan_rebind(ndrt_plan *plan, const void *from, void *to);
+/* Runs from step *cursor until the end or until budget_ms has passed (below 0: no limit);
+ * *cursor is where to go on. */
+ndrt_status ndrt_plan_run(ndrt_plan *plan, double budget_ms, int64_t *cursor);
+/* cdef-end */
+
+#endif

@@ -1,0 +1,108 @@
+/* What the files in native/ share and nobody else sees. */
+#ifndef NDRT_INTERNAL_H
+#define NDRT_INTERNAL_H
+
+#include "ndrt.h"
+#include "oneapi/dnnl/dnnl.h"
+
+#define TRY(expression)                                                                            \
+    do {                                                                                           \
+        ndrt_status try_status = (expression);                                                     \
+        if (try_status != NDRT_OK) return try_status;                                              \
+    } while (0)
+
+/* Keeps the text for ndrt_last_error() and gives `status` back. */
+__attribute__((format(printf, 2, 3))) ndrt_status ndrt_fail(ndrt_status status, const char *format,
+                                                            ...);
+/* NDRT_OK, or the failure of an oneDNN call named by `what`. */
+ndrt_status ndrt_check(dnnl_status_t status, const char *what);
+
+dnnl_engine_t ndrt_engine(void);
+ndrt_status ndrt_stream(dnnl_stream_t *out); /* this thread's own */
+
+/* Floating-point mode and OpenMP team of native code, entered and left around each call. */
+typedef struct {
+    unsigned mxcsr;
+    int threads;
+} ndrt_native_state;
+void ndrt_enter(ndrt_native_state *state, int nthreads);
+void ndrt_leave(const ndrt_native_state *state);
+void ndrt_use_threads(int threads); /* between the two: from now on this many */
+
+/* May an allocation go on? Counts for ndrt_memory_fail_after. */
+int ndrt_allocation_allowed(void);
+void *ndrt_malloc(size_t nbytes);
+void *ndrt_calloc(size_t count, size_t nbytes);
+
+const_dnnl_memory_desc_t ndrt_desc_md(const ndrt_desc *desc); /* NULL for NULL */
+ndrt_status ndrt_desc_intern(const_dnnl_memory_desc_t md, ndrt_desc **out);
+
+/* Work below this many elements is done by one thread: a fork and join costs more. */
+enum { NDRT_SMALL_WORK = 16384 };
+
+/* Layouts in words, and the text of the last failure with a spec's layouts behind it. */
+void ndrt_describe(const ndrt_desc *desc, char *to, size_t room);
+ndrt_status ndrt_blame_spec(ndrt_status status, const ndrt_spec *spec);
+
+/* What a primitive reads or writes under one argument number. */
+typedef struct {
+    int arg;
+    int optional; /* oneDNN knows a layout for it but does not touch it */
+    ndrt_desc *desc;
+} ndrt_expected;
+
+struct ndrt_prim {
+    const char *kind; /* for error texts */
+    int nexpected;
+    ndrt_expected *expected;
+    dnnl_primitive_t primitive;
+    const_dnnl_primitive_desc_t pd; /* the primitive's own */
+    const char *impl;
+    int64_t scratchpad;
+    int nthreads;
+};
+
+/* Arguments of a primitive: checked, turned into memory objects, used, destroyed. */
+ndrt_status ndrt_args_check(const ndrt_prim *prim, int nargs, const ndrt_arg *args);
+ndrt_status ndrt_args_make(int nargs, const ndrt_arg *args, dnnl_exec_arg_t *made);
+void ndrt_args_destroy(int nargs, dnnl_exec_arg_t *made);
+/* Inside ndrt_enter and ndrt_leave. */
+ndrt_status ndrt_prim_execute(const ndrt_prim *prim, int nargs, const dnnl_exec_arg_t *args);
+ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call);
+int ndrt_kernel_threads(const ndrt_kernel_call *call);
+ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *call, int nthreads);
+
+/* What the makers share. */
+typedef struct {
+    dnnl_dims_t kernel, strides, dilates, pad_l, pad_r;
+} ndrt_window;
+ndrt_status ndrt_window_read(const char *kind, const ndrt_spec *spec, const ndrt_desc *src,
+                             ndrt_window *window);
+ndrt_status ndrt_need(const char *kind, const char *field, const ndrt_desc *desc);
+ndrt_status ndrt_no_direction(const char *kind, int direction);
+dnnl_prop_kind_t ndrt_prop(int direction);
+int ndrt_is_forward(int direction);
+
+/* The makers stand in the files native/make_<family>.c; each fills *pd or fails. */
+typedef struct {
+    const ndrt_spec *spec;
+    dnnl_engine_t engine;
+    const_dnnl_primitive_attr_t attr;
+} ndrt_make;
+ndrt_status ndrt_make_convolution(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_deconvolution(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_inner_product(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_matmul(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_pooling(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_batch_norm(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_lrn(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_eltwise(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_binary(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_prelu(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_softmax(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_concat(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_sum(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_reduction(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_reorder(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+
+#endif

@@ -1,0 +1,119 @@
+/* Plans: steps with their arguments fixed, run by one call. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "ndrt_internal.h"
+
+typedef struct {
+    const ndrt_prim *prim; /* NULL: a kernel */
+    int nargs, nthreads;
+    dnnl_exec_arg_t *args; /* with memory objects of the step's own */
+    ndrt_kernel_call kernel;
+} step;
+
+struct ndrt_plan {
+    step *steps;
+    int64_t nsteps, room;
+};
+
+ndrt_status ndrt_plan_new(ndrt_plan **out) {
+    ndrt_plan *plan = ndrt_calloc(1, sizeof *plan);
+    if (!plan) return ndrt_fail(NDRT_NOMEM, "no memory for a plan");
+    *out = plan;
+    return NDRT_OK;
+}
+
+void ndrt_plan_free(ndrt_plan *plan) {
+    if (!plan) return;
+    for (int64_t i = 0; i < plan->nsteps; i++) {
+        ndrt_args_destroy(plan->steps[i].nargs, plan->steps[i].args);
+        free(plan->steps[i].args);
+    }
+    free(plan->steps);
+    free(plan);
+}
+
+static ndrt_status make_room(ndrt_plan *plan) {
+    if (plan->nsteps < plan->room) return NDRT_OK;
+    int64_t room = plan->room ? plan->room * 2 : 64;
+    step *bigger = NULL;
+    if (ndrt_allocation_allowed())
+        bigger = realloc(plan->steps, (size_t)room * sizeof *plan->steps);
+    if (!bigger) return ndrt_fail(NDRT_NOMEM, "no memory for %lld steps", (long long)room);
+    plan->steps = bigger;
+    plan->room = room;
+    return NDRT_OK;
+}
+
+ndrt_status ndrt_plan_add_prim(ndrt_plan *plan, const ndrt_prim *prim, int nargs,
+                               const ndrt_arg *args) {
+    TRY(ndrt_args_check(prim, nargs, args));
+    TRY(make_room(plan));
+    dnnl_exec_arg_t *made = ndrt_malloc((size_t)nargs * sizeof *made);
+    if (!made) return ndrt_fail(NDRT_NOMEM, "no memory for %d arguments", nargs);
+    ndrt_status status = ndrt_args_make(nargs, args, made);
+    if (status != NDRT_OK) {
+        free(made);
+        return status;
+    }
+    plan->steps[plan->nsteps++] =
+        (step){.prim = prim, .nargs = nargs, .nthreads = prim->nthreads, .args = made};
+    return NDRT_OK;
+}
+
+ndrt_status ndrt_plan_add_kernel(ndrt_plan *plan, const ndrt_kernel_call *call) {
+    TRY(ndrt_kernel_check(call));
+    TRY(make_room(plan));
+    plan->steps[plan->nsteps++] = (step){.nthreads = ndrt_kernel_threads(call), .kernel = *call};
+    return NDRT_OK;
+}
+
+int64_t ndrt_plan_size(const ndrt_plan *plan) { return plan->nsteps; }
+
+int64_t ndrt_plan_rebind(ndrt_plan *plan, const void *from, void *to) {
+    int64_t changed = 0;
+    if (!from || !to) return 0;
+    for (step *s = plan->steps, *end = s + plan->nsteps; s < end; s++) {
+        for (int i = 0; i < s->nargs; i++) {
+            void *data = NULL;
+            dnnl_memory_get_data_handle(s->args[i].memory, &data);
+            if (data != from) continue;
+            dnnl_memory_set_data_handle(s->args[i].memory, to);
+            changed++;
+        }
+        if (s->prim) continue;
+        for (size_t i = 0; i < sizeof s->kernel.data / sizeof s->kernel.data[0]; i++)
+            if (s->kernel.data[i] == from) {
+                s->kernel.data[i] = to;
+                changed++;
+            }
+    }
+    return changed;
+}
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+ndrt_status ndrt_plan_run(ndrt_plan *plan, double budget_ms, int64_t *cursor) {
+    if (*cursor < 0 || *cursor > plan->nsteps)
+        return ndrt_fail(NDRT_INVALID, "step %lld of a plan of %lld", (long long)*cursor,
+                         (long long)plan->nsteps);
+    if (*cursor == plan->nsteps) return NDRT_OK;
+    double until = budget_ms >= 0 ? now_ms() + budget_ms : 0;
+    ndrt_status status = NDRT_OK;
+    ndrt_native_state state;
+    ndrt_enter(&state, plan->steps[*cursor].nthreads);
+    while (*cursor < plan->nsteps && status == NDRT_OK) {
+        const step *s = &plan->steps[*cursor];
+        ndrt_use_threads(s->nthreads);
+        status = s->prim ? ndrt_prim_execute(s->prim, s->nargs, s->args)
+                         : ndrt_kernel_execute(&s->kernel, s->nthreads);
+        if (status == NDRT_OK) ++*cursor;
+        if (budget_ms >= 0 && now_ms() >= until) break;
+    }
+    ndrt_leave(&state);
+    return status;
+}

@@ -1,0 +1,252 @@
+/* From a spec to a primitive, and what it wants. What differs by kind is in the make_ files. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "ndrt_internal.h"
+
+/* One creation at a time in the process: a thread count is set around it, and generating code
+ * twice at once gains nothing. */
+static pthread_mutex_t create_lock = PTHREAD_MUTEX_INITIALIZER;
+static int64_t live_prims;
+
+typedef ndrt_status (*maker)(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+
+static const struct {
+    const char *name;
+    maker make;
+    int elementwise; /* one thread is faster when it is small */
+} kinds[] = {
+    [NDRT_CONVOLUTION] = {"convolution", ndrt_make_convolution, 0},
+    [NDRT_DECONVOLUTION] = {"deconvolution", ndrt_make_deconvolution, 0},
+    [NDRT_INNER_PRODUCT] = {"inner product", ndrt_make_inner_product, 0},
+    [NDRT_MATMUL] = {"matmul", ndrt_make_matmul, 0},
+    [NDRT_POOLING] = {"pooling", ndrt_make_pooling, 0},
+    [NDRT_BATCH_NORM] = {"batch norm", ndrt_make_batch_norm, 1},
+    [NDRT_LRN] = {"lrn", ndrt_make_lrn, 0},
+    [NDRT_ELTWISE] = {"eltwise", ndrt_make_eltwise, 1},
+    [NDRT_BINARY] = {"binary", ndrt_make_binary, 1},
+    [NDRT_PRELU] = {"prelu", ndrt_make_prelu, 1},
+    [NDRT_SOFTMAX] = {"softmax", ndrt_make_softmax, 1},
+    [NDRT_CONCAT] = {"concat", ndrt_make_concat, 1},
+    [NDRT_SUM] = {"sum", ndrt_make_sum, 1},
+    [NDRT_REDUCTION] = {"reduction", ndrt_make_reduction, 1},
+    [NDRT_REORDER] = {"reorder", ndrt_make_reorder, 1},
+};
+enum { NKINDS = sizeof kinds / sizeof kinds[0] };
+
+/* ---- threads ------------------------------------------------------------------------------- */
+
+static void keep_bigger(int64_t *biggest, const ndrt_desc *desc) {
+    if (desc && ndrt_desc_read(desc)->nelems > *biggest) *biggest = ndrt_desc_read(desc)->nelems;
+}
+
+static int64_t biggest_of(const ndrt_spec *spec) {
+    int64_t biggest = 0;
+    keep_bigger(&biggest, spec->src);
+    keep_bigger(&biggest, spec->weights);
+    keep_bigger(&biggest, spec->dst);
+    keep_bigger(&biggest, spec->diff_src);
+    keep_bigger(&biggest, spec->diff_dst);
+    int64_t sources = 0;
+    for (int i = 0; i < spec->nsrcs; i++) sources += ndrt_desc_read(spec->srcs[i])->nelems;
+    return sources > biggest ? sources : biggest;
+}
+
+static int threads_for(const ndrt_spec *spec) {
+    if (kinds[spec->kind].elementwise && biggest_of(spec) < NDRT_SMALL_WORK) return 1;
+    return spec->nthreads ? spec->nthreads : ndrt_threads_get();
+}
+
+/* ---- attributes ----------------------------------------------------------------------------- */
+
+static ndrt_status append_post_op(dnnl_post_ops_t ops, const ndrt_post_op *op) {
+    switch (op->kind) {
+    case NDRT_POST_ELTWISE:
+        return ndrt_check(
+            dnnl_post_ops_append_eltwise(ops, (dnnl_alg_kind_t)op->alg, op->alpha, op->beta),
+            "dnnl_post_ops_append_eltwise");
+    case NDRT_POST_SUM:
+        return ndrt_check(dnnl_post_ops_append_sum(ops, op->alpha, 0, dnnl_data_type_undef),
+                          "dnnl_post_ops_append_sum");
+    case NDRT_POST_BINARY:
+        if (!op->desc) return ndrt_fail(NDRT_INVALID, "a binary post-op without its layout");
+        return ndrt_check(
+            dnnl_post_ops_append_binary(ops, (dnnl_alg_kind_t)op->alg, ndrt_desc_md(op->desc)),
+            "dnnl_post_ops_append_binary");
+    default: return ndrt_fail(NDRT_INVALID, "post-op kind %d is none of ndrt_post_kind", op->kind);
+    }
+}
+
+static ndrt_status set_post_ops(dnnl_primitive_attr_t attr, const ndrt_spec *spec) {
+    if (spec->npost_ops < 0 || spec->npost_ops > NDRT_MAX_POST_OPS)
+        return ndrt_fail(NDRT_INVALID, "%d post-ops: at most %d", spec->npost_ops,
+                         NDRT_MAX_POST_OPS);
+    if (!spec->npost_ops) return NDRT_OK;
+    dnnl_post_ops_t ops;
+    TRY(ndrt_check(dnnl_post_ops_create(&ops), "dnnl_post_ops_create"));
+    ndrt_status status = NDRT_OK;
+    for (int i = 0; i < spec->npost_ops && status == NDRT_OK; i++)
+        status = append_post_op(ops, &spec->post_ops[i]);
+    if (status == NDRT_OK)
+        status = ndrt_check(dnnl_primitive_attr_set_post_ops(attr, ops),
+                            "dnnl_primitive_attr_set_post_ops");
+    dnnl_post_ops_destroy(ops);
+    return status;
+}
+
+static ndrt_status attr_new(const ndrt_spec *spec, dnnl_primitive_attr_t *out) {
+    TRY(ndrt_check(dnnl_primitive_attr_create(out), "dnnl_primitive_attr_create"));
+    /* With oneDNN's own scratchpad a primitive may run only on the thread that created it. */
+    ndrt_status status =
+        ndrt_check(dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user),
+                   "dnnl_primitive_attr_set_scratchpad_mode");
+    if (status == NDRT_OK) status = set_post_ops(*out, spec);
+    if (status != NDRT_OK) dnnl_primitive_attr_destroy(*out);
+    return status;
+}
+
+/* ---- creation ------------------------------------------------------------------------------- */
+
+static ndrt_status check_spec(const ndrt_spec *spec) {
+    if (spec->kind < 1 || spec->kind >= NKINDS)
+        return ndrt_fail(NDRT_INVALID, "kind %d is none of ndrt_kind", spec->kind);
+    if (spec->nsrcs < 0 || (spec->nsrcs && !spec->srcs))
+        return ndrt_fail(NDRT_INVALID, "%s: %d sources, but no layouts", kinds[spec->kind].name,
+                         spec->nsrcs);
+    for (int i = 0; i < spec->nsrcs; i++)
+        if (!spec->srcs[i])
+            return ndrt_fail(NDRT_INVALID, "%s: source %d has no layout", kinds[spec->kind].name,
+                             i);
+    if (spec->impl_index < 0)
+        return ndrt_fail(NDRT_INVALID, "%s: implementation %d", kinds[spec->kind].name,
+                         spec->impl_index);
+    if (spec->nthreads < 0)
+        return ndrt_fail(NDRT_INVALID, "%s: %d threads", kinds[spec->kind].name, spec->nthreads);
+    return NDRT_OK;
+}
+
+static ndrt_status pd_new(const ndrt_spec *spec, dnnl_primitive_desc_t *out) {
+    dnnl_primitive_attr_t attr;
+    TRY(attr_new(spec, &attr));
+    ndrt_make make = {spec, ndrt_engine(), attr};
+    ndrt_status status = kinds[spec->kind].make(&make, out);
+    dnnl_primitive_attr_destroy(attr);
+    for (int i = 0; i < spec->impl_index && status == NDRT_OK; i++) {
+        status = ndrt_check(dnnl_primitive_desc_next_impl(*out), "dnnl_primitive_desc_next_impl");
+        if (status != NDRT_OK) dnnl_primitive_desc_destroy(*out);
+    }
+    return status;
+}
+
+static int64_t scratchpad_of(const_dnnl_primitive_desc_t pd) {
+    const_dnnl_memory_desc_t md = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    return md ? (int64_t)dnnl_memory_desc_get_size(md) : 0;
+}
+
+/* ---- what it will be run with ---------------------------------------------------------------- */
+
+static int md_is_none(const_dnnl_memory_desc_t md) {
+    int ndims = 0;
+    return !md || dnnl_memory_desc_query(md, dnnl_query_ndims_s32, &ndims) || !ndims;
+}
+
+static ndrt_status expect(ndrt_prim *prim, int arg, int optional) {
+    const_dnnl_memory_desc_t md =
+        dnnl_primitive_desc_query_md(prim->pd, dnnl_query_exec_arg_md, arg);
+    if (md_is_none(md)) return NDRT_OK;
+    ndrt_expected *e = &prim->expected[prim->nexpected];
+    *e = (ndrt_expected){arg, optional, NULL};
+    TRY(ndrt_desc_intern(md, &e->desc));
+    prim->nexpected++;
+    return NDRT_OK;
+}
+
+static ndrt_status expect_all(ndrt_prim *prim, const ndrt_spec *spec) {
+    static const int args[] = {NDRT_ARG_SRC,        NDRT_ARG_SRC_1,        NDRT_ARG_DST,
+                               NDRT_ARG_WEIGHTS,    NDRT_ARG_BIAS,         NDRT_ARG_MEAN,
+                               NDRT_ARG_VARIANCE,   NDRT_ARG_SCALE,        NDRT_ARG_SHIFT,
+                               NDRT_ARG_WORKSPACE,  NDRT_ARG_SCRATCHPAD,   NDRT_ARG_DIFF_SRC,
+                               NDRT_ARG_DIFF_DST,   NDRT_ARG_DIFF_WEIGHTS, NDRT_ARG_DIFF_BIAS,
+                               NDRT_ARG_DIFF_SCALE, NDRT_ARG_DIFF_SHIFT};
+    enum { NARGS = sizeof args / sizeof *args };
+    size_t room = NARGS + (size_t)spec->nsrcs + (size_t)spec->npost_ops;
+    prim->expected = ndrt_malloc(room * sizeof *prim->expected);
+    if (!prim->expected) return ndrt_fail(NDRT_NOMEM, "no memory for a primitive");
+    /* The slope of a shift does not depend on the shift. */
+    int backward = !ndrt_is_forward(spec->direction);
+    for (int i = 0; i < NARGS; i++)
+        TRY(expect(prim, args[i], args[i] == NDRT_ARG_SHIFT && backward));
+    for (int i = 0; i < spec->nsrcs; i++) TRY(expect(prim, NDRT_ARG_MULTIPLE_SRC + i, 0));
+    for (int i = 0; i < spec->npost_ops; i++)
+        if (spec->post_ops[i].kind == NDRT_POST_BINARY)
+            TRY(expect(prim, NDRT_ARG_POST_OP * (i + 1) + NDRT_ARG_SRC_1, 0));
+    return NDRT_OK;
+}
+
+static void prim_empty(ndrt_prim *prim) {
+    for (int i = 0; i < prim->nexpected; i++) ndrt_desc_free(prim->expected[i].desc);
+    free(prim->expected);
+    if (prim->primitive) dnnl_primitive_destroy(prim->primitive);
+}
+
+static ndrt_status prim_fill(ndrt_prim *prim, const ndrt_spec *spec) {
+    dnnl_primitive_desc_t pd;
+    TRY(pd_new(spec, &pd));
+    ndrt_status status =
+        ndrt_check(dnnl_primitive_create(&prim->primitive, pd), "dnnl_primitive_create");
+    dnnl_primitive_desc_destroy(pd);
+    TRY(status);
+    status = ndrt_check(dnnl_primitive_get_primitive_desc(prim->primitive, &prim->pd),
+                        "dnnl_primitive_get_primitive_desc");
+    if (status == NDRT_OK)
+        status = ndrt_check(
+            dnnl_primitive_desc_query(prim->pd, dnnl_query_impl_info_str, 0, &prim->impl),
+            "dnnl_primitive_desc_query(impl_info_str)");
+    TRY(status);
+    prim->scratchpad = scratchpad_of(prim->pd);
+    return expect_all(prim, spec);
+}
+
+ndrt_status ndrt_prim_new(const ndrt_spec *spec, ndrt_prim **out) {
+    TRY(ndrt_engine_init());
+    TRY(check_spec(spec));
+    ndrt_prim *prim = ndrt_calloc(1, sizeof *prim);
+    if (!prim) return ndrt_fail(NDRT_NOMEM, "no memory for a primitive");
+    prim->kind = kinds[spec->kind].name;
+    prim->nthreads = threads_for(spec);
+
+    ndrt_native_state state;
+    pthread_mutex_lock(&create_lock);
+    ndrt_enter(&state, prim->nthreads); /* convolutions keep the count they were created under */
+    ndrt_status status = prim_fill(prim, spec);
+    ndrt_leave(&state);
+    pthread_mutex_unlock(&create_lock);
+
+    if (status != NDRT_OK) {
+        prim_empty(prim);
+        free(prim);
+        return status == NDRT_NOMEM ? status : ndrt_blame_spec(status, spec);
+    }
+    __atomic_add_fetch(&live_prims, 1, __ATOMIC_RELAXED);
+    *out = prim;
+    return NDRT_OK;
+}
+
+void ndrt_prim_free(ndrt_prim *prim) {
+    if (!prim) return;
+    prim_empty(prim);
+    free(prim);
+    __atomic_sub_fetch(&live_prims, 1, __ATOMIC_RELAXED);
+}
+
+const char *ndrt_prim_impl(const ndrt_prim *prim) { return prim->impl; }
+int ndrt_prim_threads(const ndrt_prim *prim) { return prim->nthreads; }
+int64_t ndrt_prim_scratchpad(const ndrt_prim *prim) { return prim->scratchpad; }
+int64_t ndrt_prim_count(void) { return __atomic_load_n(&live_prims, __ATOMIC_RELAXED); }
+
+ndrt_status ndrt_prim_desc(const ndrt_prim *prim, int arg, ndrt_desc **out) {
+    const_dnnl_memory_desc_t md =
+        dnnl_primitive_desc_query_md(prim->pd, dnnl_query_exec_arg_md, arg);
+    *out = NULL;
+    return md_is_none(md) ? NDRT_OK : ndrt_desc_intern(md, out);
+}

@@ -1,0 +1,153 @@
+"""Every switch of the runtime: name, default, meaning. Nothing else reads the environment.
+
+A switch is read as an attribute, `config.NDRT_TRACE`: from the environment once, at the first
+import, unless `override` or `set` say otherwise. Asking for a name that is not declared raises.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Switch:
+    """One switch: what it is called, what it is when nobody says, what it does, how to read it."""
+
+    name: str
+    default: Any
+    doc: str
+    parse: Callable[[str], Any]
+
+
+def _flag(text: str) -> bool:
+    value = text.strip().lower()
+    if value in ("1", "true", "on", "yes"):
+        return True
+    if value in ("0", "false", "off", "no", ""):
+        return False
+    raise ValueError("expected 0 or 1")
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError("expected a number from 0 up")
+    return value
+
+
+def _text(text: str) -> str:
+    return text
+
+
+SWITCHES: tuple[Switch, ...] = (
+    Switch(
+        "NDRT_ONEDNN_LIBRARY",
+        "",
+        "file of the oneDNN 3.x library to load; empty: the one of the installed wheel",
+        _text,
+    ),
+    Switch("NDRT_ONEDNN", True, "0 makes every operator run without oneDNN", _flag),
+    Switch(
+        "NDRT_NUM_THREADS",
+        0,
+        "threads of native code; 0: from OMP_NUM_THREADS, CPU affinity and container quota",
+        _count,
+    ),
+    Switch(
+        "NDRT_FLUSH_SUBNORMALS",
+        True,
+        "subnormal floats count as 0 in native code; 0 keeps them and may be 200 times slower",
+        _flag,
+    ),
+    Switch("NDRT_PLAN_MEMORY", True, "0 gives every array of an executor its own memory", _flag),
+    Switch(
+        "NDRT_CACHE_SHAPES",
+        512,
+        "groups of input shapes whose primitives are kept; the oldest group leaves as a whole",
+        _count,
+    ),
+    Switch("NDRT_TRACE", False, "print each dispatch: path, reason, layouts, time", _flag),
+    Switch("NDRT_VALIDATE", False, "run each operator on NumPy too and compare the results", _flag),
+)
+
+_BY_NAME: Mapping[str, Switch] = {switch.name: switch for switch in SWITCHES}
+_lock = threading.Lock()
+
+NDRT_ONEDNN_LIBRARY: str
+NDRT_ONEDNN: bool
+NDRT_NUM_THREADS: int
+NDRT_FLUSH_SUBNORMALS: bool
+NDRT_PLAN_MEMORY: bool
+NDRT_CACHE_SHAPES: int
+NDRT_TRACE: bool
+NDRT_VALIDATE: bool
+
+
+def _read(switch: Switch) -> Any:
+    text = os.environ.get(switch.name)
+    if text is None:
+        return switch.default
+    try:
+        return switch.parse(text)
+    except ValueError as error:
+        raise ValueError(f"{switch.name}={text!r}: {error}; {switch.doc}") from None
+
+
+def _find(name: str) -> Switch:
+    try:
+        return _BY_NAME[name]
+    except KeyError:
+        known = ", ".join(_BY_NAME)
+        raise ValueError(f"there is no switch {name}; there are {known}") from None
+
+
+def _checked(name: str, value: Any) -> Any:
+    """`value` as the switch's own type: `override(NDRT_TRACE="1")` and `=1` mean the same."""
+    switch = _find(name)
+    if isinstance(value, type(switch.default)):
+        if isinstance(switch.default, int) and value < 0:
+            raise ValueError(f"{name}={value!r}: expected a number from 0 up")
+        return value
+    try:
+        return switch.parse(str(int(value)) if isinstance(value, bool) else str(value))
+    except ValueError as error:
+        raise ValueError(f"{name}={value!r}: {error}; {switch.doc}") from None
+
+
+def set(name: str, value: Any) -> None:
+    """Sets a switch for the whole process, until `reset`."""
+    globals()[name] = _checked(name, value)
+
+
+def reset(name: str | None = None) -> None:
+    """Reads one switch, or all of them, from the environment again."""
+    for switch in SWITCHES if name is None else (_find(name),):
+        globals()[switch.name] = _read(switch)
+
+
+@contextmanager
+def override(**values: Any) -> Iterator[None]:
+    """Other values inside the `with` block, for the whole process; the old ones come back."""
+    new = {name: _checked(name, value) for name, value in values.items()}
+    with _lock:
+        old = {name: globals()[name] for name in new}
+        globals().update(new)
+    try:
+        yield
+    finally:
+        with _lock:
+            globals().update(old)
+
+
+def table() -> str:
+    """The switches as a Markdown table, for the documentation."""
+    rows = [f"| `{s.name}` | `{s.default!r}` | {s.doc} |" for s in SWITCHES]
+    return "\n".join(["| switch | default | meaning |", "|---|---|---|", *rows])
+
+
+reset()

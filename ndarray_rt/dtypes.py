@@ -1,0 +1,84 @@
+"""The dtypes an array may have: MXNet's names and type flags, oneDNN's codes.
+
+Holds no conversion of data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import TypeMismatch
+
+DType = np.dtype[Any]
+
+FLOAT16 = np.dtype(np.float16)
+FLOAT32 = np.dtype(np.float32)
+FLOAT64 = np.dtype(np.float64)
+UINT8 = np.dtype(np.uint8)
+INT8 = np.dtype(np.int8)
+INT32 = np.dtype(np.int32)
+INT64 = np.dtype(np.int64)
+BOOL = np.dtype(np.bool_)
+
+# name -> MXNet's type flag in .params files and `dtype` attributes
+TYPE_FLAGS = {"float32": 0, "float64": 1, "float16": 2, "uint8": 3, "int32": 4, "int8": 5,
+              "int64": 6, "bool": 7, "bfloat16": 12}
+FLAG_NAMES = {flag: name for name, flag in TYPE_FLAGS.items()}
+
+# name -> ndrt_dtype; the others have no oneDNN layout and stay in the default one
+NATIVE_CODES = {"float16": 1, "bfloat16": 2, "float32": 3, "int32": 4, "int8": 5, "uint8": 6,
+                "float64": 7}
+
+
+
+def bfloat16() -> DType:
+    """The bfloat16 dtype of the ml_dtypes package; TypeMismatch when it is not installed."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise TypeMismatch("dtype bfloat16 needs the package ml_dtypes "
+                           "(pip install ml_dtypes)") from None
+    made: DType = np.dtype(ml_dtypes.bfloat16)
+    return made
+
+
+def find_dtype(value: object) -> DType:
+    """The dtype named by a string, numpy type, Python type or MXNet's type flag.
+
+    Raises TypeMismatch when it is none that an array may have.
+    """
+    if isinstance(value, np.dtype):
+        made: DType = value
+    elif isinstance(value, str) and value == "bfloat16":
+        return bfloat16()
+    elif isinstance(value, int) and not isinstance(value, bool) and value in FLAG_NAMES:
+        return find_dtype(FLAG_NAMES[value])
+    else:
+        try:
+            if value is None:
+                raise TypeError
+            made = np.dtype(value)  # type: ignore[call-overload]
+        except TypeError:
+            raise TypeMismatch(f"dtype {value!r} is none of: {', '.join(TYPE_FLAGS)}") from None
+    if str(made) not in TYPE_FLAGS or not made.isnative:
+        raise TypeMismatch(f"dtype {made} is none of: {', '.join(TYPE_FLAGS)}")
+    return made
+
+
+def dtype_name(value: DType) -> str:
+    """MXNet's name, such as 'float32'."""
+    return str(value.name)
+
+
+_codes_by_num: dict[int, int | None] = {}
+
+
+def native_code(value: DType) -> int | None:
+    """The ndrt_dtype of a dtype, None when oneDNN has none."""
+    # asking numpy for a dtype's name is slow, and this is asked for at every call
+    try:
+        return _codes_by_num[value.num]
+    except KeyError:
+        return _codes_by_num.setdefault(value.num, NATIVE_CODES.get(value.name))

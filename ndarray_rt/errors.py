@@ -1,0 +1,77 @@
+"""The exceptions of the runtime and the form of their texts. What is checked stands elsewhere.
+
+Each class is both ours and a builtin, so that either can be caught.
+"""
+
+from __future__ import annotations
+
+
+class MXNetError(RuntimeError):
+    """The base of all: what scripts written for MXNet catch."""
+
+    def __str__(self) -> str:
+        # KeyError shows its message in quotes; all of ours show it as it is.
+        return str(self.args[0]) if len(self.args) == 1 else super().__str__()
+
+
+class NdrtError(MXNetError):
+    """Any error that this package raises on purpose."""
+
+
+class ShapeError(NdrtError, ValueError):
+    """Shapes that do not go together: a caller's mistake."""
+
+
+class TypeMismatch(NdrtError, TypeError):
+    """Dtypes, or kinds of objects, that do not go together: a caller's mistake."""
+
+
+class ParameterError(NdrtError, ValueError):
+    """A parameter that is unknown, missing, unreadable or out of its range."""
+
+
+class NameMismatch(NdrtError, KeyError):
+    """A name that is not there, or there twice: of an argument, an operator, a layer."""
+
+
+class Unsupported(NdrtError, NotImplementedError):
+    """Correct, but oneDNN has no implementation; ends in a fallback whose reason is counted."""
+
+
+class NativeError(NdrtError):
+    """The native layer failed in a way that no caller can bring about: our bug."""
+
+
+class OutOfMemory(NdrtError, MemoryError):
+    """No memory; every array still holds its old or its new value."""
+
+
+def message(
+    operator: str,
+    node: str | None = None,
+    *,
+    what: str,
+    got: object = None,
+    expected: object = None,
+    because: str | None = None,
+) -> str:
+    """The text of an error, in the order in which a reader asks.
+
+    >>> message("Convolution", "conv1", what="weight", got="shape (64, 4, 7, 7)",
+    ...         expected="(64, 3, 7, 7)", because="data (1, 3, 224, 224), num_group=1")
+    'Convolution "conv1": weight has shape (64, 4, 7, 7), expected (64, 3, 7, 7) from data (1, 3, \
+224, 224), num_group=1'
+    """
+    text = f"{where(operator, node)}: {what}"
+    if got is not None:
+        text += f" has {got}"
+    if expected is not None:
+        text += f", expected {expected}"
+    if because is not None:
+        text += f" from {because}"
+    return text
+
+
+def where(operator: str, node: str | None = None) -> str:
+    """The beginning of an error's text: the operator, and its node where it has a name."""
+    return f'{operator} "{node}"' if node else operator

@@ -1,0 +1,145 @@
+"""The only door to the native layer: loads oneDNN and the extension, makes statuses exceptions.
+
+Importing this module raises `NativeImportError`, with one sentence on what to do, when anything on
+the way is missing or does not fit. Nothing else in the package touches `ffi` and `lib` unloaded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from . import config
+from .errors import NativeError, NdrtError, OutOfMemory, ParameterError, Unsupported
+
+WHEEL = "onednn-cpu-gomp"
+LIBRARY = "libdnnl.so.3"
+NEEDED = (3, 2)
+
+
+class NativeImportError(ImportError):
+    """The native layer can not be loaded; the text says which part and what to do about it."""
+
+
+def _chosen_library() -> Path:
+    """The oneDNN file to load: the one named by the switch, else the one of the installed wheel."""
+    if config.NDRT_ONEDNN_LIBRARY:
+        named = Path(config.NDRT_ONEDNN_LIBRARY)
+        if not named.is_file():
+            raise NativeImportError(f"NDRT_ONEDNN_LIBRARY={named}: there is no such file")
+        return named.resolve()
+    try:
+        files = metadata.distribution(WHEEL).files or []
+    except metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.name == LIBRARY:
+            path = Path(os.fspath(file.locate()))
+            if path.is_file():
+                return path.resolve()
+    raise NativeImportError(
+        f"oneDNN was not found: install the package {WHEEL} (pip --target leaves its library out), "
+        f"or let NDRT_ONEDNN_LIBRARY name a {LIBRARY}"
+    )
+
+
+def _require_avx2() -> None:
+    """oneDNN's fast paths and ours begin at AVX2; below it nothing here is worth running."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return  # no /proc: oneDNN itself will choose what the CPU can do
+    flags = next((line for line in text.splitlines() if line.startswith("flags")), None)
+    if flags is not None and "avx2" not in flags.split():
+        raise NativeImportError("this CPU has no AVX2, which ndarray_rt needs")
+
+
+def _load_library(path: Path) -> None:
+    """Maps oneDNN, so that the extension finds it by its SONAME wherever it is installed."""
+    try:
+        # Without RTLD_GLOBAL: its symbols are for the extension only.
+        library = ctypes.CDLL(os.fspath(path))
+    except OSError as error:
+        if "libgomp" in str(error):
+            raise NativeImportError(
+                "libgomp.so.1 was not found: install the system's OpenMP runtime "
+                "(the package is called libgomp1 or libgomp)"
+            ) from error
+        raise NativeImportError(f"oneDNN could not be loaded from {path}: {error}") from error
+    if not hasattr(library, "dnnl_version"):
+        raise NativeImportError(f"{path} is no oneDNN library")
+
+
+def _load_extension() -> tuple[Any, Any]:
+    try:
+        from ndarray_rt import _native
+    except ImportError as error:
+        if "_native" in str(error) and "lib" not in str(error):
+            raise NativeImportError(
+                "the extension ndarray_rt._native is not built: run `pip install .` (or "
+                "`pip install -e .`) in the source tree"
+            ) from error
+        raise NativeImportError(f"the extension could not be loaded: {error}") from error
+    return _native.ffi, _native.lib
+
+
+def _check_mapped(chosen: Path) -> None:
+    """Is the oneDNN that answers the one that was chosen, and is it new enough?"""
+    version = ffi.new("int[3]")
+    lib.ndrt_engine_version(version)
+    found = ".".join(str(part) for part in version)
+    mapped = Path(text(lib.ndrt_engine_library()))
+    if mapped.name and mapped.resolve() != chosen:
+        raise NativeImportError(
+            f"another oneDNN {found} was already loaded from {mapped} and answers instead of "
+            f"{chosen}: import ndarray_rt first, or set NDRT_ONEDNN_LIBRARY={mapped}"
+        )
+    if version[0] != NEEDED[0] or version[1] < NEEDED[1]:
+        raise NativeImportError(
+            f"oneDNN {found} in {mapped} does not fit: "
+            f"{NEEDED[0]}.{NEEDED[1]} or a later {NEEDED[0]}.x is needed"
+        )
+
+
+def text(pointer: Any) -> str:
+    """A C string as Python text; NULL as the empty one."""
+    return ffi.string(pointer).decode("utf-8", "replace") if pointer else ""
+
+
+def call(fn: Callable[..., int], *args: Any, what: str) -> None:
+    """Calls a native function that returns a status; a failure is raised as its exception.
+
+    `what` says in the caller's words what was being done: the text is "what: native text".
+    """
+    status = fn(*args)
+    if status:
+        raise EXCEPTIONS.get(status, NativeError)(f"{what}: {text(lib.ndrt_last_error())}")
+
+
+def own(pointer: Any, free: Callable[[Any], None], nbytes: int = 0) -> Any:
+    """`pointer` with an owner: `free` is called once, when Python drops the result."""
+    return ffi.gc(pointer, free, nbytes)
+
+
+_require_avx2()
+_path = _chosen_library()
+_load_library(_path)
+ffi, lib = _load_extension()
+_check_mapped(_path)
+
+EXCEPTIONS: dict[int, type[NdrtError]] = {
+    lib.NDRT_INVALID: ParameterError,
+    lib.NDRT_UNSUPPORTED: Unsupported,
+    lib.NDRT_NOMEM: OutOfMemory,
+    lib.NDRT_INTERNAL: NativeError,
+}
+
+call(lib.ndrt_engine_init, what="starting oneDNN")
+if config.NDRT_NUM_THREADS:
+    call(lib.ndrt_threads_set, config.NDRT_NUM_THREADS, what="NDRT_NUM_THREADS")
+lib.ndrt_flush_subnormals_set(int(config.NDRT_FLUSH_SUBNORMALS))

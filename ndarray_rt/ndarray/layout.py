@@ -1,0 +1,211 @@
+"""Access to an array's memory in a layout: DESIGN section 4. Decides nothing about operators.
+
+Everything here runs inside one operator call and under its leases: inputs are leased shared. What
+an access method returns is valid until that call ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import find_dtype, native_code
+from ..errors import ShapeError
+from ..native import ffi
+from ..storage.desc import MemDesc, default_desc
+from ..storage.lease import back_to_shared, try_exclusive
+from ..storage.reorder import reorder_mem
+from ..storage.stream import ImmediateStream, Mem
+from .ndarray import NDArray
+
+AnyArray = np.ndarray[Any, np.dtype[Any]]
+
+
+def _plain(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
+    """Default-layout bytes where they are; the Chunk is not special."""
+    handle = x.chunk.handle
+    ptr = handle.ptr
+    if x.byte_offset:
+        ptr = ffi.cast("void *", handle.address + x.byte_offset)
+    return Mem(desc, ptr, handle, stream.epoch)
+
+
+def get_data(x: NDArray, stream: ImmediateStream) -> Mem:
+    """Memory with x's dims in whatever layout it is; views and arrays of another rank: default.
+
+    The array is unchanged, but for a special Chunk behind a view that nobody else holds: that one
+    becomes default (I3).
+    """
+    desc = x.chunk.mkl_mem
+    if desc is None:
+        return _plain(x, default_desc(x.dtype, x.shape), stream)
+    if desc.dims == x.shape and not x.is_view and desc.dtype_code == native_code(x.dtype):
+        handle = x.chunk.handle
+        return Mem(desc, handle.ptr, handle, stream.epoch)
+    return get_default(x, stream)
+
+
+def get_default(x: NDArray, stream: ImmediateStream) -> Mem:
+    """Memory with x's dims in the default layout: the array's own, or a private copy."""
+    chunk = x.chunk
+    special = chunk.mkl_mem
+    desc = default_desc(x.dtype, x.shape)
+    if special is None:
+        return _plain(x, desc, stream)
+    if x.is_view and not chunk.native.packers and not chunk.native.pins and try_exclusive(
+            chunk, held=1):
+        try:
+            chunk.reorder_to_default(stream)
+        finally:
+            back_to_shared(chunk, held=1)
+        return _plain(x, desc, stream)
+    whole = stream.scratch(default_desc(find_dtype(special.dtype_name), special.dims))
+    handle = chunk.handle
+    reorder_mem(stream, Mem(special, handle.ptr, handle, stream.epoch), whole)
+    ptr = whole.ptr
+    if x.byte_offset:
+        ptr = ffi.cast("char *", ptr) + x.byte_offset
+    if x.byte_offset + desc.nbytes > whole.desc.nbytes:
+        raise ShapeError(f"an array of shape {x.shape} reads {desc.nbytes} bytes at "
+                         f"{x.byte_offset} of contents that have {whole.desc.nbytes}")
+    return Mem(desc, ptr, whole.keep, stream.epoch)
+
+
+def get_data_if(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem | None:
+    """The array's memory as `desc`, or None when bytes would have to move.
+
+    Two default layouts of different dims are the same bytes: so a 4-D weight is a 5-D grouped one.
+    """
+    special = x.chunk.mkl_mem
+    if special is not None:
+        if x.is_view or special.same_as != desc.same_as:
+            return None
+        handle = x.chunk.handle
+        return Mem(desc, handle.ptr, handle, stream.epoch)
+    if desc.is_default and desc.nelems == x.size and desc.dtype_code == native_code(x.dtype):
+        return _plain(x, desc, stream)
+    plain = default_desc(x.dtype, x.shape)
+    if plain.same_as == desc.same_as:
+        return _plain(x, desc, stream)
+    return None
+
+
+def get_data_reorder(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
+    """The array's contents as `desc`: its own memory when it fits, else a copy in scratch."""
+    found = get_data_if(x, desc, stream)
+    if found is not None:
+        return found
+    special = x.chunk.mkl_mem
+    if special is not None and not x.is_view and special.dims == desc.dims:
+        handle = x.chunk.handle
+        source = Mem(special, handle.ptr, handle, stream.epoch)
+    else:
+        source = get_default(x, stream)
+        if desc.nelems != x.size:
+            raise ShapeError(f"an array of shape {x.shape} was asked for with dims {desc.dims}")
+        source = source.as_desc(default_desc(x.dtype, desc.dims))
+    if source.desc.same_as == desc.same_as:
+        return source.as_desc(desc)
+    target = stream.scratch(desc)
+    reorder_mem(stream, source, target)
+    return target
+
+
+def grouped_dims(shape: tuple[int, ...], groups: int) -> tuple[int, ...]:
+    """Dims of a weight as oneDNN wants them: with a leading group dimension from two groups on."""
+    return shape if groups == 1 else (groups, shape[0] // groups, *shape[1:])
+
+
+def get_weights(w: NDArray, desc: MemDesc, groups: int, stream: ImmediateStream) -> Mem:
+    """A weight in exactly `desc` (rank 5-D over 4-D when grouped), own memory or scratch."""
+    if desc.dims != grouped_dims(w.shape, groups):
+        raise ShapeError(f"a weight of shape {w.shape} in {groups} group(s) was asked for with "
+                         f"dims {desc.dims}")
+    return get_data_reorder(w, desc, stream)
+
+
+def pack_weights(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:
+    """Converts a weight in place to `desc`, if nobody else holds it; says whether it now is.
+
+    For inference only. Never for views, exported or packed-by-another memory, or while others read.
+    """
+    chunk = w.chunk
+    if chunk.mkl_mem is not None and chunk.mkl_mem.same_as == desc.same_as:
+        return True
+    if (w.is_view or chunk.native.pins or chunk.native.packers
+            or (chunk.mkl_mem is not None and chunk.mkl_mem.dims != desc.dims)
+            or not try_exclusive(chunk, held=1)):
+        return False
+    try:
+        chunk.reorder(desc, stream)
+    finally:
+        back_to_shared(chunk, held=1)
+    return True
+
+
+def create_data(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem | None:
+    """Memory of the array itself for writing `desc`; old contents are garbage.
+
+    None when that can not be (a view or an export, and a special layout): the caller writes to
+    scratch and copies back. The caller holds the exclusive lease.
+    """
+    if desc.nelems != x.size or desc.dtype_code != native_code(x.dtype):
+        raise ShapeError(f"an array of shape {x.shape} and dtype {x.dtype} can not be written as "
+                         f"{desc!r}")
+    chunk = x.chunk
+    if x.is_view:
+        if not desc.is_default:
+            return None
+        chunk.reorder_to_default(stream)
+        return _plain(x, desc, stream)
+    if desc.is_default:
+        chunk.invalidate_data()
+        chunk.check_and_alloc(desc.nbytes)
+        return _plain(x, desc, stream)
+    if chunk.native.pins or x.byte_offset:
+        return None
+    chunk.set_layout(desc)
+    handle = chunk.handle
+    return Mem(desc, handle.ptr, handle, stream.epoch)
+
+
+def write_mem(x: NDArray, mem: Mem, stream: ImmediateStream, add: bool = False) -> None:
+    """Copies (or adds) `mem` into the array, keeping the array's layout."""
+    chunk = x.chunk
+    if chunk.mkl_mem is not None and (x.is_view or chunk.mkl_mem.dims != mem.desc.dims):
+        chunk.reorder_to_default(stream)
+    target_desc = chunk.mkl_mem
+    if target_desc is None:
+        dims = mem.desc.dims
+        target = _plain(x, default_desc(x.dtype, dims), stream)
+    else:
+        target = Mem(target_desc, chunk.handle.ptr, chunk.handle, stream.epoch)
+    reorder_mem(stream, mem, target, add)
+
+
+def default_numpy(x: NDArray, stream: ImmediateStream) -> AnyArray:
+    """The contents in the default layout as a numpy array; valid like every access here.
+
+    Writing to it reaches the array only when the Chunk is default.
+    """
+    if x.chunk.mkl_mem is None:
+        return plain_numpy(x)
+    mem = get_default(x, stream)
+    made: AnyArray = np.ndarray(x.shape, x.dtype, buffer=ffi.buffer(mem.ptr, x.nbytes))
+    return made
+
+
+def plain_numpy(x: NDArray) -> AnyArray:
+    """The array's own default-layout bytes as a numpy array; the caller keeps x alive."""
+    handle = x.chunk.handle
+    made: AnyArray = np.ndarray(x.shape, x.dtype, buffer=handle.buffer(), offset=x.byte_offset)
+    return made
+
+
+def need_float32(*arrays: NDArray) -> str | None:
+    """A reason why oneDNN may not: a dtype that it does not compute in, or none."""
+    for array in arrays:
+        if array.dtype.num != 11:
+            return f"dtype {array.dtype} is not float32"
+    return None

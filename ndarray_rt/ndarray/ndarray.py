@@ -1,0 +1,195 @@
+"""NDArray: a shape and dtype over a shared Chunk. Holds no bytes and does no arithmetic.
+
+Methods that compute are installed from the operators when the package loads.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..context import Context, current_context
+from ..dtypes import DType
+from ..errors import ShapeError
+from ..storage.chunk import Chunk
+
+MAX_DIMS = 12
+
+
+class NDArray:
+    """An array on a Chunk, which it may share with others (views, reused memory).
+
+    `reuse` marks an array made by `as_array` on memory of an earlier life, which may still carry
+    that life's layout.
+    """
+
+    __slots__ = ("__weakref__", "byte_offset", "chunk", "ctx", "dtype", "entry", "grad_state",
+                 "reuse", "shape")
+
+    # so that numpy's operators leave `numpy_array + ndarray` to us
+    __array_priority__ = 1000.0
+
+    chunk: Chunk
+    shape: tuple[int, ...]
+    dtype: DType
+    byte_offset: int
+    reuse: bool
+    ctx: Context
+    entry: Any  # the tape's: which output of which recorded node this is
+    grad_state: Any  # the tape's: gradient array and its request
+
+    def __init__(self, chunk: Chunk, shape: tuple[int, ...], dtype: DType, byte_offset: int = 0,
+                 reuse: bool = False, ctx: Context | None = None) -> None:
+        self.chunk = chunk
+        self.shape = shape
+        self.dtype = dtype
+        self.byte_offset = byte_offset
+        self.reuse = reuse
+        self.ctx = ctx or current_context()
+        self.entry = None
+        self.grad_state = None
+
+    # ---- facts ----------------------------------------------------------------------------
+
+    @property
+    def context(self) -> Context:
+        return self.ctx
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements, without padding."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def stype(self) -> str:
+        """The storage type: always 'default' (dense)."""
+        return "default"
+
+    @property
+    def is_view(self) -> bool:
+        """A part or another shape of what the Chunk was made for; sees only the default layout."""
+        return not self.reuse and (self.byte_offset > 0
+                                   or self.shape != self.chunk.storage_shape)
+
+    @property
+    def is_special(self) -> bool:
+        """The Chunk is in a layout that only oneDNN reads."""
+        return self.chunk.mkl_mem is not None
+
+    @property
+    def is_mkldnn(self) -> bool:
+        """PyTorch's name for `is_special`."""
+        return self.chunk.mkl_mem is not None
+
+    @property
+    def layout(self) -> str:
+        """The layout of the Chunk: 'default', or oneDNN's name such as 'nhwc' or 'nChw16c'."""
+        desc = self.chunk.mkl_mem
+        return "default" if desc is None else desc.layout()
+
+    def invalidate_data(self) -> None:
+        """Drops a special layout; no data moves. Only for arrays about to be overwritten whole."""
+        self.chunk.invalidate_data()
+
+    # ---- arrays out of arrays: no data is touched -------------------------------------------
+
+    def rows(self, begin: int, end: int) -> NDArray:
+        """Rows [begin, end) of axis 0 as a view (MXNet's Slice in C++)."""
+        if not self.shape:
+            raise ShapeError("rows: an array of rank 0 has no axis 0")
+        if not 0 <= begin <= end <= self.shape[0]:
+            raise ShapeError(f"rows: [{begin}, {end}) is not within [0, {self.shape[0]}) "
+                             f"of shape {self.shape}")
+        row = prod(self.shape[1:]) * self.dtype.itemsize
+        return NDArray(self.chunk, (end - begin, *self.shape[1:]), self.dtype,
+                       self.byte_offset + begin * row, False, self.ctx)
+
+    def at(self, index: int) -> NDArray:
+        """Row `index` of axis 0 as a view of rank one less; rank 1 gives shape (1,) (C++ At)."""
+        row = self.rows(index, index + 1)
+        if len(self.shape) > 1:
+            row.shape = self.shape[1:]
+        return row
+
+    def view_as(self, shape: tuple[int, ...]) -> NDArray:
+        """The same elements, or the first of them, under another shape, as a view."""
+        if shape == self.shape:
+            return NDArray(self.chunk, shape, self.dtype, self.byte_offset, self.reuse, self.ctx)
+        if prod(shape) > self.size:
+            raise ShapeError(f"reshape: shape {shape} has {prod(shape)} elements, "
+                             f"more than the {self.size} of {self.shape}")
+        return NDArray(self.chunk, shape, self.dtype, self.byte_offset, False, self.ctx)
+
+    def as_array(self, shape: tuple[int, ...], dtype: DType) -> NDArray:
+        """This memory for a new life: another shape and dtype, contents garbage, `reuse` set.
+
+        The array must not be a view and must have room: ShapeError otherwise.
+        """
+        if self.is_view:
+            raise ShapeError("as_array: memory of a view can not be reused")
+        nbytes = prod(shape) * dtype.itemsize
+        if nbytes > self.chunk.nbytes:
+            raise ShapeError(f"as_array: shape {shape} of {dtype} needs {nbytes} bytes, "
+                             f"the memory has {self.chunk.nbytes}")
+        return NDArray(self.chunk, shape, dtype, 0, True, self.ctx)
+
+    def detach(self) -> NDArray:
+        """The same memory, unknown to the tape."""
+        return NDArray(self.chunk, self.shape, self.dtype, self.byte_offset, self.reuse, self.ctx)
+
+    def check_and_alloc(self, nbytes: int = 0) -> None:
+        """Makes sure that the memory is there, and of at least `nbytes`."""
+        self.chunk.check_and_alloc(nbytes)
+
+    # ---- python ---------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array of rank 0")
+        return self.shape[0]
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def new_array(shape: tuple[int, ...], dtype: DType, ctx: Context | None = None,
+              zero: bool = False) -> NDArray:
+    """An array on a Chunk of its own; memory comes with the first use, zeroed if asked."""
+    if ctx is not None:
+        ctx.check()
+    return NDArray(Chunk(shape, dtype, zero=zero), shape, dtype, 0, False, ctx)
+
+
+def check_shape(shape: object, what: str) -> tuple[int, ...]:
+    """A shape given by a user as a tuple of ints; ShapeError when it is none an array can have."""
+    if isinstance(shape, (int, np.integer)) and not isinstance(shape, bool):
+        shape = (shape,)
+    try:
+        dims = tuple(_index(dim) for dim in shape)  # type: ignore[attr-defined]
+    except TypeError:
+        raise ShapeError(f"{what}: shape got {shape!r}, expected ints of at least 0") from None
+    if any(dim < 0 for dim in dims):
+        raise ShapeError(f"{what}: shape got {dims}, expected ints of at least 0")
+    if len(dims) > MAX_DIMS:
+        raise ShapeError(f"{what}: shape {dims} has rank {len(dims)}, "
+                         f"expected at most {MAX_DIMS}")
+    if prod(dims) >= 1 << 46:
+        raise ShapeError(f"{what}: shape {dims} has more elements than an array can have")
+    return dims
+
+
+def _index(value: object) -> int:
+    if isinstance(value, (bool, float)):
+        raise TypeError
+    return value.__index__()  # type: ignore[attr-defined,no-any-return]

@@ -1,0 +1,166 @@
+"""Outputs: an array and what its request asks for, for oneDNN and for numpy. Knows no operator."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..storage.desc import MemDesc
+from ..storage.stream import ImmediateStream, Mem
+from .layout import AnyArray, create_data, get_data, plain_numpy, write_mem
+from .ndarray import NDArray
+from .req import Req
+
+
+class Output:
+    """One output of one operator call, on the oneDNN path.
+
+    `open(desc, stream)` and `open_weight_grad(desc, stream)` are context managers: they give
+    memory in that layout, and on leaving do what the request asks for (MXNet's CreateMKLDNNMem and
+    CommitOutput). Nothing is committed when the block raises.
+    """
+
+    __slots__ = ("array", "req")
+
+    def __init__(self, array: NDArray, req: Req) -> None:
+        self.array = array
+        self.req = req
+
+    @property
+    def requested(self) -> bool:
+        """False for kNullOp: nothing needs to be computed."""
+        return self.req != Req.kNullOp
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    def open(self, desc: MemDesc, stream: ImmediateStream,
+             inplace_of: Mem | None = None) -> OpenOutput:
+        """Memory for writing `desc`; `inplace_of` is the input's memory it may share."""
+        return OpenOutput(self, desc, stream, inplace_of)
+
+    def open_weight_grad(self, desc: MemDesc, stream: ImmediateStream) -> OpenOutput:
+        """Like `open`, but the array ends in the default layout, which optimizers expect."""
+        return OpenOutput(self, desc, stream, None, keep_default=True)
+
+
+class OpenOutput:
+    """The block of `Output.open`."""
+
+    __slots__ = ("_add", "_copy", "_desc", "_inplace_of", "_keep_default", "_mem", "_output",
+                 "_stream")
+
+    def __init__(self, output: Output, desc: MemDesc, stream: ImmediateStream,
+                 inplace_of: Mem | None, keep_default: bool = False) -> None:
+        self._output = output
+        self._desc = desc
+        self._stream = stream
+        self._inplace_of = inplace_of
+        self._keep_default = keep_default
+        self._copy = self._add = False
+
+    def __enter__(self) -> Mem:
+        req, array, desc, stream = (self._output.req, self._output.array, self._desc,
+                                    self._stream)
+        mem: Mem | None = None
+        if req == Req.kWriteTo:
+            if desc.is_default or not self._keep_default:
+                mem = create_data(array, desc, stream)
+            self._copy = mem is None
+        elif req == Req.kWriteInplace:
+            mem = self._inplace(array)
+            self._copy = mem is None
+        elif req == Req.kAddTo:
+            self._add = True
+        self._mem = mem if mem is not None else stream.scratch(desc)
+        return self._mem
+
+    def _inplace(self, array: NDArray) -> Mem | None:
+        """The shared memory itself, when input, output and primitive agree on the layout."""
+        source = self._inplace_of
+        if source is None or source.desc is not self._desc:
+            return None
+        own = get_data(array, self._stream)
+        return own if own.ptr == source.ptr and own.desc is self._desc else None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        if kind is not None:
+            return
+        array, stream, mem = self._output.array, self._stream, self._mem
+        if self._add:
+            write_mem(array, mem, stream, add=True)
+        elif self._copy:
+            if not array.is_view and not self._keep_default:
+                target = create_data(array, mem.desc, stream)
+                if target is not None:
+                    write_mem(array, mem, stream)
+                    return
+            if not array.is_view:
+                array.chunk.invalidate_data()
+                array.chunk.check_and_alloc(array.nbytes)
+            write_mem(array, mem, stream)
+
+
+class NumpyOutput:
+    """One output of one operator call, on the numpy path.
+
+    `write(value)` keeps the value; `commit` does what the request asks for after `compute` is done,
+    so that an output that shares memory with an input can not change it under the computation.
+    """
+
+    __slots__ = ("array", "req", "value")
+
+    def __init__(self, array: NDArray, req: Req) -> None:
+        self.array = array
+        self.req = req
+        self.value: AnyArray | None = None
+
+    @property
+    def requested(self) -> bool:
+        """False for kNullOp: nothing needs to be computed."""
+        return self.req != Req.kNullOp
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.array.dtype
+
+    def write(self, value: Any) -> None:
+        """Gives the computed value; it must have exactly the output's shape."""
+        if self.req == Req.kNullOp:
+            return
+        made = np.asarray(value)
+        if made.shape != self.array.shape:
+            raise ShapeError(f"compute gave shape {made.shape}, "
+                             f"inference said {self.array.shape}")
+        self.value = made
+
+    def own(self) -> None:
+        """Copies the value, so that it outlives changes of the inputs."""
+        if self.value is not None:
+            self.value = np.array(self.value)
+
+    def commit(self, stream: ImmediateStream) -> None:
+        """Writes or adds the value to the array; its Chunk is default afterwards."""
+        if self.value is None:
+            return
+        array, chunk = self.array, self.array.chunk
+        if self.req == Req.kAddTo or array.is_view:
+            chunk.reorder_to_default(stream)
+        else:
+            chunk.invalidate_data()
+        chunk.check_and_alloc(array.byte_offset + array.nbytes)
+        target = plain_numpy(array)
+        with np.errstate(all="ignore"):
+            if self.req == Req.kAddTo:
+                np.add(target, self.value, out=target, casting="unsafe")
+            else:
+                np.copyto(target, self.value, casting="unsafe")

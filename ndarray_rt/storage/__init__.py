@@ -1,0 +1,1 @@
+"""Floor 1: bytes, layout descriptors and who owns what. Knows nothing of NDArray."""

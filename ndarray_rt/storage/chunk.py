@@ -1,0 +1,174 @@
+"""Chunk: the storage that arrays share. Holds no array's shape, offset or view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtypes import DType
+from ..errors import NdrtError
+from ..native import call, ffi, lib, own
+from .desc import MemDesc, default_desc
+from .handle import Handle
+from .reorder import reorder_mem
+from .stream import ImmediateStream, Mem
+
+
+class PinnedError(NdrtError, BufferError):
+    """The bytes are exported and can be neither moved nor converted."""
+
+
+class Chunk:
+    """One Handle, an optional special layout over it, and the state that C can check.
+
+    `mkl_mem` is None while the bytes are in the default layout, else the special layout that they
+    are in: always over this Chunk's own Handle, never larger than it (I1). Memory is allocated
+    when first needed.
+    """
+
+    __slots__ = ("__weakref__", "_handle", "_planned", "dtype", "mkl_mem", "native",
+                 "storage_shape", "zero")
+
+    def __init__(self, shape: tuple[int, ...], dtype: DType, handle: Handle | None = None,
+                 zero: bool = False) -> None:
+        out = ffi.new("ndrt_chunk **")
+        call(lib.ndrt_chunk_new, out, what="making a chunk")
+        self.native: Any = own(out[0], lib.ndrt_chunk_free)
+        self.storage_shape = shape
+        self.dtype = dtype
+        self.mkl_mem: MemDesc | None = None
+        nbytes = dtype.itemsize
+        for dim in shape:
+            nbytes *= dim
+        self._planned = nbytes
+        self._handle = handle
+        self.zero = zero
+
+    # ---- memory -------------------------------------------------------------------------
+
+    @property
+    def handle(self) -> Handle:
+        """The Handle, allocated now if it was not before."""
+        found = self._handle
+        return self.check_and_alloc() if found is None else found
+
+    @property
+    def is_allocated(self) -> bool:
+        return self._handle is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the Handle, or those it will have."""
+        return self._planned if self._handle is None else self._handle.nbytes
+
+    def check_and_alloc(self, nbytes: int = 0) -> Handle:
+        """Makes sure of at least `nbytes`; never shrinks.
+
+        Growth loses the contents and the special layout, leaves an arena, and bumps `version`: each
+        array on this Chunk sees the new memory. Raises PinnedError when growth would move
+        exported bytes.
+        """
+        handle = self._handle
+        if handle is None:
+            handle = Handle(max(nbytes, self._planned), zero=self.zero)
+            self._handle = handle
+            self.mkl_mem = None
+            lib.ndrt_chunk_add_version(self.native)
+        elif handle.nbytes < nbytes:
+            self._refuse_if_pinned("grown")
+            handle = Handle(nbytes)
+            self._handle = handle
+            self.mkl_mem = None
+            lib.ndrt_chunk_add_version(self.native)
+        return handle
+
+    def _refuse_if_pinned(self, what: str) -> None:
+        if self.native.pins:
+            raise PinnedError(f"the memory of this array is exported {self.native.pins} time(s) "
+                              f"and can not be {what}: release the exports first")
+
+    # ---- layout -------------------------------------------------------------------------
+
+    @property
+    def is_special(self) -> bool:
+        return self.mkl_mem is not None
+
+    def set_layout(self, desc: MemDesc) -> None:
+        """From now on the bytes are in `desc`'s layout; moves nothing, contents are garbage.
+
+        Grows when the layout needs more than there is.
+        """
+        if desc.is_default:
+            if self.mkl_mem is not None:
+                self.mkl_mem = None
+                lib.ndrt_chunk_add_version(self.native)
+            self.check_and_alloc(desc.nbytes)
+            return
+        if self.mkl_mem is desc:
+            return
+        if self.native.pins:
+            self._refuse_if_pinned(f"put into the layout {desc.layout()}")
+        self.check_and_alloc(desc.nbytes)
+        self.mkl_mem = desc
+        lib.ndrt_chunk_add_version(self.native)
+
+    def invalidate_data(self) -> None:
+        """Drops a special layout; no data moves, the bytes are default and garbage."""
+        if self.mkl_mem is not None:
+            self.mkl_mem = None
+            lib.ndrt_chunk_add_version(self.native)
+
+    def reorder(self, desc: MemDesc, stream: ImmediateStream) -> None:
+        """Converts the contents to `desc` in place; the caller holds the exclusive lease.
+
+        A default chunk is read in the default layout of `desc`'s own dims, so that a 4-D weight
+        becomes a 5-D grouped one. Raises PinnedError on exported memory.
+        """
+        source = self.mkl_mem
+        if source is desc or (source is None and desc.is_default):
+            return
+        if self.native.pins:
+            self._refuse_if_pinned(f"converted to {desc.layout()}")
+        if source is None:
+            source = default_desc(self.dtype, desc.dims)
+        old = self.handle
+        # a new buffer and a change of owner: a reorder can not run in place
+        new = Handle(max(desc.nbytes, self._planned))
+        reorder_mem(stream, Mem(source, old.ptr, old, stream.epoch),
+                    Mem(desc, new.ptr, new, stream.epoch))
+        self._handle = new
+        self.mkl_mem = None if desc.is_default else desc
+        lib.ndrt_chunk_add_version(self.native)
+
+    def reorder_to_default(self, stream: ImmediateStream) -> None:
+        """Converts the contents to the default layout in place; nothing to do is no error."""
+        if self.mkl_mem is not None:
+            self.reorder(default_desc(self.dtype, self.mkl_mem.dims), stream)
+
+    # ---- state shared with C --------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """Bumped whenever pointer or layout change."""
+        return int(self.native.version)
+
+    @property
+    def writes(self) -> int:
+        """Bumped by each write of contents."""
+        return int(self.native.writes)
+
+    @property
+    def pins(self) -> int:
+        """Exports alive."""
+        return int(self.native.pins)
+
+    def wrote(self) -> None:
+        """Notes that the contents changed."""
+        lib.ndrt_chunk_add_writes(self.native)
+
+    def pin(self, writable: bool) -> None:
+        """An export begins: bytes stay where and as they are (I5)."""
+        lib.ndrt_chunk_add_pins(self.native, 1, int(writable))
+
+    def unpin(self, writable: bool) -> None:
+        """An export ends."""
+        lib.ndrt_chunk_add_pins(self.native, -1, -int(writable))

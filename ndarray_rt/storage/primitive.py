@@ -1,0 +1,187 @@
+"""Primitive: one oneDNN primitive, shared by everybody who needs it; and the making of them.
+
+Holds no memory objects: those belong to the call or to the plan step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+from ..errors import Unsupported
+from ..native import call, ffi, lib, own, text
+from .desc import MemDesc, adopt
+
+
+class Kind(IntEnum):
+    """What a primitive computes."""
+
+    CONVOLUTION = 1
+    DECONVOLUTION = 2
+    INNER_PRODUCT = 3
+    MATMUL = 4
+    POOLING = 5
+    BATCH_NORM = 6
+    LRN = 7
+    ELTWISE = 8
+    BINARY = 9
+    PRELU = 10
+    SOFTMAX = 11
+    CONCAT = 12
+    SUM = 13
+    REDUCTION = 14
+    REORDER = 15
+
+
+class Direction(IntEnum):
+    NONE = 0
+    FORWARD_TRAINING = 1
+    FORWARD_INFERENCE = 2
+    BACKWARD = 3
+    BACKWARD_DATA = 4
+    BACKWARD_WEIGHTS = 5
+
+
+class Arg(IntEnum):
+    """Execution arguments, by oneDNN's numbers."""
+
+    SRC = 1
+    SRC_1 = 2
+    DST = 17
+    WEIGHTS = 33
+    BIAS = 41
+    MEAN = 49
+    VARIANCE = 50
+    SCALE = 51
+    SHIFT = 52
+    WORKSPACE = 64
+    SCRATCHPAD = 80
+    DIFF_SRC = 129
+    DIFF_DST = 145
+    DIFF_WEIGHTS = 161
+    DIFF_BIAS = 169
+    DIFF_SCALE = 255
+    DIFF_SHIFT = 256
+    MULTIPLE_SRC = 1024
+    POST_OP = 32768
+
+
+# Moving bytes is never arithmetic: a plain implementation of these is no reason to refuse.
+_MOVERS = frozenset({Kind.REORDER, Kind.CONCAT})
+
+
+class Primitive:
+    """A compiled oneDNN primitive; stateless, callable from any thread at once."""
+
+    __slots__ = ("__weakref__", "_descs", "impl", "kind", "nthreads", "ptr", "scratchpad")
+
+    def __init__(self, kind: Kind, ptr: Any) -> None:
+        self.kind = kind
+        self.ptr = own(ptr, lib.ndrt_prim_free)
+        self.impl: str = text(lib.ndrt_prim_impl(ptr))
+        self.nthreads: int = lib.ndrt_prim_threads(ptr)
+        self.scratchpad: int = lib.ndrt_prim_scratchpad(ptr)
+        self._descs: dict[int, MemDesc | None] = {}
+
+    def desc(self, arg: int) -> MemDesc:
+        """The layout this primitive wants for an argument; KeyError when it has none."""
+        found = self.desc_or_none(arg)
+        if found is None:
+            raise KeyError(f"{self!r} has no argument {arg}")
+        return found
+
+    def desc_or_none(self, arg: int) -> MemDesc | None:
+        """The layout wanted for an argument, or None when the primitive has no such argument."""
+        if arg not in self._descs:
+            out = ffi.new("ndrt_desc **")
+            call(lib.ndrt_prim_desc, self.ptr, arg, out, what="querying a primitive")
+            self._descs[arg] = adopt(out[0])
+        return self._descs[arg]
+
+    @property
+    def src(self) -> MemDesc:
+        return self.desc(Arg.SRC)
+
+    @property
+    def weights(self) -> MemDesc:
+        return self.desc(Arg.WEIGHTS)
+
+    @property
+    def dst(self) -> MemDesc:
+        return self.desc(Arg.DST)
+
+    @property
+    def diff_src(self) -> MemDesc:
+        return self.desc(Arg.DIFF_SRC)
+
+    @property
+    def diff_dst(self) -> MemDesc:
+        return self.desc(Arg.DIFF_DST)
+
+    @property
+    def diff_weights(self) -> MemDesc:
+        return self.desc(Arg.DIFF_WEIGHTS)
+
+    @property
+    def is_reference(self) -> bool:
+        """oneDNN's plain C++ loop, up to a thousand times slower than its kernels."""
+        if self.kind in _MOVERS:
+            return False
+        return self.impl.startswith(("ref", "simple"))
+
+    def __repr__(self) -> str:
+        return f"Primitive({self.kind.name.lower()}, {self.impl})"
+
+
+_DESC_FIELDS = ("src", "weights", "bias", "dst", "diff_src", "diff_weights", "diff_bias",
+                "diff_dst")
+_DIMS_FIELDS = ("kernel", "strides", "dilates", "pad_l", "pad_r")
+
+
+def make_primitive(kind: Kind, direction: Direction = Direction.NONE, *, alg: int = 0,
+                   srcs: Sequence[MemDesc] = (), scales: Sequence[float] = (),
+                   post_sum: bool = False, allow_reference: bool = False,
+                   **fields: Any) -> Primitive:
+    """A primitive from the fields of `ndrt_spec`.
+
+    Layouts (`src`, `weights`, `bias`, `dst`, `diff_...`) are MemDescs or None; `kernel`, `strides`,
+    `dilates` (oneDNN's: 0 is dense), `pad_l`, `pad_r` are tuples of equal length. `post_sum` adds
+    to the destination instead of overwriting it. Raises Unsupported when oneDNN has no
+    implementation, or (unless allowed) only a reference one.
+    """
+    spec = ffi.new("ndrt_spec *")
+    spec.kind, spec.direction, spec.alg = kind, direction, alg
+    keep: list[Any] = []
+    for name in _DESC_FIELDS:
+        desc = fields.pop(name, None)
+        if desc is not None:
+            setattr(spec, name, desc.ptr)
+    for name in _DIMS_FIELDS:
+        dims = fields.pop(name, None)
+        if dims is not None:
+            spec.nspatial = len(dims)
+            setattr(spec, name, list(dims))
+    if srcs:
+        array = ffi.new("ndrt_desc *[]", [desc.ptr for desc in srcs])
+        keep.append(array)
+        spec.srcs = ffi.cast("const ndrt_desc *const *", array)
+        spec.nsrcs = len(srcs)
+    if scales:
+        array = ffi.new("float[]", list(scales))
+        keep.append(array)
+        spec.scales = array
+    if post_sum:
+        post = ffi.new("ndrt_post_op[1]")
+        post[0].kind, post[0].alpha = lib.NDRT_POST_SUM, 1.0
+        keep.append(post)
+        spec.post_ops, spec.npost_ops = post, 1
+    for name, value in fields.items():
+        setattr(spec, name, value)
+    out = ffi.new("ndrt_prim **")
+    call(lib.ndrt_prim_new, spec, out, what=f"making a {kind.name.lower()} primitive")
+    made = Primitive(kind, out[0])
+    if made.is_reference and not allow_reference:
+        raise Unsupported(f"oneDNN has only the reference implementation {made.impl} "
+                          f"of this {kind.name.lower()}")
+    return made

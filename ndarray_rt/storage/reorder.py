@@ -1,0 +1,60 @@
+"""Reorder primitives between two layouts, cached. Holds no data."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from ..errors import Unsupported
+from ..native import lib
+from .desc import MemDesc
+from .primitive import Kind, Primitive, make_primitive
+from .stream import ImmediateStream, Mem
+
+CAPACITY = 1024
+
+
+class ReorderCache:
+    """Layout pair -> primitive; bounded, the least recently used leaves. Thread-safe."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self.capacity = capacity
+        self._lock = threading.Lock()
+        self._made: OrderedDict[tuple[int, int, bool, int], Primitive] = OrderedDict()
+
+    def get(self, src: MemDesc, dst: MemDesc, add: bool = False) -> Primitive:
+        """The reorder from `src` to `dst`; with `add` it adds to what is there."""
+        key = (src.id, dst.id, add, lib.ndrt_threads_get())
+        with self._lock:
+            found = self._made.get(key)
+            if found is not None:
+                self._made.move_to_end(key)
+                return found
+        made = make_primitive(Kind.REORDER, src=src, dst=dst, post_sum=add)
+        with self._lock:
+            self._made[key] = made
+            while len(self._made) > self.capacity:
+                self._made.popitem(last=False)
+        return made
+
+    def clear(self) -> None:
+        with self._lock:
+            self._made.clear()
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
+REORDERS = ReorderCache()
+
+
+def reorder_mem(stream: ImmediateStream, src: Mem, dst: Mem, add: bool = False) -> None:
+    """Copies `src` into `dst` across layouts of equal dims; with `add` it adds.
+
+    Padding of `dst` is zero afterwards. Raises Unsupported when oneDNN can not.
+    """
+    if src.desc.dims != dst.desc.dims:
+        raise Unsupported(f"no reorder between dims {src.desc.dims} and {dst.desc.dims}")
+    if dst.desc.nbytes == 0:
+        return
+    stream.reorder(REORDERS.get(src.desc, dst.desc, add), src, dst)

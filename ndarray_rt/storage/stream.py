@@ -1,0 +1,214 @@
+"""Stream: where every step of work goes, to be run at once or to be recorded as well.
+
+A step is an oneDNN primitive, a kernel of ours or a Python callback. Reorders, copies back and
+add-backs are steps like any other. Holds no knowledge of operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import NdrtError
+from ..native import call, ffi, lib
+from .desc import MemDesc
+from .primitive import Arg, Primitive
+from .tmp_mem import TmpMemMgr
+
+
+class Mem:
+    """References memory in a layout; valid inside the operator call it was handed out in."""
+
+    __slots__ = ("desc", "epoch", "keep", "ptr")
+
+    def __init__(self, desc: MemDesc, ptr: Any, keep: object, epoch: int) -> None:
+        self.desc = desc
+        self.ptr = ptr
+        self.keep = keep
+        self.epoch = epoch
+
+    def as_desc(self, desc: MemDesc) -> Mem:
+        """The same bytes under an equivalent layout."""
+        return self if desc is self.desc else Mem(desc, self.ptr, self.keep, self.epoch)
+
+
+class StaleMemory(NdrtError):
+    """Memory of one operator call was used in a later one."""
+
+
+class Counters:
+    """What a stream did: primitives and kernels run, reorders among them, bytes they wrote."""
+
+    __slots__ = ("callbacks", "kernels", "primitives", "reorder_bytes", "reorders")
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.primitives = self.kernels = self.callbacks = 0
+        self.reorders = self.reorder_bytes = 0
+
+    def as_dict(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in sorted(self.__slots__)}
+
+
+Args = Sequence[tuple[int, Mem]]
+
+
+class ImmediateStream:
+    """Runs each step when it is issued."""
+
+    __slots__ = ("counters", "epoch", "impls", "tmp")
+
+    def __init__(self, tmp: TmpMemMgr | None = None) -> None:
+        self.tmp = tmp or TmpMemMgr()
+        self.epoch = 0
+        self.counters = Counters()
+        # names of what ran since the operator began: primitives and kernels
+        self.impls: list[str] = []
+
+    def begin_operator(self) -> None:
+        """Memory handed out before is invalid from now on."""
+        self.epoch += 1
+        self.tmp.reset()
+        self.impls.clear()
+
+    def scratch(self, desc: MemDesc) -> Mem:
+        """Memory for a layout, valid until the operator ends; contents are garbage."""
+        ptr, keep = self.tmp.alloc(desc.nbytes)
+        return Mem(desc, ptr, keep, self.epoch)
+
+    def run(self, prim: Primitive, args: Args) -> None:
+        """Runs a primitive; its scratchpad comes from the stream."""
+        packed, n = self._pack(prim, args)
+        self.counters.primitives += 1
+        self.impls.append(prim.impl)
+        self._run(prim, n, packed)
+
+    def reorder(self, prim: Primitive, src: Mem, dst: Mem) -> None:
+        """Runs a reorder, and counts it as one."""
+        self.counters.reorders += 1
+        self.counters.reorder_bytes += dst.desc.nbytes
+        packed, n = self._pack(prim, ((Arg.SRC, src), (Arg.DST, dst)))
+        self._run(prim, n, packed)
+
+    def kernel(self, kernel: int, dims: Sequence[int], data: Sequence[Mem],
+               scalars: Sequence[float] = ()) -> None:
+        """Runs one of our own kernels (`ndrt_kernel_id`) over the memories given."""
+        packed = ffi.new("ndrt_kernel_call *")
+        packed.kernel = kernel
+        packed.dims = list(dims)
+        for i, mem in enumerate(data):
+            self._check(mem)
+            packed.data[i] = mem.ptr
+        packed.scalars = list(scalars)
+        self.counters.kernels += 1
+        self._kernel(packed)
+
+    def callback(self, function: Callable[[], None]) -> None:
+        """Runs a Python function as a step."""
+        self.counters.callbacks += 1
+        function()
+
+    def _check(self, mem: Mem) -> None:
+        if mem.epoch != self.epoch:
+            raise StaleMemory("memory handed out in an earlier operator call was used: take it "
+                              "again with an access method of this call")
+
+    def _pack(self, prim: Primitive, args: Args) -> tuple[Any, int]:
+        n = len(args)
+        packed = ffi.new("ndrt_arg[]", n + 1)
+        for i, (arg, mem) in enumerate(args):
+            if mem.epoch != self.epoch:
+                self._check(mem)
+            slot = packed[i]
+            slot.arg = arg
+            slot.desc = mem.desc.ptr
+            slot.data = mem.ptr
+        if prim.scratchpad:
+            ptr, _ = self.tmp.alloc(prim.scratchpad)
+            slot = packed[n]
+            slot.arg = Arg.SCRATCHPAD
+            slot.desc = prim.desc(Arg.SCRATCHPAD).ptr
+            slot.data = ptr
+            n += 1
+        return packed, n
+
+    def _run(self, prim: Primitive, nargs: int, packed: Any) -> None:
+        call(lib.ndrt_prim_run, prim.ptr, nargs, packed, what=prim.impl)
+
+    def _kernel(self, packed: Any) -> None:
+        call(lib.ndrt_kernel_run, packed, what="kernel")
+
+
+class RecordingStream(ImmediateStream):
+    """Runs each step when it is issued, and records it for `Recording.replay`.
+
+    Scratch comes from a manager that the recording keeps, so that recorded pointers stay good.
+    Nothing else is kept alive but primitives: the arrays' owners hold the arrays.
+    """
+
+    __slots__ = ("recording",)
+
+    def __init__(self, estimate: int) -> None:
+        super().__init__(TmpMemMgr(estimate, keep=True))
+        self.recording = Recording(self.tmp)
+
+    def _run(self, prim: Primitive, nargs: int, packed: Any) -> None:
+        super()._run(prim, nargs, packed)
+        self.recording.add_primitive(prim, nargs, packed)
+
+    def _kernel(self, packed: Any) -> None:
+        super()._kernel(packed)
+        self.recording.add_kernel(packed)
+
+    def callback(self, function: Callable[[], None]) -> None:
+        super().callback(function)
+        self.recording.add_callback(function)
+
+
+class Recording:
+    """Recorded steps: native plans with the Python callbacks between them."""
+
+    __slots__ = ("_keep", "_steps", "tmp")
+
+    def __init__(self, tmp: TmpMemMgr) -> None:
+        self.tmp = tmp
+        self._keep: list[object] = []
+        self._steps: list[Any] = []  # a native plan, or a callable
+
+    def _native(self) -> Any:
+        if not self._steps or not isinstance(self._steps[-1], ffi.CData):
+            out = ffi.new("ndrt_plan **")
+            call(lib.ndrt_plan_new, out, what="making a plan")
+            self._steps.append(ffi.gc(out[0], lib.ndrt_plan_free))
+        return self._steps[-1]
+
+    def add_primitive(self, prim: Primitive, nargs: int, packed: Any) -> None:
+        self._keep.append(prim)
+        call(lib.ndrt_plan_add_prim, self._native(), prim.ptr, nargs, packed,
+             what="recording a step")
+
+    def add_kernel(self, packed: Any) -> None:
+        call(lib.ndrt_plan_add_kernel, self._native(), packed, what="recording a step")
+
+    def add_callback(self, function: Callable[[], None]) -> None:
+        self._steps.append(function)
+
+    @property
+    def segments(self) -> int:
+        """Native calls and callbacks that one replay makes."""
+        return len(self._steps)
+
+    def replay(self) -> None:
+        """Runs all steps again, in order, with the arguments they were recorded with."""
+        cursor = ffi.new("int64_t *")
+        for step in self._steps:
+            if not isinstance(step, ffi.CData):
+                step()
+                continue
+            cursor[0] = 0
+            size = lib.ndrt_plan_size(step)
+            while cursor[0] < size:
+                # comes back now and then so that Python can serve signals
+                call(lib.ndrt_plan_run, step, 20.0, cursor, what="running a plan")

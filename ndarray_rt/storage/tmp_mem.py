@@ -1,0 +1,76 @@
+"""TmpMemMgr: scratch memory of one operator call at a time. Holds nothing longer than that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..native import ffi
+from .handle import Handle
+
+ALIGNMENT = 64
+
+
+def align_up(nbytes: int, alignment: int = ALIGNMENT) -> int:
+    return (nbytes + alignment - 1) // alignment * alignment
+
+
+class TmpMemMgr:
+    """Hands out pieces of one buffer; a piece that does not fit gets a buffer of its own.
+
+    `init()` opens a run and sizes the buffer from what the largest operator has needed so far.
+    `reset()` ends an operator: its pieces are no longer valid. Not for several threads at once.
+    With `keep`, buffers of their own are kept until the manager goes and the buffer never
+    moves: a recorded plan points into them.
+    """
+
+    __slots__ = ("_buffer", "_extra", "_keep", "_kept", "_used", "estimate", "limit")
+
+    def __init__(self, estimate: int = 0, keep: bool = False, limit: int | None = None) -> None:
+        self.estimate = estimate
+        # the largest buffer kept between runs; None: as large as the estimate
+        self.limit = limit
+        self._buffer: Handle | None = Handle(estimate) if estimate and keep else None
+        self._used = 0
+        self._extra: list[Handle] = []
+        self._kept: list[Handle] = []
+        self._keep = keep
+
+    def init(self) -> None:
+        """Opens a run: makes the buffer as large as the estimate."""
+        self.reset()
+        if self._keep:
+            return
+        wanted = self.estimate if self.limit is None else min(self.estimate, self.limit)
+        if wanted and (self._buffer is None or self._buffer.nbytes < wanted):
+            self._buffer = None  # first give back, then take: the peak is one buffer
+            self._buffer = Handle(wanted)
+
+    def alloc(self, nbytes: int) -> tuple[Any, Handle]:
+        """(pointer, the Handle that owns it): `nbytes` aligned to 64, valid until `reset`."""
+        start = align_up(self._used)
+        self._used = start + nbytes
+        if self._used > self.estimate:
+            self.estimate = self._used
+        if self._buffer is not None and self._used <= self._buffer.nbytes:
+            return ffi.cast("void *", self._buffer.address + start), self._buffer
+        extra = Handle(nbytes)
+        (self._kept if self._keep else self._extra).append(extra)
+        return extra.ptr, extra
+
+    def reset(self) -> None:
+        """Ends an operator. The estimate stays."""
+        self._used = 0
+        if self._extra:
+            self._extra.clear()
+
+    def release(self) -> None:
+        """Gives the buffer back; the estimate stays."""
+        self.reset()
+        if not self._keep:
+            self._buffer = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held now."""
+        held = 0 if self._buffer is None else self._buffer.nbytes
+        return held + sum(h.nbytes for h in self._extra) + sum(h.nbytes for h in self._kept)

@@ -1,0 +1,153 @@
+"""Our own kernels against NumPy, at any number of threads with the same bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ndarray_rt.errors import ParameterError
+from ndarray_rt.native import call, ffi, lib
+from tests.native.helpers import kernel
+
+SIZES = [0, 1, 63, 64, 1000, 40_001]
+f4 = np.float32
+
+
+def random(n: int, count: int, seed: int = 1) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(n).astype("f4") for _ in range(count)]
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("nthreads", [1, 2, 3])
+def test_add_to_and_blend(n: int, nthreads: int) -> None:
+    a, b = random(n, 2)
+    expected = a + b
+    kernel(lib.NDRT_KERNEL_ADD_TO, [n], [a, b], nthreads=nthreads)
+    np.testing.assert_array_equal(a, expected)
+    expected = f4(0.9) * a + f4(0.1) * b
+    kernel(lib.NDRT_KERNEL_BLEND_STATS, [n], [a, b], [0.9, 0.1], nthreads)
+    np.testing.assert_array_equal(a, expected)
+
+
+@pytest.mark.parametrize("n", [*SIZES, 300_001])
+def test_copy_and_zero(n: int) -> None:
+    a = np.random.default_rng(0).integers(0, 256, n + 8).astype("u1")
+    b = np.full(n + 8, 7, "u1")
+    kernel(lib.NDRT_KERNEL_COPY, [n], [b, a], nthreads=2)
+    np.testing.assert_array_equal(b[:n], a[:n])
+    assert (b[n:] == 7).all()
+    expected = a.copy()
+    expected[5 : 5 + n] = a[:n]
+    kernel(lib.NDRT_KERNEL_COPY, [n], [a[5:], a], nthreads=2)
+    np.testing.assert_array_equal(a, expected)
+    kernel(lib.NDRT_KERNEL_ZERO, [n], [b], nthreads=2)
+    assert not b[:n].any()
+    assert (b[n:] == 7).all()
+
+
+def clip(g: Any, bound: float) -> Any:
+    return g if bound < 0 else np.clip(g, -f4(bound), f4(bound))
+
+
+@pytest.mark.parametrize("bound", [-1.0, 0.0, 0.5])
+@pytest.mark.parametrize("n", [7, 40_001])
+def test_sgd(n: int, bound: float) -> None:
+    weight, grad, momentum = random(n, 3)
+    out = np.empty_like(weight)
+    lr, wd, rescale = f4(0.1), f4(0.01), f4(0.25)
+    step = lr * rescale * grad if bound < 0 else lr * clip(rescale * grad, bound)
+    kernel(lib.NDRT_KERNEL_SGD, [n], [out, weight, grad], [lr, wd, rescale, bound])
+    np.testing.assert_array_equal(out, (1 - lr * wd) * weight - step)
+    moved = f4(0.9) * momentum - lr * wd * weight - step
+    expected = weight + moved
+    kernel(lib.NDRT_KERNEL_SGD_MOM, [n], [weight, weight, grad, momentum],
+           [lr, wd, rescale, bound, 0.9])
+    np.testing.assert_array_equal(momentum, moved)
+    np.testing.assert_array_equal(weight, expected)
+
+
+@pytest.mark.parametrize("bound", [-1.0, 0.5])
+def test_adam(bound: float) -> None:
+    n = 40_001
+    weight, grad, mean, var = random(n, 4)
+    var = np.abs(var)
+    lr, wd, rescale, b1, b2, eps = (f4(v) for v in (0.1, 0.01, 0.25, 0.9, 0.999, 1e-8))
+    g = clip(rescale * grad + wd * weight, bound)
+    m, v = b1 * mean + (1 - b1) * g, b2 * var + (1 - b2) * g * g
+    expected = weight - lr * m / (np.sqrt(v) + eps)
+    kernel(lib.NDRT_KERNEL_ADAM, [n], [weight, weight, grad, mean, var],
+           [lr, wd, rescale, bound, b1, b2, eps])
+    np.testing.assert_array_equal(mean, m)
+    np.testing.assert_array_equal(var, v)
+    np.testing.assert_array_equal(weight, expected)
+
+
+def philox_numpy(n: int, key: int, counter: int) -> Any:
+    mask = np.uint64(0xFFFFFFFF)
+    block = np.uint64(counter) + np.arange((n + 3) // 4, dtype="u8")
+    x = [block & mask, block >> np.uint64(32), np.zeros_like(block), np.zeros_like(block)]
+    k0, k1 = key & 0xFFFFFFFF, key >> 32
+    for _ in range(10):
+        a, b = np.uint64(0xD2511F53) * x[0], np.uint64(0xCD9E8D57) * x[2]
+        x = [(b >> np.uint64(32)) ^ x[1] ^ np.uint64(k0), b & mask,
+             (a >> np.uint64(32)) ^ x[3] ^ np.uint64(k1), a & mask]
+        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
+    return np.stack(x, 1).ravel()[:n].astype("u4")
+
+
+def test_philox_known_answer() -> None:
+    out = np.empty(4, "u4")
+    kernel(lib.NDRT_KERNEL_PHILOX, [4, 0, 0], [out])
+    assert [f"{w:08x}" for w in out] == ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]
+
+
+@pytest.mark.parametrize("n", [1, 3, 64, 65, 1000, 100_003])
+@pytest.mark.parametrize(("key", "counter"), [(0, 0), (0x299F31D0A4093822, 5), (7, 0xFFFFFFFE)])
+def test_philox(n: int, key: int, counter: int) -> None:
+    expected = philox_numpy(n, key, counter)
+    for nthreads in (1, 2):
+        out = np.zeros(n + 1, "u4")
+        kernel(lib.NDRT_KERNEL_PHILOX, [n, key, counter], [out], nthreads=nthreads)
+        np.testing.assert_array_equal(out[:n], expected)
+        assert out[n] == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "channels"), [(0, 3), (1, 1), (5, 7), (1000, 3), (70_001, 17), (3, 0)]
+)
+def test_bias_grad(rows: int, channels: int) -> None:
+    grad = random(rows * channels, 1)[0].reshape(rows, channels)
+    results = []
+    for nthreads in (1, 2, 3):
+        out = np.full(channels, np.nan, "f4")
+        kernel(lib.NDRT_KERNEL_BIAS_GRAD, [rows, channels], [out, grad], nthreads=nthreads)
+        results.append(out)
+    np.testing.assert_allclose(results[0], grad.astype("f8").sum(0), rtol=1e-5, atol=1e-4)
+    for other in results[1:]:
+        np.testing.assert_array_equal(other, results[0])
+
+
+def test_same_bits_at_any_number_of_threads() -> None:
+    n = 123_457
+    results = []
+    for nthreads in (1, 2, 5):
+        weight, grad, mean, var = random(n, 4)
+        kernel(lib.NDRT_KERNEL_ADAM, [n], [weight, weight, grad, mean, abs(var)],
+               [0.1, 0.01, 1, -1, 0.9, 0.999, 1e-8], nthreads)
+        results.append(weight)
+    assert all((r == results[0]).all() for r in results)
+
+
+def test_refusals() -> None:
+    a = np.zeros(4, "f4")
+    with pytest.raises(ParameterError, match="kernel 99 is none"):
+        kernel(99, [4], [a])
+    with pytest.raises(ParameterError, match="a count below 0"):
+        kernel(lib.NDRT_KERNEL_ZERO, [-1], [a])
+    with pytest.raises(ParameterError, match="array 0 has no bytes"):
+        call(lib.ndrt_kernel_run,
+             ffi.new("ndrt_kernel_call *", {"kernel": lib.NDRT_KERNEL_ZERO, "dims": [4]}),
+             what="kernel")

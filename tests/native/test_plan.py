@@ -1,0 +1,114 @@
+"""Plans give what the same calls one by one give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ndarray_rt.errors import ParameterError
+from ndarray_rt.native import call, ffi, lib, own
+from tests.native.helpers import Array, Prim, desc, from_numpy, to_numpy
+
+SRC, DST = lib.NDRT_ARG_SRC, lib.NDRT_ARG_DST
+
+
+class Plan:
+    def __init__(self) -> None:
+        out = ffi.new("ndrt_plan **")
+        call(lib.ndrt_plan_new, out, what="plan")
+        self.ptr = own(out[0], lib.ndrt_plan_free)
+        self.keep: list[Any] = []
+
+    def add(self, prim: Prim, args: dict[int, Array]) -> None:
+        self.keep.append((prim, args))
+        call(lib.ndrt_plan_add_prim, self.ptr, prim.ptr, *prim.args(args), what="add")
+
+    def add_kernel(self, kernel: int, dims: list[int], data: list[Any], scalars: Any = ()) -> None:
+        step = ffi.new("ndrt_kernel_call *", {"kernel": kernel, "dims": dims, "data": data,
+                                              "scalars": list(scalars)})
+        call(lib.ndrt_plan_add_kernel, self.ptr, step, what="add")
+
+    def run(self, budget: float = -1.0, cursor: int = 0) -> int:
+        at = ffi.new("int64_t *", cursor)
+        call(lib.ndrt_plan_run, self.ptr, budget, at, what="plan")
+        return int(at[0])
+
+
+def run_or_add(arrays: list[Array], plan: Plan | None = None) -> None:
+    """y = tanh(x), z = y transposed in memory, then z += y, byte after byte."""
+    x, y, z = arrays
+    tanh = Prim(lib.NDRT_ELTWISE, direction=lib.NDRT_FORWARD_INFERENCE, alg=lib.NDRT_ELTWISE_TANH,
+                src=x.desc)
+    move = Prim(lib.NDRT_REORDER, src=y.desc, dst=z.desc)
+    steps = [(tanh, {SRC: x, DST: y}), (move, {SRC: y, DST: z})]
+    for prim, args in steps:
+        if plan is None:
+            prim.run(args)
+        else:
+            plan.add(prim, args)
+    n = y.desc.info.nelems
+    target = plan or Plan()
+    target.add_kernel(lib.NDRT_KERNEL_ADD_TO, [n], [z.buffer.data, y.buffer.data])
+    if plan is None:
+        target.run()
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (40, 1001)])
+def test_a_plan_equals_the_calls(shape: tuple[int, int]) -> None:
+    data = np.random.default_rng(0).standard_normal((2, *shape)).astype("f4")
+    arrays = [[Array(desc(shape)), Array(desc(shape)), Array(desc(shape, "ba"))] for _ in range(3)]
+    for group, values in zip(arrays, (data[0], data[0], data[1]), strict=True):
+        group[0].bytes()[:] = values.tobytes()
+    plan = Plan()
+    run_or_add(arrays[0])
+    run_or_add(arrays[1], plan)
+    assert lib.ndrt_plan_size(plan.ptr) == 3
+    assert not arrays[1][2].numpy().any(), "adding runs nothing"
+    assert plan.run() == 3
+    np.testing.assert_array_equal(arrays[1][2].numpy(), arrays[0][2].numpy())
+
+    expected = [Array(a.desc) for a in arrays[0]]
+    expected[0].bytes()[:] = data[1].tobytes()
+    run_or_add(expected)
+    changed = [lib.ndrt_plan_rebind(plan.ptr, old.buffer.data, new.buffer.data)
+               for old, new in zip(arrays[1], arrays[2], strict=True)]
+    assert changed == [1, 3, 2]
+    plan.run()
+    np.testing.assert_array_equal(arrays[2][2].numpy(), expected[2].numpy())
+    assert lib.ndrt_plan_rebind(plan.ptr, arrays[1][0].buffer.data, arrays[0][0].buffer.data) == 0
+    assert lib.ndrt_plan_rebind(plan.ptr, arrays[2][0].buffer.data, ffi.NULL) == 0
+
+
+def test_budget_and_cursor() -> None:
+    a = from_numpy(np.zeros(4, "f4"))
+    one = from_numpy(np.ones(4, "f4"))
+    plan = Plan()
+    for _ in range(5):
+        plan.add_kernel(lib.NDRT_KERNEL_ADD_TO, [4], [a.buffer.data, one.buffer.data])
+    cursor = 0
+    stops = []
+    while cursor < 5:
+        cursor = plan.run(0.0, cursor)
+        stops.append(cursor)
+    assert stops == [1, 2, 3, 4, 5]
+    assert (to_numpy(a) == 5).all()
+    assert plan.run(10_000.0) == 5
+    assert (to_numpy(a) == 10).all()
+    assert plan.run(cursor=5) == 5
+    with pytest.raises(ParameterError, match="step 6 of a plan of 5"):
+        plan.run(cursor=6)
+
+
+def test_adding_checks_like_running() -> None:
+    x = Array(desc((3, 4)))
+    relu = Prim(lib.NDRT_ELTWISE, direction=lib.NDRT_FORWARD_INFERENCE,
+                alg=lib.NDRT_ELTWISE_RELU, src=x.desc)
+    plan = Plan()
+    with pytest.raises(ParameterError, match="argument 17 is missing"):
+        plan.add(relu, {SRC: x})
+    with pytest.raises(ParameterError, match="kernel 77"):
+        plan.add_kernel(77, [1], [])
+    assert lib.ndrt_plan_size(plan.ptr) == 0
+    assert plan.run() == 0

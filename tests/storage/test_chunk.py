@@ -1,0 +1,242 @@
+"""Chunk: growth, layouts, versions, pins."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+from ndarray_rt.errors import Unsupported
+from ndarray_rt.ndarray.copy import read_numpy, write_numpy
+from ndarray_rt.ndarray.ndarray import NDArray, new_array
+from ndarray_rt.storage.chunk import Chunk, PinnedError
+from ndarray_rt.storage.desc import default_desc, tagged_desc
+from ndarray_rt.storage.handle import Handle, memory_stats, trim
+from ndarray_rt.storage.stream import ImmediateStream
+
+from ..harness.layout_model import assert_padding_zero, peek
+
+F32 = np.dtype(np.float32)
+SHAPE = (2, 20, 3, 3)
+
+
+@pytest.fixture
+def stream() -> ImmediateStream:
+    return ImmediateStream()
+
+
+def filled(shape: tuple[int, ...], stream: ImmediateStream) -> tuple[NDArray, np.ndarray]:
+    value = np.random.default_rng(1).random(shape, np.float32)
+    array = new_array(shape, F32)
+    write_numpy(array, value, stream)
+    return array, value
+
+
+def test_memory_comes_with_the_first_use() -> None:
+    before = memory_stats()["live"]
+    chunk = Chunk((4, 4), F32)
+    assert not chunk.is_allocated
+    assert chunk.nbytes == 64
+    assert memory_stats()["live"] == before
+    assert chunk.handle.nbytes == 64
+    assert chunk.is_allocated
+    del chunk
+    gc.collect()
+    assert memory_stats()["live"] == before
+
+
+def test_zero_asks_for_zeros() -> None:
+    for _ in range(3):  # the pool hands out used buffers too
+        chunk = Chunk((1000,), F32, zero=True)
+        buffer = np.frombuffer(chunk.handle.buffer(), np.uint8)
+        assert not buffer.any()
+        np.frombuffer(chunk.handle.buffer(), np.uint8)[:] = 255
+        del buffer, chunk
+
+
+@pytest.mark.parametrize(("nbytes", "alignment"), [(8, 64), (5000, 4096), (3 << 20, 2 << 20)])
+def test_alignment(nbytes: int, alignment: int) -> None:
+    assert Handle(nbytes).address % alignment == 0
+
+
+def test_growth_bumps_version_and_all_views_see_it(stream: ImmediateStream) -> None:
+    array, value = filled((6, 4), stream)
+    view, version = array.rows(2, 5), array.chunk.version
+    array.check_and_alloc(10)
+    assert array.chunk.version == version, "enough room: nothing may move"
+    assert read_numpy(array, stream).tobytes() == value.tobytes()
+    old = array.chunk.handle.address
+    array.check_and_alloc(1 << 16)
+    assert array.chunk.version > version
+    assert array.chunk.nbytes >= 1 << 16
+    assert array.chunk.handle.address != old
+    write_numpy(array, value, stream)
+    assert (read_numpy(view, stream) == value[2:5]).all()
+    write_numpy(view, np.zeros((3, 4), np.float32), stream)
+    assert (read_numpy(array, stream)[2:5] == 0).all()
+
+
+def test_growth_drops_the_layout(stream: ImmediateStream) -> None:
+    array, _ = filled(SHAPE, stream)
+    array.chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
+    array.check_and_alloc(array.chunk.nbytes + 1)
+    assert not array.is_special
+
+
+def test_a_span_that_grows_leaves_the_arena() -> None:
+    arena = Handle(4096)
+    first = Chunk((16,), F32, Handle.span(arena, 0, 64))
+    second = Chunk((16,), F32, Handle.span(arena, 64, 64))
+    other = np.frombuffer(second.handle.buffer(), np.uint8)
+    other[:] = 7
+    assert first.handle.address == arena.address
+    assert not first.handle.is_own
+    version = first.version
+    first.check_and_alloc(65)
+    assert first.version > version
+    assert first.handle.is_own
+    assert not arena.address <= first.handle.address < arena.address + arena.nbytes
+    np.frombuffer(first.handle.buffer(), np.uint8)[:] = 0
+    assert (other == 7).all(), "the neighbour's span was touched"
+    assert second.handle.address == arena.address + 64
+
+
+def test_a_layout_that_needs_more_than_a_span_leaves_the_arena(stream: ImmediateStream) -> None:
+    arena = Handle(1 << 16)
+    np.frombuffer(arena.buffer(), np.uint8)[:] = 9
+    chunk = Chunk((1, 3, 4, 4), F32, Handle.span(arena, 256, 192))
+    chunk.set_layout(tagged_desc(F32, (1, 3, 4, 4), "aBcd16b"))
+    assert chunk.nbytes >= 16 * 16 * 4
+    assert chunk.handle.is_own
+    assert (np.frombuffer(arena.buffer(), np.uint8) == 9).all()
+
+
+def test_span_stays_inside_its_parent() -> None:
+    arena = Handle(128)
+    for offset, nbytes in ((64, 65), (-1, 8), (129, 0), (0, -1)):
+        with pytest.raises(ValueError, match="leaves its parent"):
+            Handle.span(arena, offset, nbytes)
+
+
+def test_span_keeps_its_parent() -> None:
+    before = memory_stats()["live"]
+    span = Handle.span(Handle(1 << 16), 0, 64)
+    gc.collect()
+    assert memory_stats()["live"] > before
+    np.frombuffer(span.buffer(), np.uint8)[:] = 1
+    del span
+    gc.collect()
+    assert memory_stats()["live"] == before
+
+
+@pytest.mark.parametrize("tag", ["acdb", "aBcd16b", "aBcd8b"])
+def test_reorder_and_back(tag: str, stream: ImmediateStream) -> None:
+    array, value = filled(SHAPE, stream)
+    version = array.chunk.version
+    array.chunk.reorder(tagged_desc(F32, SHAPE, tag), stream)
+    assert array.chunk.version > version
+    assert array.is_special
+    assert array.chunk.nbytes >= array.chunk.mkl_mem.nbytes
+    assert peek(array).tobytes() == value.tobytes()
+    assert_padding_zero(array.chunk, tag)
+    assert read_numpy(array, stream).tobytes() == value.tobytes()
+    assert array.is_special, "reading converted the array"
+    array.chunk.reorder_to_default(stream)
+    assert not array.is_special
+    assert read_numpy(array, stream).tobytes() == value.tobytes()
+    version = array.chunk.version
+    array.chunk.reorder_to_default(stream)
+    assert array.chunk.version == version
+
+
+def test_weights_become_grouped(stream: ImmediateStream) -> None:
+    array, value = filled((8, 4, 3, 3), stream)
+    grouped = tagged_desc(F32, (2, 4, 4, 3, 3), "aBCde8c8b")
+    array.chunk.reorder(grouped, stream)
+    assert array.chunk.mkl_mem.ndims == 5
+    assert grouped.is_padded
+    assert read_numpy(array, stream).tobytes() == value.tobytes()
+    assert_padding_zero(array.chunk, "grouped")
+    array.chunk.reorder_to_default(stream)
+    assert read_numpy(array, stream).tobytes() == value.tobytes()
+
+
+def test_a_failing_reorder_changes_nothing(stream: ImmediateStream) -> None:
+    array, value = filled(SHAPE, stream)
+    array.chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
+    state = array.chunk.version, array.chunk.mkl_mem, array.chunk.handle.address
+    with pytest.raises(Unsupported):
+        array.chunk.reorder(tagged_desc(F32, (2, 10, 6, 3), "acdb"), stream)
+    assert state == (array.chunk.version, array.chunk.mkl_mem, array.chunk.handle.address)
+    assert read_numpy(array, stream).tobytes() == value.tobytes()
+
+
+def test_invalidate_moves_nothing(stream: ImmediateStream) -> None:
+    array, _ = filled(SHAPE, stream)
+    array.chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
+    raw, address = bytes(array.chunk.handle.buffer()), array.chunk.handle.address
+    version = array.chunk.version
+    array.invalidate_data()
+    assert array.chunk.mkl_mem is None
+    assert array.chunk.version > version
+    assert array.chunk.handle.address == address
+    assert bytes(array.chunk.handle.buffer()) == raw
+    version = array.chunk.version
+    array.invalidate_data()
+    assert array.chunk.version == version
+
+
+def test_set_layout_of_a_default_layout_drops_the_special_one(stream: ImmediateStream) -> None:
+    array, _ = filled(SHAPE, stream)
+    array.chunk.set_layout(tagged_desc(F32, SHAPE, "aBcd16b"))
+    array.chunk.set_layout(default_desc(F32, SHAPE))
+    assert array.chunk.mkl_mem is None
+
+
+def test_pinned_memory_stays(stream: ImmediateStream) -> None:
+    array, value = filled(SHAPE, stream)
+    chunk = array.chunk
+    chunk.pin(False)
+    address = chunk.handle.address
+    blocked = tagged_desc(F32, SHAPE, "aBcd16b")
+    for refused in (lambda: chunk.reorder(blocked, stream), lambda: chunk.set_layout(blocked),
+                    lambda: chunk.check_and_alloc(1 << 20)):
+        with pytest.raises(PinnedError, match="exported"):
+            refused()
+    assert issubclass(PinnedError, BufferError)
+    assert chunk.handle.address == address
+    assert read_numpy(array, stream).tobytes() == value.tobytes()
+    chunk.unpin(False)
+    assert chunk.pins == 0
+    chunk.reorder(blocked, stream)
+
+
+def test_pins_count_each_export() -> None:
+    chunk = Chunk((4,), F32)
+    chunk.pin(True)
+    chunk.pin(False)
+    assert (chunk.pins, chunk.native.writable_pins) == (2, 1)
+    chunk.unpin(True)
+    assert (chunk.pins, chunk.native.writable_pins) == (1, 0)
+
+
+def test_ids_are_never_used_twice() -> None:
+    seen = set()
+    for _ in range(100):
+        seen.add(Chunk((1,), F32).native.id)
+    assert len(seen) == 100
+
+
+def test_pool_counts() -> None:
+    trim()
+    start = memory_stats()
+    handle = Handle(100_000)
+    assert memory_stats()["live"] >= start["live"] + 100_000
+    assert memory_stats()["peak"] >= memory_stats()["live"]
+    del handle
+    gc.collect()
+    assert memory_stats()["live"] == start["live"]
+    assert memory_stats()["cached"] >= 100_000
+    trim()
+    assert memory_stats()["cached"] == 0

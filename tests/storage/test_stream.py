@@ -1,0 +1,134 @@
+"""Streams: what is recorded and replayed is what ran at once."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+from ndarray_rt.native import lib
+from ndarray_rt.ndarray.copy import read_numpy, write_numpy
+from ndarray_rt.ndarray.layout import create_data, get_data, get_data_reorder
+from ndarray_rt.ndarray.ndarray import NDArray, new_array
+from ndarray_rt.storage.desc import tagged_desc
+from ndarray_rt.storage.handle import memory_stats
+from ndarray_rt.storage.primitive import Arg, Direction, Kind, make_primitive
+from ndarray_rt.storage.reorder import REORDERS, ReorderCache, reorder_mem
+from ndarray_rt.storage.stream import ImmediateStream, RecordingStream
+
+F32 = np.dtype(np.float32)
+SHAPE = (2, 20, 3, 3)
+
+
+def filled(value: np.ndarray, stream: ImmediateStream) -> NDArray:
+    array = new_array(value.shape, value.dtype)
+    write_numpy(array, value, stream)
+    return array
+
+
+def work(stream: ImmediateStream, x: NDArray, y: NDArray) -> None:
+    """y = relu(x) + x through a blocked layout: two reorders, a primitive and a kernel."""
+    stream.begin_operator()
+    blocked = tagged_desc(F32, SHAPE, "aBcd16b")
+    src = get_data_reorder(x, blocked, stream)
+    relu = make_primitive(Kind.ELTWISE, Direction.FORWARD_INFERENCE, alg=lib.NDRT_ELTWISE_RELU,
+                          src=blocked, dst=blocked)
+    dst = stream.scratch(blocked)
+    stream.run(relu, ((Arg.SRC, src), (Arg.DST, dst)))
+    plain = create_data(y, get_data(x, stream).desc, stream)
+    assert plain is not None
+    reorder_mem(stream, dst, plain)
+    stream.kernel(lib.NDRT_KERNEL_ADD_TO, [x.size], [plain, get_data(x, stream)])
+
+
+def wanted(value: np.ndarray) -> np.ndarray:
+    return np.maximum(value, 0) + value
+
+
+def test_replay_equals_immediate() -> None:
+    rng = np.random.default_rng(0)
+    first, second = (rng.standard_normal(SHAPE).astype(np.float32) for _ in range(2))
+    immediate = ImmediateStream()
+    x, y = filled(first, immediate), new_array(SHAPE, F32)
+    work(immediate, x, y)
+    assert (read_numpy(y, immediate) == wanted(first)).all()
+    counted = immediate.counters.as_dict()
+    assert counted["primitives"] == 1
+    assert counted["kernels"] == 1
+    assert counted["reorders"] >= 2
+
+    recording = RecordingStream(immediate.tmp.estimate)
+    work(recording, x, y)
+    assert (read_numpy(y, immediate) == wanted(first)).all(), "recording runs each step too"
+    assert recording.recording.segments == 1
+    write_numpy(x, second, immediate)
+    for _ in range(3):
+        recording.recording.replay()
+        assert (read_numpy(y, immediate) == wanted(second)).all()
+
+
+def test_callbacks_split_a_recording() -> None:
+    calls: list[str] = []
+    stream = RecordingStream(0)
+    x = filled(np.ones(SHAPE, np.float32), stream)
+    y = new_array(SHAPE, F32)
+    work(stream, x, y)
+    stream.callback(lambda: calls.append("between"))
+    work(stream, y, x)
+    assert calls == ["between"]
+    assert stream.recording.segments == 3
+    stream.recording.replay()
+    assert calls == ["between"] * 2
+    # x = 1 -> y = 2 -> x = 4; replayed: y = 8, x = 16
+    assert (read_numpy(x, ImmediateStream()) == 16).all()
+
+
+def test_recorded_scratch_outlives_the_recording_run() -> None:
+    value = np.arange(np.prod(SHAPE), dtype=np.float32).reshape(SHAPE) - 100
+    stream = RecordingStream(0)  # no estimate: each piece is a buffer of its own
+    x, y = filled(value, stream), new_array(SHAPE, F32)
+    work(stream, x, y)
+    recording = stream.recording
+    del stream
+    gc.collect()
+    others = [filled(np.full(SHAPE, np.nan, np.float32), ImmediateStream()) for _ in range(50)]
+    recording.replay()
+    assert (read_numpy(y, ImmediateStream()) == wanted(value)).all()
+    del others
+
+
+def test_a_recording_gives_everything_back() -> None:
+    gc.collect()
+    before = memory_stats()["live"]
+    stream = RecordingStream(1 << 12)
+    x = filled(np.ones(SHAPE, np.float32), stream)
+    y = new_array(SHAPE, F32)
+    work(stream, x, y)
+    assert memory_stats()["live"] > before
+    del stream, x, y
+    gc.collect()
+    assert memory_stats()["live"] == before
+
+
+def test_reorder_cache_is_bounded_and_hits() -> None:
+    cache = ReorderCache(capacity=4)
+    pairs = [(tagged_desc(F32, (1, n, 2, 2), "abcd"), tagged_desc(F32, (1, n, 2, 2), "acdb"))
+             for n in range(2, 10)]
+    for src, dst in pairs:
+        assert cache.get(src, dst) is cache.get(src, dst)
+    assert len(cache) == 4
+    assert cache.get(*pairs[-1]) is cache.get(*pairs[-1])
+    assert cache.get(*pairs[-1], add=True) is not cache.get(*pairs[-1])
+    cache.clear()
+    assert len(cache) == 0
+
+
+def test_reorders_can_add() -> None:
+    stream = ImmediateStream()
+    value = np.random.default_rng(2).random(SHAPE, np.float32)
+    x, y = filled(value, stream), filled(value, stream)
+    y.chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
+    reorder_mem(stream, get_data(x, stream), get_data(y, stream), add=True)
+    assert read_numpy(y, stream) == pytest.approx(2 * value)
+    assert len(REORDERS) <= REORDERS.capacity
