@@ -161,6 +161,19 @@ static ndrt_status expect(ndrt_prim *prim, int arg, int optional) {
     return NDRT_OK;
 }
 
+/* oneDNN names a layout for scale and shift whatever the flags say. */
+static int is_optional(const ndrt_spec *spec, int arg) {
+    int scale = spec->flags & NDRT_USE_SCALE, shift = spec->flags & NDRT_USE_SHIFT;
+    switch (arg) {
+    case NDRT_ARG_SCALE:
+    case NDRT_ARG_DIFF_SCALE: return !scale;
+    /* the slope of a shift does not depend on the shift */
+    case NDRT_ARG_SHIFT: return !shift || !ndrt_is_forward(spec->direction);
+    case NDRT_ARG_DIFF_SHIFT: return !shift;
+    default: return 0;
+    }
+}
+
 static ndrt_status expect_all(ndrt_prim *prim, const ndrt_spec *spec) {
     static const int args[] = {NDRT_ARG_SRC,        NDRT_ARG_SRC_1,        NDRT_ARG_DST,
                                NDRT_ARG_WEIGHTS,    NDRT_ARG_BIAS,         NDRT_ARG_MEAN,
@@ -172,10 +185,7 @@ static ndrt_status expect_all(ndrt_prim *prim, const ndrt_spec *spec) {
     size_t room = NARGS + (size_t)spec->nsrcs + (size_t)spec->npost_ops;
     prim->expected = ndrt_malloc(room * sizeof *prim->expected);
     if (!prim->expected) return ndrt_fail(NDRT_NOMEM, "no memory for a primitive");
-    /* The slope of a shift does not depend on the shift. */
-    int backward = !ndrt_is_forward(spec->direction);
-    for (int i = 0; i < NARGS; i++)
-        TRY(expect(prim, args[i], args[i] == NDRT_ARG_SHIFT && backward));
+    for (int i = 0; i < NARGS; i++) TRY(expect(prim, args[i], is_optional(spec, args[i])));
     for (int i = 0; i < spec->nsrcs; i++) TRY(expect(prim, NDRT_ARG_MULTIPLE_SRC + i, 0));
     for (int i = 0; i < spec->npost_ops; i++)
         if (spec->post_ops[i].kind == NDRT_POST_BINARY)

@@ -65,6 +65,7 @@ SWITCHES: tuple[Switch, ...] = (
         _flag,
     ),
     Switch("NDRT_PLAN_MEMORY", True, "0 gives every array of an executor its own memory", _flag),
+    Switch("NDRT_CAPTURE", True, "0 makes executors run step by step, without recording", _flag),
     Switch(
         "NDRT_CACHE_SHAPES",
         512,
@@ -83,6 +84,7 @@ NDRT_ONEDNN: bool
 NDRT_NUM_THREADS: int
 NDRT_FLUSH_SUBNORMALS: bool
 NDRT_PLAN_MEMORY: bool
+NDRT_CAPTURE: bool
 NDRT_CACHE_SHAPES: int
 NDRT_TRACE: bool
 NDRT_VALIDATE: bool

@@ -14,19 +14,21 @@ from ..context import Context, current_context
 from ..dtypes import DType
 from ..errors import ShapeError
 from ..storage.chunk import Chunk
+from .surface import Surface
 
 MAX_DIMS = 12
 
 
-class NDArray:
+class NDArray(Surface):
     """An array on a Chunk, which it may share with others (views, reused memory).
 
     `reuse` marks an array made by `as_array` on memory of an earlier life, which may still carry
-    that life's layout.
+    that life's layout. `is_part` marks what was made out of such an array: its shape may happen to
+    be the one that the Chunk was made for, and it is a view all the same.
     """
 
     __slots__ = ("__weakref__", "byte_offset", "chunk", "ctx", "dtype", "entry", "grad_state",
-                 "reuse", "shape")
+                 "is_part", "reuse", "shape")
 
     # so that numpy's operators leave `numpy_array + ndarray` to us
     __array_priority__ = 1000.0
@@ -36,6 +38,7 @@ class NDArray:
     dtype: DType
     byte_offset: int
     reuse: bool
+    is_part: bool
     ctx: Context
     entry: Any  # the tape's: which output of which recorded node this is
     grad_state: Any  # the tape's: gradient array and its request
@@ -47,6 +50,7 @@ class NDArray:
         self.dtype = dtype
         self.byte_offset = byte_offset
         self.reuse = reuse
+        self.is_part = False
         self.ctx = ctx or current_context()
         self.entry = None
         self.grad_state = None
@@ -79,7 +83,7 @@ class NDArray:
     @property
     def is_view(self) -> bool:
         """A part or another shape of what the Chunk was made for; sees only the default layout."""
-        return not self.reuse and (self.byte_offset > 0
+        return not self.reuse and (self.byte_offset > 0 or self.is_part
                                    or self.shape != self.chunk.storage_shape)
 
     @property
@@ -104,6 +108,12 @@ class NDArray:
 
     # ---- arrays out of arrays: no data is touched -------------------------------------------
 
+    def part(self, shape: tuple[int, ...], byte_offset: int) -> NDArray:
+        """A view from `byte_offset` of the Chunk on; the caller has checked that it fits."""
+        made = NDArray(self.chunk, shape, self.dtype, byte_offset, False, self.ctx)
+        made.is_part = self.reuse or self.is_part
+        return made
+
     def rows(self, begin: int, end: int) -> NDArray:
         """Rows [begin, end) of axis 0 as a view (MXNet's Slice in C++)."""
         if not self.shape:
@@ -112,8 +122,7 @@ class NDArray:
             raise ShapeError(f"rows: [{begin}, {end}) is not within [0, {self.shape[0]}) "
                              f"of shape {self.shape}")
         row = prod(self.shape[1:]) * self.dtype.itemsize
-        return NDArray(self.chunk, (end - begin, *self.shape[1:]), self.dtype,
-                       self.byte_offset + begin * row, False, self.ctx)
+        return self.part((end - begin, *self.shape[1:]), self.byte_offset + begin * row)
 
     def at(self, index: int) -> NDArray:
         """Row `index` of axis 0 as a view of rank one less; rank 1 gives shape (1,) (C++ At)."""
@@ -125,11 +134,11 @@ class NDArray:
     def view_as(self, shape: tuple[int, ...]) -> NDArray:
         """The same elements, or the first of them, under another shape, as a view."""
         if shape == self.shape:
-            return NDArray(self.chunk, shape, self.dtype, self.byte_offset, self.reuse, self.ctx)
+            return self.detach()
         if prod(shape) > self.size:
             raise ShapeError(f"reshape: shape {shape} has {prod(shape)} elements, "
                              f"more than the {self.size} of {self.shape}")
-        return NDArray(self.chunk, shape, self.dtype, self.byte_offset, False, self.ctx)
+        return self.part(shape, self.byte_offset)
 
     def as_array(self, shape: tuple[int, ...], dtype: DType) -> NDArray:
         """This memory for a new life: another shape and dtype, contents garbage, `reuse` set.
@@ -146,7 +155,9 @@ class NDArray:
 
     def detach(self) -> NDArray:
         """The same memory, unknown to the tape."""
-        return NDArray(self.chunk, self.shape, self.dtype, self.byte_offset, self.reuse, self.ctx)
+        made = NDArray(self.chunk, self.shape, self.dtype, self.byte_offset, self.reuse, self.ctx)
+        made.is_part = self.is_part
+        return made
 
     def check_and_alloc(self, nbytes: int = 0) -> None:
         """Makes sure that the memory is there, and of at least `nbytes`."""
@@ -177,7 +188,7 @@ def check_shape(shape: object, what: str) -> tuple[int, ...]:
         shape = (shape,)
     try:
         dims = tuple(_index(dim) for dim in shape)  # type: ignore[attr-defined]
-    except TypeError:
+    except (TypeError, AttributeError):
         raise ShapeError(f"{what}: shape got {shape!r}, expected ints of at least 0") from None
     if any(dim < 0 for dim in dims):
         raise ShapeError(f"{what}: shape got {dims}, expected ints of at least 0")

@@ -84,6 +84,9 @@ class OpenOutput:
         source = self._inplace_of
         if source is None or source.desc is not self._desc:
             return None
+        special = array.chunk.mkl_mem
+        if special is not None and special is not self._desc:
+            return None
         own = get_data(array, self._stream)
         return own if own.ptr == source.ptr and own.desc is self._desc else None
 

@@ -25,7 +25,7 @@ class Chunk:
     when first needed.
     """
 
-    __slots__ = ("__weakref__", "_handle", "_planned", "dtype", "mkl_mem", "native",
+    __slots__ = ("__weakref__", "_handle", "_planned", "dtype", "mkl_mem", "moves", "native",
                  "storage_shape", "zero")
 
     def __init__(self, shape: tuple[int, ...], dtype: DType, handle: Handle | None = None,
@@ -42,6 +42,8 @@ class Chunk:
         self._planned = nbytes
         self._handle = handle
         self.zero = zero
+        # how often the contents got another Handle
+        self.moves = 0
 
     # ---- memory -------------------------------------------------------------------------
 
@@ -71,12 +73,14 @@ class Chunk:
         if handle is None:
             handle = Handle(max(nbytes, self._planned), zero=self.zero)
             self._handle = handle
+            self.moves += 1
             self.mkl_mem = None
             lib.ndrt_chunk_add_version(self.native)
         elif handle.nbytes < nbytes:
             self._refuse_if_pinned("grown")
             handle = Handle(nbytes)
             self._handle = handle
+            self.moves += 1
             self.mkl_mem = None
             lib.ndrt_chunk_add_version(self.native)
         return handle
@@ -136,6 +140,7 @@ class Chunk:
         reorder_mem(stream, Mem(source, old.ptr, old, stream.epoch),
                     Mem(desc, new.ptr, new, stream.epoch))
         self._handle = new
+        self.moves += 1
         self.mkl_mem = None if desc.is_default else desc
         lib.ndrt_chunk_add_version(self.native)
 

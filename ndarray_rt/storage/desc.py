@@ -78,6 +78,17 @@ class MemDesc:
              what="reshaping a layout")
         return _adopt(out[0])
 
+    def of_dtype(self, dtype: DType) -> MemDesc:
+        """The same layout of elements of another dtype; Unsupported when that has no name."""
+        if not self.inner_blks:
+            return strided_desc(dtype, self.dims, self.strides)
+        made = tagged_desc(dtype, self.dims, self._named("abcdefghijkl"))
+        wide = [d for d in range(self.ndims) if self.dims[d] > 1]
+        if made.inner_blks != self.inner_blks or any(made.strides[d] != self.strides[d]
+                                                     for d in wide):
+            raise Unsupported(f"{self!r} can not be described for {dtype}")
+        return made
+
     def layout(self, weights: bool = False, groups: bool = False) -> str:
         """oneDNN's name, such as nchw, nhwc, nChw16c, OIhw16i16o."""
         if self.format == FORMAT_ANY:
@@ -89,6 +100,11 @@ class MemDesc:
             letters = "g" + _WEIGHT_LETTERS.get(n - 1, "abcdefghijk"[: n - 1])
         else:
             letters = (_WEIGHT_LETTERS if weights else _DATA_LETTERS).get(n, "abcdefghijkl"[:n])
+        return self._named(letters)
+
+    def _named(self, letters: str) -> str:
+        """Outer dims in their order, blocked ones in capitals, then the blocks."""
+        n = self.ndims
         # the dims of size 1 keep their place: their strides say nothing
         order = sorted(range(n), key=lambda d: (-self.strides[d], d))
         if self.is_default:

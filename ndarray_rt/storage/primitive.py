@@ -128,7 +128,8 @@ class Primitive:
         """oneDNN's plain C++ loop, up to a thousand times slower than its kernels."""
         if self.kind in _MOVERS:
             return False
-        return self.impl.startswith(("ref", "simple"))
+        # one primitive may be built on another: "conv:any+ref:any"
+        return any(part.startswith(("ref", "simple")) for part in self.impl.split("+"))
 
     def __repr__(self) -> str:
         return f"Primitive({self.kind.name.lower()}, {self.impl})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
+from ..dtypes import FLOAT32
 from ..errors import Unsupported
 from ..native import lib
 from .desc import MemDesc
@@ -57,4 +58,7 @@ def reorder_mem(stream: ImmediateStream, src: Mem, dst: Mem, add: bool = False) 
         raise Unsupported(f"no reorder between dims {src.desc.dims} and {dst.desc.dims}")
     if dst.desc.nbytes == 0:
         return
+    if src.desc.dtype_code == dst.desc.dtype_code == lib.NDRT_S32 and not add:
+        # oneDNN carries int32 through float32 and rounds; as float32 the bits are only moved
+        src, dst = (mem.as_desc(mem.desc.of_dtype(FLOAT32)) for mem in (src, dst))
     stream.reorder(REORDERS.get(src.desc, dst.desc, add), src, dst)

@@ -6,7 +6,7 @@ add-backs are steps like any other. Holds no knowledge of operators.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import NdrtError
@@ -47,6 +47,11 @@ class Counters:
     def reset(self) -> None:
         self.primitives = self.kernels = self.callbacks = 0
         self.reorders = self.reorder_bytes = 0
+
+    def add(self, more: Mapping[str, int]) -> None:
+        """Adds what `as_dict` gave elsewhere."""
+        for name, value in more.items():
+            setattr(self, name, getattr(self, name) + value)
 
     def as_dict(self) -> dict[str, int]:
         return {name: getattr(self, name) for name in sorted(self.__slots__)}

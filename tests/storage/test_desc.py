@@ -10,8 +10,14 @@ import pytest
 
 from ndarray_rt.errors import NdrtError, Unsupported
 from ndarray_rt.native import lib
-from ndarray_rt.storage.desc import (any_desc, channels_last_desc, clear_desc_caches,
-                                     default_desc, strided_desc, tagged_desc)
+from ndarray_rt.storage.desc import (
+    any_desc,
+    channels_last_desc,
+    clear_desc_caches,
+    default_desc,
+    strided_desc,
+    tagged_desc,
+)
 
 from ..harness.layout_model import offsets
 
@@ -134,3 +140,14 @@ def test_descriptors_are_given_back() -> None:
     clear_desc_caches()
     gc.collect()
     assert lib.ndrt_desc_count() <= before + 2
+
+
+@pytest.mark.parametrize("tag", ["abcd", "acdb", "bacd", "aBcd16b", "aBcd8b", "ABcd16b16a"])
+@pytest.mark.parametrize("dims", [(2, 20, 3, 4), (1, 3, 1, 5), (2, 16, 1, 1)])
+def test_the_same_layout_of_another_dtype(tag: str, dims: tuple[int, ...]) -> None:
+    desc = tagged_desc(np.dtype(np.int32), dims, tag)
+    other = desc.of_dtype(F32)
+    assert other.dtype_name == "float32"
+    assert (offsets(other) == offsets(desc)).all()
+    assert other.nbytes == desc.nbytes
+    assert other.of_dtype(np.dtype(np.int32)).same_as == desc.same_as

@@ -1,0 +1,159 @@
+"""Making arrays: from Python data, filled, by ranges, by joining. Records nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from ..context import Context
+from ..dtypes import FLOAT32, DType, find_dtype
+from ..errors import ParameterError, ShapeError, TypeMismatch
+from .access import Access
+from .copy import copy_into, write_numpy
+from .layout import AnyArray, default_numpy, plain_numpy
+from .ndarray import NDArray, check_shape, new_array
+
+
+def _dtype(dtype: object) -> DType:
+    return FLOAT32 if dtype is None else find_dtype(dtype)
+
+
+def as_plain_data(source: object, what: str) -> AnyArray:
+    """Any array-like as a numpy array of numbers; TypeMismatch for ragged lists, objects, text."""
+    try:
+        made = np.asarray(source)
+    except (ValueError, TypeError) as error:
+        raise TypeMismatch(f"{what} must be array like, of numbers and with rows of equal length: "
+                           f"{error}") from None
+    # bfloat16 of ml_dtypes is of kind V
+    if made.dtype.kind not in "biuf" and made.dtype.name != "bfloat16":
+        raise TypeMismatch(f"{what} must be array like, of numbers; got {type(source).__name__} "
+                           f"with elements of {made.dtype}")
+    return made
+
+
+def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """An array with the contents of an NDArray, a numpy array, nested lists or a number.
+
+    The dtype is float32, but for an NDArray, which keeps its own.
+    """
+    if isinstance(source_array, NDArray):
+        kept = source_array.dtype if dtype is None else find_dtype(dtype)
+        made = new_array(source_array.shape, kept, ctx)
+        with Access(read=(source_array,), written=(made,)) as stream:
+            copy_into(source_array, made, stream)
+        return made
+    data = as_plain_data(source_array, "source_array")
+    made = new_array(check_shape(data.shape, "array"), _dtype(dtype), ctx)
+    with Access(written=(made,)) as stream:
+        write_numpy(made, data, stream)
+    return made
+
+
+def empty(shape: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """An array with arbitrary contents."""
+    return new_array(check_shape(shape, "empty"), _dtype(dtype), ctx)
+
+
+def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """An array of zeros; memory comes with the first use."""
+    return new_array(check_shape(shape, "zeros"), _dtype(dtype), ctx, zero=True)
+
+
+def ones(shape: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """An array of ones."""
+    return _filled(new_array(check_shape(shape, "ones"), _dtype(dtype), ctx), 1)
+
+
+def full(shape: Any, val: Any, ctx: Context | None = None, dtype: Any = None,
+         out: NDArray | None = None) -> NDArray:
+    """An array (or `out`) with `val` everywhere."""
+    made = new_array(check_shape(shape, "full"), _dtype(dtype), ctx) if out is None else out
+    if made.shape != check_shape(shape, "full"):
+        raise ShapeError(f"full: out has shape {made.shape}, expected {shape}")
+    return _filled(made, val)
+
+
+def _filled(made: NDArray, value: Any) -> NDArray:
+    data = as_plain_data(value, "full: val")
+    with Access(written=(made,)) as stream:
+        _overwrite(made, stream)
+        with np.errstate(all="ignore"):
+            np.copyto(plain_numpy(made), data, casting="unsafe")
+    return made
+
+
+def _overwrite(made: NDArray, stream: Any) -> None:
+    """Makes the Chunk default before all of the array is written."""
+    if made.is_view:
+        made.chunk.reorder_to_default(stream)
+    else:
+        made.chunk.invalidate_data()
+
+
+def _from_values(values: AnyArray, ctx: Context | None, dtype: Any) -> NDArray:
+    made = new_array(values.shape, _dtype(dtype), ctx)
+    with Access(written=(made,)) as stream:
+        write_numpy(made, values, stream)
+    return made
+
+
+def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1,
+           infer_range: bool = False, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """start, start + step, ... below stop, each `repeat` times."""
+    if stop is None:
+        start, stop = 0, start
+    if step == 0 or repeat < 1 or (stop - start) * step < 0:
+        raise ParameterError(f"arange: no range from {start} to {stop} by {step}, "
+                             f"repeat {repeat}")
+    count = ceil((stop - start) / step)
+    made = _dtype(dtype)
+    # in the array's own dtype, as MXNet computes
+    work = made if made.kind in "fiu" else np.dtype(np.float32)
+    steps = np.repeat(np.arange(count), repeat).astype(work)
+    with np.errstate(all="ignore"):
+        values = np.asarray(start).astype(work) + steps * np.asarray(step).astype(work)
+    return _from_values(values, ctx, made)
+
+
+def linspace(start: float, stop: float, num: int, endpoint: bool = True,
+             ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """`num` evenly spaced numbers from start to stop."""
+    return _from_values(np.linspace(start, stop, num, endpoint=endpoint), ctx, dtype)
+
+
+def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None,  # noqa: N803 - MXNet's names
+        dtype: Any = None) -> NDArray:
+    """N by M (0: N) with ones on diagonal k."""
+    return _from_values(np.eye(N, M or None, k), ctx, dtype)
+
+
+def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
+    """Arrays joined along an axis; a single one is itself unless `always_copy`."""
+    if not arrays or not all(isinstance(a, NDArray) for a in arrays):
+        raise TypeMismatch("concatenate: expected a list of at least one NDArray")
+    first = arrays[0]
+    if len(arrays) == 1 and not always_copy:
+        return first
+    if not -first.ndim <= axis < first.ndim:
+        raise ShapeError(f"concatenate: axis {axis} of an array of rank {first.ndim}")
+    axis %= first.ndim
+    for a in arrays:
+        if (a.shape[:axis], a.shape[axis + 1:]) != (first.shape[:axis], first.shape[axis + 1:]):
+            raise ShapeError(f"concatenate: shapes {first.shape} and {a.shape} differ in more "
+                             f"than axis {axis}")
+        if a.dtype != first.dtype:
+            raise TypeMismatch(f"concatenate: dtypes {first.dtype} and {a.dtype}")
+    length = sum(a.shape[axis] for a in arrays)
+    made = new_array((*first.shape[:axis], length, *first.shape[axis + 1:]), first.dtype,
+                     first.ctx)
+    with Access(read=arrays, written=(made,)) as stream:
+        np.concatenate([default_numpy(a, stream) for a in arrays], axis, out=plain_numpy(made))
+    return made
+
+
+def waitall() -> None:
+    """Returns at once: execution is synchronous."""

@@ -1,0 +1,121 @@
+"""Arrays to and from numpy and the buffer protocol: copies, and exports without a copy.
+
+An export pins the Chunk: its bytes stay where and as they are until the export dies (I5).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..context import Context
+from ..dtypes import find_dtype
+from ..errors import NdrtError
+from ..native import ffi
+from ..storage.chunk import Chunk
+from ..storage.handle import Handle
+from .access import Access
+from .copy import read_numpy
+from .create import array
+from .layout import AnyArray
+from .ndarray import NDArray
+
+
+class ExportError(NdrtError, ValueError, BufferError):
+    """The bytes can not be handed out without a copy."""
+
+
+def asnumpy(x: NDArray) -> AnyArray:
+    """The contents as a new numpy array."""
+    with Access(read=(x,)) as stream:
+        return read_numpy(x, stream)
+
+
+class _Pin:
+    """One export of a Chunk's bytes; called when the exported buffer dies.
+
+    Runs in finalizers, where no lock may be taken: the counters of a Chunk are atomics in C.
+    """
+
+    __slots__ = ("chunk", "handle", "writable")
+
+    def __init__(self, chunk: Chunk, writable: bool) -> None:
+        self.chunk = chunk
+        self.handle = chunk.handle
+        self.writable = writable
+        chunk.pin(writable)
+
+    def __call__(self, pointer: Any) -> None:
+        self.chunk.unpin(self.writable)
+
+
+def export(x: NDArray, writable: bool = True) -> AnyArray:
+    """A numpy array over x's own bytes; both see each other's writes.
+
+    A Chunk in a special layout becomes default in place first. Raises ExportError when it can
+    not, because a plan holds it packed. The Chunk is pinned until the array and all views of it
+    are gone.
+    """
+    chunk = x.chunk
+    as_it_is = chunk.is_allocated and not chunk.is_special
+    with Access(read=(x,)) as stream:
+        if as_it_is and not chunk.is_special:
+            return _pinned(x, writable)
+    # as a writer, but the contents stay
+    with Access(written=(x,)) as stream:
+        if chunk.is_special and chunk.native.packers:
+            raise ExportError(f"an array of shape {x.shape} in the layout {x.layout} is in use by "
+                              "an executor and can not be exported without a copy")
+        chunk.reorder_to_default(stream)
+        return _pinned(x, writable)
+
+
+def _pinned(x: NDArray, writable: bool) -> AnyArray:
+    pin = _Pin(x.chunk, writable)
+    owner = ffi.gc(ffi.cast("char *", pin.handle.address), pin)
+    made: AnyArray = np.ndarray(x.shape, x.dtype, buffer=ffi.buffer(owner, pin.handle.nbytes),
+                                offset=x.byte_offset)
+    if not writable:
+        made.flags.writeable = False
+    return made
+
+
+def to_array(x: NDArray, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+    """numpy's `__array__`: a copy, unless `copy=False` asks for the bytes themselves."""
+    if copy is False:
+        if dtype is not None and np.dtype(dtype) != x.dtype:
+            raise ExportError(f"an array of {x.dtype} can not be seen as {np.dtype(dtype)} "
+                              "without a copy")
+        return export(x)
+    made = asnumpy(x)
+    return made if dtype is None else made.astype(dtype, copy=False)
+
+
+def to_buffer(x: NDArray, flags: int) -> memoryview:
+    """Python's `__buffer__` (from 3.12 on): the bytes themselves, pinned while the view lives."""
+    try:
+        made: Any = export(x)
+        return memoryview(made)
+    except ValueError as error:
+        raise ExportError(f"an array of {x.dtype} has no buffer: {error}") from None
+
+
+def from_numpy(source: AnyArray, zero_copy: bool = True, ctx: Context | None = None) -> NDArray:
+    """An array from a numpy array, of its dtype.
+
+    With `zero_copy` it lies on numpy's own memory, which must be C-contiguous and becomes
+    read-only for numpy, as in MXNet; the memory is pinned as long as the array lives.
+    """
+    if not isinstance(source, np.ndarray):
+        raise TypeError(f"from_numpy: expected a numpy array, got {type(source).__name__}")
+    if not zero_copy:
+        return array(source, ctx, source.dtype)
+    dtype = find_dtype(source.dtype)
+    if not source.flags.c_contiguous:
+        raise ValueError("from_numpy: only C-contiguous arrays can be used without a copy")
+    source.flags.writeable = False
+    handle = Handle.borrowed(source.__array_interface__["data"][0], source.nbytes, source)
+    chunk = Chunk(source.shape, dtype, handle=handle)
+    chunk.pin(False)
+    return NDArray(chunk, source.shape, dtype, ctx=ctx)

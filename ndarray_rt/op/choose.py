@@ -1,0 +1,42 @@
+"""Choosing among layouts and implementations that oneDNN offers. Runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import TypeVar
+
+from ..dtypes import DType
+from ..errors import Unsupported
+from ..native import lib, text
+from ..storage.desc import MemDesc, any_desc, channels_last_desc, default_desc
+
+T = TypeVar("T")
+
+
+@lru_cache(maxsize=1)
+def prefers_channels_last() -> bool:
+    """AVX-512 kernels are fastest on channels-last data; older ones on what `any` picks."""
+    return text(lib.ndrt_engine_isa()).startswith("avx512")
+
+
+def data_candidates(dtype: DType, *shapes: tuple[int, ...]) -> list[tuple[MemDesc, ...]]:
+    """Layouts to try for the data tensors of one primitive, best first."""
+    last = tuple(channels_last_desc(dtype, shape) for shape in shapes)
+    free = tuple(any_desc(dtype, shape) for shape in shapes)
+    plain = tuple(default_desc(dtype, shape) for shape in shapes)
+    return [last, free, plain] if prefers_channels_last() else [free, last, plain]
+
+
+def first_supported(builders: Iterable[Callable[[], T]]) -> T:
+    """The first primitive (or several in one) that can be made; else Unsupported, with why.
+
+    make_primitive refuses reference code, so that what is found is fast.
+    """
+    reasons = []
+    for build in builders:
+        try:
+            return build()
+        except Unsupported as refusal:
+            reasons.append(str(refusal))
+    raise Unsupported("; ".join(dict.fromkeys(reasons)))

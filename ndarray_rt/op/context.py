@@ -1,0 +1,112 @@
+"""OpContext: what one caller of operators has at hand. Holds no operator and no array."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from ..native import lib
+from ..storage.primitive import Primitive
+from ..storage.stream import Args, ImmediateStream, Mem
+from ..storage.tmp_mem import TmpMemMgr
+from .prim_cache import CACHE, Group, PrimCache
+from .random_state import RandomState, default_random_state
+
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+    from .packing import PackedStore
+
+T = TypeVar("T")
+_sessions = itertools.count(1)
+# scratch that a thread keeps between imperative calls; more than that is taken for one call
+IMPERATIVE_SCRATCH = 32 << 20
+
+
+class OpContext:
+    """Stream, primitive cache, random state and mode of one executor or one thread.
+
+    Not for several threads at once.
+    """
+
+    __slots__ = ("_group", "cache", "fallbacks", "is_train", "keep_plain", "node_name",
+                 "own_leases", "packed", "random", "session", "shapes", "stream")
+
+    def __init__(self, stream: ImmediateStream | None = None, *, is_train: bool = False,
+                 session: Hashable = None, shapes: Hashable = None,
+                 random: RandomState | None = None, cache: PrimCache | None = None) -> None:
+        self.stream = stream or ImmediateStream()
+        self.is_train = is_train
+        self.session: Hashable = next(_sessions) if session is None else session
+        # None: each call's own input shapes are its group
+        self.shapes = shapes
+        self.random = random or default_random_state()
+        self.cache = cache or CACHE
+        self.node_name: str | None = None
+        # True: a dispatch takes its own leases; False: the executor has taken them for the run
+        self.own_leases = True
+        # calls that numpy computed
+        self.fallbacks = 0
+        # chunk ids of weights that inference must not convert in place: they are trained elsewhere
+        self.keep_plain: frozenset[int] = frozenset()
+        # private packed copies of weights, where the owner of this context keeps some
+        self.packed: PackedStore | None = None
+        self._group: Group | None = None
+
+    def begin(self, node_name: str | None, ins: Sequence[NDArray]) -> None:
+        """An operator call begins."""
+        self.node_name = node_name
+        if self.shapes is None:
+            self._group = self.cache.group(self.session, tuple([x.shape for x in ins]))
+            self.stream.tmp.init()
+        elif self._group is None:
+            self.begin_run()
+        self.stream.begin_operator()
+
+    def begin_run(self) -> None:
+        """A run of many calls with the same input shapes begins: sizes scratch, finds its group."""
+        self._group = self.cache.group(self.session, self.shapes)
+        self.stream.tmp.init()
+
+    def primitive(self, sign: tuple[Hashable, ...], build: Callable[[], T]) -> T:
+        """The primitive (or whatever `build` makes) of a signature, from the cache."""
+        assert self._group is not None
+        return self.cache.find(self._group, (*sign, self.is_train, lib.ndrt_threads_get()), build)
+
+    def may_pack(self, w: NDArray) -> bool:
+        """Inference may convert this weight in place to the layout that a primitive wants."""
+        return w.chunk.native.id not in self.keep_plain
+
+    # the stream's verbs, where operators look for them
+    def run(self, prim: Primitive, args: Args) -> None:
+        self.stream.run(prim, args)
+
+    def kernel(self, kernel: int, dims: Sequence[int], data: Sequence[Mem],
+               scalars: Sequence[float] = ()) -> None:
+        self.stream.kernel(kernel, dims, data, scalars)
+
+
+class _ThreadContexts(threading.local):
+    """One imperative context a thread."""
+
+    def __init__(self) -> None:
+        self.context: OpContext | None = None
+
+
+_threads = _ThreadContexts()
+
+
+def thread_context() -> OpContext:
+    """This thread's context for imperative calls; all of them share one session."""
+    if _threads.context is None:
+        stream = ImmediateStream(TmpMemMgr(limit=IMPERATIVE_SCRATCH))
+        _threads.context = OpContext(stream, session="imperative")
+    return _threads.context
+
+
+def reset_thread_context() -> None:
+    """Forgets this thread's context and its scratch."""
+    _threads.context = None
+
+

@@ -1,0 +1,222 @@
+"""dispatch: the one place where an operator is run, on oneDNN or in numpy.
+
+Observers (profiler, tracing, tests) subscribe here; nothing of them is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from time import perf_counter
+from typing import NamedTuple
+
+from .. import config
+from ..errors import Unsupported, where
+from ..ndarray.copy import copy_into
+from ..ndarray.ndarray import NDArray, new_array
+from ..ndarray.output import Output
+from ..ndarray.req import Req
+from ..storage.lease import Leases
+from .context import OpContext
+from .fallback import REASONS, fallback_compute
+from .kernel_key import KernelKey, expected_kernel, kernel_key
+from .params import Params
+from .registry import OpDef
+from .validate import run_validated
+
+
+class Dispatched(NamedTuple):
+    """What observers are told of one operator call."""
+
+    op: OpDef
+    params: Params
+    node: str | None
+    key: KernelKey
+    reason: str | None  # why numpy, where it was numpy
+    impls: tuple[str, ...]  # what ran: oneDNN's names, reorders not among them
+    layouts_in: tuple[str, ...]
+    layouts_out: tuple[str, ...]
+    reorders: int
+    seconds: float
+
+
+Observer = Callable[[Dispatched], None]
+_observers: list[Observer] = []
+
+
+def observe(observer: Observer) -> Callable[[], None]:
+    """Calls `observer` after each dispatch; returns what ends that."""
+    _observers.append(observer)
+
+    def stop() -> None:
+        if observer in _observers:
+            _observers.remove(observer)
+    return stop
+
+
+def is_observed() -> bool:
+    """Somebody wants to be told of each call."""
+    return bool(_observers)
+
+
+def dispatch(op: OpDef, params: Params, ctx: OpContext, ins: Sequence[NDArray],
+             outs: Sequence[NDArray], reqs: Sequence[Req], node: str | None = None) -> None:
+    """Runs one operator: `ins` (aux states last) to `outs`, as `reqs` ask.
+
+    Shapes and dtypes are right already. An output that shares memory with an input in a way that
+    the operator does not promise to bear is computed aside and copied, so that the result is what
+    numpy would give.
+    """
+    mutated = op.mutated(params)
+    if not mutated and all(req == Req.kNullOp for req in reqs):
+        return
+    in_list, req_list = list(ins), list(reqs)
+    if ctx.own_leases:
+        written = [out.chunk for out, req in zip(outs, req_list, strict=True) if req]
+        written += [in_list[i].chunk for i in mutated]
+        with Leases([array.chunk for array in in_list], written):
+            _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated)
+    else:
+        _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated)
+
+
+def dispatch_planned(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
+                     outs: list[NDArray], reqs: list[Req], node: str | None) -> None:
+    """`dispatch` for a caller that has planned all sharing and holds all leases already."""
+    busy = False
+    for out, req in zip(outs, reqs, strict=True):
+        if req == Req.kNullOp:
+            continue
+        busy = True
+        if req == Req.kWriteTo and out.chunk.mkl_mem is not None and not out.is_view:
+            out.chunk.invalidate_data()
+    mutated = op.mutated(params)
+    if not busy and not mutated:
+        return
+    if _observers or config.NDRT_TRACE:
+        _execute_observed(op, params, ctx, ins, outs, reqs, node)
+    else:
+        _execute(op, params, ctx, ins, outs, reqs, node)
+    for out, req in zip(outs, reqs, strict=True):
+        if req:
+            out.chunk.wrote()
+    for position in mutated:
+        ins[position].chunk.wrote()
+
+
+def _dispatch_leased(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
+                     outs: list[NDArray], reqs: list[Req], node: str | None,
+                     mutated: tuple[int, ...]) -> None:
+    aside = _prepare_outputs(op, ins, outs, reqs)
+    if not _observers and not config.NDRT_TRACE:
+        _execute(op, params, ctx, ins, outs, reqs, node)
+    else:
+        _execute_observed(op, params, ctx, ins, outs, reqs, node)
+    for target, source, req in aside:
+        _copy_back(ctx, source, target, req)
+    for out, req in zip(outs, reqs, strict=True):
+        if req:
+            out.chunk.wrote()
+    for position in mutated:
+        ins[position].chunk.wrote()
+
+
+def _prepare_outputs(op: OpDef, ins: list[NDArray], outs: list[NDArray],
+                     reqs: list[Req]) -> list[tuple[NDArray, NDArray, Req]]:
+    """Settles sharing between inputs and outputs; drops stale layouts of what is overwritten."""
+    aside: list[tuple[NDArray, NDArray, Req]] = []
+    in_chunks = {array.chunk for array in ins}
+    for i, out in enumerate(outs):
+        req = reqs[i]
+        if req == Req.kNullOp:
+            continue
+        shared = out.chunk in in_chunks or any(
+            other is not out and other.chunk is out.chunk and reqs[j] for j, other
+            in enumerate(outs) if j < i)
+        if shared and not _may_share(op, i, ins, out, reqs, outs):
+            temporary = new_array(out.shape, out.dtype, out.ctx)
+            aside.append((out, temporary, req))
+            outs[i] = temporary
+            reqs[i] = Req.kWriteTo
+        elif shared:
+            reqs[i] = Req.kWriteInplace if req == Req.kWriteTo else req
+        elif req == Req.kWriteTo and not out.is_view:
+            out.chunk.invalidate_data()
+    return aside
+
+
+def _may_share(op: OpDef, i: int, ins: list[NDArray], out: NDArray, reqs: list[Req],
+               outs: list[NDArray]) -> bool:
+    """Output i is exactly the memory of the input it may overwrite, and of no other."""
+    if reqs[i] == Req.kAddTo:
+        return False
+    partner = op.inplace.get(i)
+    if partner is None or not _same_place(ins[partner], out):
+        return False
+    if any(j != i and reqs[j] and other.chunk is out.chunk for j, other in enumerate(outs)):
+        return False
+    return all(_same_place(array, out) for array in ins if array.chunk is out.chunk)
+
+
+def _same_place(a: NDArray, b: NDArray) -> bool:
+    return (a.chunk is b.chunk and a.byte_offset == b.byte_offset and a.nbytes == b.nbytes
+            and a.dtype == b.dtype)
+
+
+def _copy_back(ctx: OpContext, source: NDArray, target: NDArray, req: Req) -> None:
+    """Gives an output that was computed aside to its array."""
+    copy_into(source, target, ctx.stream, add=req == Req.kAddTo)
+    target.chunk.wrote()
+
+
+def _execute(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
+             outs: list[NDArray], reqs: list[Req],
+             node: str | None) -> tuple[KernelKey, str | None]:
+    ctx.begin(node, ins)
+    key, reason = expected_kernel(op, params, ins, outs)
+    if reason is None and op.compute_ex is not None:
+        outputs = [Output(a, r) for a, r in zip(outs, reqs, strict=True)]
+        try:
+            if config.NDRT_VALIDATE:
+                run_validated(op, params, ctx, ins, outs, reqs,
+                              partial(op.compute_ex, ctx, params, ins, outputs))
+            else:
+                op.compute_ex(ctx, params, ins, outputs)
+            return key, None
+        except Unsupported as refusal:
+            reason = str(refusal)
+            key = kernel_key(ins[0].dtype if ins else outs[0].dtype, False)
+    REASONS.add(op.name, reason or "")
+    ctx.fallbacks += 1
+    fallback_compute(op, params, ctx, key, ins, outs, reqs)
+    return key, reason
+
+
+def _execute_observed(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
+                      outs: list[NDArray], reqs: list[Req], node: str | None) -> None:
+    layouts_in = tuple(_layout(array) for array in ins)
+    reorders = ctx.stream.counters.reorders
+    start = perf_counter()
+    key, reason = _execute(op, params, ctx, ins, outs, reqs, node)
+    seconds = perf_counter() - start
+    told = Dispatched(op, params, node, key, reason, tuple(ctx.stream.impls), layouts_in,
+                      tuple(_layout(array) for array in outs),
+                      ctx.stream.counters.reorders - reorders, seconds)
+    for observer in tuple(_observers):
+        observer(told)
+    if config.NDRT_TRACE:
+        print(trace_line(told), file=sys.stderr)
+
+
+def trace_line(told: Dispatched) -> str:
+    """One call as a line: operator, kernel, layouts, reorders, time."""
+    kernel = "+".join(told.impls) if told.reason is None else f"numpy ({told.reason})"
+    return (f"{where(told.op.name, told.node)}: {kernel}; {', '.join(told.layouts_in)} -> "
+            f"{', '.join(told.layouts_out)}; {told.reorders} reorder(s); "
+            f"{told.seconds * 1e6:.0f} us")
+
+
+def _layout(array: NDArray) -> str:
+    desc = array.chunk.mkl_mem
+    return "default" if desc is None else desc.layout()

@@ -1,0 +1,85 @@
+"""fallback_compute: an operator in numpy, whatever layouts its arrays are in."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+import numpy as np
+
+from ..ndarray.layout import plain_numpy
+from ..ndarray.ndarray import NDArray
+from ..ndarray.output import NumpyOutput
+from ..ndarray.req import Req
+from ..storage.chunk import Chunk
+from .context import OpContext
+from .kernel_key import KernelKey, transform
+from .params import Params
+from .registry import OpDef
+
+
+class Reasons:
+    """How often each operator ran in numpy, and why."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def add(self, op: str, reason: str) -> None:
+        with self._lock:
+            self._counts[op, reason] += 1
+
+    def as_dict(self) -> dict[tuple[str, str], int]:
+        """(operator, reason) -> times."""
+        with self._lock:
+            return dict(self._counts)
+
+    def reset(self) -> None:
+        with self._lock:
+            self._counts.clear()
+
+
+REASONS = Reasons()
+
+
+def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
+                     ins: list[NDArray], outs: list[NDArray], reqs: list[Req]) -> None:
+    """Runs `compute` on default-layout inputs and does what the requests ask for.
+
+    Inputs in a special layout are read through private copies. Inputs that the operator
+    writes to are converted in place first. Outputs end in the default layout.
+    """
+    stream = ctx.stream
+    for position in op.mutated(params):
+        ins[position].chunk.reorder_to_default(stream)
+    arrays = transform(ins, key, stream)
+    outputs = [NumpyOutput(array, req) for array, req in zip(outs, reqs, strict=True)]
+    with np.errstate(all="ignore"):
+        op.compute(ctx, params, arrays, outputs)
+    _detach_shared(outputs)
+    for output in outputs:
+        output.commit(stream)
+
+
+def _detach_shared(outputs: list[NumpyOutput]) -> None:
+    """Copies values that another output's commit, or their own, would change while it is read."""
+    allocated = [o for o in outputs if o.value is not None and o.array.chunk.is_allocated]
+    for output in outputs:
+        if output.value is None:
+            continue
+        for other in allocated:
+            own: Chunk = other.array.chunk
+            special = own.mkl_mem is not None
+            if special or np.may_share_memory(output.value, plain_numpy(other.array)):
+                if other is output and _is_same(output):
+                    continue
+                output.own()
+                break
+
+
+def _is_same(output: NumpyOutput) -> bool:
+    """The value is the very memory it is to be written to."""
+    target, value = plain_numpy(output.array), output.value
+    return (value is not None and value.dtype == target.dtype and value.strides == target.strides
+            and value.__array_interface__["data"][0] == target.__array_interface__["data"][0]
+            and output.req != Req.kAddTo)

@@ -1,0 +1,109 @@
+"""Shape and type rules that operators share. Runs nothing.
+
+A shape is None (unknown) or a tuple in which -1 is an unknown dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..dtypes import DType
+from ..errors import ShapeError, TypeMismatch, where
+from .params import Params
+from .registry import OpDef, Shape
+
+ShapeList = list[Shape | None]
+TypeList = list[DType | None]
+
+
+def known(shape: Shape | None) -> bool:
+    """Every dimension is known."""
+    return shape is not None and -1 not in shape
+
+
+def merge(a: Shape | None, b: Shape | None, what: str = "shapes") -> Shape | None:
+    """What both say together; ShapeError where they disagree."""
+    if a is None or b is None:
+        return b if a is None else a
+    if a == b:
+        return a
+    if len(a) != len(b):
+        raise ShapeError(f"{what} disagree: {a} and {b}")
+    made = []
+    for x, y in zip(a, b, strict=True):
+        if x != y and x != -1 and y != -1:
+            raise ShapeError(f"{what} disagree: {a} and {b}")
+        made.append(max(x, y))
+    return tuple(made)
+
+
+def merge_all(shapes: Sequence[Shape | None], what: str = "shapes") -> Shape | None:
+    found: Shape | None = None
+    for shape in shapes:
+        found = merge(found, shape, what)
+    return found
+
+
+def merge_dim(a: int, b: int, what: str = "dimensions") -> int:
+    if a != b and a != -1 and b != -1:
+        raise ShapeError(f"{what} disagree: {a} and {b}")
+    return max(a, b)
+
+
+def same_shape(params: Any, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
+    """All inputs and outputs have one shape."""
+    one = merge_all([*ins, *outs], "shapes of inputs and outputs")
+    return [one] * len(ins), [one] * len(outs)
+
+
+def merge_types(types: Sequence[DType | None]) -> DType | None:
+    found: DType | None = None
+    for dtype in types:
+        if dtype is None:
+            continue
+        if found is not None and found != dtype:
+            raise TypeMismatch(f"dtypes disagree: {found} and {dtype}; cast one of them")
+        found = dtype
+    return found
+
+
+def same_type(params: Any, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    """All inputs and outputs have one dtype."""
+    one = merge_types([*ins, *outs])
+    return [one] * len(ins), [one] * len(outs)
+
+
+def normalize_axis(axis: int, ndim: int, what: str = "axis") -> int:
+    """The axis counted from the front; ShapeError when there is none such."""
+    if not -ndim <= axis < ndim:
+        raise ShapeError(f"{what} {axis} is not within [-{ndim}, {ndim}), "
+                         f"the axes of an array of rank {ndim}")
+    return axis % ndim
+
+
+def need_rank(shape: Shape | None, ranks: Sequence[int], what: str) -> None:
+    """ShapeError when a shape's rank is known and none of `ranks`."""
+    if shape is not None and len(shape) not in ranks:
+        allowed = " or ".join(str(rank) for rank in ranks)
+        raise ShapeError(f"{what} has shape {shape}, expected rank {allowed}")
+
+
+def run_infer_shape(op: OpDef, params: Params, ins: Sequence[Shape | None],
+                    outs: Sequence[Shape | None], node: str | None = None,
+                    ) -> tuple[ShapeList, ShapeList]:
+    """An operator's shape rule; its errors name operator and node."""
+    try:
+        return op.infer_shape(params, list(ins), list(outs))
+    except ShapeError as error:
+        raise ShapeError(f"{where(op.name, node)}: {error}") from None
+
+
+def run_infer_type(op: OpDef, params: Params, ins: Sequence[DType | None],
+                   outs: Sequence[DType | None], node: str | None = None,
+                   ) -> tuple[TypeList, TypeList]:
+    """An operator's type rule; its errors name operator and node."""
+    try:
+        return op.infer_type(params, list(ins), list(outs))
+    except TypeMismatch as error:
+        raise TypeMismatch(f"{where(op.name, node)}: {error}") from None

@@ -1,0 +1,264 @@
+"""Typed operator parameters: declared once, parsed from Python values and from MXNet's strings.
+
+Holds no operator. A parameter class is a frozen dataclass whose fields come from the helpers here:
+
+    @dataclass(frozen=True)
+    class PoolingParams(Params):
+        kernel: tuple[int, ...] = shape((), doc="pooling window")
+        pool_type: str = choice("max", "avg", default="max", doc="which reduction")
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..dtypes import dtype_name, find_dtype
+from ..errors import ParameterError, where
+
+P = TypeVar("P", bound="Params")
+
+REQUIRED: Any = MISSING
+
+# Accepted on every operator and without effect: they steer GPU libraries, workspaces and
+# automatic placement, or belong to the symbol and not to the operator.
+IGNORED = frozenset({"workspace", "cudnn_tune", "cudnn_off", "cudnn_algo_verbose",
+                     "cudnn_algo_fwd", "cudnn_algo_bwd_data", "cudnn_algo_bwd_filter",
+                     "cudnn_tensor_core", "cudnn_tensor_core_only", "cudnn_use_acc_stats"})
+
+
+def _literal(value: object) -> object:
+    """The Python value a string stands for; MXNet writes (2L, 2), [2,2], None, True, 1e-05."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    try:
+        return ast.literal_eval(text.replace("L", "") if text[:1] in "([" else text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+
+
+def parse_int(value: object) -> int:
+    value = _literal(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str):
+        raise ValueError
+    return operator.index(value)  # type: ignore[arg-type]
+
+
+def parse_float(value: object) -> float:
+    if isinstance(value, str):
+        return float(value)
+    if isinstance(value, (bool, int, float, np.generic)):
+        return float(value)
+    if isinstance(value, np.ndarray) and value.size == 1:
+        return float(value.reshape(())[()])
+    raise ValueError
+
+
+def parse_bool(value: object) -> bool:
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in ("true", "1"):
+            return True
+        if word in ("false", "0"):
+            return False
+        raise ValueError
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)) and int(value) in (0, 1):
+        return bool(value)
+    raise ValueError
+
+
+def parse_shape(value: object) -> tuple[int, ...]:
+    value = _literal(value)
+    if isinstance(value, str) or value is None:
+        raise ValueError
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return (int(value),)
+    return tuple(parse_int(item) for item in value)  # type: ignore[attr-defined]
+
+
+def parse_axes(value: object) -> tuple[int, ...] | None:
+    value = _literal(value)
+    return None if value is None else parse_shape(value)
+
+
+def _optional(parse: Callable[[object], Any]) -> Callable[[object], Any]:
+    def parse_optional(value: object) -> Any:
+        return None if _literal(value) is None else parse(value)
+    return parse_optional
+
+
+def _declare(default: Any, parse: Callable[[object], Any], wants: str, doc: str,
+             check: Callable[[Any], bool] | None = None) -> Any:
+    metadata = {"parse": parse, "wants": wants, "doc": doc, "check": check}
+    return field(metadata=metadata) if default is REQUIRED else field(default=default,
+                                                                      metadata=metadata)
+
+
+def integer(default: Any = REQUIRED, *, low: int | None = None, doc: str) -> Any:
+    """An int, at least `low`."""
+    wants = "an int" if low is None else f"an int of at least {low}"
+    return _declare(default, parse_int, wants, doc, None if low is None else lambda v: v >= low)
+
+
+def optional_integer(default: Any = None, *, doc: str) -> Any:
+    return _declare(default, _optional(parse_int), "an int or None", doc)
+
+
+def number(default: Any = REQUIRED, *, low: float | None = None, high: float | None = None,
+           finite: bool = False, doc: str) -> Any:
+    """A float within [low, high]; NaN is refused where a bound or `finite` is given."""
+    wants = "a float"
+    if low is not None or high is not None:
+        wants += f" within [{'-inf' if low is None else low}, {'inf' if high is None else high}]"
+
+    def check(value: float) -> bool:
+        return ((low is None or value >= low) and (high is None or value <= high)
+                and (not finite or math.isfinite(value)))
+    return _declare(default, parse_float, wants, doc, check)
+
+
+def optional_number(default: Any = None, *, doc: str) -> Any:
+    return _declare(default, _optional(parse_float), "a float or None", doc)
+
+
+def boolean(default: Any = REQUIRED, *, doc: str) -> Any:
+    return _declare(default, parse_bool, "a bool", doc)
+
+
+def optional_boolean(default: Any = None, *, doc: str) -> Any:
+    return _declare(default, _optional(parse_bool), "a bool or None", doc)
+
+
+def shape(default: Any = REQUIRED, *, low: int | None = None, doc: str) -> Any:
+    """A tuple of ints, each at least `low`; one int counts as a tuple of one."""
+    wants = "a tuple of ints" if low is None else f"a tuple of ints of at least {low}"
+    return _declare(default, parse_shape, wants, doc,
+                    None if low is None else lambda v: all(item >= low for item in v))
+
+
+def axes(default: Any = None, *, doc: str) -> Any:
+    """A tuple of axes, one axis, or None for all."""
+    return _declare(default, parse_axes, "an int, a tuple of ints or None", doc)
+
+
+def choice(*names: str, default: Any = REQUIRED, doc: str) -> Any:
+    def parse(value: object) -> str:
+        if value not in names:
+            raise ValueError
+        return str(value)
+    return _declare(default, parse, f"one of {', '.join(repr(n) for n in names)}", doc)
+
+
+def optional_choice(*names: str, default: Any = None, doc: str) -> Any:
+    def parse(value: object) -> str | None:
+        if value is None or value == "None":
+            return None
+        if value not in names:
+            raise ValueError
+        return str(value)
+    return _declare(default, parse, f"one of {', '.join(repr(n) for n in names)} or None", doc)
+
+
+def dtype(default: Any = "float32", *, doc: str) -> Any:
+    """A dtype by MXNet's name; kept as that name."""
+    return _declare(default, lambda v: dtype_name(find_dtype(v)), "a dtype", doc)
+
+
+def optional_dtype(default: Any = None, *, doc: str) -> Any:
+    return _declare(default, _optional(lambda v: dtype_name(find_dtype(v))), "a dtype or None", doc)
+
+
+def text(default: Any = REQUIRED, *, doc: str) -> Any:
+    return _declare(default, str, "a string", doc)
+
+
+@dataclasses.dataclass(frozen=True)
+class Params:
+    """Base of all parameter classes; immutable and hashable, so that it can stand in a key."""
+
+    @classmethod
+    def parse(cls: type[P], attrs: Mapping[str, object], op: str, node: str | None = None) -> P:
+        """The parameters that `attrs` (strings or Python values) stand for.
+
+        Raises ParameterError naming the operator, the node, the parameter, what it got and what
+        is allowed. Names with double underscores and those in IGNORED are passed over.
+        """
+        known = {f.name: f for f in dataclasses.fields(cls)}
+        values: dict[str, Any] = {}
+        for name, value in attrs.items():
+            spec = known.get(name)
+            if spec is None:
+                if name in IGNORED or (name.startswith("__") and name.endswith("__")):
+                    continue
+                allowed = ", ".join(known) or "none"
+                raise ParameterError(f"{where(op, node)}: unknown parameter {name!r}; "
+                                     f"it takes: {allowed}")
+            values[name] = cls._parse_one(spec, value, op, node)
+        missing = [n for n, f in known.items() if n not in values and f.default is MISSING]
+        if missing:
+            raise ParameterError(f"{where(op, node)}: required parameter {missing[0]!r} is missing "
+                                 f"({known[missing[0]].metadata['wants']}: "
+                                 f"{known[missing[0]].metadata['doc']})")
+        return cls(**values)
+
+    @staticmethod
+    def _parse_one(spec: dataclasses.Field[Any], value: object, op: str, node: str | None) -> Any:
+        meta = spec.metadata
+        try:
+            parsed = meta["parse"](value)
+            good = meta["check"] is None or meta["check"](parsed)
+        except (ValueError, TypeError, OverflowError, KeyError):
+            good = False
+        if not good:
+            raise ParameterError(f"{where(op, node)}: parameter {spec.name!r} got {value!r}, "
+                                 f"expected {meta['wants']}")
+        return parsed
+
+    def __hash__(self) -> int:
+        try:
+            return self.__dict__["_hash"]  # type: ignore[no-any-return]
+        except KeyError:
+            value = hash((type(self), *(getattr(self, f.name) for f in dataclasses.fields(self))))
+            object.__setattr__(self, "_hash", value)
+            return value
+
+    def to_attrs(self) -> dict[str, str]:
+        """Every parameter that differs from its default, as MXNet's string."""
+        return {f.name: attr_text(getattr(self, f.name)) for f in dataclasses.fields(self)
+                if f.default is MISSING or getattr(self, f.name) != f.default}
+
+
+def params_class(cls: type[P]) -> type[P]:
+    """Class decorator: a frozen dataclass that keeps Params' cached hash."""
+    made = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+    made.__hash__ = Params.__hash__  # type: ignore[method-assign]
+    return made
+
+
+def attr_text(value: object) -> str:
+    """A parameter as the string MXNet writes; numpy scalars become plain numbers first."""
+    if isinstance(value, (tuple, list)):
+        items = [attr_text(item) for item in value]
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return dtype_name(np.dtype(value))
+    return str(value)
+
+
+@params_class
+class NoParams(Params):
+    """For operators without parameters."""

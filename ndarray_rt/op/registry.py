@@ -1,0 +1,184 @@
+"""The registry: what an operator declares, and finding it by name. Runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..dtypes import DType
+from ..errors import NameMismatch
+from .params import Params
+
+if TYPE_CHECKING:
+    from ..ndarray.layout import AnyArray
+    from ..ndarray.ndarray import NDArray
+    from ..ndarray.output import NumpyOutput, Output
+    from .context import OpContext
+
+# A shape as far as it is known: None, or a tuple in which -1 is an unknown dimension.
+Shape = tuple[int, ...]
+Shapes = Sequence[Shape | None]
+Types = Sequence[DType | None]
+
+Names = tuple[str, ...] | Callable[[Any], tuple[str, ...]]
+# (params, inputs and aux, outputs) -> (inputs and aux, outputs), each at least as known as before
+InferShape = Callable[[Any, list[Shape | None], list[Shape | None]],
+                      tuple[list[Shape | None], list[Shape | None]]]
+InferType = Callable[[Any, list[DType | None], list[DType | None]],
+                     tuple[list[DType | None], list[DType | None]]]
+FCompute = Callable[["OpContext", Any, "list[AnyArray]", "list[NumpyOutput]"], None]
+FComputeEx = Callable[["OpContext", Any, "list[NDArray]", "list[Output]"], None]
+Refuses = Callable[[Any, "list[NDArray]"], str | None]
+
+
+class GradNode(Protocol):
+    """What a gradient function may ask of the node it differentiates."""
+
+    @property
+    def params(self) -> Any: ...
+    @property
+    def inputs(self) -> Sequence[Any]: ...  # entries: inputs, then aux states
+    @property
+    def outputs(self) -> Sequence[Any]: ...  # entries
+
+
+class Emit(Protocol):
+    """Makes gradient nodes: for a graph, or run at once."""
+
+    def __call__(self, op: str, params: Params | Mapping[str, object] | None,
+                 *inputs: Any) -> list[Any]:
+        """The output entries of a new node `op` with these input entries."""
+        ...
+
+    def zeros_like(self, entry: Any) -> Any:
+        """An entry of zeros shaped as `entry`."""
+        ...
+
+
+# (emit, node, gradients of the outputs or None) -> a gradient or None for each input and aux state
+Gradient = Callable[[Emit, GradNode, Sequence[Any]], Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class OpDef:
+    """All that is known of an operator.
+
+    `inputs`, `aux` and `outputs` are names, or functions of the parameters. Aux states stand
+    behind the inputs wherever inputs are listed. `mutates` are the positions of inputs or aux
+    states that a call writes to. `inplace` maps an output to the input whose memory it may take;
+    `identity` are those of them whose contents are then already right. `ignores` are positions
+    whose values are not read, only their shapes.
+    """
+
+    name: str
+    params: type[Params]
+    inputs: Names
+    infer_shape: InferShape
+    infer_type: InferType
+    compute: FCompute
+    doc: str = ""
+    outputs: Names = ("output",)
+    aux: Names = ()
+    visible_outputs: int | Callable[[Any], int] | None = None
+    compute_ex: FComputeEx | None = None
+    refuses: Refuses | None = None
+    gradient: Gradient | None = None
+    no_gradient: str = ""  # why there is none, where there is none
+    inplace: Mapping[int, int] = field(default_factory=dict)
+    identity: frozenset[int] = frozenset()
+    mutates: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
+    ignores: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
+    num_args: str | None = None  # the parameter that counts the inputs, such as "num_args"
+    aliases: tuple[str, ...] = ()
+    is_random: bool = False
+    is_loss: bool = False  # its gradient does not depend on the output's gradient
+    is_backward: bool = False  # made by gradients only, hidden from nd and sym
+
+    def input_names(self, params: Params) -> tuple[str, ...]:
+        """Names of the inputs, without aux states."""
+        return self.inputs(params) if callable(self.inputs) else self.inputs
+
+    def aux_names(self, params: Params) -> tuple[str, ...]:
+        return self.aux(params) if callable(self.aux) else self.aux
+
+    def output_names(self, params: Params) -> tuple[str, ...]:
+        """Names of all outputs, hidden ones too."""
+        return self.outputs(params) if callable(self.outputs) else self.outputs
+
+    def num_visible(self, params: Params) -> int:
+        """How many of the outputs a user sees."""
+        if self.visible_outputs is None:
+            return len(self.output_names(params))
+        if callable(self.visible_outputs):
+            return self.visible_outputs(params)
+        return self.visible_outputs
+
+    def mutated(self, params: Params) -> tuple[int, ...]:
+        return self.mutates(params) if callable(self.mutates) else self.mutates
+
+    def ignored(self, params: Params) -> tuple[int, ...]:
+        return self.ignores(params) if callable(self.ignores) else self.ignores
+
+    def __repr__(self) -> str:
+        return f"OpDef({self.name})"
+
+
+class Registry:
+    """Operators by name and alias, and the open table of facts that passes keep on operators."""
+
+    def __init__(self) -> None:
+        self._ops: dict[str, OpDef] = {}
+        self._attrs: dict[tuple[str, str], Any] = {}
+
+    def register(self, op: OpDef) -> OpDef:
+        """Adds an operator under its name and aliases; a name taken already is refused."""
+        for name in (op.name, *op.aliases):
+            if name in self._ops:
+                raise NameMismatch(f"operator {name!r} is registered already")
+        for name in (op.name, *op.aliases):
+            self._ops[name] = op
+        return op
+
+    def unregister(self, name: str) -> None:
+        """Takes an operator with all its aliases away."""
+        op = self.find(name)
+        for key in (op.name, *op.aliases):
+            del self._ops[key]
+
+    def find(self, name: str) -> OpDef:
+        """The operator of a name or alias; NameMismatch when there is none."""
+        found = self._ops.get(name)
+        if found is None:
+            raise NameMismatch(f"operator {name!r} is not registered")
+        return found
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._ops
+
+    def names(self) -> Iterable[str]:
+        """All names and aliases."""
+        return sorted(self._ops)
+
+    def ops(self) -> list[OpDef]:
+        """Each operator once, by name."""
+        return [self._ops[name] for name in sorted(self._ops) if self._ops[name].name == name]
+
+    def set_attr(self, op: str, key: str, value: Any) -> None:
+        """Notes a fact that only one pass needs."""
+        self._attrs[self.find(op).name, key] = value
+
+    def get_attr(self, op: str, key: str, default: Any = None) -> Any:
+        return self._attrs.get((self.find(op).name, key), default)
+
+
+def keep_registered(namespace: dict[str, Any], needs: Mapping[str, str]) -> None:
+    """Takes those functions out of a namespace whose operator is not registered."""
+    for name, op in needs.items():
+        if op not in REGISTRY:
+            namespace.pop(name, None)
+
+
+REGISTRY = Registry()
+register = REGISTRY.register
+find = REGISTRY.find

@@ -1,0 +1,128 @@
+"""Activation: y = f(x), element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...native import lib
+from ...ndarray.layout import AnyArray, get_data, get_data_reorder, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.context import OpContext
+from ...op.infer import same_shape, same_type
+from ...op.params import Params, choice, params_class
+from ...op.registry import Emit, GradNode, OpDef, register
+from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+
+
+@params_class
+class ActivationParams(Params):
+    act_type: str = choice("relu", "sigmoid", "tanh", "softrelu", "softsign", doc="which f")
+
+
+def _sigmoid(x: AnyArray) -> AnyArray:
+    # exp of a negative number only: no overflow
+    e = np.exp(-np.abs(x))
+    made: AnyArray = np.where(x >= 0, 1 / (1 + e), e / (1 + e))
+    return made
+
+
+FORWARD: dict[str, Callable[[AnyArray], AnyArray]] = {
+    "relu": lambda x: np.maximum(x, 0),
+    "sigmoid": _sigmoid,
+    "tanh": np.tanh,
+    "softrelu": lambda x: np.logaddexp(x, 0),
+    "softsign": lambda x: x / (1 + np.abs(x)),
+}
+# f'(x) from y = f(x) where that is enough, so that x need not be kept; from x elsewhere
+FROM_OUTPUT = frozenset({"relu", "sigmoid", "tanh"})
+SLOPE: dict[str, Callable[[AnyArray], AnyArray]] = {
+    "relu": lambda y: (y > 0).astype(y.dtype),
+    "sigmoid": lambda y: y * (1 - y),
+    "tanh": lambda y: 1 - y * y,
+    "softrelu": _sigmoid,
+    "softsign": lambda x: 1 / np.square(1 + np.abs(x)),
+}
+ALG = {
+    "relu": lib.NDRT_ELTWISE_RELU,
+    "sigmoid": lib.NDRT_ELTWISE_LOGISTIC,
+    "tanh": lib.NDRT_ELTWISE_TANH,
+    "softrelu": lib.NDRT_ELTWISE_SOFT_RELU,
+}
+
+
+def compute(ctx: OpContext, p: ActivationParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    outs[0].write(FORWARD[p.act_type](ins[0]).astype(ins[0].dtype, copy=False))
+
+
+def refuses(p: ActivationParams, ins: list[NDArray]) -> str | None:
+    if p.act_type not in ALG:
+        return f"oneDNN has no {p.act_type}"
+    return need_float32(*ins)
+
+
+def compute_ex(ctx: OpContext, p: ActivationParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    x = get_data(ins[0], ctx.stream)
+
+    def build() -> Primitive:
+        direction = (Direction.FORWARD_TRAINING if ctx.is_train
+                     else Direction.FORWARD_INFERENCE)
+        # softrelu scales its argument by alpha
+        return make_primitive(Kind.ELTWISE, direction, alg=ALG[p.act_type], src=x.desc,
+                              dst=x.desc, alpha=1.0 if p.act_type == "softrelu" else 0.0)
+    prim = ctx.primitive(("Activation.forward", p, x.desc.id), build)
+    with outs[0].open(x.desc, ctx.stream, inplace_of=x) as y:
+        ctx.run(prim, ((Arg.SRC, x), (Arg.DST, y)))
+
+
+def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    kept = node.outputs[0] if node.params.act_type in FROM_OUTPUT else node.inputs[0]
+    return emit("_backward_Activation", node.params, out_grads[0], kept)
+
+
+def backward_inputs(p: ActivationParams) -> tuple[str, ...]:
+    return "out_grad", "out" if p.act_type in FROM_OUTPUT else "data"
+
+
+def compute_backward(ctx: OpContext, p: ActivationParams, ins: list[AnyArray],
+                     outs: list[NumpyOutput]) -> None:
+    outs[0].write(ins[0] * SLOPE[p.act_type](ins[1]).astype(ins[1].dtype, copy=False))
+
+
+def compute_ex_backward(ctx: OpContext, p: ActivationParams, ins: list[NDArray],
+                        outs: list[Output]) -> None:
+    data = get_data(ins[1], ctx.stream)
+    dy = get_data_reorder(ins[0], data.desc, ctx.stream)
+    # a rectifier's output has the sign of its input, so it can stand for it
+    from_dst = {"sigmoid": lib.NDRT_ELTWISE_LOGISTIC_FROM_DST,
+                "tanh": lib.NDRT_ELTWISE_TANH_FROM_DST}.get(p.act_type)
+
+    def build() -> Primitive:
+        make = partial(make_primitive, Kind.ELTWISE, Direction.BACKWARD, diff_src=data.desc,
+                       diff_dst=data.desc, alpha=1.0 if p.act_type == "softrelu" else 0.0)
+        if from_dst is not None:
+            return make(alg=from_dst, dst=data.desc)
+        return make(alg=ALG[p.act_type], src=data.desc)
+    prim = ctx.primitive(("Activation.backward", p, data.desc.id), build)
+    with outs[0].open(data.desc, ctx.stream, inplace_of=dy) as dx:
+        ctx.run(prim, ((Arg.SRC if from_dst is None else Arg.DST, data), (Arg.DIFF_DST, dy),
+                       (Arg.DIFF_SRC, dx)))
+
+
+register(OpDef("Activation", ActivationParams, inputs=("data",), infer_shape=same_shape,
+               infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
+               gradient=gradient, inplace={0: 0},
+               doc="Applies an activation function element by element.\n\n"
+                   "relu: max(x, 0); sigmoid: 1 / (1 + exp(-x)); tanh; softrelu: log(1 + exp(x)); "
+                   "softsign: x / (1 + |x|). Output and gradient have the shape and dtype of "
+                   "data. Source: MXNet's Activation; oneDNN eltwise."))
+register(OpDef("_backward_Activation", ActivationParams, inputs=backward_inputs,
+               infer_shape=same_shape, infer_type=same_type, compute=compute_backward,
+               compute_ex=compute_ex_backward, refuses=refuses, inplace={0: 0},
+               is_backward=True, no_gradient="second order comes with its own operator"))

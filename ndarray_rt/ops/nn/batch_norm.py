@@ -1,0 +1,362 @@
+"""BatchNorm: each channel brought to mean beta and deviation gamma, by its own statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...dtypes import FLOAT32, DType
+from ...errors import ShapeError, TypeMismatch
+from ...native import lib
+from ...ndarray.layout import AnyArray, get_data, get_data_reorder, get_default, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.choose import first_supported
+from ...op.context import OpContext
+from ...op.infer import ShapeList, TypeList, merge, merge_types, normalize_axis
+from ...op.params import Params, boolean, integer, number, optional_number, params_class
+from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ...storage.desc import MemDesc, channels_last_desc, default_desc
+from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ...storage.stream import Mem
+from ..floats import need_float_types, wide
+from .shape_rules import expect
+
+TINY = 1e-30
+
+
+@params_class
+class BatchNormParams(Params):
+    eps: float = number(1e-3, low=0.0, doc="added to the variance")
+    momentum: float = number(0.9, doc="what the moving statistics keep of themselves at each step")
+    fix_gamma: bool = boolean(True, doc="gamma counts as 1 and its gradient is 0")
+    use_global_stats: bool = boolean(False, doc="the moving statistics in training too")
+    output_mean_var: bool = boolean(False, doc="mean and 1 / sqrt(variance + eps) are outputs")
+    axis: int = integer(1, doc="the axis of channels")
+    min_calib_range: float | None = optional_number(doc="of quantized models; no effect here")
+    max_calib_range: float | None = optional_number(doc="of quantized models; no effect here")
+
+
+def infer_shape(p: BatchNormParams, ins: ShapeList, outs: ShapeList,
+                ) -> tuple[ShapeList, ShapeList]:
+    data = merge(ins[0], outs[0], "shapes of data and output")
+    if data is None:
+        channels: Shape | None = None
+        for shape in (*ins[1:], *outs[1:]):
+            channels = merge(channels, shape, "lengths of gamma, beta and statistics")
+        return [None, *[channels] * 4], [None, channels, channels]
+    if not data:
+        raise ShapeError("data has shape (), expected rank 1 or more")
+    axis = normalize_axis(p.axis, len(data), "axis")
+    channels = (data[axis],)
+    implied = f"data {data}, axis={p.axis}"
+    names = ("gamma", "beta", "moving_mean", "moving_var", "mean", "var")
+    # twice, so that what the last says reaches the first
+    for _ in range(2):
+        for name, shape in zip(names, (*ins[1:], *outs[1:]), strict=True):
+            channels = expect(shape, channels, name, implied)
+    data = (*data[:axis], channels[0], *data[axis + 1:])
+    return [data, *[channels] * 4], [data, channels, channels]
+
+
+def infer_type(p: BatchNormParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    data = merge_types([ins[0], outs[0]])
+    need_float_types([data])
+    stats = merge_types([*ins[1:], *outs[1:]])
+    if data is not None:
+        wanted = _stats_type(data)
+        if stats is not None and stats != wanted:
+            raise TypeMismatch(f"gamma, beta or statistics have dtype {stats}, expected {wanted} "
+                               f"from data of {data}")
+        stats = wanted
+    return [data, *[stats] * 4], [data, stats, stats]
+
+
+def _stats_type(data: DType) -> DType:
+    """Statistics of narrow floats are kept in float32."""
+    return FLOAT32 if data.itemsize < 4 else data
+
+
+class Axes(NamedTuple):
+    """Where channels are: the axes summed over, and the shape that makes a vector of them fit."""
+
+    summed: tuple[int, ...]
+    column: tuple[int, ...]
+    size: int  # elements of one channel
+
+
+def _axes(p: BatchNormParams, data: Shape) -> Axes:
+    axis = normalize_axis(p.axis, len(data))
+    summed = tuple(i for i in range(len(data)) if i != axis)
+    column = tuple(-1 if i == axis else 1 for i in range(len(data)))
+    return Axes(summed, column, prod(data[i] for i in summed))
+
+
+def _uses_batch(ctx: OpContext, p: BatchNormParams) -> bool:
+    """The statistics of the batch itself and not the moving ones."""
+    return ctx.is_train and not p.use_global_stats
+
+
+def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    x, (gamma, beta, mean, var) = wide(ins[0]), ins[1:]
+    axes = _axes(p, x.shape)
+    if _uses_batch(ctx, p):
+        if axes.size:
+            mean, var = x.mean(axis=axes.summed), x.var(axis=axes.summed)
+        else:
+            mean = var = np.zeros(mean.shape, x.dtype)
+    scale = 1 / np.sqrt(var + var.dtype.type(p.eps))
+    slope = scale if p.fix_gamma else scale * gamma
+    y = (x - mean.reshape(axes.column)) * slope.reshape(axes.column) + beta.reshape(axes.column)
+    outs[0].write(y.astype(ins[0].dtype, copy=False))
+    outs[1].write(mean)
+    outs[2].write(scale)
+
+
+def refuses(p: BatchNormParams, ins: list[NDArray]) -> str | None:
+    return need_float32(*ins)
+
+
+def ignored(p: BatchNormParams) -> tuple[int, ...]:
+    return (1,) if p.fix_gamma else ()
+
+
+def _layouts(p: BatchNormParams, data: NDArray, given: MemDesc) -> list[tuple[MemDesc, MemDesc]]:
+    """Layouts to try: (the data's own axes, oneDNN's axes (N, C, *rest) over the same bytes)."""
+    shape, n = data.shape, data.ndim
+    axis = normalize_axis(p.axis, n)
+    if axis == 1 and n <= 5:
+        last = channels_last_desc(FLOAT32, shape)
+        if given.is_padded and p.eps < TINY:
+            # channels of padding have variance 0: without eps they would become NaN
+            return [(last, last)]
+        return list(dict.fromkeys(((given, given), (last, last))))
+    plain = default_desc(FLOAT32, shape)
+    if axis == n - 1 and 3 <= n <= 5:
+        inward = (0, n - 1, *range(1, n - 1))
+        return [(desc, desc.permuted(inward)) for desc in dict.fromkeys((given, plain))]
+    outer, inner = prod(shape[:axis]), prod(shape[axis + 1:])
+    return [(plain, default_desc(FLOAT32, (outer, shape[axis], inner)))]
+
+
+def _flags(p: BatchNormParams, batch: bool) -> int:
+    return int(lib.NDRT_USE_SHIFT | (0 if p.fix_gamma else lib.NDRT_USE_SCALE)
+               | (0 if batch else lib.NDRT_USE_GLOBAL_STATS))
+
+
+Step = tuple[int, float, float]  # an elementwise algorithm, its alpha and beta
+
+
+def _make_steps(ctx: OpContext, steps: Sequence[Step], vector: MemDesc) -> list[Primitive]:
+    def build(step: Step) -> Primitive:
+        alg, alpha, beta = step
+        return make_primitive(Kind.ELTWISE, Direction.FORWARD_INFERENCE, alg=alg, src=vector,
+                              dst=vector, alpha=alpha, beta=beta)
+    return [ctx.primitive(("BatchNorm.step", step, vector.id), partial(build, step))
+            for step in steps]
+
+
+def _run_steps(ctx: OpContext, steps: Sequence[Primitive], mem: Mem, to: Mem) -> None:
+    """`to` becomes what the steps make of `mem`, one after the other."""
+    for prim in steps:
+        ctx.run(prim, ((Arg.SRC, mem), (Arg.DST, to)))
+        mem = to
+
+
+def _to_scale(p: BatchNormParams) -> list[Step]:
+    """From a variance to 1 / sqrt(variance + eps)."""
+    return [(lib.NDRT_ELTWISE_LINEAR, 1.0, p.eps), (lib.NDRT_ELTWISE_POW, 1.0, -0.5)]
+
+
+def _to_variance(p: BatchNormParams) -> list[Step]:
+    """The way back; rounding must not make it negative."""
+    return [(lib.NDRT_ELTWISE_POW, 1.0, -2.0), (lib.NDRT_ELTWISE_LINEAR, 1.0, -p.eps),
+            (lib.NDRT_ELTWISE_RELU, 0.0, 0.0)]
+
+
+def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    data, gamma, beta, moving_mean, moving_var = ins
+    stream, batch = ctx.stream, _uses_batch(ctx, p)
+    given = get_data(data, stream).desc
+    vector = default_desc(FLOAT32, gamma.shape)
+
+    def make(own: MemDesc, native: MemDesc) -> tuple[Primitive, MemDesc]:
+        direction = Direction.FORWARD_TRAINING if batch else Direction.FORWARD_INFERENCE
+        return make_primitive(Kind.BATCH_NORM, direction, src=native, dst=native, epsilon=p.eps,
+                              flags=_flags(p, batch)), own
+    prim, own = ctx.primitive(
+        ("BatchNorm.forward", p, given.id),
+        lambda: first_supported(partial(make, *pair) for pair in _layouts(p, data, given)))
+    to_scale = _make_steps(ctx, _to_scale(p), vector) if outs[2].requested else []
+
+    x = get_data_reorder(data, own, stream)
+    args = [(Arg.SRC, x.as_desc(prim.src)), (Arg.SHIFT, get_default(beta, stream))]
+    if not p.fix_gamma:
+        args.append((Arg.SCALE, get_default(gamma, stream)))
+    if batch:
+        var = stream.scratch(vector)
+        with (outs[0].open(own, stream, inplace_of=x) as y,
+              outs[1].open(vector, stream) as mean):
+            ctx.run(prim, [*args, (Arg.DST, y.as_desc(prim.dst)), (Arg.MEAN, mean),
+                           (Arg.VARIANCE, var)])
+    else:
+        mean, var = get_default(moving_mean, stream), get_default(moving_var, stream)
+        with outs[0].open(own, stream, inplace_of=x) as y:
+            ctx.run(prim, [*args, (Arg.DST, y.as_desc(prim.dst)), (Arg.MEAN, mean),
+                           (Arg.VARIANCE, var)])
+        if outs[1].requested:
+            with outs[1].open(vector, stream) as copy:
+                ctx.kernel(lib.NDRT_KERNEL_COPY, (vector.nbytes,), (copy, mean))
+    if outs[2].requested:
+        with outs[2].open(vector, stream) as scale:
+            _run_steps(ctx, to_scale, var, scale)
+
+
+def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    # as in MXNet, gradients of the outputs mean and var go nowhere
+    data, gamma, _, moving_mean, moving_var = node.inputs
+    _, mean, scale = node.outputs
+    return emit("_backward_BatchNorm", node.params, out_grads[0], data, gamma, mean, scale,
+                moving_mean, moving_var)
+
+
+def infer_shape_backward(p: BatchNormParams, ins: ShapeList, outs: ShapeList,
+                         ) -> tuple[ShapeList, ShapeList]:
+    (data, *stats), _ = infer_shape(p, [merge(ins[0], ins[1]), ins[2], outs[2], *ins[5:]],
+                                    [outs[0], ins[3], ins[4]])
+    one = stats[0]
+    return [data, data, *[one] * 5], [data, one, one]
+
+
+def infer_type_backward(p: BatchNormParams, ins: TypeList, outs: TypeList,
+                        ) -> tuple[TypeList, TypeList]:
+    (data, *stats), _ = infer_type(p, [merge_types(ins[:2]), ins[2], outs[2], *ins[5:]],
+                                   [outs[0], ins[3], ins[4]])
+    one = stats[0]
+    return [data, data, *[one] * 5], [data, one, one]
+
+
+def mutated_backward(p: BatchNormParams) -> tuple[int, ...]:
+    """The moving statistics: training moves them once, in the backward."""
+    return () if p.use_global_stats else (5, 6)
+
+
+def ignored_backward(p: BatchNormParams) -> tuple[int, ...]:
+    gamma = (2,) if p.fix_gamma else ()
+    return (*gamma, 3, 4) if p.use_global_stats else gamma
+
+
+def compute_backward(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
+                     outs: list[NumpyOutput]) -> None:
+    dy, x = wide(ins[0]), wide(ins[1])
+    gamma, mean, scale, moving_mean, moving_var = ins[2:]
+    axes, batch = _axes(p, x.shape), _uses_batch(ctx, p)
+    if not batch:
+        mean, scale = moving_mean, 1 / np.sqrt(moving_var + moving_var.dtype.type(p.eps))
+    normal = (x - mean.reshape(axes.column)) * scale.reshape(axes.column)
+    d_beta = dy.sum(axis=axes.summed, dtype=dy.dtype)
+    d_gamma = (dy * normal).sum(axis=axes.summed, dtype=dy.dtype)
+    slope = (scale if p.fix_gamma else scale * gamma).reshape(axes.column)
+    if batch and axes.size:
+        count = dy.dtype.type(axes.size)
+        dx = slope * (dy - (d_beta / count).reshape(axes.column)
+                      - normal * (d_gamma / count).reshape(axes.column))
+    else:
+        dx = slope * dy
+    outs[0].write(dx.astype(ins[1].dtype, copy=False))
+    outs[1].write(np.zeros_like(gamma) if p.fix_gamma else d_gamma.astype(gamma.dtype, copy=False))
+    outs[2].write(d_beta.astype(gamma.dtype, copy=False))
+    if batch and axes.size:
+        var = np.maximum(1 / np.square(scale.astype(np.float64)) - p.eps, 0)
+        moving_mean[...] = p.momentum * moving_mean + (1 - p.momentum) * mean
+        moving_var[...] = p.momentum * moving_var + (1 - p.momentum) * var
+
+
+def refuses_backward(p: BatchNormParams, ins: list[NDArray]) -> str | None:
+    return need_float32(*ins)
+
+
+def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
+                        outs: list[Output]) -> None:
+    out_grad, data, gamma = ins[:3]
+    stream, batch = ctx.stream, _uses_batch(ctx, p)
+    given = get_data(data, stream).desc
+    vector = default_desc(FLOAT32, gamma.shape)
+    needed = outs[0].requested or outs[2].requested or (outs[1].requested and not p.fix_gamma)
+
+    def make(own: MemDesc, native: MemDesc) -> tuple[Primitive, MemDesc]:
+        return make_primitive(Kind.BATCH_NORM, Direction.BACKWARD, src=native, diff_src=native,
+                              diff_dst=native, epsilon=p.eps, flags=_flags(p, batch)), own
+    prim, own = ctx.primitive(
+        ("BatchNorm.backward", p, given.id),
+        lambda: first_supported(partial(make, *pair) for pair in _layouts(p, data, given)))
+    to_variance = _make_steps(ctx, _to_variance(p), vector) if batch else []
+
+    mean, var = _statistics(ctx, ins, to_variance, vector)
+    if needed:
+        x = get_data_reorder(data, own, stream).as_desc(prim.src)
+        dy = get_data_reorder(out_grad, own, stream)
+        args = [(Arg.SRC, x), (Arg.DIFF_DST, dy.as_desc(prim.diff_dst)), (Arg.MEAN, mean),
+                (Arg.VARIANCE, var)]
+        if not p.fix_gamma:
+            args.append((Arg.SCALE, get_default(gamma, stream)))
+        with (outs[0].open(own, stream, inplace_of=dy) as dx,
+              outs[2].open(vector, stream) as d_beta):
+            args += [(Arg.DIFF_SRC, dx.as_desc(prim.diff_src)), (Arg.DIFF_SHIFT, d_beta)]
+            if p.fix_gamma:
+                ctx.run(prim, args)
+            else:
+                with outs[1].open(vector, stream) as d_gamma:
+                    ctx.run(prim, [*args, (Arg.DIFF_SCALE, d_gamma)])
+    if p.fix_gamma and outs[1].requested:
+        with outs[1].open(vector, stream) as zero:
+            ctx.kernel(lib.NDRT_KERNEL_ZERO, (vector.nbytes,), (zero,))
+    if batch:
+        for moving, now in ((ins[5], mean), (ins[6], var)):
+            moving.chunk.reorder_to_default(stream)
+            ctx.kernel(lib.NDRT_KERNEL_BLEND_STATS, (vector.nelems,),
+                       (get_default(moving, stream), now), (p.momentum, 1 - p.momentum))
+
+
+def _statistics(ctx: OpContext, ins: list[NDArray], to_variance: Sequence[Primitive],
+                vector: MemDesc) -> tuple[Mem, Mem]:
+    """Mean and variance that the forward used; of the batch where there are steps to get there."""
+    stream = ctx.stream
+    if not to_variance:
+        return get_default(ins[5], stream), get_default(ins[6], stream)
+    var = stream.scratch(vector)
+    _run_steps(ctx, to_variance, get_default(ins[4], stream), var)
+    return get_default(ins[3], stream), var
+
+
+register(OpDef("BatchNorm", BatchNormParams, inputs=("data", "gamma", "beta"),
+               aux=("moving_mean", "moving_var"), outputs=("output", "mean", "var"),
+               visible_outputs=lambda p: 3 if p.output_mean_var else 1,
+               infer_shape=infer_shape, infer_type=infer_type, compute=compute,
+               compute_ex=compute_ex, refuses=refuses, gradient=gradient, inplace={0: 0},
+               ignores=ignored,
+               doc="Batch normalization: (x - mean) / sqrt(variance + eps) * gamma + beta for "
+                   "each channel.\n\n"
+                   "data of any rank with C channels at axis; gamma, beta, moving_mean, moving_var "
+                   "(C,). Training takes mean and (biased) variance of the batch, and its backward "
+                   "moves the moving statistics towards them; inference, or use_global_stats, "
+                   "takes the moving ones. With output_mean_var the mean and 1 / sqrt(variance + "
+                   "eps) used are outputs too; gradients do not flow through them. Floats of any "
+                   "width; for float16 data the vectors are float32. With fix_gamma the values of "
+                   "gamma are neither read nor written. Source: MXNet's BatchNorm; oneDNN batch "
+                   "normalization."))
+register(OpDef("_backward_BatchNorm", BatchNormParams,
+               inputs=("out_grad", "data", "gamma", "mean", "var"),
+               aux=("moving_mean", "moving_var"),
+               outputs=("data_grad", "gamma_grad", "beta_grad"),
+               infer_shape=infer_shape_backward, infer_type=infer_type_backward,
+               compute=compute_backward, compute_ex=compute_ex_backward,
+               refuses=refuses_backward, inplace={0: 0}, mutates=mutated_backward,
+               ignores=ignored_backward, is_backward=True,
+               no_gradient="second order comes with its own operator"))

@@ -1,0 +1,231 @@
+"""Convolution: y = sum over the window of x times w, plus bias; 1-D to 3-D, groups, dilation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from ...errors import ShapeError
+from ...ndarray.layout import (
+    AnyArray,
+    get_data_reorder,
+    get_default,
+    get_weights,
+    grouped_dims,
+    need_float32,
+)
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.choose import data_candidates, first_supported
+from ...op.context import OpContext
+from ...op.infer import ShapeList, merge, merge_dim, need_rank, same_type
+from ...op.packing import weights
+from ...op.params import Params, boolean, integer, optional_choice, params_class, shape
+from ...op.registry import Emit, GradNode, OpDef, register
+from ...storage.desc import any_desc, default_desc
+from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from .conv_geometry import (
+    Geometry,
+    conv_backward_data,
+    conv_backward_weights,
+    conv_forward,
+    geometry,
+    output_dims,
+)
+
+
+@params_class
+class ConvolutionParams(Params):
+    kernel: tuple[int, ...] = shape(low=1, doc="window: (w,), (h, w) or (d, h, w)")
+    stride: tuple[int, ...] = shape((), low=1, doc="step of the window; default 1s")
+    dilate: tuple[int, ...] = shape((), low=1, doc="distance of kernel elements; default 1s")
+    pad: tuple[int, ...] = shape((), low=0, doc="zeros on both ends of an axis; default 0s")
+    num_filter: int = integer(low=1, doc="output channels")
+    num_group: int = integer(1, low=1, doc="groups of channels convolved apart")
+    no_bias: bool = boolean(False, doc="no bias is added")
+    layout: str | None = optional_choice("NCW", "NCHW", "NCDHW",
+                                         doc="order of the axes as the user sees them")
+
+    def geometry(self) -> Geometry:
+        return geometry(self.kernel, self.stride, self.dilate, self.pad, self.num_group)
+
+
+def input_names(p: ConvolutionParams) -> tuple[str, ...]:
+    return ("data", "weight") if p.no_bias else ("data", "weight", "bias")
+
+
+def infer_shape(p: ConvolutionParams, ins: ShapeList, outs: ShapeList,
+                ) -> tuple[ShapeList, ShapeList]:
+    rank = len(p.kernel)
+    if not 1 <= rank <= 3:
+        raise ShapeError(f"kernel {p.kernel} has {rank} axes, expected 1 to 3")
+    geo = p.geometry()
+    data = ins[0]
+    need_rank(data, (rank + 2,), "data")
+    if p.num_filter % p.num_group:
+        raise ShapeError(f"num_filter {p.num_filter} is no multiple of num_group {p.num_group}")
+    channels = -1
+    if data is not None and data[1] != -1:
+        if data[1] % p.num_group:
+            raise ShapeError(f"data {data} has {data[1]} channels, "
+                             f"no multiple of num_group {p.num_group}")
+        channels = data[1] // p.num_group
+    implied = f"data {data}, num_filter={p.num_filter}, num_group={p.num_group}"
+    weight = _expect(ins[1], (p.num_filter, channels, *p.kernel), "weight", implied)
+    made: ShapeList = [data, weight]
+    if not p.no_bias:
+        made.append(_expect(ins[2], (p.num_filter,), "bias", implied))
+    if data is None:
+        return made, [outs[0]]
+    if channels == -1 and weight[1] != -1:
+        made[0] = data = (data[0], weight[1] * p.num_group, *data[2:])
+    out = (data[0], p.num_filter, *output_dims(data[2:], geo))
+    merged = merge(outs[0], out, "output shapes")
+    if merged is not None and data[0] == -1:
+        made[0] = (merge_dim(data[0], merged[0]), *data[1:])
+    return made, [merged]
+
+
+def _expect(got: tuple[int, ...] | None, wanted: tuple[int, ...], name: str,
+            implied: str) -> tuple[int, ...]:
+    try:
+        merged = merge(got, wanted)
+    except ShapeError:
+        raise ShapeError(f"{name} has shape {got}, expected {wanted} from {implied}") from None
+    return wanted if merged is None else merged
+
+
+def compute(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    y = conv_forward(ins[0], ins[1], p.geometry(), outs[0].shape[2:])
+    if not p.no_bias:
+        y += ins[2].reshape(-1, *(1,) * len(p.kernel))
+    outs[0].write(y)
+
+
+def refuses(p: ConvolutionParams, ins: list[NDArray]) -> str | None:
+    return need_float32(*ins)
+
+
+def _fields(p: ConvolutionParams) -> dict[str, Any]:
+    """Strides and padding as oneDNN wants them: its dilation counts the gaps."""
+    geo = p.geometry()
+    return {"strides": geo.stride, "dilates": tuple(d - 1 for d in geo.dilate),
+            "pad_l": geo.pad, "pad_r": geo.pad_end}
+
+
+def compute_ex(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    data, weight = ins[0], ins[1]
+    dtype = data.dtype
+
+    def build() -> Primitive:
+        direction = (Direction.FORWARD_TRAINING if ctx.is_train
+                     else Direction.FORWARD_INFERENCE)
+        w = any_desc(dtype, grouped_dims(weight.shape, p.num_group))
+        bias = None if p.no_bias else default_desc(dtype, (p.num_filter,))
+        make = partial(make_primitive, Kind.CONVOLUTION, direction, weights=w, bias=bias,
+                       **_fields(p))
+        return first_supported(partial(make, src=src, dst=dst)
+                               for src, dst in data_candidates(dtype, data.shape, outs[0].shape))
+    prim = ctx.primitive(("Convolution.forward", p, data.shape), build)
+    # the weight first: converting it may move its memory
+    w = weights(ctx, weight, prim.weights, p.num_group)
+    src = get_data_reorder(data, prim.src, ctx.stream)
+    args = [(Arg.SRC, src), (Arg.WEIGHTS, w)]
+    if not p.no_bias:
+        args.append((Arg.BIAS, get_default(ins[2], ctx.stream)))
+    with outs[0].open(prim.dst, ctx.stream) as dst:
+        ctx.run(prim, [*args, (Arg.DST, dst)])
+
+
+def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return emit("_backward_Convolution", node.params, out_grads[0], node.inputs[0],
+                node.inputs[1])
+
+
+def backward_outputs(p: ConvolutionParams) -> tuple[str, ...]:
+    return ("data_grad", "weight_grad") if p.no_bias else ("data_grad", "weight_grad", "bias_grad")
+
+
+def infer_shape_backward(p: ConvolutionParams, ins: ShapeList, outs: ShapeList,
+                         ) -> tuple[ShapeList, ShapeList]:
+    grads = [merge(outs[0], ins[1]), merge(outs[1], ins[2])]
+    return [ins[0], *grads], [*grads, (p.num_filter,)][: len(outs)]
+
+
+
+
+def compute_backward(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],
+                     outs: list[NumpyOutput]) -> None:
+    dy, x, w = ins
+    geo = p.geometry()
+    if outs[0].requested:
+        outs[0].write(conv_backward_data(dy, w, geo, x.shape))
+    if outs[1].requested:
+        outs[1].write(conv_backward_weights(x, dy, geo, w.shape))
+    if not p.no_bias and outs[2].requested:
+        outs[2].write(dy.sum(axis=(0, *range(2, dy.ndim)), dtype=dy.dtype))
+
+
+def compute_ex_backward(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
+                        outs: list[Output]) -> None:
+    dy, x, w = ins
+    dtype, stream = x.dtype, ctx.stream
+    w_any = any_desc(dtype, grouped_dims(w.shape, p.num_group))
+    with_bias = not p.no_bias and outs[2].requested
+    bias = default_desc(dtype, (p.num_filter,)) if with_bias else None
+    candidates = data_candidates(dtype, x.shape, dy.shape)
+
+    def build_data() -> Primitive:
+        make = partial(make_primitive, Kind.CONVOLUTION, Direction.BACKWARD_DATA, weights=w_any,
+                       **_fields(p))
+        return first_supported(partial(make, diff_src=src, diff_dst=dst)
+                               for src, dst in candidates)
+
+    def build_weights() -> Primitive:
+        make = partial(make_primitive, Kind.CONVOLUTION, Direction.BACKWARD_WEIGHTS,
+                       diff_weights=w_any, diff_bias=bias, **_fields(p))
+        return first_supported(partial(make, src=src, diff_dst=dst) for src, dst in candidates)
+
+    # both are made before either writes, so that a refusal leaves everything as it was
+    prims: dict[str, Primitive] = {}
+    if outs[0].requested:
+        prims["data"] = ctx.primitive(("Convolution.backward_data", p, x.shape), build_data)
+    if outs[1].requested or with_bias:
+        prims["weights"] = ctx.primitive(
+            ("Convolution.backward_weights", p, x.shape, with_bias), build_weights)
+
+    if "weights" in prims:
+        prim = prims["weights"]
+        args = [(Arg.SRC, get_data_reorder(x, prim.src, stream)),
+                (Arg.DIFF_DST, get_data_reorder(dy, prim.diff_dst, stream))]
+        with outs[1].open_weight_grad(prim.diff_weights, stream) as dw:
+            args.append((Arg.DIFF_WEIGHTS, dw))
+            if bias is None:
+                ctx.run(prim, args)
+            else:
+                with outs[2].open(bias, stream) as db:
+                    ctx.run(prim, [*args, (Arg.DIFF_BIAS, db)])
+    if "data" in prims:
+        prim = prims["data"]
+        args = [(Arg.DIFF_DST, get_data_reorder(dy, prim.diff_dst, stream)),
+                (Arg.WEIGHTS, get_weights(w, prim.weights, p.num_group, stream))]
+        with outs[0].open(prim.diff_src, stream) as dx:
+            ctx.run(prim, [*args, (Arg.DIFF_SRC, dx)])
+
+
+register(OpDef("Convolution", ConvolutionParams, inputs=input_names, infer_shape=infer_shape,
+               infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
+               gradient=gradient, aliases=("Convolution_v1",),
+               doc="Convolution over 1 to 3 spatial axes.\n\n"
+                   "data (N, C, *spatial), weight (num_filter, C / num_group, *kernel), bias "
+                   "(num_filter,); output (N, num_filter, *out) with out = floor((d + 2 pad - "
+                   "dilate (kernel - 1) - 1) / stride) + 1. Source: MXNet's Convolution; "
+                   "oneDNN convolution."))
+register(OpDef("_backward_Convolution", ConvolutionParams, inputs=("out_grad", "data", "weight"),
+               outputs=backward_outputs, infer_shape=infer_shape_backward,
+               infer_type=same_type, compute=compute_backward,
+               compute_ex=compute_ex_backward, refuses=refuses, is_backward=True,
+               no_gradient="second order comes with its own operator"))

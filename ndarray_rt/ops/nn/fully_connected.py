@@ -1,0 +1,214 @@
+"""FullyConnected: y = x w^T + b over the last axis, or over all axes but the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from ...dtypes import DType
+from ...errors import ShapeError, Unsupported
+from ...native import lib
+from ...ndarray.layout import AnyArray, get_data_reorder, get_default, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.context import OpContext
+from ...op.infer import ShapeList, merge, merge_dim, same_type
+from ...op.packing import keeps_packed, weights
+from ...op.params import Params, boolean, integer, params_class
+from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ...storage.desc import MemDesc, any_desc, default_desc
+from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ..floats import wide
+from .shape_rules import expect
+
+
+@params_class
+class FullyConnectedParams(Params):
+    num_hidden: int = integer(low=1, doc="length of the output's last axis")
+    no_bias: bool = boolean(False, doc="no bias is added")
+    flatten: bool = boolean(True, doc="all axes but the first count as one; False: the last axis "
+                                      "is transformed, the others stay")
+
+
+def input_names(p: FullyConnectedParams) -> tuple[str, ...]:
+    return ("data", "weight") if p.no_bias else ("data", "weight", "bias")
+
+
+def _matrix(p: FullyConnectedParams, shape: Shape) -> tuple[int, int]:
+    """(rows, features) that the data counts as; -1 where that is unknown."""
+    rows, features = (shape[:1], shape[1:]) if p.flatten else (shape[:-1], shape[-1:])
+    return (-1 if -1 in rows else prod(rows), -1 if -1 in features else prod(features))
+
+
+def infer_shape(p: FullyConnectedParams, ins: ShapeList, outs: ShapeList,
+                ) -> tuple[ShapeList, ShapeList]:
+    data = ins[0]
+    if data == ():
+        raise ShapeError("data has shape (), expected rank 1 or more")
+    features = -1 if data is None else _matrix(p, data)[1]
+    implied = f"data {data}, num_hidden={p.num_hidden}, flatten={p.flatten}"
+    weight = expect(ins[1], (p.num_hidden, features), "weight", implied)
+    made: ShapeList = [data, weight]
+    if not p.no_bias:
+        made.append(expect(ins[2], (p.num_hidden,), "bias", implied))
+    if data is None:
+        return made, [outs[0]]
+    if features == -1 and (not p.flatten or len(data) == 2):
+        data = (*data[:-1], merge_dim(data[-1], weight[1]))
+    kept = 1 if p.flatten else len(data) - 1
+    out = merge(outs[0], (*data[:kept], p.num_hidden), "output shapes")
+    if out is not None:
+        data = (*out[:kept], *data[kept:])
+    made[0] = data
+    return made, [out]
+
+
+def compute(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    x = wide(ins[0].reshape(_matrix(p, ins[0].shape)))
+    y = x @ wide(ins[1]).T
+    if not p.no_bias:
+        y = y + wide(ins[2])
+    outs[0].write(y.astype(ins[0].dtype, copy=False).reshape(outs[0].shape))
+
+
+def refuses(p: FullyConnectedParams, ins: list[NDArray]) -> str | None:
+    return need_float32(*ins)
+
+
+def _forward(ctx: OpContext, p: FullyConnectedParams, src: MemDesc, w: MemDesc,
+             dtype: DType) -> Primitive:
+    """The cached primitive; Unsupported when oneDNN has only reference code."""
+    def build() -> Primitive:
+        direction = (Direction.FORWARD_TRAINING if ctx.is_train
+                     else Direction.FORWARD_INFERENCE)
+        bias = None if p.no_bias else default_desc(dtype, (p.num_hidden,))
+        return make_primitive(Kind.INNER_PRODUCT, direction, src=src, weights=w, bias=bias,
+                              dst=default_desc(dtype, (src.dims[0], p.num_hidden)))
+    return ctx.primitive(("FullyConnected.forward", p, src.id, w.id), build)
+
+
+def compute_ex(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    data, weight = ins[0], ins[1]
+    dtype = data.dtype
+    packed = keeps_packed(ctx, weight)
+    prim = _as_it_is(ctx, p, data, weight) if packed and p.flatten else None
+    if prim is None:
+        matrix = default_desc(dtype, _matrix(p, data.shape))
+        # without a place to keep packed weights, packing costs more than it gains
+        w_desc = any_desc(dtype, weight.shape) if packed else default_desc(dtype, weight.shape)
+        prim = _forward(ctx, p, matrix, w_desc, dtype)
+    # the weight first: converting it may move its memory
+    w = weights(ctx, weight, prim.weights)
+    args = [(Arg.WEIGHTS, w), (Arg.SRC, get_data_reorder(data, prim.src, ctx.stream))]
+    if not p.no_bias:
+        args.append((Arg.BIAS, get_default(ins[2], ctx.stream)))
+    with outs[0].open(default_desc(dtype, outs[0].shape), ctx.stream) as y:
+        ctx.run(prim, [*args, (Arg.DST, y.as_desc(prim.dst))])
+
+
+def _as_it_is(ctx: OpContext, p: FullyConnectedParams, data: NDArray,
+              weight: NDArray) -> Primitive | None:
+    """A primitive that reads data of several axes in the special layout that it is in.
+
+    Its weights have as many axes: flattening goes by the order of the data's axes, not by that of
+    its bytes.
+    """
+    desc = data.chunk.mkl_mem
+    if desc is None or data.is_view or desc.dims != data.shape or not 3 <= data.ndim <= 5:
+        return None
+    try:
+        return _forward(ctx, p, desc, any_desc(data.dtype, (p.num_hidden, *data.shape[1:])),
+                        data.dtype)
+    except Unsupported:
+        return None
+
+
+def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return emit("_backward_FullyConnected", node.params, out_grads[0], node.inputs[0],
+                node.inputs[1])
+
+
+def backward_outputs(p: FullyConnectedParams) -> tuple[str, ...]:
+    return ("data_grad", "weight_grad") if p.no_bias else ("data_grad", "weight_grad", "bias_grad")
+
+
+def infer_shape_backward(p: FullyConnectedParams, ins: ShapeList, outs: ShapeList,
+                         ) -> tuple[ShapeList, ShapeList]:
+    grads = [merge(outs[0], ins[1]), merge(outs[1], ins[2])]
+    return [ins[0], *grads], [*grads, (p.num_hidden,)][: len(outs)]
+
+
+def compute_backward(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
+                     outs: list[NumpyOutput]) -> None:
+    dtype = ins[1].dtype
+    x = wide(ins[1].reshape(_matrix(p, ins[1].shape)))
+    dy, w = wide(ins[0].reshape(x.shape[0], p.num_hidden)), wide(ins[2])
+    if outs[0].requested:
+        outs[0].write((dy @ w).astype(dtype, copy=False).reshape(outs[0].shape))
+    if outs[1].requested:
+        outs[1].write((dy.T @ x).astype(dtype, copy=False))
+    if not p.no_bias and outs[2].requested:
+        outs[2].write(dy.sum(axis=0, dtype=dy.dtype).astype(dtype, copy=False))
+
+
+def compute_ex_backward(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray],
+                        outs: list[Output]) -> None:
+    out_grad, data, weight = ins
+    dtype, stream = data.dtype, ctx.stream
+    rows, features = _matrix(p, data.shape)
+    x_desc, w_desc = default_desc(dtype, (rows, features)), default_desc(dtype, weight.shape)
+    dy_desc = default_desc(dtype, (rows, p.num_hidden))
+    db_desc = default_desc(dtype, (p.num_hidden,))
+    with_bias = not p.no_bias and outs[2].requested
+
+    def build_data() -> Primitive:
+        return make_primitive(Kind.INNER_PRODUCT, Direction.BACKWARD_DATA, diff_src=x_desc,
+                              weights=w_desc, diff_dst=dy_desc)
+
+    def build_weights() -> Primitive:
+        return make_primitive(Kind.INNER_PRODUCT, Direction.BACKWARD_WEIGHTS, src=x_desc,
+                              diff_weights=w_desc, diff_bias=db_desc if with_bias else None,
+                              diff_dst=dy_desc)
+
+    # all are made before any runs, so that a refusal leaves everything as it was
+    sign = ("FullyConnected.backward", p, data.shape)
+    for_data = (ctx.primitive((*sign, "data"), build_data) if outs[0].requested else None)
+    for_weights = (ctx.primitive((*sign, "weights", with_bias), build_weights)
+                   if outs[1].requested else None)
+
+    dy = get_data_reorder(out_grad, dy_desc, stream)
+    if for_weights is not None:
+        args = [(Arg.SRC, get_data_reorder(data, x_desc, stream)), (Arg.DIFF_DST, dy)]
+        with outs[1].open_weight_grad(w_desc, stream) as dw:
+            args.append((Arg.DIFF_WEIGHTS, dw))
+            if with_bias:
+                with outs[2].open(db_desc, stream) as db:
+                    ctx.run(for_weights, [*args, (Arg.DIFF_BIAS, db)])
+            else:
+                ctx.run(for_weights, args)
+    elif with_bias:
+        with outs[2].open(db_desc, stream) as db:
+            ctx.kernel(lib.NDRT_KERNEL_BIAS_GRAD, (rows, p.num_hidden), (db, dy))
+    if for_data is not None:
+        w = get_data_reorder(weight, w_desc, stream)
+        with outs[0].open(default_desc(dtype, data.shape), stream) as dx:
+            ctx.run(for_data, ((Arg.DIFF_DST, dy), (Arg.WEIGHTS, w),
+                               (Arg.DIFF_SRC, dx.as_desc(x_desc))))
+
+
+register(OpDef("FullyConnected", FullyConnectedParams, inputs=input_names,
+               infer_shape=infer_shape, infer_type=same_type, compute=compute,
+               compute_ex=compute_ex, refuses=refuses, gradient=gradient,
+               doc="Linear transformation: data times the transpose of weight, plus bias.\n\n"
+                   "data (N, *axes), weight (num_hidden, product of axes), bias (num_hidden,); "
+                   "output (N, num_hidden). With flatten=False: data (*axes, D), weight "
+                   "(num_hidden, D); output (*axes, num_hidden). All of one dtype. Source: "
+                   "MXNet's FullyConnected; oneDNN inner product."))
+register(OpDef("_backward_FullyConnected", FullyConnectedParams,
+               inputs=("out_grad", "data", "weight"), outputs=backward_outputs,
+               infer_shape=infer_shape_backward, infer_type=same_type,
+               compute=compute_backward, compute_ex=compute_ex_backward, refuses=refuses,
+               is_backward=True, no_gradient="second order comes with its own operator"))

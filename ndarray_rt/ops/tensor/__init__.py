@@ -1,0 +1,43 @@
+"""Operators on tensors in general."""
+
+from . import (
+    amp,
+    binary,
+    broadcast,
+    broadcast_to,
+    clip,
+    concat,
+    getitem,
+    identity,
+    init,
+    matmul,
+    random_ops,
+    reduce,
+    scalar,
+    shape_ops,
+    slice_channel,
+    sum_n,
+    transpose,
+    unary,
+)
+
+__all__ = [
+    "amp",
+    "binary",
+    "broadcast",
+    "broadcast_to",
+    "clip",
+    "concat",
+    "getitem",
+    "identity",
+    "init",
+    "matmul",
+    "random_ops",
+    "reduce",
+    "scalar",
+    "shape_ops",
+    "slice_channel",
+    "sum_n",
+    "transpose",
+    "unary",
+]

@@ -1,0 +1,129 @@
+"""Functions of two arrays of one shape, element by element: elemwise_add and its family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from ...native import lib
+from ...ndarray.layout import AnyArray, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.context import OpContext
+from ...op.infer import same_shape, same_type
+from ...op.params import NoParams
+from ...op.registry import Emit, Gradient, GradNode, OpDef, register
+from .numeric import BINARY, LOGIC, SMOOTH
+from .pointwise import binary
+
+# (algorithm, are the operands swapped). oneDNN's max and min lose a NaN, its > and >= find it
+# greater than anything.
+ALGS = {
+    "add": (lib.NDRT_BINARY_ADD, False), "sub": (lib.NDRT_BINARY_SUB, False),
+    "mul": (lib.NDRT_BINARY_MUL, False), "div": (lib.NDRT_BINARY_DIV, False),
+    "equal": (lib.NDRT_BINARY_EQ, False), "not_equal": (lib.NDRT_BINARY_NE, False),
+    "lesser": (lib.NDRT_BINARY_LT, False), "lesser_equal": (lib.NDRT_BINARY_LE, False),
+    "greater": (lib.NDRT_BINARY_LT, True), "greater_equal": (lib.NDRT_BINARY_LE, True),
+}
+NAMES: dict[str, tuple[str, ...]] = {
+    "add": ("elemwise_add", "_add", "_plus", "_Plus", "_grad_add"),
+    "sub": ("elemwise_sub", "_sub", "_minus", "_Minus"),
+    "mul": ("elemwise_mul", "_mul", "_Mul"),
+    "div": ("elemwise_div", "_div", "_Div"),
+    "mod": ("_mod", "_Mod"),
+    "power": ("_power", "_Power"),
+    "maximum": ("_maximum", "_Maximum"),
+    "minimum": ("_minimum", "_Minimum"),
+    "hypot": ("_hypot", "_Hypot"),
+    "equal": ("_equal", "_Equal"),
+    "not_equal": ("_not_equal", "_Not_Equal"),
+    "greater": ("_greater", "_Greater"),
+    "greater_equal": ("_greater_equal", "_Greater_Equal"),
+    "lesser": ("_lesser", "_Lesser"),
+    "lesser_equal": ("_lesser_equal", "_Lesser_Equal"),
+    "logical_and": ("_logical_and", "_Logical_And"),
+    "logical_or": ("_logical_or", "_Logical_Or"),
+    "logical_xor": ("_logical_xor", "_Logical_Xor"),
+}
+FORMULA = {
+    "add": "lhs + rhs", "sub": "lhs - rhs", "mul": "lhs * rhs",
+    "div": "lhs / rhs; integers are divided towards zero",
+    "mod": "lhs - rhs * floor(lhs / rhs), with the sign of rhs; 0 where rhs is 0",
+    "power": "lhs to the power of rhs", "maximum": "the greater of the two; NaN if either is",
+    "minimum": "the lesser of the two; NaN if either is",
+    "hypot": "sqrt(lhs**2 + rhs**2)", "equal": "1 where lhs == rhs, else 0",
+    "not_equal": "1 where lhs != rhs, else 0", "greater": "1 where lhs > rhs, else 0",
+    "greater_equal": "1 where lhs >= rhs, else 0", "lesser": "1 where lhs < rhs, else 0",
+    "lesser_equal": "1 where lhs <= rhs, else 0",
+    "logical_and": "1 where both are not 0, else 0",
+    "logical_or": "1 where one of them is not 0, else 0",
+    "logical_xor": "1 where just one of them is not 0, else 0",
+}
+
+
+def compute(key: str, ctx: OpContext, p: NoParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    outs[0].write(BINARY[key].forward(ins[0], ins[1]))
+
+
+def refuses(p: NoParams, ins: list[NDArray]) -> str | None:
+    return need_float32(*ins)
+
+
+def compute_ex(key: str, ctx: OpContext, p: NoParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    alg, swapped = ALGS[key]
+    a, b = reversed(ins) if swapped else ins
+    binary(ctx, "binary", alg, a, b, outs[0])
+
+
+# ---- gradients ---------------------------------------------------------------------------------
+
+
+def _add_gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return [out_grads[0], out_grads[0]]
+
+
+def _sub_gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return [out_grads[0], emit("negative", None, out_grads[0])[0]]
+
+
+def _mul_gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    a, b = node.inputs
+    return [emit("elemwise_mul", None, out_grads[0], b)[0],
+            emit("elemwise_mul", None, out_grads[0], a)[0]]
+
+
+def _div_gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    da = emit("elemwise_div", None, out_grads[0], node.inputs[1])[0]
+    return [da, emit("negative", None, emit("elemwise_mul", None, da, node.outputs[0])[0])[0]]
+
+
+def _smooth_gradient(key: str, emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return emit(f"_backward_broadcast_{key}", None, out_grads[0], *node.inputs)
+
+
+GRADIENTS: dict[str, Gradient] = {
+    "add": _add_gradient, "sub": _sub_gradient, "mul": _mul_gradient, "div": _div_gradient,
+    **{key: partial(_smooth_gradient, key) for key in SMOOTH},
+}
+
+
+def _define(key: str) -> OpDef:
+    name, *aliases = NAMES[key]
+    native: Callable[..., None] | None = partial(compute_ex, key) if key in ALGS else None
+    return OpDef(
+        name, NoParams, inputs=("lhs", "rhs"), infer_shape=same_shape, infer_type=same_type,
+        compute=partial(compute, key), compute_ex=native,
+        refuses=refuses if native else None,
+        gradient=GRADIENTS.get(key),
+        no_gradient="zero: a step has no slope" if key in LOGIC else "",
+        inplace={0: 0}, aliases=tuple(aliases),
+        doc=f"Of two arrays of one shape, element by element: {FORMULA[key]}.\n\n"
+            f"lhs and rhs have one shape and one dtype, which the output has too. Source: MXNet's "
+            f"{name}" + ("; oneDNN binary." if native else "; numpy."))
+
+
+for _key in NAMES:
+    register(_define(_key))

@@ -1,0 +1,156 @@
+"""Concat: arrays one behind the other along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ShapeError, Unsupported
+from ...ndarray.layout import AnyArray, get_data, get_data_reorder, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.context import OpContext
+from ...op.infer import ShapeList, merge, normalize_axis, same_type
+from ...op.params import Params, integer, params_class
+from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ...storage.desc import MemDesc
+from ...storage.primitive import Arg, Kind, Primitive, make_primitive
+from .pointwise import dense_like, put, unblocked
+from .slicing import scatter
+
+
+@params_class
+class ConcatParams(Params):
+    num_args: int = integer(low=1, doc="how many arrays")
+    dim: int = integer(1, doc="the axis")
+
+
+def input_names(p: ConcatParams) -> tuple[str, ...]:
+    return tuple(f"arg{i}" for i in range(p.num_args))
+
+
+def infer_shape(p: ConcatParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
+    rest: Shape | None = None
+    known = [shape for shape in (*ins, outs[0]) if shape is not None]
+    if not known:
+        return ins, outs
+    axis = normalize_axis(p.dim, len(known[0]), "dim")
+    for i, shape in enumerate((*ins, outs[0])):
+        if shape is None:
+            continue
+        open_shape = (*shape[:axis], -1, *shape[axis + 1:])
+        try:
+            rest = merge(rest, open_shape)
+        except ShapeError:
+            name = f"arg{i}" if i < len(ins) else "the output"
+            raise ShapeError(f"{name} has shape {shape}, expected {rest} from the inputs before "
+                             f"it, dim={p.dim}") from None
+    made = [merge(shape, rest) for shape in ins]
+    lengths = [shape[axis] for shape in made if shape is not None]
+    total = -1 if -1 in lengths else sum(lengths)
+    out = merge(outs[0], _with(rest, axis, total), "output shapes")
+    if out is not None and out[axis] != -1 and lengths.count(-1) == 1:
+        at = lengths.index(-1)
+        left = out[axis] - sum(lengths) - 1
+        if left < 0:
+            raise ShapeError(f"the output has shape {out}, less than the inputs {made} make")
+        made[at] = _with(made[at], axis, left)
+    return made, [out]
+
+
+def _with(shape: Shape | None, axis: int, length: int) -> Shape | None:
+    return None if shape is None else (*shape[:axis], length, *shape[axis + 1:])
+
+
+def compute(ctx: OpContext, p: ConcatParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    outs[0].write(np.concatenate(ins, axis=p.dim))
+
+
+def refuses(p: ConcatParams, ins: list[NDArray]) -> str | None:
+    return need_float32(*ins)
+
+
+def compute_ex(ctx: OpContext, p: ConcatParams, ins: list[NDArray], outs: list[Output]) -> None:
+    stream = ctx.stream
+    if len(ins) == 1:
+        put(ctx, get_data(ins[0], stream), outs[0])
+        return
+    axis = p.dim % len(ins[0].shape)
+    first = get_data(ins[0], stream).desc
+    shapes = tuple(array.shape for array in ins)
+
+    def build() -> Primitive:
+        # blocks that do not divide the parts end in oneDNN's plain C: axis orders without blocks
+        like = first if not first.inner_blks else unblocked(ins[0], stream).desc
+        descs: list[MemDesc] = [dense_like(like, shape) for shape in shapes]
+        return make_primitive(Kind.CONCAT, srcs=descs, dst=dense_like(like, outs[0].shape),
+                              axis=axis)
+    prim = ctx.primitive(("Concat", axis, first.id, shapes), build)
+    if prim.impl.startswith("ref"):
+        raise Unsupported("oneDNN has only a slow concat of these layouts")
+    args = [(Arg.MULTIPLE_SRC + i, get_data_reorder(array, prim.desc(Arg.MULTIPLE_SRC + i), stream))
+            for i, array in enumerate(ins)]
+    with outs[0].open(prim.dst, stream) as y:
+        ctx.run(prim, [*args, (Arg.DST, y)])
+
+
+def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return emit("_backward_Concat", node.params, out_grads[0], *node.inputs)
+
+
+def backward_inputs(p: ConcatParams) -> tuple[str, ...]:
+    return ("out_grad", *input_names(p))
+
+
+def backward_outputs(p: ConcatParams) -> tuple[str, ...]:
+    return tuple(f"{name}_grad" for name in input_names(p))
+
+
+def infer_shape_backward(p: ConcatParams, ins: ShapeList, outs: ShapeList,
+                         ) -> tuple[ShapeList, ShapeList]:
+    given = [merge(a, b) for a, b in zip(ins[1:], outs, strict=True)]
+    grads, (whole,) = infer_shape(p, given, [ins[0]])
+    return [whole, *grads], list(grads)
+
+
+def _lengths(p: ConcatParams, shapes: Sequence[Shape]) -> list[int]:
+    return [shape[p.dim] for shape in shapes]
+
+
+def compute_backward(ctx: OpContext, p: ConcatParams, ins: list[AnyArray],
+                     outs: list[NumpyOutput]) -> None:
+    ends = np.cumsum(_lengths(p, [out.shape for out in outs]))[:-1]
+    for out, grad in zip(outs, np.split(ins[0], ends, axis=p.dim), strict=True):
+        out.write(grad)
+
+
+def compute_ex_backward(ctx: OpContext, p: ConcatParams, ins: list[NDArray],
+                        outs: list[Output]) -> None:
+    axis = p.dim % len(ins[0].shape)
+    scatter(ctx, unblocked(ins[0], ctx.stream), axis, _lengths(p, [out.shape for out in outs]),
+            outs)
+
+
+def refuses_backward(p: ConcatParams, ins: list[NDArray]) -> str | None:
+    return need_float32(ins[0])
+
+
+def ignored_backward(p: ConcatParams) -> tuple[int, ...]:
+    return tuple(range(1, p.num_args + 1))
+
+
+register(OpDef("Concat", ConcatParams, inputs=input_names, infer_shape=infer_shape,
+               infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
+               gradient=gradient, num_args="num_args", aliases=("concat",),
+               doc="Puts num_args arrays one behind the other along the axis dim.\n\n"
+                   "Their shapes agree but for that axis; one dtype, which the output has too. "
+                   "Source: MXNet's Concat; oneDNN concat."))
+register(OpDef("_backward_Concat", ConcatParams, inputs=backward_inputs,
+               outputs=backward_outputs, infer_shape=infer_shape_backward, infer_type=same_type,
+               compute=compute_backward, compute_ex=compute_ex_backward,
+               refuses=refuses_backward, ignores=ignored_backward, is_backward=True,
+               no_gradient="second order comes with its own operator",
+               doc="The gradient of Concat: out_grad cut into parts."))

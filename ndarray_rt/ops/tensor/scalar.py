@@ -1,0 +1,196 @@
+"""Functions of an array and a number, element by element: _plus_scalar and its family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...dtypes import FLOAT64, INT64
+from ...native import lib
+from ...ndarray.layout import AnyArray, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.context import OpContext
+from ...op.infer import TypeList, merge_types, same_shape, same_type
+from ...op.params import Params, boolean, number, params_class
+from ...op.registry import Emit, GradNode, OpDef, register
+from .numeric import BINARY, Function2, convert, is_integer, scalar_of, single, wide
+from .pointwise import bound, eltwise
+
+
+@params_class
+class ScalarParams(Params):
+    scalar: float = number(1.0, doc="the number")
+    is_int: bool = boolean(True, doc="False: an integer array gives a result in float64")
+
+
+class Scalar(NamedTuple):
+    """A function of an array and a number: forward(x, s), and its slope from x, or from y."""
+
+    formula: str
+    forward: Function2
+    slope: Function2 | None = None
+    from_output: bool = False
+
+
+def _rdiv(x: AnyArray, s: AnyArray) -> AnyArray:
+    # unlike _div_scalar, MXNet divides integers as floats here
+    return convert(single(s) / single(x), x.dtype)
+
+
+def _swapped(key: str) -> Function2:
+    return lambda x, s: BINARY[key].forward(s, x)
+
+
+TABLE: dict[str, Scalar] = {
+    "_plus_scalar": Scalar("data + scalar", BINARY["add"].forward),
+    "_minus_scalar": Scalar("data - scalar", BINARY["sub"].forward),
+    "_rminus_scalar": Scalar("scalar - data", _swapped("sub")),
+    "_mul_scalar": Scalar("data * scalar", BINARY["mul"].forward),
+    "_div_scalar": Scalar("data / scalar; integers are divided towards zero",
+                          BINARY["div"].forward),
+    "_rdiv_scalar": Scalar("scalar / data", _rdiv, lambda x, s: -s / (x * x)),
+    "_mod_scalar": Scalar("data modulo scalar, with the sign of the scalar",
+                          BINARY["mod"].forward, lambda x, s: np.ones_like(x)),
+    "_rmod_scalar": Scalar("scalar modulo data, with the sign of data", _swapped("mod"),
+                           lambda x, s: -np.floor(s / x)),
+    "_power_scalar": Scalar("data to the power of scalar", BINARY["power"].forward,
+                            lambda x, s: s * np.power(x, s - 1)),
+    "_rpower_scalar": Scalar("scalar to the power of data", _swapped("power"),
+                             lambda y, s: y * np.log(s), from_output=True),
+    "_maximum_scalar": Scalar("the greater of data and scalar", np.maximum,
+                              lambda x, s: (x >= s).astype(x.dtype)),
+    "_minimum_scalar": Scalar("the lesser of data and scalar", np.minimum,
+                              lambda x, s: (x <= s).astype(x.dtype)),
+    "_hypot_scalar": Scalar("sqrt(data**2 + scalar**2)", BINARY["hypot"].forward,
+                            lambda x, s: x / np.hypot(x, s)),
+    **{f"_{key}_scalar": Scalar(f"1 where {formula}, else 0", BINARY[key].forward)
+       for key, formula in {
+           "equal": "data == scalar", "not_equal": "data != scalar", "greater": "data > scalar",
+           "greater_equal": "data >= scalar", "lesser": "data < scalar",
+           "lesser_equal": "data <= scalar", "logical_and": "data and scalar are not 0",
+           "logical_or": "data or scalar is not 0",
+           "logical_xor": "just one of data and scalar is not 0"}.items()},
+}
+SMOOTH = tuple(name for name, entry in TABLE.items() if entry.slope is not None)
+LINEAR = ("_plus_scalar", "_minus_scalar", "_rminus_scalar", "_mul_scalar", "_div_scalar")
+
+
+def infer_type(p: ScalarParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    """The dtype of data; float64 for integers with is_int=False; bool counts as int64."""
+    data = ins[0]
+    if data is None:
+        return [outs[0]] if p.is_int else ins, outs
+    if is_integer(data) and not p.is_int:
+        return ins, [merge_types([outs[0], FLOAT64])]
+    if data.kind == "b":
+        return ins, [merge_types([outs[0], INT64])]
+    return same_type(p, ins, outs)
+
+
+def compute(name: str, ctx: OpContext, p: ScalarParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    dtype = outs[0].dtype
+    x = ins[0].astype(dtype, copy=False)
+    outs[0].write(convert(TABLE[name].forward(x, scalar_of(p.scalar, dtype)), dtype))
+
+
+# ---- oneDNN ------------------------------------------------------------------------------------
+
+# name -> (algorithm, alpha, beta) from the number
+ELTWISE: dict[str, Callable[[float], tuple[int, float, float]]] = {
+    "_plus_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, 1.0, s),
+    "_minus_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, 1.0, -s),
+    "_rminus_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, -1.0, s),
+    "_mul_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, s, 0.0),
+    "_div_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, 1.0 / s, 0.0),
+    "_rdiv_scalar": lambda s: (lib.NDRT_ELTWISE_POW, s, -1.0),
+    "_power_scalar": lambda s: (lib.NDRT_ELTWISE_SQUARE, 0.0, 0.0),
+}
+BOUNDS = {"_maximum_scalar": lib.NDRT_BINARY_MAX, "_minimum_scalar": lib.NDRT_BINARY_MIN}
+
+
+def refuses(name: str, p: ScalarParams, ins: list[NDArray]) -> str | None:
+    if name == "_power_scalar" and p.scalar != 2:
+        return "oneDNN's powers other than 2 are not faster"
+    size = abs(p.scalar)
+    # NaN fails each comparison
+    if not (size == 0 or 1e-37 < size < 1e37) or (size == 0 and name == "_div_scalar"):
+        return f"oneDNN may not take the number {p.scalar} for a factor or a bound"
+    return need_float32(*ins)
+
+
+def compute_ex(name: str, ctx: OpContext, p: ScalarParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    if name in BOUNDS:
+        bound(ctx, "bound", BOUNDS[name], p.scalar, ins[0], outs[0])
+    else:
+        eltwise(ctx, "eltwise", *ELTWISE[name](p.scalar), ins[0], outs[0])
+
+
+# ---- gradients ---------------------------------------------------------------------------------
+
+
+def gradient_linear(name: str, emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    dy = out_grads[0]
+    if name in ("_plus_scalar", "_minus_scalar"):
+        return [dy]
+    if name == "_rminus_scalar":
+        return emit("negative", None, dy)
+    return emit(name, node.params, dy)
+
+
+def gradient_smooth(name: str, emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    entry = node.outputs[0] if TABLE[name].from_output else node.inputs[0]
+    return emit(f"_backward{name}", node.params, out_grads[0], entry)
+
+
+def compute_backward(name: str, ctx: OpContext, p: ScalarParams, ins: list[AnyArray],
+                     outs: list[NumpyOutput]) -> None:
+    dy, data = ins
+    slope = TABLE[name].slope
+    assert slope is not None
+    x = wide(data)
+    outs[0].write(convert(wide(dy) * slope(x, scalar_of(p.scalar, x.dtype)), dy.dtype))
+
+
+def _alias(name: str) -> str:
+    """MXNet's older name: _rminus_scalar is _RMinusScalar."""
+    words = name.strip("_").split("_")
+    if words[0][0] == "r" and words[0] != "r" and words[0][1:] in ("minus", "div", "mod", "power"):
+        words[0:1] = ["r", words[0][1:]]
+    return "_" + "".join(word.capitalize() for word in words)
+
+
+def _define(name: str, entry: Scalar) -> OpDef:
+    native: Callable[..., None] | None = None
+    if name in ELTWISE or name in BOUNDS:
+        native = partial(compute_ex, name)
+    gradient = None
+    if name in LINEAR:
+        gradient = partial(gradient_linear, name)
+    elif entry.slope is not None:
+        gradient = partial(gradient_smooth, name)
+    return OpDef(
+        name, ScalarParams, inputs=("data",), infer_shape=same_shape, infer_type=infer_type,
+        compute=partial(compute, name), compute_ex=native,
+        refuses=partial(refuses, name) if native else None,
+        gradient=gradient, no_gradient="" if gradient else "zero: a step has no slope",
+        inplace={0: 0}, aliases=(_alias(name),),
+        doc=f"Of an array and a number: {entry.formula}.\n\n"
+            "The number is cast to data's dtype first: an integer array stays one (with is_int="
+            f"False it becomes float64). Source: MXNet's {name}"
+            + ("; oneDNN eltwise or binary." if native else "; numpy."))
+
+
+for _name, _entry in TABLE.items():
+    register(_define(_name, _entry))
+for _name in SMOOTH:
+    register(OpDef(f"_backward{_name}", ScalarParams, inputs=("out_grad", "data"),
+                   infer_shape=same_shape, infer_type=same_type,
+                   compute=partial(compute_backward, _name), inplace={0: 0}, is_backward=True,
+                   no_gradient="second order comes with its own operator",
+                   doc=f"The gradient of {_name}."))

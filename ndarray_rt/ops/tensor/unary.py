@@ -1,0 +1,210 @@
+"""Functions of one array, element by element: one table, with their slopes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...native import lib
+from ...ndarray.layout import AnyArray, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.context import OpContext
+from ...op.infer import same_shape, same_type
+from ...op.params import NoParams
+from ...op.registry import Emit, GradNode, OpDef, register
+from .numeric import (
+    Function1,
+    convert,
+    erf,
+    is_integer,
+    round_half_away,
+    round_half_down,
+    sigmoid,
+    single,
+    wide,
+)
+from .pointwise import binary, bound, eltwise, eltwise_backward
+
+ELTWISE, FROM_OUTPUT, MUL, DIV = "eltwise", "eltwise of the output", "mul", "div"
+
+
+class Unary(NamedTuple):
+    """A function and its slope.
+
+    `forward` gets its argument in a float dtype. `slope` is a function of x, or with `from_output`
+    of y; None: zero everywhere. `whole`: the function of integers, where it is not the float one
+    cut off. `single`: MXNet computes integers in float, not in double. `native` is oneDNN's
+    eltwise (algorithm, alpha, beta). `native_slope` is (ELTWISE or FROM_OUTPUT, algorithm), or
+    (MUL or DIV, factor): dy times or through the slope's argument times a factor.
+    """
+
+    formula: str
+    forward: Function1
+    slope: Function1 | None = None
+    from_output: bool = False
+    whole: Function1 | None = None
+    single: bool = False
+    native: tuple[int, float, float] | None = None
+    native_slope: tuple[str, float] | None = None
+
+
+def _same(x: AnyArray) -> AnyArray:
+    return x
+
+
+def _linear(factor: float) -> Unary:
+    return Unary(f"data * {factor:.6g}", lambda x: x * x.dtype.type(factor),
+                 lambda x: np.full_like(x, factor), single=True,
+                 native=(lib.NDRT_ELTWISE_LINEAR, factor, 0.0))
+
+
+def _relu_slope(y: AnyArray) -> AnyArray:
+    return np.where(np.isnan(y), y, (y > 0).astype(y.dtype))
+
+
+TABLE: dict[str, Unary] = {
+    "negative": Unary("-data", np.negative, lambda x: -np.ones_like(x),
+                      whole=lambda x: x if x.dtype.kind == "b" else np.negative(x),
+                      native=(lib.NDRT_ELTWISE_LINEAR, -1.0, 0.0)),
+    "abs": Unary("|data|", np.abs, np.sign, whole=np.abs, native=(lib.NDRT_ELTWISE_ABS, 0.0, 0.0),
+                 native_slope=(ELTWISE, lib.NDRT_ELTWISE_ABS)),
+    "sign": Unary("-1, 0 or 1", np.sign,
+                  whole=lambda x: x if x.dtype.kind == "b" else np.sign(x)),
+    "relu": Unary("max(data, 0); NaN stays NaN", lambda x: np.maximum(x, 0), _relu_slope,
+                  from_output=True, native_slope=(ELTWISE, lib.NDRT_ELTWISE_RELU)),
+    "sigmoid": Unary("1 / (1 + exp(-data))", sigmoid, lambda y: y * (1 - y), from_output=True,
+                     native=(lib.NDRT_ELTWISE_LOGISTIC, 0.0, 0.0),
+                     native_slope=(FROM_OUTPUT, lib.NDRT_ELTWISE_LOGISTIC_FROM_DST)),
+    "tanh": Unary("tanh(data)", np.tanh, lambda y: 1 - y * y, from_output=True,
+                  native=(lib.NDRT_ELTWISE_TANH, 0.0, 0.0),
+                  native_slope=(FROM_OUTPUT, lib.NDRT_ELTWISE_TANH_FROM_DST)),
+    "softsign": Unary("data / (1 + |data|)", lambda x: x / (1 + np.abs(x)),
+                      lambda x: 1 / np.square(1 + np.abs(x))),
+    "exp": Unary("e to the power of data", np.exp, _same, from_output=True,
+                 native_slope=(MUL, 1.0)),
+    "expm1": Unary("exp(data) - 1", np.expm1, np.exp),
+    "log": Unary("natural logarithm", np.log, lambda x: 1 / x, native_slope=(DIV, 1.0)),
+    "log2": Unary("logarithm to base 2", np.log2, lambda x: 1 / (x * math.log(2)),
+                  native_slope=(DIV, 1 / math.log(2))),
+    "log10": Unary("logarithm to base 10", np.log10, lambda x: 1 / (x * math.log(10)),
+                   native_slope=(DIV, 1 / math.log(10))),
+    "log1p": Unary("log(1 + data)", np.log1p, lambda x: 1 / (1 + x)),
+    "sqrt": Unary("square root", np.sqrt, lambda y: 0.5 / y, from_output=True,
+                  native=(lib.NDRT_ELTWISE_SQRT, 0.0, 0.0), native_slope=(DIV, 0.5)),
+    "rsqrt": Unary("1 / sqrt(data)", lambda x: 1 / np.sqrt(x), lambda x: -0.5 / (np.sqrt(x) * x)),
+    "cbrt": Unary("cube root", np.cbrt, lambda y: 1 / (3 * y * y), from_output=True),
+    "rcbrt": Unary("1 / cube root", lambda x: 1 / np.cbrt(x), lambda x: -1 / (3 * np.cbrt(x) * x)),
+    "square": Unary("data * data", lambda x: x * x, lambda x: 2 * x, single=True,
+                    native=(lib.NDRT_ELTWISE_SQUARE, 0.0, 0.0), native_slope=(MUL, 2.0)),
+    "reciprocal": Unary("1 / data", lambda x: 1 / x, lambda x: -1 / (x * x), single=True,
+                        native=(lib.NDRT_ELTWISE_POW, 1.0, -1.0)),
+    "floor": Unary("down to an integer", np.floor, whole=_same),
+    "ceil": Unary("up to an integer", np.ceil, whole=_same),
+    "round": Unary("to the nearest integer, halves away from zero", round_half_away, whole=_same),
+    "rint": Unary("to the nearest integer, halves down", round_half_down, whole=_same),
+    "fix": Unary("towards zero to an integer", np.trunc, whole=_same),
+    "trunc": Unary("towards zero to an integer", np.trunc, whole=_same),
+    "sin": Unary("sine", np.sin, np.cos),
+    "cos": Unary("cosine", np.cos, lambda x: -np.sin(x)),
+    "tan": Unary("tangent", np.tan, lambda y: y * y + 1, from_output=True),
+    "sinh": Unary("hyperbolic sine", np.sinh, np.cosh),
+    "cosh": Unary("hyperbolic cosine", np.cosh, np.sinh),
+    "arcsin": Unary("inverse sine", np.arcsin, lambda x: 1 / np.sqrt(1 - x * x)),
+    "arccos": Unary("inverse cosine", np.arccos, lambda x: -1 / np.sqrt(1 - x * x)),
+    "arctan": Unary("inverse tangent", np.arctan, lambda x: 1 / (x * x + 1)),
+    "arcsinh": Unary("inverse hyperbolic sine", np.arcsinh, lambda x: 1 / np.hypot(x, 1)),
+    "arccosh": Unary("inverse hyperbolic cosine", np.arccosh, lambda x: 1 / np.sqrt(x * x - 1)),
+    "arctanh": Unary("inverse hyperbolic tangent", np.arctanh, lambda x: 1 / (1 - x * x)),
+    "degrees": _linear(180 / math.pi),
+    "radians": _linear(math.pi / 180),
+    "erf": Unary("the error function", erf,
+                 lambda x: (2 / math.sqrt(math.pi)) * np.exp(-x * x)),
+    "logical_not": Unary("1 where data is 0, else 0", lambda x: (x == 0).astype(x.dtype)),
+}
+
+
+def compute(name: str, ctx: OpContext, p: NoParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    entry, x = TABLE[name], ins[0]
+    if is_integer(x.dtype) and entry.whole is not None:
+        outs[0].write(entry.whole(x))
+        return
+    outs[0].write(convert(entry.forward(single(x) if entry.single else wide(x)), x.dtype))
+
+
+def refuses(p: NoParams, ins: list[NDArray]) -> str | None:
+    return need_float32(*ins)
+
+
+def compute_ex(name: str, ctx: OpContext, p: NoParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    native = TABLE[name].native
+    if native is None:
+        bound(ctx, "bound", lib.NDRT_BINARY_MAX, 0.0, ins[0], outs[0])
+    else:
+        eltwise(ctx, "eltwise", *native, ins[0], outs[0])
+
+
+def gradient(name: str, emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    if name in ("negative", "degrees", "radians"):
+        return emit(name, None, out_grads[0])
+    entry = node.outputs[0] if TABLE[name].from_output else node.inputs[0]
+    return emit(f"_backward_{name}", None, out_grads[0], entry)
+
+
+def compute_backward(name: str, ctx: OpContext, p: NoParams, ins: list[AnyArray],
+                     outs: list[NumpyOutput]) -> None:
+    dy, data = ins
+    slope = TABLE[name].slope
+    assert slope is not None
+    outs[0].write(convert(wide(dy) * slope(wide(data)), dy.dtype))
+
+
+def compute_ex_backward(name: str, ctx: OpContext, p: NoParams, ins: list[NDArray],
+                        outs: list[Output]) -> None:
+    dy, data = ins
+    native = TABLE[name].native_slope
+    assert native is not None
+    how, what = native
+    if how in (MUL, DIV):
+        alg = lib.NDRT_BINARY_MUL if how == MUL else lib.NDRT_BINARY_DIV
+        binary(ctx, "binary", alg, dy, data, outs[0], what)
+    else:
+        eltwise_backward(ctx, f"_backward_{name}", int(what), dy, data, outs[0],
+                         how == FROM_OUTPUT)
+
+
+def _define(name: str, entry: Unary) -> OpDef:
+    native: Callable[..., None] | None = None
+    if entry.native is not None or name == "relu":
+        native = partial(compute_ex, name)
+    return OpDef(
+        name, NoParams, inputs=("data",), infer_shape=same_shape, infer_type=same_type,
+        compute=partial(compute, name), compute_ex=native,
+        refuses=refuses if native else None,
+        gradient=partial(gradient, name) if entry.slope else None,
+        no_gradient="" if entry.slope else "zero: a step has no slope", inplace={0: 0},
+        doc=f"Element by element: {entry.formula}.\n\nThe output has the shape and dtype of data; "
+            "what an integer can not hold is cut off. Source: MXNet's "
+            f"{name}" + ("; oneDNN eltwise or binary." if native else "; numpy."))
+
+
+def _define_backward(name: str, entry: Unary) -> OpDef:
+    return OpDef(
+        f"_backward_{name}", NoParams,
+        inputs=("out_grad", "out" if entry.from_output else "data"), infer_shape=same_shape,
+        infer_type=same_type, compute=partial(compute_backward, name),
+        compute_ex=partial(compute_ex_backward, name) if entry.native_slope else None,
+        refuses=refuses if entry.native_slope else None, inplace={0: 0}, is_backward=True,
+        no_gradient="second order comes with its own operator", doc=f"The gradient of {name}.")
+
+
+for _name, _entry in TABLE.items():
+    register(_define(_name, _entry))
+    if _entry.slope is not None and _name not in ("negative", "degrees", "radians"):
+        register(_define_backward(_name, _entry))

@@ -1,0 +1,18 @@
+"""amp_cast, amp_multicast."""
+
+from __future__ import annotations
+
+from tests.harness.case import Case, Input
+
+X = Input((2, 3), values=[[1.5, -2.25, 3], [0, 7, -1]])
+
+CASES = [Case("amp_cast", {"dtype": name}, [X], reference=lambda x: x,
+              dtypes=("float32",), note="float to float",
+              exempt={"gradient": "the cast itself is the finest step"})
+         for name in ("float32", "float64")]
+CASES += [
+    Case("amp_cast", {"dtype": "float16"}, [Input((4,), dtype="int32")],
+         reference=lambda x: x, note="integers stay"),
+    Case("amp_multicast", {"num_outputs": 2}, [X, Input((3,), low=-1, high=1)],
+         reference=lambda x, y: (x, y)),
+]

@@ -1,0 +1,90 @@
+"""The ways of running an operator: in numpy, on oneDNN, and (executor.py) in a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from ndarray_rt import config
+from ndarray_rt.ndarray.ndarray import NDArray
+from ndarray_rt.ndarray.req import Req
+from ndarray_rt.op.context import OpContext
+from ndarray_rt.op.dispatch import Dispatched, dispatch, observe
+from ndarray_rt.op.params import Params
+from ndarray_rt.op.random_state import RandomState
+from ndarray_rt.op.registry import OpDef
+
+SEED = 20240607
+REFERENCE_NAMES = ("ref", "simple")
+# what moves bytes has no faster implementation to fall back from
+MOVERS = frozenset({"Concat", "stack", "_rnn_param_concat"})
+
+
+class Runtime:
+    """Runs one operator call through `dispatch`, and says what ran."""
+
+    name = ""
+    sees_layouts = True
+
+    def __init__(self, is_train: bool) -> None:
+        self.ctx = OpContext(is_train=is_train, random=RandomState(SEED))
+
+    def switches(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def run(self, op: OpDef, params: Params, ins: Sequence[NDArray], outs: Sequence[NDArray],
+            reqs: Sequence[Req]) -> Dispatched | None:
+        """What observers were told; None: there was nothing to do. Each call starts one seed."""
+        self.ctx.random.seed(SEED)
+        told: list[Dispatched] = []
+        stop = observe(told.append)
+        try:
+            with self.switches():
+                dispatch(op, params, self.ctx, ins, outs, reqs)
+        finally:
+            stop()
+        assert len(told) <= 1, f"{op.name} dispatched {len(told)} times"
+        return told[0] if told else None
+
+    def assert_library(self, told: Dispatched, must: bool | str) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Gives back what calls have left."""
+        self.ctx.cache.clear(self.ctx.session)
+        self.ctx.stream.tmp.release()
+
+
+class NumpyRuntime(Runtime):
+    """`compute`, the definition of correct."""
+
+    name = "numpy"
+    sees_layouts = False
+
+    def switches(self) -> AbstractContextManager[object]:
+        return config.override(NDRT_ONEDNN=False)
+
+    def assert_library(self, told: Dispatched, must: bool | str) -> None:
+        assert told.key.library == "numpy"
+        assert told.reason, "a fallback without a reason"
+
+
+class OneDnnRuntime(Runtime):
+    """`compute_ex` where the operator has one."""
+
+    name = "onednn"
+
+    def assert_library(self, told: Dispatched, must: bool | str) -> None:
+        library = told.key.library
+        if library == "numpy":
+            assert told.reason, "a fallback without a reason"
+        if must is True:
+            assert library == "onednn", f"fell back to numpy: {told.reason}"
+        elif must is False:
+            assert library == "numpy", "the case says that this never runs on oneDNN"
+        if library == "onednn" and told.op.name not in MOVERS:
+            slow = [impl for impl in told.impls if impl.startswith(REFERENCE_NAMES)]
+            assert not slow, f"reference implementations ran: {slow}"
+
+
+RUNTIMES = {runtime.name: runtime for runtime in (NumpyRuntime, OneDnnRuntime)}

@@ -1,0 +1,125 @@
+"""The floors of the package: a module imports its own floor or a lower one, and stays short."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import ndarray_rt
+
+ROOT = Path(ndarray_rt.__file__).parent
+REPOSITORY = ROOT.parent
+LONGEST = 500
+
+# folder or module of the package -> floor; within a floor, later ranks may import earlier ones
+FLOORS = {
+    "errors": 0.0, "dtypes": 0.1, "config": 0.1, "_native": 0.0, "native": 0.2, "context": 0.3,
+    "storage": 1.0,
+    "ndarray": 2.0,
+    "op": 3.0, "ops": 3.1,
+    "symbol": 4.0, "passes": 4.1, "executor": 4.2, "imperative": 4.3,
+}
+FRONT = 5.0
+# floor 0 looks down for one thing: giving cached memory back, imported when it is asked for
+ALLOWED = {("context", "storage")}
+
+MODULES = sorted(ROOT.rglob("*.py"))
+IDS = [str(path.relative_to(ROOT)) for path in MODULES]
+
+
+def place(parts: tuple[str, ...]) -> tuple[str, float]:
+    """The folder (or module) directly in the package, and its floor."""
+    name = parts[0] if parts else "__init__"
+    return name, FLOORS.get(name, FRONT)
+
+
+def parts_of(path: Path) -> tuple[str, ...]:
+    """('storage', 'chunk') of ndarray_rt/storage/chunk.py."""
+    return path.relative_to(ROOT).with_suffix("").parts
+
+
+def imports(path: Path) -> list[tuple[tuple[str, ...], int, bool]]:
+    """(target inside the package, line, only for types) of every import of the package."""
+    found = []
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing = {id(node) for block in ast.walk(tree) if isinstance(block, ast.If)
+              and getattr(block.test, "id", getattr(block.test, "attr", "")) == "TYPE_CHECKING"
+              for node in ast.walk(block)}
+    own = parts_of(path)
+    for node in ast.walk(tree):
+        targets: list[tuple[str, ...]] = []
+        if isinstance(node, ast.Import):
+            targets = [tuple(alias.name.split(".")) for alias in node.names]
+            targets = [t[1:] for t in targets if t[0] == "ndarray_rt"]
+        elif isinstance(node, ast.ImportFrom):
+            module = tuple(node.module.split(".")) if node.module else ()
+            if node.level:
+                package = own[: len(own) - node.level]
+                module = (*package, *module)
+            elif module[:1] == ("ndarray_rt",):
+                module = module[1:]
+            else:
+                continue
+            targets = [(*module, alias.name) for alias in node.names] if not module else [module]
+        found += [(target, node.lineno, id(node) in typing) for target in targets if target]
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_imports_go_down(path: Path) -> None:
+    name, floor = place(parts_of(path))
+    wrong = []
+    for target, line, only_types in imports(path):
+        other, other_floor = place(target)
+        if other_floor > floor and not only_types and (name, other) not in ALLOWED:
+            wrong.append(f"line {line}: {name} (floor {floor:g}) imports {'.'.join(target)} "
+                         f"(floor {other_floor:g})")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_only_native_touches_the_extension(path: Path) -> None:
+    """`_native` is loaded after oneDNN, by native.py alone."""
+    if parts_of(path) == ("native",):
+        return
+    for target, line, _ in imports(path):
+        assert "_native" not in target, f"line {line} imports the extension past native.py"
+
+
+def sources() -> list[Path]:
+    found = [*ROOT.rglob("*.py"), *(REPOSITORY / "tests").rglob("*.py")]
+    for folder in ("native", "include", "benchmarks", "examples"):
+        found += [p for p in (REPOSITORY / folder).rglob("*") if p.suffix in (".py", ".c", ".h")]
+    return sorted(found)
+
+
+def test_files_are_short() -> None:
+    counts = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in sources()}
+    long = {str(path.relative_to(REPOSITORY)): n for path, n in counts.items() if n > LONGEST}
+    assert not long, f"longer than {LONGEST} lines: {long}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_module_says_what_it_holds(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_environment_is_read_by_config_alone(path: Path) -> None:
+    if parts_of(path) == ("config",):
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv"):
+            raise AssertionError(f"line {node.lineno} reads the environment past config.py")
+
+
+def test_the_rule_sees_an_upward_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above is no use if it can not fail."""
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    (tmp_path / "storage").mkdir()
+    bad = tmp_path / "storage" / "bad.py"
+    bad.write_text("from ..op.registry import find\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"imports op\.registry"):
+        test_imports_go_down(bad)

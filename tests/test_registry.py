@@ -1,0 +1,169 @@
+"""What every registered operator must have, whatever it computes."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import keyword
+
+import pytest
+
+from ndarray_rt.errors import NameMismatch
+from ndarray_rt.op.infer import run_infer_shape, run_infer_type
+from ndarray_rt.op.params import Params
+from ndarray_rt.op.registry import REGISTRY, OpDef, Registry, find
+
+from .harness.case import Case
+from .harness.subject import subject_of
+from .harness.table import all_cases, unique_ids
+
+OPS = REGISTRY.ops()
+FORWARD = [op for op in OPS if not op.is_backward]
+CASES = all_cases()
+over_ops = pytest.mark.parametrize("op", OPS, ids=[op.name for op in OPS])
+over_forward = pytest.mark.parametrize("op", FORWARD, ids=[op.name for op in FORWARD])
+
+
+@pytest.fixture(scope="module")
+def tested() -> set[str]:
+    """Operators that a case calls, by their own names."""
+    return {find(case.op).name for case in CASES}
+
+
+def test_there_are_operators() -> None:
+    assert FORWARD
+    assert CASES
+
+
+@over_forward
+def test_has_doc(op: OpDef) -> None:
+    first = op.doc.strip().splitlines()[0] if op.doc.strip() else ""
+    assert first.endswith("."), "doc: expected a first line that is a sentence"
+
+
+@over_forward
+def test_has_case(op: OpDef, tested: set[str]) -> None:
+    assert op.name in tested, "no case in tests/cases calls this operator"
+
+
+@over_ops
+def test_has_gradient_or_reason(op: OpDef) -> None:
+    assert (op.gradient is None) == bool(op.no_gradient), (
+        "expected a gradient, or a reason in no_gradient, and not both")
+
+
+@over_ops
+def test_params_are_frozen_and_documented(op: OpDef) -> None:
+    assert issubclass(op.params, Params)
+    assert dataclasses.is_dataclass(op.params)
+    assert op.params.__dataclass_params__.frozen
+    for field in dataclasses.fields(op.params):
+        assert field.metadata.get("doc"), f"parameter {field.name} has no doc"
+
+
+@over_ops
+def test_names_are_consistent(op: OpDef) -> None:
+    assert op.name.startswith("_backward_") == op.is_backward
+    for name in (op.name, *op.aliases):
+        assert find(name) is op
+        assert name.replace(".", "_").isidentifier()
+        assert not keyword.iskeyword(name)
+    if op.num_args is not None:
+        names = {field.name for field in dataclasses.fields(op.params)}
+        assert op.num_args in names, f"num_args names {op.num_args}, which is no parameter"
+
+
+@over_ops
+def test_functions_take_what_dispatch_gives(op: OpDef) -> None:
+    for function, wanted in ((op.compute, 4), (op.compute_ex, 4), (op.refuses, 2),
+                             (op.infer_shape, 3), (op.infer_type, 3), (op.gradient, 3)):
+        if function is not None:
+            inspect.signature(function).bind(*range(wanted))
+    assert op.refuses is None or op.compute_ex is not None, "refuses without an oneDNN path"
+
+
+@pytest.mark.parametrize("case", CASES, ids=unique_ids(CASES))
+def test_facts_of_a_call(case: Case) -> None:
+    """Names, positions and inference rules hold together for the parameters of each case."""
+    subject = subject_of(case, case.dtypes[0])
+    op, params = subject.op, subject.params
+    ins, aux = op.input_names(params), op.aux_names(params)
+    outs = op.output_names(params)
+    assert len({*ins, *aux}) == len(ins) + len(aux), f"names come twice: {ins} {aux}"
+    assert len(set(outs)) == len(outs)
+    assert 1 <= op.num_visible(params) <= len(outs)
+    for position in (*op.mutated(params), *op.ignored(params)):
+        assert 0 <= position < len(ins) + len(aux)
+    for given in op.inplace.values():
+        assert given >= 0
+    assert op.identity <= set(op.inplace)
+    if op.num_args is not None:
+        assert getattr(params, op.num_args) == len(ins)
+    assert params == op.params.parse(params.to_attrs(), op.name), "to_attrs does not come back"
+    assert hash(params) == hash(op.params.parse(params.to_attrs(), op.name))
+    if subject.want:
+        assert op.num_visible(params) <= len(subject.want) <= len(outs), (
+            "the reference gives another number of outputs")
+
+
+@pytest.mark.parametrize("case", CASES, ids=unique_ids(CASES))
+def test_infer_is_idempotent(case: Case) -> None:
+    """Running a rule on what it said changes nothing; less knowledge is never contradicted."""
+    subject = subject_of(case, case.dtypes[0])
+    op, params = subject.op, subject.params
+    ins = [value.shape for value in subject.values]
+    outs = list(subject.out_shapes)
+    assert run_infer_shape(op, params, ins, outs) == (ins, outs)
+    types = [value.dtype for value in subject.values]
+    out_types = list(subject.out_dtypes)
+    assert run_infer_type(op, params, types, out_types) == (types, out_types)
+    for hidden in _deduced(op.name, len(ins)):
+        partly = [None if i == hidden else shape for i, shape in enumerate(ins)]
+        _agrees(run_infer_shape(op, params, partly, [None] * len(outs)), ins, outs)
+        _agrees(run_infer_shape(op, params, partly, list(outs)), ins, outs)
+    for hidden in _deduced(op.name, len(ins)):
+        rows = [(-1, *shape[1:]) if i == hidden and shape else shape
+                for i, shape in enumerate(ins)]
+        _agrees(run_infer_shape(op, params, rows, [None] * len(outs)), ins, outs)
+    _agrees(run_infer_shape(op, params, [None] * len(ins), [None] * len(outs)), ins, outs)
+
+
+# Where MXNet gives an unknown second input (a label, prelu's gamma) a usual shape, which is no
+# deduction: others are right as well.
+DEFAULTED = {"SoftmaxOutput", "LinearRegressionOutput", "LogisticRegressionOutput",
+             "MAERegressionOutput", "LeakyReLU"}
+
+
+def _deduced(op: str, n: int) -> list[int]:
+    return [i for i in range(n) if not (i == 1 and op in DEFAULTED)]
+
+
+def _agrees(said: tuple[list[tuple[int, ...] | None], list[tuple[int, ...] | None]],
+            ins: list[tuple[int, ...]], outs: list[tuple[int, ...]]) -> None:
+    for got, right in zip((*said[0], *said[1]), (*ins, *outs), strict=True):
+        if got is None:
+            continue
+        assert len(got) == len(right), f"inferred {got} where {right} is right"
+        for dim, true in zip(got, right, strict=True):
+            assert dim in (-1, true), f"inferred {got} where {right} is right"
+
+
+def test_register_refuses_a_taken_name() -> None:
+    registry = Registry()
+    op = OPS[0]
+    registry.register(op)
+    with pytest.raises(NameMismatch, match="registered already"):
+        registry.register(op)
+    registry.unregister(op.name)
+    assert op.name not in registry
+    with pytest.raises(NameMismatch, match="not registered"):
+        registry.find(op.name)
+
+
+def test_attributes_of_operators() -> None:
+    registry = Registry()
+    op = registry.register(FORWARD[0])
+    assert registry.get_attr(op.name, "fact") is None
+    registry.set_attr(op.name, "fact", 3)
+    for name in (op.name, *op.aliases):
+        assert registry.get_attr(name, "fact") == 3

@@ -1,0 +1,138 @@
+"""What the tables of cases can not say of the tensor operators: refusals, sharing, inference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ndarray_rt.errors import NdrtError, ParameterError, ShapeError, TypeMismatch
+from ndarray_rt.ndarray.copy import read_numpy, write_numpy
+from ndarray_rt.ndarray.ndarray import new_array
+from ndarray_rt.ndarray.req import Req
+from ndarray_rt.op.context import OpContext
+from ndarray_rt.op.dispatch import dispatch
+from ndarray_rt.op.infer import run_infer_shape, run_infer_type
+from ndarray_rt.op.registry import find
+from ndarray_rt.storage.desc import tagged_desc
+
+FLOAT32 = np.dtype(np.float32)
+Shapes = list[tuple[int, ...] | None]
+
+
+def infer(op: str, params: dict[str, Any], ins: Shapes, outs: Shapes | None = None,
+          ) -> tuple[Shapes, Shapes]:
+    found = find(op)
+    parsed = found.params.parse(params, op, "n1")
+    unknown: Shapes = [None] * len(found.output_names(parsed))
+    return run_infer_shape(found, parsed, ins, outs or unknown, "n1")
+
+
+@pytest.mark.parametrize(("op", "params", "ins", "error", "text"), [
+    ("elemwise_add", {}, [(2, 3), (3, 2)], ShapeError, r"\(2, 3\) and \(3, 2\)"),
+    ("broadcast_add", {}, [(2, 3), (4, 3)], ShapeError, r"rhs has shape \(4, 3\)"),
+    ("_plus_scalar", {"scalar": "x"}, [(2,)], ParameterError, "'scalar' got 'x'"),
+    ("_plus_scalar", {"skalar": 1}, [(2,)], ParameterError, "unknown parameter 'skalar'"),
+    ("add_n", {"num_args": 0}, [], ParameterError, "'num_args' got 0"),
+    ("clip", {"a_min": 0}, [(2,)], ParameterError, "'a_max' is missing"),
+    ("Cast", {"dtype": "number"}, [(2,)], ParameterError, "'dtype' got 'number'"),
+    ("Concat", {"num_args": 2, "dim": 2}, [(2, 3), (2, 3)], ShapeError, "dim 2"),
+    ("Concat", {"num_args": 2, "dim": 0}, [(2, 3), (2, 2)], ShapeError, "arg1 has shape"),
+    ("SliceChannel", {"num_outputs": 2}, [(2, 3)], ShapeError, "num_outputs=2"),
+    ("SliceChannel", {"num_outputs": 1, "squeeze_axis": True}, [(2, 3)], ShapeError, "expected 1"),
+    ("Reshape", {"shape": (7,)}, [(2, 3)], ShapeError, "6 elements, expected 7"),
+    ("Reshape", {"shape": (5, -1)}, [(2, 3)], ShapeError, "does not divide"),
+    ("Reshape", {"shape": (-1, -1)}, [(2, 3)], ShapeError, "more than one"),
+    ("Reshape", {"shape": (0, 0, 0)}, [(2, 3)], ShapeError, "data has rank 2"),
+    ("Reshape", {"shape": (-4, 4, 2, 0)}, [(2, 3)], ShapeError, "does not divide"),
+    ("Reshape", {"shape": (-4, 2)}, [(2, 3)], ShapeError, "needs two numbers"),
+    ("Reshape", {"shape": (-1,)}, [(2, 0)], None, ""),
+    ("Reshape", {"shape": (0, -1)}, [(0, 3)], ShapeError, "does not divide"),
+    ("Flatten", {}, [()], ShapeError, "rank 0"),
+    ("expand_dims", {"axis": 3}, [(2, 3)], ShapeError, "axis 3"),
+    ("squeeze", {"axis": 1}, [(1, 2)], ShapeError, "expected 1 along axis 1"),
+    ("squeeze", {"axis": (0, -2)}, [(1, 2)], ShapeError, "twice"),
+    ("transpose", {"axes": (0, 0)}, [(2, 3)], ShapeError, "twice"),
+    ("transpose", {"axes": (0,)}, [(2, 3)], ShapeError, "axes="),
+    ("SwapAxis", {"dim1": 4}, [(2, 3)], ShapeError, "dim 4"),
+    ("dot", {}, [(2, 3), (2, 3)], ShapeError, "expected 3"),
+    ("dot", {"transpose_a": True}, [(3,), (3,)], ShapeError, "vectors"),
+    ("batch_dot", {}, [(2, 3), (3, 2)], ShapeError, "at least 3"),
+    ("batch_dot", {}, [(2, 3, 4), (3, 4, 5)], ShapeError, "fits lhs"),
+    ("_arange", {"start": 5, "stop": 0}, [], ShapeError, "name no values"),
+    ("_arange", {"start": 0, "stop": "inf"}, [], ShapeError, "name no values"),
+    ("_full", {"shape": (2,)}, [], ParameterError, "'value' is missing"),
+    ("_zeros", {"shape": (-2,)}, [], ParameterError, "'shape' got"),
+    ("_random_uniform", {"low": 2, "high": 1, "shape": 2}, [], ShapeError, "above"),
+    ("_random_normal", {"scale": 0, "shape": 2}, [], ShapeError, "scale"),
+    ("broadcast_to", {"shape": (2, 4)}, [(1, 3)], ShapeError, "broadcasts to"),
+    ("broadcast_axis", {"axis": 1, "size": 4}, [(1, 3)], ShapeError, "expected 1 along axis 1"),
+    ("broadcast_like", {"lhs_axes": (0,), "rhs_axes": (5,)}, [(1, 3), (4,)], ShapeError,
+     "rhs_axes"),
+])
+def test_wrong_calls(op: str, params: dict[str, Any], ins: Shapes,
+                     error: type[NdrtError] | None, text: str) -> None:
+    if error is None:
+        infer(op, params, ins)
+        return
+    with pytest.raises(error, match=text) as caught:
+        infer(op, params, ins)
+    assert str(caught.value).startswith(f'{op} "n1": ')
+
+
+def test_dtypes_do_not_mix() -> None:
+    op = find("broadcast_add")
+    with pytest.raises(TypeMismatch, match="float32 and int32"):
+        run_infer_type(op, op.params(), [FLOAT32, np.dtype(np.int32)], [None])
+    normal = find("_random_normal")
+    with pytest.raises(TypeMismatch, match="int32"):
+        run_infer_type(normal, normal.params.parse({"dtype": "int32"}, "n"), [], [None])
+
+
+@pytest.mark.parametrize(("op", "params", "ins", "outs", "want"), [
+    ("elemwise_add", {}, [None, (2, -1)], [(-1, 3)], ([(2, 3), (2, 3)], [(2, 3)])),
+    ("Reshape", {"shape": (2, 12)}, [(-1, 3, 4)], [None], ([(2, 3, 4)], [(2, 12)])),
+    ("Reshape", {"shape": (-1, 12)}, [(-1, 3, 4)], [(5, 12)], ([(5, 3, 4)], [(5, 12)])),
+    ("Reshape", {"shape": (0, -1)}, [(-1, 3, 4)], [None], ([(-1, 3, 4)], [(-1, -1)])),
+    ("transpose", {"axes": (1, 0)}, [None], [(2, 3)], ([(3, 2)], [(2, 3)])),
+    ("Concat", {"num_args": 2}, [(2, 3), (-1, -1)], [(2, 7)], ([(2, 3), (2, 4)], [(2, 7)])),
+    ("SliceChannel", {"num_outputs": 2}, [(-1, 4, -1)], [(3, 2, -1), (-1, 2, 5)],
+     ([(3, 4, 5)], [(3, 2, 5), (3, 2, 5)])),
+    ("expand_dims", {"axis": 0}, [None], [(1, 3)], ([(3,)], [(1, 3)])),
+    ("_zeros", {"shape": (0, 4)}, [], [(5, -1)], ([], [(5, 4)])),
+    ("broadcast_add", {}, [(-1, 3), (2, 1)], [None], ([(-1, 3), (2, 1)], [(2, 3)])),
+    ("broadcast_add", {}, [None, (2, 1)], [(2, 3)], ([None, (2, 1)], [(2, 3)])),
+    ("_arange", {"start": 1, "infer_range": True}, [], [(5,)], ([], [(5,)])),
+])
+def test_partial_shapes(op: str, params: dict[str, Any], ins: Shapes, outs: Shapes,
+                        want: tuple[Shapes, Shapes]) -> None:
+    assert infer(op, params, ins, outs) == want
+
+
+@pytest.mark.parametrize("tag", [None, "acdb", "aBcd16b"])
+@pytest.mark.parametrize(("op", "params", "shape"), [
+    ("_copy", {}, (2, 20, 3, 5)), ("Flatten", {}, (2, 300)),
+    ("Reshape", {"shape": (-1, 5)}, (120, 5)),
+    ("expand_dims", {"axis": 1}, (2, 1, 20, 3, 5)), ("BlockGrad", {}, (2, 20, 3, 5)),
+])
+def test_identities_in_place(op: str, params: dict[str, Any], shape: tuple[int, ...],
+                             tag: str | None) -> None:
+    """Default memory is left as it is; a special layout goes to the new shape's default one."""
+    ctx = OpContext()
+    value = np.arange(600, dtype=np.float32).reshape(2, 20, 3, 5)
+    x = new_array(value.shape, FLOAT32)
+    write_numpy(x, value, ctx.stream)
+    if tag is not None:
+        x.chunk.reorder(tagged_desc(FLOAT32, value.shape, tag), ctx.stream)
+    y = x.as_array(shape, FLOAT32)
+    version = x.chunk.version
+    ctx.stream.counters.reset()
+    definition = find(op)
+    dispatch(definition, definition.params.parse(params, op), ctx, [x], [y], [Req.kWriteTo])
+    if tag is None or shape == value.shape:
+        assert ctx.stream.counters.kernels == ctx.stream.counters.reorders == 0
+        assert x.chunk.version == version
+    else:
+        assert not x.chunk.is_special
+    assert np.array_equal(read_numpy(y, ctx.stream), value.reshape(shape))
