@@ -1,0 +1,56 @@
+# make run and make test set everything up by themselves: a virtual environment in .venv with this
+# package (editable) and what the target needs. PYTHON=python3.12 VENV=.venv312 choose another one.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+NATIVE := $(wildcard native/*.c native/*.py include/*.h) setup.py pyproject.toml
+INSTALLED := $(VENV)/.installed
+WITH_TESTS := $(VENV)/.with-tests
+WITH_LINT := $(VENV)/.with-lint
+
+.DEFAULT_GOAL := run
+.PHONY: run test build lint format bench docs clean
+
+run: $(INSTALLED)  ## train and run LeNet on real digits
+	$(BIN)/python examples/train_digits.py $(ARGS)
+
+test: $(WITH_TESTS)  ## the whole test suite
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+build: $(INSTALLED)  ## the compiled extension, in place
+
+lint: $(WITH_LINT)  ## ruff, mypy --strict, clang-format, C warnings as errors
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror native/*.c include/*.h $(wildcard benchmarks/bound/*.[ch])
+
+format: $(WITH_LINT)
+	$(BIN)/ruff check --fix .
+	$(BIN)/clang-format -i native/*.c include/*.h $(wildcard benchmarks/bound/*.[ch])
+
+bench: $(INSTALLED)  ## ResNet-50 beside the raw C program of the same primitives
+	$(BIN)/python benchmarks/resnet50.py $(ARGS)
+
+docs: $(INSTALLED)  ## docs/operators.md and docs/switches.md from the registry and the switches
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info ndarray_rt/*.so benchmarks/bound/build
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# the C sources are built with warnings as errors, so installing checks them too
+$(INSTALLED): $(BIN)/python $(NATIVE)
+	$(BIN)/python -m pip install --quiet --editable ".[plot,progress]"
+	touch $@
+
+$(WITH_TESTS): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	touch $@
+
+$(WITH_LINT): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --editable ".[lint,test]"
+	touch $@

@@ -1,0 +1,50 @@
+"""Writes docs/operators.md and docs/switches.md from the registry and the switches."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+import ndarray_rt  # noqa: F401 - registers the operators
+from ndarray_rt import config
+from ndarray_rt.op.registry import REGISTRY, OpDef
+
+HERE = Path(__file__).parent
+
+
+def names(of: object) -> str:
+    return "depend on the parameters" if callable(of) else ", ".join(of) or "none"
+
+
+def section(op: OpDef) -> str:
+    """One operator: names, text, inputs, parameters."""
+    lines = [f"## {op.name}", ""]
+    if op.aliases:
+        lines += [f"Also: {', '.join(f'`{a}`' for a in op.aliases)}.", ""]
+    lines += [op.doc, "", f"Inputs: {names(op.inputs)}."]
+    if op.aux:
+        lines[-1] += f" Aux states: {names(op.aux)}."
+    lines.append("oneDNN: " + ("yes, where it can." if op.compute_ex else "no, NumPy computes it."))
+    params = fields(op.params)
+    if params:
+        lines += ["", "| parameter | takes | default | meaning |", "|---|---|---|---|"]
+    for field in params:
+        default = "required" if field.default is MISSING else f"`{field.default!r}`"
+        lines.append(f"| `{field.name}` | {field.metadata['wants']} | {default} | "
+                     f"{field.metadata['doc']} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    ops = [op for op in REGISTRY.ops() if not op.is_backward]
+    text = ["# Operators", "", "Written by `make docs` from the registry.", ""]
+    text += [section(op) + "\n" for op in ops]
+    (HERE / "operators.md").write_text("\n".join(text))
+    (HERE / "switches.md").write_text(
+        "# Switches\n\nEnvironment variables, read at import; `ndarray_rt.config.override(...)` "
+        "changes them in a `with` block.\nWritten by `make docs`.\n\n" + config.table() + "\n")
+    print(f"{len(ops)} operators, {len(config.SWITCHES)} switches")
+
+
+if __name__ == "__main__":
+    main()

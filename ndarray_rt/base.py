@@ -1,0 +1,13 @@
+"""`mx.base`: names that scripts written for MXNet take from there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .errors import MXNetError
+
+__all__ = ["MXNetError", "integer_types", "numeric_types", "string_types"]
+
+numeric_types = (float, int, np.generic)
+integer_types = (int, np.int32, np.int64)
+string_types = (str,)

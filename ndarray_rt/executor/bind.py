@@ -1,0 +1,249 @@
+"""Binding: from a symbol, shapes and arrays to an Executor, with all checks. Runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..context import Context, current_context
+from ..dtypes import DType, find_dtype
+from ..errors import MXNetError, NameMismatch, ParameterError, ShapeError, TypeMismatch
+from ..ndarray.ndarray import NDArray, check_shape, new_array
+from ..ndarray.req import Req, parse_grad_req
+from ..symbol.infer import infer_graph_shapes, infer_graph_types
+from .executor import Executor
+
+if TYPE_CHECKING:
+    from ..symbol.symbol import Symbol
+
+
+def parse_requests(grad_req: Any, names: Sequence[str]) -> dict[str, Req]:
+    """A request for each argument, from a string, a list in their order, or a dict by name.
+
+    Names that a dict leaves out get no gradient.
+    """
+    if isinstance(grad_req, str):
+        return dict.fromkeys(names, parse_grad_req(grad_req))
+    if isinstance(grad_req, Mapping):
+        for name in grad_req:
+            if name not in names:
+                raise NameMismatch(f"grad_req: {name!r} is no argument; there are: "
+                                   f"{', '.join(names)}")
+        return {n: parse_grad_req(grad_req.get(n, "null"), f"grad_req of {n!r}") for n in names}
+    if isinstance(grad_req, (list, tuple)):
+        if len(grad_req) != len(names):
+            raise ParameterError(f"grad_req has {len(grad_req)} entries, expected {len(names)}, "
+                                 f"one for each of: {', '.join(names)}")
+        return {n: parse_grad_req(r, f"grad_req of {n!r}")
+                for n, r in zip(names, grad_req, strict=True)}
+    raise ParameterError(f"grad_req got {grad_req!r}, expected a string, list or dict")
+
+
+def _named(given: Any, names: Sequence[str], what: str, complete: bool) -> dict[str, NDArray]:
+    """Arrays by name from a list in the order of `names` or from a dict."""
+    if given is None:
+        given = {}
+    if isinstance(given, Mapping):
+        made = dict(given)
+    elif isinstance(given, (list, tuple)):
+        if len(given) != len(names):
+            raise ParameterError(f"bind: {what} has {len(given)} arrays, expected {len(names)}, "
+                                 f"one for each of: {', '.join(names)}")
+        made = dict(zip(names, given, strict=True))
+    else:
+        raise TypeMismatch(f"bind: {what} got {type(given).__name__}, expected a list or dict")
+    missing = [name for name in names if made.get(name) is None]
+    if missing and complete:
+        raise NameMismatch(f"bind: {what} has no array for {missing[0]!r}; needed are: "
+                           f"{', '.join(names)}")
+    found: dict[str, NDArray] = {}
+    for name in names:
+        array = made.get(name)
+        if array is None:
+            continue
+        if not isinstance(array, NDArray):
+            raise TypeMismatch(f"bind: {what}[{name!r}] is a {type(array).__name__}, "
+                               "expected an NDArray")
+        found[name] = array
+    return found
+
+
+def _unique(names: Sequence[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise NameMismatch(f"bind: two {what} have the name {name!r}")
+        seen.add(name)
+
+
+def bind(symbol: Symbol, ctx: Context | None, args: Any, args_grad: Any = None,
+         grad_req: Any = "write", aux_states: Any = None, group2ctx: Any = None,
+         shared_exec: Executor | None = None) -> Executor:
+    """An Executor over the arrays given; see MXNet's Symbol.bind."""
+    names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+    _unique([*names, *aux_names], "arguments")
+    arrays = _named(args, names, "args", complete=True)
+    aux = _named(aux_states, aux_names, "aux_states", complete=True)
+    grads = _named(args_grad, names, "args_grad", complete=False)
+    requests = parse_requests(grad_req, names)
+    for context in (group2ctx or {}).values():
+        context.check()
+    for name, grad in grads.items():
+        if grad.shape != arrays[name].shape:
+            raise ShapeError(f"bind: args_grad[{name!r}] has shape {grad.shape}, expected "
+                             f"{arrays[name].shape} from args[{name!r}]")
+        if grad.dtype != arrays[name].dtype:
+            raise TypeMismatch(f"bind: args_grad[{name!r}] has dtype {grad.dtype}, expected "
+                               f"{arrays[name].dtype} from args[{name!r}]")
+    _check_shapes(symbol, arrays, aux)
+    return Executor(symbol, ctx or current_context(), arrays, grads, requests, aux)
+
+
+def _check_shapes(symbol: Symbol, args: Mapping[str, NDArray], aux: Mapping[str, NDArray]) -> None:
+    """Shapes of the arrays agree with what the operators infer from each other."""
+    infer_graph_shapes(symbol.entries, {n: a.shape for n, a in {**args, **aux}.items()})
+
+
+def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
+                type_dict: Mapping[str, Any] | None = None, stype_dict: Any = None,
+                group2ctx: Any = None, shared_arg_names: Iterable[str] | None = None,
+                shared_exec: Executor | None = None,
+                shared_buffer: dict[str, NDArray] | None = None, **shapes: Any) -> Executor:
+    """An Executor over new zeroed arrays, their shapes inferred from those given by name."""
+    ctx = (ctx or current_context()).check()
+    names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+    _unique([*names, *aux_names], "arguments")
+    for stype in (stype_dict or {}).values():
+        if stype != "default":
+            raise MXNetError(f"simple_bind: storage type {stype!r} is not available, "
+                             "only 'default'")
+    given = {name: check_shape(shape, f"simple_bind: {name}") for name, shape in shapes.items()}
+    for name in given:
+        if name not in names and name not in aux_names:
+            raise NameMismatch(f"simple_bind: {name!r} is no argument; there are: "
+                               f"{', '.join([*names, *aux_names])}")
+    arg_shapes, aux_shapes = _inferred_shapes(symbol, given)
+    arg_types, aux_types = _inferred_types(symbol, type_dict or {})
+    requests = parse_requests(grad_req, names)
+    reuse = _Reuse(ctx, shared_exec, set(shared_arg_names or ()), shared_buffer)
+    args = {n: reuse.array(n, s, t) for n, s, t in zip(names, arg_shapes, arg_types, strict=True)}
+    grads = {n: reuse.grad(n, args[n]) for n in names if requests[n] != Req.kNullOp}
+    aux = {n: reuse.aux(n, s, t) for n, s, t in zip(aux_names, aux_shapes, aux_types, strict=True)}
+    return Executor(symbol, ctx, args, grads, requests, aux)
+
+
+def _inferred_shapes(symbol: Symbol, given: Mapping[str, tuple[int, ...]],
+                     ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    found = {entry.node: shape for entry, shape in
+             infer_graph_shapes(symbol.entries, given).items() if entry.node.is_variable}
+    by_name = {node.name: shape for node, shape in found.items()}
+
+    def complete(names: Sequence[str]) -> list[tuple[int, ...]]:
+        made = []
+        for name in names:
+            shape = by_name.get(name)
+            if shape is None or -1 in shape:
+                raise ShapeError(f"simple_bind: the shape of {name!r} can not be inferred "
+                                 f"(known: {shape}) from {dict(given)}")
+            made.append(shape)
+        return made
+    return complete(symbol.list_arguments()), complete(symbol.list_auxiliary_states())
+
+
+def _inferred_types(symbol: Symbol, given: Mapping[str, Any]) -> tuple[list[DType], list[DType]]:
+    known = {name: find_dtype(value) for name, value in given.items()}
+    names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+    for name in known:
+        if name not in names and name not in aux_names:
+            raise NameMismatch(f"simple_bind: type_dict has {name!r}, which is no argument")
+    found = {entry.node.name: dtype for entry, dtype in
+             infer_graph_types(symbol.entries, known).items() if entry.node.is_variable}
+    float32 = np.dtype(np.float32)
+    return ([found.get(n) or float32 for n in names], [found.get(n) or float32 for n in aux_names])
+
+
+class _Reuse:
+    """Arrays for simple_bind: new ones, or those of a shared executor and buffer that fit."""
+
+    def __init__(self, ctx: Context, shared: Executor | None, names: set[str],
+                 buffer: dict[str, NDArray] | None) -> None:
+        self.ctx = ctx
+        self.shared = shared
+        self.names = names
+        self.buffer = buffer
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: DType) -> NDArray:
+        if self.shared is not None and name in self.names:
+            found = self.shared.arg_dict.get(name)
+            if found is not None and found.shape == shape and found.dtype == dtype:
+                return found
+        if self.buffer is not None:
+            found = self.buffer.get(name)
+            if found is not None and found.dtype == dtype and found.size >= prod(shape):
+                return found if found.shape == shape else found.view_as(shape)
+            self.buffer[name] = new_array(shape, dtype, self.ctx, zero=True)
+            return self.buffer[name]
+        return new_array(shape, dtype, self.ctx, zero=True)
+
+    def grad(self, name: str, arg: NDArray) -> NDArray:
+        if self.shared is not None and name in self.names:
+            found = self.shared.grad_dict.get(name)
+            if found is not None and found.shape == arg.shape and found.dtype == arg.dtype:
+                return found
+        return new_array(arg.shape, arg.dtype, self.ctx, zero=True)
+
+    def aux(self, name: str, shape: tuple[int, ...], dtype: DType) -> NDArray:
+        if self.shared is not None:
+            found = self.shared.aux_dict.get(name)
+            if found is not None and found.shape == shape and found.dtype == dtype:
+                return found
+        return new_array(shape, dtype, self.ctx, zero=True)
+
+
+def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool,
+                     given: Mapping[str, Any]) -> Executor:
+    """`Executor.reshape`."""
+    symbol = old.symbol
+    shapes = {name: check_shape(shape, f"reshape: {name}") for name, shape in given.items()}
+    for name in shapes:
+        if name not in old.arg_dict:
+            raise NameMismatch(f"reshape: {name!r} is no argument of this symbol")
+    arg_shapes, aux_shapes = _inferred_shapes(symbol, shapes)
+
+    def fitted(name: str, array: NDArray, shape: tuple[int, ...], named: bool) -> NDArray:
+        if array.shape == shape:
+            return array
+        if not named and not partial_shaping:
+            raise ShapeError(f"reshape: the shape of {name!r} changes from {array.shape} to "
+                             f"{shape} though it was not named: use partial_shaping=True")
+        if prod(shape) <= array.size:
+            return array.view_as(shape)
+        if not allow_up_sizing:
+            raise ShapeError(f"reshape: {name!r} grows from {array.shape} to {shape}: use "
+                             "allow_up_sizing=True for new memory")
+        return new_array(shape, array.dtype, array.ctx, zero=True)
+
+    args, grads = {}, {}
+    for name, shape in zip(symbol.list_arguments(), arg_shapes, strict=True):
+        args[name] = fitted(name, old.arg_dict[name], shape, name in shapes)
+        grad = old.grad_dict.get(name)
+        if grad is not None:
+            grads[name] = fitted(name, grad, shape, name in shapes)
+    aux = {name: fitted(name, old.aux_dict[name], shape, False)
+           for name, shape in zip(symbol.list_auxiliary_states(), aux_shapes, strict=True)}
+    return Executor(symbol, old.context, args, grads, old.requests, aux, session=old.session)
+
+
+def evaluate(symbol: Symbol, ctx: Context | None = None, **kwargs: NDArray) -> list[NDArray]:
+    """The outputs of a symbol for the arrays given by name, once."""
+    known = [*symbol.list_arguments(), *symbol.list_auxiliary_states()]
+    for name in kwargs:
+        if name not in known:
+            raise NameMismatch(f"eval: {name!r} is no argument; there are: {', '.join(known)}")
+    executor = bind(symbol, ctx, kwargs, grad_req="null",
+                    aux_states={n: kwargs[n] for n in symbol.list_auxiliary_states()
+                                if n in kwargs})
+    return executor.forward()

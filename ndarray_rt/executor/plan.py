@@ -1,0 +1,124 @@
+"""Plan: what a bound graph will do, as data. Runs nothing and owns no memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+
+from ..dtypes import DType
+from ..ndarray.req import Req
+from ..symbol.node import Entry, Node
+
+
+class Kind(Enum):
+    """Where a value lives."""
+
+    EXTERNAL = "external"  # the user's array: argument, aux state or gradient
+    OUTPUT = "output"  # memory of the executor's that the user sees
+    PLANNED = "planned"  # memory shared by values that do not live at the same time
+    UNUSED = "unused"  # nobody reads it and nothing is computed for it
+
+
+@dataclass
+class Value:
+    """One entry of the graph with all that is known of it."""
+
+    index: int
+    entry: Entry
+    shape: tuple[int, ...]
+    dtype: DType
+    kind: Kind
+    name: str
+    storage: int = -1
+
+    @property
+    def nbytes(self) -> int:
+        return prod(self.shape) * self.dtype.itemsize
+
+
+@dataclass
+class Step:
+    """One operator call: positions of its values, and what is asked of its outputs."""
+
+    node: Node
+    ins: tuple[int, ...]
+    outs: tuple[int, ...]
+    reqs: list[Req]
+    is_backward: bool
+
+
+@dataclass
+class Plan:
+    """Steps in order, forward before backward; the values they touch; sizes of shared storage."""
+
+    steps: list[Step]
+    values: list[Value]
+    heads: list[int]
+    storage_bytes: list[int]
+    num_forward: int
+
+    @property
+    def naive_bytes(self) -> int:
+        """What the executor's own values would take without sharing."""
+        return sum(v.nbytes for v in self.values if v.kind in (Kind.OUTPUT, Kind.PLANNED))
+
+    @property
+    def planned_bytes(self) -> int:
+        return sum(self.storage_bytes)
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.steps)} steps ({self.num_forward} forward), "
+                 f"{len(self.storage_bytes)} storages, "
+                 f"{self.naive_bytes} -> {self.planned_bytes} bytes"]
+        for step in self.steps:
+            outs = ", ".join(self._describe(i, req)
+                             for i, req in zip(step.outs, step.reqs, strict=True))
+            ins = ", ".join(self.values[i].name for i in step.ins)
+            op = step.node.op.name if step.node.op is not None else "variable"
+            lines.append(f"  {op} {step.node.name}: {ins} -> {outs}")
+        return "\n".join(lines)
+
+    def _describe(self, index: int, req: Req) -> str:
+        value = self.values[index]
+        where = f"#{value.storage}" if value.storage >= 0 else value.kind.value
+        return f"{value.name} {value.shape} {where} {req.name}"
+
+
+def make_plan(forward: Sequence[Node], backward: Sequence[Node], heads: Sequence[Entry],
+              external: Mapping[Entry, str], grad_reqs: Mapping[Entry, Req],
+              shapes: Mapping[Entry, tuple[int, ...]], types: Mapping[Entry, DType]) -> Plan:
+    """The steps of a graph in order, and every value with its kind; storage is planned later.
+
+    `external` names the entries that live in the user's arrays: variables, and gradients that are
+    written straight into them, for which `grad_reqs` says how.
+    """
+    values: list[Value] = []
+    place: dict[Entry, int] = {}
+    read = {entry for node in (*forward, *backward) for entry in node.inputs}
+    head_set = set(heads)
+
+    def value_of(entry: Entry) -> int:
+        if entry not in place:
+            if entry in external:
+                kind, name = Kind.EXTERNAL, external[entry]
+            else:
+                kind = (Kind.OUTPUT if entry in head_set
+                        else Kind.PLANNED if entry in read else Kind.UNUSED)
+                name = f"{entry.node.name}[{entry.index}]"
+            place[entry] = len(values)
+            values.append(Value(len(values), entry, shapes[entry], types[entry], kind, name))
+        return place[entry]
+
+    steps: list[Step] = []
+    num_forward = sum(node.op is not None for node in forward)
+    for node in (*forward, *backward):
+        if node.op is None:
+            continue
+        outs = tuple(value_of(entry) for entry in node.outputs)
+        reqs = [grad_reqs.get(values[i].entry, Req.kNullOp if values[i].kind is Kind.UNUSED
+                              else Req.kWriteTo) for i in outs]
+        steps.append(Step(node, tuple(value_of(entry) for entry in node.inputs), outs, reqs,
+                          is_backward=len(steps) >= num_forward))
+    return Plan(steps, values, [value_of(entry) for entry in heads], [], num_forward)

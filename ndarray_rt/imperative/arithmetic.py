@@ -1,0 +1,111 @@
+"""Arithmetic and comparisons between arrays and numbers: which operator each one is."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import TypeMismatch
+from ..ndarray.create import array
+from ..ndarray.ndarray import NDArray
+from ..op.registry import REGISTRY, OpDef
+from .invoke import invoke
+
+NUMBERS = (int, float, np.generic)
+
+
+class Binary(NamedTuple):
+    """Operators of one two-sided function."""
+
+    same: str  # for arrays of one shape
+    broadcast: str
+    scalar: str  # array and number
+    reflected: str  # number and array
+    python: Callable[[Any, Any], Any]  # number and number
+
+
+def _named(broadcast: str, scalar: str, python: Callable[[Any, Any], Any],
+           reflected: str | None = None, same: str | None = None) -> Binary:
+    return Binary(same or f"broadcast_{broadcast}", f"broadcast_{broadcast}", f"_{scalar}_scalar",
+                  f"_{reflected or scalar}_scalar", python)
+
+
+BINARY: dict[str, Binary] = {
+    "add": _named("add", "plus", operator.add, same="elemwise_add"),
+    "subtract": _named("sub", "minus", operator.sub, "rminus", "elemwise_sub"),
+    "multiply": _named("mul", "mul", operator.mul, same="elemwise_mul"),
+    "divide": _named("div", "div", operator.truediv, "rdiv", "elemwise_div"),
+    "modulo": _named("mod", "mod", operator.mod, "rmod"),
+    "power": _named("power", "power", operator.pow, "rpower"),
+    "maximum": _named("maximum", "maximum", max),
+    "minimum": _named("minimum", "minimum", min),
+    "hypot": _named("hypot", "hypot", np.hypot),
+    "equal": _named("equal", "equal", lambda a, b: float(a == b)),
+    "not_equal": _named("not_equal", "not_equal", lambda a, b: float(a != b)),
+    "greater": _named("greater", "greater", lambda a, b: float(a > b), "lesser"),
+    "greater_equal": _named("greater_equal", "greater_equal", lambda a, b: float(a >= b),
+                            "lesser_equal"),
+    "lesser": _named("lesser", "lesser", lambda a, b: float(a < b), "greater"),
+    "lesser_equal": _named("lesser_equal", "lesser_equal", lambda a, b: float(a <= b),
+                           "greater_equal"),
+    "logical_and": _named("logical_and", "logical_and", lambda a, b: float(bool(a) and bool(b))),
+    "logical_or": _named("logical_or", "logical_or", lambda a, b: float(bool(a) or bool(b))),
+    "logical_xor": _named("logical_xor", "logical_xor", lambda a, b: float(bool(a) != bool(b))),
+}
+
+_found: dict[str, OpDef] = {}
+
+
+def _op(name: str) -> OpDef:
+    found = _found.get(name)
+    if found is None:
+        found = _found[name] = REGISTRY.find(name)
+    return found
+
+
+def binary(kind: str, lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:
+    """The function `kind` of two arrays or numbers; NotImplemented for anything else.
+
+    A numpy array counts as an array of the other side's dtype.
+    """
+    names = BINARY[kind]
+    if isinstance(lhs, NDArray):
+        if isinstance(rhs, NDArray):
+            name = names.same if lhs.shape == rhs.shape else names.broadcast
+            return invoke(_op(name), (lhs, rhs), {}, out)
+        if isinstance(rhs, NUMBERS):
+            return invoke(_op(names.scalar), (lhs,), {"scalar": _number(rhs)}, out)
+        if isinstance(rhs, np.ndarray):
+            return binary(kind, lhs, array(rhs, lhs.ctx, lhs.dtype), out)
+        return NotImplemented
+    if isinstance(rhs, NDArray):
+        if isinstance(lhs, NUMBERS):
+            return invoke(_op(names.reflected), (rhs,), {"scalar": _number(lhs)}, out)
+        if isinstance(lhs, np.ndarray):
+            return binary(kind, array(lhs, rhs.ctx, rhs.dtype), rhs, out)
+        return NotImplemented
+    if isinstance(lhs, NUMBERS) and isinstance(rhs, NUMBERS):
+        return names.python(lhs, rhs)
+    return NotImplemented
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def function(kind: str) -> Callable[..., Any]:
+    """nd.add and its kin: of arrays and numbers on either side."""
+
+    def call(lhs: Any, rhs: Any) -> Any:
+        made = binary(kind, lhs, rhs)
+        if made is NotImplemented:
+            raise TypeMismatch(f"{kind}: types {type(lhs).__name__} and {type(rhs).__name__} are "
+                               "not supported; arrays and numbers are")
+        return made
+    call.__name__ = call.__qualname__ = kind
+    call.__doc__ = (f"{kind} of two arrays (broadcast), an array and a number, or two numbers.\n\n"
+                    f"Operators: {BINARY[kind].broadcast}, {BINARY[kind].scalar}.")
+    return call

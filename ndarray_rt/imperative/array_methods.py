@@ -1,0 +1,244 @@
+"""NDArray's methods for shape, copies, layouts and gradients. Arithmetic is in methods.py."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..context import Context
+from ..dtypes import FLOAT32, find_dtype
+from ..errors import NdrtError, ParameterError, ShapeError, TypeMismatch
+from ..ndarray.access import Access
+from ..ndarray.copy import copy_into
+from ..ndarray.create import zeros
+from ..ndarray.ndarray import NDArray, new_array
+from ..ndarray.req import parse_grad_req
+from ..ndarray.reshape import reshaped
+from ..op.registry import find
+from ..storage.desc import MemDesc, channels_last_desc, tagged_desc
+from .backward import backward as run_backward
+from .invoke import invoke
+from .tape import check_outputs, needs_record, record, set_variable
+
+# ---- shape ----------------------------------------------------------------------------------
+
+
+def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
+    """A view of another shape; takes MXNet's codes 0, -1, -2, -3, -4 and `reverse`."""
+    if "shape" in kwargs:
+        if shape:
+            raise TypeMismatch("reshape: got the shape twice")
+        shape = (kwargs.pop("shape"),)
+    reverse = kwargs.pop("reverse", False)
+    if kwargs:
+        raise TypeMismatch(f"Got unknown keywords in reshape: {', '.join(kwargs)}. Accepted "
+                           "keyword arguments are 'shape' and 'reverse'.")
+    if len(shape) == 1 and not hasattr(shape[0], "__index__"):
+        shape = tuple(shape[0])
+    codes = tuple(int(code) for code in shape)
+    return _view_as(self, reshaped(self.shape, codes, bool(reverse)))
+
+
+def _view_as(x: NDArray, shape: tuple[int, ...]) -> NDArray:
+    made = x.view_as(shape)
+    if needs_record((x,)):
+        op = find("Reshape")
+        record(op, op.params.parse({"shape": shape}, op.name), [x], [made])
+    return made
+
+
+def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> Any:
+    """A copy with axes in another order, reversed when none is given."""
+    if "axes" in kwargs:
+        axes = (kwargs.pop("axes"),)
+    if kwargs:
+        raise TypeMismatch(f"transpose: unknown keywords {', '.join(kwargs)}")
+    if len(axes) == 1 and not hasattr(axes[0], "__index__"):
+        axes = tuple(axes[0] or ())
+    return invoke("transpose", (self,), {"axes": tuple(int(axis) for axis in axes)})
+
+
+def broadcast_to(self: NDArray, shape: Any) -> Any:
+    """A copy repeated to `shape`; a 0 in it keeps that dimension."""
+    target = tuple(int(dim) for dim in shape)
+    if len(target) < self.ndim:
+        raise ShapeError(f"broadcast_to: shape {self.shape} has more dimensions than {target}")
+    # the operator wants equal rank
+    source = _view_as(self, (1,) * (len(target) - self.ndim) + self.shape)
+    return invoke("broadcast_to", (source,), {"shape": target})
+
+
+def split_v2(self: NDArray, indices_or_sections: Any, axis: int = 0,
+             squeeze_axis: bool = False) -> Any:
+    """Pieces along an axis: a number of equal ones, or split at the given indices."""
+    return split_at(self, indices_or_sections, axis, squeeze_axis)
+
+
+def split_at(ary: NDArray, indices_or_sections: Any, axis: int = 0,
+             squeeze_axis: bool = False) -> Any:
+    """nd.split_v2."""
+    if isinstance(indices_or_sections, int):
+        attrs: dict[str, Any] = {"indices": (0,), "sections": indices_or_sections}
+    elif isinstance(indices_or_sections, (tuple, list)):
+        attrs = {"indices": (0, *indices_or_sections), "sections": 0}
+    else:
+        raise TypeMismatch("split_v2: indices_or_sections must be an int or a tuple of ints, "
+                           f"got {indices_or_sections!r}")
+    return invoke("_split_v2", (ary,), {**attrs, "axis": axis, "squeeze_axis": squeeze_axis})
+
+
+def transposed(self: NDArray) -> Any:
+    """The axes in reverse order, copied; the array itself below rank 2."""
+    return self if self.ndim < 2 else invoke("transpose", (self,), {})
+
+
+# ---- copies, dtypes, places -------------------------------------------------------------------
+
+
+def plain_copy(x: NDArray, ctx: Context) -> NDArray:
+    made = new_array(x.shape, x.dtype, ctx)
+    with Access(read=(x,), written=(made,)) as stream:
+        copy_into(x, made, stream)
+    return made
+
+
+def copy(self: NDArray) -> NDArray:
+    """A copy with memory of its own."""
+    made: NDArray = copyto(self, self.ctx)
+    return made
+
+
+def copyto(self: NDArray, other: NDArray | Context) -> Any:
+    """Copies into another array of equal shape, casting; or into a new one on a Context."""
+    if isinstance(other, Context):
+        other.check()
+        if needs_record((self,)):
+            made: NDArray = invoke("_copy", (self,), {})
+            made.ctx = other
+            return made
+        return plain_copy(self, other)
+    if not isinstance(other, NDArray):
+        raise TypeMismatch(f"copyto does not support type {type(other)}")
+    if other is self:
+        warnings.warn("You are attempting to copy an array to itself", RuntimeWarning,
+                      stacklevel=2)
+        return False
+    if other.shape != self.shape:
+        raise ShapeError(f"copyto: shape {self.shape} into shape {other.shape}")
+    check_outputs((other,), "copyto")
+    if needs_record((self,)):
+        source = self if self.dtype == other.dtype else astype(self, other.dtype)
+        invoke("_copy", (source,), {}, out=other)
+        return other
+    with Access(read=(self,), written=(other,)) as stream:
+        copy_into(self, other, stream)
+    return other
+
+
+def astype(self: NDArray, dtype: Any, copy: bool = True) -> NDArray:
+    """The contents in another dtype; the array itself if it has it already and not `copy`."""
+    wanted = find_dtype(dtype)
+    if wanted == self.dtype:
+        return self.copy() if copy else self
+    made: NDArray = invoke("Cast", (self,), {"dtype": wanted.name})
+    return made
+
+
+def as_in_context(self: NDArray, context: Context) -> NDArray:
+    """The array itself when it is there, else a copy."""
+    if not isinstance(context, Context):
+        raise TypeMismatch(f"as_in_context: expected a Context, got {context!r}")
+    return self if self.ctx == context else copyto(self, context)
+
+
+def tostype(self: NDArray, stype: str) -> NDArray:
+    """A copy; there is only the storage type 'default'."""
+    if stype != "default":
+        raise ParameterError(f"storage type {stype!r} does not exist here, only 'default'")
+    return copy(self)
+
+
+def nothing(self: NDArray) -> None:
+    """Returns at once: execution is synchronous."""
+
+
+def as_self(self: NDArray) -> NDArray:
+    """The array itself: there is one kind of arrays."""
+    return self
+
+
+# ---- layouts --------------------------------------------------------------------------------
+
+
+def _layout_desc(x: NDArray, layout: str | None) -> MemDesc:
+    if x.dtype != FLOAT32 or x.ndim < 3:
+        raise NdrtError(f"to_mkldnn: an array of {x.dtype} and rank {x.ndim} has no other layout; "
+                        "float32 of rank 3 and more has")
+    if layout is None:
+        return channels_last_desc(x.dtype, x.shape)
+    return tagged_desc(x.dtype, x.shape, layout)
+
+
+def to_mkldnn(self: NDArray, layout: str | None = None) -> NDArray:
+    """A copy in a layout of oneDNN: channels-last, or that of a tag such as 'aBcd16b'.
+
+    The array itself when it is in that layout already. What is computed from it is the same.
+    """
+    desc = _layout_desc(self, layout)
+    if self.chunk.mkl_mem is desc and not self.is_view:
+        return self
+    made = plain_copy(self, self.ctx)
+    reorder(made, layout)
+    return made
+
+
+def to_dense(self: NDArray) -> NDArray:
+    """A copy in the default layout; the array itself when it is in it already."""
+    if not self.is_special:
+        return self
+    made = plain_copy(self, self.ctx)
+    reorder_to_default(made)
+    return made
+
+
+def reorder(self: NDArray, layout: str | None = None) -> None:
+    """Converts the array's own memory to a layout, as `to_mkldnn` does a copy's."""
+    desc = _layout_desc(self, layout)
+    if self.is_view:
+        raise NdrtError("reorder: a view sees only the default layout; reorder its base")
+    with Access(written=(self,)) as stream:
+        current = self.chunk.mkl_mem
+        if current is not None and current.dims != desc.dims:
+            self.chunk.reorder_to_default(stream)
+        self.chunk.reorder(desc, stream)
+
+
+def reorder_to_default(self: NDArray) -> None:
+    """Converts the array's own memory to the default layout."""
+    with Access(written=(self,)) as stream:
+        self.chunk.reorder_to_default(stream)
+
+
+# ---- gradients ------------------------------------------------------------------------------
+
+
+def attach_grad(self: NDArray, grad_req: str = "write", stype: str | None = None) -> None:
+    """Makes the array a leaf with a gradient array of zeros, `.grad`.
+
+    `grad_req`: 'write' overwrites it at each backward, 'add' adds to it, 'null' leaves it alone.
+    """
+    if stype not in (None, "default"):
+        raise ParameterError(f"attach_grad: storage type {stype!r} does not exist here")
+    req = parse_grad_req(grad_req)
+    set_variable(self, zeros(self.shape, self.ctx, self.dtype), req)
+
+
+def grad(self: NDArray) -> NDArray | None:
+    """The gradient array, None without attach_grad."""
+    return None if self.grad_state is None else self.grad_state.array
+
+
+def backward(self: NDArray, out_grad: NDArray | None = None, retain_graph: bool = False,
+             train_mode: bool = True) -> None:
+    """Computes the gradients of this array for all arrays with attach_grad."""
+    run_backward([self], [out_grad], retain_graph, train_mode)

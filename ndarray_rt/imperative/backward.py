@@ -1,0 +1,301 @@
+"""Running gradients: the tape's graph is differentiated as any graph and executed node by node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ..errors import MXNetError, NdrtError, ShapeError, TypeMismatch, where
+from ..ndarray.access import Access
+from ..ndarray.copy import copy_into
+from ..ndarray.create import full
+from ..ndarray.ndarray import NDArray, new_array
+from ..ndarray.req import Req
+from ..op.params import Params
+from ..op.registry import find
+from ..symbol.gradient import gradient_graph
+from ..symbol.node import Entry, Node, topological
+from .call import infer_outputs, run_op
+from .function import FunctionParams
+from .function import run_backward as run_python
+from .tape import (
+    STATE,
+    GradState,
+    Saved,
+    TapeNode,
+    TapeVariable,
+    entry_of,
+    needs_record,
+    record,
+    tape_node,
+)
+
+NOT_RECORDED = (
+    "Cannot differentiate node because it is not in a computational graph. You need to set "
+    "is_recording to true or use autograd.record() to save computational graphs for backward. If "
+    "you want to differentiate the same graph twice, you need to pass retain_graph=True to "
+    "backward.")
+
+
+class GradNode(Node):
+    """A node of the gradient, made and run within one backward."""
+
+    __slots__ = ()
+
+
+class HeadVariable(Node):
+    """The gradient given for a head."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: NDArray) -> None:
+        super().__init__(None, "head_grad")
+        self.array = array
+
+
+def _make(op_name: str, params: Params, inputs: Sequence[Entry], name: str) -> Node:
+    # nodes of the tape seldom have names; the operator's says more than "_backward"
+    return GradNode(find(op_name), "" if name.startswith("_") else name, {}, params, inputs)
+
+
+def backward(heads: Sequence[NDArray], head_grads: Sequence[NDArray | None],
+             retain_graph: bool = False, train_mode: bool = True) -> None:
+    """Gradients of the heads for all leaves, written or added to where the leaves want them."""
+    entries = _head_entries(heads)
+    order = _tape_order(entries)
+    leaves = [node for node in order if isinstance(node, TapeVariable) and node.needs_grad]
+    if not leaves:
+        raise MXNetError("There are no inputs in computation graph that require gradients.")
+    grads = [leaf.grad for leaf in leaves if leaf.grad is not None]
+    results = gradient_graph(entries, _head_grad_entries(heads, head_grads),
+                             [Entry(leaf, 0) for leaf in leaves], _make)
+    run = _Run(results, grads, train_mode)
+    recording, STATE.recording = STATE.recording, False
+    try:
+        run.execute()
+    finally:
+        STATE.recording = recording
+    if not retain_graph:
+        _clear(order)
+
+
+def grad(heads: Sequence[NDArray], variables: Sequence[NDArray],
+         head_grads: Sequence[NDArray | None], retain_graph: bool = False,
+         create_graph: bool = False, train_mode: bool = True) -> list[NDArray]:
+    """Gradients of the heads for `variables` as new arrays; with `create_graph` on the tape."""
+    entries = _head_entries(heads)
+    wanted = []
+    for i, variable in enumerate(variables):
+        entry = entry_of(variable)
+        if entry is None or not tape_node(entry).needs_grad:
+            raise MXNetError(f"Cannot differentiate with respect to the {i + 1}-th variable "
+                             "because it does not require gradient.")
+        wanted.append(entry)
+    order = _tape_order(entries)
+    reached = set(order)
+    for i, entry in enumerate(wanted):
+        if entry.node not in reached:
+            raise MXNetError(f"Cannot differentiate with respect to the {i + 1}-th variable "
+                             "because it is unreachable from the outputs.")
+    results = gradient_graph(entries, _head_grad_entries(heads, head_grads), wanted, _make)
+    made = [GradState(new_array(x.shape, x.dtype, x.ctx), Req.kWriteTo) for x in variables]
+    run = _Run(results, made, train_mode, create_graph)
+    recording = STATE.recording
+    STATE.recording = create_graph
+    try:
+        run.execute()
+    finally:
+        STATE.recording = recording
+    if not retain_graph:
+        _clear(order)
+    return [state.array for state in made]
+
+
+def _head_entries(heads: Sequence[NDArray]) -> list[Entry]:
+    entries = []
+    for head in heads:
+        entry = entry_of(head)
+        if entry is None:
+            raise MXNetError(NOT_RECORDED)
+        entries.append(entry)
+    return entries
+
+
+def _head_grad_entries(heads: Sequence[NDArray], head_grads: Sequence[NDArray | None],
+                       ) -> list[Entry | None]:
+    made: list[Entry | None] = []
+    for head, given in zip(heads, head_grads, strict=True):
+        if given is None:
+            made.append(None)
+            continue
+        if given.shape != head.shape:
+            raise ShapeError(f"backward: the head gradient has shape {given.shape}, expected "
+                             f"{head.shape} from its head")
+        if given.dtype != head.dtype:
+            raise TypeMismatch(f"backward: the head gradient has dtype {given.dtype}, expected "
+                               f"{head.dtype} from its head")
+        made.append(Entry(HeadVariable(given), 0))
+    return made
+
+
+def _tape_order(entries: Sequence[Entry]) -> list[Node]:
+    order = topological(entries)
+    for node in order:
+        if isinstance(node, TapeNode) and node.cleared:
+            raise MXNetError(
+                "Part of this graph was freed by an earlier backward. If you want to differentiate "
+                "the same graph twice, you need to pass retain_graph=True to backward.")
+    return order
+
+
+def _clear(order: Sequence[Node]) -> None:
+    for node in order:
+        if isinstance(node, TapeNode):
+            node.clear()
+        elif isinstance(node, TapeVariable):
+            node.saved[0] = None
+
+
+class _Run:
+    """One execution of a gradient graph, writing results to their arrays."""
+
+    def __init__(self, results: Sequence[Entry | None], targets: Sequence[GradState],
+                 train_mode: bool, create_graph: bool = False) -> None:
+        self._results = results
+        self._wanted = Counter(entry for entry in results if entry is not None)
+        self._targets = targets
+        self._train_mode = train_mode
+        self._create_graph = create_graph
+        self._order = list(_gradient_order(list(self._wanted)))
+        self._values: dict[Entry, NDArray] = {}
+        self._uses: Counter[Entry] = Counter()
+        for node in self._order:
+            self._uses.update(node.inputs)
+        self._direct = self._find_direct()
+
+    def _find_direct(self) -> dict[Entry, int]:
+        """Results that their node may write straight into the target: entry -> target."""
+        chunks = Counter(state.array.chunk for state in self._targets)
+        made: dict[Entry, int] = {}
+        if self._create_graph:
+            return made
+        for i, (entry, state) in enumerate(zip(self._results, self._targets, strict=True)):
+            if (entry is None or entry in made or not isinstance(entry.node, GradNode)
+                    or chunks[state.array.chunk] > 1):
+                continue
+            # others read the entry: the target must hold just it, and not a sum
+            if state.req == Req.kAddTo and (self._uses[entry] or self._wanted[entry] > 1):
+                continue
+            made[entry] = i
+        return made
+
+    def execute(self) -> None:
+        for node in self._order:
+            self._execute(node)
+        for i, (entry, state) in enumerate(zip(self._results, self._targets, strict=True)):
+            if entry is None:
+                _write_zero(state)
+            elif self._direct.get(entry) != i:
+                self._deliver(entry, state)
+
+    def _execute(self, node: Node) -> None:
+        op, params = node.op, node.params
+        assert op is not None
+        assert params is not None
+        ignored = op.ignored(params)
+        ins = [self._value(entry, i in ignored, node) for i, entry in enumerate(node.inputs)]
+        facts = infer_outputs(op, params, ins, node.name)
+        outs: list[NDArray] = []
+        reqs: list[Req] = []
+        for entry, (shape, dtype) in zip(node.outputs, facts, strict=True):
+            direct = self._direct.get(entry)
+            if direct is not None:
+                state = self._targets[direct]
+                if state.array.shape == shape and state.array.dtype == dtype:
+                    outs.append(state.array)
+                    reqs.append(state.req)
+                    continue
+                del self._direct[entry]
+            outs.append(new_array(shape, dtype, ins[0].ctx if ins else None))
+            wanted = self._uses[entry] or self._wanted[entry]
+            reqs.append(Req.kWriteTo if wanted else Req.kNullOp)
+        if isinstance(params, FunctionParams):
+            run_python(params, ins, outs, reqs, self._train_mode)
+        else:
+            run_op(op, params, ins, outs, reqs, node.name, self._train_mode)
+            if self._create_graph and needs_record(ins):
+                record(op, params, ins, outs, node.name)
+        for entry, out, req in zip(node.outputs, outs, reqs, strict=True):
+            if req:
+                self._values[entry] = out
+        for entry in node.inputs:
+            self._release(entry)
+
+    def _release(self, entry: Entry) -> None:
+        self._uses[entry] -= 1
+        if not self._uses[entry] and not self._wanted[entry]:
+            self._values.pop(entry, None)
+
+    def _value(self, entry: Entry, ignored: bool, reader: Node) -> NDArray:
+        found = self._values.get(entry)
+        if found is not None:
+            return found
+        node = entry.node
+        if isinstance(node, HeadVariable):
+            return node.array
+        assert isinstance(node, (TapeNode, TapeVariable))
+        saved: Saved | None = node.saved[entry.index]
+        if saved is not None:
+            made = saved.array if ignored else saved.get(
+                where(reader.op.name, reader.name) if reader.op else "backward")
+        elif ignored:
+            facts = (node.output_facts[entry.index] if isinstance(node, TapeNode)
+                     else node.facts)
+            made = new_array(*facts)
+        else:
+            name = where(reader.op.name, reader.name) if reader.op else reader.name
+            raise NdrtError(f"{name}: a value that the gradient reads was not kept")
+        if self._create_graph:
+            made = made.detach()
+            made.entry = entry
+        return made
+
+    def _deliver(self, entry: Entry, state: GradState) -> None:
+        """A result that no node wrote to its target: a head's gradient, or one wanted twice."""
+        value = self._value(entry, False, entry.node)
+        target = state.array
+        if value.shape != target.shape:
+            raise ShapeError(f"backward: a gradient of shape {value.shape} can not go to a "
+                             f"gradient array of shape {target.shape}")
+        if self._create_graph:
+            state.array = value
+            return
+        with Access(read=(value,), written=(target,)) as stream:
+            copy_into(value, target, stream, add=state.req == Req.kAddTo)
+
+
+def _write_zero(state: GradState) -> None:
+    """The heads do not depend on this leaf, but for operators whose gradient is zero."""
+    if state.req == Req.kWriteTo:
+        full(state.array.shape, 0, out=state.array)
+
+
+def _gradient_order(results: Sequence[Entry]) -> Iterator[Node]:
+    """The gradient's own nodes, each after those it reads."""
+    seen: set[Node] = set()
+    for head in results:
+        if not isinstance(head.node, GradNode) or head.node in seen:
+            continue
+        seen.add(head.node)
+        stack: list[tuple[Node, Iterator[Entry]]] = [(head.node, iter(head.node.inputs))]
+        while stack:
+            node, inputs = stack[-1]
+            for entry in inputs:
+                if isinstance(entry.node, GradNode) and entry.node not in seen:
+                    seen.add(entry.node)
+                    stack.append((entry.node, iter(entry.node.inputs)))
+                    break
+            else:
+                stack.pop()
+                yield node
+

@@ -1,0 +1,157 @@
+"""One operator call on arrays: parameters, inference, context. Records nothing.
+
+What is the same from call to call is kept: parsed parameters and inferred shapes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType
+from ..errors import NameMismatch, ShapeError, TypeMismatch, where
+from ..ndarray.ndarray import NDArray
+from ..ndarray.req import Req
+from ..op.context import OpContext, thread_context
+from ..op.dispatch import dispatch
+from ..op.infer import known, run_infer_shape, run_infer_type
+from ..op.params import Params
+from ..op.registry import OpDef
+
+CAPACITY = 8192
+# operators whose rules depend on more than parameters, shapes and dtypes: Python code of users
+UNCACHED: set[str] = {"Custom"}
+
+Facts = list[tuple[tuple[int, ...], DType]]
+
+_params: dict[Any, Params] = {}
+_facts: dict[Any, Facts] = {}
+_SIMPLE = (int, str, bool, float, type(None))
+
+
+def parse(op: OpDef, attrs: Mapping[str, Any], name: str | None) -> Params:
+    """The parameters of a call, from the cache where the attributes are plain values."""
+    key: list[Any] = [op]
+    for attr, value in attrs.items():
+        kind = type(value)
+        if kind is tuple:
+            if not all(type(item) is int for item in value):
+                return _parse(op, attrs, name)
+        elif kind is float:
+            if value == 0.0 or value != value:  # 0.0 == -0.0, and nan is never found again
+                return _parse(op, attrs, name)
+        elif kind not in _SIMPLE:
+            return _parse(op, attrs, name)
+        key += (attr, kind, value)
+    index = tuple(key)
+    found = _params.get(index)
+    if found is None:
+        found = _parse(op, attrs, name)
+        if op.name not in UNCACHED:
+            if len(_params) >= CAPACITY:
+                _params.clear()
+            _params[index] = found
+    return found
+
+
+def _parse(op: OpDef, attrs: Mapping[str, Any], name: str | None) -> Params:
+    return op.params.parse(attrs, op.name, name)
+
+
+def infer_outputs(op: OpDef, params: Params, ins: Sequence[NDArray], name: str | None = None,
+                  outs: Sequence[NDArray] = ()) -> Facts:
+    """Shape and dtype of each output; raises when the inputs do not go together.
+
+    `outs` are given outputs; they say what an operator without inputs shall make.
+    """
+    hints = [(y.shape, y.dtype) for y in outs] if not ins else []
+    key = (op, params, *[(x.shape, x.dtype) for x in ins], *hints)
+    found = _facts.get(key)
+    if found is None:
+        found = _infer(op, params, ins, name, hints)
+        if op.name not in UNCACHED:
+            if len(_facts) >= CAPACITY:
+                _facts.clear()
+            _facts[key] = found
+    return found
+
+
+def _infer(op: OpDef, params: Params, ins: Sequence[NDArray], name: str | None,
+           hints: Facts) -> Facts:
+    left = [None] * (len(op.output_names(params)) - len(hints))
+    in_shapes = [x.shape for x in ins]
+    shapes, out_shapes = run_infer_shape(op, params, in_shapes,
+                                         [*(shape for shape, _ in hints), *left], name)
+    in_types = [x.dtype for x in ins]
+    types, out_types = run_infer_type(op, params, in_types,
+                                      [*(dtype for _, dtype in hints), *left], name)
+    names = (*op.input_names(params), *op.aux_names(params))
+    for what, got, wanted in zip(names, in_shapes, shapes, strict=False):
+        if wanted != got:
+            raise ShapeError(f"{where(op.name, name)}: {what} has shape {got}, expected {wanted} "
+                             "from the other inputs")
+    for what, dtype, wants in zip(names, in_types, types, strict=False):
+        if wants is not None and wants != dtype:
+            raise TypeMismatch(f"{where(op.name, name)}: {what} has dtype {dtype}, expected "
+                               f"{wants} from the other inputs")
+    made: Facts = []
+    for what, shape, out_type in zip(op.output_names(params), out_shapes, out_types, strict=True):
+        if shape is None or not known(shape):
+            raise ShapeError(f"{where(op.name, name)}: the shape of {what} can not be found from "
+                             f"input shapes {in_shapes}")
+        if out_type is None:
+            raise TypeMismatch(f"{where(op.name, name)}: the dtype of {what} can not be found "
+                               "from the inputs")
+        made.append((shape, np.dtype(out_type)))
+    return made
+
+
+def check_inputs(op: OpDef, params: Params, ins: Sequence[Any], name: str | None) -> None:
+    """Right number, all of them arrays."""
+    names = (*op.input_names(params), *op.aux_names(params))
+    for i, x in enumerate(ins):
+        if not isinstance(x, NDArray):
+            what = names[i] if i < len(names) else f"input {i}"
+            raise TypeMismatch(f"{where(op.name, name)}: {what} must be an NDArray, "
+                               f"got {type(x).__name__}")
+    if len(ins) != len(names):
+        raise NameMismatch(f"{where(op.name, name)}: takes {len(names)} inputs "
+                           f"({', '.join(names) or 'none'}), got {len(ins)}")
+
+
+class _Depth(threading.local):
+    """How many operator calls of this thread are under way, one inside another."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.inner: list[OpContext] = []
+
+
+_calls = _Depth()
+
+
+def run_op(op: OpDef, params: Params, ins: Sequence[NDArray], outs: Sequence[NDArray],
+           reqs: Sequence[Req], name: str | None, is_train: bool) -> None:
+    """Dispatches in this thread's context; inside another operator in a context of its own."""
+    depth = _calls.depth
+    if depth == 0:
+        ctx = thread_context()
+    else:
+        while len(_calls.inner) < depth:
+            _calls.inner.append(OpContext(session="imperative"))
+        ctx = _calls.inner[depth - 1]
+    ctx.is_train = is_train
+    _calls.depth = depth + 1
+    try:
+        dispatch(op, params, ctx, ins, outs, reqs, name)
+    finally:
+        _calls.depth = depth
+
+
+def forget() -> None:
+    """Empties the tables; for tests that register operators anew."""
+    _params.clear()
+    _facts.clear()

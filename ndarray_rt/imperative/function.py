@@ -1,0 +1,149 @@
+"""Recording computations that are no operator: their gradient is Python code.
+
+Serves autograd.Function, and whatever runs a whole graph at once under the tape.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any
+
+from ..errors import NameMismatch, ShapeError
+from ..ndarray.access import Access
+from ..ndarray.copy import copy_into
+from ..ndarray.create import array, zeros
+from ..ndarray.interop import asnumpy
+from ..ndarray.layout import AnyArray
+from ..ndarray.ndarray import NDArray
+from ..ndarray.output import NumpyOutput
+from ..ndarray.req import Req
+from ..op.context import OpContext
+from ..op.infer import ShapeList, TypeList
+from ..op.params import Params, params_class
+from ..op.registry import Emit, GradNode, OpDef, register
+from .call import UNCACHED
+from .dependency import Needs
+from .tape import STATE, needs_record, record
+
+
+class PythonCall(ABC):
+    """One recorded computation. What it keeps for its gradient lives as long as the graph."""
+
+    def __init__(self, name: str, inputs: Sequence[NDArray]) -> None:
+        self.name = name
+        self.facts = [(x.shape, x.dtype) for x in inputs]
+
+    @abstractmethod
+    def backward(self, out_grads: Sequence[NDArray], outs: Sequence[NDArray],
+                 reqs: Sequence[Req]) -> None:
+        """Gives the gradients of the inputs to `outs`, as `reqs` ask.
+
+        `out_grads` are those of all outputs. Not called for nothing: one request is not kNullOp.
+        """
+
+
+class PythonFunction(PythonCall):
+    """A PythonCall around a function from output gradients to input gradients."""
+
+    def __init__(self, name: str, inputs: Sequence[NDArray], function: Any) -> None:
+        super().__init__(name, inputs)
+        self._function = function
+
+    def backward(self, out_grads: Sequence[NDArray], outs: Sequence[NDArray],
+                 reqs: Sequence[Req]) -> None:
+        made = self._function(*out_grads)
+        grads = [made] if isinstance(made, NDArray) or made is None else list(made)
+        if len(grads) != len(outs):
+            raise NameMismatch(f"{self.name}.backward gave {len(grads)} gradients, expected "
+                               f"{len(outs)}: one for each input of forward")
+        for grad, out, req in zip(grads, outs, reqs, strict=True):
+            if req != Req.kNullOp:
+                self._give(grad, out, req)
+
+    def _give(self, grad: NDArray | None, out: NDArray, req: Req) -> None:
+        if grad is None:
+            grad = zeros(out.shape, out.ctx, out.dtype)
+        if grad.shape != out.shape:
+            raise ShapeError(f"{self.name}.backward gave a gradient of shape {grad.shape}, "
+                             f"expected {out.shape} from the input")
+        if needs_record((grad,)):
+            grad.copyto(out)  # a gradient of a gradient is wanted
+            return
+        with Access(read=(grad,), written=(out,)) as stream:
+            copy_into(grad, out, stream, add=req == Req.kAddTo)
+
+
+@params_class
+class FunctionParams(Params):
+    call: PythonCall = field(metadata={"doc": "the recorded computation", "wants": "a PythonCall",
+                                       "parse": lambda value: value, "check": None})
+
+
+def _input_names(p: FunctionParams) -> tuple[str, ...]:
+    return tuple(f"input{i}" for i in range(len(p.call.facts)))
+
+
+def _infer_shape(p: FunctionParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
+    return ins, [shape for shape, _ in p.call.facts]
+
+
+def _infer_type(p: FunctionParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    return ins, [dtype for _, dtype in p.call.facts]
+
+
+def _compute(ctx: OpContext, p: FunctionParams, ins: list[AnyArray],
+             outs: list[NumpyOutput]) -> None:
+    """For those that have numpy arrays only; the tape calls `backward` itself."""
+    grads = [zeros(shape, None, dtype) for shape, dtype in p.call.facts]
+    p.call.backward([array(dy, None, dy.dtype) for dy in ins], grads,
+                    [Req.kWriteTo if out.requested else Req.kNullOp for out in outs])
+    for out, grad in zip(outs, grads, strict=True):
+        if out.requested:
+            out.write(asnumpy(grad))
+
+
+def _refuse(ctx: OpContext, p: FunctionParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    raise NameMismatch(f"{p.call.name}: ran when it was recorded and can not be run again")
+
+
+def _gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> Sequence[Any]:
+    return emit("_backward_function", node.params, *out_grads)
+
+
+BACKWARD = register(OpDef(
+    "_backward_function", FunctionParams, inputs=("out_grads",), outputs=_input_names,
+    infer_shape=_infer_shape, infer_type=_infer_type, compute=_compute, is_backward=True,
+    no_gradient="its own steps are recorded instead",
+    doc="The gradient of a recorded Python computation, one output for each of its inputs."))
+UNCACHED.add(BACKWARD.name)
+
+
+def record_call(call: PythonCall, inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
+    """Puts a computation on the tape, if recording and an input has a gradient."""
+    if not needs_record(inputs):
+        return
+    names = tuple(f"output{i}" for i in range(len(outputs)))
+    # no entry of the registry: nobody can call it
+    op = OpDef(call.name, FunctionParams, inputs=_input_names, outputs=names,
+               infer_shape=_infer_shape, infer_type=_infer_type, compute=_refuse,
+               gradient=_gradient)
+    nothing: frozenset[int] = frozenset()
+    record(op, FunctionParams(call=call), inputs, outputs,  # type: ignore[call-arg]
+           needs=Needs(nothing, nothing, nothing))
+
+
+def run_backward(params: FunctionParams, ins: Sequence[NDArray], outs: Sequence[NDArray],
+                 reqs: Sequence[Req], train_mode: bool) -> None:
+    """Runs the Python code of a gradient in the given mode; it takes its own leases."""
+    if all(req == Req.kNullOp for req in reqs):
+        return
+    training = STATE.training
+    STATE.training = train_mode
+    try:
+        params.call.backward(ins, outs, reqs)
+    finally:
+        STATE.training = training
+

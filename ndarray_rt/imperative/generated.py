@@ -1,0 +1,122 @@
+"""nd.*: a function for every registered operator, made from its declaration when asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from ..errors import NameMismatch, where
+from ..ndarray.ndarray import NDArray
+from ..op.registry import REGISTRY, OpDef
+from ..op.signatures import Signature, public_name
+from .call import parse
+from .invoke import invoke, invoke_params
+
+TRAILING = {"out": "An NDArray, or a list of them for several outputs: takes the results.",
+            "name": "What errors call this call."}
+
+
+def make_function(op: OpDef, name: str) -> Callable[..., Any]:
+    """The nd function of an operator: inputs, then parameters, by position or by name."""
+    signature = Signature(op)
+    n_inputs = -1 if signature.is_variadic or callable(op.inputs) or callable(op.aux) else (
+        len(signature.inputs))
+
+    inputs = frozenset(signature.inputs)
+
+    def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if len(args) == n_inputs and inputs.isdisjoint(kwargs):
+            for value in args:
+                if not isinstance(value, NDArray):
+                    break
+            else:
+                return invoke(op, args, kwargs, out, name)
+        given, named, attrs = signature.split(args, kwargs, NDArray)
+        if not named:
+            return invoke(op, given, attrs, out, name)
+        return _call_by_name(op, named, attrs, out, name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = "ndarray_rt.nd"
+    call.__doc__ = signature.docstring("NDArray", TRAILING)
+    call.__signature__ = signature.python(("out", "name"))  # type: ignore[attr-defined]
+    return call
+
+
+def _call_by_name(op: OpDef, named: Mapping[str, NDArray], attrs: dict[str, Any], out: Any,
+                  name: str | None) -> Any:
+    if "ctx" in attrs and "ctx" not in op.params.__dataclass_fields__:
+        attrs = {key: value for key, value in attrs.items() if key != "ctx"}
+    params = parse(op, attrs, name)
+    names = (*op.input_names(params), *op.aux_names(params))
+    missing = [key for key in names if key not in named]
+    unknown = [key for key in named if key not in names]
+    if missing or unknown:
+        text = f"{where(op.name, name)}: takes the inputs {', '.join(names) or '(none)'}"
+        if missing:
+            text += f"; missing: {', '.join(missing)}"
+        if unknown:
+            text += f"; not among them: {', '.join(unknown)}"
+        raise NameMismatch(text)
+    return invoke_params(op, params, [named[key] for key in names], out, name)
+
+
+class Namespace:
+    """The operators of one namespace as attributes; `extra` names stand before operators."""
+
+    def __init__(self, space: str, everything: bool = False) -> None:
+        self._space = space
+        self._everything = everything
+
+    def find(self, attribute: str) -> Callable[..., Any] | None:
+        """The function of a public name, made now; None when there is no such operator."""
+        for candidate in self._candidates(attribute):
+            if candidate in REGISTRY and not REGISTRY.find(candidate).is_backward:
+                return make_function(REGISTRY.find(candidate), attribute)
+        return None
+
+    def _candidates(self, attribute: str) -> Sequence[str]:
+        if self._everything:
+            return (attribute,)
+        if self._space == "":
+            return () if attribute.startswith("_") else (attribute,)
+        if self._space == "_internal":
+            return (attribute,)
+        return (f"_{self._space}_{attribute}", f"{self._space}_{attribute}")
+
+    def names(self) -> list[str]:
+        """All public names of this namespace."""
+        made = []
+        for name in REGISTRY.names():
+            if REGISTRY.find(name).is_backward:
+                continue
+            space, public = public_name(name)
+            if space == self._space or (self._everything and space in ("", "_internal")):
+                made.append(public)
+        return made
+
+
+class OperatorModule(ModuleType):
+    """A module whose further attributes are the operators of a namespace."""
+
+    def __init__(self, name: str, doc: str, space: str, everything: bool = False,
+                 extra: Mapping[str, Any] | None = None) -> None:
+        super().__init__(name, doc)
+        self.__dict__["_namespace"] = Namespace(space, everything)
+        self.__dict__.update(extra or {})
+        sys.modules[name] = self
+
+    def __getattr__(self, attribute: str) -> Any:
+        if not attribute.startswith("__"):
+            made = self.__dict__["_namespace"].find(attribute)
+            if made is not None:
+                self.__dict__[attribute] = made
+                return made
+        raise AttributeError(f"module {self.__name__!r} has no attribute {attribute!r}: there is "
+                             "no such operator")
+
+    def __dir__(self) -> list[str]:
+        own = {name for name in self.__dict__ if name != "_namespace"}
+        return sorted({*own, *self.__dict__["_namespace"].names()})

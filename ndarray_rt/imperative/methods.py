@@ -1,0 +1,243 @@
+"""NDArray's methods and operators, installed on the class when the package loads.
+
+Floor 2 knows no operators; this turns the import round. Methods that are an operator of the same
+name are made from its nd function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..context import Context
+from ..dtypes import find_dtype
+from ..errors import MXNetError, TypeMismatch
+from ..ndarray import interop
+from ..ndarray.create import array
+from ..ndarray.indexing import Key, assign, check_arrays, fast_view, parse_key, view_of
+from ..ndarray.ndarray import NDArray
+from ..op.registry import REGISTRY, find
+from . import arithmetic
+from . import array_methods as methods
+from .generated import make_function
+from .invoke import invoke
+from .tape import check_outputs, needs_record, record
+
+# methods that are operators: method name -> operator name where it is another
+OPERATOR_METHODS = (
+    "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax",
+    "argmax_channel", "argmin", "argsort", "broadcast_axes", "broadcast_like", "cbrt", "ceil",
+    "clip", "cos", "cosh", "degrees", "depth_to_space", "diag", "dot", "erf", "erfinv", "exp",
+    "expand_dims", "expm1", "fix", "flatten", "flip", "floor", "gamma", "gammaln", "log", "log10",
+    "log1p", "log2", "log_softmax", "max", "mean", "min", "nanprod", "nansum", "norm", "one_hot",
+    "ones_like", "pad", "pick", "prod", "radians", "rcbrt", "reciprocal", "relu", "repeat",
+    "reshape_like", "rint", "round", "rsqrt", "shape_array", "sigmoid", "sign", "sin", "sinh",
+    "size_array", "slice", "slice_axis", "slice_like", "softmax", "softmin", "sort",
+    "space_to_depth", "split", "sqrt", "square", "squeeze", "sum", "swapaxes", "take", "tan",
+    "tanh", "tile", "topk", "trunc", "zeros_like")
+
+
+# ---- arithmetic -----------------------------------------------------------------------------
+
+
+def _operator(kind: str, swap: bool = False) -> Callable[[NDArray, Any], Any]:
+    if swap:
+        def method(self: NDArray, other: Any) -> Any:
+            return arithmetic.binary(kind, other, self)
+    else:
+        def method(self: NDArray, other: Any) -> Any:
+            return arithmetic.binary(kind, self, other)
+    return method
+
+
+def _in_place(kind: str) -> Callable[[NDArray, Any], Any]:
+    def method(self: NDArray, other: Any) -> Any:
+        return arithmetic.binary(kind, self, other, self)
+    return method
+
+
+def _comparison(kind: str) -> Callable[[NDArray, Any], Any]:
+    def method(self: NDArray, other: Any) -> Any:
+        made = arithmetic.binary(kind, self, other)
+        if made is NotImplemented:
+            # Python would compare identities and call that an answer
+            raise TypeMismatch(f"an NDArray can not be compared with {other!r}")
+        return made
+    return method
+
+
+def _arithmetic() -> dict[str, Callable[..., Any]]:
+    made: dict[str, Callable[..., Any]] = {}
+    for symbol, kind in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"),
+                         ("truediv", "divide"), ("mod", "modulo"), ("pow", "power")):
+        made[f"__{symbol}__"] = _operator(kind)
+        made[f"__r{symbol}__"] = _operator(kind, swap=True)
+        made[f"__i{symbol}__"] = _in_place(kind)
+    for symbol, kind in (("eq", "equal"), ("ne", "not_equal")):
+        made[f"__{symbol}__"] = _comparison(kind)
+    for symbol, kind in (("gt", "greater"), ("ge", "greater_equal"), ("lt", "lesser"),
+                         ("le", "lesser_equal")):
+        made[f"__{symbol}__"] = _operator(kind)
+    return made
+
+
+def _neg(self: NDArray) -> Any:
+    return invoke("_mul_scalar", (self,), {"scalar": -1.0})
+
+
+def _abs(self: NDArray) -> Any:
+    return invoke("abs", (self,), {})
+
+
+# ---- as Python values -----------------------------------------------------------------------
+
+
+def _bool(self: NDArray) -> bool:
+    if self.size == 0:
+        return False
+    if self.size == 1:
+        return bool(self.asscalar())
+    raise ValueError("The truth value of an NDArray with multiple elements is ambiguous.")
+
+
+def asscalar(self: NDArray) -> Any:
+    """The one element as a numpy scalar."""
+    if self.size != 1:
+        raise ValueError(f"The current array is not a scalar: it has shape {self.shape}")
+    return interop.asnumpy(self).reshape(-1)[0]
+
+
+def item(self: NDArray) -> Any:
+    """The one element as a Python number."""
+    return asscalar(self).item()
+
+
+def _index(self: NDArray) -> int:
+    if self.size != 1 or self.dtype.kind not in "iu":
+        raise TypeError("only arrays of one whole number can be an index")
+    return int(asscalar(self))
+
+
+def _iter(self: NDArray) -> Iterator[NDArray]:
+    for i in range(len(self)):
+        yield self[i]
+
+
+def _contains(self: NDArray, value: Any) -> bool:
+    return bool((interop.asnumpy(self) == _plain(value)).any())
+
+
+def _plain(value: Any) -> Any:
+    return interop.asnumpy(value) if isinstance(value, NDArray) else value
+
+
+def _repr(self: NDArray) -> str:
+    shape = "x".join(str(dim) for dim in self.shape)
+    return f"\n{interop.asnumpy(self)!s}\n<NDArray {shape} @{self.ctx}>"
+
+
+def _reduce(self: NDArray) -> Any:
+    return _rebuild, (interop.asnumpy(self), self.dtype.name, self.ctx)
+
+
+def _rebuild(data: Any, dtype: str, ctx: Context) -> NDArray:
+    return array(data, ctx, find_dtype(dtype))
+
+
+def _deepcopy(self: NDArray, memo: dict[int, Any]) -> NDArray:
+    made = methods.plain_copy(self, self.ctx)
+    memo[id(self)] = made
+    return made
+
+
+# ---- indexing -------------------------------------------------------------------------------
+
+
+def getitem(self: NDArray, key: Any) -> NDArray:
+    """self[key]: a view for a contiguous basic key, else a copy."""
+    made = fast_view(self, key)
+    parsed: Key | None = None
+    if made is None:
+        parsed = parse_key(key)
+        if parsed.is_basic:
+            made = view_of(self, parsed)
+        else:
+            check_arrays(self, parsed)
+        if made is None:
+            arrays = [array(index, self.ctx, index.dtype) for index in parsed.arrays]
+            taken: NDArray = invoke("_index", [self, *arrays],
+                                    {"key": parsed.text(), "num_args": 1 + len(arrays)})
+            return taken
+    if needs_record((self,)):
+        text = (parse_key(key) if parsed is None else parsed).text()
+        op = find("_index")
+        record(op, op.params(key=text), [self], [made])  # type: ignore[call-arg]
+    return made
+
+
+def setitem(self: NDArray, key: Any, value: Any) -> None:
+    """self[key] = value, into the memory that self shares with its views."""
+    check_outputs((self,), "x[...] = y")
+    if isinstance(value, NDArray) and needs_record((value,)):
+        _assign_recorded(self, key, value)
+        return
+    assign(self, parse_key(key), value)
+
+
+def _assign_recorded(x: NDArray, key: Any, value: NDArray) -> None:
+    """Recording, only an array as a whole can be given a value that has a gradient."""
+    if not (key is Ellipsis or (isinstance(key, slice) and key == slice(None))):
+        raise MXNetError("x[...] = y: a value with a gradient can not be written to a part of an "
+                         "array while recording; use concat, stack or where")
+    if value.dtype != x.dtype:
+        value = value.astype(x.dtype)
+    if value.shape != x.shape:
+        value = value.broadcast_to(x.shape)
+    invoke("_copy", (value,), {}, out=x)
+
+
+# ---- installing -----------------------------------------------------------------------------
+
+
+METHODS: dict[str, Any] = {
+    **_arithmetic(),
+    "__neg__": _neg, "__abs__": _abs, "__bool__": _bool, "__float__": lambda x: float(asscalar(x)),
+    "__int__": lambda x: int(asscalar(x)), "__index__": _index, "__iter__": _iter,
+    "__contains__": _contains, "__repr__": _repr, "__str__": _repr, "__reduce__": _reduce,
+    "__deepcopy__": _deepcopy, "__getitem__": getitem, "__setitem__": setitem,
+    "__array__": interop.to_array, "__buffer__": interop.to_buffer,
+    "T": property(methods.transposed), "grad": property(methods.grad),
+    "writable": property(lambda x: True), "asnumpy": interop.asnumpy, "asscalar": asscalar,
+    "item": item,
+    **{name: getattr(methods, name) for name in (
+        "as_in_context", "astype", "attach_grad", "backward", "broadcast_to", "copy", "copyto",
+        "reorder", "reorder_to_default", "reshape", "split_v2", "to_dense", "to_mkldnn",
+        "tostype", "transpose")},
+    "as_in_ctx": methods.as_in_context, "wait_to_read": methods.nothing,
+    "wait_to_write": methods.nothing, "as_nd_ndarray": methods.as_self,
+}
+
+
+def _operator_method(name: str) -> Callable[..., Any]:
+    made: list[Callable[..., Any]] = []
+
+    def method(self: NDArray, *args: Any, **kwargs: Any) -> Any:
+        if not made:
+            made.append(make_function(find(name), name))
+        if kwargs.get("dtype", self) is None:
+            del kwargs["dtype"]  # numpy's functions call methods with dtype=None
+        return made[0](self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"nd.{name} of this array."
+    return method
+
+
+def install() -> None:
+    """Puts the methods on NDArray; those of operators that are not registered stay away."""
+    for name in OPERATOR_METHODS:
+        if name in REGISTRY:
+            setattr(NDArray, name, _operator_method(name))
+    for name, method in METHODS.items():
+        setattr(NDArray, name, method)
+

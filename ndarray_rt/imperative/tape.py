@@ -1,0 +1,187 @@
+"""The tape: what was computed from what, while recording. Computes no gradients itself.
+
+A recorded operator call is a TapeNode, an ordinary graph node that also holds those values which
+its gradient will read. Arrays point to nodes (`NDArray.entry`), never the other way round.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import cast
+from weakref import ref
+
+from ..errors import MXNetError
+from ..ndarray.ndarray import NDArray
+from ..ndarray.req import Req
+from ..op.params import Params
+from ..op.registry import OpDef
+from ..symbol.node import Entry, Node
+from .dependency import Needs, needs_of
+
+IN_PLACE = (
+    "{what}: an array that is part of a recorded computation can not be written to while recording "
+    "(no +=, -=, x[:]=, out=): its gradient would be undefined. Do it outside of the record "
+    "section, or after backward")
+
+
+class State(threading.local):
+    """The modes of one thread."""
+
+    def __init__(self) -> None:
+        self.recording = False
+        self.training = False
+
+
+STATE = State()
+
+
+class Saved:
+    """A value that a gradient will read, with its Chunk's write counter."""
+
+    __slots__ = ("array", "checked", "writes")
+
+    def __init__(self, array: NDArray, checked: bool) -> None:
+        # without an entry: the graph owns values, values do not own the graph
+        self.array = array.detach()
+        self.writes = array.chunk.writes
+        self.checked = checked
+
+    def get(self, what: str) -> NDArray:
+        """The value; MXNetError when it was written to since it was saved."""
+        if self.checked and self.array.chunk.writes != self.writes:
+            raise MXNetError(
+                f"{what}: an array of shape {self.array.shape} that its gradient needs was written "
+                "to after it was recorded; the gradient would be wrong. Write to a copy, or call "
+                "backward first")
+        return self.array
+
+
+class GradState:
+    """What an array with a gradient has: the array that takes it, and how."""
+
+    __slots__ = ("array", "req")
+
+    def __init__(self, array: NDArray, req: Req) -> None:
+        self.array = array
+        self.req = req
+
+
+class TapeVariable(Node):
+    """An array that nothing recorded has computed: a leaf with a gradient, or a constant."""
+
+    __slots__ = ("facts", "grad", "saved")
+
+    def __init__(self, array: NDArray, grad: GradState | None) -> None:
+        super().__init__(None, "")
+        self.facts = (array.shape, array.dtype, array.ctx)
+        self.grad = grad
+        self.saved: list[Saved | None] = [None]
+
+    @property
+    def needs_grad(self) -> bool:
+        return self.grad is not None and self.grad.req != Req.kNullOp
+
+    @property
+    def cleared(self) -> bool:
+        return False
+
+
+class TapeNode(Node):
+    """A recorded operator call."""
+
+    __slots__ = ("cleared", "output_facts", "saved")
+
+    def __init__(self, op: OpDef, params: Params, inputs: Sequence[Entry], name: str,
+                 outputs: Sequence[NDArray]) -> None:
+        super().__init__(op, name, {}, params, inputs)
+        self.output_facts = [(y.shape, y.dtype, y.ctx) for y in outputs]
+        self.saved: list[Saved | None] = [None] * len(outputs)
+        self.cleared = False
+
+    @property
+    def needs_grad(self) -> bool:
+        return not self.cleared
+
+    def clear(self) -> None:
+        """Forgets inputs and values, after a backward that does not retain the graph."""
+        self.cleared = True
+        self.inputs = []
+        self.params = None  # those of a Python call hold all that it saved
+        self.saved = [None] * len(self.saved)
+
+
+def entry_of(x: NDArray) -> Entry | None:
+    """Where x stands in a recorded graph that is still alive, or None."""
+    found = x.entry
+    if found is None:
+        return None
+    if isinstance(found, ref):
+        node = found()
+        return None if node is None else Entry(node, 0)
+    return None if found.node.cleared else found
+
+
+def is_recorded(x: NDArray) -> bool:
+    """x has a gradient, or was computed from something that has."""
+    entry = entry_of(x)
+    return entry is not None and tape_node(entry).needs_grad
+
+
+def tape_node(entry: Entry) -> TapeNode | TapeVariable:
+    """The node of an entry of the tape."""
+    return cast("TapeNode | TapeVariable", entry.node)
+
+
+def set_variable(x: NDArray, grad: NDArray | None, req: Req) -> None:
+    """Makes x a leaf; its gradient will go to `grad`. Forgets how x was computed."""
+    state = None if grad is None else GradState(grad, req)
+    x.grad_state = state
+    x.entry = Entry(TapeVariable(x, state), 0)
+
+
+def check_outputs(outputs: Sequence[NDArray], what: str) -> None:
+    """MXNetError when recording and one of these is part of a recorded graph."""
+    if STATE.recording:
+        for y in outputs:
+            if entry_of(y) is not None:
+                raise MXNetError(IN_PLACE.format(what=what))
+
+
+def needs_record(inputs: Sequence[NDArray]) -> bool:
+    """Recording, and one of the inputs has a gradient."""
+    return STATE.recording and any(x.entry is not None and is_recorded(x) for x in inputs)
+
+
+def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequence[NDArray],
+           name: str | None = None, needs: Needs | None = None) -> None:
+    """Puts a call that was made on the tape; `needs_record(inputs)` holds.
+
+    `inputs` are inputs and aux states, `outputs` all outputs, hidden ones too. `needs` says what
+    the gradient reads, where the operator's declaration does not.
+    """
+    if needs is None:
+        needs = needs_of(op, params)
+    entries = [_input_entry(x, i, needs) for i, x in enumerate(inputs)]
+    node = TapeNode(op, params, entries, name or "", outputs)
+    for i, y in enumerate(outputs):
+        if i in needs.outputs:
+            node.saved[i] = Saved(y, True)
+        y.entry = Entry(node, i)
+
+
+def _input_entry(x: NDArray, position: int, needs: Needs) -> Entry:
+    entry = entry_of(x)
+    if entry is None:
+        entry = Entry(TapeVariable(x, None), 0)
+        # weakly: a constant is part of the graph as long as the graph lives
+        x.entry = ref(entry.node)
+    if position in needs.inputs:
+        checked = position not in needs.unchecked
+        saved = tape_node(entry).saved
+        found = saved[entry.index]
+        if found is None:
+            saved[entry.index] = Saved(x, checked)
+        elif not checked:
+            found.checked = False
+    return entry

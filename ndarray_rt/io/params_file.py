@@ -1,0 +1,264 @@
+"""Arrays in MXNet's .params files: what `nd.save` and `nd.load` write and read.
+
+Written is MXNet 1.9.1's form, byte for byte; read are all forms of dense arrays since the first.
+The layout of the bytes (little endian):
+
+    u64 0x112, u64 0
+    u64 count, then each array: u32 form, i32 storage type, i32 rank, i64 a dimension,
+        i32 device type, i32 device number, i32 type flag, the elements
+    u64 count of names (0: a list), then each: u64 length, UTF-8 text
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import struct
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ..context import cpu
+from ..dtypes import FLAG_NAMES, FLOAT32, TYPE_FLAGS, DType, dtype_name, find_dtype
+from ..errors import MXNetError, ParameterError, TypeMismatch, Unsupported
+from ..ndarray.copy import read_numpy
+from ..ndarray.layout import plain_numpy
+from ..ndarray.ndarray import MAX_DIMS, NDArray, new_array
+from ..op.context import thread_context
+from ..symbol.atomic_file import write_atomic
+
+Arrays = list[NDArray] | dict[str, NDArray]
+
+LIST_MAGIC = 0x112
+FORM_64BIT = 0xF993FAC8  # no storage type yet
+FORM_STORAGE = 0xF993FAC9  # the form of today
+FORM_NUMPY_SHAPE = 0xF993FACA  # the same, where rank 0 and dimension 0 are real
+MAX_LEGACY_RANK = 32  # in the oldest form the first word is the rank
+SPARSE = {1: "row_sparse", 2: "csr"}
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+def save(fname: str | os.PathLike[str], data: Any) -> None:
+    """Writes an array, a list of arrays or a dict of them by name.
+
+    The file is written as a whole or not at all. Raises TypeMismatch for anything else, MXNetError
+    when the file can not be written.
+    """
+    if not isinstance(fname, (str, os.PathLike)):
+        raise TypeMismatch(f"save: fname required to be a string, got {fname!r}")
+    names, arrays = _sorted(data)
+    write_atomic(fname, lambda file: _write(file, names, arrays))
+
+
+def save_tobuffer(data: Any) -> bytes:
+    """The bytes that `save` writes."""
+    names, arrays = _sorted(data)
+    file = io.BytesIO()
+    _write(file, names, arrays)
+    return file.getvalue()
+
+
+def _sorted(data: Any) -> tuple[list[str], list[NDArray]]:
+    if isinstance(data, NDArray):
+        return [], [data]
+    if isinstance(data, Mapping):
+        names, arrays = list(data), list(data.values())
+    elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        names, arrays = [], list(data)
+    else:
+        raise TypeMismatch("save: data needs to be an NDArray, a dict of str to NDArray or a list "
+                           f"of NDArrays, got {type(data).__name__}")
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeMismatch(f"save: names are strings, got {name!r}")
+    for i, value in enumerate(arrays):
+        if not isinstance(value, NDArray):
+            what = repr(names[i]) if names else f"item {i}"
+            raise TypeMismatch(f"save: {what} is {type(value).__name__}, expected NDArray")
+    return names, arrays
+
+
+def _write(file: BinaryIO, names: Sequence[str], arrays: Sequence[NDArray]) -> None:
+    # MXNet reads a file in one of two modes, so all arrays take the form that one of them needs
+    form = (FORM_NUMPY_SHAPE if any(not x.shape or 0 in x.shape for x in arrays)
+            else FORM_STORAGE)
+    file.write(struct.pack("<QQQ", LIST_MAGIC, 0, len(arrays)))
+    for x in arrays:
+        rank = len(x.shape)
+        file.write(struct.pack(f"<Iii{rank}qiii", form, 0, rank, *x.shape,
+                               x.context.device_typeid, x.context.device_id,
+                               TYPE_FLAGS[dtype_name(x.dtype)]))
+        file.write(_bytes_of(read_numpy(x, thread_context().stream)))
+    file.write(struct.pack("<Q", len(names)))
+    for name in names:
+        text = name.encode("utf-8")
+        file.write(struct.pack("<Q", len(text)) + text)
+
+
+def _bytes_of(value: np.ndarray[Any, Any]) -> memoryview:
+    return np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def load(fname: str | os.PathLike[str]) -> Arrays:
+    """The arrays of a file: a dict when they have names, else a list. They live on cpu(0).
+
+    Raises MXNetError when the file can not be read, ParameterError when it is damaged or something
+    else, Unsupported for sparse arrays.
+    """
+    if not isinstance(fname, (str, os.PathLike)):
+        raise TypeMismatch(f"load: fname required to be a string, got {fname!r}")
+    what = f"params file {os.fspath(fname)!r}"
+    try:
+        with open(fname, "rb") as file:
+            found = os.fstat(file.fileno())
+            if stat.S_ISREG(found.st_mode):
+                return _Reader(file, found.st_size, what).read_all()
+            whole = file.read()
+    except OSError as error:
+        raise MXNetError(f"{what}: {error.strerror or error}") from None
+    return _Reader(io.BytesIO(whole), len(whole), what).read_all()
+
+
+def load_frombuffer(buf: bytes | bytearray | memoryview | str) -> Arrays:
+    """The arrays in the bytes of such a file. Raises as `load` does."""
+    if isinstance(buf, str):
+        # MXNet takes text, too: each character is a byte
+        try:
+            buf = buf.encode("latin-1")
+        except UnicodeEncodeError:
+            raise TypeMismatch("load_frombuffer: this text has characters that are no bytes"
+                               ) from None
+    if not isinstance(buf, (bytes, bytearray, memoryview)):
+        raise TypeMismatch(f"load_frombuffer: buf required to be bytes, got {buf!r}")
+    data = bytes(buf)
+    return _Reader(io.BytesIO(data), len(data), "params buffer").read_all()
+
+
+class _Reader:
+    """Reads one file; never asks for more memory than the file has bytes."""
+
+    def __init__(self, file: BinaryIO, size: int, what: str) -> None:
+        self.file = file
+        self.size = size
+        self.left = size
+        self.what = what
+        self.part = "the header"
+
+    def bad(self, text: str) -> ParameterError:
+        return ParameterError(f"{self.what}: {self.part}, byte {self.size - self.left}: {text}")
+
+    def need(self, nbytes: int) -> None:
+        """ParameterError unless so many bytes are left."""
+        if nbytes > self.left:
+            raise self.bad(f"the file ends too early: {nbytes} bytes expected, "
+                           f"{self.left} are left")
+
+    def unpack(self, form: str) -> tuple[int, ...]:
+        nbytes = struct.calcsize("<" + form)
+        self.need(nbytes)
+        data = self.file.read(nbytes)
+        if len(data) != nbytes:
+            raise self.bad("the file became shorter while it was read")
+        made = struct.unpack("<" + form, data)
+        self.left -= nbytes
+        return made
+
+    def count(self, of: str, each: int) -> int:
+        """A count of things of at least `each` bytes."""
+        number = self.unpack("Q")[0]
+        if number * each > self.left:
+            raise self.bad(f"{number} {of} can not be in the {self.left} bytes that are left")
+        return number
+
+    def read_all(self) -> Arrays:
+        if self.size < 24 or self.unpack("QQ")[0] != LIST_MAGIC:
+            raise ParameterError(f"{self.what}: this is no file of arrays "
+                                 f"(it does not begin with {LIST_MAGIC:#x})")
+        number = self.count("arrays", 4)
+        arrays = []
+        for i in range(number):
+            self.part = f"array {i} of {number}"
+            arrays.append(self.array())
+        self.part = "the names"
+        names = [self.name() for _ in range(self.count("names", 8))]
+        if not names:
+            return arrays
+        if len(names) != len(arrays):
+            raise self.bad(f"{len(names)} names for {len(arrays)} arrays")
+        return dict(zip(names, arrays, strict=True))
+
+    def name(self) -> str:
+        length = self.count("bytes of a name", 1)
+        data = self.file.read(length)
+        self.left -= length
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise self.bad(f"a name is no text: {error}") from None
+
+    def array(self) -> NDArray:
+        form = self.unpack("I")[0]
+        if form in (FORM_STORAGE, FORM_NUMPY_SHAPE):
+            storage = self.unpack("i")[0]
+            if storage != 0:
+                kind = SPARSE.get(storage, f"storage type {storage}")
+                raise Unsupported(f"{self.what}: {self.part} is {kind}; only dense arrays can be "
+                                  "read: save it with tostype('default')")
+            shape = self.shape("i", "q")
+        elif form == FORM_64BIT:
+            shape = self.shape("i", "q")
+        elif form <= MAX_LEGACY_RANK:
+            shape = self.unpack(f"{form}I")
+        else:
+            raise self.bad(f"{form:#x} is no form of an array")
+        if shape is None or (not shape and form != FORM_NUMPY_SHAPE):
+            # MXNet's array without anything, which writes nothing further
+            return new_array((0,), FLOAT32, cpu())
+        self.unpack("ii")  # the device it was on
+        return self.elements(shape, self.dtype())
+
+    def shape(self, rank_form: str, dim_form: str) -> tuple[int, ...] | None:
+        """The shape, None when it is unknown."""
+        rank = self.unpack(rank_form)[0]
+        if rank == -1:
+            return None
+        if not 0 <= rank <= MAX_DIMS:
+            raise self.bad(f"rank {rank}, expected at most {MAX_DIMS}")
+        dims = self.unpack(f"{rank}{dim_form}")
+        if any(dim < -1 for dim in dims):
+            raise self.bad(f"shape {dims} has a negative dimension")
+        return None if -1 in dims else dims
+
+    def dtype(self) -> DType:
+        flag = self.unpack("i")[0]
+        if flag not in FLAG_NAMES:
+            raise self.bad(f"type flag {flag}, expected one of "
+                           f"{', '.join(f'{f} ({n})' for f, n in FLAG_NAMES.items())}")
+        return find_dtype(FLAG_NAMES[flag])
+
+    def elements(self, shape: tuple[int, ...], dtype: DType) -> NDArray:
+        if len(shape) > MAX_DIMS:
+            raise self.bad(f"rank {len(shape)}, expected at most {MAX_DIMS}")
+        nbytes = prod(shape) * dtype.itemsize
+        if nbytes > self.left:
+            raise self.bad(f"shape {shape} of {dtype} needs {nbytes} bytes, "
+                           f"{self.left} are left")
+        made = new_array(shape, dtype, cpu())
+        if nbytes:
+            target = plain_numpy(made).reshape(-1).view(np.uint8)
+            if self.file.readinto(target.data) != nbytes:  # type: ignore[attr-defined]
+                raise self.bad("the file became shorter while it was read")
+            if dtype == np.bool_:
+                # numpy's bool must be 0 or 1 in memory
+                np.not_equal(target, 0, out=target.view(np.bool_))
+            made.chunk.wrote()
+        self.left -= nbytes
+        return made

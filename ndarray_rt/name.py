@@ -1,0 +1,7 @@
+"""`mx.name`: automatic names of symbols."""
+
+from __future__ import annotations
+
+from .symbol.naming import NameManager, Prefix
+
+__all__ = ["NameManager", "Prefix"]

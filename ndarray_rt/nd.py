@@ -1,0 +1,189 @@
+"""nd: eager operators on NDArrays. Most of this module are the registered operators themselves.
+
+Functions of operators are made when first asked for, so that an operator registered later is here
+too; `dir(nd)` lists them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .context import Context
+from .dtypes import find_dtype
+from .errors import ParameterError
+from .imperative import distributions
+from .imperative.arithmetic import BINARY, function
+from .imperative.array_methods import copyto, split_at
+from .imperative.generated import Namespace, OperatorModule
+from .imperative.invoke import invoke
+from .imperative.tape import needs_record
+from .ndarray import create as _create
+from .ndarray.create import (  # noqa: F401 - public here
+    arange,
+    concatenate,
+    empty,
+    eye,
+    linspace,
+    waitall,
+)
+from .ndarray.interop import from_numpy  # noqa: F401 - public here
+from .ndarray.ndarray import NDArray
+from .op.registry import keep_registered
+
+_operators = Namespace("")
+
+add = function("add")
+subtract = function("subtract")
+multiply = function("multiply")
+divide = true_divide = function("divide")
+modulo = function("modulo")
+power = function("power")
+maximum = function("maximum")
+minimum = function("minimum")
+equal = function("equal")
+not_equal = function("not_equal")
+greater = function("greater")
+greater_equal = function("greater_equal")
+lesser = function("lesser")
+lesser_equal = function("lesser_equal")
+logical_and = function("logical_and")
+logical_or = function("logical_or")
+logical_xor = function("logical_xor")
+split_v2 = split_at
+
+
+def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """An array with the contents of an NDArray, a numpy array, nested lists or a number.
+
+    The dtype is float32 unless told otherwise, but for an NDArray, which keeps its own. A copy
+    of an NDArray that has a gradient has one too.
+    """
+    if isinstance(source_array, NDArray) and needs_record((source_array,)):
+        wanted = source_array.dtype if dtype is None else find_dtype(dtype)
+        made: NDArray = (copyto(source_array, ctx or source_array.ctx)
+                         if wanted == source_array.dtype
+                         else invoke("Cast", (source_array,), {"dtype": wanted.name}))
+        return made
+    return _create.array(source_array, ctx, dtype)
+
+
+def _dense(stype: str | None) -> None:
+    if stype not in (None, "default"):
+        raise ParameterError(f"storage type {stype!r} does not exist here, only 'default'")
+
+
+def _constant(value: int, shape: Any, ctx: Context | None, dtype: Any,
+              out: NDArray | None) -> NDArray:
+    if out is not None:
+        return _create.full(shape, value, out=out)
+    return (_create.ones if value else _create.zeros)(shape, ctx, dtype)
+
+
+def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None,
+          out: NDArray | None = None) -> NDArray:
+    """An array of zeros, float32 unless told otherwise."""
+    _dense(stype)
+    return _constant(0, shape, ctx, dtype, out)
+
+
+def ones(shape: Any, ctx: Context | None = None, dtype: Any = None,
+         out: NDArray | None = None) -> NDArray:
+    """An array of ones, float32 unless told otherwise."""
+    return _constant(1, shape, ctx, dtype, out)
+
+
+def full(shape: Any, val: Any, ctx: Context | None = None, dtype: Any = None,
+         out: NDArray | None = None) -> NDArray:
+    """An array with `val` everywhere, float32 unless told otherwise."""
+    return _create.full(shape, val, ctx, dtype, out)
+
+
+def moveaxis(tensor: NDArray, source: Any, destination: Any) -> Any:
+    """A copy with some axes moved to other places; the others keep their order."""
+    sources = [source] if isinstance(source, int) else list(source)
+    targets = [destination] if isinstance(destination, int) else list(destination)
+    n = tensor.ndim
+    for axis in (*sources, *targets):
+        if not -n <= axis < n:
+            raise ParameterError(f"moveaxis: axis {axis} of an array of rank {n}")
+    sources, targets = [a % n for a in sources], [a % n for a in targets]
+    if len(sources) != len(targets) or len(set(sources)) + len(set(targets)) != 2 * len(sources):
+        raise ParameterError("moveaxis: source and destination need equally many different axes")
+    order = [axis for axis in range(n) if axis not in sources]
+    for target, axis in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, axis)
+    return invoke("transpose", (tensor,), {"axes": tuple(order)})
+
+
+def histogram(a: NDArray, bins: Any = 10, range: Any = None) -> Any:
+    """(counts, edges) of the elements of `a` in `bins` equal bins, or between given edges."""
+    if isinstance(bins, NDArray):
+        return invoke("_histogram", (a, bins), {})
+    if range is None:
+        range = (float(a.min().asscalar()), float(a.max().asscalar()))
+    return invoke("_histogram", (a,), {"bin_cnt": bins, "range": tuple(range)})
+
+
+def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
+    """Writes one-hot rows for `indices` to `out`."""
+    attrs = {"depth": out.shape[1], "dtype": out.dtype.name}
+    made: NDArray = invoke("one_hot", (indices,), attrs, out=out)
+    return made
+
+
+def save(fname: str, data: Any) -> None:
+    """Writes a list or dict of arrays, or one array, in MXNet's .params format."""
+    from .io.params_file import save as write
+    write(fname, data)
+
+
+def load(fname: str) -> Any:
+    """Reads a list or dict of arrays that `save`, or MXNet, has written."""
+    from .io.params_file import load as read
+    return read(fname)
+
+
+def load_frombuffer(buf: Any) -> Any:
+    """Reads what `load` reads from bytes in memory."""
+    from .io.params_file import load_frombuffer as read
+    return read(buf)
+
+
+op = OperatorModule("ndarray_rt.nd.op", "All operators by their own names.", "", everything=True)
+_internal = OperatorModule("ndarray_rt.nd._internal", "Operators whose names begin with _.",
+                           "_internal")
+contrib = OperatorModule("ndarray_rt.nd.contrib", "Operators called _contrib_...", "contrib")
+linalg = OperatorModule("ndarray_rt.nd.linalg", "Operators called _linalg_...", "linalg")
+image = OperatorModule("ndarray_rt.nd.image", "Operators called _image_...", "image")
+sparse = OperatorModule("ndarray_rt.nd.sparse", "Operators of MXNet's sparse namespace, on dense "
+                        "arrays.", "", everything=True)
+random = OperatorModule("ndarray_rt.nd.random", "Random numbers by distribution.", "random",
+                        extra=distributions.available())
+
+_NEEDS = {"histogram": "_histogram", "onehot_encode": "one_hot", "split_v2": "_split_v2"}
+keep_registered(globals(), _NEEDS)
+
+_own = [name for name in (
+    "NDArray", "arange", "array", "concatenate", "empty", "eye", "from_numpy", "full", "histogram",
+    "linspace", "load", "load_frombuffer", "moveaxis", "onehot_encode", "ones", "save", "split_v2",
+    "true_divide", "waitall", "zeros", *BINARY, "_internal", "contrib", "image", "linalg", "op",
+    "random", "sparse") if name in globals()]
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    if name == "__all__":
+        return __dir__()  # type: ignore[return-value]
+    made = None if name.startswith("__") else _operators.find(name)
+    if made is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}: there is no such "
+                             "operator")
+    globals()[name] = made
+    return made
+
+
+def __dir__() -> list[str]:
+    return sorted({*_own, *_operators.names()})
+
+
+__all__: list[str]

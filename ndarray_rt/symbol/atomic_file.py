@@ -1,0 +1,59 @@
+"""Writing a file as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from typing import BinaryIO
+
+from ..errors import MXNetError
+
+
+def write_atomic(fname: str | os.PathLike[str], write: Callable[[BinaryIO], None]) -> None:
+    """Lets `write` fill a new file that then takes the place of `fname`.
+
+    Whatever goes wrong, an older file of that name stays as it was. Devices and pipes are written
+    to directly. Raises MXNetError when the file can not be written.
+    """
+    path = os.path.realpath(os.fspath(fname))
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb") as file:
+                write(file)
+        else:
+            _replace(path, write)
+    except OSError as error:
+        raise MXNetError(f"writing {os.fspath(fname)!r}: {error.strerror or error}") from error
+
+
+def _replace(path: str, write: Callable[[BinaryIO], None]) -> None:
+    folder, base = os.path.split(path)
+    temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(6)}.tmp")
+    # unlike tempfile's, this mode obeys the umask
+    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: str) -> None:
+    """Makes the new name last; not every file system can."""
+    try:
+        handle = os.open(folder or ".", os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)

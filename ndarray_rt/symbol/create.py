@@ -1,0 +1,41 @@
+"""Making symbols from operators: names, attributes of the scope, inputs. Holds no operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..op.registry import OpDef, find
+from ..op.signatures import dtype_text
+from .compose import hidden_key, node_attrs, operator_node, single_entry
+from .naming import current_attrs, current_names
+from .symbol import Symbol
+
+
+def create(op: OpDef, hint: str, args: Sequence[Symbol] = (),
+           named: Mapping[str, Symbol] | None = None, params: Mapping[str, Any] | None = None,
+           name: str | None = None, attr: Mapping[str, str] | None = None) -> Symbol:
+    """The visible outputs of a new node of `op`.
+
+    The node is called `name`, or after `hint` by the NameManager of this thread.
+    """
+    name = current_names().get(name, hint)
+    attrs = node_attrs({k: dtype_text(v) if k == "dtype" else v
+                        for k, v in (params or {}).items()})
+    attrs.update({hidden_key(k): v for k, v in current_attrs().get(attr).items()})
+    placed = [single_entry(s.entries, f'{op.name} "{name}": input {i}')
+              for i, s in enumerate(args)]
+    inputs = {key: single_entry(s.entries, f'{op.name} "{name}": {key}')
+              for key, s in (named or {}).items()}
+    node = operator_node(op, attrs, name, placed, inputs)
+    assert node.params is not None
+    return Symbol(node.outputs[:op.num_visible(node.params)])
+
+
+def call(op_name: str, *args: Symbol, hint: str | None = None, name: str | None = None,
+         attr: Mapping[str, str] | None = None, **params: Any) -> Symbol:
+    """An operator by name on positional inputs, for code of this package."""
+    op = find(op_name)
+    if op.num_args is not None:
+        params.setdefault(op.num_args, len(args))
+    return create(op, (hint or op_name).lower(), args, None, params, name, attr)

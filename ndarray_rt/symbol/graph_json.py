@@ -1,0 +1,332 @@
+"""A graph to and from MXNet's JSON text. Older forms of it are upgraded in json_upgrade.py.
+
+What is written is, byte for byte, what MXNet 1.9.1 writes for the same graph.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
+
+from ..errors import MXNetError, NameMismatch, ParameterError, Unsupported
+from ..op.registry import find
+from .atomic_file import write_atomic
+from .compose import mutated_inputs, parse_params, set_initializers
+from .json_upgrade import Draft, upgrade
+from .node import Entry, Node, topological
+
+VERSION = 10901
+# files without a version come from before there was one
+OLDEST_VERSION = 800
+
+
+# ---- writing ----------------------------------------------------------------------------------
+
+
+def mutation_counts(order: Sequence[Node]) -> dict[Node, list[int]]:
+    """For each node and input, how often its variable has been written to up to this node."""
+    counts: dict[Node, int] = {}
+    found: dict[Node, list[int]] = {}
+    for node in order:
+        if node.op is not None and node.params is not None:
+            for i in sorted(mutated_inputs(node.op, node.params)):
+                if i < len(node.inputs):
+                    counts[node.inputs[i].node] = counts.get(node.inputs[i].node, 0) + 1
+            written = mutated_inputs(node.op, node.params)
+            found[node] = [counts.get(e.node, 0) if i in written or e.node.is_variable else 0
+                           for i, e in enumerate(node.inputs)]
+    return found
+
+
+def save_graph(heads: Sequence[Entry], remove_amp_cast: bool = True) -> str:
+    """The graph of `heads` as JSON text."""
+    if remove_amp_cast:
+        heads = without_casts(heads)
+    order = topological(heads)
+    place = {node: i for i, node in enumerate(order)}
+    versions = mutation_counts(order)
+    rows, nodes = [0], []
+    for node in order:
+        rows.append(rows[-1] + _outputs_in_file(node))
+        nodes.append(_node_text(node, place, versions.get(node, [])))
+    arg_nodes = [str(place[node]) for node in order if node.is_variable]
+    parts = [("nodes", _array(nodes, 1, True)),
+             ("arg_nodes", _array(arg_nodes, 1)),
+             ("node_row_ptr", _array([str(row) for row in rows], 1)),
+             ("heads", _array([f"[{place[e.node]}, {e.index}, {_head_version(e, order, versions)}]"
+                               for e in heads], 1)),
+             ("attrs", f'{{"mxnet_version": ["int", {VERSION}]}}')]
+    return _object(parts, 0, True)
+
+
+# operators of which MXNet counts hidden outputs that are not needed here
+_HIDDEN_OUTPUTS = {
+    "BilinearSampler": 2, "CTCLoss": 2, "Correlation": 3, "Dropout": 2, "GridGenerator": 2,
+    "GroupNorm": 3, "InstanceNorm": 3, "L2Normalization": 2, "LRN": 2, "LayerNorm": 3,
+    "ROIPooling": 2, "SpatialTransformer": 3, "_contrib_Proposal": 2, "_contrib_box_nms": 2,
+    "sort": 2,
+}
+
+
+def _outputs_in_file(node: Node) -> int:
+    """How many outputs MXNet counts. Nothing reads these numbers, but files are to be equal."""
+    if node.op is None:
+        return 1
+    if node.op.name == "Pooling":
+        # a workspace of oneDNN
+        p: Any = node.params
+        if p.pool_type == "max" and p.kernel and (p.layout or "NC").startswith("NC"):
+            return 2
+    return max(node.num_outputs, _HIDDEN_OUTPUTS.get(node.op.name, 1))
+
+
+def _head_version(entry: Entry, order: Sequence[Node], versions: Mapping[Node, list[int]]) -> int:
+    """A head that is a variable carries how often it is written to."""
+    if not entry.node.is_variable:
+        return 0
+    return max((counts[i] for node, counts in versions.items()
+                for i, e in enumerate(node.inputs) if e.node is entry.node), default=0)
+
+
+def _node_text(node: Node, place: Mapping[Node, int], versions: Sequence[int]) -> str:
+    parts = [("op", _string("null" if node.op is None else node.op.name)),
+             ("name", _string(node.name))]
+    if node.attrs:
+        items = [(key, _string(node.attrs[key])) for key in sorted(node.attrs)]
+        parts.append(("attrs", _object(items, 3, len(items) > 1)))
+    inputs = [f"[{place[e.node]}, {e.index}, {version}]"
+              for e, version in zip(node.inputs, versions, strict=True)]
+    parts.append(("inputs", _array(inputs, 3)))
+    return _object(parts, 2, True)
+
+
+_ESCAPES = str.maketrans({"\r": "\\r", "\n": "\\n", "\\": "\\\\", "\t": "\\t", '"': '\\"'})
+
+
+def _string(text: str) -> str:
+    # MXNet writes all other characters as they are, in UTF-8, and reads no other escapes
+    return f'"{text.translate(_ESCAPES)}"'
+
+
+def _object(items: Sequence[tuple[str, str]], depth: int, multi_line: bool) -> str:
+    return _joined("{}", [f"{_string(key)}: {value}" for key, value in items], depth, multi_line)
+
+
+def _array(items: Sequence[str], depth: int, multi_line: bool | None = None) -> str:
+    """An array; more than ten items stand on a line each."""
+    return _joined("[]", items, depth, len(items) > 10 if multi_line is None else multi_line)
+
+
+def _joined(ends: str, items: Sequence[str], depth: int, multi_line: bool) -> str:
+    if not multi_line or not items:
+        return ends[0] + ", ".join(items) + ends[1]
+    indent = "\n" + "  " * (depth + 1)
+    return ends[0] + ", ".join(indent + item for item in items) + "\n" + "  " * depth + ends[1]
+
+
+def without_casts(heads: Sequence[Entry]) -> list[Entry]:
+    """The graph without amp_cast and amp_multicast; the very same entries when it has none."""
+    order = topological(heads)
+    if not any(_is_cast(node) for node in order):
+        return list(heads)
+    moved: dict[Entry, Entry] = {}
+    for node in order:
+        inputs = [moved[e] for e in node.inputs]
+        if _is_cast(node):
+            # output i of either is input i, cast
+            moved.update({entry: inputs[entry.index] for entry in node.outputs})
+        elif inputs == node.inputs:
+            moved.update({entry: entry for entry in node.outputs})
+        else:
+            made = Node(node.op, node.name, node.attrs, node.params, inputs)
+            moved.update({entry: Entry(made, entry.index) for entry in node.outputs})
+    return [moved[e] for e in heads]
+
+
+def _is_cast(node: Node) -> bool:
+    return node.op is not None and node.op.name in ("amp_cast", "amp_multicast")
+
+
+def write_file(fname: str | os.PathLike[str], text: str) -> None:
+    """Writes a text file as a whole or not at all."""
+    data = text.encode("utf-8")
+
+    def write(file: BinaryIO) -> None:
+        file.write(data)
+    write_atomic(fname, write)
+
+
+# ---- reading ----------------------------------------------------------------------------------
+
+
+def load_graph(text: str) -> list[Entry]:
+    """The heads of the graph that JSON text stands for.
+
+    Raises ParameterError, which says what is wrong and where, for text that is no such graph, and
+    NameMismatch for an operator that is not registered.
+    """
+    data = _parsed(text)
+    drafts = [_draft(i, item) for i, item in enumerate(_list(data, "nodes", "the file"))]
+    heads = [_entry(item, drafts, f"heads[{i}]")
+             for i, item in enumerate(_list(data, "heads", "the file"))]
+    if not heads:
+        raise ParameterError("symbol JSON: heads is empty: the graph has no output")
+    for i in _list(data, "arg_nodes", "the file"):
+        if not _is_index(i, drafts) or drafts[i].op_name != "null":
+            raise ParameterError(f"symbol JSON: arg_nodes names {i!r}, which is no variable")
+    for draft in drafts:
+        draft.inputs = [_entry(item, drafts, f'input {i} of node "{draft.name}"')
+                        for i, item in enumerate(draft.raw_inputs)]
+    order = _ordered(drafts, heads)
+    for i in order:
+        if drafts[i].op_name != "null":
+            drafts[i].op = _operator(drafts[i])
+    upgrade(drafts, order, _version(data))
+    return _built(drafts, order, heads)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text, strict=False)  # bare control characters are MXNet's way
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"symbol JSON: this is no JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise ParameterError(f"symbol JSON: expected an object, got {type(data).__name__}")
+    return data
+
+
+def _list(data: Mapping[str, Any], key: str, owner: str) -> list[Any]:
+    if key not in data:
+        raise ParameterError(f"symbol JSON: {owner} has no {key!r}")
+    value = data[key]
+    if not isinstance(value, list):
+        raise ParameterError(f"symbol JSON: {key!r} of {owner} is {type(value).__name__}, "
+                             "expected a list")
+    return value
+
+
+def _draft(number: int, item: Any) -> Draft:
+    owner = f"node {number}"
+    if not isinstance(item, dict):
+        raise ParameterError(f"symbol JSON: {owner} is {type(item).__name__}, expected an object")
+    for key in ("op", "name"):
+        if not isinstance(item.get(key), str):
+            raise ParameterError(f"symbol JSON: {owner} has no {key!r}, or it is no string")
+    owner = f'node "{item["name"]}"'
+    for key, why in (("subgraphs", "control flow operators"), ("control_deps", "dependencies")):
+        if item.get(key):
+            raise Unsupported(f"symbol JSON: {owner} ({item['op']}) has {key!r}: {why} in files "
+                              "are not supported")
+    attrs: dict[str, str] = {}
+    # "param" (before 0.9) gives way to the others
+    for key in ("param", "attr", "attrs"):
+        value = item.get(key) or {}
+        if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
+            raise ParameterError(f"symbol JSON: {key!r} of {owner} is no object of strings")
+        attrs.update(value)
+    return Draft(item["op"], item["name"], attrs, _list(item, "inputs", owner))
+
+
+def _is_index(value: Any, things: Sequence[Any]) -> bool:
+    return (isinstance(value, int) and not isinstance(value, bool)
+            and 0 <= value < len(things))
+
+
+def _entry(item: Any, drafts: Sequence[Draft], owner: str) -> tuple[int, int]:
+    """(node, output) from [node, output] or [node, output, version]."""
+    if (not isinstance(item, list) or not 2 <= len(item) <= 3
+            or not all(isinstance(v, int) for v in item)):
+        raise ParameterError(f"symbol JSON: {owner} is {item!r}, "
+                             "expected [node, output, version]")
+    if not _is_index(item[0], drafts):
+        raise ParameterError(f"symbol JSON: {owner} names node {item[0]}, "
+                             f"but there are {len(drafts)} nodes")
+    return item[0], item[1]
+
+
+def _ordered(drafts: Sequence[Draft], heads: Sequence[tuple[int, int]]) -> list[int]:
+    """The nodes that the heads need, each after its inputs; ParameterError for a cycle."""
+    order: list[int] = []
+    state: dict[int, int] = {}  # 1: its inputs are being visited, 2: done
+    for head, _ in heads:
+        stack = [(head, iter(drafts[head].inputs))] if head not in state else []
+        state.setdefault(head, 1)
+        while stack:
+            node, inputs = stack[-1]
+            for source, _ in inputs:
+                if state.get(source) == 1:
+                    raise ParameterError(f'symbol JSON: node "{drafts[source].name}" is an input '
+                                         "of itself: the graph has a cycle")
+                if source not in state:
+                    state[source] = 1
+                    stack.append((source, iter(drafts[source].inputs)))
+                    break
+            else:
+                state[node] = 2
+                order.append(node)
+                stack.pop()
+    return order
+
+
+def _operator(draft: Draft) -> Any:
+    try:
+        return find(draft.op_name)
+    except NameMismatch:
+        raise NameMismatch(f'symbol JSON: node "{draft.name}": operator {draft.op_name!r} is not '
+                           "registered") from None
+
+
+def _version(data: Mapping[str, Any]) -> int:
+    attrs = data.get("attrs") or {}
+    value = attrs.get("mxnet_version", ["int", OLDEST_VERSION]) if isinstance(attrs, dict) else None
+    if (not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], int)):
+        raise ParameterError(f"symbol JSON: attrs has mxnet_version {value!r}, "
+                             f'expected ["int", {VERSION}]')
+    return value[1]
+
+
+def _built(drafts: list[Draft], order: Sequence[int],
+           heads: Sequence[tuple[int, int]]) -> list[Entry]:
+    """Drafts as nodes; checks the number of inputs and outputs."""
+    made: dict[int, Node] = {}
+
+    def entry_of(place: tuple[int, int], owner: str) -> Entry:
+        node = made[place[0]]
+        if not 0 <= place[1] < node.num_outputs:
+            raise ParameterError(f'symbol JSON: {owner} names output {place[1]} of node '
+                                 f'"{node.name}", which has {node.num_outputs}')
+        return Entry(node, place[1])
+
+    for i in order:
+        draft = drafts[i]
+        if draft.op is None:
+            if draft.inputs:
+                raise ParameterError(f'symbol JSON: variable "{draft.name}" has inputs')
+            made[i] = Node(None, draft.name, draft.attrs)
+            continue
+        params = parse_params(draft.op, draft.attrs, draft.name)
+        wanted = len(draft.op.input_names(params)) + len(draft.op.aux_names(params))
+        inputs = [entry_of(place, f'input {n} of node "{draft.name}"')
+                  for n, place in enumerate(draft.inputs)]
+        inputs += [Entry(Node(None, name, dict(draft.attrs)), 0) for name in draft.missing]
+        if len(inputs) != wanted:
+            raise ParameterError(f'symbol JSON: node "{draft.name}" ({draft.op.name}) has '
+                                 f"{len(inputs)} inputs, expected {wanted}")
+        made[i] = Node(draft.op, draft.name, draft.attrs, params, inputs)
+        if draft.missing:
+            set_initializers(made[i])
+    return [entry_of(place, f"heads[{n}]") for n, place in enumerate(heads)]
+
+
+def read_file(fname: str | os.PathLike[str]) -> str:
+    """The text of a file; MXNetError when it can not be read."""
+    try:
+        with open(fname, "rb") as file:
+            return file.read().decode("utf-8")
+    except OSError as error:
+        raise MXNetError(f"symbol file {os.fspath(fname)!r}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise ParameterError(f"symbol file {os.fspath(fname)!r}: this is no text: "
+                             f"{error}") from None

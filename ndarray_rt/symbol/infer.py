@@ -1,0 +1,252 @@
+"""Shapes and dtypes over a graph, forwards and backwards, until nothing more follows.
+
+Shapes are the internal ones: None or -1 is unknown, 0 is a real dimension. What the public methods
+of Symbol take and give (0 and () for unknown) is translated in infer_public.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from ..dtypes import FLOAT32, DType, find_dtype
+from ..errors import MXNetError, ParameterError, ShapeError, TypeMismatch, where
+from ..op.infer import known as shape_known
+from ..op.infer import merge, run_infer_shape, run_infer_type
+from ..op.params import Params
+from ..op.registry import OpDef, Shape
+from .compose import input_names, output_name
+from .node import Entry, Node, topological
+
+T = TypeVar("T")
+
+
+class _Rules(Generic[T]):
+    """What differs between shapes and dtypes."""
+
+    what: str
+
+    def complete(self, value: T | None) -> bool:
+        raise NotImplementedError
+
+    def merge(self, a: T | None, b: T | None) -> T | None:
+        raise NotImplementedError
+
+    def run(self, node: Node, ins: list[T | None], outs: list[T | None],
+            ) -> tuple[list[T | None], list[T | None]]:
+        raise NotImplementedError
+
+
+class _ShapeRules(_Rules[Shape]):
+    what = "shape"
+
+    def complete(self, value: Shape | None) -> bool:
+        return shape_known(value)
+
+    def merge(self, a: Shape | None, b: Shape | None) -> Shape | None:
+        return merge(a, b)
+
+    def run(self, node: Node, ins: list[Shape | None], outs: list[Shape | None],
+            ) -> tuple[list[Shape | None], list[Shape | None]]:
+        op, params = rule_of(node)
+        return run_infer_shape(op, params, ins, outs, node.name)
+
+
+class _TypeRules(_Rules[DType]):
+    what = "dtype"
+
+    def complete(self, value: DType | None) -> bool:
+        return value is not None
+
+    def merge(self, a: DType | None, b: DType | None) -> DType | None:
+        if a is not None and b is not None and a != b:
+            raise TypeMismatch(f"dtypes disagree: {a} and {b}")
+        return b if a is None else a
+
+    def run(self, node: Node, ins: list[DType | None], outs: list[DType | None],
+            ) -> tuple[list[DType | None], list[DType | None]]:
+        op, params = rule_of(node)
+        return run_infer_type(op, params, ins, outs, node.name)
+
+
+def rule_of(node: Node) -> tuple[OpDef, Params]:
+    """The operator of a node that is no variable, and its parameters."""
+    if node.op is None or node.params is None:
+        raise MXNetError(f"{node!r} has no operator")
+    return node.op, node.params
+
+
+class _Inference(Generic[T]):
+    """One run: what is known of each entry, and which node said so."""
+
+    def __init__(self, order: list[Node], rules: _Rules[T]) -> None:
+        self.order = order
+        self.rules = rules
+        self.table: dict[Entry, T | None] = {e: None for node in order for e in node.outputs}
+        self.source: dict[Entry, str] = {}
+        self.operators = [node for node in order if node.op is not None]
+        self.done: set[Node] = set()
+
+    def set(self, entry: Entry, value: T | None, source: str) -> bool:
+        """Adds what is known of an entry; whether that is news."""
+        old = self.table[entry]
+        new = self.rules.merge(old, value)
+        # numpy counts dtype float64 equal to None
+        if new is None or (old is not None and new == old):
+            return False
+        self.table[entry] = new
+        self.source[entry] = source
+        return True
+
+    def run(self) -> None:
+        """Until nothing changes: all operators in order, then in reverse order."""
+        while self._sweep(self.operators) and self._sweep(self.operators[::-1]):
+            pass
+
+    def _sweep(self, nodes: Sequence[Node]) -> bool:
+        changed = False
+        for node in nodes:
+            if node not in self.done:
+                changed |= self._visit(node)
+        return changed
+
+    def _visit(self, node: Node) -> bool:
+        op = rule_of(node)[0]
+        ins = [self.table[e] for e in node.inputs]
+        outs = [self.table[e] for e in node.outputs]
+        try:
+            new_ins, new_outs = self.rules.run(node, list(ins), list(outs))
+        except (ShapeError, TypeMismatch) as error:
+            raise type(error)(f"{error}{self._explain(node)}") from None
+        if len(new_ins) != len(ins) or len(new_outs) != len(outs):
+            raise MXNetError(f"{where(op.name, node.name)}: its {self.rules.what} rule gave "
+                             f"{len(new_ins)} inputs and {len(new_outs)} outputs for "
+                             f"{len(ins)} and {len(outs)}")
+        changed = False
+        told = where(op.name, node.name)
+        for entry, value in zip((*node.inputs, *node.outputs), (*new_ins, *new_outs),
+                                strict=True):
+            try:
+                changed |= self.set(entry, value, told)
+            except (ShapeError, TypeMismatch) as error:
+                raise type(error)(f"{told}: {self.rules.what} of {output_name(entry)}: {error}"
+                                  f"{self._explain(node)}") from None
+        if all(self.rules.complete(self.table[e]) for e in (*node.inputs, *node.outputs)):
+            # a visit with all inputs known has checked that all of it goes together
+            if all(map(self.rules.complete, ins)):
+                self.done.add(node)
+            else:
+                changed = True
+        return changed
+
+    def _explain(self, node: Node) -> str:
+        """What each input is and who said so, for the end of an error."""
+        if node.op is None or node.params is None:
+            return ""
+        names = input_names(node.op, node.params)
+        lines = []
+        for i, entry in enumerate(node.inputs):
+            value = self.table[entry]
+            if value is not None:
+                name = names[i] if i < len(names) else f"input {i}"
+                lines.append(f"\n  {name}: {output_name(entry)} has {self.rules.what} {value}, "
+                             f"from {self.source[entry]}")
+        return "".join(lines)
+
+
+def infer_graph_shapes(heads: Sequence[Entry],
+                       known: Mapping[str, Shape | None]) -> dict[Entry, Shape | None]:
+    """The shape of each entry of the graph of `heads`, as far as it follows from the variables.
+
+    `known` gives shapes of variables by name; `__shape__` attributes serve for the others. Hidden
+    outputs and backward nodes are entries like all others. Raises ShapeError when shapes do not go
+    together.
+    """
+    rules = _ShapeRules()
+    run = _Inference(topological(heads), rules)
+    for node in run.order:
+        if not node.is_variable:
+            continue
+        entry = Entry(node, 0)
+        given = known.get(node.name)
+        if given is not None:
+            run.set(entry, given, "what was given")
+        text = node.attrs.get("__shape__")
+        if text is not None and not rules.complete(given):
+            noted = shape_attribute(node.name, text)
+            try:
+                run.set(entry, noted, "its attribute __shape__")
+            except ShapeError:
+                # a shape given in part does not go with the attribute: the attribute wins
+                run.table[entry] = noted
+                run.source[entry] = "its attribute __shape__"
+    run.run()
+    return run.table
+
+
+def shape_attribute(name: str, text: str) -> Shape | None:
+    """The shape that a `__shape__` attribute stands for, in which 0 is unknown."""
+    try:
+        value: Any = ast.literal_eval(text.replace("L", ""))
+        dims = (value,) if isinstance(value, int) else tuple(value)
+        if not all(isinstance(dim, int) for dim in dims):
+            raise ValueError
+    except (ValueError, SyntaxError, TypeError, RecursionError):
+        if text == "None":
+            return None
+        raise ParameterError(f'variable "{name}": attribute __shape__ got {text!r}, '
+                             "expected a tuple of ints") from None
+    return from_public(dims)
+
+
+def from_public(dims: Sequence[int] | None) -> Shape | None:
+    """A shape in which 0 or -1 is an unknown dimension, and () nothing known, as ours."""
+    if not dims:
+        return None
+    return tuple(dim if dim > 0 else -1 for dim in dims)
+
+
+def to_public(shape: Shape | None) -> tuple[int, ...]:
+    """Our shape with 0 for an unknown dimension, () when nothing is known."""
+    return () if shape is None else tuple(max(dim, 0) for dim in shape)
+
+
+def infer_graph_types(heads: Sequence[Entry], known: Mapping[str, DType | None],
+                      default: DType | None = FLOAT32) -> dict[Entry, DType | None]:
+    """The dtype of each entry of the graph of `heads`.
+
+    `known` gives dtypes of variables by name; `__dtype__` attributes serve for the others. A
+    variable of which nothing follows gets `default`, one after the other, so that what follows from
+    the first wins over the default of the next; None leaves them unknown. Raises TypeMismatch when
+    dtypes do not go together.
+    """
+    run = _Inference(topological(heads), _TypeRules())
+    for node in run.order:
+        if not node.is_variable:
+            continue
+        given = known.get(node.name)
+        source = "what was given"
+        if given is None and "__dtype__" in node.attrs:
+            given = dtype_attribute(node.name, node.attrs["__dtype__"])
+            source = "its attribute __dtype__"
+        if given is not None:
+            run.set(Entry(node, 0), given, source)
+    run.run()
+    if default is not None:
+        for node in run.order:
+            if node.is_variable and run.table[Entry(node, 0)] is None:
+                run.set(Entry(node, 0), default, f"the default, {default}")
+                run.run()
+    return run.table
+
+
+def dtype_attribute(name: str, text: str) -> DType | None:
+    """The dtype that a `__dtype__` attribute stands for: a type flag or a name; -1 is unknown."""
+    try:
+        value: object = int(text) if text.lstrip("-").isdigit() else text
+        return None if value == -1 else find_dtype(value)
+    except TypeMismatch as error:
+        raise ParameterError(f'variable "{name}": attribute __dtype__ got {text!r}: '
+                             f"{error}") from None
+

@@ -1,0 +1,90 @@
+"""Symbol files of older MXNet versions, brought up to what 1.9.1 makes of them. Reads no text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import NdrtError
+from ..op.registry import OpDef
+from .compose import HIDDEN_KEYS, initializers, input_names, parse_params
+
+
+@dataclass
+class Draft:
+    """A node as it stands in a file: inputs are (node number, output number)."""
+
+    op_name: str
+    name: str
+    attrs: dict[str, str]
+    raw_inputs: list[Any]
+    op: OpDef | None = None
+    inputs: list[tuple[int, int]] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # variables that the file leaves out
+
+
+def upgrade(drafts: Sequence[Draft], order: Sequence[int], version: int) -> None:
+    """Changes drafts in place; `order` are those in use, inputs first."""
+    nodes = [drafts[i] for i in order]
+    if version < 10901:
+        for draft in nodes:
+            _hide_keys(draft, drafts)
+    if version < 905:
+        for draft in nodes:
+            # the axis was an int then, and -1 meant all axes
+            if draft.op_name in ("argmin", "argmax") and draft.attrs.get("axis") == "-1":
+                del draft.attrs["axis"]
+    if version < 900:
+        for draft in nodes:
+            _add_missing(draft)
+    if version < 904:
+        for draft in nodes:
+            _add_initializers(draft, drafts)
+
+
+def _names(draft: Draft) -> tuple[str, ...]:
+    """Names of the inputs; () when the parameters do not parse: that is reported later."""
+    if draft.op is None:
+        return ()
+    try:
+        return input_names(draft.op, parse_params(draft.op, draft.attrs, draft.name))
+    except NdrtError:
+        return ()
+
+
+def _hide_keys(draft: Draft, drafts: Sequence[Draft]) -> None:
+    """`lr_mult` becomes `__lr_mult__`; `weight_lr_mult` moves to the variable at input weight."""
+    found = {key: value for key, value in draft.attrs.items()
+             if key.startswith(HIDDEN_KEYS) or key.endswith(HIDDEN_KEYS)}
+    for key in found:
+        del draft.attrs[key]
+    names = _names(draft) if found else ()
+    for key, value in found.items():
+        if key in HIDDEN_KEYS:
+            draft.attrs[f"__{key}__"] = value
+            continue
+        hidden = next((h for h in HIDDEN_KEYS if key.endswith(f"_{h}")), None)
+        owner = key[:-len(hidden) - 1] if hidden is not None else None
+        if owner in names and names.index(owner) < len(draft.inputs):
+            source = drafts[draft.inputs[names.index(owner)][0]]
+            if source.op is None and source.op_name == "null":
+                source.attrs[f"__{hidden}__"] = value
+                continue
+        draft.attrs[key] = value
+
+
+def _add_missing(draft: Draft) -> None:
+    """Aux states were not written before 0.9."""
+    names = _names(draft)
+    draft.missing = [f"{draft.name}_{name}" if draft.name else name
+                     for name in names[len(draft.inputs):]]
+
+
+def _add_initializers(draft: Draft, drafts: Sequence[Draft]) -> None:
+    """Operators note how their variables are initialized since 0.9.4."""
+    if draft.op is None:
+        return
+    for i, text in initializers(draft.op, draft.attrs).items():
+        if i < len(draft.inputs) and drafts[draft.inputs[i][0]].op_name == "null":
+            drafts[draft.inputs[i][0]].attrs.setdefault("__init__", text)

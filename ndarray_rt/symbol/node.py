@@ -1,0 +1,78 @@
+"""Node and Entry: the graph itself. Knows nothing of names, users or execution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ..op.params import Params
+from ..op.registry import OpDef
+
+
+class Node:
+    """A variable (`op` is None) or one application of an operator.
+
+    `attrs` are the strings a user gave, operator parameters among them; `params` is what they were
+    parsed to. `inputs` are the operator's inputs, then its aux states. Not changed once made,
+    but for `attrs` and `name` of variables.
+    """
+
+    __slots__ = ("__weakref__", "attrs", "inputs", "name", "op", "params")
+
+    def __init__(self, op: OpDef | None, name: str, attrs: dict[str, str] | None = None,
+                 params: Params | None = None, inputs: Sequence[Entry] = ()) -> None:
+        self.op = op
+        self.name = name
+        self.attrs: dict[str, str] = {} if attrs is None else attrs
+        self.params = params
+        self.inputs: list[Entry] = list(inputs)
+
+    @property
+    def is_variable(self) -> bool:
+        return self.op is None
+
+    @property
+    def num_outputs(self) -> int:
+        """Outputs, hidden ones too."""
+        if self.op is None or self.params is None:
+            return 1
+        return len(self.op.output_names(self.params))
+
+    @property
+    def outputs(self) -> list[Entry]:
+        return [Entry(self, i) for i in range(self.num_outputs)]
+
+    def __repr__(self) -> str:
+        return f"Node({'variable' if self.op is None else self.op.name} {self.name!r})"
+
+
+class Entry(NamedTuple):
+    """One output of a node. Nodes compare by identity, entries by node and index."""
+
+    node: Node
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody wants here
+
+    def __repr__(self) -> str:
+        return f"{self.node.name}[{self.index}]"
+
+
+def topological(heads: Iterable[Entry]) -> list[Node]:
+    """All nodes that the entries need, each after its inputs, in MXNet's order (depth first)."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    for head in heads:
+        if head.node in seen:
+            continue
+        seen.add(head.node)
+        stack: list[tuple[Node, Iterator[Entry]]] = [(head.node, iter(head.node.inputs))]
+        while stack:
+            node, inputs = stack[-1]
+            for entry in inputs:
+                if entry.node not in seen:
+                    seen.add(entry.node)
+                    stack.append((entry.node, iter(entry.node.inputs)))
+                    break
+            else:
+                order.append(node)
+                stack.pop()
+    return order

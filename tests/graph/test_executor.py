@@ -1,0 +1,372 @@
+"""Executors: binding, requests, what is shared and what is refused."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt import config
+from ndarray_rt.errors import NameMismatch, ParameterError, ShapeError, TypeMismatch
+from ndarray_rt.storage.desc import tagged_desc
+from ndarray_rt.storage.stream import ImmediateStream
+
+
+def small_net():
+    data = mx.sym.Variable("data")
+    net = mx.sym.FullyConnected(data, num_hidden=4, name="fc1")
+    net = mx.sym.Activation(net, act_type="tanh", name="act")
+    return mx.sym.FullyConnected(net, num_hidden=2, name="fc2")
+
+
+def filled(executor, seed=0):
+    rng = np.random.default_rng(seed)
+    for array in (*executor.arg_dict.values(), *executor.aux_dict.values()):
+        array[:] = rng.uniform(-1, 1, array.shape)
+    return executor
+
+
+def reference(exe, out_grad):
+    """Output and gradients of small_net by hand."""
+    v = {n: a.asnumpy().astype(np.float64) for n, a in exe.arg_dict.items()}
+    hidden = np.tanh(v["data"] @ v["fc1_weight"].T + v["fc1_bias"])
+    out = hidden @ v["fc2_weight"].T + v["fc2_bias"]
+    d_hidden = (out_grad @ v["fc2_weight"]) * (1 - hidden**2)
+    return out, {"fc2_weight": out_grad.T @ hidden, "fc2_bias": out_grad.sum(0),
+                 "fc1_weight": d_hidden.T @ v["data"], "fc1_bias": d_hidden.sum(0),
+                 "data": d_hidden @ v["fc1_weight"]}
+
+
+def test_forward_and_backward_by_hand():
+    exe = filled(small_net().simple_bind(mx.cpu(), data=(3, 5)))
+    out_grad = np.random.default_rng(1).uniform(-1, 1, (3, 2))
+    exe.forward(is_train=True)
+    exe.backward(mx.nd.array(out_grad))
+    out, grads = reference(exe, out_grad)
+    np.testing.assert_allclose(exe.outputs[0].asnumpy(), out, rtol=1e-5)
+    for name, grad in grads.items():
+        np.testing.assert_allclose(exe.grad_dict[name].asnumpy(), grad, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["dict", "list"])
+def test_requests_by_list_and_dict(form):
+    net = small_net()
+    names = net.list_arguments()
+    by_name = {"data": "null", "fc1_weight": "add", "fc1_bias": "write", "fc2_weight": "add",
+               "fc2_bias": "null"}
+    req = by_name if form == "dict" else [by_name[n] for n in names]
+    exe = filled(net.simple_bind(mx.cpu(), grad_req=req, data=(3, 5)))
+    assert exe.grad_dict["data"] is None
+    assert exe.grad_dict["fc2_bias"] is None
+    out_grad = np.ones((3, 2))
+    for _ in range(3):
+        exe.forward(is_train=True)
+        exe.backward([mx.nd.array(out_grad)])
+    _, grads = reference(exe, out_grad)
+    for name, times in (("fc1_weight", 3), ("fc1_bias", 1), ("fc2_weight", 3)):
+        np.testing.assert_allclose(exe.grad_dict[name].asnumpy(), times * grads[name], rtol=1e-4,
+                                   atol=1e-5)
+
+
+def test_bind_uses_the_arrays_given():
+    net = small_net()
+    shapes, _, _ = net.infer_shape(data=(3, 5))
+    args = [mx.nd.array(np.random.rand(*s)) for s in shapes]
+    grads = {"fc1_weight": mx.nd.zeros((4, 5))}
+    exe = net.bind(mx.cpu(), args, args_grad=grads)
+    exe.forward(is_train=True)
+    first = exe.outputs[0].asnumpy()
+    exe.backward(mx.nd.ones((3, 2)))
+    assert np.abs(grads["fc1_weight"].asnumpy()).sum() > 0
+    args[0] *= 2  # the user's array is the bound one
+    exe.forward()
+    assert not np.allclose(exe.outputs[0].asnumpy(), first)
+    assert exe.arg_arrays[0] is args[0]
+    assert exe.output_dict["fc2_output"].shape == (3, 2)
+
+
+def test_outputs_are_the_same_memory_each_call():
+    exe = filled(small_net().simple_bind(mx.cpu(), grad_req="null", data=(3, 5)))
+    held = exe.forward()[0]
+    before = held.asnumpy()
+    exe.forward(data=np.ones((3, 5)))
+    assert not np.array_equal(held.asnumpy(), before)
+    np.testing.assert_array_equal(held.asnumpy(), exe.outputs[0].asnumpy())
+
+
+def test_one_gradient_for_two_arguments():
+    a, b = mx.sym.Variable("a"), mx.sym.Variable("b")
+    exe = (a + b).simple_bind(mx.cpu(), grad_req={"a": "add", "b": "write"}, a=(2, 2), b=(2, 2))
+    exe.grad_dict["a"][:] = 10
+    exe.forward(is_train=True)
+    exe.backward(mx.nd.array([[1, 2], [3, 4]]))
+    np.testing.assert_array_equal(exe.grad_dict["a"].asnumpy(), [[11, 12], [13, 14]])
+    np.testing.assert_array_equal(exe.grad_dict["b"].asnumpy(), [[1, 2], [3, 4]])
+
+
+def test_an_argument_used_many_times():
+    x = mx.sym.Variable("x")
+    total = x
+    for _ in range(12):
+        total = total + x * x
+    exe = total.simple_bind(mx.cpu(), x=(4,))
+    exe.arg_dict["x"][:] = np.array([1, -2, 0.5, 3])
+    exe.forward(is_train=True)
+    exe.backward(mx.nd.ones((4,)))
+    np.testing.assert_allclose(exe.grad_dict["x"].asnumpy(), [25, -47, 13, 73], rtol=1e-6)
+
+
+def test_an_argument_the_outputs_do_not_depend_on():
+    x, y = mx.sym.Variable("x"), mx.sym.Variable("y")
+    net = mx.sym.Group([x * 2, mx.sym.BlockGrad(y)])
+    exe = net.simple_bind(mx.cpu(), x=(2,), y=(2,))
+    exe.grad_dict["y"][:] = 7
+    exe.forward(is_train=True)
+    exe.backward([mx.nd.ones((2,)), mx.nd.ones((2,))])
+    np.testing.assert_array_equal(exe.grad_dict["x"].asnumpy(), [2, 2])
+    np.testing.assert_array_equal(exe.grad_dict["y"].asnumpy(), [0, 0])
+
+
+def test_arguments_that_share_memory():
+    """The same array bound twice, and a gradient array that is an argument's own memory."""
+    a, b = mx.sym.Variable("a"), mx.sym.Variable("b")
+    x = mx.nd.array([1.0, 2.0, 3.0])
+    exe = (a * b).bind(mx.cpu(), {"a": x, "b": x}, args_grad={"a": x}, grad_req="write")
+    exe.forward(is_train=True)
+    exe.backward(mx.nd.array([1.0, 10.0, 100.0]))
+    np.testing.assert_array_equal(x.asnumpy(), [1, 20, 300])
+
+
+def test_monitor_sees_every_output():
+    exe = filled(small_net().simple_bind(mx.cpu(), grad_req="null", data=(3, 5)))
+    plain = exe.forward()[0].asnumpy()
+    seen = {}
+    exe.set_monitor_callback(lambda name, array: seen.update({name: array.asnumpy()}),
+                             monitor_all=True)
+    exe.forward()
+    assert {"fc1_output", "act_output", "fc2_output"} <= set(seen)
+    assert any("fc1_weight" in name for name in seen)
+    np.testing.assert_allclose(seen["act_output"], np.tanh(seen["fc1_output"]), rtol=1e-5)
+    np.testing.assert_array_equal(seen["fc2_output"], plain)
+
+
+def test_copy_params_from_casts_and_refuses_strangers():
+    exe = small_net().simple_bind(mx.cpu(), grad_req="null", data=(3, 5))
+    exe.copy_params_from({"fc1_bias": mx.nd.array([1, 2, 3, 4], dtype="float64")})
+    np.testing.assert_array_equal(exe.arg_dict["fc1_bias"].asnumpy(), [1, 2, 3, 4])
+    with pytest.raises(NameMismatch, match="stranger"):
+        exe.copy_params_from({"stranger": mx.nd.ones((1,))})
+    exe.copy_params_from({"stranger": mx.nd.ones((1,))}, allow_extra_params=True)
+
+
+def test_reshape_shares_parameters():
+    exe = filled(small_net().simple_bind(mx.cpu(), data=(4, 5)))
+    small = exe.reshape(data=(2, 5))
+    small.forward(data=np.ones((2, 5)))
+    assert small.outputs[0].shape == (2, 2)
+    assert small.arg_dict["fc1_weight"] is exe.arg_dict["fc1_weight"]
+    with pytest.raises(ShapeError, match="allow_up_sizing"):
+        exe.reshape(data=(8, 5))
+    big = exe.reshape(data=(8, 5), allow_up_sizing=True)
+    big.forward(is_train=True, data=np.ones((8, 5)))
+    np.testing.assert_allclose(big.outputs[0].asnumpy()[0], small.outputs[0].asnumpy()[0],
+                               rtol=1e-5)
+    with pytest.raises(ShapeError, match="partial_shaping"):
+        exe.reshape(data=(4, 4))
+    wide = exe.reshape(data=(4, 6), partial_shaping=True, allow_up_sizing=True)
+    assert wide.arg_dict["fc1_weight"].shape == (4, 6)
+
+
+def test_eval():
+    x = mx.sym.Variable("x")
+    out, = (x * 2 + 1).eval(x=mx.nd.array([1.0, 2.0]))
+    np.testing.assert_array_equal(out.asnumpy(), [3, 5])
+
+
+def test_bad_bindings_are_refused_before_anything_happens():
+    net = small_net()
+    with pytest.raises(NameMismatch, match="dada"):
+        net.simple_bind(mx.cpu(), dada=(3, 5))
+    with pytest.raises(ShapeError, match="can not be inferred"):
+        net.simple_bind(mx.cpu())
+    with pytest.raises(ShapeError, match="fc1"):
+        net.simple_bind(mx.cpu(), data=(3, 5), fc1_weight=(4, 6))
+    with pytest.raises(ParameterError, match="sometimes"):
+        net.simple_bind(mx.cpu(), grad_req="sometimes", data=(3, 5))
+    with pytest.raises(mx.MXNetError, match="gpu"):
+        net.simple_bind(mx.gpu(), data=(3, 5))
+    with pytest.raises(NameMismatch, match="fc1_weight"):
+        net.bind(mx.cpu(), {"data": mx.nd.ones((3, 5))})
+    shapes, _, _ = net.infer_shape(data=(3, 5))
+    args = [mx.nd.ones(s) for s in shapes]
+    with pytest.raises(ParameterError, match="expected 5"):
+        net.bind(mx.cpu(), args[:3])
+    with pytest.raises(ShapeError, match="args_grad"):
+        net.bind(mx.cpu(), args, args_grad={"data": mx.nd.ones((2, 5))})
+    with pytest.raises(TypeMismatch, match="expected an NDArray"):
+        net.bind(mx.cpu(), [np.ones(s) for s in shapes])
+    with pytest.raises(ShapeError, match="fc1"):
+        net.bind(mx.cpu(), [mx.nd.ones((3, 6)), *args[1:]])
+
+
+def test_bad_calls_lose_nothing():
+    exe = filled(small_net().simple_bind(mx.cpu(), data=(3, 5)))
+    before = {n: a.asnumpy() for n, a in exe.arg_dict.items()}
+    with pytest.raises(mx.MXNetError, match="forward"):
+        exe.backward(mx.nd.ones((3, 2)))
+    with pytest.raises(NameMismatch, match="dada"):
+        exe.forward(dada=np.ones((3, 5)))
+    with pytest.raises(ShapeError, match=r"\(3, 4\)"):
+        exe.forward(data=np.ones((3, 4)))
+    with pytest.raises(TypeMismatch, match="data"):
+        exe.forward(data=np.array([["a"] * 5] * 3))
+    exe.forward(is_train=True)
+    with pytest.raises(mx.MXNetError, match="out_grads"):
+        exe.backward()
+    with pytest.raises(ShapeError, match="out_grads"):
+        exe.backward(mx.nd.ones((3, 3)))
+    for name, value in before.items():
+        np.testing.assert_array_equal(exe.arg_dict[name].asnumpy(), value)
+    exe.forward(is_train=True)
+    exe.backward(mx.nd.ones((3, 2)))
+
+
+def conv_net():
+    net = mx.sym.Variable("data")
+    for i, filters in enumerate((20, 8)):
+        net = mx.sym.Convolution(net, kernel=(3, 3), num_filter=filters, pad=(1, 1), name=f"c{i}")
+        net = mx.sym.BatchNorm(net, fix_gamma=False, name=f"bn{i}")
+        net = mx.sym.Activation(net, act_type="relu", name=f"r{i}")
+    return mx.sym.Pooling(net, kernel=(2, 2), stride=(2, 2), pool_type="max", name="pool")
+
+
+def test_weights_are_converted_once():
+    exe = filled(conv_net().simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 8, 8)))
+    first = exe.forward()[0].asnumpy()
+    plain = {n: a.asnumpy() for n, a in exe.arg_dict.items()}
+    assert exe.arg_dict["c1_weight"].is_mkldnn
+    exe.forward()
+    before = exe.counters["reorders"]
+    for _ in range(20):
+        exe.forward()
+    # what is left is the reorder of the user's plain input
+    assert exe.counters["reorders"] - before == 20
+    np.testing.assert_array_equal(exe.outputs[0].asnumpy(), first)
+    for name, value in plain.items():
+        np.testing.assert_array_equal(exe.arg_dict[name].asnumpy(), value)
+    exe.arg_dict["c1_weight"][:] = 0.5  # a write is seen, packed or not
+    changed = exe.forward()[0].asnumpy()
+    assert not np.allclose(changed, first)
+    exe.arg_dict["c1_weight"][:] = plain["c1_weight"]
+    np.testing.assert_array_equal(exe.forward()[0].asnumpy(), first)
+
+
+def test_weights_shared_with_training_stay_plain():
+    net = conv_net()
+    train = filled(net.simple_bind(mx.cpu(), data=(2, 3, 8, 8)))
+    train.forward(is_train=False)
+    assert not train.arg_dict["c1_weight"].is_mkldnn
+    out = train.forward(is_train=False)[0].asnumpy()
+    view = train.arg_dict["c1_weight"][2:3]
+    view *= 3
+    assert not np.allclose(train.forward(is_train=False)[0].asnumpy(), out)
+
+
+def test_live_bytes_do_not_grow():
+    exe = filled(conv_net().simple_bind(mx.cpu(), data=(2, 3, 8, 8)))
+    grads = [mx.nd.ones(o.shape) for o in exe.outputs]
+
+    def step():
+        exe.forward(is_train=True)
+        exe.backward(grads)
+        exe.forward(is_train=False)
+    for _ in range(5):
+        step()
+    gc.collect()
+    before = mx.memory_stats()["live"]
+    for _ in range(200):
+        step()
+    gc.collect()
+    assert mx.memory_stats()["live"] == before
+
+
+def test_a_released_executor_gives_its_memory_back():
+    gc.collect()
+    filled(conv_net().simple_bind(mx.cpu(), data=(2, 3, 8, 8))).forward()
+    gc.collect()
+    before = mx.memory_stats()["live"]
+    for _ in range(3):
+        filled(conv_net().simple_bind(mx.cpu(), data=(4, 3, 16, 16))).forward()
+    gc.collect()
+    assert mx.memory_stats()["live"] <= before
+
+
+def test_the_third_inference_run_is_one_native_call():
+    exe = filled(conv_net().simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 8, 8)))
+    data = np.random.default_rng(5).uniform(-1, 1, (4, 2, 3, 8, 8))
+    wanted = []
+    with config.override(NDRT_CAPTURE=False):
+        wanted = [exe.forward(data=d)[0].asnumpy() for d in data]
+    assert exe.capture_state != "captured"
+    for d, want in zip(data, wanted, strict=True):
+        np.testing.assert_array_equal(exe.forward(data=d)[0].asnumpy(), want)
+    assert exe.capture_state == "captured"
+    primitives = exe.counters["primitives"]
+    exe.forward()
+    assert exe.counters["primitives"] == primitives + 7
+
+
+def test_a_captured_run_sees_every_change():
+    exe = filled(conv_net().simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 8, 8)))
+
+    def both() -> None:
+        """Captured as far as possible, and step by step."""
+        got = exe.forward()[0].asnumpy()
+        with config.override(NDRT_CAPTURE=False):
+            want = exe.forward()[0].asnumpy()
+        np.testing.assert_array_equal(got, want)
+    for _ in range(4):
+        both()
+    assert exe.capture_state == "captured"
+    changes = [lambda: exe.arg_dict["data"].__imul__(2),
+               lambda: exe.arg_dict["c1_weight"].__iadd__(0.25),
+               lambda: exe.arg_dict["c0_weight"].__setitem__(1, 3.0),
+               lambda: exe.aux_dict["bn0_moving_mean"].__iadd__(1),
+               lambda: exe.arg_dict["data"].chunk.reorder(
+                   tagged_desc(np.dtype(np.float32), (2, 3, 8, 8), "acdb"), ImmediateStream()),
+               lambda: exe.outputs[0][1].asnumpy(),
+               lambda: exe.outputs[0].__setitem__(0, 7.0),
+               lambda: mx.set_num_threads(2), lambda: mx.set_num_threads(1)]
+    for change in changes:
+        change()
+        for _ in range(3):
+            both()
+
+
+def test_a_read_of_a_view_leaves_a_captured_layout_alone():
+    exe = filled(conv_net().simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 8, 8)))
+    for _ in range(3):
+        exe.forward()
+    whole = exe.outputs[0].asnumpy()
+    for _ in range(5):
+        np.testing.assert_array_equal(exe.outputs[0][1].asnumpy(), whole[1])
+        exe.arg_dict["c1_weight"][2].asnumpy()
+        exe.forward()
+    assert exe.capture_state == "captured"
+
+
+def test_ten_thousand_runs_take_no_memory():
+    exe = filled(small_net().simple_bind(mx.cpu(), grad_req="null", data=(3, 5)))
+    for _ in range(3):
+        exe.forward()
+    gc.collect()
+    before = mx.memory_stats()["live"]
+    for _ in range(10_000):
+        exe.forward()
+    with config.override(NDRT_CAPTURE=False):
+        for _ in range(1000):
+            exe.forward()
+    gc.collect()
+    assert mx.memory_stats()["live"] == before

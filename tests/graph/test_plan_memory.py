@@ -1,0 +1,128 @@
+"""The memory plan: lives do not overlap, in-place is marked, results do not change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ndarray_rt as mx
+from ndarray_rt import config
+from ndarray_rt.executor.plan import Kind
+from ndarray_rt.ndarray.req import Req
+
+UNARY = ("relu", "tanh", "negative", "square", "identity")
+
+
+@st.composite
+def graphs(draw):
+    """A random graph over one input of shape (2, 3, 4, 4) with some convolutions."""
+    pool = [mx.sym.Variable("data")]
+    for i in range(draw(st.integers(1, 12))):
+        kind = draw(st.sampled_from((*UNARY, "add", "mul", "conv", "concat", "split", "bn")))
+        a = pool[draw(st.integers(0, len(pool) - 1))]
+        b = pool[draw(st.integers(0, len(pool) - 1))]
+        name = f"n{i}"
+        if kind in UNARY:
+            made = [getattr(mx.sym, kind)(a, name=name)]
+        elif kind == "add":
+            made = [mx.sym.elemwise_add(a, b, name=name)]
+        elif kind == "mul":
+            made = [mx.sym.tanh(mx.sym.elemwise_mul(a, b), name=name)]
+        elif kind == "conv":
+            made = [mx.sym.Convolution(a, kernel=(3, 3), pad=(1, 1), num_filter=3, name=name)]
+        elif kind == "bn":
+            made = [mx.sym.BatchNorm(a, fix_gamma=False, name=name)]
+        elif kind == "concat":
+            wide = mx.sym.Concat(a, b, dim=1, name=name)
+            made = [mx.sym.Convolution(wide, kernel=(1, 1), num_filter=3, name=name + "c")]
+        else:
+            halves = mx.sym.SliceChannel(a, num_outputs=3, axis=1, name=name)
+            made = [mx.sym.Concat(halves[2], halves[0], halves[1], dim=1, name=name + "c")]
+        pool += made
+    return mx.sym.Group([pool[-1], pool[draw(st.integers(1, len(pool) - 1))] * 1.0])
+
+
+def run(net, seed: int, grad_req: str, planned: bool) -> dict[str, np.ndarray]:
+    """Outputs, gradients and aux states after a training step."""
+    rng = np.random.default_rng(seed)
+    with config.override(NDRT_PLAN_MEMORY=planned):
+        exe = net.simple_bind(mx.cpu(), grad_req=grad_req, data=(2, 3, 4, 4))
+    for group in (exe.arg_dict, exe.grad_dict, exe.aux_dict):
+        for array in group.values():
+            if array is not None:
+                array[:] = rng.uniform(0.2, 0.9, array.shape)
+    exe.forward(is_train=True)
+    found = {f"out{i}": out.asnumpy() for i, out in enumerate(exe.outputs)}
+    if grad_req != "null":
+        exe.backward([mx.nd.array(rng.uniform(-1, 1, o.shape)) for o in exe.outputs])
+        found.update({f"grad {n}": g.asnumpy() for n, g in exe.grad_dict.items()})
+    found.update({f"aux {n}": a.asnumpy() for n, a in exe.aux_dict.items()})
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(net=graphs(), seed=st.integers(0, 1000), grad_req=st.sampled_from(("null", "write", "add")))
+def test_planned_equals_unplanned(net, seed, grad_req):
+    planned = run(net, seed, grad_req, True)
+    unplanned = run(net, seed, grad_req, False)
+    assert planned.keys() == unplanned.keys()
+    for name, value in planned.items():
+        np.testing.assert_allclose(value, unplanned[name], rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(net=graphs(), grad_req=st.sampled_from(("null", "write")))
+def test_lives_in_one_storage_do_not_overlap(net, grad_req):
+    plan = net.simple_bind(mx.cpu(), grad_req=grad_req, data=(2, 3, 4, 4)).plan
+    born, dies = {}, {}
+    for number, step in enumerate(plan.steps):
+        for index in step.outs:
+            born.setdefault(index, number)
+            dies[index] = number
+        for index in step.ins:
+            dies[index] = number
+    for index in plan.heads:
+        dies[index] = len(plan.steps)
+    own = [v.index for v in plan.values if v.storage >= 0 and v.index in born]
+    for a in own:
+        for b in own:
+            va, vb = plan.values[a], plan.values[b]
+            if a < b and va.storage == vb.storage:
+                first, second = sorted((a, b), key=lambda i: born[i])
+                # the later one may begin where the earlier one ends only in place
+                assert dies[first] <= born[second]
+                if dies[first] == born[second]:
+                    step = plan.steps[born[second]]
+                    if first in step.ins:
+                        at = step.outs.index(second)
+                        assert step.reqs[at] == Req.kWriteInplace
+
+
+def test_sharing_saves_memory_and_marks_in_place():
+    net = mx.sym.Variable("data")
+    for i in range(6):
+        net = mx.sym.relu(net, name=f"r{i}")
+    plan = net.simple_bind(mx.cpu(), grad_req="null", data=(64, 64)).plan
+    assert plan.planned_bytes * 3 <= plan.naive_bytes
+    assert [s.reqs[0] for s in plan.steps].count(Req.kWriteInplace) == 5
+    assert "kWriteInplace" in str(plan)
+    with config.override(NDRT_PLAN_MEMORY=False):
+        alone = net.simple_bind(mx.cpu(), grad_req="null", data=(64, 64)).plan
+    assert all(r == Req.kWriteTo for s in alone.steps for r in s.reqs)
+    assert alone.planned_bytes == alone.naive_bytes
+
+
+@pytest.mark.parametrize("grad_req", ["write", "add"])
+def test_outputs_nobody_reads_are_not_computed(grad_req):
+    data = mx.sym.Variable("data")
+    net = mx.sym.FullyConnected(data, num_hidden=3, name="fc")
+    exe = net.simple_bind(mx.cpu(), grad_req={"fc_weight": grad_req}, data=(2, 5))
+    backward = [s for s in exe.plan.steps if s.is_backward]
+    assert len(backward) == 1
+    kinds = [exe.plan.values[i].kind for i in backward[0].outs]
+    assert kinds[1] is Kind.EXTERNAL
+    assert kinds[0] is Kind.UNUSED
+    assert backward[0].reqs[0] == Req.kNullOp
+    assert backward[0].reqs[1] == {"write": Req.kWriteTo, "add": Req.kAddTo}[grad_req]

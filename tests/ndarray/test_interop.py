@@ -1,0 +1,217 @@
+"""Arrays to and from numpy: copies, pinned exports, buffers, pickles."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt.errors import NdrtError
+from ndarray_rt.ndarray.interop import export
+
+nd = mx.nd
+DATA = np.arange(2 * 5 * 3 * 3, dtype=np.float32).reshape(2, 5, 3, 3)
+
+
+def test_asnumpy_is_a_copy_in_any_layout() -> None:
+    for x in (nd.array(DATA), nd.array(DATA).to_mkldnn(), nd.array(DATA).to_mkldnn("aBcd16b")):
+        layout = x.layout
+        got = x.asnumpy()
+        got[:] = 0
+        np.testing.assert_array_equal(x.asnumpy(), DATA)
+        np.testing.assert_array_equal(x[1, 2:4].asnumpy(), DATA[1, 2:4])
+        assert layout in (x.layout, "default") or x.layout == "default"
+
+
+def test_numpy_functions_take_arrays() -> None:
+    x = nd.array(DATA)
+    np.testing.assert_array_equal(np.asarray(x), DATA)
+    assert np.asarray(x, dtype=np.float64).dtype == np.float64
+    np.testing.assert_array_equal(np.add(x, DATA), DATA * 2)
+    assert float(np.mean(x)) == DATA.mean()
+    np.testing.assert_array_equal(np.sum(x, axis=1), DATA.sum(axis=1))
+    assert isinstance(DATA * x, nd.NDArray)
+    assert isinstance(np.float32(2) * x, nd.NDArray)
+    array = DATA.copy()
+    array += x
+    np.testing.assert_array_equal(array, DATA * 2)
+    np.asarray(x)[:] = 0
+    np.testing.assert_array_equal(x.asnumpy(), DATA)
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="numpy 2 passes copy=")
+def test_array_without_a_copy() -> None:
+    x = nd.array(DATA).to_mkldnn()
+    seen = np.asarray(x, copy=False)
+    assert not x.is_mkldnn
+    seen[0] = -1
+    assert (x.asnumpy()[0] == -1).all()
+    x[1] = 7
+    assert (seen[1] == 7).all()
+    with pytest.raises(ValueError, match="without a copy"):
+        np.asarray(x, dtype=np.float64, copy=False)
+    fresh = np.array(x, copy=True)
+    fresh[:] = 0
+    assert (seen[1] == 7).all()
+
+
+def test_exports_pin_and_let_go() -> None:
+    x = nd.array(DATA)
+    first = export(x)
+    part = export(x[1, 1:3], writable=False)
+    assert (x.chunk.pins, x.chunk.native.writable_pins) == (2, 1)
+    assert not part.flags.writeable
+    np.testing.assert_array_equal(part, DATA[1, 1:3])
+    with pytest.raises(NdrtError, match="exported"):
+        x.reorder()
+    # operators write through the pinned bytes
+    x += 1
+    y = nd.relu(nd.array(DATA).to_mkldnn(), out=x)
+    assert y is x
+    assert not x.is_mkldnn
+    np.testing.assert_array_equal(first, DATA)
+    kept = first[0, 0]
+    del first, part
+    gc.collect()
+    assert x.chunk.pins == 1, "a numpy view keeps the export alive"
+    del kept
+    gc.collect()
+    assert (x.chunk.pins, x.chunk.native.writable_pins) == (0, 0)
+    x.reorder()
+    np.testing.assert_array_equal(x.asnumpy(), DATA)
+
+
+def test_an_export_outlives_its_array() -> None:
+    before = mx.memory_stats()["live"]
+    seen = export(nd.array(DATA))
+    gc.collect()
+    np.testing.assert_array_equal(seen, DATA)
+    del seen
+    gc.collect()
+    assert mx.memory_stats()["live"] <= before
+
+
+def test_exports_let_go_in_any_thread() -> None:
+    x = nd.array(DATA)
+    held = [export(x) for _ in range(20)]
+    threads = [threading.Thread(target=held.pop) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    gc.collect()
+    assert x.chunk.pins == 0
+
+
+def test_exports_of_odd_shapes() -> None:
+    for shape in ((0, 3), (), (1,), (3, 0)):
+        x = nd.ones(shape)
+        seen = export(x)
+        assert seen.shape == shape
+        seen[...] = 5
+        assert (x.asnumpy() == 5).all()
+    assert export(nd.array([1, 0], dtype="bool")).dtype == np.bool_
+
+
+def test_a_packed_array_is_not_converted_under_the_plan() -> None:
+    from ndarray_rt.native import lib
+    x = nd.array(DATA).to_mkldnn()
+    lib.ndrt_chunk_add_packers(x.chunk.native, 1)
+    try:
+        with pytest.raises(ValueError, match="without a copy"):
+            export(x)
+    finally:
+        lib.ndrt_chunk_add_packers(x.chunk.native, -1)
+    np.testing.assert_array_equal(export(x), DATA)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="buffers of Python classes begin at 3.12")
+def test_memoryview() -> None:
+    x = nd.array(DATA)
+    with memoryview(x) as view:
+        assert (view.shape, view.format) == (DATA.shape, "f")
+        assert x.chunk.pins == 1
+        view[0, 0, 0, 0] = 9
+    gc.collect()
+    assert x.chunk.pins == 0
+    assert x.asnumpy()[0, 0, 0, 0] == 9
+
+
+def test_buffer_method() -> None:
+    x = nd.array(DATA)
+    view = x.__buffer__(0)
+    view[0, 0, 0, 1] = 9
+    assert x.asnumpy()[0, 0, 0, 1] == 9
+    view.release()
+    del view
+    gc.collect()
+    assert x.chunk.pins == 0
+
+
+def test_from_numpy_without_a_copy() -> None:
+    source = DATA.copy()
+    x = nd.from_numpy(source)
+    assert x.dtype == np.float32
+    with pytest.raises(ValueError, match="read-only"):
+        source[0] = 0
+    x[0] = -1
+    assert (source[0] == -1).all()
+    x *= 2
+    assert (source[0] == -2).all()
+    with pytest.raises(NdrtError, match="exported"):
+        x.reorder()
+    assert nd.from_numpy(np.arange(3)).dtype == np.int64
+    with pytest.raises(ValueError, match="contiguous"):
+        nd.from_numpy(DATA.T)
+    with pytest.raises(TypeError, match="numpy array"):
+        nd.from_numpy([1, 2])
+    copied = nd.from_numpy(DATA.T.copy(), zero_copy=False)
+    copied[:] = 0
+    del source
+    gc.collect()
+    assert (x.asnumpy()[0] == -2).all()
+
+
+@pytest.mark.parametrize("clone", [
+    lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy, copy.copy,
+    lambda x: pickle.loads(pickle.dumps(x, 2))])
+@pytest.mark.parametrize("make", [
+    lambda: nd.array(DATA), lambda: nd.array(DATA).to_mkldnn(), lambda: nd.array(DATA)[1],
+    lambda: nd.array([1, 2], dtype="int8"), lambda: nd.zeros((0, 3)),
+    lambda: nd.array(3, ctx=mx.cpu(1))])
+def test_pickles_and_copies(clone: Any, make: Any) -> None:
+    x = make()
+    y = clone(x)
+    assert (y.shape, y.dtype, y.ctx) == (x.shape, x.dtype, x.ctx)
+    np.testing.assert_array_equal(y.asnumpy(), x.asnumpy())
+    y[...] = 1
+    assert x.size == 0 or not (x.asnumpy() == 1).all()
+
+
+def test_numbers() -> None:
+    x = nd.array([2.5])
+    assert (float(x), int(x), x.asscalar(), x.item()) == (2.5, 2, 2.5, 2.5)
+    assert range(9)[nd.array([4], dtype="int32")] == 4
+    assert nd.ones((1, 1)).asscalar() == 1
+    for bad in (nd.ones((2,)), nd.ones((0,))):
+        with pytest.raises(ValueError, match="not a scalar"):
+            bad.asscalar()
+    with pytest.raises(TypeError, match="index"):
+        range(9)[x]
+    assert bool(nd.array([1])) is True
+    assert bool(nd.array([0])) is False
+    assert bool(nd.zeros((0,))) is False
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(nd.ones((2,)))
+
+
+def test_repr() -> None:
+    assert repr(nd.array([[1, 2]])) == "\n[[1. 2.]]\n<NDArray 1x2 @cpu(0)>"
+    assert str(nd.array([1, 2], dtype="int32")) == "\n[1 2]\n<NDArray 2 @cpu(0)>"

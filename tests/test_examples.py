@@ -1,0 +1,94 @@
+"""The examples run, and training that was killed goes on to the same bits."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+README = EXAMPLES.parent / "README.md"
+
+
+def start(*args: object, cwd: Path) -> subprocess.Popen:
+    env = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
+    return subprocess.Popen([sys.executable, *map(str, args)], cwd=cwd, env=env, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def run(*args: object, cwd: Path) -> str:
+    process = start(*args, cwd=cwd)
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, out
+    return out
+
+
+def train(folder: Path, *args: object) -> str:
+    return run(EXAMPLES / "train_digits.py", "--out", folder, "--seed", 3, *args, cwd=folder.parent)
+
+
+def state(folder: Path) -> dict[str, np.ndarray]:
+    return {name: a.asnumpy() for name, a in mx.nd.load(str(folder / "digits.params")).items()}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A training of three epochs without interruption."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    out = train(folder, "--epochs", 3)
+    return folder, out
+
+
+def test_training_learns_and_reports(whole):
+    folder, out = whole
+    assert float(re.findall(r"test accuracy (\d\.\d+) \(seed", out)[0]) > 0.85
+    assert "total" in out
+    assert re.search(r"conv2\s+Convolution\s+\S*brgconv\S*|conv2\s+Convolution\s+jit", out)
+    assert "0 in numpy, 0 reference" in out
+    assert "reorders" in out
+    pytest.importorskip("matplotlib", reason="the curve is drawn with matplotlib")
+    assert (folder / "digits_curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_resumed_equals_uninterrupted(whole, tmp_path):
+    """Killed with SIGKILL in the middle of the second epoch, then resumed."""
+    folder, _ = whole
+    process = start(EXAMPLES / "train_digits.py", "--out", tmp_path / "run", "--seed", 3,
+                    "--epochs", 3, cwd=tmp_path)
+    saved = tmp_path / "run" / "digits.params"
+    deadline = time.time() + 120
+    while not saved.exists() and time.time() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert int(state(tmp_path / "run")["epoch"][0]) < 3
+    train(tmp_path / "run", "--epochs", 3, "--resume")
+    expected, got = state(folder), state(tmp_path / "run")
+    assert expected.keys() == got.keys()
+    for name, value in expected.items():
+        assert value.tobytes() == got[name].tobytes(), name
+
+
+def test_resnet50_runs_without_numpy_and_reference(tmp_path):
+    out = run(EXAMPLES / "resnet50.py", "--batch", 1, "--runs", 2, cwd=tmp_path)
+    assert re.search(r"images/s", out)
+    total = next(line for line in out.splitlines() if line.startswith("total"))
+    assert "0 in numpy, 0 reference" in total
+    # the user's plain input, and nothing between operators
+    assert int(total.split()[-2]) <= 1
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_code_of_the_readme_runs(number, tmp_path):
+    code = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)[number]
+    assert run("-c", code, cwd=tmp_path).strip()
