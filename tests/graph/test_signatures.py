@@ -30,12 +30,17 @@ INPUTS = {
     "log_softmax": "its parameters have use_length, as softmax's",
     "softmin": "its parameters have use_length, as softmax's",
 }
+# operator -> why its inputs are counted though MXNet wants the number given
+COUNTED_HERE = {"amp_multicast": "num_outputs is the number of its inputs"}
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_inputs(op: OpDef) -> None:
     wanted = MXNET[op.name]
     made = Signature(op)
+    if op.name in COUNTED_HERE:
+        assert made.is_variadic
+        return
     assert made.is_variadic == bool(wanted["count"]), "counts its inputs"
     if made.is_variadic:
         assert op.num_args == wanted["count"]

@@ -80,5 +80,6 @@ register(OpDef("amp_cast", AmpCastParams, inputs=("data",), infer_shape=same_sha
 register(OpDef("amp_multicast", AmpMulticastParams, inputs=numbered("data_"),
                outputs=numbered("output"), infer_shape=infer_shape_multicast,
                infer_type=infer_type_multicast, compute=compute, gradient=gradient_each,
+               num_args="num_outputs",
                doc="All float arrays in the widest (or narrowest) of their dtypes.\n\n"
                    "Source: MXNet's amp_multicast."))
