@@ -9,9 +9,10 @@ NATIVE := $(wildcard native/*.c native/*.py include/*.h) setup.py pyproject.toml
 INSTALLED := $(VENV)/.installed
 WITH_TESTS := $(VENV)/.with-tests
 WITH_LINT := $(VENV)/.with-lint
+WITH_BENCH := $(VENV)/.with-bench
 
 .DEFAULT_GOAL := run
-.PHONY: run test build lint format bench docs clean
+.PHONY: run test build lint format bench bound docs clean
 
 run: $(INSTALLED)  ## train and run LeNet on real digits
 	$(BIN)/python examples/train_digits.py $(ARGS)
@@ -30,8 +31,11 @@ format: $(WITH_LINT)
 	$(BIN)/ruff check --fix .
 	$(BIN)/clang-format -i native/*.c include/*.h $(wildcard benchmarks/bound/*.[ch])
 
-bench: $(INSTALLED)  ## ResNet-50 beside the raw C program of the same primitives
+bench: $(WITH_BENCH)  ## ResNet-50 beside the raw C program of the same primitives
 	$(BIN)/python benchmarks/resnet50.py $(ARGS)
+
+bound: $(WITH_BENCH)  ## that C program alone
+	$(BIN)/python benchmarks/bound/build.py
 
 docs: $(INSTALLED)  ## docs/operators.md and docs/switches.md from the registry and the switches
 	$(BIN)/python docs/generate.py
@@ -53,4 +57,8 @@ $(WITH_TESTS): $(INSTALLED)
 
 $(WITH_LINT): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --editable ".[lint,test]"
+	touch $@
+
+$(WITH_BENCH): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	touch $@

@@ -10,6 +10,7 @@ never stopped.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
@@ -65,8 +66,19 @@ class Checkpoint:
         state["curve"] = mx.nd.array(np.array(curve, np.float64).reshape(-1, 3), dtype="float64")
         mx.nd.save(str(self.path), state)
 
-    def load(self, params: dict, momenta: dict) -> tuple[int, list]:
-        state = mx.nd.load(str(self.path))
+    def load(self, seed: int, params: dict, momenta: dict) -> tuple[int, list]:
+        """Fills params and momenta; returns the number of finished epochs and their curve."""
+        if not self.path.is_file():
+            sys.exit(f"--resume: there is no checkpoint {self.path}; train without --resume first")
+        try:
+            state = mx.nd.load(str(self.path))
+        except mx.MXNetError as error:
+            sys.exit(f"--resume: {error}")
+        if "random" not in state or "curve" not in state:
+            sys.exit(f"--resume: {self.path} is no checkpoint of this program")
+        saved = int(state["random"].asnumpy()[0])
+        if saved != seed:
+            sys.exit(f"--resume: {self.path} was trained with --seed {saved}, not {seed}")
         for name in params:
             state[f"arg:{name}"].copyto(params[name])
             state[f"momentum:{name}"].copyto(momenta[name])
@@ -114,7 +126,7 @@ def train(args: argparse.Namespace) -> tuple[dict, list]:
     checkpoint = Checkpoint(args.out)
     mx.random.seed(args.seed)
     initialize(executor, names)
-    first, curve = checkpoint.load(params, momenta) if args.resume else (0, [])
+    first, curve = checkpoint.load(args.seed, params, momenta) if args.resume else (0, [])
     for name in names:
         executor.grad_dict[name][:] = 0
     for epoch in range(first, args.epochs):

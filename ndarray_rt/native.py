@@ -81,8 +81,9 @@ def _load_extension() -> tuple[Any, Any]:
     except ImportError as error:
         if "_native" in str(error) and "lib" not in str(error):
             raise NativeImportError(
-                "the extension ndarray_rt._native is not built: run `pip install .` (or "
-                "`pip install -e .`) in the source tree"
+                f"the extension ndarray_rt._native is not built in {Path(__file__).parent}: run "
+                "`pip install -e .` in this source tree, or, if the package is installed "
+                "elsewhere, start Python in another folder"
             ) from error
         raise NativeImportError(f"the extension could not be loaded: {error}") from error
     return _native.ffi, _native.lib

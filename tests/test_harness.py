@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,14 @@ from ndarray_rt.ndarray.req import Req
 from ndarray_rt.op.infer import same_shape, same_type
 from ndarray_rt.op.params import NoParams
 from ndarray_rt.op.registry import OpDef, find
+from ndarray_rt.storage.handle import Handle
 from ndarray_rt.storage.primitive import Arg, Direction, Kind, make_primitive
 
 from .harness.case import LAYOUTS, Case, Input
 from .harness.checks import Bench, Failures, no_leak
 from .harness.compare import assert_bits, assert_close
 from .harness.gradient import Slope
+from .harness.kinds import is_padded, layout_of, possible
 from .harness.runtimes import NumpyRuntime, OneDnnRuntime, Runtime
 from .harness.subject import Subject, subject_of
 from .harness.table import all_cases
@@ -147,7 +150,6 @@ def test_finds_a_leak() -> None:
     kept = []
 
     def run() -> None:
-        from ndarray_rt.storage.handle import Handle
         with no_leak():
             kept.append(Handle(1000))
     with pytest.raises(AssertionError, match="more are live"):
@@ -164,7 +166,6 @@ def test_finds_a_wrong_slope() -> None:
 
     def doubled(emit: Any, node: Any, out_grads: Any) -> Any:
         return emit("elemwise_add", None, *(2 * gradient(emit, node, out_grads)))
-    from dataclasses import replace
     slope.op = replace(slope.op, gradient=doubled)
     with pytest.raises(AssertionError, match="gradient of data along element"):
         slope.check_differences()
@@ -185,7 +186,6 @@ def test_compare_names_the_worst() -> None:
 
 def kinds_met(subject: Subject) -> set[str]:
     """Every kind of memory that a subject's inputs and outputs are tried in."""
-    from .harness.kinds import is_padded, layout_of, possible
     found: set[str] = set()
     for kinds in subject.kinds_of_inputs():
         for kind, value in zip(kinds, subject.values, strict=True):

@@ -141,7 +141,9 @@ def _prepare_outputs(op: OpDef, ins: list[NDArray], outs: list[NDArray],
             reqs[i] = Req.kWriteTo
         elif shared:
             reqs[i] = Req.kWriteInplace if req == Req.kWriteTo else req
-        elif req == Req.kWriteTo and not out.is_view:
+        elif req == Req.kWriteTo and out.reuse:
+            # of an earlier life; a layout of this life is replaced when the output is written, so
+            # that an operator that raises leaves the old contents
             out.chunk.invalidate_data()
     return aside
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtypes import DType
+from ..dtypes import DType, find_dtype
 from ..errors import NdrtError
 from ..native import call, ffi, lib, own
 from .desc import MemDesc, default_desc
@@ -133,7 +133,8 @@ class Chunk:
         if self.native.pins:
             self._refuse_if_pinned(f"converted to {desc.layout()}")
         if source is None:
-            source = default_desc(self.dtype, desc.dims)
+            # of the layout's dtype: a storage that values reuse has bytes for its own
+            source = default_desc(find_dtype(desc.dtype_name), desc.dims)
         old = self.handle
         # a new buffer and a change of owner: a reorder can not run in place
         new = Handle(max(desc.nbytes, self._planned))
@@ -146,8 +147,9 @@ class Chunk:
 
     def reorder_to_default(self, stream: ImmediateStream) -> None:
         """Converts the contents to the default layout in place; nothing to do is no error."""
-        if self.mkl_mem is not None:
-            self.reorder(default_desc(self.dtype, self.mkl_mem.dims), stream)
+        special = self.mkl_mem
+        if special is not None:
+            self.reorder(default_desc(find_dtype(special.dtype_name), special.dims), stream)
 
     # ---- state shared with C --------------------------------------------------------------
 
@@ -175,5 +177,8 @@ class Chunk:
         lib.ndrt_chunk_add_pins(self.native, 1, int(writable))
 
     def unpin(self, writable: bool) -> None:
-        """An export ends."""
+        """An export ends; what was written through it counts as a write from here on."""
+        if writable:
+            # nobody saw the writes themselves, and a packed copy must not outlive them
+            lib.ndrt_chunk_add_writes(self.native)
         lib.ndrt_chunk_add_pins(self.native, -1, -int(writable))

@@ -18,7 +18,7 @@ from ndarray_rt.storage.handle import memory_stats
 from ndarray_rt.storage.stream import ImmediateStream
 
 from .case import Array
-from .kinds import PLAIN_KINDS, Made, Snapshot, assert_around_unchanged, contents, make, possible
+from .kinds import Made, Snapshot, assert_around_unchanged, contents, make, possible
 from .runtimes import Runtime
 from .subject import Subject
 
@@ -41,8 +41,7 @@ class Failures:
         except AssertionError as error:
             self.found.append(f"[{what}] {error}")
         except Exception as error:
-            error.add_note(f"[{what}]") if hasattr(error, "add_note") else None
-            raise
+            raise RuntimeError(f"[{what}] {type(error).__name__}: {error}") from error
 
     def settle(self) -> None:
         """Fails with the first few when there are any."""
@@ -245,19 +244,23 @@ class Bench:
             for i, value in enumerate(subject.values):
                 if value.shape != shape or value.dtype != dtype or i in subject.mutated:
                     continue
-                reqs = [Req.kNullOp] * len(self.priors)
                 promised = subject.op.inplace.get(o) == i
                 for req in ((Req.kWriteInplace, Req.kWriteTo, Req.kAddTo) if promised
                             else (Req.kWriteTo, Req.kAddTo)):
-                    reqs[o] = req
-                    self._share(failures, i, o, list(reqs))
-                reqs[o] = Req.kWriteTo
+                    self._share(failures, i, o, self._only(o, req))
+                    if 1 < len(self.priors) <= 4:
+                        # what shares memory must not be written before all others have read it
+                        self._share(failures, i, o, self._only(o, req, Req.kWriteTo))
                 if shape and shape[0]:
-                    self._overlap(failures, i, o, list(reqs))
+                    self._overlap(failures, i, o, self._only(o, Req.kWriteTo))
+
+    def _only(self, o: int, req: Req, others: Req = Req.kNullOp) -> list[Req]:
+        return [req if i == o else others for i in range(len(self.priors))]
 
     def _share(self, failures: Failures, i: int, o: int, reqs: list[Req]) -> None:
         for kinds in self.subject.kinds_of_inputs():
-            what = f"output {o} is input {i}, {'/'.join(dict.fromkeys(kinds))}, {reqs[o].name}"
+            what = (f"output {o} is input {i}, {'/'.join(dict.fromkeys(kinds))}, "
+                    f"{','.join(req.name for req in reqs)}")
             with failures.trying(what):
                 ins, outs = self.inputs(kinds), self.outputs("plain", True)
                 if i in self.subject.op.ignored(self.subject.params) and reqs[o] == Req.kAddTo:
@@ -326,6 +329,3 @@ class Bench:
     def all_checks(self) -> list[Callable[[Failures], None]]:
         return [self.check_kinds, self.check_null, self.check_requests, self.check_sharing,
                 self.check_same_input_twice]
-
-
-__all__ = ["PLAIN_KINDS", "Bench", "Failures", "no_leak"]

@@ -1,0 +1,46 @@
+"""One test for each bug that once gave wrong numbers, crashed or lost state."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import ndarray_rt as mx
+
+
+def _bound(w: mx.nd.NDArray, x: mx.nd.NDArray, grad_req: str = "null") -> mx.executor.Executor:
+    net = mx.sym.Convolution(mx.sym.Variable("data"), mx.sym.Variable("w"), kernel=(3, 3),
+                             num_filter=16, no_bias=True)
+    grads = {"w": mx.nd.zeros(w.shape)} if grad_req != "null" else None
+    return net.bind(mx.cpu(), {"data": x, "w": w}, args_grad=grads,
+                    grad_req={"data": "null", "w": grad_req})
+
+
+def test_a_view_of_an_executors_output_in_a_special_layout_has_its_numbers() -> None:
+    # the storage behind it has bytes as its dtype, and was converted as if its contents had too
+    exe = _bound(mx.nd.ones((16, 8, 3, 3)), mx.nd.ones((4, 8, 5, 5)))
+    exe.forward()
+    out = exe.outputs[0]
+    assert out.is_special
+    np.testing.assert_array_equal(out[0:1].asnumpy(), np.full((1, 16, 3, 3), 72))
+    np.testing.assert_array_equal(out.reshape((-1,)).asnumpy(), np.full(4 * 16 * 9, 72))
+    np.testing.assert_array_equal(out.asnumpy(), np.full((4, 16, 3, 3), 72))
+
+
+def test_a_write_to_a_view_of_an_executors_output_keeps_the_rest() -> None:
+    exe = _bound(mx.nd.ones((16, 8, 3, 3)), mx.nd.ones((4, 8, 5, 5)))
+    exe.forward()
+    out = exe.outputs[0]
+    out[1] += 1
+    np.testing.assert_array_equal(out.asnumpy()[:, 0, 0, 0], [72, 73, 72, 72])
+
+
+def test_a_weight_written_through_an_export_that_is_gone_is_packed_again() -> None:
+    # the export ended before the next run, and nothing told that there had been writes
+    w = mx.nd.ones((16, 8, 3, 3))
+    exe = _bound(w, mx.nd.ones((1, 8, 5, 5)), "write")
+    for value in range(5):
+        seen = np.asarray(w, copy=False)
+        seen[:] = value
+        del seen
+        exe.forward()
+        np.testing.assert_array_equal(exe.outputs[0].asnumpy(), np.full((1, 16, 3, 3), 72 * value))
