@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from . import native as _native  # noqa: F401 - first: loads oneDNN, or says what is missing
+from . import native as _loader  # noqa: F401 - first: loads oneDNN, or says what is missing
 from . import ndarray, symbol
 from .imperative import methods as _methods
 

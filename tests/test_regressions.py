@@ -5,14 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 import ndarray_rt as mx
+from ndarray_rt.executor.executor import Executor
+from ndarray_rt.ndarray.interop import from_numpy
+from ndarray_rt.ndarray.ndarray import NDArray
 
 
-def _bound(w: mx.nd.NDArray, x: mx.nd.NDArray, grad_req: str = "null") -> mx.executor.Executor:
+def _bound(w: NDArray, x: NDArray, grad_req: str = "null") -> Executor:
     net = mx.sym.Convolution(mx.sym.Variable("data"), mx.sym.Variable("w"), kernel=(3, 3),
                              num_filter=16, no_bias=True)
     grads = {"w": mx.nd.zeros(w.shape)} if grad_req != "null" else None
-    return net.bind(mx.cpu(), {"data": x, "w": w}, args_grad=grads,
-                    grad_req={"data": "null", "w": grad_req})
+    exe: Executor = net.bind(mx.cpu(), {"data": x, "w": w}, args_grad=grads,
+                             grad_req={"data": "null", "w": grad_req})
+    return exe
 
 
 def test_a_view_of_an_executors_output_in_a_special_layout_has_its_numbers() -> None:
@@ -42,5 +46,31 @@ def test_a_weight_written_through_an_export_that_is_gone_is_packed_again() -> No
         seen = np.asarray(w, copy=False)
         seen[:] = value
         del seen
+        exe.forward()
+        np.testing.assert_array_equal(exe.outputs[0].asnumpy(), np.full((1, 16, 3, 3), 72 * value))
+
+
+def test_two_weights_that_are_parts_of_one_array_are_packed_apart() -> None:
+    both = mx.nd.ones((32, 8, 3, 3))
+    both[16:] = 5
+    data = mx.sym.Variable("data")
+    net = mx.sym.Group([
+        mx.sym.Convolution(data, mx.sym.Variable(name), kernel=(3, 3), num_filter=16, no_bias=True)
+        for name in ("first", "second")])
+    exe = net.bind(mx.cpu(), {"data": mx.nd.ones((1, 8, 5, 5)), "first": both[:16],
+                              "second": both[16:]}, grad_req="null")
+    for _ in range(4):
+        exe.forward()
+        assert [out[0, 0, 0, 0].asscalar() for out in exe.outputs] == [72, 360]
+    both[16:] = 2
+    exe.forward()
+    assert [out[0, 0, 0, 0].asscalar() for out in exe.outputs] == [72, 144]
+
+
+def test_a_weight_on_a_part_of_a_numpy_array_follows_writes_to_the_whole() -> None:
+    whole = np.ones((17, 8, 3, 3), np.float32)
+    exe = _bound(from_numpy(whole[1:]), mx.nd.ones((1, 8, 5, 5)))
+    for value in range(5):
+        whole[:] = value
         exe.forward()
         np.testing.assert_array_equal(exe.outputs[0].asnumpy(), np.full((1, 16, 3, 3), 72 * value))

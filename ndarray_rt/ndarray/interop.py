@@ -117,5 +117,6 @@ def from_numpy(source: AnyArray, zero_copy: bool = True, ctx: Context | None = N
     source.flags.writeable = False
     handle = Handle.borrowed(source.__array_interface__["data"][0], source.nbytes, source)
     chunk = Chunk(source.shape, dtype, handle=handle)
-    chunk.pin(False)
+    # whoever holds the array that `source` is a part of can still write
+    chunk.pin(isinstance(source.base, np.ndarray) and source.base.flags.writeable)
     return NDArray(chunk, source.shape, dtype, ctx=ctx)

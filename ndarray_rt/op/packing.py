@@ -25,12 +25,13 @@ class PackedStore:
     """
 
     def __init__(self) -> None:
-        self._made: dict[tuple[int, int], tuple[int, int, Handle]] = {}
+        self._made: dict[tuple[int, int, int], tuple[int, int, Handle]] = {}
 
     def get(self, w: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
         """`w` in the layout `desc`, from the store when it is still true."""
         state = w.chunk.native
-        key = (state.id, desc.id)
+        # the offset too: two weights may be parts of one array
+        key = (state.id, w.byte_offset, desc.id)
         found = self._made.get(key)
         if (found is not None and found[0] == state.version and found[1] == state.writes
                 and not state.writable_pins):
@@ -43,7 +44,7 @@ class PackedStore:
 
     def sources(self) -> list[tuple[int, int]]:
         """(id of a source's chunk, its write counter at the time of packing) for each copy."""
-        return [(chunk_id, writes) for (chunk_id, _), (_, writes, _) in self._made.items()]
+        return [(chunk_id, writes) for (chunk_id, *_), (_, writes, _) in self._made.items()]
 
     def clear(self) -> None:
         self._made.clear()

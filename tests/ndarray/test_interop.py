@@ -42,8 +42,11 @@ def test_numpy_functions_take_arrays() -> None:
     array = DATA.copy()
     array += x
     np.testing.assert_array_equal(array, DATA * 2)
+    # from 3.12 on numpy looks at the array's buffer first, and shares it
     np.asarray(x)[:] = 0
-    np.testing.assert_array_equal(x.asnumpy(), DATA)
+    np.testing.assert_array_equal(x.asnumpy(), DATA * (sys.version_info < (3, 12)))
+    np.array(x)[:] = 5
+    assert not (x.asnumpy() == 5).any()
 
 
 @pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="numpy 2 passes copy=")
@@ -55,7 +58,7 @@ def test_array_without_a_copy() -> None:
     assert (x.asnumpy()[0] == -1).all()
     x[1] = 7
     assert (seen[1] == 7).all()
-    with pytest.raises(ValueError, match="without a copy"):
+    with pytest.raises(ValueError, match=r"(?i)a copy"):
         np.asarray(x, dtype=np.float64, copy=False)
     fresh = np.array(x, copy=True)
     fresh[:] = 0

@@ -34,6 +34,7 @@ def filled(shape: tuple[int, ...], stream: ImmediateStream) -> tuple[NDArray, np
 
 
 def test_memory_comes_with_the_first_use() -> None:
+    gc.collect()
     before = memory_stats()["live"]
     chunk = Chunk((4, 4), F32)
     assert not chunk.is_allocated
