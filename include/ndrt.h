@@ -58,6 +58,7 @@ typedef struct {
     uint64_t id;      /* never used twice */
     uint64_t version; /* bumped when pointer or layout change */
     uint64_t writes;  /* bumped by each write of contents */
+    uint64_t exports; /* writable exports that ended: whether they wrote, nobody saw */
     int32_t pins;     /* exports alive: bytes stay where and as they are */
     int32_t writable_pins;
     int32_t packers; /* living plans that keep their layout in it */

@@ -34,6 +34,7 @@ void ndrt_chunk_add_writes(ndrt_chunk *chunk) {
 
 void ndrt_chunk_add_pins(ndrt_chunk *chunk, int pins, int writable) {
     __atomic_add_fetch(&chunk->pins, pins, __ATOMIC_SEQ_CST);
+    if (writable < 0) __atomic_add_fetch(&chunk->exports, (uint64_t)-writable, __ATOMIC_SEQ_CST);
     __atomic_add_fetch(&chunk->writable_pins, writable, __ATOMIC_SEQ_CST);
 }
 

@@ -74,3 +74,13 @@ def test_a_weight_on_a_part_of_a_numpy_array_follows_writes_to_the_whole() -> No
         whole[:] = value
         exe.forward()
         np.testing.assert_array_equal(exe.outputs[0].asnumpy(), np.full((1, 16, 3, 3), 72 * value))
+
+
+def test_an_export_that_only_read_does_not_spoil_the_tape() -> None:
+    w = mx.nd.array([1.0, 2.0, 3.0])
+    w.attach_grad()
+    with mx.autograd.record():
+        y = (w * w).sum()
+    assert float(np.mean(np.asarray(w))) == 2
+    y.backward()
+    np.testing.assert_array_equal(w.grad.asnumpy(), [2, 4, 6])

@@ -51,8 +51,8 @@ class Captured:
             return "the memory or layout of a bound array changed"
         if self._threads != lib.ndrt_threads_get():
             return "the number of threads changed"
-        for native, writes in self._written:
-            if native.writes != writes or native.writable_pins:
+        for native, changes in self._written:
+            if native.writes + native.exports != changes or native.writable_pins:
                 return "a weight with a packed copy was written to"
         return None
 

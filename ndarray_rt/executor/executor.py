@@ -236,7 +236,7 @@ class Executor:
             natives = {chunk.native.id: chunk.native for chunk in chunks}
             assert ctx.packed is not None
             self._capture.keep(Captured(stream, chunks, [
-                (natives[i], writes) for i, writes in ctx.packed.sources() if i in natives]))
+                (natives[i], changes) for i, changes in ctx.packed.sources() if i in natives]))
 
     def _chunks_of(self, stop: int) -> list[Chunk]:
         """Every chunk that the first `stop` steps touch, once."""

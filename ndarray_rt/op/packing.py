@@ -21,7 +21,7 @@ from .context import OpContext
 class PackedStore:
     """Private packed copies of weights that can not be converted in place.
 
-    Each carries the version and write counter of its source and is made again when they moved.
+    Each carries the version and the `changes` of its source and is made again when they moved.
     """
 
     def __init__(self) -> None:
@@ -33,18 +33,19 @@ class PackedStore:
         # the offset too: two weights may be parts of one array
         key = (state.id, w.byte_offset, desc.id)
         found = self._made.get(key)
-        if (found is not None and found[0] == state.version and found[1] == state.writes
+        changes = w.chunk.changes
+        if (found is not None and found[0] == state.version and found[1] == changes
                 and not state.writable_pins):
             return Mem(desc, found[2].ptr, found[2], stream.epoch)
         handle = Handle(desc.nbytes)
         kept = Mem(desc, handle.ptr, handle, stream.epoch)
         reorder_mem(stream, weights_source(w, desc, stream), kept)
-        self._made[key] = (state.version, state.writes, handle)
+        self._made[key] = (state.version, changes, handle)
         return kept
 
     def sources(self) -> list[tuple[int, int]]:
-        """(id of a source's chunk, its write counter at the time of packing) for each copy."""
-        return [(chunk_id, writes) for (chunk_id, *_), (_, writes, _) in self._made.items()]
+        """(id of a source's chunk, its `changes` at the time of packing) for each copy."""
+        return [(chunk_id, changes) for (chunk_id, *_), (_, changes, _) in self._made.items()]
 
     def clear(self) -> None:
         self._made.clear()

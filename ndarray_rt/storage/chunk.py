@@ -164,6 +164,11 @@ class Chunk:
         return int(self.native.writes)
 
     @property
+    def changes(self) -> int:
+        """Bumped by each write, and by each writable export that ended: for packed copies."""
+        return int(self.native.writes + self.native.exports)
+
+    @property
     def pins(self) -> int:
         """Exports alive."""
         return int(self.native.pins)
@@ -177,8 +182,5 @@ class Chunk:
         lib.ndrt_chunk_add_pins(self.native, 1, int(writable))
 
     def unpin(self, writable: bool) -> None:
-        """An export ends; what was written through it counts as a write from here on."""
-        if writable:
-            # nobody saw the writes themselves, and a packed copy must not outlive them
-            lib.ndrt_chunk_add_writes(self.native)
+        """An export ends; a writable one counts as a possible change from here on."""
         lib.ndrt_chunk_add_pins(self.native, -1, -int(writable))
