@@ -44,7 +44,7 @@ clean:
 	rm -rf $(VENV) build dist *.egg-info ndarray_rt/*.so benchmarks/bound/build
 
 $(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || (rm -rf $(VENV); exit 1)
 
 # the C sources are built with warnings as errors, so installing checks them too
 $(INSTALLED): $(BIN)/python $(NATIVE)

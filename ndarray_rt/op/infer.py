@@ -53,7 +53,13 @@ def merge_dim(a: int, b: int, what: str = "dimensions") -> int:
 
 def same_shape(params: Any, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
     """All inputs and outputs have one shape."""
-    one = merge_all([*ins, *outs], "shapes of inputs and outputs")
+    one: Shape | None = None
+    for i, shape in enumerate([*ins, *outs]):
+        try:
+            one = merge(one, shape)
+        except ShapeError:
+            what = f"input {i}" if i < len(ins) else f"output {i - len(ins)}"
+            raise ShapeError(f"{what} has shape {shape}, expected {one} from input 0") from None
     return [one] * len(ins), [one] * len(outs)
 
 

@@ -97,6 +97,15 @@ def _unchecked(cls: type[Params], values: Mapping[str, Any]) -> Any:
     return made
 
 
+def _short(value: object) -> str:
+    """A wrong argument in a few words: an array by shape, anything else by its text."""
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return f"a {type(value).__name__} of shape {shape}"
+    text = repr(value)
+    return text if len(text) <= 80 else f"a {type(value).__name__}"
+
+
 class Signature:
     """How a function of an operator is called: its inputs, its parameters, what is positional."""
 
@@ -165,7 +174,7 @@ class Signature:
     def _check(self, name: str, value: Any, arrays: type) -> None:
         if not isinstance(value, arrays):
             raise TypeMismatch(f"{self.op.name}: argument {name!r} must be {arrays.__name__}, "
-                               f"got {value!r}")
+                               f"got {_short(value)}")
 
     def check_names(self, params: Mapping[str, Any], node: str | None = None) -> None:
         """NameMismatch for a parameter of an operator that has none at all.

@@ -74,8 +74,8 @@ def _count(dim: int, kernel: int, stride: int, pad: int, convention: str) -> int
         return -1
     room = dim + 2 * pad - kernel
     if room < 0:
-        raise ShapeError(f"a window of {kernel} is larger than the {dim} + 2 * {pad} (padding) "
-                         "of its axis")
+        raise ShapeError(f"data has {dim} + 2 * {pad} (padding) elements along a spatial axis, "
+                         f"expected at least {kernel} from kernel")
     if convention == "same":
         return -(-dim // stride)
     return (-(-room // stride) if convention == "full" else room // stride) + 1
