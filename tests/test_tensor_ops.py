@@ -30,7 +30,8 @@ def infer(op: str, params: dict[str, Any], ins: Shapes, outs: Shapes | None = No
 
 
 @pytest.mark.parametrize(("op", "params", "ins", "error", "text"), [
-    ("elemwise_add", {}, [(2, 3), (3, 2)], ShapeError, r"input 1 has shape \(3, 2\), expected \(2, 3\)"),
+    ("elemwise_add", {}, [(2, 3), (3, 2)], ShapeError,
+     r"input 1 has shape \(3, 2\), expected \(2, 3\)"),
     ("broadcast_add", {}, [(2, 3), (4, 3)], ShapeError, r"rhs has shape \(4, 3\)"),
     ("_plus_scalar", {"scalar": "x"}, [(2,)], ParameterError, "'scalar' got 'x'"),
     ("_plus_scalar", {"skalar": 1}, [(2,)], ParameterError, "unknown parameter 'skalar'"),
