@@ -7,6 +7,7 @@ of Symbol take and give (0 and () for unknown) is translated in infer_public.py.
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -22,20 +23,23 @@ from .node import Entry, Node, topological
 T = TypeVar("T")
 
 
-class _Rules(Generic[T]):
+class _Rules(ABC, Generic[T]):
     """What differs between shapes and dtypes."""
 
     what: str
 
+    @abstractmethod
     def complete(self, value: T | None) -> bool:
-        raise NotImplementedError
+        """All is known of this value."""
 
+    @abstractmethod
     def merge(self, a: T | None, b: T | None) -> T | None:
-        raise NotImplementedError
+        """What both say together."""
 
+    @abstractmethod
     def run(self, node: Node, ins: list[T | None], outs: list[T | None],
             ) -> tuple[list[T | None], list[T | None]]:
-        raise NotImplementedError
+        """The operator's own rule."""
 
 
 class _ShapeRules(_Rules[Shape]):

@@ -125,4 +125,4 @@ register(OpDef("Activation", ActivationParams, inputs=("data",), infer_shape=sam
 register(OpDef("_backward_Activation", ActivationParams, inputs=backward_inputs,
                infer_shape=same_shape, infer_type=same_type, compute=compute_backward,
                compute_ex=compute_ex_backward, refuses=refuses, inplace={0: 0},
-               is_backward=True, no_gradient="second order comes with its own operator"))
+               is_backward=True, no_gradient="there is no second-order gradient of it"))

@@ -359,4 +359,4 @@ register(OpDef("_backward_BatchNorm", BatchNormParams,
                compute=compute_backward, compute_ex=compute_ex_backward,
                refuses=refuses_backward, inplace={0: 0}, mutates=mutated_backward,
                ignores=ignored_backward, is_backward=True,
-               no_gradient="second order comes with its own operator"))
+               no_gradient="there is no second-order gradient of it"))

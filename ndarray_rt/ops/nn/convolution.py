@@ -228,4 +228,4 @@ register(OpDef("_backward_Convolution", ConvolutionParams, inputs=("out_grad", "
                outputs=backward_outputs, infer_shape=infer_shape_backward,
                infer_type=same_type, compute=compute_backward,
                compute_ex=compute_ex_backward, refuses=refuses, is_backward=True,
-               no_gradient="second order comes with its own operator"))
+               no_gradient="there is no second-order gradient of it"))

@@ -289,4 +289,4 @@ register(OpDef("_backward_Deconvolution", DeconvolutionParams,
                inputs=("out_grad", "data", "weight"), outputs=backward_outputs,
                infer_shape=infer_shape_backward, infer_type=same_type, compute=compute_backward,
                compute_ex=compute_ex_backward, refuses=refuses, is_backward=True,
-               no_gradient="second order comes with its own operator"))
+               no_gradient="there is no second-order gradient of it"))

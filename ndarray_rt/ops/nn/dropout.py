@@ -166,4 +166,4 @@ register(OpDef("_backward_Dropout", DropoutParams, inputs=("out_grad", "mask"),
                infer_shape=infer_shape_backward, infer_type=same_float_type,
                compute=compute_backward, compute_ex=compute_ex_backward, refuses=refuses,
                inplace={0: 0}, is_backward=True,
-               no_gradient="second order comes with its own operator"))
+               no_gradient="there is no second-order gradient of it"))

@@ -161,4 +161,4 @@ register(OpDef("LRN", LRNParams, inputs=("data",), infer_shape=infer_shape,
 register(OpDef("_backward_LRN", LRNParams, inputs=("out_grad", "data"),
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute_backward,
                compute_ex=compute_ex_backward, refuses=refuses_backward, is_backward=True,
-               no_gradient="second order comes with its own operator"))
+               no_gradient="there is no second-order gradient of it"))

@@ -159,4 +159,4 @@ register(OpDef("_backward_Pooling_v1", PoolingV1Params, inputs=("out_grad", "dat
                infer_shape=infer_shape_backward, infer_type=same_float_type,
                compute=compute_backward, compute_ex=compute_ex_backward,
                refuses=refuses_backward, ignores=ignored_backward, is_backward=True,
-               no_gradient="second order comes with its own operator"))
+               no_gradient="there is no second-order gradient of it"))

@@ -305,7 +305,7 @@ def _register(flavour: Flavour, formula: str) -> None:
                    compute=partial(compute_backward, flavour),
                    compute_ex=partial(compute_ex_backward, flavour), refuses=refuses,
                    inplace={0: 0}, ignores=backward_ignores, is_backward=True,
-                   no_gradient="second order comes with its own operator"))
+                   no_gradient="there is no second-order gradient of it"))
 
 
 _register(Flavour("softmax"), "exp(z) / sum(exp(z))")

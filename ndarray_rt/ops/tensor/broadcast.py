@@ -214,7 +214,7 @@ def _define_backward(key: str) -> OpDef:
         f"_backward_broadcast_{key}", NoParams, inputs=("out_grad", "lhs", "rhs"),
         outputs=("lhs_grad", "rhs_grad"), infer_shape=infer_shape_backward, infer_type=same_type,
         compute=partial(compute_backward, key), is_backward=True,
-        no_gradient="second order comes with its own operator",
+        no_gradient="there is no second-order gradient of it",
         doc=f"Both gradients of broadcast_{key}, each summed to the shape of its operand.")
 
 

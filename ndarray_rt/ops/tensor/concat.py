@@ -152,5 +152,5 @@ register(OpDef("_backward_Concat", ConcatParams, inputs=backward_inputs,
                outputs=backward_outputs, infer_shape=infer_shape_backward, infer_type=same_type,
                compute=compute_backward, compute_ex=compute_ex_backward,
                refuses=refuses_backward, ignores=ignored_backward, is_backward=True,
-               no_gradient="second order comes with its own operator",
+               no_gradient="there is no second-order gradient of it",
                doc="The gradient of Concat: out_grad cut into parts."))

@@ -137,7 +137,7 @@ register(OpDef("Cast", CastParams, inputs=("data",), infer_shape=same_shape,
                    "what does not fit is kept modulo the range. Source: MXNet's Cast."))
 register(OpDef("_backward_cast", NoParams, inputs=("out_grad", "data"), infer_shape=same_shape,
                infer_type=infer_type_like, compute=compute_cast, ignores=(1,), is_backward=True,
-               no_gradient="second order comes with its own operator",
+               no_gradient="there is no second-order gradient of it",
                doc="The gradient of Cast: out_grad in the dtype of data."))
 
 

@@ -223,7 +223,7 @@ register(OpDef("_backward_dot", DotParams, inputs=("out_grad", "lhs", "rhs"),
                outputs=("lhs_grad", "rhs_grad"), infer_shape=infer_shape_dot_backward,
                infer_type=same_type, compute=compute_dot_backward,
                compute_ex=compute_ex_dot_backward, refuses=refuses, is_backward=True,
-               no_gradient="second order comes with its own operator",
+               no_gradient="there is no second-order gradient of it",
                doc="Both gradients of dot."))
 register(OpDef("batch_dot", DotParams, inputs=("lhs", "rhs"), infer_shape=infer_shape_batch,
                infer_type=same_type, compute=compute_batch, compute_ex=compute_ex_batch,

@@ -312,7 +312,7 @@ def _register(reduction: Reduction, result: str, note: str, *aliases: str) -> No
                    compute_ex=partial(compute_ex_backward, reduction),
                    refuses=refuses_backward,
                    ignores=(1,) if linear else (), is_backward=True,
-                   no_gradient="second order comes with its own operator"))
+                   no_gradient="there is no second-order gradient of it"))
 
 
 _register(Reduction("sum", lib.NDRT_REDUCTION_SUM, _sum), "The sum of elements",

@@ -192,5 +192,5 @@ for _name in SMOOTH:
     register(OpDef(f"_backward{_name}", ScalarParams, inputs=("out_grad", "data"),
                    infer_shape=same_shape, infer_type=same_type,
                    compute=partial(compute_backward, _name), inplace={0: 0}, is_backward=True,
-                   no_gradient="second order comes with its own operator",
+                   no_gradient="there is no second-order gradient of it",
                    doc=f"The gradient of {_name}."))

@@ -201,7 +201,7 @@ def _define_backward(name: str, entry: Unary) -> OpDef:
         infer_type=same_type, compute=partial(compute_backward, name),
         compute_ex=partial(compute_ex_backward, name) if entry.native_slope else None,
         refuses=refuses if entry.native_slope else None, inplace={0: 0}, is_backward=True,
-        no_gradient="second order comes with its own operator", doc=f"The gradient of {name}.")
+        no_gradient="there is no second-order gradient of it", doc=f"The gradient of {name}.")
 
 
 for _name, _entry in TABLE.items():
