@@ -167,7 +167,7 @@ def classify(args: argparse.Namespace, params: dict) -> float:
     executor.copy_params_from(params)
     score = accuracy(executor, images[test_at], labels[test_at], batch)
     print(f"\ninference, batch {batch}, {mx.get_num_threads()} thread(s); weights now in: "
-          + ", ".join(f"{name} {executor.arg_dict[name].layout}" for name in params
+          + ", ".join(f"{name} {weight_layout(executor.arg_dict[name])}" for name in params
                       if name.endswith("weight")))
     rows = observe_run(lambda: executor.forward(), repeat=20)
     print(format_table(rows))
@@ -175,6 +175,12 @@ def classify(args: argparse.Namespace, params: dict) -> float:
     print(f"activations: {memory.naive_bytes / 1e6:.2f} MB without sharing, "
           f"{memory.planned_bytes / 1e6:.2f} MB planned")
     return score
+
+
+def weight_layout(array) -> str:
+    """oneDNN's name of the layout that a weight is in, such as Ohwi64o."""
+    desc = array.chunk.mkl_mem
+    return "default" if desc is None else desc.layout(weights=True)
 
 
 def draw(curve: list, path: Path) -> None:
