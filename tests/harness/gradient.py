@@ -22,7 +22,7 @@ from ndarray_rt.op.registry import OpDef, find
 from .case import Array, Case
 from .compare import assert_close
 from .runtimes import NumpyRuntime
-from .subject import Subject, required, subject_of, widen
+from .subject import Subject, subject_of, widen
 
 COORDINATES = 16  # of an input of many elements so many are checked one by one
 DIRECTIONS = 3
@@ -250,6 +250,5 @@ def _subject(case: Case, call: Call, want: list[Array], after: dict[int, Array])
     def tolerance(dtype: str) -> tuple[float, float]:
         rtol, atol = case.tolerance(dtype)
         return 5 * rtol, 5 * atol
-    return Subject(call.op, call.params, call.values, tags, "float32", True,
-                   required(case.op, case.onednn_backward),
+    return Subject(call.op, call.params, call.values, tags, "float32", True, case.onednn_backward,
                    tolerance, list(want), after, False, groups)

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from ndarray_rt.op.choose import prefers_channels_last
 from ndarray_rt.op.infer import run_infer_shape, run_infer_type
 from ndarray_rt.op.params import Params
 from ndarray_rt.op.registry import OpDef, find
@@ -148,19 +147,6 @@ def widen(value: Array) -> Array:
     return value.astype(np.float64) if value.dtype.kind == "f" else value.copy()
 
 
-# Operators for which oneDNN 3.2 has, below AVX-512, only reference code in some direction or layout
-# (16-blocked binaries, softmax and LRN backward): there they may run in numpy.
-BELOW_AVX512 = frozenset({"Dropout", "LRN", "LinearRegressionOutput", "LogisticRegressionOutput",
-                          "log_softmax", "max", "min", "prod", "softmax", "softmin"})
-
-
-def required(op: str, said: bool | Literal["auto"]) -> bool | Literal["auto"]:
-    """What a case says of oneDNN, on this machine."""
-    if op in BELOW_AVX512 and said is True and not prefers_channels_last():
-        return "auto"
-    return said
-
-
 def subject_of(case: Case, dtype: str) -> Subject:
     """The forward call of a case."""
     op = find(case.op)
@@ -181,7 +167,7 @@ def subject_of(case: Case, dtype: str) -> Subject:
 
     want = recompute(values) if case.reference is not None else []
     after = case.after(*[widen(v) for v in values]) if case.after is not None else {}
-    must = required(case.op, case.onednn) if dtype == "float32" else "auto"
+    must = case.onednn if dtype == "float32" else "auto"
     return Subject(op, params, values, [case.tags(i) for i in range(len(values))], dtype,
                    case.is_train, must, case.tolerance, want, after, case.exact, groups,
                    recompute if case.reference is not None else None, case.check,
