@@ -21,11 +21,10 @@ from ndarray_rt.op.params import NoParams
 from ndarray_rt.op.registry import OpDef
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.handle import memory_stats
-
-from .harness.case import LAYOUTS
-from .harness.checks import Bench, Failures
-from .harness.runtimes import NumpyRuntime
-from .harness.subject import Subject
+from ndarray_rt.testing.case import LAYOUTS
+from ndarray_rt.testing.checks import Bench, Failures
+from ndarray_rt.testing.runtimes import NumpyRuntime
+from ndarray_rt.testing.subject import Subject
 
 F32 = np.dtype(np.float32)
 SHAPE = (2, 20, 2, 3)

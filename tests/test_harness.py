@@ -18,15 +18,15 @@ from ndarray_rt.op.params import NoParams
 from ndarray_rt.op.registry import OpDef, find
 from ndarray_rt.storage.handle import Handle
 from ndarray_rt.storage.primitive import Arg, Direction, Kind, make_primitive
+from ndarray_rt.testing.case import LAYOUTS, Case, Input
+from ndarray_rt.testing.checks import Bench, Failures, no_leak
+from ndarray_rt.testing.compare import assert_bits, assert_close
+from ndarray_rt.testing.gradient import Slope
+from ndarray_rt.testing.kinds import is_padded, layout_of, possible
+from ndarray_rt.testing.runtimes import NumpyRuntime, OneDnnRuntime, Runtime
+from ndarray_rt.testing.subject import Subject, subject_of
 
-from .harness.case import LAYOUTS, Case, Input
-from .harness.checks import Bench, Failures, no_leak
-from .harness.compare import assert_bits, assert_close
-from .harness.gradient import Slope
-from .harness.kinds import is_padded, layout_of, possible
-from .harness.runtimes import NumpyRuntime, OneDnnRuntime, Runtime
-from .harness.subject import Subject, subject_of
-from .harness.table import all_cases
+from .case_table import all_cases
 
 SHAPE = (2, 20, 2, 3)
 

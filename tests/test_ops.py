@@ -1,6 +1,6 @@
 """Every case of the table on every runtime, with every request, in every kind of memory.
 
-An operator's author adds cases in tests/cases (tests/harness/case.py says how) and nothing here.
+An operator's author adds cases in tests/cases (ndarray_rt/testing/case.py says how), nothing here.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from ndarray_rt.op.registry import find
+from ndarray_rt.testing.case import Case
+from ndarray_rt.testing.checks import Bench, Failures, no_leak
+from ndarray_rt.testing.executor import ExecutorBench
+from ndarray_rt.testing.gradient import Slope, backward_subjects
+from ndarray_rt.testing.runtimes import RUNTIMES
+from ndarray_rt.testing.subject import Subject, subject_of
 
-from .harness.case import Case
-from .harness.checks import Bench, Failures, no_leak
-from .harness.executor import ExecutorBench
-from .harness.gradient import Slope, backward_subjects
-from .harness.runtimes import RUNTIMES
-from .harness.subject import Subject, subject_of
-from .harness.table import all_cases, unique_ids
+from .case_table import all_cases, unique_ids
 
 CASES = all_cases()
 IDS = unique_ids(CASES)

@@ -12,10 +12,10 @@ from ndarray_rt.errors import NameMismatch
 from ndarray_rt.op.infer import run_infer_shape, run_infer_type
 from ndarray_rt.op.params import Params
 from ndarray_rt.op.registry import REGISTRY, OpDef, Registry, find
+from ndarray_rt.testing.case import Case
+from ndarray_rt.testing.subject import subject_of
 
-from .harness.case import Case
-from .harness.subject import subject_of
-from .harness.table import all_cases, unique_ids
+from .case_table import all_cases, unique_ids
 
 OPS = REGISTRY.ops()
 FORWARD = [op for op in OPS if not op.is_backward]

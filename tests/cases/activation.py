@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.harness.case import Case, Input
+from ndarray_rt.testing.case import Case, Input
 
 NUMPY_OF = {
     "relu": lambda x: np.where(x > 0, x, 0.0),

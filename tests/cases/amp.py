@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.harness.case import Case, Input
+from ndarray_rt.testing.case import Case, Input
 
 X = Input((2, 3), values=[[1.5, -2.25, 3], [0, 7, -1]])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.harness.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input
 
 ALL = ("float32", "float64", "float16", "int32", "uint8", "int64")
 SHAPES = ((2, 3), (7,), (2, 20, 3, 5), (1, 3, 4, 2), (2, 32, 2, 2), (2, 5, 3), (1, 2, 3, 2, 2))

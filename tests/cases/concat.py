@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.harness.case import Case
+from ndarray_rt.testing.case import Case
 
 
 def case(shapes: list[tuple[int, ...]], axis: int, onednn: bool | str = True,

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from tests.harness.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input
 
 
 def spread(x: Array, w: Array, b: Array | None, out: tuple[int, ...], stride: tuple[int, ...],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.harness.case import Array, Case
+from ndarray_rt.testing.case import Array, Case
 
 
 def check(share: float, axes: tuple[int, ...] = ()) -> object:

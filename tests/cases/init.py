@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.harness.case import Array, Case
+from ndarray_rt.testing.case import Array, Case
 
 DTYPES = ("float32", "float64", "float16", "uint8", "int8", "int32", "int64", "bool")
 

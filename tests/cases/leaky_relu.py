@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tests.harness.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input
 
 ALPHA, LAMBDA = 1.6732632423543772, 1.0507009873554805
 PHI = np.vectorize(lambda x: 0.5 * (1 + math.erf(x / math.sqrt(2))), otypes=[float])

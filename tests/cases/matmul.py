@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.harness.case import Array, Case
+from ndarray_rt.testing.case import Array, Case
 
 NEAR = {"float32": 1e-5, "float16": 1e-2}
 

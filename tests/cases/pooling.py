@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from tests.harness.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input
 
 Reduce = Callable[[Array, int], Array]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.harness.case import Array, Case
+from ndarray_rt.testing.case import Array, Case
 
 
 def within(low: float, high: float, dtype: str):  # type: ignore[no-untyped-def]

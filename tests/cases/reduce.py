@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from tests.harness.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input
 
 NUMPY_OF = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "prod": np.prod}
 # max and min of oneDNN lose NaN and -inf, its product goes over the innermost axes only; their

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.harness.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input
 
 Function = Callable[[Array, float], Array]
 FORMULAS: dict[str, Function] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.harness.case import Case
+from ndarray_rt.testing.case import Case
 
 ALL = ("float32", "float64", "float16", "int32", "uint8", "int64", "bool")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.harness.case import Case
+from ndarray_rt.testing.case import Case
 
 CASES = [Case("add_n", {"num_args": count}, [shape] * count,
               reference=lambda *arrays: sum(arrays), onednn=count <= 34,

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tests.harness.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input
 
 SHAPE = (2, 20, 3, 2)
 erf = np.vectorize(math.erf, otypes=[np.float64])

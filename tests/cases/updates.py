@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.harness.case import Array, Case, Input
+from ndarray_rt.testing.case import Array, Case, Input
 
 
 def clipped(g: Array, params: dict[str, Any]) -> Array:

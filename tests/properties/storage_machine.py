@@ -38,8 +38,7 @@ from ndarray_rt.storage.handle import memory_stats
 from ndarray_rt.storage.lease import Leases
 from ndarray_rt.storage.reorder import reorder_mem
 from ndarray_rt.storage.stream import ImmediateStream, Mem
-
-from ..harness.layout_model import assert_padding_zero, offsets, physical
+from ndarray_rt.testing.layout_model import assert_padding_zero, offsets, physical
 
 Array = np.ndarray[Any, np.dtype[Any]]
 F32 = np.dtype(np.float32)

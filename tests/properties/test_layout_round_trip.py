@@ -13,8 +13,7 @@ from ndarray_rt.ndarray.copy import read_numpy, write_numpy
 from ndarray_rt.ndarray.ndarray import new_array
 from ndarray_rt.storage.desc import MemDesc, default_desc, strided_desc, tagged_desc
 from ndarray_rt.storage.stream import ImmediateStream
-
-from ..harness.layout_model import assert_padding_zero, offsets, peek
+from ndarray_rt.testing.layout_model import assert_padding_zero, offsets, peek
 
 DTYPES = ("float32", "int32", "int8", "uint8")
 BLOCKS = (4, 8, 16)

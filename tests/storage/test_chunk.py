@@ -14,8 +14,7 @@ from ndarray_rt.storage.chunk import Chunk, PinnedError
 from ndarray_rt.storage.desc import default_desc, tagged_desc
 from ndarray_rt.storage.handle import Handle, memory_stats, trim
 from ndarray_rt.storage.stream import ImmediateStream
-
-from ..harness.layout_model import assert_padding_zero, peek
+from ndarray_rt.testing.layout_model import assert_padding_zero, peek
 
 F32 = np.dtype(np.float32)
 SHAPE = (2, 20, 3, 3)

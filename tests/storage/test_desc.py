@@ -18,8 +18,7 @@ from ndarray_rt.storage.desc import (
     strided_desc,
     tagged_desc,
 )
-
-from ..harness.layout_model import offsets
+from ndarray_rt.testing.layout_model import offsets
 
 F32 = np.dtype(np.float32)
 

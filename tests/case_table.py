@@ -7,9 +7,8 @@ import pkgutil
 from functools import lru_cache
 
 import ndarray_rt.ops  # noqa: F401 - registers the operators
+from ndarray_rt.testing.case import Case
 from tests import cases
-
-from .case import Case
 
 
 @lru_cache(maxsize=1)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ndarray_rt.ndarray.ndarray import NDArray
-from ndarray_rt.storage.chunk import Chunk
-from ndarray_rt.storage.desc import MemDesc
+from ..ndarray.ndarray import NDArray
+from ..storage.chunk import Chunk
+from ..storage.desc import MemDesc
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ndarray_rt.ndarray.copy import read_numpy
-from ndarray_rt.ndarray.ndarray import NDArray, new_array
-from ndarray_rt.ndarray.req import Req
-from ndarray_rt.op.prim_cache import CACHE
-from ndarray_rt.storage.handle import memory_stats
-from ndarray_rt.storage.stream import ImmediateStream
-
+from ..ndarray.copy import read_numpy
+from ..ndarray.ndarray import NDArray, new_array
+from ..ndarray.req import Req
+from ..op.prim_cache import CACHE
+from ..storage.handle import memory_stats
+from ..storage.stream import ImmediateStream
 from .case import Array
 from .kinds import Made, Snapshot, assert_around_unchanged, contents, make, possible
 from .runtimes import Runtime

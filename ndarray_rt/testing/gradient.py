@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ndarray_rt.ndarray.copy import read_numpy, write_numpy
-from ndarray_rt.ndarray.ndarray import NDArray, new_array
-from ndarray_rt.ndarray.req import Req
-from ndarray_rt.op.infer import run_infer_shape, run_infer_type
-from ndarray_rt.op.params import Params
-from ndarray_rt.op.registry import OpDef, find
-
+from ..ndarray.copy import read_numpy, write_numpy
+from ..ndarray.ndarray import NDArray, new_array
+from ..ndarray.req import Req
+from ..op.infer import run_infer_shape, run_infer_type
+from ..op.params import Params
+from ..op.registry import OpDef, find
 from .case import Array, Case
 from .compare import assert_close
 from .runtimes import NumpyRuntime

@@ -21,14 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from ndarray_rt.dtypes import native_code
-from ndarray_rt.errors import NdrtError
-from ndarray_rt.ndarray.copy import read_numpy, write_numpy
-from ndarray_rt.ndarray.layout import grouped_dims
-from ndarray_rt.ndarray.ndarray import NDArray, new_array
-from ndarray_rt.storage.desc import MemDesc, tagged_desc
-from ndarray_rt.storage.stream import ImmediateStream
-
+from ..dtypes import native_code
+from ..errors import NdrtError
+from ..ndarray.copy import read_numpy, write_numpy
+from ..ndarray.layout import grouped_dims
+from ..ndarray.ndarray import NDArray, new_array
+from ..storage.desc import MemDesc, tagged_desc
+from ..storage.stream import ImmediateStream
 from .layout_model import assert_padding_zero, peek, read_only
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from ndarray_rt import config
-from ndarray_rt.ndarray.ndarray import NDArray
-from ndarray_rt.ndarray.req import Req
-from ndarray_rt.op.choose import prefers_channels_last
-from ndarray_rt.op.context import OpContext
-from ndarray_rt.op.dispatch import Dispatched, dispatch, observe
-from ndarray_rt.op.params import Params
-from ndarray_rt.op.random_state import RandomState
-from ndarray_rt.op.registry import OpDef
+from .. import config
+from ..ndarray.ndarray import NDArray
+from ..ndarray.req import Req
+from ..op.choose import prefers_channels_last
+from ..op.context import OpContext
+from ..op.dispatch import Dispatched, dispatch, observe
+from ..op.params import Params
+from ..op.random_state import RandomState
+from ..op.registry import OpDef
 
 SEED = 20240607
 REFERENCE_NAMES = ("ref", "simple")

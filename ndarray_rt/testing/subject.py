@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ndarray_rt.op.infer import run_infer_shape, run_infer_type
-from ndarray_rt.op.params import Params
-from ndarray_rt.op.registry import OpDef, find
-
+from ..op.infer import run_infer_shape, run_infer_type
+from ..op.params import Params
+from ..op.registry import OpDef, find
 from .case import Array, Case
 from .compare import assert_bits, assert_close
 from .kinds import PLAIN_KINDS, possible

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 import ndarray_rt as mx
-from ndarray_rt.ndarray.copy import read_numpy, write_numpy
-from ndarray_rt.ndarray.ndarray import NDArray
-from ndarray_rt.ndarray.req import GRAD_REQS
-from ndarray_rt.op.random_state import default_random_state
-from ndarray_rt.storage.stream import ImmediateStream
 
+from ..ndarray.copy import read_numpy, write_numpy
+from ..ndarray.ndarray import NDArray
+from ..ndarray.req import GRAD_REQS
+from ..op.random_state import default_random_state
+from ..storage.stream import ImmediateStream
 from .case import Array, Case
 from .checks import Failures
 from .compare import assert_close
@@ -140,9 +140,9 @@ class ExecutorBench:
             combos += [("write",) * len(trainable), ("add",) * len(trainable)]
         plans = [(list(kinds[0]), list(kinds[0]), combo) for combo in combos]
         for turn, in_kinds in enumerate(kinds):
-            combo = ("write", "add")[turn % 2]
+            request = ("write", "add")[turn % 2]
             plans.append((list(in_kinds), list(kinds[(turn + 1) % len(kinds)]),
-                          (combo,) * len(trainable)))
+                          (request,) * len(trainable)))
         for in_kinds, grad_kinds, combo in plans:
             what = (f"executor backward, {'/'.join(dict.fromkeys(in_kinds))}, gradients "
                     f"{'/'.join(dict.fromkeys(grad_kinds))}, {','.join(combo)}")
@@ -153,7 +153,7 @@ class ExecutorBench:
         values, stream = self.subject.values, self.stream
         rng = np.random.default_rng(5)
         made = [make(v, k, stream) for v, k in zip(values, in_kinds, strict=True)]
-        priors = {i: rng.uniform(-1, 1, values[i].shape).astype(values[i].dtype) for i in reqs}
+        priors = {i: np.asarray(rng.uniform(-1, 1, values[i].shape), values[i].dtype) for i in reqs}
         grads = {i: make(priors[i], grad_kinds[i], stream) for i in reqs}
         executor = self.bind(made, grads, reqs)
         assert self.slope is not None

@@ -3,7 +3,7 @@
 An operator's author writes `tests/cases/<family>.py` with a list `CASES`; nothing else:
 
     import numpy as np
-    from tests.harness.case import Case, Input
+    from ndarray_rt.testing.case import Case, Input
 
     CASES = [
         # shapes are drawn uniformly from [-1, 1); the reference gets numpy arrays, inputs then aux

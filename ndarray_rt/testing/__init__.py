@@ -1,0 +1,1 @@
+"""Testing of operators and arrays, of this package and of its users."""
