@@ -44,11 +44,28 @@ typedef struct {
     int64_t live, peak, cached; /* bytes, as capacities */
     int64_t allocations;
 } ndrt_memory_stats;
+/* An account counts the bytes that one session holds; it lives until its owner and the last buffer
+ * charged to it are gone. Buffers are charged to the thread's current account, or to the one given.
+ */
+typedef struct {
+    int64_t live, peak; /* bytes, as capacities */
+    int64_t references;
+} ndrt_account;
+ndrt_status ndrt_account_new(ndrt_account **out);
+void ndrt_account_free(ndrt_account *account); /* gives one reference back; takes no lock */
+ndrt_account *ndrt_account_arrays(void);       /* what no session holds; never freed */
+/* From now on this thread's current one, NULL for that of arrays; gives the one before. */
+ndrt_account *ndrt_account_use(ndrt_account *account);
+void ndrt_account_reset_peak(ndrt_account *account);
+
 ndrt_status ndrt_buffer_new(size_t nbytes, int zero, ndrt_buffer **out);
+ndrt_status ndrt_buffer_new_for(ndrt_account *account, size_t nbytes, int zero, ndrt_buffer **out);
 void ndrt_buffer_free(ndrt_buffer *buffer); /* queues, takes no lock: safe in a finalizer */
 void ndrt_memory_stats_read(ndrt_memory_stats *out);
 void ndrt_memory_trim(void);
 void ndrt_memory_reset_peak(void);
+/* Freed buffers are kept for reuse, the last used ones, up to what the highest recent use would
+ * need again and 16 MiB more, and never more than this. */
 void ndrt_memory_cache_limit(int64_t nbytes);
 /* After n more allocations one fails, once; below 0: none. */
 void ndrt_memory_fail_after(int64_t n);
@@ -61,8 +78,9 @@ typedef struct {
     uint64_t exports; /* writable exports that ended: whether they wrote, nobody saw */
     int32_t pins;     /* exports alive: bytes stay where and as they are */
     int32_t writable_pins;
-    int32_t packers; /* living plans that keep their layout in it */
-    int32_t lease;   /* > 0 readers, -1 one writer */
+    int32_t packers;       /* living plans that keep their layout in it */
+    int32_t lease;         /* > 0 readers, -1 one writer */
+    ndrt_account *account; /* of the session that made it; its memory is charged there */
 } ndrt_chunk;
 ndrt_status ndrt_chunk_new(ndrt_chunk **out);
 void ndrt_chunk_free(ndrt_chunk *chunk);
@@ -259,6 +277,9 @@ const char *ndrt_prim_impl(const ndrt_prim *prim); /* oneDNN's name of the imple
 int ndrt_prim_threads(const ndrt_prim *prim);
 int64_t ndrt_prim_scratchpad(const ndrt_prim *prim); /* bytes */
 int64_t ndrt_prim_count(void);
+/* Reorders run by anybody, replayed plans included, and the bytes they wrote. */
+void ndrt_reorders_read(int64_t *count, int64_t *nbytes);
+void ndrt_reorders_reset(void);
 
 /* The numbers are oneDNN's own; a query by one of them gives the layout wanted there. */
 typedef enum {

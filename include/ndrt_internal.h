@@ -34,6 +34,10 @@ int ndrt_allocation_allowed(void);
 void *ndrt_malloc(size_t nbytes);
 void *ndrt_calloc(size_t count, size_t nbytes);
 
+/* A reference on an account, NULL for the thread's current one. */
+ndrt_account *ndrt_account_take(ndrt_account *account);
+void ndrt_account_add(ndrt_account *account, int64_t nbytes);
+
 const_dnnl_memory_desc_t ndrt_desc_md(const ndrt_desc *desc); /* NULL for NULL */
 ndrt_status ndrt_desc_intern(const_dnnl_memory_desc_t md, ndrt_desc **out);
 
@@ -59,6 +63,7 @@ struct ndrt_prim {
     const_dnnl_primitive_desc_t pd; /* the primitive's own */
     const char *impl;
     int64_t scratchpad;
+    int64_t reorders; /* bytes that a run writes when this is a reorder, else -1 */
     int nthreads;
 };
 
@@ -66,6 +71,7 @@ struct ndrt_prim {
 ndrt_status ndrt_args_check(const ndrt_prim *prim, int nargs, const ndrt_arg *args);
 ndrt_status ndrt_args_make(int nargs, const ndrt_arg *args, dnnl_exec_arg_t *made);
 void ndrt_args_destroy(int nargs, dnnl_exec_arg_t *made);
+void ndrt_count_reorder(int64_t nbytes);
 /* Inside ndrt_enter and ndrt_leave. */
 ndrt_status ndrt_prim_execute(const ndrt_prim *prim, int nargs, const dnnl_exec_arg_t *args);
 ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call);

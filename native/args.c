@@ -156,7 +156,9 @@ ndrt_status ndrt_prim_execute(const ndrt_prim *prim, int nargs, const dnnl_exec_
     TRY(ndrt_stream(&stream));
     TRY(ndrt_check(dnnl_primitive_execute(prim->primitive, stream, nargs, args),
                    "dnnl_primitive_execute"));
-    return ndrt_check(dnnl_stream_wait(stream), "dnnl_stream_wait");
+    TRY(ndrt_check(dnnl_stream_wait(stream), "dnnl_stream_wait"));
+    if (prim->reorders >= 0) ndrt_count_reorder(prim->reorders);
+    return NDRT_OK;
 }
 
 static ndrt_status execute_in_mode(const ndrt_prim *prim, int nargs, const dnnl_exec_arg_t *args) {

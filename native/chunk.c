@@ -18,11 +18,16 @@ ndrt_status ndrt_chunk_new(ndrt_chunk **out) {
     ndrt_chunk *chunk = ndrt_calloc(1, sizeof *chunk);
     if (!chunk) return ndrt_fail(NDRT_NOMEM, "no memory for a chunk");
     chunk->id = __atomic_add_fetch(&next_id, 1, __ATOMIC_RELAXED);
+    chunk->account = ndrt_account_take(NULL);
     *out = chunk;
     return NDRT_OK;
 }
 
-void ndrt_chunk_free(ndrt_chunk *chunk) { free(chunk); }
+void ndrt_chunk_free(ndrt_chunk *chunk) {
+    if (!chunk) return;
+    ndrt_account_free(chunk->account);
+    free(chunk);
+}
 
 void ndrt_chunk_add_version(ndrt_chunk *chunk) {
     __atomic_add_fetch(&chunk->version, 1, __ATOMIC_SEQ_CST);

@@ -1,4 +1,5 @@
 /* Buffers, the pool of free ones behind them, and the hook that makes allocations fail. */
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,11 +7,14 @@
 
 #include "ndrt_internal.h"
 
-enum { LINE = 64, PAGE = 4096, HUGE_PAGE = 2 << 20, SMALL = 512, NCLASSES = 8 + 8 * 55 };
+enum { LINE = 64, PAGE = 4096, HUGE_PAGE = 2 << 20, SMALL = 512 };
+enum { NCLASSES = 8 + 8 * 55, SLACK = 16 << 20, WINDOW = 1 << 14 };
 
 typedef struct block {
     ndrt_buffer buffer; /* first, so that the caller's pointer is the block's */
     struct block *newer, *older;
+    ndrt_account *account;
+    uint64_t shelved; /* when, counted in blocks put on shelves */
     int size_class;
 } block;
 
@@ -22,11 +26,18 @@ static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static shelf shelves[NCLASSES];
 static int highest_class; /* no shelf above it has ever held anything */
 static int64_t cached;    /* bytes on the shelves */
+static uint64_t shelvings;
+/* Buffers from this capacity on are mapped each for itself: given back, they are the system's
+ * again, whatever lies beside them. */
 #ifdef __SANITIZE_ADDRESS__
+static const size_t MAPPED = SIZE_MAX; /* the sanitizer sees errors around malloc's blocks only */
 static int64_t cache_limit = 0; /* a buffer that is given out again hides its use after free */
 #else
-static int64_t cache_limit = 256 << 20;
+static const size_t MAPPED = 64 << 10;
+static int64_t cache_limit = 1 << 30;
 #endif
+/* Most bytes live at once in this window of allocations and in the one before. */
+static int64_t window_peak, last_window_peak, window_left = WINDOW;
 
 static block *returned; /* stack of freed blocks, linked by `older` */
 static int64_t live, peak, allocations;
@@ -75,6 +86,11 @@ static int class_of(size_t nbytes, size_t *capacity) {
 
 /* ---- bytes ------------------------------------------------------------------------------- */
 
+static void *mapped_new(size_t capacity) {
+    void *data = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return data == MAP_FAILED ? NULL : data;
+}
+
 static void *huge_new(size_t capacity) {
     size_t span = capacity + HUGE_PAGE;
     char *start = mmap(NULL, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -88,13 +104,17 @@ static void *huge_new(size_t capacity) {
     return data;
 }
 
+static size_t alignment_of(size_t capacity) {
+    return capacity >= HUGE_PAGE ? HUGE_PAGE : capacity >= PAGE ? PAGE : LINE;
+}
+
 static block *block_new(size_t capacity, int size_class) {
     block *made = malloc(sizeof *made);
     if (!made) return NULL;
     void *data = NULL;
-    if (capacity >= HUGE_PAGE)
-        data = huge_new(capacity);
-    else if (posix_memalign(&data, capacity >= PAGE ? PAGE : LINE, capacity))
+    if (capacity >= MAPPED)
+        data = capacity >= HUGE_PAGE ? huge_new(capacity) : mapped_new(capacity);
+    else if (posix_memalign(&data, alignment_of(capacity), capacity))
         data = NULL;
     if (!data) {
         free(made);
@@ -105,7 +125,7 @@ static block *block_new(size_t capacity, int size_class) {
 }
 
 static void block_destroy(block *b) {
-    if (b->buffer.capacity >= HUGE_PAGE)
+    if (b->buffer.capacity >= MAPPED)
         munmap(b->buffer.data, b->buffer.capacity);
     else
         free(b->buffer.data);
@@ -122,6 +142,7 @@ static void shelf_put(block *b) {
     s->newest = b;
     if (!s->oldest) s->oldest = b;
     if (b->size_class > highest_class) highest_class = b->size_class;
+    b->shelved = ++shelvings;
     cached += (int64_t)b->buffer.capacity;
 }
 
@@ -138,24 +159,55 @@ static void shelf_remove(block *b) {
     cached -= (int64_t)b->buffer.capacity;
 }
 
-/* The biggest leave first, the oldest of a size before the others. */
+static block *longest_shelved(void) {
+    block *found = NULL;
+    for (int c = 0; c <= highest_class; c++) {
+        block *b = shelves[c].oldest;
+        if (b && (!found || b->shelved < found->shelved)) found = b;
+    }
+    return found;
+}
+
 static void shelves_shrink(int64_t limit) {
-    for (int c = highest_class; c >= 0 && cached > limit; c--)
-        while (shelves[c].oldest && cached > limit) {
-            block *b = shelves[c].oldest;
-            shelf_remove(b);
-            block_destroy(b);
-        }
+    while (cached > limit) {
+        block *b = longest_shelved();
+        shelf_remove(b);
+        block_destroy(b);
+    }
+}
+
+/* What the highest use of late would need again, so that a loop finds its memory and a process
+ * never holds much more than it once needed. */
+static int64_t worth_keeping(void) {
+    int64_t highest = window_peak > last_window_peak ? window_peak : last_window_peak;
+    int64_t below = highest - __atomic_load_n(&live, __ATOMIC_RELAXED);
+    int64_t keep = (below > 0 ? below : 0) + SLACK;
+    return keep < cache_limit ? keep : cache_limit;
+}
+
+static void window_note(int64_t now) {
+    if (window_left-- <= 0) {
+        last_window_peak = window_peak;
+        window_peak = 0;
+        window_left = WINDOW;
+    }
+    if (now > window_peak) window_peak = now;
 }
 
 static void returned_drain(void) {
-    block *b = __atomic_exchange_n(&returned, NULL, __ATOMIC_ACQUIRE);
-    while (b) {
-        block *next = b->older;
-        shelf_put(b);
-        b = next;
+    block *last = __atomic_exchange_n(&returned, NULL, __ATOMIC_ACQUIRE), *first = NULL;
+    while (last) { /* the one given back first goes onto its shelf first */
+        block *next = last->older;
+        last->older = first;
+        first = last;
+        last = next;
     }
-    shelves_shrink(cache_limit);
+    while (first) {
+        block *next = first->older;
+        shelf_put(first);
+        first = next;
+    }
+    shelves_shrink(worth_keeping());
 }
 
 /* ---- buffers ----------------------------------------------------------------------------- */
@@ -169,6 +221,10 @@ static void count_live(int64_t nbytes) {
 }
 
 ndrt_status ndrt_buffer_new(size_t nbytes, int zero, ndrt_buffer **out) {
+    return ndrt_buffer_new_for(NULL, nbytes, zero, out);
+}
+
+ndrt_status ndrt_buffer_new_for(ndrt_account *account, size_t nbytes, int zero, ndrt_buffer **out) {
     if (nbytes > (size_t)1 << 46)
         return ndrt_fail(NDRT_NOMEM, "a buffer of %zu bytes: more than an address space", nbytes);
     if (!ndrt_allocation_allowed())
@@ -178,11 +234,12 @@ ndrt_status ndrt_buffer_new(size_t nbytes, int zero, ndrt_buffer **out) {
 
     pthread_mutex_lock(&pool_lock);
     returned_drain();
+    window_note(__atomic_load_n(&live, __ATOMIC_RELAXED) + (int64_t)capacity);
     block *b = shelves[size_class].newest;
     if (b) shelf_remove(b);
     pthread_mutex_unlock(&pool_lock);
 
-    int fresh = !b && capacity >= HUGE_PAGE;
+    int fresh = !b && capacity >= MAPPED;
     if (!b) b = block_new(capacity, size_class);
     if (!b) {
         ndrt_memory_trim();
@@ -194,6 +251,8 @@ ndrt_status ndrt_buffer_new(size_t nbytes, int zero, ndrt_buffer **out) {
     if (zero && !fresh) memset(b->buffer.data, 0, nbytes); /* fresh pages are zero already */
     __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
     count_live((int64_t)capacity);
+    b->account = ndrt_account_take(account);
+    ndrt_account_add(b->account, (int64_t)capacity);
     *out = &b->buffer;
     return NDRT_OK;
 }
@@ -203,6 +262,8 @@ void ndrt_buffer_free(ndrt_buffer *buffer) {
     block *b = (block *)buffer;
     int big = b->buffer.capacity >= HUGE_PAGE;
     count_live(-(int64_t)b->buffer.capacity);
+    ndrt_account_add(b->account, -(int64_t)b->buffer.capacity);
+    ndrt_account_free(b->account);
     b->older = __atomic_load_n(&returned, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&returned, &b->older, b, 1, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED)) {
@@ -229,6 +290,7 @@ void ndrt_memory_trim(void) {
     returned_drain();
     shelves_shrink(0);
     pthread_mutex_unlock(&pool_lock);
+    malloc_trim(0); /* what lay between blocks that live on */
 }
 
 void ndrt_memory_reset_peak(void) {

@@ -8,6 +8,7 @@
  * twice at once gains nothing. */
 static pthread_mutex_t create_lock = PTHREAD_MUTEX_INITIALIZER;
 static int64_t live_prims;
+static int64_t reorders_run, reordered_bytes;
 
 typedef ndrt_status (*maker)(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 
@@ -193,6 +194,14 @@ static ndrt_status expect_all(ndrt_prim *prim, const ndrt_spec *spec) {
     return NDRT_OK;
 }
 
+static int64_t reordered_by(const ndrt_prim *prim, const ndrt_spec *spec) {
+    if (spec->kind != NDRT_REORDER) return -1;
+    for (int i = 0; i < prim->nexpected; i++)
+        if (prim->expected[i].arg == NDRT_ARG_DST)
+            return ndrt_desc_read(prim->expected[i].desc)->nbytes;
+    return 0;
+}
+
 static void prim_empty(ndrt_prim *prim) {
     for (int i = 0; i < prim->nexpected; i++) ndrt_desc_free(prim->expected[i].desc);
     free(prim->expected);
@@ -214,7 +223,9 @@ static ndrt_status prim_fill(ndrt_prim *prim, const ndrt_spec *spec) {
             "dnnl_primitive_desc_query(impl_info_str)");
     TRY(status);
     prim->scratchpad = scratchpad_of(prim->pd);
-    return expect_all(prim, spec);
+    TRY(expect_all(prim, spec));
+    prim->reorders = reordered_by(prim, spec);
+    return NDRT_OK;
 }
 
 ndrt_status ndrt_prim_new(const ndrt_spec *spec, ndrt_prim **out) {
@@ -253,6 +264,21 @@ const char *ndrt_prim_impl(const ndrt_prim *prim) { return prim->impl; }
 int ndrt_prim_threads(const ndrt_prim *prim) { return prim->nthreads; }
 int64_t ndrt_prim_scratchpad(const ndrt_prim *prim) { return prim->scratchpad; }
 int64_t ndrt_prim_count(void) { return __atomic_load_n(&live_prims, __ATOMIC_RELAXED); }
+
+void ndrt_count_reorder(int64_t nbytes) {
+    __atomic_add_fetch(&reorders_run, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&reordered_bytes, nbytes, __ATOMIC_RELAXED);
+}
+
+void ndrt_reorders_read(int64_t *count, int64_t *nbytes) {
+    *count = __atomic_load_n(&reorders_run, __ATOMIC_RELAXED);
+    *nbytes = __atomic_load_n(&reordered_bytes, __ATOMIC_RELAXED);
+}
+
+void ndrt_reorders_reset(void) {
+    __atomic_store_n(&reorders_run, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&reordered_bytes, 0, __ATOMIC_RELAXED);
+}
 
 ndrt_status ndrt_prim_desc(const ndrt_prim *prim, int arg, ndrt_desc **out) {
     const_dnnl_memory_desc_t md =

@@ -22,6 +22,7 @@ from .attribute import AttrScope
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .errors import MXNetError
 from .op.fallback import REASONS
+from .op.statistics import cache_stats, clear_cache, reorder_stats, reset_counters
 from .storage.handle import memory_stats, reset_peak, trim
 from .symbol.naming import NameManager
 from .threads import get_num_threads, set_num_threads
@@ -35,10 +36,11 @@ rnd = random
 fallback_reasons = REASONS.as_dict
 
 __all__ = [
-    "AttrScope", "Context", "MXNetError", "NameManager", "autograd", "base", "cpu", "cpu_pinned",
-    "current_context", "executor", "fallback_reasons",
+    "AttrScope", "Context", "MXNetError", "NameManager", "autograd", "base", "cache_stats",
+    "clear_cache", "cpu", "cpu_pinned", "current_context", "executor", "fallback_reasons",
     "get_num_threads", "gpu", "memory_stats", "nd", "ndarray", "num_gpus", "random",
-    "reset_peak", "rnd", "set_num_threads", "sym", "symbol", "trim"]
+    "reorder_stats", "reset_counters", "reset_peak", "rnd", "set_num_threads", "sym", "symbol",
+    "trim"]
 
 
 def _long_name(name: str) -> object:

@@ -68,8 +68,14 @@ SWITCHES: tuple[Switch, ...] = (
     Switch("NDRT_CAPTURE", True, "0 makes executors run step by step, without recording", _flag),
     Switch(
         "NDRT_CACHE_SHAPES",
-        512,
+        256,
         "groups of input shapes whose primitives are kept; the oldest group leaves as a whole",
+        _count,
+    ),
+    Switch(
+        "NDRT_POOL_MIB",
+        1024,
+        "MiB of freed memory kept for reuse at most; less where less was in use of late",
         _count,
     ),
     Switch("NDRT_TRACE", False, "print each dispatch: path, reason, layouts, time", _flag),
@@ -86,6 +92,7 @@ NDRT_FLUSH_SUBNORMALS: bool
 NDRT_PLAN_MEMORY: bool
 NDRT_CAPTURE: bool
 NDRT_CACHE_SHAPES: int
+NDRT_POOL_MIB: int
 NDRT_TRACE: bool
 NDRT_VALIDATE: bool
 
@@ -119,6 +126,11 @@ def _checked(name: str, value: Any) -> Any:
         return switch.parse(str(int(value)) if isinstance(value, bool) else str(value))
     except ValueError as error:
         raise ValueError(f"{name}={value!r}: {error}; {switch.doc}") from None
+
+
+def default(name: str) -> Any:
+    """What a switch is when nobody says."""
+    return _find(name).default
 
 
 def set(name: str, value: Any) -> None:

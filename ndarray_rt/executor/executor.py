@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,18 +19,22 @@ from ..op.context import OpContext
 from ..op.dispatch import dispatch, dispatch_planned, is_observed
 from ..op.packing import PackedStore
 from ..op.prim_cache import CACHE
+from ..storage.account import Account, SessionBytes
 from ..storage.chunk import Chunk
 from ..storage.lease import Leases
-from ..storage.stream import RecordingStream
+from ..storage.stream import ImmediateStream, RecordingStream
+from ..storage.tmp_mem import TmpMemMgr
 from .build import BoundGraph, build_graph
 from .captured import Capture, Captured
 from .plan import Kind, Plan, Step
+from .session import Session
 from .state import State
 
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
 
-_sessions = itertools.count(1)
+# of executors, for the names of their accounts
+_numbers = itertools.count(1)
 Monitor = Callable[[str, NDArray], None]
 
 
@@ -44,7 +47,7 @@ class Executor:
 
     def __init__(self, symbol: Symbol, ctx: Context, args: dict[str, NDArray],
                  grads: dict[str, NDArray], requests: dict[str, Req], aux: dict[str, NDArray],
-                 session: Any = None) -> None:
+                 session: Session | None = None) -> None:
         self._symbol = symbol
         self._ctx = ctx.check()
         self.arg_dict = args
@@ -55,15 +58,19 @@ class Executor:
         self._graph: BoundGraph = build_graph(
             symbol.entries, self._requests, {n: a.shape for n, a in bound.items()},
             {n: a.dtype for n, a in bound.items()})
-        self._head_grads = {i: new_array(*self._head_facts(i), ctx)
-                            for i in self._graph.head_grads}
+        self._account = Account(f"executor {next(_numbers)}: {', '.join(symbol.list_outputs())}")
+        with self._account:
+            self._head_grads = {i: new_array(*self._head_facts(i), ctx)
+                                for i in self._graph.head_grads}
         external = {entry: bound[name] for name, entry in self._graph.variables.items()}
         external.update({self._graph.head_grads[i]: a for i, a in self._head_grads.items()})
         external.update({entry: grads[name] for name, entry in self._graph.grads.items()})
-        self._state = State(self._graph.plan, external, self._ctx)
+        with self._account:
+            self._state = State(self._graph.plan, external, self._ctx)
         self._steps = [_BoundStep(step, self._state) for step in self._graph.plan.steps]
-        self._session = next(_sessions) if session is None else session
-        self._context = OpContext(session=("executor", self._session),
+        self._session = Session() if session is None else session
+        self._context = OpContext(ImmediateStream(TmpMemMgr(account=self._account)),
+                                  session=self._session.key,
                                   shapes=tuple(a.shape for a in bound.values()))
         self._context.keep_plain = frozenset(
             args[name].chunk.native.id for name in self._requests)
@@ -76,8 +83,6 @@ class Executor:
         self._monitor: Monitor | None = None
         self._monitor_all = False
         self._ran_training = False
-        if session is None:
-            weakref.finalize(self, CACHE.release, ("executor", self._session))
 
     # ---- what is bound ----------------------------------------------------------------------
 
@@ -95,7 +100,7 @@ class Executor:
         return dict(self._requests)
 
     @property
-    def session(self) -> Any:
+    def session(self) -> Session:
         """What the primitives of this executor and of those reshaped from it are kept under."""
         return self._session
 
@@ -142,12 +147,25 @@ class Executor:
         """What the runs did so far: primitives, kernels, callbacks, reorders."""
         return self._context.stream.counters.as_dict()
 
+    @property
+    def memory_stats(self) -> SessionBytes:
+        """Bytes of this executor's own: arena, scratch, packed weights; `live` now, `peak` ever.
+
+        The bound arrays are not among them.
+        """
+        return self._account.read()
+
+    @property
+    def cache_stats(self) -> dict[str, int]:
+        """Hits, misses, evictions, groups and entries of this executor's session."""
+        return CACHE.stats(self._session.key)
+
     # ---- running ----------------------------------------------------------------------------
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
         """Computes the outputs; `kwargs` are copied into the arguments of those names first."""
         self._copy_inputs(kwargs)
-        with self._lock:
+        with self._lock, self._account:
             self._ran_training = False
             self._run(0, self._graph.plan.num_forward, is_train)
             self._ran_training = is_train
@@ -164,7 +182,7 @@ class Executor:
             raise MXNetError("backward needs a forward(is_train=True) before it: the last forward "
                              "was for inference or did not finish")
         given = self._head_gradients(out_grads)
-        with self._lock:
+        with self._lock, self._account:
             for i, array in self._head_grads.items():
                 self._copy(given[i], array, f"out_grads[{i}]")
             for name in self._graph.zero_grads:

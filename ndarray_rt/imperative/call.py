@@ -15,13 +15,13 @@ from ..dtypes import DType
 from ..errors import NameMismatch, ShapeError, TypeMismatch, where
 from ..ndarray.ndarray import NDArray
 from ..ndarray.req import Req
-from ..op.context import OpContext, thread_context
+from ..op.context import thread_context
 from ..op.dispatch import dispatch
 from ..op.infer import known, run_infer_shape, run_infer_type
 from ..op.params import Params
 from ..op.registry import OpDef
 
-CAPACITY = 8192
+CAPACITY = 1024
 # operators whose rules depend on more than parameters, shapes and dtypes: Python code of users
 UNCACHED: set[str] = {"Custom"}
 
@@ -127,7 +127,6 @@ class _Depth(threading.local):
 
     def __init__(self) -> None:
         self.depth = 0
-        self.inner: list[OpContext] = []
 
 
 _calls = _Depth()
@@ -137,21 +136,10 @@ def run_op(op: OpDef, params: Params, ins: Sequence[NDArray], outs: Sequence[NDA
            reqs: Sequence[Req], name: str | None, is_train: bool) -> None:
     """Dispatches in this thread's context; inside another operator in a context of its own."""
     depth = _calls.depth
-    if depth == 0:
-        ctx = thread_context()
-    else:
-        while len(_calls.inner) < depth:
-            _calls.inner.append(OpContext(session="imperative"))
-        ctx = _calls.inner[depth - 1]
+    ctx = thread_context(depth)
     ctx.is_train = is_train
     _calls.depth = depth + 1
     try:
         dispatch(op, params, ctx, ins, outs, reqs, name)
     finally:
         _calls.depth = depth
-
-
-def forget() -> None:
-    """Empties the tables; for tests that register operators anew."""
-    _params.clear()
-    _facts.clear()

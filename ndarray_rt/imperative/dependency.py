@@ -10,7 +10,7 @@ from ..op.registry import OpDef
 from ..symbol.gradient import GraphEmit, make_node
 from ..symbol.node import Entry, Node, topological
 
-CAPACITY = 8192
+CAPACITY = 1024
 
 
 class Needs(NamedTuple):
@@ -78,9 +78,3 @@ def _gradients(op: OpDef, node: Node, is_loss: bool) -> set[Entry]:
             ignored = other.op.ignored(other.params)
             made.update(entry for i, entry in enumerate(other.inputs) if i not in ignored)
     return made
-
-
-def forget() -> None:
-    """Empties the table; for tests that register operators anew."""
-    _known.clear()
-

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from ..native import lib
+from ..storage.account import Account
 from ..storage.primitive import Primitive
 from ..storage.stream import Args, ImmediateStream, Mem
 from ..storage.tmp_mem import TmpMemMgr
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _sessions = itertools.count(1)
+_thread_numbers = itertools.count(1)
 # scratch that a thread keeps between imperative calls; more than that is taken for one call
 IMPERATIVE_SCRATCH = 32 << 20
 
@@ -30,8 +32,8 @@ class OpContext:
     Not for several threads at once.
     """
 
-    __slots__ = ("_group", "cache", "fallbacks", "is_train", "keep_plain", "node_name",
-                 "own_leases", "packed", "random", "session", "shapes", "stream")
+    __slots__ = ("_call_shapes", "_group", "cache", "fallbacks", "is_train", "keep_plain",
+                 "node_name", "own_leases", "packed", "random", "session", "shapes", "stream")
 
     def __init__(self, stream: ImmediateStream | None = None, *, is_train: bool = False,
                  session: Hashable = None, shapes: Hashable = None,
@@ -53,12 +55,15 @@ class OpContext:
         # private packed copies of weights, where the owner of this context keeps some
         self.packed: PackedStore | None = None
         self._group: Group | None = None
+        self._call_shapes: Hashable = None
 
     def begin(self, node_name: str | None, ins: Sequence[NDArray]) -> None:
         """An operator call begins."""
         self.node_name = node_name
         if self.shapes is None:
-            self._group = self.cache.group(self.session, tuple([x.shape for x in ins]))
+            # looked up when a primitive is asked for: most calls in numpy need no group
+            self._group = None
+            self._call_shapes = tuple([x.shape for x in ins])
             self.stream.tmp.init()
         elif self._group is None:
             self.begin_run()
@@ -71,8 +76,10 @@ class OpContext:
 
     def primitive(self, sign: tuple[Hashable, ...], build: Callable[[], T]) -> T:
         """The primitive (or whatever `build` makes) of a signature, from the cache."""
-        assert self._group is not None
-        return self.cache.find(self._group, (*sign, self.is_train, lib.ndrt_threads_get()), build)
+        group = self._group
+        if group is None:
+            group = self._group = self.cache.group(self.session, self._call_shapes)
+        return self.cache.find(group, (*sign, self.is_train, lib.ndrt_threads_get()), build)
 
     def may_pack(self, w: NDArray) -> bool:
         """Inference may convert this weight in place to the layout that a primitive wants."""
@@ -88,25 +95,27 @@ class OpContext:
 
 
 class _ThreadContexts(threading.local):
-    """One imperative context a thread."""
+    """The imperative contexts of one thread: the outermost, those of operators inside others."""
 
     def __init__(self) -> None:
-        self.context: OpContext | None = None
+        self.contexts: list[OpContext] = []
+        self.account: Account | None = None
 
 
 _threads = _ThreadContexts()
 
 
-def thread_context() -> OpContext:
-    """This thread's context for imperative calls; all of them share one session."""
-    if _threads.context is None:
-        stream = ImmediateStream(TmpMemMgr(limit=IMPERATIVE_SCRATCH))
-        _threads.context = OpContext(stream, session="imperative")
-    return _threads.context
+def thread_context(depth: int = 0) -> OpContext:
+    """This thread's context for imperative calls inside `depth` others; they share one session.
 
-
-def reset_thread_context() -> None:
-    """Forgets this thread's context and its scratch."""
-    _threads.context = None
-
-
+    It goes with the thread, and its scratch with it.
+    """
+    contexts = _threads.contexts
+    while len(contexts) <= depth:
+        account = _threads.account
+        if account is None:
+            number, name = next(_thread_numbers), threading.current_thread().name
+            account = _threads.account = Account(f"thread {number}: {name}")
+        stream = ImmediateStream(TmpMemMgr(limit=IMPERATIVE_SCRATCH, account=account))
+        contexts.append(OpContext(stream, session="imperative"))
+    return contexts[depth]

@@ -17,6 +17,10 @@ from .kernel_key import KernelKey, transform
 from .params import Params
 from .registry import OpDef
 
+# texts may name shapes: past so many, new ones are counted together
+MAX_REASONS = 1024
+OTHER_REASONS = "other reasons"
+
 
 class Reasons:
     """How often each operator ran in numpy, and why."""
@@ -26,8 +30,11 @@ class Reasons:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, op: str, reason: str) -> None:
+        key = op, reason
         with self._lock:
-            self._counts[op, reason] += 1
+            if len(self._counts) >= MAX_REASONS and key not in self._counts:
+                key = op, OTHER_REASONS
+            self._counts[key] += 1
 
     def as_dict(self) -> dict[tuple[str, str], int]:
         """(operator, reason) -> times."""

@@ -10,7 +10,30 @@ from typing import Any, TypeVar
 from .. import config
 
 T = TypeVar("T")
-Group = dict[Hashable, Any]
+
+
+class Tally:
+    """What happened to the entries of one session, or of those that ended."""
+
+    __slots__ = ("evictions", "hits", "misses")
+
+    def __init__(self) -> None:
+        self.hits = self.misses = self.evictions = 0
+
+    def add(self, more: Tally) -> None:
+        self.hits += more.hits
+        self.misses += more.misses
+        self.evictions += more.evictions
+
+
+class Group(dict[Hashable, Any]):
+    """The entries of one input-shape group, by signature, and the tally of its session."""
+
+    __slots__ = ("tally",)
+
+    def __init__(self, tally: Tally) -> None:
+        super().__init__()
+        self.tally = tally
 
 
 class PrimCache:
@@ -22,8 +45,9 @@ class PrimCache:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._groups: OrderedDict[tuple[Hashable, Hashable], Group] = OrderedDict()
+        self._tallies: dict[Hashable, Tally] = {}
+        self._ended = Tally()
         self._released: deque[Hashable] = deque()
-        self.hits = self.misses = self.evictions = 0
 
     def group(self, session: Hashable, shapes: Hashable) -> Group:
         """The signatures of one input-shape group, made when new, now the most recently used."""
@@ -33,10 +57,13 @@ class PrimCache:
         with self._lock:
             found = self._groups.get(key)
             if found is None:
-                found = self._groups[key] = {}
+                tally = self._tallies.get(session)
+                if tally is None:
+                    tally = self._tallies[session] = Tally()
+                found = self._groups[key] = Group(tally)
                 while len(self._groups) > max(1, config.NDRT_CACHE_SHAPES):
-                    self._groups.popitem(last=False)
-                    self.evictions += 1
+                    _, evicted = self._groups.popitem(last=False)
+                    evicted.tally.evictions += 1
             else:
                 self._groups.move_to_end(key)
             return found
@@ -45,37 +72,52 @@ class PrimCache:
         """What `build` made for this signature in a group, now or earlier."""
         found = group.get(sign)
         if found is None:
-            self.misses += 1
+            group.tally.misses += 1
             found = group.setdefault(sign, build())
         else:
-            self.hits += 1
+            group.tally.hits += 1
         return found  # type: ignore[no-any-return]
 
     def clear(self, session: Hashable | None = None) -> None:
         """Drops one session, or everything."""
         with self._lock:
             for key in [k for k in self._groups if session is None or k[0] == session]:
-                del self._groups[key]
+                # emptied too: whoever ran last may still hold the group
+                self._groups.pop(key).clear()
 
     def release(self, session: Hashable) -> None:
         """Drops a session at the next use of the store; takes no lock, for finalizers."""
         self._released.append(session)
 
     def clear_released(self) -> None:
-        """Drops the sessions that were released."""
+        """Drops the sessions that were released; what they counted stays in the totals."""
         while self._released:
-            self.clear(self._released.popleft())
+            session = self._released.popleft()
+            self.clear(session)
+            with self._lock:
+                self._ended.add(self._tallies.pop(session, Tally()))
 
-    def stats(self) -> dict[str, int]:
-        """Counters and the numbers of sessions, groups and entries held now."""
+    def stats(self, session: Hashable | None = None) -> dict[str, int]:
+        """Counters and the numbers of sessions, groups and entries held now; of one, or of all."""
+        self.clear_released()
         with self._lock:
-            groups = list(self._groups.items())
-        return {"hits": self.hits, "misses": self.misses, "evictions": self.evictions,
-                "sessions": len({key[0] for key, _ in groups}), "groups": len(groups),
-                "entries": sum(len(group) for _, group in groups)}
+            groups = [(key[0], len(group)) for key, group in self._groups.items()
+                      if session is None or key[0] == session]
+            total = Tally()
+            if session is None:
+                total.add(self._ended)
+            for owner, tally in self._tallies.items():
+                if session is None or owner == session:
+                    total.add(tally)
+        return {"hits": total.hits, "misses": total.misses, "evictions": total.evictions,
+                "sessions": len({owner for owner, _ in groups}), "groups": len(groups),
+                "entries": sum(size for _, size in groups)}
 
     def reset_counters(self) -> None:
-        self.hits = self.misses = self.evictions = 0
+        """Lets all counters start again from 0."""
+        with self._lock:
+            for tally in (self._ended, *self._tallies.values()):
+                tally.hits = tally.misses = tally.evictions = 0
 
 
 CACHE = PrimCache()

@@ -71,14 +71,14 @@ class Chunk:
         """
         handle = self._handle
         if handle is None:
-            handle = Handle(max(nbytes, self._planned), zero=self.zero)
+            handle = Handle(max(nbytes, self._planned), self.zero, self.native.account)
             self._handle = handle
             self.moves += 1
             self.mkl_mem = None
             lib.ndrt_chunk_add_version(self.native)
         elif handle.nbytes < nbytes:
             self._refuse_if_pinned("grown")
-            handle = Handle(nbytes)
+            handle = Handle(nbytes, False, self.native.account)
             self._handle = handle
             self.moves += 1
             self.mkl_mem = None
@@ -137,7 +137,7 @@ class Chunk:
             source = default_desc(find_dtype(desc.dtype_name), desc.dims)
         old = self.handle
         # a new buffer and a change of owner: a reorder can not run in place
-        new = Handle(max(desc.nbytes, self._planned))
+        new = Handle(max(desc.nbytes, self._planned), False, self.native.account)
         reorder_mem(stream, Mem(source, old.ptr, old, stream.epoch),
                     Mem(desc, new.ptr, new, stream.epoch))
         self._handle = new

@@ -19,6 +19,9 @@ _CODE_NAMES = {code: name for name, code in NATIVE_CODES.items()}
 _DATA_LETTERS = {1: "x", 2: "nc", 3: "ncw", 4: "nchw", 5: "ncdhw"}
 _WEIGHT_LETTERS = {1: "o", 2: "oi", 3: "oiw", 4: "oihw", 5: "oidhw"}
 
+# layouts kept for speed beyond the last user of each: making one again costs some microseconds
+KEPT = 512
+
 _live: WeakValueDictionary[int, MemDesc] = WeakValueDictionary()
 
 
@@ -145,7 +148,7 @@ def _code(dtype: DType) -> int:
     return code
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=KEPT)
 def default_desc(dtype: DType, dims: tuple[int, ...]) -> MemDesc:
     """Dense row-major. Rank 0 counts as (1,): oneDNN has no rank 0."""
     out = ffi.new("ndrt_desc **")
@@ -155,7 +158,7 @@ def default_desc(dtype: DType, dims: tuple[int, ...]) -> MemDesc:
     return _adopt(out[0])
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=KEPT)
 def tagged_desc(dtype: DType, dims: tuple[int, ...], tag: str) -> MemDesc:
     """A layout by oneDNN's letters: 'any', 'acdb' (channels-last), 'aBcd16b'."""
     out = ffi.new("ndrt_desc **")
@@ -169,7 +172,7 @@ def any_desc(dtype: DType, dims: tuple[int, ...]) -> MemDesc:
     return tagged_desc(dtype, dims, "any")
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=KEPT)
 def strided_desc(dtype: DType, dims: tuple[int, ...], strides: tuple[int, ...]) -> MemDesc:
     """Any strides, counted in elements."""
     out = ffi.new("ndrt_desc **")

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from ..native import call, ffi, lib, own
+from .account import SessionBytes, read_sessions, reset_session_peaks
 
 
 class Handle:
     """Owner of one aligned buffer, or of a span of a parent Handle (an arena).
 
     The buffer is aligned to 64 bytes, from 4 KiB on to a page, from 2 MiB on to a huge page. It
-    goes back to the pool when the last reference goes.
+    goes back to the pool when the last reference goes. It is charged to `account`, a native one,
+    else to the thread's current account.
     """
 
     __slots__ = ("__weakref__", "_owner", "address", "nbytes", "ptr")
 
-    def __init__(self, nbytes: int, zero: bool = False) -> None:
+    def __init__(self, nbytes: int, zero: bool = False, account: Any = ffi.NULL) -> None:
         out = ffi.new("ndrt_buffer **")
-        call(lib.ndrt_buffer_new, nbytes, int(zero), out, what=f"allocating {nbytes} bytes")
+        call(lib.ndrt_buffer_new_for, account, nbytes, int(zero), out,
+             what=f"allocating {nbytes} bytes")
         self._owner: Any = own(out[0], lib.ndrt_buffer_free, nbytes)
         self.ptr: Any = out[0].data
         self.address: int = int(ffi.cast("intptr_t", self.ptr))
@@ -57,19 +60,37 @@ class Handle:
         return ffi.buffer(self.ptr, self.nbytes)
 
 
-def memory_stats() -> dict[str, int]:
-    """Bytes `live` (in use), `peak` (most ever), `cached` (kept for reuse); `allocations` made."""
+class MemoryStats(TypedDict):
+    """What `memory_stats` gives."""
+
+    live: int
+    peak: int
+    cached: int
+    allocations: int
+    sessions: dict[str, SessionBytes]
+
+
+def memory_stats() -> MemoryStats:
+    """The bytes of all arrays and scratch, in the whole process.
+
+    `live` is in use, `peak` the most since the start or `reset_peak`, `cached` freed and kept for
+    reuse; `allocations` counts the buffers handed out. `sessions` gives live and peak for each
+    executor, for the imperative scratch of each thread, and under 'arrays' for all else; what
+    ended sessions left behind is in `live` alone. Bytes are those of whole buffers: up to an
+    eighth more than was asked for. Memory borrowed from others is not counted.
+    """
     out = ffi.new("ndrt_memory_stats *")
     lib.ndrt_memory_stats_read(out)
     return {"live": out.live, "peak": out.peak, "cached": out.cached,
-            "allocations": out.allocations}
+            "allocations": out.allocations, "sessions": read_sessions()}
 
 
 def trim() -> None:
-    """Gives cached buffers back to the system."""
+    """Gives cached buffers, and whatever else the C library holds unused, back to the system."""
     lib.ndrt_memory_trim()
 
 
 def reset_peak() -> None:
-    """Lets `peak` start again from what is live."""
+    """Lets `peak` start again from what is live, for the process and for each session."""
     lib.ndrt_memory_reset_peak()
+    reset_session_peaks()

@@ -12,7 +12,7 @@ from .desc import MemDesc
 from .primitive import Kind, Primitive, make_primitive
 from .stream import ImmediateStream, Mem
 
-CAPACITY = 1024
+CAPACITY = 256
 
 
 class ReorderCache:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..native import ffi
+from .account import Account
 from .handle import Handle
 
 ALIGNMENT = 64
@@ -20,20 +21,26 @@ class TmpMemMgr:
     `init()` opens a run and sizes the buffer from what the largest operator has needed so far.
     `reset()` ends an operator: its pieces are no longer valid. Not for several threads at once.
     With `keep`, buffers of their own are kept until the manager goes and the buffer never
-    moves: a recorded plan points into them.
+    moves: a recorded plan points into them. Memory is charged to `account`, else to that of whoever
+    runs.
     """
 
-    __slots__ = ("_buffer", "_extra", "_keep", "_kept", "_used", "estimate", "limit")
+    __slots__ = ("_account", "_buffer", "_extra", "_keep", "_kept", "_used", "estimate", "limit")
 
-    def __init__(self, estimate: int = 0, keep: bool = False, limit: int | None = None) -> None:
+    def __init__(self, estimate: int = 0, keep: bool = False, limit: int | None = None,
+                 account: Account | None = None) -> None:
         self.estimate = estimate
         # the largest buffer kept between runs; None: as large as the estimate
         self.limit = limit
-        self._buffer: Handle | None = Handle(estimate) if estimate and keep else None
+        self._account: Any = ffi.NULL if account is None else account.ptr
+        self._buffer: Handle | None = self._take(estimate) if estimate and keep else None
         self._used = 0
         self._extra: list[Handle] = []
         self._kept: list[Handle] = []
         self._keep = keep
+
+    def _take(self, nbytes: int) -> Handle:
+        return Handle(nbytes, False, self._account)
 
     def init(self) -> None:
         """Opens a run: makes the buffer as large as the estimate."""
@@ -43,7 +50,7 @@ class TmpMemMgr:
         wanted = self.estimate if self.limit is None else min(self.estimate, self.limit)
         if wanted and (self._buffer is None or self._buffer.nbytes < wanted):
             self._buffer = None  # first give back, then take: the peak is one buffer
-            self._buffer = Handle(wanted)
+            self._buffer = self._take(wanted)
 
     def alloc(self, nbytes: int) -> tuple[Any, Handle]:
         """(pointer, the Handle that owns it): `nbytes` aligned to 64, valid until `reset`."""
@@ -53,7 +60,7 @@ class TmpMemMgr:
             self.estimate = self._used
         if self._buffer is not None and self._used <= self._buffer.nbytes:
             return ffi.cast("void *", self._buffer.address + start), self._buffer
-        extra = Handle(nbytes)
+        extra = self._take(nbytes)
         (self._kept if self._keep else self._extra).append(extra)
         return extra.ptr, extra
 

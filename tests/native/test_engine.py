@@ -211,7 +211,7 @@ def test_message() -> None:
 
 
 def test_switches(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert config.NDRT_CACHE_SHAPES == 512 or "NDRT_CACHE_SHAPES" in os.environ
+    assert config.NDRT_CACHE_SHAPES == 256 or "NDRT_CACHE_SHAPES" in os.environ
     before = config.NDRT_TRACE
     with config.override(NDRT_TRACE="1", NDRT_CACHE_SHAPES=3):
         assert config.NDRT_TRACE is True

@@ -26,7 +26,7 @@ def stats() -> Any:
 def small_cache() -> Iterator[None]:
     lib.ndrt_memory_trim()
     yield
-    lib.ndrt_memory_cache_limit(256 << 20)
+    lib.ndrt_memory_cache_limit(1 << 30)
     lib.ndrt_memory_trim()
 
 
@@ -85,11 +85,18 @@ def test_a_freed_buffer_is_used_again() -> None:
     assert stats().allocations == made + 1
 
 
-def test_cache_limit_lets_the_biggest_go() -> None:
-    lib.ndrt_memory_cache_limit(3 << 20)
-    kept = [buffer(n << 20) for n in (1, 2, 4, 8)]
-    del kept
+def test_over_the_limit_the_longest_unused_go() -> None:
+    lib.ndrt_memory_cache_limit(7 << 20)
+    for mib in (1, 2, 4, 8, 3):  # 8 alone is too much, and takes all before it along
+        b = buffer(mib << 20)
+        del b
+        gc.collect()
     assert stats().cached == 3 << 20
+    for mib in (1, 2, 4):
+        b = buffer(mib << 20)
+        del b
+        gc.collect()
+    assert stats().cached == 7 << 20, "3 went, which was unused the longest"
     lib.ndrt_memory_cache_limit(0)
     assert stats().cached == 0
 

@@ -53,7 +53,7 @@ def input_names(p: DeconvolutionParams) -> tuple[str, ...]:
     return ("data", "weight") if p.no_bias else ("data", "weight", "bias")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def window(p: DeconvolutionParams, spatial: Shape) -> Geometry:
     """The convolution that leads from the output back to data of these spatial dims.
 

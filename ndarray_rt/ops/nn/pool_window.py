@@ -47,7 +47,7 @@ class Windows(NamedTuple):
                    for axis, (p, k) in enumerate(zip(self.pad, self.kernel, strict=True)))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def place_windows(kernel: Shape, stride: Shape, pad: Shape, convention: str, is_global: bool,
                   spatial: Shape) -> Windows:
     """From operator parameters and the data's spatial dims, of which -1 stays unknown."""

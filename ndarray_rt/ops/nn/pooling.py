@@ -136,7 +136,7 @@ def _lp(x: AnyArray, win: Windows, power: int) -> AnyArray:
     return made
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def kernel_of(p: PoolingParams, data: Shape) -> PoolKernel | str:
     """oneDNN's way of computing this, or why there is none."""
     if p.pool_type == "lp":

@@ -77,7 +77,7 @@ def compute(ctx: OpContext, p: PoolingV1Params, ins: list[AnyArray],
     outs[0].write(y.astype(ins[0].dtype, copy=False))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def kernel_of(p: PoolingV1Params, data: Shape) -> PoolKernel | str:
     """oneDNN's way of computing this, or why there is none."""
     win = p.windows(data)

@@ -52,10 +52,13 @@ def axis_order(desc: MemDesc) -> list[int]:
     return sorted(range(desc.ndims), key=lambda axis: (-desc.strides[axis], axis))
 
 
-@lru_cache(maxsize=1024)
+# by name: a cache by layout would keep the layouts themselves
+_dtype_named = lru_cache(maxsize=16)(find_dtype)
+
+
 def dtype_of(desc: MemDesc) -> DType:
     """The numpy dtype of a layout."""
-    return find_dtype(desc.dtype_name)
+    return _dtype_named(desc.dtype_name)
 
 
 def unblocked(x: NDArray, stream: ImmediateStream) -> Mem:
