@@ -105,6 +105,12 @@ class _ThreadContexts(threading.local):
 _threads = _ThreadContexts()
 
 
+def _thread_name() -> str:
+    """This thread's name; asking for the thread itself would register one of others for ever."""
+    own = threading.get_ident()
+    return next((t.name for t in threading.enumerate() if t.ident == own), "not of Python")
+
+
 def thread_context(depth: int = 0) -> OpContext:
     """This thread's context for imperative calls inside `depth` others; they share one session.
 
@@ -114,8 +120,8 @@ def thread_context(depth: int = 0) -> OpContext:
     while len(contexts) <= depth:
         account = _threads.account
         if account is None:
-            number, name = next(_thread_numbers), threading.current_thread().name
-            account = _threads.account = Account(f"thread {number}: {name}")
+            account = _threads.account = Account(
+                f"thread {next(_thread_numbers)}: {_thread_name()}")
         stream = ImmediateStream(TmpMemMgr(limit=IMPERATIVE_SCRATCH, account=account))
         contexts.append(OpContext(stream, session="imperative"))
     return contexts[depth]

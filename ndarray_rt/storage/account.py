@@ -71,4 +71,6 @@ def reset_session_peaks() -> None:
 
 
 def _living() -> list[Account]:
-    return [account for _, account in sorted(_open.items(), key=lambda item: item[0])]
+    # one step for the interpreter: other threads open accounts meanwhile
+    found = [reference() for reference in _open.valuerefs()]
+    return [account for account in found if account is not None]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -99,6 +102,42 @@ def test_over_the_limit_the_longest_unused_go() -> None:
     assert stats().cached == 7 << 20, "3 went, which was unused the longest"
     lib.ndrt_memory_cache_limit(0)
     assert stats().cached == 0
+
+
+SLACK = 16 << 20  # what the pool keeps beyond the highest use of late
+WINDOW = 1 << 14  # allocations
+
+
+def use_for_two_windows() -> None:
+    """The use of late becomes that of now."""
+    for _ in range(2 * WINDOW + 2):
+        buffer(64, zero=False)
+
+
+def test_the_pool_keeps_what_was_in_use_of_late() -> None:
+    use_for_two_windows()
+    base = stats().live
+    kept = [buffer(8 << 20, zero=False) for _ in range(6)]
+    assert stats().live == base + (48 << 20)
+    del kept
+    assert stats().cached >= 48 << 20, "the next step of a loop would not find its memory"
+    again = [buffer(8 << 20, zero=False) for _ in range(6)]
+    assert stats().cached <= SLACK
+    del again
+    use_for_two_windows()
+    assert stats().cached <= SLACK + (1 << 20)
+
+
+@pytest.mark.parametrize("mib", [0, 3])
+def test_the_switch_bounds_the_pool(mib: int) -> None:
+    code = ("import ndarray_rt as mx, numpy as np\n"
+            "for _ in range(8): mx.nd.ones((1 << 20,), dtype=np.uint8).asnumpy()\n"
+            "held = [mx.nd.ones((1 << 20,), dtype=np.uint8) for _ in range(8)]\n"
+            "del held\n"
+            "print(mx.memory_stats()['cached'])")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                          env={**os.environ, "NDRT_POOL_MIB": str(mib)})
+    assert mib << 20 >= int(done.stdout) >= (mib - 1) << 20
 
 
 def test_too_much_is_one_clear_error() -> None:

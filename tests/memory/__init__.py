@@ -1,0 +1,1 @@
+"""Memory: who holds how much, and that nothing grows."""

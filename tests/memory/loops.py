@@ -1,0 +1,225 @@
+"""Loops to be run in a process of their own: `python -m tests.memory.loops NAME STEPS`.
+
+Each prints one line of JSON: how far resident memory and the counters moved after the warm-up.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import resource
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+import ndarray_rt as mx
+from ndarray_rt import config
+from ndarray_rt.storage.desc import any_desc, channels_last_desc, default_desc
+from ndarray_rt.storage.primitive import Direction, Kind, Primitive, make_primitive
+from ndarray_rt.storage.reorder import CAPACITY
+
+F32 = np.dtype(np.float32)
+Step = Callable[[], object]
+CHANNELS, FILTERS = 16, 32
+
+
+def resident() -> float:
+    """MiB of this process that are in memory now."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def facts() -> dict[str, float]:
+    gc.collect()
+    cache = mx.cache_stats()
+    return {"rss": resident(), "live": mx.memory_stats()["live"], "objects": len(gc.get_objects()),
+            **{name: cache[name] for name in  # type: ignore[literal-required]
+               ("groups", "entries", "primitives", "layouts", "reorders")}}
+
+
+def shapes() -> Callable[[], tuple[int, int, int]]:
+    """Batch, height, width at random."""
+    rng = random.Random(7)
+    return lambda: (rng.randint(1, 8), rng.randint(8, 64), rng.randint(8, 64))
+
+
+# ---- one convolution, many shapes ---------------------------------------------------------------
+
+
+def imperative_shapes() -> Step:
+    weight, bias, shape = mx.nd.ones((FILTERS, CHANNELS, 3, 3)), mx.nd.zeros((FILTERS,)), shapes()
+
+    def step() -> None:
+        batch, height, width = shape()
+        data = mx.nd.zeros((batch, CHANNELS, height, width))
+        mx.nd.Convolution(data, weight, bias, kernel=(3, 3), num_filter=FILTERS)
+    return step
+
+
+def _convolution() -> Any:
+    return mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), num_filter=FILTERS,
+                              name="conv")
+
+
+def reshape_shapes() -> Step:
+    whole, shape = _convolution().simple_bind(data=(8, CHANNELS, 64, 64), grad_req="null"), shapes()
+
+    def step() -> None:
+        batch, height, width = shape()
+        whole.reshape(data=(batch, CHANNELS, height, width)).forward()
+    return step
+
+
+def bind_shapes() -> Step:
+    symbol, shape = _convolution(), shapes()
+
+    def step() -> None:
+        batch, height, width = shape()
+        symbol.simple_bind(data=(batch, CHANNELS, height, width), grad_req="null").forward()
+    return step
+
+
+# ---- convolutions of random channels: oneDNN keeps what it generated for each -------------------
+
+
+def _channels() -> Callable[[], tuple[int, int]]:
+    rng = random.Random(8)
+    return lambda: (rng.randint(1, 256), rng.randint(1, 256))
+
+
+def channels() -> Step:
+    choose = _channels()
+
+    def step() -> None:
+        ins, outs = choose()
+        mx.nd.Convolution(mx.nd.zeros((1, ins, 8, 8)), mx.nd.zeros((outs, ins, 3, 3)),
+                          kernel=(3, 3), num_filter=outs, no_bias=True)
+    return step
+
+
+class Kept:
+    """The last so many primitives, as a program with a bound of its own would keep them."""
+
+    def __init__(self, bound: int) -> None:
+        self.bound = bound
+        self.made: OrderedDict[object, Primitive] = OrderedDict()
+
+    def get(self, key: object, **fields: Any) -> Primitive:
+        if key not in self.made:
+            self.made[key] = make_primitive(**fields)
+            if len(self.made) > self.bound:
+                self.made.popitem(last=False)
+        self.made.move_to_end(key)
+        return self.made[key]
+
+
+def raw_channels() -> Step:
+    """The primitives of `channels` alone, under the same bounds: no array, no operator."""
+    choose = _channels()
+    convs, reorders = Kept(config.NDRT_CACHE_SHAPES), Kept(CAPACITY)
+
+    def step() -> None:
+        ins, outs = choose()
+        data, weight, out = (1, ins, 8, 8), (outs, ins, 3, 3), (1, outs, 6, 6)
+        source = channels_last_desc(F32, data)
+        conv = convs.get((ins, outs), kind=Kind.CONVOLUTION, direction=Direction.FORWARD_INFERENCE,
+                         src=source, weights=any_desc(F32, weight),
+                         dst=channels_last_desc(F32, out), strides=(1, 1), dilates=(0, 0),
+                         pad_l=(0, 0), pad_r=(0, 0))
+        for plain, wanted in ((default_desc(F32, data), source),
+                              (default_desc(F32, weight), conv.weights)):
+            reorders.get((plain.id, wanted.id), kind=Kind.REORDER, src=plain, dst=wanted)
+    return step
+
+
+# ---- fixed shapes -------------------------------------------------------------------------------
+
+
+def _data() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    return (mx.nd.array(rng.random((4, 3, 12, 12), np.float32)),
+            mx.nd.array(rng.integers(0, 10, 4).astype(np.float32)))
+
+
+def imperative_training() -> Step:
+    data, label = _data()
+    rng = np.random.default_rng(1)
+    params = [mx.nd.array(rng.random(shape, np.float32) * 0.1)
+              for shape in ((8, 3, 3, 3), (8,), (10, 800), (10,))]
+    for param in params:
+        param.attach_grad()
+
+    def step() -> None:
+        with mx.autograd.record():
+            y = mx.nd.Convolution(data, params[0], params[1], kernel=(3, 3), num_filter=8)
+            y = mx.nd.relu(y)
+            y = mx.nd.FullyConnected(y, params[2], params[3], num_hidden=10)
+            y = mx.nd.SoftmaxOutput(y, label)
+        y.backward()
+        for param in params:
+            mx.nd.sgd_update(param, param.grad, lr=1e-4, out=param)
+    return step
+
+
+def _network() -> Any:
+    y = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), num_filter=8, name="conv")
+    y = mx.sym.Activation(y, act_type="relu")
+    y = mx.sym.FullyConnected(y, num_hidden=10, name="fc")
+    return mx.sym.SoftmaxOutput(y, mx.sym.Variable("label"), name="softmax")
+
+
+def executor_training() -> Step:
+    data, label = _data()
+    executor = _network().simple_bind(data=data.shape, label=label.shape)
+
+    def step() -> None:
+        executor.forward(is_train=True, data=data, label=label)
+        executor.backward()
+        for name, grad in executor.grad_dict.items():
+            if name not in ("data", "label"):
+                array = executor.arg_dict[name]
+                mx.nd.sgd_update(array, grad, lr=1e-4, out=array)
+    return step
+
+
+def captured_inference() -> Step:
+    data, _ = _data()
+    executor = _network().simple_bind(data=data.shape, grad_req="null")
+    for _ in range(3):
+        executor.forward(data=data)
+    assert executor.capture_state == "captured", executor.capture_state
+    return lambda: executor.forward(data=data)
+
+
+LOOPS: dict[str, Callable[[], Step]] = {
+    made.__name__: made for made in (imperative_shapes, reshape_shapes, bind_shapes, channels,
+                                     raw_channels, imperative_training, executor_training,
+                                     captured_inference)}
+
+
+def main(name: str, warm_up: int, steps: int) -> None:
+    step = LOOPS[name]()
+    for _ in range(warm_up):
+        step()
+    before = facts()
+    for _ in range(steps):
+        step()
+    after = facts()
+    mx.clear_cache()
+    mx.trim()
+    cleared = facts()
+    told = {"grown": {what: after[what] - before[what] for what in after}, "after": after,
+            "cleared": cleared}
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,61 @@
+"""Resident memory stays within bounds; each loop runs in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ndarray_rt import config
+from ndarray_rt.storage.reorder import CAPACITY
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(loop: str, warm_up: int, steps: int) -> Any:
+    done = subprocess.run([sys.executable, "-m", "tests.memory.loops", loop, str(warm_up),
+                           str(steps)], cwd=ROOT, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def check_bounds(told: Any) -> None:
+    """What is kept is within our bounds, counted, and goes when it is told to."""
+    after, cleared = told["after"], told["cleared"]
+    assert after["groups"] <= config.NDRT_CACHE_SHAPES
+    assert after["reorders"] <= CAPACITY
+    assert after["primitives"] <= after["entries"] + after["reorders"]
+    for what in ("groups", "entries", "primitives", "reorders"):
+        assert cleared[what] == 0, f"{what} are left"
+    assert cleared["layouts"] <= 4
+
+
+@pytest.mark.parametrize("loop", ["imperative_shapes", "reshape_shapes", "bind_shapes"])
+def test_two_thousand_shapes(loop: str) -> None:
+    told = run(loop, 200, 1800)
+    check_bounds(told)
+    assert told["grown"]["rss"] <= 16
+    assert told["grown"]["live"] <= 1 << 20  # scratch of the largest shape that came
+
+
+def test_random_channels_cost_what_onednn_keeps() -> None:
+    """oneDNN keeps the code it generated for each number of channels, whoever asked for it."""
+    ours, raw = run("channels", 200, 1800), run("raw_channels", 200, 1800)
+    check_bounds(ours)
+    assert raw["grown"]["rss"] > 16, "oneDNN keeps nothing any more: bound this as the shapes are"
+    # tables of parameters and of inferred shapes, which are bounded, come on top
+    assert ours["grown"]["rss"] <= raw["grown"]["rss"] + 12
+
+
+@pytest.mark.parametrize("loop", ["imperative_training", "executor_training",
+                                  "captured_inference"])
+def test_ten_thousand_steps_of_one_shape(loop: str) -> None:
+    grown = run(loop, 500, 10_000)["grown"]
+    for what in ("live", "groups", "entries", "primitives", "layouts", "reorders"):
+        assert grown[what] == 0, f"{grown[what]} {what} more"
+    assert grown["objects"] <= 20
+    assert abs(grown["rss"]) <= 1
