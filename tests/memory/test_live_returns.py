@@ -101,7 +101,9 @@ def test_a_thread_has_an_account_of_its_own_while_it_lives() -> None:
     in_thread(work)
     new = set(inside[0]) - before
     assert len(new) == 1
-    assert next(iter(new)).startswith("thread ")
+    name = next(iter(new))
+    assert name.startswith("thread ")
+    assert inside[0][name]["peak"] > 0, "the scratch of its calls"
     assert not new & set(mx.memory_stats()["sessions"])
 
 
