@@ -12,7 +12,7 @@ from typing import Any
 from ..context import Context
 from ..dtypes import find_dtype
 from ..errors import MXNetError, TypeMismatch
-from ..ndarray import interop
+from ..ndarray import dlpack, interop
 from ..ndarray.create import array
 from ..ndarray.indexing import Key, assign, check_arrays, fast_view, parse_key, view_of
 from ..ndarray.ndarray import NDArray
@@ -206,6 +206,9 @@ METHODS: dict[str, Any] = {
     "__contains__": _contains, "__repr__": _repr, "__str__": _repr, "__reduce__": _reduce,
     "__deepcopy__": _deepcopy, "__getitem__": getitem, "__setitem__": setitem,
     "__array__": interop.to_array, "__buffer__": interop.to_buffer,
+    "__dlpack__": dlpack.dlpack, "__dlpack_device__": dlpack.dlpack_device,
+    "to_dlpack_for_read": dlpack.to_dlpack_for_read,
+    "to_dlpack_for_write": dlpack.to_dlpack_for_write,
     "T": property(methods.transposed), "grad": property(methods.grad),
     "writable": property(lambda x: True), "asnumpy": interop.asnumpy, "asscalar": asscalar,
     "item": item,

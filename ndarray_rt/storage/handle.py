@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..native import call, ffi, lib, own
+from .returned import drain
 
 
 class Handle:
@@ -17,6 +18,7 @@ class Handle:
     __slots__ = ("__weakref__", "_owner", "address", "nbytes", "ptr")
 
     def __init__(self, nbytes: int, zero: bool = False) -> None:
+        drain()
         out = ffi.new("ndrt_buffer **")
         call(lib.ndrt_buffer_new, nbytes, int(zero), out, what=f"allocating {nbytes} bytes")
         self._owner: Any = own(out[0], lib.ndrt_buffer_free, nbytes)
@@ -59,6 +61,7 @@ class Handle:
 
 def memory_stats() -> dict[str, int]:
     """Bytes `live` (in use), `peak` (most ever), `cached` (kept for reuse); `allocations` made."""
+    drain()
     out = ffi.new("ndrt_memory_stats *")
     lib.ndrt_memory_stats_read(out)
     return {"live": out.live, "peak": out.peak, "cached": out.cached,
@@ -67,6 +70,7 @@ def memory_stats() -> dict[str, int]:
 
 def trim() -> None:
     """Gives cached buffers back to the system."""
+    drain()
     lib.ndrt_memory_trim()
 
 
