@@ -105,7 +105,8 @@ def _pinned_capsule(x: NDArray, versioned: bool, flags: int) -> Any:
 # ---- in -------------------------------------------------------------------------------------
 
 
-def from_dlpack(x: Any, *, device: Context | str | None = None, copy: bool | None = None) -> NDArray:
+def from_dlpack(x: Any, *, device: Context | str | None = None,
+                copy: bool | None = None) -> NDArray:
     """An array on the memory of another library's: an object with `__dlpack__`, or a capsule.
 
     The memory is shared and pinned; the other library gets it back when the last array on it is

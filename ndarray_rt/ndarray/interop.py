@@ -13,7 +13,7 @@ import numpy as np
 
 from ..context import Context
 from ..dtypes import find_dtype
-from ..errors import NdrtError
+from ..errors import NdrtError, TypeMismatch
 from ..native import ffi, with_gil
 from ..storage.chunk import Chunk
 from ..storage.handle import Handle
@@ -21,8 +21,7 @@ from .access import Access
 from .copy import read_numpy
 from .create import array
 from .layout import AnyArray
-from .ndarray import NDArray
-
+from .ndarray import NDArray, check_shape
 
 Made = TypeVar("Made")
 
@@ -112,22 +111,24 @@ def to_buffer(x: NDArray, flags: int) -> memoryview:
         raise ShareError(f"an array of {x.dtype} has no buffer: {error}") from None
 
 
-def from_numpy(source: AnyArray, zero_copy: bool = True, ctx: Context | None = None) -> NDArray:
+def from_numpy(ndarray: AnyArray, zero_copy: bool = True, ctx: Context | None = None) -> NDArray:
     """An array from a numpy array, of its dtype.
 
     With `zero_copy` it lies on numpy's own memory, which must be C-contiguous and becomes
-    read-only for numpy, as in MXNet; the memory is pinned as long as the array lives.
+    read-only for numpy, as in MXNet; the memory is pinned as long as the array lives. Memory that
+    is read-only already, or not aligned to its elements, is copied all the same.
     """
-    if not isinstance(source, np.ndarray):
-        raise TypeError(f"from_numpy: expected a numpy array, got {type(source).__name__}")
-    if not zero_copy:
-        return array(source, ctx, source.dtype)
-    dtype = find_dtype(source.dtype)
-    if not source.flags.c_contiguous:
-        raise ValueError("from_numpy: only C-contiguous arrays can be used without a copy")
-    source.flags.writeable = False
-    handle = Handle.borrowed(source.__array_interface__["data"][0], source.nbytes, source)
-    chunk = Chunk(source.shape, dtype, handle=handle)
-    # whoever holds the array that `source` is a part of can still write
-    chunk.pin(isinstance(source.base, np.ndarray) and source.base.flags.writeable)
-    return NDArray(chunk, source.shape, dtype, ctx=ctx)
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeMismatch(f"from_numpy: expected a numpy array, got {type(ndarray).__name__}")
+    dtype = find_dtype(ndarray.dtype)
+    if zero_copy and not ndarray.flags.c_contiguous:
+        raise ShareError("from_numpy: only C-contiguous arrays can be used without a copy")
+    if not (zero_copy and ndarray.flags.writeable and ndarray.flags.aligned and ndarray.size):
+        return array(ndarray, ctx, dtype)
+    shape = check_shape(ndarray.shape, "from_numpy")
+    ndarray.flags.writeable = False
+    handle = Handle.borrowed(ndarray.__array_interface__["data"][0], ndarray.nbytes, ndarray)
+    chunk = Chunk(shape, dtype, handle=handle)
+    # writable: what else there is on this memory (a base, views made before) can still write
+    chunk.pin(True)
+    return NDArray(chunk, shape, dtype, ctx=ctx)
