@@ -21,6 +21,7 @@ from . import array_methods as methods
 from .generated import make_function
 from .invoke import invoke
 from .tape import check_outputs, needs_record, record
+from .ufuncs import array_ufunc
 
 # methods that are operators: method name -> operator name where it is another
 OPERATOR_METHODS = (
@@ -192,7 +193,7 @@ METHODS: dict[str, Any] = {
     "__reduce_ex__": pickling.reduce, "__copy__": pickling.copied,
     "__deepcopy__": pickling.deepcopied, "__getitem__": getitem, "__setitem__": setitem,
     "__array__": interop.to_array, "__buffer__": interop.to_buffer,
-    "__array_function__": array_function,
+    "__array_function__": array_function, "__array_ufunc__": array_ufunc,
     "__dlpack__": dlpack.dlpack, "__dlpack_device__": dlpack.dlpack_device,
     "to_dlpack_for_read": dlpack.to_dlpack_for_read,
     "to_dlpack_for_write": dlpack.to_dlpack_for_write,

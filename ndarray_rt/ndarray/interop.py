@@ -52,13 +52,21 @@ class _Pin:
         """Nothing: the pin ends when the pointer lets go of this."""
 
 
-def with_default_bytes(x: NDArray, pin: Callable[[], Made]) -> Made:
+# called with the Chunk before its bytes are handed out for writing: whoever needs its contents as
+# they are now has to copy them
+BEFORE_EXPORT: list[Callable[[Chunk], None]] = []
+
+
+def with_default_bytes(x: NDArray, pin: Callable[[], Made], writable: bool = True) -> Made:
     """`pin()`, called under a lease while x's bytes are there and in the default layout.
 
     A Chunk in a special layout becomes default in place first. Raises ShareError when it can
     not, because a plan holds it packed.
     """
     chunk = x.chunk
+    if writable:
+        for keep in BEFORE_EXPORT:
+            keep(chunk)
     if chunk.is_allocated and not chunk.is_special:
         with Access(read=(x,)):
             if not chunk.is_special:
@@ -78,7 +86,7 @@ def export(x: NDArray, writable: bool = True) -> AnyArray:
     The Chunk is pinned until the array and all views of it are gone. Raises ShareError as
     `with_default_bytes` does.
     """
-    return with_default_bytes(x, lambda: _pinned(x, writable))
+    return with_default_bytes(x, lambda: _pinned(x, writable), writable)
 
 
 def _pinned(x: NDArray, writable: bool) -> AnyArray:

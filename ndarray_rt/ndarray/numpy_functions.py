@@ -1,8 +1,7 @@
 """NumPy's functions on arrays: np.mean(x), np.concatenate([x, a]) and the like. Records nothing.
 
-Operators between an array and a numpy array (`a + x`) are ours and give arrays; functions are
-NumPy's and give what NumPy gives. There is no `__array_ufunc__`: with one, NumPy would treat
-`a + x` as its own np.add. Ufuncs get the contents through `__array__` or the buffer.
+Operators between an array and a numpy array (`a + x`) are ours and give arrays, see
+imperative/ufuncs.py; functions are NumPy's and give what NumPy gives.
 """
 
 from __future__ import annotations
@@ -27,13 +26,14 @@ def array_function(x: NDArray, func: Callable[..., Any], types: Any, args: tuple
     They are read-only copies, so that functions that write to an argument, and `out=`, refuse an
     NDArray instead of writing to the copy.
     """
-    plain = _Plain(_stand_in if func in _FACTS else _contents)
+    plain = Plain(_stand_in if func in _FACTS else read_only)
     new_args, new_kwargs = plain(args), plain(kwargs)
     # with an array left somewhere, numpy would come here again and again
     return func(*new_args, **new_kwargs) if plain.found else NotImplemented
 
 
-def _contents(x: NDArray) -> AnyArray:
+def read_only(x: NDArray) -> AnyArray:
+    """The contents as a new numpy array that refuses writes."""
     made = asnumpy(x)
     made.flags.writeable = False
     return made
@@ -44,7 +44,7 @@ def _stand_in(x: NDArray) -> AnyArray:
     return np.broadcast_to(np.zeros((), x.dtype), x.shape)
 
 
-class _Plain:
+class Plain:
     """Replaces arrays by numpy arrays, in lists, tuples and dicts too."""
 
     def __init__(self, convert: Callable[[NDArray], AnyArray]) -> None:
