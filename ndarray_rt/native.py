@@ -127,6 +127,15 @@ def own(pointer: Any, free: Callable[[Any], None], nbytes: int = 0) -> Any:
     return ffi.gc(pointer, free, nbytes)
 
 
+def with_gil(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
+    """A native function that works on Python objects: called with the GIL held.
+
+    Its types are ctypes' own; exceptions that it sets are raised.
+    """
+    address = int(ffi.cast("intptr_t", ffi.addressof(lib, name)))
+    return ctypes.PYFUNCTYPE(result, *arguments)(address)
+
+
 _require_avx2()
 _path = _chosen_library()
 _load_library(_path)

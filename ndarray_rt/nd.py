@@ -27,6 +27,11 @@ from .ndarray.create import (  # noqa: F401 - public here
     linspace,
     waitall,
 )
+from .ndarray.dlpack import (  # noqa: F401 - public here
+    from_dlpack,
+    to_dlpack_for_read,
+    to_dlpack_for_write,
+)
 from .ndarray.interop import from_numpy  # noqa: F401 - public here
 from .ndarray.ndarray import NDArray
 from .op.registry import keep_registered
@@ -165,10 +170,11 @@ _NEEDS = {"histogram": "_histogram", "onehot_encode": "one_hot", "split_v2": "_s
 keep_registered(globals(), _NEEDS)
 
 _own = [name for name in (
-    "NDArray", "arange", "array", "concatenate", "empty", "eye", "from_numpy", "full", "histogram",
-    "linspace", "load", "load_frombuffer", "moveaxis", "onehot_encode", "ones", "save", "split_v2",
-    "true_divide", "waitall", "zeros", *BINARY, "_internal", "contrib", "image", "linalg", "op",
-    "random", "sparse") if name in globals()]
+    "NDArray", "arange", "array", "concatenate", "empty", "eye", "from_dlpack", "from_numpy",
+    "full", "histogram", "linspace", "load", "load_frombuffer", "moveaxis", "onehot_encode",
+    "ones", "save", "split_v2", "to_dlpack_for_read", "to_dlpack_for_write", "true_divide",
+    "waitall", "zeros", *BINARY, "_internal", "contrib", "image", "linalg", "op", "random",
+    "sparse") if name in globals()]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..context import Context
-from ..dtypes import find_dtype
 from ..errors import MXNetError, TypeMismatch
-from ..ndarray import interop
+from ..ndarray import dlpack, interop, pickling
 from ..ndarray.create import array
 from ..ndarray.indexing import Key, assign, check_arrays, fast_view, parse_key, view_of
 from ..ndarray.ndarray import NDArray
+from ..ndarray.numpy_functions import array_function
 from ..op.registry import REGISTRY, find
 from . import arithmetic
 from . import array_methods as methods
 from .generated import make_function
 from .invoke import invoke
 from .tape import check_outputs, needs_record, record
+from .ufuncs import array_ufunc
 
 # methods that are operators: method name -> operator name where it is another
 OPERATOR_METHODS = (
@@ -136,20 +136,6 @@ def _repr(self: NDArray) -> str:
     return f"\n{interop.asnumpy(self)!s}\n<NDArray {shape} @{self.ctx}>"
 
 
-def _reduce(self: NDArray) -> Any:
-    return _rebuild, (interop.asnumpy(self), self.dtype.name, self.ctx)
-
-
-def _rebuild(data: Any, dtype: str, ctx: Context) -> NDArray:
-    return array(data, ctx, find_dtype(dtype))
-
-
-def _deepcopy(self: NDArray, memo: dict[int, Any]) -> NDArray:
-    made = methods.plain_copy(self, self.ctx)
-    memo[id(self)] = made
-    return made
-
-
 # ---- indexing -------------------------------------------------------------------------------
 
 
@@ -203,9 +189,14 @@ METHODS: dict[str, Any] = {
     **_arithmetic(),
     "__neg__": _neg, "__abs__": _abs, "__bool__": _bool, "__float__": lambda x: float(asscalar(x)),
     "__int__": lambda x: int(asscalar(x)), "__index__": _index, "__iter__": _iter,
-    "__contains__": _contains, "__repr__": _repr, "__str__": _repr, "__reduce__": _reduce,
-    "__deepcopy__": _deepcopy, "__getitem__": getitem, "__setitem__": setitem,
+    "__contains__": _contains, "__repr__": _repr, "__str__": _repr,
+    "__reduce_ex__": pickling.reduce, "__copy__": pickling.copied,
+    "__deepcopy__": pickling.deepcopied, "__getitem__": getitem, "__setitem__": setitem,
     "__array__": interop.to_array, "__buffer__": interop.to_buffer,
+    "__array_function__": array_function, "__array_ufunc__": array_ufunc,
+    "__dlpack__": dlpack.dlpack, "__dlpack_device__": dlpack.dlpack_device,
+    "to_dlpack_for_read": dlpack.to_dlpack_for_read,
+    "to_dlpack_for_write": dlpack.to_dlpack_for_write,
     "T": property(methods.transposed), "grad": property(methods.grad),
     "writable": property(lambda x: True), "asnumpy": interop.asnumpy, "asscalar": asscalar,
     "item": item,

@@ -12,10 +12,13 @@ from typing import cast
 from weakref import ref
 
 from ..errors import MXNetError
+from ..ndarray.create import array as copy_of
+from ..ndarray.interop import BEFORE_EXPORT
 from ..ndarray.ndarray import NDArray
 from ..ndarray.req import Req
 from ..op.params import Params
 from ..op.registry import OpDef
+from ..storage.chunk import Chunk
 from ..symbol.node import Entry, Node
 from .dependency import Needs, needs_of
 
@@ -37,15 +40,30 @@ STATE = State()
 
 
 class Saved:
-    """A value that a gradient will read, with its Chunk's write counter."""
+    """A value that a gradient will read, with its Chunk's write counter.
 
-    __slots__ = ("array", "checked", "writes")
+    Nobody sees writes through an export; so the value of an array that is exported for writing,
+    now or later, is copied before that can happen.
+    """
+
+    __slots__ = ("__weakref__", "array", "checked", "writes")
 
     def __init__(self, array: NDArray, checked: bool) -> None:
         # without an entry: the graph owns values, values do not own the graph
         self.array = array.detach()
         self.writes = array.chunk.writes
         self.checked = checked
+        if checked:
+            if array.chunk.native.writable_pins:
+                self.copy()
+            else:
+                _exportable.add(ref(self, _exportable.discard))
+
+    def copy(self) -> None:
+        """Keeps the value on memory of its own, unless it is lost already."""
+        if self.array.chunk.writes == self.writes:
+            made = copy_of(self.array, self.array.ctx)
+            self.array, self.writes = made, made.chunk.writes
 
     def get(self, what: str) -> NDArray:
         """The value; MXNetError when it was written to since it was saved."""
@@ -55,6 +73,19 @@ class Saved:
                 "to after it was recorded; the gradient would be wrong. Write to a copy, or call "
                 "backward first")
         return self.array
+
+
+_exportable: set[ref[Saved]] = set()
+
+
+def _before_export(chunk: Chunk) -> None:
+    for found in tuple(_exportable):
+        saved = found()
+        if saved is not None and saved.array.chunk is chunk and saved.checked:
+            saved.copy()
+
+
+BEFORE_EXPORT.append(_before_export)
 
 
 class GradState:

@@ -29,14 +29,16 @@ class Access:
 
     Each block has a stream of its own, so that one inside an operator (a custom operator that
     calls asnumpy) leaves that operator's scratch alone. Arrays written count as changed, even when
-    the block raises.
+    the block raises; those converted change their layout and keep their contents.
     """
 
     __slots__ = ("_leases", "_stream", "_written")
 
-    def __init__(self, read: Iterable[NDArray] = (), written: Iterable[NDArray] = ()) -> None:
+    def __init__(self, read: Iterable[NDArray] = (), written: Iterable[NDArray] = (),
+                 converted: Iterable[NDArray] = ()) -> None:
         self._written = [array.chunk for array in written]
-        self._leases = Leases([array.chunk for array in read], self._written)
+        self._leases = Leases([array.chunk for array in read],
+                              [*self._written, *(array.chunk for array in converted)])
         self._stream: ImmediateStream | None = None
 
     def __enter__(self) -> ImmediateStream:

@@ -5,25 +5,32 @@ An export pins the Chunk: its bytes stay where and as they are until the export 
 
 from __future__ import annotations
 
-from typing import Any
+import ctypes
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..context import Context
 from ..dtypes import find_dtype
-from ..errors import NdrtError
-from ..native import ffi
+from ..errors import NdrtError, TypeMismatch
+from ..native import ffi, with_gil
 from ..storage.chunk import Chunk
 from ..storage.handle import Handle
 from .access import Access
 from .copy import read_numpy
 from .create import array
 from .layout import AnyArray
-from .ndarray import NDArray
+from .ndarray import NDArray, check_shape
+
+Made = TypeVar("Made")
+
+_pin_capsule = with_gil("ndrt_pin_capsule", ctypes.py_object, ctypes.c_void_p, ctypes.c_int,
+                        ctypes.py_object)
 
 
-class ExportError(NdrtError, ValueError, BufferError):
-    """The bytes can not be handed out without a copy."""
+class ShareError(NdrtError, ValueError, BufferError):
+    """The bytes can not be handed out, or taken over, without a copy."""
 
 
 def asnumpy(x: NDArray) -> AnyArray:
@@ -33,48 +40,59 @@ def asnumpy(x: NDArray) -> AnyArray:
 
 
 class _Pin:
-    """One export of a Chunk's bytes; called when the exported buffer dies.
+    """Holds a native pin while a cdata pointer holds this, as its destructor."""
 
-    Runs in finalizers, where no lock may be taken: the counters of a Chunk are atomics in C.
-    """
+    __slots__ = ("capsule",)
 
-    __slots__ = ("chunk", "handle", "writable")
-
-    def __init__(self, chunk: Chunk, writable: bool) -> None:
-        self.chunk = chunk
-        self.handle = chunk.handle
-        self.writable = writable
-        chunk.pin(writable)
+    def __init__(self, chunk: Chunk, handle: Handle, writable: bool) -> None:
+        self.capsule = _pin_capsule(int(ffi.cast("intptr_t", chunk.native)), writable,
+                                    (chunk, handle))
 
     def __call__(self, pointer: Any) -> None:
-        self.chunk.unpin(self.writable)
+        """Nothing: the pin ends when the pointer lets go of this."""
+
+
+# called with the Chunk before its bytes are handed out for writing: whoever needs its contents as
+# they are now has to copy them
+BEFORE_EXPORT: list[Callable[[Chunk], None]] = []
+
+
+def with_default_bytes(x: NDArray, pin: Callable[[], Made], writable: bool = True) -> Made:
+    """`pin()`, called under a lease while x's bytes are there and in the default layout.
+
+    A Chunk in a special layout becomes default in place first. Raises ShareError when it can
+    not, because a plan holds it packed.
+    """
+    chunk = x.chunk
+    if writable:
+        for keep in BEFORE_EXPORT:
+            keep(chunk)
+    if chunk.is_allocated and not chunk.is_special:
+        with Access(read=(x,)):
+            if not chunk.is_special:
+                return pin()
+    with Access(converted=(x,)) as stream:
+        if chunk.is_special and chunk.native.packers:
+            raise ShareError(f"an array of shape {x.shape} in the layout {x.layout} is in use by "
+                             "an executor and can not be exported without a copy")
+        chunk.reorder_to_default(stream)
+        chunk.check_and_alloc()
+        return pin()
 
 
 def export(x: NDArray, writable: bool = True) -> AnyArray:
     """A numpy array over x's own bytes; both see each other's writes.
 
-    A Chunk in a special layout becomes default in place first. Raises ExportError when it can
-    not, because a plan holds it packed. The Chunk is pinned until the array and all views of it
-    are gone.
+    The Chunk is pinned until the array and all views of it are gone. Raises ShareError as
+    `with_default_bytes` does.
     """
-    chunk = x.chunk
-    as_it_is = chunk.is_allocated and not chunk.is_special
-    with Access(read=(x,)) as stream:
-        if as_it_is and not chunk.is_special:
-            return _pinned(x, writable)
-    # as a writer, but the contents stay
-    with Access(written=(x,)) as stream:
-        if chunk.is_special and chunk.native.packers:
-            raise ExportError(f"an array of shape {x.shape} in the layout {x.layout} is in use by "
-                              "an executor and can not be exported without a copy")
-        chunk.reorder_to_default(stream)
-        return _pinned(x, writable)
+    return with_default_bytes(x, lambda: _pinned(x, writable), writable)
 
 
 def _pinned(x: NDArray, writable: bool) -> AnyArray:
-    pin = _Pin(x.chunk, writable)
-    owner = ffi.gc(ffi.cast("char *", pin.handle.address), pin)
-    made: AnyArray = np.ndarray(x.shape, x.dtype, buffer=ffi.buffer(owner, pin.handle.nbytes),
+    handle = x.chunk.handle
+    owner = ffi.gc(ffi.cast("char *", handle.address), _Pin(x.chunk, handle, writable))
+    made: AnyArray = np.ndarray(x.shape, x.dtype, buffer=ffi.buffer(owner, handle.nbytes),
                                 offset=x.byte_offset)
     if not writable:
         made.flags.writeable = False
@@ -85,7 +103,7 @@ def to_array(x: NDArray, dtype: Any = None, copy: bool | None = None) -> AnyArra
     """numpy's `__array__`: a copy, unless `copy=False` asks for the bytes themselves."""
     if copy is False:
         if dtype is not None and np.dtype(dtype) != x.dtype:
-            raise ExportError(f"an array of {x.dtype} can not be seen as {np.dtype(dtype)} "
+            raise ShareError(f"an array of {x.dtype} can not be seen as {np.dtype(dtype)} "
                               "without a copy")
         return export(x)
     made = asnumpy(x)
@@ -98,25 +116,27 @@ def to_buffer(x: NDArray, flags: int) -> memoryview:
         made: Any = export(x)
         return memoryview(made)
     except ValueError as error:
-        raise ExportError(f"an array of {x.dtype} has no buffer: {error}") from None
+        raise ShareError(f"an array of {x.dtype} has no buffer: {error}") from None
 
 
-def from_numpy(source: AnyArray, zero_copy: bool = True, ctx: Context | None = None) -> NDArray:
+def from_numpy(ndarray: AnyArray, zero_copy: bool = True, ctx: Context | None = None) -> NDArray:
     """An array from a numpy array, of its dtype.
 
     With `zero_copy` it lies on numpy's own memory, which must be C-contiguous and becomes
-    read-only for numpy, as in MXNet; the memory is pinned as long as the array lives.
+    read-only for numpy, as in MXNet; the memory is pinned as long as the array lives. Memory that
+    is read-only already, or not aligned to its elements, is copied all the same.
     """
-    if not isinstance(source, np.ndarray):
-        raise TypeError(f"from_numpy: expected a numpy array, got {type(source).__name__}")
-    if not zero_copy:
-        return array(source, ctx, source.dtype)
-    dtype = find_dtype(source.dtype)
-    if not source.flags.c_contiguous:
-        raise ValueError("from_numpy: only C-contiguous arrays can be used without a copy")
-    source.flags.writeable = False
-    handle = Handle.borrowed(source.__array_interface__["data"][0], source.nbytes, source)
-    chunk = Chunk(source.shape, dtype, handle=handle)
-    # whoever holds the array that `source` is a part of can still write
-    chunk.pin(isinstance(source.base, np.ndarray) and source.base.flags.writeable)
-    return NDArray(chunk, source.shape, dtype, ctx=ctx)
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeMismatch(f"from_numpy: expected a numpy array, got {type(ndarray).__name__}")
+    dtype = find_dtype(ndarray.dtype)
+    if zero_copy and not ndarray.flags.c_contiguous:
+        raise ShareError("from_numpy: only C-contiguous arrays can be used without a copy")
+    if not (zero_copy and ndarray.flags.writeable and ndarray.flags.aligned and ndarray.size):
+        return array(ndarray, ctx, dtype)
+    shape = check_shape(ndarray.shape, "from_numpy")
+    ndarray.flags.writeable = False
+    handle = Handle.borrowed(ndarray.__array_interface__["data"][0], ndarray.nbytes, ndarray)
+    chunk = Chunk(shape, dtype, handle=handle)
+    # writable: what else there is on this memory (a base, views made before) can still write
+    chunk.pin(True)
+    return NDArray(chunk, shape, dtype, ctx=ctx)

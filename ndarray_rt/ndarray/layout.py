@@ -138,6 +138,9 @@ def pack_weights(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:
             or not try_exclusive(chunk, held=1)):
         return False
     try:
+        # an export may have begun in between: until now its lease could be beside ours
+        if chunk.native.pins:
+            return False
         chunk.reorder(desc, stream)
     finally:
         back_to_shared(chunk, held=1)

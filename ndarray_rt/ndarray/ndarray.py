@@ -30,7 +30,7 @@ class NDArray(Surface):
     __slots__ = ("__weakref__", "byte_offset", "chunk", "ctx", "dtype", "entry", "grad_state",
                  "is_part", "reuse", "shape")
 
-    # so that numpy's operators leave `numpy_array + ndarray` to us
+    # for libraries that know numpy's older way to leave `theirs + ours` to us
     __array_priority__ = 1000.0
 
     chunk: Chunk

@@ -134,7 +134,10 @@ def _prepare_outputs(op: OpDef, ins: list[NDArray], outs: list[NDArray],
         shared = out.chunk in in_chunks or any(
             other is not out and other.chunk is out.chunk and reqs[j] for j, other
             in enumerate(outs) if j < i)
-        if shared and not _may_share(op, i, ins, out, reqs, outs):
+        # only foreign memory, which is pinned, can belong to two Chunks
+        twice = out.chunk.native.pins and any(
+            _overlaps(out, other) for other in (*ins, *outs[:i]))
+        if twice or (shared and not _may_share(op, i, ins, out, reqs, outs)):
             temporary = new_array(out.shape, out.dtype, out.ctx)
             aside.append((out, temporary, req))
             outs[i] = temporary
@@ -146,6 +149,15 @@ def _prepare_outputs(op: OpDef, ins: list[NDArray], outs: list[NDArray],
             # that an operator that raises leaves the old contents
             out.chunk.invalidate_data()
     return aside
+
+
+def _overlaps(a: NDArray, b: NDArray) -> bool:
+    """Two Chunks have memory of these arrays in common: it was imported twice, or came back."""
+    if a.chunk is b.chunk or not b.chunk.native.pins:
+        return False
+    begin = a.chunk.handle.address + a.byte_offset
+    other = b.chunk.handle.address + b.byte_offset
+    return begin < other + b.nbytes and other < begin + a.nbytes
 
 
 def _may_share(op: OpDef, i: int, ins: list[NDArray], out: NDArray, reqs: list[Req],

@@ -136,8 +136,9 @@ class Chunk:
             # of the layout's dtype: a storage that values reuse has bytes for its own
             source = default_desc(find_dtype(desc.dtype_name), desc.dims)
         old = self.handle
-        # a new buffer and a change of owner: a reorder can not run in place
-        new = Handle(max(desc.nbytes, self._planned), False, self.native.account)
+        # a new buffer and a change of owner: a reorder can not run in place. Not smaller than the
+        # old one: other arrays of this Chunk may be larger than what is converted
+        new = Handle(max(desc.nbytes, old.nbytes), False, self.native.account)
         reorder_mem(stream, Mem(source, old.ptr, old, stream.epoch),
                     Mem(desc, new.ptr, new, stream.epoch))
         self._handle = new

@@ -6,6 +6,7 @@ from typing import Any, TypedDict
 
 from ..native import call, ffi, lib, own
 from .account import SessionBytes, read_sessions, reset_session_peaks
+from .returned import drain
 
 
 class Handle:
@@ -19,6 +20,7 @@ class Handle:
     __slots__ = ("__weakref__", "_owner", "address", "nbytes", "ptr")
 
     def __init__(self, nbytes: int, zero: bool = False, account: Any = ffi.NULL) -> None:
+        drain()
         out = ffi.new("ndrt_buffer **")
         call(lib.ndrt_buffer_new_for, account, nbytes, int(zero), out,
              what=f"allocating {nbytes} bytes")
@@ -79,6 +81,7 @@ def memory_stats() -> MemoryStats:
     ended sessions left behind is in `live` alone. Bytes are those of whole buffers: up to an
     eighth more than was asked for. Memory borrowed from others is not counted.
     """
+    drain()
     out = ffi.new("ndrt_memory_stats *")
     lib.ndrt_memory_stats_read(out)
     return {"live": out.live, "peak": out.peak, "cached": out.cached,
@@ -87,6 +90,7 @@ def memory_stats() -> MemoryStats:
 
 def trim() -> None:
     """Gives cached buffers, and whatever else the C library holds unused, back to the system."""
+    drain()
     lib.ndrt_memory_trim()
 
 

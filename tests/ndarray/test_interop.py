@@ -1,12 +1,11 @@
-"""Arrays to and from numpy: copies, pinned exports, buffers, pickles."""
+"""Arrays to and from numpy: copies, pinned exports, buffers, functions."""
 
 from __future__ import annotations
 
-import copy
 import gc
-import pickle
 import sys
 import threading
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -182,20 +181,138 @@ def test_from_numpy_without_a_copy() -> None:
     assert (x.asnumpy()[0] == -2).all()
 
 
-@pytest.mark.parametrize("clone", [
-    lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy, copy.copy,
-    lambda x: pickle.loads(pickle.dumps(x, 2))])
-@pytest.mark.parametrize("make", [
-    lambda: nd.array(DATA), lambda: nd.array(DATA).to_mkldnn(), lambda: nd.array(DATA)[1],
-    lambda: nd.array([1, 2], dtype="int8"), lambda: nd.zeros((0, 3)),
-    lambda: nd.array(3, ctx=mx.cpu(1))])
-def test_pickles_and_copies(clone: Any, make: Any) -> None:
-    x = make()
-    y = clone(x)
-    assert (y.shape, y.dtype, y.ctx) == (x.shape, x.dtype, x.ctx)
-    np.testing.assert_array_equal(y.asnumpy(), x.asnumpy())
-    y[...] = 1
-    assert x.size == 0 or not (x.asnumpy() == 1).all()
+def test_from_numpy_copies_what_it_must_not_write_to(tmp_path: Any) -> None:
+    file = tmp_path / "data"
+    DATA.tofile(file)
+    mapped = np.memmap(file, np.float32, "r", shape=DATA.shape)
+    crooked = np.frombuffer(bytearray(b"\0" + DATA.tobytes()), np.float32, offset=1)
+    for source in (mapped, np.frombuffer(DATA.tobytes(), np.float32), crooked):
+        before = np.array(source)
+        x = nd.from_numpy(source)
+        x[:] = 5  # in memory that is mapped read-only this would end the process
+        assert x.chunk.pins == 0
+        np.testing.assert_array_equal(source, before)
+    assert nd.from_numpy(np.zeros((0, 3))).shape == (0, 3)
+    assert nd.from_numpy(np.array(3.0)).shape == ()
+
+
+def test_from_numpy_is_written_to_through_older_views() -> None:
+    source = np.ones((4, 4), np.float32)
+    older = source[:]
+    x = nd.from_numpy(source)
+    older[0] = 9
+    assert (x.asnumpy()[0] == 9).all()
+    # whoever keeps something computed from it has to look again
+    assert x.chunk.native.writable_pins == 1
+
+
+# ---- numpy's functions, and operators with numpy arrays -----------------------------------
+
+
+def test_operators_with_numpy_arrays_give_arrays() -> None:
+    x, a = nd.array([1, 2, 3]), np.array([10.0, 20.0, 30.0])
+    for made, wanted in ((x + a, [11, 22, 33]), (a + x, [11, 22, 33]), (a - x, [9, 18, 27]),
+                         (np.float64(2) * x, [2, 4, 6]), (np.int64(2) - x, [1, 0, -1]),
+                         (np.array(2.0) * x, [2, 4, 6]), (x * np.array(2.0), [2, 4, 6]),
+                         (np.float32(2) ** x, [2, 4, 8]), (a < x, [0, 0, 0]), (a == x, [0, 0, 0]),
+                         (np.float32(2) <= x, [0, 1, 1]), (np.float32(2) == x, [0, 1, 0])):
+        assert isinstance(made, nd.NDArray)
+        assert made.dtype == np.float32
+        np.testing.assert_array_equal(made.asnumpy(), wanted)
+    x += a
+    assert isinstance(x, nd.NDArray)
+    np.testing.assert_array_equal(x.asnumpy(), [11, 22, 33])
+
+
+def test_operators_with_numpy_arrays_are_recorded() -> None:
+    x, a = nd.array([1, 2, 3]), np.array([10.0, 20.0, 30.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = (a * x).sum()
+    y.backward()
+    np.testing.assert_array_equal(x.grad.asnumpy(), a)
+
+
+def test_in_place_operators_of_numpy_write_to_the_numpy_array() -> None:
+    x, a = nd.array([1, 2, 3]), np.array([10.0, 20.0, 30.0])
+    same = a
+    a += x
+    a *= x
+    assert a is same
+    assert a.dtype == np.float64
+    np.testing.assert_array_equal(a, [11, 44, 99])
+
+
+def test_ufuncs_that_are_operators_give_arrays() -> None:
+    x, a = nd.array([1, 2, 3]), np.array([10.0, 20.0, 30.0])
+    for made, wanted in ((np.add(x, a), [11, 22, 33]), (np.add(a, x), [11, 22, 33]),
+                         (np.power(x, x), [1, 4, 27]), (np.less(a, x), [0, 0, 0])):
+        assert isinstance(made, nd.NDArray)
+        np.testing.assert_array_equal(made.asnumpy(), wanted)
+    with pytest.raises(TypeError):
+        np.add(x, "text")
+    with pytest.raises(TypeError):
+        np.add(x, object())
+
+
+def test_other_ufuncs_give_numpy_arrays() -> None:
+    x, a = nd.array([1, 2, 3]), np.array([10.0, 20.0, 30.0])
+    for made, wanted in ((np.sin(x), np.sin(np.float32([1, 2, 3]))), (np.maximum(x, 2), [2, 2, 3]),
+                         (np.add.accumulate(x), [1, 3, 6]), (a @ x, 140), (a // x, [10, 10, 10]),
+                         (x // a, [0, 0, 0]), (np.add.outer(x, a)[0], [11, 21, 31]),
+                         (np.add.reduce(x), 6), (np.isfinite(x), [True] * 3),
+                         (np.add(x, a, where=[True, False, True], out=a.copy()), [11, 20, 33])):
+        assert not isinstance(made, nd.NDArray)
+        assert made.dtype != object
+        np.testing.assert_array_equal(made, wanted)
+    assert np.add(x, a, out=a) is a
+    np.testing.assert_array_equal(a, [11, 22, 33])
+    for write in (lambda: np.sin(a, out=x), lambda: np.add(a, a, out=x),
+                  lambda: np.add.at(x, [0], 1)):
+        with pytest.raises(TypeError):
+            write()
+    np.testing.assert_array_equal(x.asnumpy(), [1, 2, 3])
+    np.add.at(a, nd.array([0], dtype="int32"), 1)
+    assert a[0] == 12
+
+
+def test_functions_give_numpy_results() -> None:
+    x, a = nd.array(DATA).to_mkldnn(), DATA
+    for func, args, kwargs in (
+            (np.mean, (), {}), (np.sum, (), {"axis": (0, 1), "dtype": np.float64}),
+            (np.argmax, (), {"axis": 1}), (np.round, (1,), {}), (np.cumsum, (), {}),
+            (np.clip, (1, 4), {}), (np.sort, (), {}), (np.transpose, ((0, 2, 3, 1),), {}),
+            (np.std, (), {"axis": 0, "keepdims": True}), (np.reshape, ((10, 9),), {}),
+            (np.repeat, (2,), {}), (np.argsort, (), {"kind": "stable"}), (np.shape, (), {}),
+            (np.size, (), {}), (np.ndim, (), {}), (np.zeros_like, (), {})):
+        made, wanted = func(x, *args, **kwargs), func(a, *args, **kwargs)
+        assert type(made) is type(wanted), func
+        assert getattr(made, "dtype", None) == getattr(wanted, "dtype", None), func
+        np.testing.assert_array_equal(made, wanted)
+    np.testing.assert_array_equal(np.concatenate([x, a]), np.concatenate([a, a]))
+    np.testing.assert_array_equal(np.stack((x, x), axis=1), np.stack((a, a), axis=1))
+    np.testing.assert_array_equal(np.where(x > 3, x, a * 2), np.where(a > 3, a, a * 2))
+    assert np.array_equal(x, a)
+    assert np.allclose(x, a)
+    assert x.is_special, "nothing of this changes the array"
+    assert x.chunk.pins == 0
+
+
+def test_functions_that_write_refuse_arrays() -> None:
+    x = nd.array([1, 2, 3])
+    for write in (lambda: np.copyto(x, 5), lambda: np.put(x, [0], 5), lambda: np.putmask(x, x, 5),
+                  lambda: np.mean(np.ones((2, 3)), axis=0, out=x),
+                  lambda: np.concatenate([np.ones(3)], out=x)):
+        with pytest.raises((ValueError, TypeError)):
+            write()
+    np.testing.assert_array_equal(x.asnumpy(), [1, 2, 3])
+
+
+def test_functions_find_arrays_in_any_sequence_or_refuse() -> None:
+    x = nd.array([1, 2, 3])
+    np.testing.assert_array_equal(np.concatenate(deque([x, x])), [1, 2, 3, 1, 2, 3])
+    with pytest.raises(TypeError):
+        np.zeros((2,), like=x)
 
 
 def test_numbers() -> None:

@@ -1,0 +1,38 @@
+"""NumPy's ufuncs on arrays. Those that are Python's operators are ours, all others NumPy's.
+
+To NumPy `a + x` is np.add(a, x), and `a += x` is np.add(a, x, out=a); it can not be told apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ndarray.ndarray import NDArray
+from ..ndarray.numpy_functions import Plain, read_only
+from .arithmetic import binary
+
+OPERATORS: dict[Any, str] = {
+    np.add: "add", np.subtract: "subtract", np.multiply: "multiply", np.true_divide: "divide",
+    np.remainder: "modulo", np.power: "power", np.equal: "equal", np.not_equal: "not_equal",
+    np.greater: "greater", np.greater_equal: "greater_equal", np.less: "lesser",
+    np.less_equal: "lesser_equal"}
+
+
+def array_ufunc(x: NDArray, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """numpy's `__array_ufunc__`.
+
+    An operator gives an array, as `a + x` does, and is recorded. Every other ufunc, and any with
+    more arguments, computes on copies of the contents and gives numpy arrays, into `out` if that
+    is one. Writing to an NDArray, by `out` or `at`, is refused with TypeError.
+    """
+    kind = OPERATORS.get(ufunc)
+    if kind is not None and method == "__call__" and not kwargs:
+        return binary(kind, *inputs)
+    written = inputs[:1] if method == "at" else kwargs.get("out", ())
+    if any(isinstance(array, NDArray) for array in written):
+        return NotImplemented
+    plain = Plain(read_only)
+    new_inputs, new_kwargs = plain(inputs), plain(kwargs)
+    return getattr(ufunc, method)(*new_inputs, **new_kwargs) if plain.found else NotImplemented

@@ -1,0 +1,30 @@
+"""Lets go of the memory of exports that are over. Knows no array.
+
+Exports end in C, in any thread and without Python (native/dlpack.c), where no Python object can be
+let go. They queue, and the next allocation or garbage collection comes here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+
+from ..native import lib, with_gil
+
+_drain = with_gil("ndrt_exports_drain", None)
+
+
+def drain() -> None:
+    """Lets go of what exports held that were given back."""
+    if lib.ndrt_exports_returned():
+        _drain()
+
+
+def _at_collection(phase: str, info: dict[str, int]) -> None:
+    if phase == "start":
+        drain()
+
+
+gc.callbacks.append(_at_collection)
+# modules are taken apart later, with collections between
+atexit.register(gc.callbacks.remove, _at_collection)
