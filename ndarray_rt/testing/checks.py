@@ -13,7 +13,7 @@ import numpy as np
 from ..ndarray.copy import read_numpy
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.req import Req
-from ..op.context import thread_context
+from ..op.context import reset_thread_context, thread_context
 from ..op.prim_cache import CACHE
 from ..storage.handle import memory_stats
 from ..storage.stream import ImmediateStream
@@ -54,8 +54,11 @@ def _live() -> int:
     gc.collect()
     # sessions of executors that are gone leave the store at its next use
     CACHE.clear_released()
-    # scratch that this thread keeps between imperative calls is nobody's array
-    thread_context().stream.tmp.release()
+    # primitives with their constants, and scratch, that this thread keeps between imperative calls
+    context = thread_context()
+    context.cache.clear(context.session)
+    del context
+    reset_thread_context()
     gc.collect(0)
     return memory_stats()["live"]
 

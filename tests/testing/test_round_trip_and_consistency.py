@@ -12,6 +12,7 @@ import ndarray_rt as mx
 from ndarray_rt import config, op
 from ndarray_rt.errors import NdrtError, ParameterError, ShapeError
 from ndarray_rt.native import ffi
+from ndarray_rt.op.prim_cache import CACHE
 from ndarray_rt.storage.chunk import Chunk
 from ndarray_rt.storage.desc import MemDesc, default_desc
 from ndarray_rt.storage.stream import ImmediateStream
@@ -126,6 +127,14 @@ def test_aux_states_and_written_inputs() -> None:
     assert check_gradient("BatchNorm", [(2, 3, 2, 2), (3,), (3,), (3,),
                                         Input((3,), kind="positive")],
                           {"fix_gamma": False, "eps": 1e-3}).executed > 20
+
+
+def test_what_a_thread_keeps_is_no_leak() -> None:
+    """Cached primitives of imperative calls, and the constants that some of them read."""
+    inputs = [(4, 5), Input((4,), kind="ints", low=0, high=5)]
+    for _ in range(2):
+        assert check_consistency("SoftmaxOutput", inputs, dtypes=("float32",)).executed > 20
+        CACHE.clear()
 
 
 def test_the_third_run_is_captured() -> None:
