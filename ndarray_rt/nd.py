@@ -15,7 +15,7 @@ from .errors import ParameterError
 from .imperative import distributions
 from .imperative.arithmetic import BINARY, function
 from .imperative.array_methods import copyto, split_at
-from .imperative.generated import Namespace, OperatorModule
+from .imperative.generated import Namespace, OperatorModule, forgets_functions
 from .imperative.invoke import invoke
 from .imperative.tape import needs_record
 from .ndarray import create as _create
@@ -37,6 +37,7 @@ from .ndarray.ndarray import NDArray
 from .op.registry import keep_registered
 
 _operators = Namespace("")
+forgets_functions(globals())
 
 add = function("add")
 subtract = function("subtract")

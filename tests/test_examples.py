@@ -88,7 +88,14 @@ def test_resnet50_runs_without_numpy_and_reference(tmp_path):
     assert int(total.split()[-2]) <= 1
 
 
-@pytest.mark.parametrize("number", range(3))
+def test_an_operator_of_ones_own(tmp_path):
+    out = run("-m", "pytest", "-q", "-s", "-p", "no:cacheprovider",
+              EXAMPLES / "test_my_operator.py", cwd=tmp_path)
+    assert "7 passed" in out
+    assert re.search(r"my_bounded-2x20x3x5: \d{3,} calls compared", out)
+
+
+@pytest.mark.parametrize("number", range(4))
 def test_code_of_the_readme_runs(number, tmp_path):
     code = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)[number]
     assert run("-c", code, cwd=tmp_path).strip()

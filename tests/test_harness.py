@@ -22,7 +22,7 @@ from ndarray_rt.testing.case import LAYOUTS, Case, Input
 from ndarray_rt.testing.checks import Bench, Failures, no_leak
 from ndarray_rt.testing.compare import assert_bits, assert_close
 from ndarray_rt.testing.gradient import Slope
-from ndarray_rt.testing.kinds import is_padded, layout_of, possible
+from ndarray_rt.testing.memory_kinds import is_padded, layout_of, possible
 from ndarray_rt.testing.runtimes import NumpyRuntime, OneDnnRuntime, Runtime
 from ndarray_rt.testing.subject import Subject, subject_of
 

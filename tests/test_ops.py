@@ -5,16 +5,18 @@ An operator's author adds cases in tests/cases (ndarray_rt/testing/case.py says 
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from ndarray_rt.op.registry import find
 from ndarray_rt.testing.case import Case
-from ndarray_rt.testing.checks import Bench, Failures, no_leak
-from ndarray_rt.testing.executor import ExecutorBench
-from ndarray_rt.testing.gradient import Slope, backward_subjects
-from ndarray_rt.testing.runtimes import RUNTIMES
-from ndarray_rt.testing.subject import Subject, subject_of
+from ndarray_rt.testing.operator import (
+    run_backward,
+    run_dtype,
+    run_executor,
+    run_forward,
+    run_gradient,
+)
+from ndarray_rt.testing.report import Ran
 
 from .case_table import all_cases, unique_ids
 
@@ -23,42 +25,17 @@ IDS = unique_ids(CASES)
 over_cases = pytest.mark.parametrize("case", CASES, ids=IDS)
 
 
-def exempt(case: Case, *runtimes: str) -> None:
-    """Skips, visibly and with the case's own reason."""
-    for runtime in runtimes:
-        if runtime in case.exempt:
-            pytest.skip(case.exempt[runtime])
-
-
-def run_all(subject: Subject, runtime_name: str) -> None:
-    """Every check of one subject on one runtime, without a leak."""
-    failures = Failures()
-    with no_leak():
-        _run_checks(subject, runtime_name, failures)
-    failures.settle()
-
-
-def fill_want(subject: Subject) -> None:
-    """Where nothing is known of the values, all ways must agree with one plain numpy call."""
-    if not subject.want:
-        plain = RUNTIMES["numpy"](subject.is_train)
-        subject.want = list(Bench(subject, plain).result())
-        plain.close()
-
-
-def _run_checks(subject: Subject, runtime_name: str, failures: Failures) -> None:
-    fill_want(subject)
-    runtime = RUNTIMES[runtime_name](subject.is_train)
-    for check in Bench(subject, runtime).all_checks():
-        check(failures)
-    runtime.close()
+def settle(ran: Ran) -> None:
+    """Skips, visibly and with the reason, where nothing was run."""
+    if ran.skipped:
+        pytest.skip(ran.skipped)
+    assert ran.executed
 
 
 @pytest.mark.parametrize("runtime", ["numpy", "onednn"])
 @over_cases
 def test_forward(case: Case, runtime: str) -> None:
-    exempt(case, runtime)
-    run_all(subject_of(case, case.dtypes[0]), runtime)
+    settle(run_forward(case, runtime))
 
 
 def pairs() -> list[tuple[Case, str, str]]:
@@ -70,20 +47,7 @@ def pairs() -> list[tuple[Case, str, str]]:
                          ids=[name for *_, name in pairs()])
 def test_other_dtypes(case: Case, dtype: str) -> None:
     """The remaining dtypes of a case, plainly and as views."""
-    subject = subject_of(case, dtype)
-    failures = Failures()
-    with no_leak():
-        _run_pairs(subject, failures)
-    failures.settle()
-
-
-def _run_pairs(subject: Subject, failures: Failures) -> None:
-    runtime = RUNTIMES["onednn"](subject.is_train)
-    bench = Bench(subject, runtime)
-    for kinds in subject.kinds_of_inputs()[:2]:
-        bench.check_pair(failures, kinds, "plain")
-    bench.check_pair(failures, subject.kinds_of_inputs()[0], "view")
-    runtime.close()
+    settle(run_dtype(case, dtype))
 
 
 def has_slope(case: Case) -> bool:
@@ -98,38 +62,17 @@ over_slopes = pytest.mark.parametrize("case", [c for c, _ in SLOPES], ids=[n for
 @over_slopes
 def test_gradient(case: Case) -> None:
     """The gradient in float64 is the slope, or the formula of the case."""
-    if case.gradients is not None:
-        Slope(case, "float64").check_formula()
-    else:
-        if not any(np.dtype(i.dtype or "float64").kind == "f" for i in case.all_inputs()):
-            pytest.skip("no input of a float dtype")
-        Slope(case, "float64").check_differences()
+    settle(run_gradient(case))
 
 
 @pytest.mark.parametrize("runtime", ["numpy", "onednn"])
 @over_slopes
 def test_backward(case: Case, runtime: str) -> None:
     """The backward operators of a case pass the checks of any operator."""
-    exempt(case, runtime)
-    if not any(np.dtype(i.dtype or "float32").kind == "f" for i in case.all_inputs()):
-        pytest.skip("no input of a float dtype")
-    for subject in backward_subjects(case):
-        run_all(subject, runtime)
+    settle(run_backward(case, runtime))
 
 
 @over_cases
 def test_executor(case: Case) -> None:
     """The case as a bound graph: forward and backward, through the public API."""
-    exempt(case, "executor")
-    failures = Failures()
-    with no_leak():
-        _run_executor(case, failures)
-    failures.settle()
-
-
-def _run_executor(case: Case, failures: Failures) -> None:
-    subject = subject_of(case, case.dtypes[0])
-    fill_want(subject)
-    bench = ExecutorBench(case, subject)
-    bench.check_forward(failures)
-    bench.check_backward(failures)
+    settle(run_executor(case))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from ..errors import NameMismatch, where
@@ -63,6 +63,16 @@ def _call_by_name(op: OpDef, named: Mapping[str, NDArray], attrs: dict[str, Any]
     return invoke_params(op, params, [named[key] for key in names], out, name)
 
 
+def forgets_functions(namespace: dict[str, Any]) -> None:
+    """Takes functions of operators that are no longer registered out of a module's names."""
+    def forget(op_name: str) -> None:
+        stale = [name for name, value in namespace.items() if isinstance(value, FunctionType)
+                 and vars(value).get("_operator") == op_name]
+        for name in stale:
+            del namespace[name]
+    REGISTRY.when_gone(forget)
+
+
 class Namespace:
     """The operators of one namespace as attributes; `extra` names stand before operators."""
 
@@ -74,7 +84,9 @@ class Namespace:
         """The function of a public name, made now; None when there is no such operator."""
         for candidate in self._candidates(attribute):
             if candidate in REGISTRY and not REGISTRY.find(candidate).is_backward:
-                return make_function(REGISTRY.find(candidate), attribute)
+                made = make_function(REGISTRY.find(candidate), attribute)
+                made._operator = candidate  # type: ignore[attr-defined]
+                return made
         return None
 
     def _candidates(self, attribute: str) -> Sequence[str]:
@@ -106,6 +118,7 @@ class OperatorModule(ModuleType):
         super().__init__(name, doc)
         self.__dict__["_namespace"] = Namespace(space, everything)
         self.__dict__.update(extra or {})
+        forgets_functions(self.__dict__)
         sys.modules[name] = self
 
     def __getattr__(self, attribute: str) -> Any:

@@ -1,1 +1,48 @@
-"""Floor 3, the frame of operators: parameters, registry, inference, dispatch. Holds no operator."""
+"""Floor 3, the frame of operators: parameters, registry, inference, dispatch. Holds no operator.
+
+The names listed here are public: what an operator needs to be written and registered outside of
+this package. docs/testing.md shows how.
+"""
+
+from __future__ import annotations
+
+from ..errors import ShapeError, TypeMismatch, Unsupported
+from ..native import lib
+from ..ndarray.layout import (
+    get_data,
+    get_data_if,
+    get_data_reorder,
+    get_weights,
+    need_float32,
+    pack_weights,
+)
+from ..storage.primitive import Arg, Direction, Kind, make_primitive
+from .infer import merge, merge_all, merge_types, normalize_axis, same_shape, same_type
+from .params import (
+    NoParams,
+    Params,
+    axes,
+    boolean,
+    choice,
+    dtype,
+    integer,
+    number,
+    optional_boolean,
+    optional_choice,
+    optional_dtype,
+    optional_integer,
+    optional_number,
+    params_class,
+    shape,
+    text,
+)
+from .registry import OpDef, find, register, unregister
+
+__all__ = [
+    "Arg", "Direction", "Kind", "NoParams", "OpDef", "Params", "ShapeError", "TypeMismatch",
+    "Unsupported", "axes", "boolean", "choice", "dtype", "find", "get_data", "get_data_if",
+    "get_data_reorder", "get_weights", "integer", "lib", "make_primitive", "merge", "merge_all",
+    "merge_types", "need_float32", "normalize_axis", "number", "optional_boolean",
+    "optional_choice", "optional_dtype", "optional_integer", "optional_number", "pack_weights",
+    "params_class", "register", "same_shape", "same_type", "shape", "text", "unregister",
+]

@@ -130,6 +130,7 @@ class Registry:
     def __init__(self) -> None:
         self._ops: dict[str, OpDef] = {}
         self._attrs: dict[tuple[str, str], Any] = {}
+        self._when_gone: list[Callable[[str], None]] = []
 
     def register(self, op: OpDef) -> OpDef:
         """Adds an operator under its name and aliases; a name taken already is refused."""
@@ -141,10 +142,17 @@ class Registry:
         return op
 
     def unregister(self, name: str) -> None:
-        """Takes an operator with all its aliases away."""
+        """Takes an operator with all its aliases away; NameMismatch when there is none."""
         op = self.find(name)
         for key in (op.name, *op.aliases):
             del self._ops[key]
+            for tell in self._when_gone:
+                tell(key)
+        self._attrs = {key: value for key, value in self._attrs.items() if key[0] != op.name}
+
+    def when_gone(self, tell: Callable[[str], None]) -> None:
+        """Calls `tell` with each name that is taken away from now on."""
+        self._when_gone.append(tell)
 
     def find(self, name: str) -> OpDef:
         """The operator of a name or alias; NameMismatch when there is none."""
@@ -181,4 +189,5 @@ def keep_registered(namespace: dict[str, Any], needs: Mapping[str, str]) -> None
 
 REGISTRY = Registry()
 register = REGISTRY.register
+unregister = REGISTRY.unregister
 find = REGISTRY.find

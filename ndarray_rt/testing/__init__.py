@@ -1,1 +1,56 @@
-"""Testing of operators and arrays, of this package and of its users."""
+"""Testing of operators and arrays, of this package and of its users. See docs/testing.md.
+
+    from ndarray_rt.testing import check_operator
+    print(check_operator("relu", [(2, 20, 5, 5)], reference=lambda x: x * (x > 0)))
+
+The strategies need the package hypothesis (the extra `ndarray_rt[testing]`), the checks do not.
+Everything is loaded when first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .case import Case, Input
+    from .compare import assert_bits, assert_close
+    from .consistency import check_consistency
+    from .memory_layouts import kinds_of, layouts_of
+    from .numeric_gradient import check_gradient
+    from .operator import check_operator
+    from .report import Ran, Report
+    from .round_trip import check_layout_round_trip
+    from .strategies import Known, kinds, layouts, ndarrays, requests, shapes
+
+# public name -> the module that has it; no module may have the name of one of these: importing it
+# would put it in the name's place
+_PUBLIC = {
+    "Case": "case", "Input": "case",
+    "assert_bits": "compare", "assert_close": "compare",
+    "check_consistency": "consistency",
+    "kinds_of": "memory_layouts", "layouts_of": "memory_layouts",
+    "check_gradient": "numeric_gradient",
+    "check_operator": "operator",
+    "Ran": "report", "Report": "report",
+    "check_layout_round_trip": "round_trip",
+    "Known": "strategies", "kinds": "strategies", "layouts": "strategies",
+    "ndarrays": "strategies", "requests": "strategies", "shapes": "strategies",
+}
+
+__all__ = [
+    "Case", "Input", "Known", "Ran", "Report", "assert_bits", "assert_close", "check_consistency",
+    "check_gradient", "check_layout_round_trip", "check_operator", "kinds", "kinds_of", "layouts",
+    "layouts_of", "ndarrays", "requests", "shapes",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _PUBLIC.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{module}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

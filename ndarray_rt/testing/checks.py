@@ -13,11 +13,12 @@ import numpy as np
 from ..ndarray.copy import read_numpy
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.req import Req
+from ..op.context import thread_context
 from ..op.prim_cache import CACHE
 from ..storage.handle import memory_stats
 from ..storage.stream import ImmediateStream
 from .case import Array
-from .kinds import Made, Snapshot, assert_around_unchanged, contents, make, possible
+from .memory_kinds import Made, Snapshot, assert_around_unchanged, contents, make, possible
 from .runtimes import Runtime
 from .subject import Subject
 
@@ -53,6 +54,10 @@ def _live() -> int:
     gc.collect()
     # sessions of executors that are gone leave the store at its next use
     CACHE.clear_released()
+    # primitives with their constants, and scratch, that this thread keeps between imperative calls
+    context = thread_context()
+    context.cache.clear(context.session)
+    context.stream.tmp.release()
     gc.collect(0)
     return memory_stats()["live"]
 

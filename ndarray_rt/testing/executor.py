@@ -22,7 +22,7 @@ from .case import Array, Case
 from .checks import Failures
 from .compare import assert_close
 from .gradient import Slope
-from .kinds import Made, contents, make
+from .memory_kinds import Made, contents, make
 from .runtimes import SEED
 from .subject import Subject
 

@@ -18,7 +18,7 @@ from ..op.params import Params
 from ..op.registry import OpDef, find
 from .case import Array, Case
 from .compare import assert_bits, assert_close
-from .kinds import PLAIN_KINDS, possible
+from .memory_kinds import PLAIN_KINDS, possible
 
 SEED = 20240607
 

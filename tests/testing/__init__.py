@@ -1,0 +1,1 @@
+"""Tests of ndarray_rt.testing: each check finds faults and passes what is right."""

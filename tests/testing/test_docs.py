@@ -1,0 +1,45 @@
+"""The code of docs/testing.md runs, and names everything that is public."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ndarray_rt import testing
+from ndarray_rt.op.registry import REGISTRY
+
+TEXT = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.S)
+
+
+@pytest.fixture
+def _operators_stay() -> Iterator[None]:
+    """Operators that an example registers are taken away again."""
+    before = {op.name for op in REGISTRY.ops()}
+    yield
+    for op in REGISTRY.ops():
+        if op.name not in before:
+            REGISTRY.unregister(op.name)
+
+
+def test_there_are_examples() -> None:
+    assert len(BLOCKS) >= 7
+
+
+@pytest.mark.usefixtures("_operators_stay")
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_examples_run(number: int) -> None:
+    exec(compile(BLOCKS[number], f"docs/testing.md block {number}", "exec"), {"__name__": "doc"})
+
+
+@pytest.mark.parametrize("name", ["check_operator", "check_gradient", "check_consistency",
+                                  "check_layout_round_trip", "shapes", "layouts", "kinds",
+                                  "requests", "ndarrays", "kinds_of", "layouts_of", "Case",
+                                  "Input", "Report"])
+def test_public_names_are_documented(name: str) -> None:
+    assert name in testing.__all__
+    assert f"`{name}" in TEXT or f"## {name}" in TEXT, f"docs/testing.md does not tell of {name}"
+    assert getattr(testing, name).__doc__
