@@ -367,26 +367,6 @@ def test_bfloat16() -> None:
     np.testing.assert_array_equal(nd.from_dlpack(x).asnumpy().view(np.uint16), bits)
 
 
-# ---- the same memory under two arrays -----------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [1000, 100_000])
-@pytest.mark.parametrize("name", ["relu", "_mul_scalar", "softmax", "tanh"])
-def test_operators_see_that_imports_overlap(name: str, size: int) -> None:
-    values = np.random.default_rng(0).random(size, np.float32)
-    op = getattr(nd.op, name)
-    attrs = {"scalar": 2.0} if name == "_mul_scalar" else {}
-    wanted = op(nd.array(values[:-1]), **attrs).asnumpy()
-    foreign = values.copy()
-    source, target = nd.from_dlpack(foreign[:-1]), nd.from_dlpack(foreign[1:])
-    op(source, out=target, **attrs)
-    np.testing.assert_array_equal(target.asnumpy(), wanted)
-    mine = nd.array(values)
-    back = nd.from_dlpack(mine[1:])
-    op(mine[:-1], out=back, **attrs)
-    np.testing.assert_array_equal(mine[1:].asnumpy(), wanted)
-
-
 # ---- threads, and the end -----------------------------------------------------------------
 
 
@@ -461,41 +441,3 @@ print("ok")
 def test_exports_alive_at_the_interpreters_end() -> None:
     done = subprocess.run([sys.executable, "-c", END], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
-
-
-# ---- the tape -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("when", ["before", "after", "imported"])
-def test_writes_through_exports_do_not_reach_the_tape(when: str) -> None:
-    x = nd.array([1.0, 2.0])
-    if when == "imported":
-        foreign = np.array([1, 2], np.float32)
-        x = nd.from_dlpack(foreign)
-    x.attach_grad()
-    seen = nd.from_dlpack(x).asnumpy()
-    export = nd.from_dlpack(x) if when == "before" else None
-    with mx.autograd.record():
-        y = nd.exp(x)
-        z = (x * x * y[:]).sum()
-    if when == "after":
-        export = nd.from_dlpack(x)
-        nd.from_dlpack(y)[:] = -1
-    if export is None:
-        foreign[:] = 10
-    else:
-        export[:] = 10
-    z.backward()
-    np.testing.assert_allclose(x.grad.asnumpy(), np.exp(seen) * (seen * seen + 2 * seen), 1e-6)
-    assert (x.asnumpy() == 10).all()
-
-
-def test_an_export_does_not_hide_an_earlier_write() -> None:
-    x = nd.array([1.0, 2.0])
-    x.attach_grad()
-    with mx.autograd.record():
-        z = (x * x).sum()
-    x[:] = 5
-    nd.from_dlpack(x)
-    with pytest.raises(mx.MXNetError, match="written"):
-        z.backward()

@@ -275,3 +275,16 @@ def test_a_part_of_reused_memory_is_a_view(stream: ImmediateStream) -> None:
     write_numpy(part, np.zeros(part.shape, np.float32), stream)
     assert (read_numpy(reused, stream).ravel()[36:] == np.arange(36, 64)).all()
     assert (read_numpy(part, stream) == 0).all()
+
+
+def test_conversions_leave_room_for_larger_arrays(stream: ImmediateStream) -> None:
+    """Reused memory: what is converted may be the smaller of two arrays on it."""
+    base = new_array((4,), F32)
+    base.check_and_alloc(4096)
+    large, small = base.as_array((1024,), F32), base.as_array((1, 2, 3, 3), F32)
+    write_numpy(small, np.ones(small.shape, np.float32), stream)
+    small.chunk.reorder(tagged_desc(F32, small.shape, "acdb"), stream)
+    small.chunk.reorder_to_default(stream)
+    assert base.chunk.nbytes == 4096
+    assert read_numpy(large, stream).shape == (1024,)
+    assert (read_numpy(small, stream) == 1).all()
