@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
@@ -137,6 +138,7 @@ class Life:
         self.exports: list[Any] = []
         self.head_grads = list(graph.head_grads)
         self.ran: Executor | None = None  # whose backward may follow
+        self.is_spent = self.went_back = False  # backward ran since, and over forward's memory
         self.executors: list[Executor] = []
         self.bind()
 
@@ -170,6 +172,7 @@ class Life:
         self.ran = None
         outputs = [read(out) for out in executor.forward(is_train=is_train)]
         self.ran = executor if is_train else None
+        self.is_spent = self.went_back = False
         REACHED["captured"] += not is_train and executor.capture_state == "captured"
         REACHED["in place"] += any(req == Req.kWriteInplace for step in executor.plan.steps
                                    for req in step.reqs)
@@ -181,6 +184,13 @@ class Life:
         executor = self.ran
         assert executor is not None
         outputs = [read(out) for out in executor.outputs]
+        if self.is_spent and executor.requests:
+            with pytest.raises(MXNetError, match="second time"):
+                executor.backward([from_numpy_copy(g) for g in self.head_grads])
+            REACHED["second backward refused"] += 1
+            return
+        REACHED["second backward"] += self.went_back
+        self.is_spent, self.went_back = not executor.plan.backward_repeats, True
         self.model.backward(self.head_grads)
         executor.backward([from_numpy_copy(g) for g in self.head_grads])
         self.compare(executor, outputs)
@@ -305,6 +315,7 @@ class Life:
         else:
             array[:] = from_numpy_copy(value)
         self.model.write(name, value)
+        self.ran = None
         REACHED[f"write by {way}"] += 1
 
     def close(self) -> None:

@@ -97,7 +97,8 @@ def test_the_machine() -> None:
     REACHED.clear()
     run_state_machine_as_test(GraphMachine, settings=settings(
         max_examples=100, stateful_step_count=20, derandomize=True, deadline=None, database=None))
-    for event in ("captured", "backward", "other layout", "other threads", "dropped", "monitored",
+    for event in ("captured", "backward", "second backward", "second backward refused",
+                  "other layout", "other threads", "dropped", "monitored",
                   "reshaped executor", "several executors"):
         assert REACHED[event] > 0, f"never reached: {event}; reached {dict(REACHED)}"
 
