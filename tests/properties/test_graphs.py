@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -80,6 +82,39 @@ def test_a_graph_lives_as_its_model(graph: RandomGraph, seed: int) -> None:
 def test_autograd_agrees(graph: RandomGraph) -> None:
     """One recorded call a node gives what the executor gives."""
     graph.assert_agrees(ImperativeGraph(graph).run())
+
+
+# their gradient is none of the slope
+FORMULAS = {"BlockGrad", "MakeLoss", "make_loss", "SoftmaxOutput", "LinearRegressionOutput",
+            "LogisticRegressionOutput", "MAERegressionOutput"}
+
+
+@EXAMPLES
+@given(graph=graphs())
+def test_gradients_are_slopes(graph: RandomGraph) -> None:
+    """Along a random direction, in float64: sums over paths and shared weights are complete."""
+    nodes = topological(graph.symbol.entries)
+    assume(not FORMULAS & {node.op.name for node in nodes if node.op is not None})
+    names = [name for name in graph.args if not name.startswith("label")]
+    naive = replace(graph, requests=dict.fromkeys(names, "write")).naive(np.float64)
+    heads = [g.astype(np.float64) for g in graph.head_grads]
+    naive.forward(True, graph.seed)
+    naive.backward(heads)
+    rng = np.random.default_rng(graph.seed)
+    ways = {name: rng.uniform(-1, 1, naive.args[name].shape) for name in names}
+    terms = np.concatenate([(naive.grads[n] * ways[n]).ravel() for n in names])
+    points = {name: naive.args[name].copy() for name in names}
+
+    def value(step: float) -> float:
+        naive.args.update({n: points[n] + step * ways[n] for n in names})
+        outputs = naive.forward(True, graph.seed)
+        return sum(float((y * g).sum()) for y, g in zip(outputs, heads, strict=True))
+
+    # the smaller step where the larger one crosses a kink
+    slopes = [(value(step) - value(-step)) / (2 * step) for step in (1e-5, 1e-7)]
+    size = float(np.abs(terms).sum()) + float(sum(np.abs(g).sum() for g in heads))
+    error = min(abs(slope - float(terms.sum())) for slope in slopes)
+    assert error <= 1e-5 * size, f"gradients give {terms.sum()}, slopes are {slopes}"
 
 
 @EXAMPLES
