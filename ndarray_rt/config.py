@@ -158,6 +158,37 @@ def override(**values: Any) -> Iterator[None]:
             globals().update(old)
 
 
+def set_variable(name: str, value: str | None) -> str | None:
+    """Sets an environment variable, or takes it away (None); gives the value it had before.
+
+    A switch of that name is read again.
+    """
+    before = os.environ.get(name)
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+    if name in _BY_NAME:
+        reset(name)
+    return before
+
+
+@contextmanager
+def environment(values: Mapping[str, str | None]) -> Iterator[None]:
+    """Other environment variables inside the `with` block; switches among them take effect."""
+    switches = {name: globals()[name] for name in values if name in _BY_NAME}
+    before: dict[str, str | None] = {}
+    try:
+        for name, value in values.items():
+            before[name] = os.environ.get(name)
+            set_variable(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            set_variable(name, old)
+        globals().update({name: switches[name] for name in before if name in switches})
+
+
 def table() -> str:
     """The switches as a Markdown table, for the documentation."""
     rows = [f"| `{s.name}` | `{s.default!r}` | {s.doc} |" for s in SWITCHES]

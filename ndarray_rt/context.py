@@ -101,3 +101,8 @@ def num_gpus() -> int:
 def current_context() -> Context:
     """The context of the innermost `with`, or cpu(0)."""
     return getattr(_current, "value", None) or _CPU0
+
+
+def set_current(ctx: Context | None) -> None:
+    """Makes a context the current one of this thread; None: cpu(0) again."""
+    _current.value = ctx

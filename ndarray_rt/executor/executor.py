@@ -83,6 +83,8 @@ class Executor:
         self._monitor: Monitor | None = None
         self._monitor_all = False
         self._ran_training = False
+        self._is_spent = False
+        self._backward_repeats = self._graph.plan.backward_repeats
 
     # ---- what is bound ----------------------------------------------------------------------
 
@@ -166,7 +168,7 @@ class Executor:
         """Computes the outputs; `kwargs` are copied into the arguments of those names first."""
         self._copy_inputs(kwargs)
         with self._lock, self._account:
-            self._ran_training = False
+            self._ran_training = self._is_spent = False
             self._run(0, self._graph.plan.num_forward, is_train)
             self._ran_training = is_train
         return self.outputs
@@ -175,9 +177,15 @@ class Executor:
         """Computes the gradients of the last `forward(is_train=True)` into the bound arrays.
 
         `out_grads`: one array, or a list with one an output; loss operators need none.
+        MXNetError without such a forward, and a second time after one where the memory plan
+        lets backward take over memory of forward's.
         """
         if not self._requests:
             return
+        if self._is_spent:
+            raise MXNetError("backward a second time after one forward: the first one took over "
+                             "memory of forward's; call forward(is_train=True) again, or bind with "
+                             "NDRT_PLAN_MEMORY=0")
         if not self._ran_training:
             raise MXNetError("backward needs a forward(is_train=True) before it: the last forward "
                              "was for inference or did not finish")
@@ -190,6 +198,7 @@ class Executor:
                     grad = self.grad_dict[name]
                     assert grad is not None
                     self._copy(np.zeros(grad.shape, grad.dtype), grad, name)
+            self._is_spent = not self._backward_repeats
             self._run(self._graph.plan.num_forward, len(self._steps), is_train)
 
     def _run(self, start: int, stop: int, is_train: bool) -> None:

@@ -68,6 +68,16 @@ class Plan:
     def planned_bytes(self) -> int:
         return sum(self.storage_bytes)
 
+    @property
+    def backward_repeats(self) -> bool:
+        """Backward overwrites nothing of forward's that it reads: it may run twice in a row."""
+        forward, backward = self.steps[:self.num_forward], self.steps[self.num_forward:]
+        made = {i for step in forward for i in step.outs}
+        needed = {self.values[i].storage for step in backward for i in step.ins if i in made}
+        written = {self.values[i].storage for step in backward
+                   for i, req in zip(step.outs, step.reqs, strict=True) if req != Req.kNullOp}
+        return not (needed & written) - {-1}
+
     def __str__(self) -> str:
         lines = [f"{len(self.steps)} steps ({self.num_forward} forward), "
                  f"{len(self.storage_bytes)} storages, "

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .memory_layouts import kinds_of, layouts_of
     from .numeric_gradient import check_gradient
     from .operator import check_operator
+    from .random_graphs import RandomGraph, graphs, random_graph
     from .report import Ran, Report
     from .round_trip import check_layout_round_trip
     from .strategies import Known, kinds, layouts, ndarrays, requests, shapes
@@ -32,6 +33,7 @@ _PUBLIC = {
     "kinds_of": "memory_layouts", "layouts_of": "memory_layouts",
     "check_gradient": "numeric_gradient",
     "check_operator": "operator",
+    "RandomGraph": "random_graphs", "graphs": "random_graphs", "random_graph": "random_graphs",
     "Ran": "report", "Report": "report",
     "check_layout_round_trip": "round_trip",
     "Known": "strategies", "kinds": "strategies", "layouts": "strategies",
@@ -39,9 +41,9 @@ _PUBLIC = {
 }
 
 __all__ = [
-    "Case", "Input", "Known", "Ran", "Report", "assert_bits", "assert_close", "check_consistency",
-    "check_gradient", "check_layout_round_trip", "check_operator", "kinds", "kinds_of", "layouts",
-    "layouts_of", "ndarrays", "requests", "shapes",
+    "Case", "Input", "Known", "Ran", "RandomGraph", "Report", "assert_bits", "assert_close",
+    "check_consistency", "check_gradient", "check_layout_round_trip", "check_operator", "graphs",
+    "kinds", "kinds_of", "layouts", "layouts_of", "ndarrays", "random_graph", "requests", "shapes",
 ]
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt.errors import MXNetError
 from ndarray_rt.executor.plan import Kind
 from ndarray_rt.ndarray.req import Req
 
@@ -126,3 +127,35 @@ def test_outputs_nobody_reads_are_not_computed(grad_req):
     assert kinds[0] is Kind.UNUSED
     assert backward[0].reqs[0] == Req.kNullOp
     assert backward[0].reqs[1] == {"write": Req.kWriteTo, "add": Req.kAddTo}[grad_req]
+
+
+def gradients(executor):
+    return np.stack([grad.asnumpy() for grad in executor.grad_arrays])
+
+
+def test_a_second_backward_is_right_or_refused() -> None:
+    """The planned backward lies on forward's memory: run again, it would read garbage."""
+    y = mx.sym.Variable("x")
+    for i in range(3):
+        y = mx.sym.FullyConnected(mx.sym.tanh(y), name=f"fc{i}", num_hidden=6, no_bias=True)
+    rng = np.random.default_rng(0)
+    values = {name: rng.uniform(-1, 1, (6, 6)) for name in y.list_arguments()}
+    found = {}
+    for planned in (True, False):
+        with config.override(NDRT_PLAN_MEMORY=planned):
+            executor = y.bind(mx.cpu(), {n: mx.nd.array(v) for n, v in values.items()},
+                              {n: mx.nd.zeros((6, 6)) for n in values}, "add")
+        executor.forward(is_train=True)
+        head = mx.nd.ones((6, 6))
+        executor.backward(head)
+        first = gradients(executor)
+        if planned:
+            assert not executor.plan.backward_repeats
+            with pytest.raises(MXNetError, match="second time"):
+                executor.backward(head)
+            assert (gradients(executor) == first).all()
+            executor.forward(is_train=True)
+        executor.backward(head)
+        found[planned] = gradients(executor)
+        np.testing.assert_allclose(found[planned], 2 * first, rtol=1e-6)
+    assert (found[True] == found[False]).all()
