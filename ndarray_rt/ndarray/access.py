@@ -5,56 +5,42 @@ What users do to arrays without an operator (asnumpy, x[...] = v, nd.array) goes
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
-from types import TracebackType
+from operator import attrgetter
+from typing import Any
 
 from ..storage.lease import Leases
 from ..storage.stream import ImmediateStream
 from .ndarray import NDArray
 
 
-class _Streams(threading.local):
-    """Streams of one thread that nobody uses right now."""
-
-    def __init__(self) -> None:
-        self.free: list[ImmediateStream] = []
-
-
-_streams = _Streams()
-
-
 class Access:
     """In a `with`: a stream, and the leases on what is read and written.
 
     Each block has a stream of its own, so that one inside an operator (a custom operator that
-    calls asnumpy) leaves that operator's scratch alone. Arrays written count as changed, even when
-    the block raises; those converted change their layout and keep their contents.
+    calls asnumpy) leaves that operator's scratch alone. Arrays written count as changed from the
+    start of the block on, also when it raises; those converted change their layout and keep their
+    contents.
     """
 
-    __slots__ = ("_leases", "_stream", "_written")
+    __slots__ = ("_given_back", "_leases", "_written")
 
     def __init__(self, read: Iterable[NDArray] = (), written: Iterable[NDArray] = (),
                  converted: Iterable[NDArray] = ()) -> None:
         self._written = [array.chunk for array in written]
         self._leases = Leases([array.chunk for array in read],
                               [*self._written, *(array.chunk for array in converted)])
-        self._stream: ImmediateStream | None = None
+        self._given_back = self._leases.__exit__
 
     def __enter__(self) -> ImmediateStream:
-        self._leases.__enter__()
-        stream = _streams.free.pop() if _streams.free else ImmediateStream()
-        stream.begin_operator()
-        self._stream = stream
-        return stream
+        try:
+            self._leases.take()
+            for chunk in self._written:
+                chunk.wrote()
+            return ImmediateStream()
+        except BaseException:
+            self._leases.give_back()
+            raise
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        for chunk in self._written:
-            chunk.wrote()
-        self._leases.__exit__(kind, error, trace)
-        stream = self._stream
-        if stream is not None:
-            stream.tmp.reset()
-            _streams.free.append(stream)
-            self._stream = None
+    # as in Hold: an interrupt can not come before it
+    __exit__: Any = property(attrgetter("_given_back"))

@@ -1,50 +1,102 @@
-"""Leases: who reads and who writes a Chunk right now (I8). Holds no data."""
+"""Leases and other holds: who reads, who writes, who has packed a Chunk right now (I8).
+
+Holds no data. An exception of another thread or a signal (Ctrl-C) may come between any two Python
+steps, so nothing of importance is left to a Python `__exit__`, which may be struck down before
+its first line: leaving a `with` block here is one native call.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from types import TracebackType
+import ctypes
+from collections.abc import Callable, Iterable
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
-from ..native import call, ffi, lib
+from ..errors import OutOfMemory
+from ..native import ffi, lib
 from .chunk import Chunk
 
+_NEW = ffi.typeof("ndrt_new_hold *")
+_exit = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *(ctypes.py_object,) * 4)(
+    int(ffi.cast("intptr_t", ffi.addressof(lib, "ndrt_hold_exit"))))
 
-class Leases:
+
+class Hold:
+    """Something that is had on chunks inside a `with` block, and given back once, however it ends.
+
+    Where all else fails (the object is dropped without the block having ended), its end gives back.
+    """
+
+    __slots__ = ("_given_back", "_hold")
+
+    def __init__(self, kind: int, chunks: list[Any], exclusive: bytes) -> None:
+        out = ffi.new(_NEW)
+        if lib.ndrt_hold_new(kind, len(chunks), chunks, exclusive, out):
+            raise OutOfMemory(f"no memory to hold {len(chunks)} chunks")
+        self._hold: Any = ffi.gc(out.hold, lib.ndrt_hold_free)
+        # keeps the native hold alive while the block runs
+        self._given_back: Callable[..., int] = partial(_exit, out.address, self._hold)
+
+    def take(self) -> bool:
+        """Takes it, or waits for it; says whether it was got. An interrupted call holds nothing."""
+        try:
+            return bool(lib.ndrt_hold_take(self._hold))
+        except BaseException:
+            lib.ndrt_hold_give_back(self._hold)
+            raise
+
+    def give_back(self) -> None:
+        """Ends it; what is not held may be given back too."""
+        lib.ndrt_hold_give_back(self._hold)
+
+    def __enter__(self) -> bool:
+        try:
+            # no call of `take`: this is the way of every operator
+            return bool(lib.ndrt_hold_take(self._hold))
+        except BaseException:
+            lib.ndrt_hold_give_back(self._hold)
+            raise
+
+    # looked up before the block is entered, and called without a frame of Python
+    __exit__: Any = property(attrgetter("_given_back"))
+
+
+class Leases(Hold):
     """Shared leases on chunks read, exclusive ones on chunks written; taken all at once.
 
-    Usable in a `with`. The same chunk may stand on both sides and then counts as written.
-    Waiting releases the GIL.
+    Usable in a `with`, again and again. The same chunk may stand on both sides and then counts as
+    written. Waiting releases the GIL.
     """
 
-    __slots__ = ("_chunks", "_keep", "_modes", "_n")
+    __slots__ = ()
 
     def __init__(self, read: Iterable[Chunk], written: Iterable[Chunk]) -> None:
-        reads, writes = list(read), list(written)
-        self._keep = reads + writes
-        self._n = len(self._keep)
-        self._chunks: Any = ffi.new("ndrt_chunk *[]", [chunk.native for chunk in self._keep])
-        self._modes: Any = ffi.new("uint8_t[]", bytes(len(reads)) + b"\1" * len(writes))
-
-    def __enter__(self) -> Leases:
-        if self._n:
-            call(lib.ndrt_lease_acquire, self._n, self._chunks, self._modes, what="taking leases")
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        if self._n:
-            lib.ndrt_lease_release(self._n, self._chunks, self._modes)
+        chunks = [chunk.native for chunk in read]
+        exclusive = bytes(len(chunks))
+        chunks += [chunk.native for chunk in written]
+        Hold.__init__(self, lib.NDRT_HOLD_LEASES, chunks,
+                      exclusive.ljust(len(chunks), b"\1"))
 
 
-def try_exclusive(chunk: Chunk, held: int) -> bool:
-    """Makes the caller's `held` shared leases (0 or 1) one exclusive one; never waits.
+class Exclusive(Hold):
+    """One exclusive lease in place of the caller's `held` shared leases (0 or 1); never waits.
 
-    False when anybody else has a lease.
+    `with Exclusive(chunk, held=1) as got:`; not got when anybody else has a lease.
     """
-    return bool(lib.ndrt_lease_try_exclusive(chunk.native, held))
+
+    __slots__ = ()
+
+    def __init__(self, chunk: Chunk, held: int) -> None:
+        Hold.__init__(self, lib.NDRT_HOLD_UPGRADE, [chunk.native], b"\0" if held else b"\1")
 
 
-def back_to_shared(chunk: Chunk, held: int) -> None:
-    """Undoes `try_exclusive`."""
-    lib.ndrt_lease_back_to_shared(chunk.native, held)
+class Packed(Hold):
+    """Notes on chunks that a living plan relies on their layout; held from the start."""
+
+    __slots__ = ()
+
+    def __init__(self, chunks: Iterable[Chunk]) -> None:
+        natives = [chunk.native for chunk in chunks]
+        Hold.__init__(self, lib.NDRT_HOLD_PACKED, natives, bytes(len(natives)))
+        self.take()
