@@ -30,6 +30,9 @@ class Hold:
 
     __slots__ = ("_given_back", "_hold")
 
+    # not to get it is a mistake of the caller's, unless a kind says otherwise
+    always = True
+
     def __init__(self, kind: int, chunks: list[Any], exclusive: bytes) -> None:
         out = ffi.new(_NEW)
         if lib.ndrt_hold_new(kind, len(chunks), chunks, exclusive, out):
@@ -53,10 +56,13 @@ class Hold:
     def __enter__(self) -> bool:
         try:
             # no call of `take`: this is the way of every operator
-            return bool(lib.ndrt_hold_take(self._hold))
+            got = bool(lib.ndrt_hold_take(self._hold))
         except BaseException:
             lib.ndrt_hold_give_back(self._hold)
             raise
+        if not got and self.always:
+            raise RuntimeError("leases that are held were taken again")
+        return got
 
     # looked up before the block is entered, and called without a frame of Python
     __exit__: Any = property(attrgetter("_given_back"))
@@ -86,6 +92,7 @@ class Exclusive(Hold):
     """
 
     __slots__ = ()
+    always = False
 
     def __init__(self, chunk: Chunk, held: int) -> None:
         Hold.__init__(self, lib.NDRT_HOLD_UPGRADE, [chunk.native], b"\0" if held else b"\1")
@@ -95,6 +102,7 @@ class Packed(Hold):
     """Notes on chunks that a living plan relies on their layout; held from the start."""
 
     __slots__ = ()
+    always = False
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
         natives = [chunk.native for chunk in chunks]
