@@ -117,7 +117,11 @@ def call(fn: Callable[..., int], *args: Any, what: str) -> None:
 
     `what` says in the caller's words what was being done: the text is "what: native text".
     """
-    status = fn(*args)
+    check(fn(*args), what)
+
+
+def check(status: int, what: str) -> None:
+    """Raises the exception of a native status, if it is a failure."""
     if status:
         raise EXCEPTIONS.get(status, NativeError)(f"{what}: {text(lib.ndrt_last_error())}")
 

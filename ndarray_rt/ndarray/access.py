@@ -28,15 +28,15 @@ class Access:
     """In a `with`: a stream, and the leases on what is read and written.
 
     Each block has a stream of its own, so that one inside an operator (a custom operator that
-    calls asnumpy) leaves that operator's scratch alone. Arrays written count as changed, even when
-    the block raises.
+    calls asnumpy) leaves that operator's scratch alone. Whatever writes contents inside the block
+    counts the write itself, before it writes.
     """
 
-    __slots__ = ("_leases", "_stream", "_written")
+    __slots__ = ("_leases", "_stream")
 
     def __init__(self, read: Iterable[NDArray] = (), written: Iterable[NDArray] = ()) -> None:
-        self._written = [array.chunk for array in written]
-        self._leases = Leases([array.chunk for array in read], self._written)
+        self._leases = Leases([array.chunk for array in read],
+                              [array.chunk for array in written])
         self._stream: ImmediateStream | None = None
 
     def __enter__(self) -> ImmediateStream:
@@ -48,8 +48,6 @@ class Access:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        for chunk in self._written:
-            chunk.wrote()
         self._leases.__exit__(kind, error, trace)
         stream = self._stream
         if stream is not None:

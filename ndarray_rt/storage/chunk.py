@@ -12,6 +12,9 @@ from .handle import Handle
 from .reorder import reorder_mem
 from .stream import ImmediateStream, Mem
 
+# memory and special layout
+Placement = tuple[Handle | None, MemDesc | None]
+
 
 class PinnedError(NdrtError, BufferError):
     """The bytes are exported and can be neither moved nor converted."""
@@ -72,18 +75,31 @@ class Chunk:
         handle = self._handle
         if handle is None:
             handle = Handle(max(nbytes, self._planned), zero=self.zero)
-            self._handle = handle
-            self.moves += 1
-            self.mkl_mem = None
-            lib.ndrt_chunk_add_version(self.native)
+            self._place(handle, None)
         elif handle.nbytes < nbytes:
             self._refuse_if_pinned("grown")
             handle = Handle(nbytes)
-            self._handle = handle
-            self.moves += 1
-            self.mkl_mem = None
-            lib.ndrt_chunk_add_version(self.native)
+            self._place(handle, None)
         return handle
+
+    def _place(self, handle: Handle | None, special: MemDesc | None) -> None:
+        # no call but the last: an interrupt finds all of it done, or nothing
+        if handle is not self._handle:
+            self.moves += 1
+        self._handle = handle
+        self.mkl_mem = special
+        lib.ndrt_chunk_add_version(self.native)
+
+    @property
+    def placement(self) -> Placement:
+        """Memory and special layout, for `restore`."""
+        return self._handle, self.mkl_mem
+
+    def restore(self, placement: Placement) -> None:
+        """Memory and layout as they were, while nothing was written to that memory since."""
+        handle, special = placement
+        if handle is not self._handle or special is not self.mkl_mem:
+            self._place(handle, special)
 
     def _refuse_if_pinned(self, what: str) -> None:
         if self.native.pins:
@@ -111,9 +127,8 @@ class Chunk:
             return
         if self.native.pins:
             self._refuse_if_pinned(f"put into the layout {desc.layout()}")
-        self.check_and_alloc(desc.nbytes)
-        self.mkl_mem = desc
-        lib.ndrt_chunk_add_version(self.native)
+        handle = self.check_and_alloc(desc.nbytes)
+        self._place(handle, desc)
 
     def invalidate_data(self) -> None:
         """Drops a special layout; no data moves, the bytes are default and garbage."""
@@ -139,11 +154,8 @@ class Chunk:
         # a new buffer and a change of owner: a reorder can not run in place
         new = Handle(max(desc.nbytes, self._planned))
         reorder_mem(stream, Mem(source, old.ptr, old, stream.epoch),
-                    Mem(desc, new.ptr, new, stream.epoch))
-        self._handle = new
-        self.moves += 1
-        self.mkl_mem = None if desc.is_default else desc
-        lib.ndrt_chunk_add_version(self.native)
+                    Mem(desc, new.ptr, new, stream.epoch), now=True)
+        self._place(new, None if desc.is_default else desc)
 
     def reorder_to_default(self, stream: ImmediateStream) -> None:
         """Converts the contents to the default layout in place; nothing to do is no error."""
@@ -174,7 +186,7 @@ class Chunk:
         return int(self.native.pins)
 
     def wrote(self) -> None:
-        """Notes that the contents changed."""
+        """Notes that the contents change: called before they do, so that no write is missed."""
         lib.ndrt_chunk_add_writes(self.native)
 
     def pin(self, writable: bool) -> None:
