@@ -21,11 +21,12 @@ from ..op.dispatch import dispatch, dispatch_planned, is_observed
 from ..op.packing import PackedStore
 from ..op.prim_cache import CACHE
 from ..storage.chunk import Chunk
-from ..storage.lease import Leases
+from ..storage.lease import Leases, forget, release
 from ..storage.stream import RecordingStream
 from .build import BoundGraph, build_graph
 from .captured import Capture, Captured
 from .plan import Kind, Plan, Step
+from .plan_memory import backward_uses_up
 from .state import State
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Executor:
         self._monitor: Monitor | None = None
         self._monitor_all = False
         self._ran_training = False
+        self._uses_up = backward_uses_up(self._graph.plan)
         if session is None:
             weakref.finalize(self, CACHE.release, ("executor", self._session))
 
@@ -162,7 +164,8 @@ class Executor:
             return
         if not self._ran_training:
             raise MXNetError("backward needs a forward(is_train=True) before it: the last forward "
-                             "was for inference or did not finish")
+                             "was for inference or did not finish, or a backward has already "
+                             "used up its values")
         given = self._head_gradients(out_grads)
         with self._lock:
             for i, array in self._head_grads.items():
@@ -172,6 +175,8 @@ class Executor:
                     grad = self.grad_dict[name]
                     assert grad is not None
                     self._copy(np.zeros(grad.shape, grad.dtype), grad, name)
+            # a backward that stops half-way has used up some of what it reads, too
+            self._ran_training = not self._uses_up
             self._run(self._graph.plan.num_forward, len(self._steps), is_train)
 
     def _run(self, start: int, stop: int, is_train: bool) -> None:
@@ -182,11 +187,18 @@ class Executor:
             self._run_monitored(start, stop)
         elif self._plainly_bound:
             ctx.own_leases = False
-            with self._leases:
+            leases = self._leases
+            try:
+                leases.take()
                 if start == 0 and not is_train and self._may_capture():
                     self._run_captured(stop)
                 else:
                     self._run_steps(start, stop)
+            finally:
+                if leases.held:
+                    leases.held = None
+                    release(leases.n, leases.natives, leases.modes)
+                forget(leases)
         else:
             ctx.own_leases = True
             for step in self._steps[start:stop]:

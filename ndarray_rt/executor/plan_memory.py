@@ -26,6 +26,15 @@ def plan_memory(plan: Plan, share: bool = True) -> None:
     plan.storage_bytes = planner.sizes
 
 
+def backward_uses_up(plan: Plan) -> bool:
+    """Backward overwrites values of forward that it reads: it can run once for each forward."""
+    forward, backward = plan.steps[:plan.num_forward], plan.steps[plan.num_forward:]
+    made = {i for step in forward for i in step.outs}
+    kept = {plan.values[i].storage for step in backward for i in step.ins if i in made}
+    overwritten = {plan.values[i].storage for step in backward for i in step.outs}
+    return bool((kept & overwritten) - {-1})
+
+
 def _last_uses(plan: Plan) -> list[int]:
     """For each value the number of the last step that reads it; outputs live for ever."""
     never_ends = len(plan.steps)

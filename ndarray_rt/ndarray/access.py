@@ -40,7 +40,7 @@ class Access:
         self._stream: ImmediateStream | None = None
 
     def __enter__(self) -> ImmediateStream:
-        self._leases.__enter__()
+        self._leases.take()
         stream = _streams.free.pop() if _streams.free else ImmediateStream()
         stream.begin_operator()
         self._stream = stream
@@ -48,9 +48,14 @@ class Access:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        self._leases.__exit__(kind, error, trace)
+        self._leases.give_back()
         stream = self._stream
         if stream is not None:
             stream.tmp.reset()
             _streams.free.append(stream)
             self._stream = None
+
+    def __del__(self) -> None:
+        # an interrupt can come between the block and `__exit__`
+        if self._leases.held:
+            self._leases.give_back()

@@ -47,12 +47,13 @@ def copy_into(source: NDArray, target: NDArray, stream: ImmediateStream,
 
     A whole target takes the layout of the source, so that a copy costs one pass.
     """
-    stream.hold((target.chunk,), add)
     try:
+        stream.hold((target.chunk,), add)
         _copy_into(source, target, stream, add)
         stream.settle()
-    finally:
+    except BaseException:
         stream.drop()
+        raise
 
 
 def _copy_into(source: NDArray, target: NDArray, stream: ImmediateStream, add: bool) -> None:

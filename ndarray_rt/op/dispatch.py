@@ -17,7 +17,7 @@ from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.output import Output
 from ..ndarray.req import Req
 from ..storage.chunk import Chunk
-from ..storage.lease import Leases
+from ..storage.lease import Leases, forget, release
 from .context import OpContext
 from .fallback import REASONS, fallback_compute
 from .kernel_key import KernelKey, expected_kernel, kernel_key
@@ -75,8 +75,15 @@ def dispatch(op: OpDef, params: Params, ctx: OpContext, ins: Sequence[NDArray],
     if ctx.own_leases:
         written = [out.chunk for out, req in zip(outs, req_list, strict=True) if req]
         written += [in_list[i].chunk for i in mutated]
-        with Leases([array.chunk for array in in_list], written):
+        leases = Leases([array.chunk for array in in_list], written)
+        try:
+            leases.take()
             _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated)
+        finally:
+            if leases.held:
+                leases.held = None
+                release(leases.n, leases.natives, leases.modes)
+            forget(leases)
     else:
         _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated)
 
@@ -185,22 +192,23 @@ def _execute(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
         written = [out.chunk for out, req in zip(outs, reqs, strict=True) if req]
         for position in mutated:
             written.append(ins[position].chunk)
-        stream.hold(written, bool(mutated) or Req.kAddTo in reqs)
         try:
+            stream.hold(written, bool(mutated) or Req.kAddTo in reqs)
             for chunk in stale:
                 stream.touch(chunk)
                 chunk.invalidate_data()
             op.compute_ex(ctx, params, ins, [Output(a, r) for a, r in zip(outs, reqs, strict=True)])
             stream.settle()
-        except Unsupported as refusal:
-            reason = str(refusal)
-            key = kernel_key(ins[0].dtype if ins else outs[0].dtype, False)
-        else:
             if validation is not None:
                 validation.compare()
             return key, None
-        finally:
+        except Unsupported as refusal:
             stream.drop()
+            reason = str(refusal)
+            key = kernel_key(ins[0].dtype if ins else outs[0].dtype, False)
+        except BaseException:
+            stream.drop()
+            raise
     REASONS.add(op.name, reason or "")
     ctx.fallbacks += 1
     fallback_compute(op, params, ctx, key, ins, outs, reqs)

@@ -96,8 +96,8 @@ class Validation:
             b = np.where(np.isfinite(c), b, c)  # too large for the dtype
             scale = float(np.max(np.abs(b), where=np.isfinite(b), initial=0.0))
             difference = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-            lost = np.abs(c - b)
-            lost = float(np.max(lost, where=np.isfinite(lost), initial=0.0))
+            off = np.abs(c - b)
+            lost = float(np.max(off, where=np.isfinite(off), initial=0.0))
         difference = np.where(np.isnan(difference), np.inf, difference)
         bound = lost * 16
         if got.dtype.kind == "f":

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..native import call, check, ffi, lib
+from ..native import call, check, ffi, lib, make
 from .primitive import Primitive
 
 if TYPE_CHECKING:
@@ -22,24 +22,22 @@ Step = tuple[Primitive | None, int, Any, Any]
 class Atom:
     """Steps that wait, the chunks that they write to, and how those were before."""
 
-    __slots__ = ("_counted", "_cursor", "_statuses", "steps", "undo", "waits", "written")
+    __slots__ = ("_cursor", "_statuses", "_written", "steps", "undo", "waits")
 
     def __init__(self, written: Sequence[Chunk]) -> None:
-        self.written = written
+        self._written = written
         self.steps: list[Step] = []
         self.undo: list[tuple[Chunk, Placement]] = []
         # steps issued from now on may write to arrays
         self.waits = False
-        self._counted = False
-        self._statuses: list[int] = []
+        self._statuses: list[int] | None = None
         self._cursor: Any = None
 
     def count_writes(self) -> None:
         """Counts the writes to come, once: before them, so that none can be missed."""
-        if not self._counted:
-            self._counted = True
-            for chunk in self.written:
-                chunk.wrote()
+        for chunk in self._written:
+            lib.ndrt_chunk_add_writes(chunk.native)
+        self._written = ()
 
     def uses(self, memory: object) -> bool:
         """A step that waits reads or writes this memory."""
@@ -49,7 +47,7 @@ class Atom:
     @property
     def has_run(self) -> bool:
         """Something was written, however the native call was left."""
-        return 0 in self._statuses or (self._cursor is not None and self._cursor[0] > 0)
+        return self._statuses == [0] or (self._cursor is not None and self._cursor[0] > 0)
 
 
     def run(self) -> None:
@@ -59,23 +57,22 @@ class Atom:
             return
         prim, nargs, packed, _ = self.steps[0]
         # an interrupt is served when `extend` is done, and the status is in the list by then
+        statuses: list[int] = []
+        self._statuses = statuses
         if prim is None:
-            self._statuses.extend(map(lib.ndrt_kernel_run, (packed,)))
+            statuses.extend(map(lib.ndrt_kernel_run, (packed,)))
         else:
-            self._statuses.extend(map(lib.ndrt_prim_run, (prim.ptr,), (nargs,), (packed,)))
-        check(self._statuses[0], "kernel" if prim is None else prim.impl)
+            statuses.extend(map(lib.ndrt_prim_run, (prim.ptr,), (nargs,), (packed,)))
+        if statuses[0]:
+            check(statuses[0], "kernel" if prim is None else prim.impl)
 
     def _run_plan(self) -> None:
-        out = ffi.new("ndrt_plan **")
-        try:
-            call(lib.ndrt_plan_new, out, what="making a plan")
-            for prim, nargs, packed, _ in self.steps:
-                add_step(out[0], prim, nargs, packed)
-            self._cursor = ffi.new("int64_t *")
-            call(lib.ndrt_plan_run, out[0], -1.0, self._cursor,
-                 what="running an operator's steps")
-        finally:
-            lib.ndrt_plan_free(out[0])
+        plan = make(lib.ndrt_plan_new, out="ndrt_plan **", free=lib.ndrt_plan_free,
+                    what="making a plan")
+        for prim, nargs, packed, _ in self.steps:
+            add_step(plan, prim, nargs, packed)
+        self._cursor = ffi.new("int64_t *")
+        call(lib.ndrt_plan_run, plan, -1.0, self._cursor, what="running an operator's steps")
 
 
 def add_step(plan: Any, prim: Primitive | None, nargs: int, packed: Any) -> None:

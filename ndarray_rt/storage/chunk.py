@@ -6,7 +6,7 @@ from typing import Any
 
 from ..dtypes import DType, find_dtype
 from ..errors import NdrtError
-from ..native import call, ffi, lib, own
+from ..native import lib, make
 from .desc import MemDesc, default_desc
 from .handle import Handle
 from .reorder import reorder_mem
@@ -33,9 +33,8 @@ class Chunk:
 
     def __init__(self, shape: tuple[int, ...], dtype: DType, handle: Handle | None = None,
                  zero: bool = False) -> None:
-        out = ffi.new("ndrt_chunk **")
-        call(lib.ndrt_chunk_new, out, what="making a chunk")
-        self.native: Any = own(out[0], lib.ndrt_chunk_free)
+        self.native: Any = make(lib.ndrt_chunk_new, out="ndrt_chunk **", free=lib.ndrt_chunk_free,
+                                what="making a chunk")
         self.storage_shape = shape
         self.dtype = dtype
         self.mkl_mem: MemDesc | None = None

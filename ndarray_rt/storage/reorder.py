@@ -53,7 +53,8 @@ def reorder_mem(stream: ImmediateStream, src: Mem, dst: Mem, add: bool = False,
                 now: bool = False) -> None:
     """Copies `src` into `dst` across layouts of equal dims; with `add` it adds.
 
-    With `now` it is done on return, even where the stream holds steps back. Padding of `dst` is zero afterwards. Raises Unsupported when oneDNN can not.
+    With `now` it is done on return, even where the stream holds steps back. Padding of `dst` is
+    zero afterwards. Raises Unsupported when oneDNN can not.
     """
     if src.desc.dims != dst.desc.dims:
         raise Unsupported(f"no reorder between dims {src.desc.dims} and {dst.desc.dims}")

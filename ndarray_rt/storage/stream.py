@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import NdrtError
-from ..native import call, ffi, lib
+from ..native import call, ffi, lib, make
 from .atom import Atom, add_step
 from .desc import MemDesc
 from .primitive import Arg, Primitive
@@ -90,11 +90,9 @@ class ImmediateStream:
         `written` count as written right before the first step that may write to them; with `early`
         that is now.
         """
-        self._atom = None
-        atom = Atom(written)
+        self._atom = atom = Atom(written)
         if early:
             atom.count_writes()
-        self._atom = atom
 
     def touch(self, chunk: Chunk) -> None:
         """Memory or layout of `chunk` is about to change, for contents still to come."""
@@ -103,9 +101,10 @@ class ImmediateStream:
 
     def open(self, chunk: Chunk) -> None:
         """Like `touch`; and steps issued from now on may write to the chunk."""
-        if self._atom is not None:
-            self._atom.undo.append((chunk, chunk.placement))
-            self._atom.waits = True
+        atom = self._atom
+        if atom is not None:
+            atom.undo.append((chunk, chunk.placement))
+            atom.waits = True
 
     def settle(self) -> None:
         """Runs what waits; whole from here on."""
@@ -141,6 +140,7 @@ class ImmediateStream:
         self.epoch += 1
         self.tmp.reset()
         self.impls.clear()
+        self._atom = None
 
     def scratch(self, desc: MemDesc) -> Mem:
         """Memory for a layout, valid until the operator ends; contents are garbage."""
@@ -279,9 +279,8 @@ class Recording:
 
     def _native(self) -> Any:
         if not self._steps or not isinstance(self._steps[-1], ffi.CData):
-            out = ffi.new("ndrt_plan **")
-            call(lib.ndrt_plan_new, out, what="making a plan")
-            self._steps.append(ffi.gc(out[0], lib.ndrt_plan_free))
+            self._steps.append(make(lib.ndrt_plan_new, out="ndrt_plan **",
+                                    free=lib.ndrt_plan_free, what="making a plan"))
             self._ends.append({0})
         return self._steps[-1]
 
