@@ -57,5 +57,6 @@ class Access:
 
     def __del__(self) -> None:
         # an interrupt can come between the block and `__exit__`
-        if self._leases.held:
-            self._leases.give_back()
+        leases: Leases | None = getattr(self, "_leases", None)
+        if leases is not None and leases.held:
+            leases.give_back()

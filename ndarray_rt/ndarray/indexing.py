@@ -239,7 +239,8 @@ def _store(x: NDArray, key: Key, data: AnyArray) -> None:
         target[...] = data
         return
     places = key.numpy()
-    _take(x, np.broadcast_to(np.zeros((), np.int8), x.shape), places)
+    dummy = np.broadcast_to(np.zeros((), np.int8), x.shape)
+    data = _fitting(x, data, _take(x, dummy, places).shape)
     x.chunk.wrote()
     try:
         whole[places] = data

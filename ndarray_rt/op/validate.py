@@ -48,7 +48,7 @@ class Validation:
 
     def compare(self) -> None:
         """ValidationError with operator, node and the worst element, when they differ."""
-        op, params, ctx, ins, outs, reqs = self._call
+        op, params, _, ins, outs, reqs = self._call
         stream = ImmediateStream()
         narrow, changed = self._compute(wide=False)
         exact, exactly = self._compute(wide=True)

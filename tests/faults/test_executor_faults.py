@@ -114,8 +114,6 @@ def test_every_allocation_may_fail(name: str) -> None:
     assert check_allocations(SCENARIOS[name]) > (0 if name == "replayed inference" else 5)
 
 
-# an interrupt in a generator that is being closed is only shown
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", [n for n in SCENARIOS if n != "bind"])
 def test_an_interrupt_may_come_anywhere(name: str) -> None:
     assert check_interrupts(SCENARIOS[name], step=41) > 1

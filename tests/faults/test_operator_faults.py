@@ -67,7 +67,6 @@ def test_every_allocation_may_fail(name: str, req: Req) -> None:
     check_allocations(scenario(CASES[name], req))
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_an_interrupt_may_come_anywhere(name: str) -> None:
     check_interrupts(scenario(CASES[name], Req.kWriteTo), step=7)
@@ -106,7 +105,6 @@ def test_every_allocation_of_a_recorded_call_may_fail(name: str) -> None:
     assert not autograd.is_recording()
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_an_interrupt_of_a_recorded_call_may_come_anywhere(name: str) -> None:
     check_interrupts(recorded(CASES[name]), step=13)
