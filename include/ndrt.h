@@ -120,6 +120,9 @@ ndrt_status ndrt_hold_new(ndrt_hold_kind kind, int n, ndrt_chunk *const *chunks,
 /* 1 when it is held then; 0 when it was held already, or an upgrade was not to be had. */
 int ndrt_hold_take(ndrt_hold *hold);
 void ndrt_hold_give_back(ndrt_hold *hold);
+/* 0: this thread does not have `held`; 1: it does; 2: it does, and `wanted` would wait for that.
+ * Both are leases. */
+int ndrt_hold_meets(const ndrt_hold *held, const ndrt_hold *wanted);
 /* Gives back; with the arguments of Python's __exit__, which are not looked at. */
 int ndrt_hold_exit(ndrt_hold *hold, void *keep, void *kind, void *error, void *trace);
 void ndrt_hold_free(ndrt_hold *hold);

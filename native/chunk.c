@@ -149,7 +149,8 @@ struct ndrt_hold {
     ndrt_hold_kind kind;
     int own; /* of an upgrade: shared leases that its caller has */
     int held;
-    uint32_t era; /* when it was taken */
+    uint32_t era;      /* when it was taken */
+    const char *taker; /* thread that took it: an executor's is taken by one after another */
     int n;
     lease leases[];
 };
@@ -170,6 +171,8 @@ ndrt_status ndrt_hold_new(ndrt_hold_kind kind, int n, ndrt_chunk *const *chunks,
     *out = (ndrt_new_hold){hold, (intptr_t)hold};
     return NDRT_OK;
 }
+
+static _Thread_local char me; /* its address is the thread's */
 
 static int is_held(const ndrt_hold *hold) {
     return hold->held && (hold->kind == NDRT_HOLD_PACKED || hold->era == era);
@@ -192,6 +195,7 @@ int ndrt_hold_take(ndrt_hold *hold) {
     case NDRT_HOLD_PACKED: add_packers(hold, 1); break;
     }
     hold->era = era;
+    __atomic_store_n(&hold->taker, &me, __ATOMIC_RELEASE);
     hold->held = got;
     return got;
 }
@@ -209,6 +213,17 @@ void ndrt_hold_give_back(ndrt_hold *hold) {
     case NDRT_HOLD_PACKED: add_packers(hold, -1); return;
     }
     wake();
+}
+
+int ndrt_hold_meets(const ndrt_hold *held, const ndrt_hold *wanted) {
+    if (__atomic_load_n(&held->taker, __ATOMIC_ACQUIRE) != &me || !is_held(held)) return 0;
+    for (int i = 0, j = 0; i < held->n && j < wanted->n;) { /* both are in order */
+        const lease *a = &held->leases[i], *b = &wanted->leases[j];
+        if (a->chunk == b->chunk && (a->exclusive || b->exclusive)) return 2;
+        if (a->chunk <= b->chunk) i++;
+        if (b->chunk <= a->chunk) j++;
+    }
+    return 1;
 }
 
 int ndrt_hold_exit(ndrt_hold *hold, void *keep, void *kind, void *error, void *trace) {

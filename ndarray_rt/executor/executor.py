@@ -214,6 +214,7 @@ class Executor:
                     grad = self.grad_dict[name]
                     assert grad is not None
                     self._copy(np.zeros(grad.shape, grad.dtype), grad, name)
+            # a backward that stops half-way has used up some of what it reads, too
             self._is_spent = not self._backward_repeats
             self._run(self._graph.plan.num_forward, len(self._steps), is_train)
 
@@ -249,9 +250,6 @@ class Executor:
         """The first run takes the ordinary path, the second is recorded, the others replay it."""
         ready = self._capture.ready()
         if ready is not None:
-            # first, so that a run that is interrupted counts as a change too
-            for i in self._graph.plan.heads:
-                self._state.arrays[i].chunk.wrote()
             ready.replay()
             self._context.stream.counters.add(ready.counters)
         elif self._capture.should_record:
@@ -272,15 +270,28 @@ class Executor:
         finally:
             ctx.stream = plain
             plain.counters.add(stream.counters.as_dict())
-        if ctx.fallbacks != fallbacks or stream.recording.segments != 1:
+        if stream.recording.failed is not None:
+            self._capture.ran_plainly()  # the run is done; the next one is recorded
+        elif ctx.fallbacks != fallbacks or stream.recording.segments != 1:
             self._capture.refuse("a step runs in Python")
         elif sum(chunk.moves for chunk in chunks) != before:
             self._capture.refuse("a step moves memory")
         else:
             natives = {chunk.native.id: chunk.native for chunk in chunks}
             assert ctx.packed is not None
-            self._capture.keep(Captured(stream, chunks, [
-                (natives[i], changes) for i, changes in ctx.packed.sources() if i in natives]))
+            sources = [(natives[i], changes) for i, changes in ctx.packed.sources()
+                       if i in natives]
+            self._capture.keep(Captured(stream, chunks, self._written(stop), sources))
+
+    def _written(self, stop: int) -> list[Chunk]:
+        """The chunks that users can reach and that the first `stop` steps write to."""
+        planned = {storage.chunk for storage in self._state.storages}
+        heads = {self._state.arrays[i].chunk for i in self._graph.plan.heads}
+        found: list[Chunk] = []
+        for step in self._steps[:stop]:
+            found += [out.chunk for out, req in zip(step.outs, step.reqs, strict=True) if req]
+            found += [step.ins[i].chunk for i in step.op.mutated(step.params)]
+        return [chunk for chunk in dict.fromkeys(found) if chunk in heads or chunk not in planned]
 
     def _chunks_of(self, stop: int) -> list[Chunk]:
         """Every chunk that the first `stop` steps touch, once."""

@@ -15,32 +15,28 @@ from .ndarray import NDArray
 
 
 class Access:
-    """In a `with`: a stream, and the leases on what is read and written.
+    """In a `with`: a stream, and the leases on what is read and on what is written or converted.
 
     Each block has a stream of its own, so that one inside an operator (a custom operator that
-    calls asnumpy) leaves that operator's scratch alone. Arrays written count as changed from the
-    start of the block on, also when it raises; those converted change their layout and keep their
-    contents.
+    calls asnumpy) leaves that operator's scratch alone. Whatever writes contents inside the block
+    counts the write itself, before it writes.
     """
 
-    __slots__ = ("_given_back", "_leases", "_written")
+    __slots__ = ("_given_back", "_leases")
 
-    def __init__(self, read: Iterable[NDArray] = (), written: Iterable[NDArray] = (),
-                 converted: Iterable[NDArray] = ()) -> None:
-        self._written = [array.chunk for array in written]
+    def __init__(self, read: Iterable[NDArray] = (), written: Iterable[NDArray] = ()) -> None:
         self._leases = Leases([array.chunk for array in read],
-                              [*self._written, *(array.chunk for array in converted)])
+                              [array.chunk for array in written])
         self._given_back = self._leases.__exit__
 
     def __enter__(self) -> ImmediateStream:
+        stream = ImmediateStream()
         try:
-            self._leases.take()
-            for chunk in self._written:
-                chunk.wrote()
-            return ImmediateStream()
+            self._leases.__enter__()
         except BaseException:
             self._leases.give_back()
             raise
+        return stream
 
     # as in Hold: an interrupt can not come before it
     __exit__: Any = property(attrgetter("_given_back"))

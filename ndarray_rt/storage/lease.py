@@ -8,12 +8,13 @@ its first line: leaving a `with` block here is one native call.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Iterable
 from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from ..errors import OutOfMemory
+from ..errors import NdrtError, OutOfMemory
 from ..native import ffi, lib
 from .chunk import Chunk
 
@@ -30,9 +31,6 @@ class Hold:
 
     __slots__ = ("_given_back", "_hold")
 
-    # not to get it is a mistake of the caller's, unless a kind says otherwise
-    always = True
-
     def __init__(self, kind: int, chunks: list[Any], exclusive: bytes) -> None:
         out = ffi.new(_NEW)
         if lib.ndrt_hold_new(kind, len(chunks), chunks, exclusive, out):
@@ -41,38 +39,42 @@ class Hold:
         # keeps the native hold alive while the block runs
         self._given_back: Callable[..., int] = partial(_exit, out.address, self._hold)
 
-    def take(self) -> bool:
-        """Takes it, or waits for it; says whether it was got. An interrupted call holds nothing."""
+    def give_back(self) -> None:
+        """Ends it; what is not held may be given back too."""
+        lib.ndrt_hold_give_back(self._hold)
+
+    def __enter__(self) -> bool:
+        """Says whether it was got. What is interrupted here holds nothing."""
         try:
             return bool(lib.ndrt_hold_take(self._hold))
         except BaseException:
             lib.ndrt_hold_give_back(self._hold)
             raise
 
-    def give_back(self) -> None:
-        """Ends it; what is not held may be given back too."""
-        lib.ndrt_hold_give_back(self._hold)
-
-    def __enter__(self) -> bool:
-        try:
-            # no call of `take`: this is the way of every operator
-            got = bool(lib.ndrt_hold_take(self._hold))
-        except BaseException:
-            lib.ndrt_hold_give_back(self._hold)
-            raise
-        if not got and self.always:
-            raise RuntimeError("leases that are held were taken again")
-        return got
-
     # looked up before the block is entered, and called without a frame of Python
     __exit__: Any = property(attrgetter("_given_back"))
+
+
+class LeaseError(NdrtError):
+    """Code that runs inside an operator call touches an array that this call has leased."""
+
+
+class _Mine(threading.local):
+    """What this thread took, the innermost last; some of it may be given back already."""
+
+    def __init__(self) -> None:
+        self.taken: list[Leases] = []
+
+
+_mine = _Mine()
 
 
 class Leases(Hold):
     """Shared leases on chunks read, exclusive ones on chunks written; taken all at once.
 
     Usable in a `with`, again and again. The same chunk may stand on both sides and then counts as
-    written. Waiting releases the GIL.
+    written. Waiting releases the GIL. What the same thread holds already is not waited for:
+    LeaseError, if one of the two writes.
     """
 
     __slots__ = ()
@@ -84,6 +86,29 @@ class Leases(Hold):
         Hold.__init__(self, lib.NDRT_HOLD_LEASES, chunks,
                       exclusive.ljust(len(chunks), b"\1"))
 
+    def __enter__(self) -> bool:
+        taken = _mine.taken
+        if taken:
+            self._refuse_own(taken)
+        try:
+            got = bool(lib.ndrt_hold_take(self._hold))
+            taken.append(self)
+        except BaseException:
+            lib.ndrt_hold_give_back(self._hold)
+            raise
+        return got
+
+    def _refuse_own(self, taken: list[Leases]) -> None:
+        """LeaseError instead of waiting for ever for what this thread itself holds."""
+        meetings = [lib.ndrt_hold_meets(other._hold, self._hold) for other in taken]
+        if 0 in meetings:
+            taken[:] = [other for other, met in zip(taken, meetings, strict=True) if met]
+        if 2 in meetings:
+            raise LeaseError(
+                "code called by an operator uses an array that this very call is writing to, or "
+                "writes to one that it is reading: work on the arrays it is given, or on copies "
+                "made before the call")
+
 
 class Exclusive(Hold):
     """One exclusive lease in place of the caller's `held` shared leases (0 or 1); never waits.
@@ -92,7 +117,6 @@ class Exclusive(Hold):
     """
 
     __slots__ = ()
-    always = False
 
     def __init__(self, chunk: Chunk, held: int) -> None:
         Hold.__init__(self, lib.NDRT_HOLD_UPGRADE, [chunk.native], b"\0" if held else b"\1")
@@ -102,9 +126,8 @@ class Packed(Hold):
     """Notes on chunks that a living plan relies on their layout; held from the start."""
 
     __slots__ = ()
-    always = False
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
         natives = [chunk.native for chunk in chunks]
         Hold.__init__(self, lib.NDRT_HOLD_PACKED, natives, bytes(len(natives)))
-        self.take()
+        self.__enter__()
