@@ -6,6 +6,7 @@ leased, and the next call goes through. Prints how many interrupts struck where.
 """
 
 import faulthandler
+import gc
 import random
 import signal
 import sys
@@ -82,6 +83,7 @@ bound = {name: mx.nd.array(fresh(16, 16, 1, 1) * F(0.2)) for name in net.list_ar
 bound["data"] = mx.nd.array(fresh(2, 16, 6, 6))
 executor = net.bind(mx.cpu(), bound)
 shared = net.bind(mx.cpu(), bound)
+alone = net.bind(mx.cpu(), {name: array.copy() for name, array in bound.items()})
 values = {name: array.asnumpy() for name, array in bound.items()}
 
 
@@ -96,7 +98,7 @@ def of_net():
     return y
 
 
-WANTED = of_net()
+WANTED = ALWAYS = of_net()
 
 
 def operator_with_out():
@@ -177,6 +179,10 @@ def run():
     assert np.allclose(out.asnumpy(), WANTED, rtol=1e-3, atol=1e-3)
 
 
+def replay():
+    assert np.allclose(alone.forward()[0].asnumpy(), ALWAYS, rtol=1e-3, atol=1e-3)
+
+
 def run_with_new_weights():
     global WANTED
     name = rng.choice([name for name in bound if name != "data"])
@@ -197,12 +203,12 @@ def gradient():
 
 ACTIONS = [operator_with_out, convolution_with_out, pooling_with_out, in_place, in_place_of_a_view,
            numpy_operator, assignment, assignment_of_a_part, copy_of_an_array, reorder,
-           back_to_default, read, read_a_view, run, run, run_with_new_weights, gradient]
+           back_to_default, read, read_a_view, run, replay, replay, run_with_new_weights, gradient]
 
 
 def leased():
     arrays = [known.array for known in ALL] + list(bound.values())
-    arrays += [*executor.outputs, *shared.outputs]
+    arrays += [*executor.outputs, *shared.outputs, *alone.outputs, *alone.arg_arrays]
     return [array.shape for array in arrays if mx.native.lib.ndrt_chunk_lease(array.chunk.native)]
 
 
@@ -247,5 +253,10 @@ while time.monotonic() < end:
     assert max(packers) <= 2, f"an interrupted {action.__name__} left packers: {packers}"
 for action in ACTIONS:
     action()
-print(f"{rounds} rounds, {sum(struck.values())} interrupts, {dict(struck)}")
-print(f"live {before} -> {memory_stats()['live']}; {executor.capture_state}")
+print(f"{rounds} rounds, {sum(struck.values())} interrupts: {dict(struck)}")
+assert set(struck) == {action.__name__ for action in ACTIONS}, struck
+assert alone.capture_state == "captured", alone.capture_state
+gc.collect()
+after = memory_stats()["live"]
+assert after < before + (64 << 10), f"live bytes: {before} -> {after}"
+print("done")
