@@ -167,6 +167,24 @@ FOR_EACH_CPU static void sum_rows(const float *in, int64_t rows, int64_t channel
         for (int64_t c = 0; c < channels; c++) out[c] += in[c];
 }
 
+/* The same sums in the same order with no memory but the stack's, so that no lack of memory can
+ * stop an operator half-way. */
+static void bias_grad_frugal(const float *in, int64_t rows, int64_t channels, float *out) {
+    enum { STRIP = 64 };
+    for (int64_t c0 = 0; c0 < channels; c0 += STRIP) {
+        int64_t width = channels - c0 < STRIP ? channels - c0 : STRIP;
+        double sums[STRIP] = {0};
+        for (int64_t first = 0; first < rows; first += ROWS_OF_BLOCK) {
+            float block[STRIP] = {0};
+            int64_t end = first + ROWS_OF_BLOCK < rows ? first + ROWS_OF_BLOCK : rows;
+            for (int64_t row = first; row < end; row++)
+                for (int64_t c = 0; c < width; c++) block[c] += in[row * channels + c0 + c];
+            for (int64_t c = 0; c < width; c++) sums[c] += block[c];
+        }
+        for (int64_t c = 0; c < width; c++) out[c0 + c] = (float)sums[c];
+    }
+}
+
 static ndrt_status bias_grad(kernel_call *call, int nthreads) {
     int64_t rows = call->dims[0], channels = call->dims[1];
     float *out = call->data[0];
@@ -177,9 +195,10 @@ static ndrt_status bias_grad(kernel_call *call, int nthreads) {
         return NDRT_OK;
     }
     float *partial = ndrt_malloc((size_t)(nblocks * channels) * sizeof *partial);
-    if (!partial)
-        return ndrt_fail(NDRT_NOMEM, "no memory for the sums of %lld blocks of rows",
-                         (long long)nblocks);
+    if (!partial) {
+        bias_grad_frugal(in, rows, channels, out);
+        return NDRT_OK;
+    }
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t b = 0; b < nblocks; b++) {
         int64_t first = b * ROWS_OF_BLOCK;

@@ -117,9 +117,32 @@ def call(fn: Callable[..., int], *args: Any, what: str) -> None:
 
     `what` says in the caller's words what was being done: the text is "what: native text".
     """
-    status = fn(*args)
+    check(fn(*args), what)
+
+
+def check(status: int, what: str) -> None:
+    """Raises the exception of a native status, if it is a failure."""
     if status:
         raise EXCEPTIONS.get(status, NativeError)(f"{what}: {text(lib.ndrt_last_error())}")
+
+
+def make(fn: Callable[..., int], *args: Any, out: str, free: Callable[[Any], None], what: str,
+         nbytes: int = 0) -> Any:
+    """What a native function makes through its last argument, of type `out`, with an owner.
+
+    It has that owner, or is freed, whatever exception comes in between.
+    """
+    made = ffi.new(out)
+    owned: list[Any] = []
+    try:
+        check(fn(*args, made), what)
+        # an interrupt is served when `extend` is done, and the owner is in the list by then
+        owned.extend(map(ffi.gc, (made[0],), (free,), (nbytes,)))
+        return owned[0]
+    except BaseException:
+        if not owned and made[0]:
+            free(made[0])
+        raise
 
 
 def own(pointer: Any, free: Callable[[Any], None], nbytes: int = 0) -> Any:

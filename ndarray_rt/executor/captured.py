@@ -32,13 +32,14 @@ class Captured:
     special layouts it relies on are not converted by readers.
     """
 
-    def __init__(self, stream: RecordingStream, chunks: Iterable[Chunk],
-                 packed_from: Iterable[tuple[Any, int]]) -> None:
+    def __init__(self, stream: RecordingStream, chunks: Sequence[Chunk],
+                 written: Sequence[Chunk], packed_from: Iterable[tuple[Any, int]]) -> None:
         self._recording = stream.recording
         self.counters = stream.counters.as_dict()
         self._natives = [chunk.native for chunk in chunks]
         self._versions = [native.version for native in self._natives]
-        self._written = list(packed_from)
+        self._written = [chunk.native for chunk in written]
+        self._packed_from = list(packed_from)
         self._threads = lib.ndrt_threads_get()
         special = [chunk.native for chunk in chunks if chunk.is_special]
         for native in special:
@@ -51,13 +52,15 @@ class Captured:
             return "the memory or layout of a bound array changed"
         if self._threads != lib.ndrt_threads_get():
             return "the number of threads changed"
-        for native, changes in self._written:
+        for native, changes in self._packed_from:
             if native.writes + native.exports != changes or native.writable_pins:
                 return "a weight with a packed copy was written to"
         return None
 
     def replay(self) -> None:
-        """Runs all recorded steps again."""
+        """Runs all recorded steps again; what they write to counts as written before."""
+        for native in self._written:
+            lib.ndrt_chunk_add_writes(native)
         self._recording.replay()
 
     def drop(self) -> None:

@@ -21,7 +21,7 @@ from ..op.packing import PackedStore
 from ..op.prim_cache import CACHE
 from ..storage.account import Account, SessionBytes
 from ..storage.chunk import Chunk
-from ..storage.lease import Leases
+from ..storage.lease import Leases, forget, release
 from ..storage.stream import ImmediateStream, RecordingStream
 from ..storage.tmp_mem import TmpMemMgr
 from .build import BoundGraph, build_graph
@@ -198,6 +198,7 @@ class Executor:
                     grad = self.grad_dict[name]
                     assert grad is not None
                     self._copy(np.zeros(grad.shape, grad.dtype), grad, name)
+            # a backward that stops half-way has used up some of what it reads, too
             self._is_spent = not self._backward_repeats
             self._run(self._graph.plan.num_forward, len(self._steps), is_train)
 
@@ -209,11 +210,18 @@ class Executor:
             self._run_monitored(start, stop)
         elif self._plainly_bound:
             ctx.own_leases = False
-            with self._leases:
+            leases = self._leases
+            try:
+                leases.take()
                 if start == 0 and not is_train and self._may_capture():
                     self._run_captured(stop)
                 else:
                     self._run_steps(start, stop)
+            finally:
+                if leases.held:
+                    leases.held = None
+                    release(leases.n, leases.natives, leases.modes)
+                forget(leases)
         else:
             ctx.own_leases = True
             for step in self._steps[start:stop]:
@@ -235,8 +243,6 @@ class Executor:
         if ready is not None:
             ready.replay()
             self._context.stream.counters.add(ready.counters)
-            for i in self._graph.plan.heads:
-                self._state.arrays[i].chunk.wrote()
         elif self._capture.should_record:
             self._record(stop)
         else:
@@ -255,15 +261,28 @@ class Executor:
         finally:
             ctx.stream = plain
             plain.counters.add(stream.counters.as_dict())
-        if ctx.fallbacks != fallbacks or stream.recording.segments != 1:
+        if stream.recording.failed is not None:
+            self._capture.ran_plainly()  # the run is done; the next one is recorded
+        elif ctx.fallbacks != fallbacks or stream.recording.segments != 1:
             self._capture.refuse("a step runs in Python")
         elif sum(chunk.moves for chunk in chunks) != before:
             self._capture.refuse("a step moves memory")
         else:
             natives = {chunk.native.id: chunk.native for chunk in chunks}
             assert ctx.packed is not None
-            self._capture.keep(Captured(stream, chunks, [
-                (natives[i], changes) for i, changes in ctx.packed.sources() if i in natives]))
+            sources = [(natives[i], changes) for i, changes in ctx.packed.sources()
+                       if i in natives]
+            self._capture.keep(Captured(stream, chunks, self._written(stop), sources))
+
+    def _written(self, stop: int) -> list[Chunk]:
+        """The chunks that users can reach and that the first `stop` steps write to."""
+        planned = {storage.chunk for storage in self._state.storages}
+        heads = {self._state.arrays[i].chunk for i in self._graph.plan.heads}
+        found: list[Chunk] = []
+        for step in self._steps[:stop]:
+            found += [out.chunk for out, req in zip(step.outs, step.reqs, strict=True) if req]
+            found += [step.ins[i].chunk for i in step.op.mutated(step.params)]
+        return [chunk for chunk in dict.fromkeys(found) if chunk in heads or chunk not in planned]
 
     def _chunks_of(self, stop: int) -> list[Chunk]:
         """Every chunk that the first `stop` steps touch, once."""

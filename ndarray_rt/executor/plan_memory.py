@@ -1,7 +1,7 @@
 """The memory plan: which values share storage. Allocates nothing.
 
 Values whose lives do not overlap share a storage, best fit first; an output takes over the
-storage of an input at its last use where the operator allows it (in place).
+storage of an input at its last use where the operator allows it (in place). Outputs share none.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Planner:
             if out_position >= len(step.outs) or in_position in mutated:
                 continue
             out, source = self.values[step.outs[out_position]], self.values[step.ins[in_position]]
-            if (out.kind in (Kind.OUTPUT, Kind.PLANNED) and out.storage < 0
+            if (out.kind is Kind.PLANNED and out.storage < 0
                     and step.reqs[out_position] == Req.kWriteTo
                     and source.kind is Kind.PLANNED and source.storage not in taken
                     and self.last_use[source.index] == number
@@ -84,7 +84,9 @@ class _Planner:
 
     def _allocate(self, value: Value) -> int:
         wanted = max(ALIGNMENT, (value.nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT)
-        if self.share:
+        # outputs have their storage to themselves: whatever stops a run, a user who reads an output
+        # finds what its own step wrote, in this run or in the last
+        if self.share and value.kind is not Kind.OUTPUT:
             fits = [s for s in self.free
                     if wanted <= self.sizes[s] <= wanted * FIT]
             if fits:

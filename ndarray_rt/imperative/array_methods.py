@@ -206,7 +206,7 @@ def reorder(self: NDArray, layout: str | None = None) -> None:
     desc = _layout_desc(self, layout)
     if self.is_view:
         raise NdrtError("reorder: a view sees only the default layout; reorder its base")
-    with Access(converted=(self,)) as stream:
+    with Access(written=(self,)) as stream:
         current = self.chunk.mkl_mem
         if current is not None and current.dims != desc.dims:
             self.chunk.reorder_to_default(stream)
@@ -215,7 +215,7 @@ def reorder(self: NDArray, layout: str | None = None) -> None:
 
 def reorder_to_default(self: NDArray) -> None:
     """Converts the array's own memory to the default layout."""
-    with Access(converted=(self,)) as stream:
+    with Access(written=(self,)) as stream:
         self.chunk.reorder_to_default(stream)
 
 

@@ -97,6 +97,12 @@ def grad(heads: Sequence[NDArray], variables: Sequence[NDArray],
         if entry.node not in reached:
             raise MXNetError(f"Cannot differentiate with respect to the {i + 1}-th variable "
                              "because it is unreachable from the outputs.")
+    states = {entry.node.grad for entry in wanted if isinstance(entry.node, TapeVariable)}
+    for node in order:
+        if (isinstance(node, TapeVariable) and node.grad is not None and node.grad in states
+                and Entry(node, 0) not in wanted):
+            raise MXNetError("Cannot differentiate with respect to an array that was written to "
+                             "after a part of this graph was recorded with it.")
     results = gradient_graph(entries, _head_grad_entries(heads, head_grads), wanted, _make)
     made = [GradState(new_array(x.shape, x.dtype, x.ctx), Req.kWriteTo) for x in variables]
     run = _Run(results, made, train_mode, create_graph)
@@ -192,11 +198,15 @@ class _Run:
     def execute(self) -> None:
         for node in self._order:
             self._execute(node)
+        given: set[GradState] = set()
         for i, (entry, state) in enumerate(zip(self._results, self._targets, strict=True)):
+            again = state in given
+            given.add(state)
             if entry is None:
-                _write_zero(state)
+                if not again:
+                    _write_zero(state)
             elif self._direct.get(entry) != i:
-                self._deliver(entry, state)
+                self._deliver(entry, state, again)
 
     def _execute(self, node: Node) -> None:
         op, params = node.op, node.params
@@ -260,8 +270,11 @@ class _Run:
             made.entry = entry
         return made
 
-    def _deliver(self, entry: Entry, state: GradState) -> None:
-        """A result that no node wrote to its target: a head's gradient, or one wanted twice."""
+    def _deliver(self, entry: Entry, state: GradState, again: bool) -> None:
+        """A result that no node wrote to its target: a head's gradient, or one wanted twice.
+
+        `again`: the same array was a leaf with another value too, whose gradient it has got.
+        """
         value = self._value(entry, False, entry.node)
         target = state.array
         if value.shape != target.shape:
@@ -271,7 +284,7 @@ class _Run:
             state.array = value
             return
         with Access(read=(value,), written=(target,)) as stream:
-            copy_into(value, target, stream, add=state.req == Req.kAddTo)
+            copy_into(value, target, stream, add=again or state.req == Req.kAddTo)
 
 
 def _write_zero(state: GradState) -> None:

@@ -209,8 +209,17 @@ def _input_entry(x: NDArray, position: int, needs: Needs) -> Entry:
         x.entry = ref(entry.node)
     if position in needs.inputs:
         checked = position not in needs.unchecked
-        saved = tape_node(entry).saved
-        found = saved[entry.index]
+        node = tape_node(entry)
+        found = node.saved[entry.index]
+        if (found is not None and checked and found.checked and isinstance(node, TapeVariable)
+                and found.writes != x.chunk.writes):
+            # another value from here on: what was recorded with the old one may never be
+            # differentiated, after an exception for one
+            node = TapeVariable(x, node.grad)
+            entry = Entry(node, 0)
+            x.entry = entry if node.grad is not None else ref(node)
+            found = None
+        saved = node.saved
         if found is None:
             saved[entry.index] = Saved(x, checked)
         elif not checked:

@@ -254,11 +254,11 @@ class _Reader:
         made = new_array(shape, dtype, cpu())
         if nbytes:
             target = plain_numpy(made).reshape(-1).view(np.uint8)
+            made.chunk.wrote()
             if self.file.readinto(target.data) != nbytes:  # type: ignore[attr-defined]
                 raise self.bad("the file became shorter while it was read")
             if dtype == np.bool_:
                 # numpy's bool must be 0 or 1 in memory
                 np.not_equal(target, 0, out=target.view(np.bool_))
-            made.chunk.wrote()
         self.left -= nbytes
         return made

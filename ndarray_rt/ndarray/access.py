@@ -28,21 +28,19 @@ class Access:
     """In a `with`: a stream, and the leases on what is read and written.
 
     Each block has a stream of its own, so that one inside an operator (a custom operator that
-    calls asnumpy) leaves that operator's scratch alone. Arrays written count as changed, even when
-    the block raises; those converted change their layout and keep their contents.
+    calls asnumpy) leaves that operator's scratch alone. Whatever writes contents inside the block
+    counts the write itself, before it writes.
     """
 
-    __slots__ = ("_leases", "_stream", "_written")
+    __slots__ = ("_leases", "_stream")
 
-    def __init__(self, read: Iterable[NDArray] = (), written: Iterable[NDArray] = (),
-                 converted: Iterable[NDArray] = ()) -> None:
-        self._written = [array.chunk for array in written]
+    def __init__(self, read: Iterable[NDArray] = (), written: Iterable[NDArray] = ()) -> None:
         self._leases = Leases([array.chunk for array in read],
-                              [*self._written, *(array.chunk for array in converted)])
+                              [array.chunk for array in written])
         self._stream: ImmediateStream | None = None
 
     def __enter__(self) -> ImmediateStream:
-        self._leases.__enter__()
+        self._leases.take()
         stream = _streams.free.pop() if _streams.free else ImmediateStream()
         stream.begin_operator()
         self._stream = stream
@@ -50,11 +48,15 @@ class Access:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        for chunk in self._written:
-            chunk.wrote()
-        self._leases.__exit__(kind, error, trace)
+        self._leases.give_back()
         stream = self._stream
         if stream is not None:
             stream.tmp.reset()
             _streams.free.append(stream)
             self._stream = None
+
+    def __del__(self) -> None:
+        # an interrupt can come between the block and `__exit__`
+        leases: Leases | None = getattr(self, "_leases", None)
+        if leases is not None and leases.held:
+            leases.give_back()

@@ -9,7 +9,15 @@ from ..native import ffi, lib
 from ..storage.desc import default_desc
 from ..storage.reorder import reorder_mem
 from ..storage.stream import ImmediateStream, Mem
-from .layout import AnyArray, create_data, default_numpy, get_data, plain_numpy, write_mem
+from .layout import (
+    AnyArray,
+    create_data,
+    default_numpy,
+    get_data,
+    overwrite,
+    plain_numpy,
+    write_mem,
+)
 from .ndarray import NDArray
 
 
@@ -30,20 +38,25 @@ def write_numpy(x: NDArray, value: AnyArray, stream: ImmediateStream) -> None:
     """Overwrites the array with a numpy array of its shape, cast to its dtype."""
     if value.shape != x.shape:
         raise ShapeError(f"an array of shape {x.shape} was given data of shape {value.shape}")
-    if x.is_view:
-        x.chunk.reorder_to_default(stream)
-    else:
-        x.chunk.invalidate_data()
-    with np.errstate(all="ignore"):
-        np.copyto(plain_numpy(x), value, casting="unsafe")
+    overwrite(x, value, stream)
 
 
 def copy_into(source: NDArray, target: NDArray, stream: ImmediateStream,
               add: bool = False) -> None:
-    """`target` = (or +=) `source`, of equal shape.
+    """`target` = (or +=) `source`, of equal shape; what raises leaves the target as it was.
 
     A whole target takes the layout of the source, so that a copy costs one pass.
     """
+    try:
+        stream.hold((target.chunk,), add)
+        _copy_into(source, target, stream, add)
+        stream.settle()
+    except BaseException:
+        stream.drop()
+        raise
+
+
+def _copy_into(source: NDArray, target: NDArray, stream: ImmediateStream, add: bool) -> None:
     if source.shape != target.shape:
         raise ShapeError(f"copy: shape {source.shape} into shape {target.shape}")
     if (not add and source.dtype == target.dtype and source.is_special and not target.is_view

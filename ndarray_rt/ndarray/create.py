@@ -13,7 +13,7 @@ from ..dtypes import FLOAT32, DType, find_dtype
 from ..errors import ParameterError, ShapeError, TypeMismatch
 from .access import Access
 from .copy import copy_into, write_numpy
-from .layout import AnyArray, default_numpy, plain_numpy
+from .layout import AnyArray, default_numpy, overwrite, plain_numpy
 from .ndarray import NDArray, check_shape, new_array
 
 
@@ -80,18 +80,8 @@ def full(shape: Any, val: Any, ctx: Context | None = None, dtype: Any = None,
 def _filled(made: NDArray, value: Any) -> NDArray:
     data = as_plain_data(value, "full: val")
     with Access(written=(made,)) as stream:
-        _overwrite(made, stream)
-        with np.errstate(all="ignore"):
-            np.copyto(plain_numpy(made), data, casting="unsafe")
+        overwrite(made, data, stream)
     return made
-
-
-def _overwrite(made: NDArray, stream: Any) -> None:
-    """Makes the Chunk default before all of the array is written."""
-    if made.is_view:
-        made.chunk.reorder_to_default(stream)
-    else:
-        made.chunk.invalidate_data()
 
 
 def _from_values(values: AnyArray, ctx: Context | None, dtype: Any) -> NDArray:
@@ -151,6 +141,7 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
     made = new_array((*first.shape[:axis], length, *first.shape[axis + 1:]), first.dtype,
                      first.ctx)
     with Access(read=arrays, written=(made,)) as stream:
+        made.chunk.wrote()
         np.concatenate([default_numpy(a, stream) for a in arrays], axis, out=plain_numpy(made))
     return made
 

@@ -15,7 +15,7 @@ from ..errors import NdrtError, ShapeError
 from .access import Access
 from .create import as_plain_data
 from .interop import asnumpy
-from .layout import AnyArray, default_numpy, plain_numpy
+from .layout import AnyArray, default_numpy, overwrite, plain_numpy
 from .ndarray import NDArray
 
 # Stands in a key where an index array stands, which travels apart.
@@ -199,7 +199,7 @@ def check_arrays(x: NDArray, key: Key) -> None:
 def assign(x: NDArray, key: Key, value: Any) -> None:
     """x[key] = value: a number, an NDArray or anything array-like, broadcast and cast."""
     whole_key = key.is_basic and all(
-        item is Ellipsis or item is None or item == slice(None) for item in key.items)
+        item is Ellipsis or item == slice(None) for item in key.items)
     source = value if isinstance(value, NDArray) else None
     with Access(read=() if source is None else (source,), written=(x,)) as stream:
         if source is None:
@@ -213,11 +213,11 @@ def assign(x: NDArray, key: Key, value: Any) -> None:
         if key.is_basic:
             # before old contents are given up: the assignment will not fail
             data = _fitting(x, data, _take(x, plain_numpy(x), key.items).shape)
-        if whole_key and not x.is_view:
-            x.chunk.invalidate_data()
+        if whole_key:
+            overwrite(x, data, stream)
         else:
             x.chunk.reorder_to_default(stream)
-        _store(x, key, data)
+            _store(x, key, data)
 
 
 def _fitting(x: NDArray, data: AnyArray, target: tuple[int, ...]) -> AnyArray:
@@ -234,10 +234,16 @@ def _fitting(x: NDArray, data: AnyArray, target: tuple[int, ...]) -> AnyArray:
 def _store(x: NDArray, key: Key, data: AnyArray) -> None:
     whole = plain_numpy(x)
     if key.is_basic:
-        _take(x, whole, key.items)[...] = data
+        target = _take(x, whole, key.items)
+        x.chunk.wrote()
+        target[...] = data
         return
+    places = key.numpy()
+    dummy = np.broadcast_to(np.zeros((), np.int8), x.shape)
+    data = _fitting(x, data, _take(x, dummy, places).shape)
+    x.chunk.wrote()
     try:
-        whole[key.numpy()] = data
+        whole[places] = data
     except IndexError as error:
         raise ArrayIndexError(f"an array of shape {x.shape}: {error}") from None
     except ValueError as error:

@@ -71,7 +71,7 @@ def with_default_bytes(x: NDArray, pin: Callable[[], Made], writable: bool = Tru
         with Access(read=(x,)):
             if not chunk.is_special:
                 return pin()
-    with Access(converted=(x,)) as stream:
+    with Access(written=(x,)) as stream:
         if chunk.is_special and chunk.native.packers:
             raise ShareError(f"an array of shape {x.shape} in the layout {x.layout} is in use by "
                              "an executor and can not be exported without a copy")

@@ -161,13 +161,16 @@ def create_data(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem | Non
         if not desc.is_default:
             return None
         chunk.reorder_to_default(stream)
+        stream.open(chunk)
         return _plain(x, desc, stream)
     if desc.is_default:
+        stream.open(chunk)
         chunk.invalidate_data()
         chunk.check_and_alloc(desc.nbytes)
         return _plain(x, desc, stream)
     if chunk.native.pins or x.byte_offset:
         return None
+    stream.open(chunk)
     chunk.set_layout(desc)
     handle = chunk.handle
     return Mem(desc, handle.ptr, handle, stream.epoch)
@@ -185,6 +188,27 @@ def write_mem(x: NDArray, mem: Mem, stream: ImmediateStream, add: bool = False) 
     else:
         target = Mem(target_desc, chunk.handle.ptr, chunk.handle, stream.epoch)
     reorder_mem(stream, mem, target, add)
+
+
+def overwrite(x: NDArray, value: Any, stream: ImmediateStream) -> None:
+    """x = value, broadcast and cast, in the default layout; what raises leaves x as it was."""
+    chunk = x.chunk
+    if x.is_view:
+        chunk.reorder_to_default(stream)
+    before = chunk.placement
+    written = False
+    try:
+        chunk.invalidate_data()
+        chunk.check_and_alloc(x.byte_offset + x.nbytes)
+        target = plain_numpy(x)
+        with np.errstate(all="ignore"):
+            chunk.wrote()
+            # an assignment and no call: no interrupt is served between the two lines
+            target[...] = value
+            written = True
+    finally:
+        if not written:
+            chunk.restore(before)
 
 
 def default_numpy(x: NDArray, stream: ImmediateStream) -> AnyArray:

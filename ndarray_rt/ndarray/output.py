@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..storage.desc import MemDesc
 from ..storage.stream import ImmediateStream, Mem
-from .layout import AnyArray, create_data, get_data, plain_numpy, write_mem
+from .layout import AnyArray, create_data, get_data, overwrite, plain_numpy, write_mem
 from .ndarray import NDArray
 from .req import Req
 
@@ -20,7 +20,7 @@ class Output:
 
     `open(desc, stream)` and `open_weight_grad(desc, stream)` are context managers: they give
     memory in that layout, and on leaving do what the request asks for (MXNet's CreateMKLDNNMem and
-    CommitOutput). Nothing is committed when the block raises.
+    CommitOutput). Under the stream's `hold` nothing is written before the operator is done.
     """
 
     __slots__ = ("array", "req")
@@ -88,7 +88,10 @@ class OpenOutput:
         if special is not None and special is not self._desc:
             return None
         own = get_data(array, self._stream)
-        return own if own.ptr == source.ptr and own.desc is self._desc else None
+        if own.ptr != source.ptr or own.desc is not self._desc:
+            return None
+        self._stream.open(array.chunk)
+        return own
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
@@ -104,6 +107,7 @@ class OpenOutput:
                     write_mem(array, mem, stream)
                     return
             if not array.is_view:
+                stream.open(array.chunk)
                 array.chunk.invalidate_data()
                 array.chunk.check_and_alloc(array.nbytes)
             write_mem(array, mem, stream)
@@ -156,14 +160,11 @@ class NumpyOutput:
         if self.value is None:
             return
         array, chunk = self.array, self.array.chunk
-        if self.req == Req.kAddTo or array.is_view:
-            chunk.reorder_to_default(stream)
-        else:
-            chunk.invalidate_data()
-        chunk.check_and_alloc(array.byte_offset + array.nbytes)
+        if self.req != Req.kAddTo:
+            overwrite(array, self.value, stream)
+            return
+        chunk.reorder_to_default(stream)
         target = plain_numpy(array)
         with np.errstate(all="ignore"):
-            if self.req == Req.kAddTo:
-                np.add(target, self.value, out=target, casting="unsafe")
-            else:
-                np.copyto(target, self.value, casting="unsafe")
+            chunk.wrote()
+            np.add(target, self.value, out=target, casting="unsafe")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
@@ -17,13 +16,14 @@ from ..ndarray.copy import copy_into
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.output import Output
 from ..ndarray.req import Req
-from ..storage.lease import Leases
+from ..storage.chunk import Chunk
+from ..storage.lease import Leases, forget, release
 from .context import OpContext
 from .fallback import REASONS, fallback_compute
 from .kernel_key import KernelKey, expected_kernel, kernel_key
 from .params import Params
 from .registry import OpDef
-from .validate import run_validated
+from .validate import Validation
 
 
 class Dispatched(NamedTuple):
@@ -75,8 +75,15 @@ def dispatch(op: OpDef, params: Params, ctx: OpContext, ins: Sequence[NDArray],
     if ctx.own_leases:
         written = [out.chunk for out, req in zip(outs, req_list, strict=True) if req]
         written += [in_list[i].chunk for i in mutated]
-        with Leases([array.chunk for array in in_list], written):
+        leases = Leases([array.chunk for array in in_list], written)
+        try:
+            leases.take()
             _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated)
+        finally:
+            if leases.held:
+                leases.held = None
+                release(leases.n, leases.natives, leases.modes)
+            forget(leases)
     else:
         _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated)
 
@@ -84,48 +91,46 @@ def dispatch(op: OpDef, params: Params, ctx: OpContext, ins: Sequence[NDArray],
 def dispatch_planned(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
                      outs: list[NDArray], reqs: list[Req], node: str | None) -> None:
     """`dispatch` for a caller that has planned all sharing and holds all leases already."""
+    stale: list[Chunk] = []
     busy = False
     for out, req in zip(outs, reqs, strict=True):
         if req == Req.kNullOp:
             continue
         busy = True
         if req == Req.kWriteTo and out.chunk.mkl_mem is not None and not out.is_view:
-            out.chunk.invalidate_data()
+            stale.append(out.chunk)
     mutated = op.mutated(params)
     if not busy and not mutated:
         return
+    call = _Call(op, params, ins, outs, reqs, node, mutated, stale)
     if _observers or config.NDRT_TRACE:
-        _execute_observed(op, params, ctx, ins, outs, reqs, node)
+        _execute_observed(call, ctx)
     else:
-        _execute(op, params, ctx, ins, outs, reqs, node)
-    for out, req in zip(outs, reqs, strict=True):
-        if req:
-            out.chunk.wrote()
-    for position in mutated:
-        ins[position].chunk.wrote()
+        _execute(call, ctx)
 
 
 def _dispatch_leased(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
                      outs: list[NDArray], reqs: list[Req], node: str | None,
                      mutated: tuple[int, ...]) -> None:
-    aside = _prepare_outputs(op, ins, outs, reqs)
+    aside, stale = _prepare_outputs(op, ins, outs, reqs)
+    call = _Call(op, params, ins, outs, reqs, node, mutated, stale)
     if not _observers and not config.NDRT_TRACE:
-        _execute(op, params, ctx, ins, outs, reqs, node)
+        _execute(call, ctx)
     else:
-        _execute_observed(op, params, ctx, ins, outs, reqs, node)
+        _execute_observed(call, ctx)
     for target, source, req in aside:
-        _copy_back(ctx, source, target, req)
-    for out, req in zip(outs, reqs, strict=True):
-        if req:
-            out.chunk.wrote()
-    for position in mutated:
-        ins[position].chunk.wrote()
+        copy_into(source, target, ctx.stream, add=req == Req.kAddTo)
 
 
-def _prepare_outputs(op: OpDef, ins: list[NDArray], outs: list[NDArray],
-                     reqs: list[Req]) -> list[tuple[NDArray, NDArray, Req]]:
-    """Settles sharing between inputs and outputs; drops stale layouts of what is overwritten."""
+def _prepare_outputs(op: OpDef, ins: list[NDArray], outs: list[NDArray], reqs: list[Req],
+                     ) -> tuple[list[tuple[NDArray, NDArray, Req]], list[Chunk]]:
+    """Settles sharing between inputs and outputs.
+
+    Gives what is computed aside: (target, temporary, request), and chunks whose layout is of an
+    earlier life.
+    """
     aside: list[tuple[NDArray, NDArray, Req]] = []
+    stale: list[Chunk] = []
     in_chunks = {array.chunk for array in ins}
     for i, out in enumerate(outs):
         req = reqs[i]
@@ -145,10 +150,8 @@ def _prepare_outputs(op: OpDef, ins: list[NDArray], outs: list[NDArray],
         elif shared:
             reqs[i] = Req.kWriteInplace if req == Req.kWriteTo else req
         elif req == Req.kWriteTo and out.reuse:
-            # of an earlier life; a layout of this life is replaced when the output is written, so
-            # that an operator that raises leaves the old contents
-            out.chunk.invalidate_data()
-    return aside
+            stale.append(out.chunk)
+    return aside, stale
 
 
 def _overlaps(a: NDArray, b: NDArray) -> bool:
@@ -178,41 +181,58 @@ def _same_place(a: NDArray, b: NDArray) -> bool:
             and a.dtype == b.dtype)
 
 
-def _copy_back(ctx: OpContext, source: NDArray, target: NDArray, req: Req) -> None:
-    """Gives an output that was computed aside to its array."""
-    copy_into(source, target, ctx.stream, add=req == Req.kAddTo)
-    target.chunk.wrote()
+class _Call(NamedTuple):
+    """One operator call with its sharing settled."""
+
+    op: OpDef
+    params: Params
+    ins: list[NDArray]
+    outs: list[NDArray]
+    reqs: list[Req]
+    node: str | None
+    mutated: tuple[int, ...]
+    stale: list[Chunk]  # of outputs whose layout is of an earlier life
 
 
-def _execute(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
-             outs: list[NDArray], reqs: list[Req],
-             node: str | None) -> tuple[KernelKey, str | None]:
+def _execute(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
+    op, params, ins, outs, reqs, node, mutated, stale = call
     ctx.begin(node, ins)
     key, reason = expected_kernel(op, params, ins, outs)
     if reason is None and op.compute_ex is not None:
-        outputs = [Output(a, r) for a, r in zip(outs, reqs, strict=True)]
+        stream = ctx.stream
+        validation = Validation(op, params, ctx, ins, outs, reqs) if config.NDRT_VALIDATE else None
+        written = [out.chunk for out, req in zip(outs, reqs, strict=True) if req]
+        for position in mutated:
+            written.append(ins[position].chunk)
         try:
-            if config.NDRT_VALIDATE:
-                run_validated(op, params, ctx, ins, outs, reqs,
-                              partial(op.compute_ex, ctx, params, ins, outputs))
-            else:
-                op.compute_ex(ctx, params, ins, outputs)
+            stream.hold(written, bool(mutated) or Req.kAddTo in reqs)
+            for chunk in stale:
+                stream.touch(chunk)
+                chunk.invalidate_data()
+            op.compute_ex(ctx, params, ins, [Output(a, r) for a, r in zip(outs, reqs, strict=True)])
+            stream.settle()
+            if validation is not None:
+                validation.compare()
             return key, None
         except Unsupported as refusal:
+            stream.drop()
             reason = str(refusal)
             key = kernel_key(ins[0].dtype if ins else outs[0].dtype, False)
+        except BaseException:
+            stream.drop()
+            raise
     REASONS.add(op.name, reason or "")
     ctx.fallbacks += 1
     fallback_compute(op, params, ctx, key, ins, outs, reqs)
     return key, reason
 
 
-def _execute_observed(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
-                      outs: list[NDArray], reqs: list[Req], node: str | None) -> None:
+def _execute_observed(call: _Call, ctx: OpContext) -> None:
+    op, params, ins, outs, node = call.op, call.params, call.ins, call.outs, call.node
     layouts_in = tuple(_layout(array) for array in ins)
     reorders = ctx.stream.counters.reorders
     start = perf_counter()
-    key, reason = _execute(op, params, ctx, ins, outs, reqs, node)
+    key, reason = _execute(call, ctx)
     seconds = perf_counter() - start
     told = Dispatched(op, params, node, key, reason, tuple(ctx.stream.impls), layouts_in,
                       tuple(_layout(array) for array in outs),

@@ -58,7 +58,9 @@ def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
     """
     stream = ctx.stream
     for position in op.mutated(params):
-        ins[position].chunk.reorder_to_default(stream)
+        chunk = ins[position].chunk
+        chunk.reorder_to_default(stream)
+        chunk.wrote()
     arrays = transform(ins, key, stream)
     outputs = [NumpyOutput(array, req) for array, req in zip(outs, reqs, strict=True)]
     with np.errstate(all="ignore"):

@@ -37,6 +37,7 @@ class PackedStore:
         if (found is not None and found[0] == state.version and found[1] == changes
                 and not state.writable_pins):
             return Mem(desc, found[2].ptr, found[2], stream.epoch)
+        stream.flush()  # the copy outlives this operator call: it must be there when it is kept
         handle = Handle(desc.nbytes)
         kept = Mem(desc, handle.ptr, handle, stream.epoch)
         reorder_mem(stream, weights_source(w, desc, stream), kept)

@@ -6,11 +6,14 @@ from typing import Any
 
 from ..dtypes import DType, find_dtype
 from ..errors import NdrtError
-from ..native import call, ffi, lib, own
+from ..native import lib, make
 from .desc import MemDesc, default_desc
 from .handle import Handle
 from .reorder import reorder_mem
 from .stream import ImmediateStream, Mem
+
+# memory and special layout
+Placement = tuple[Handle | None, MemDesc | None]
 
 
 class PinnedError(NdrtError, BufferError):
@@ -30,9 +33,8 @@ class Chunk:
 
     def __init__(self, shape: tuple[int, ...], dtype: DType, handle: Handle | None = None,
                  zero: bool = False) -> None:
-        out = ffi.new("ndrt_chunk **")
-        call(lib.ndrt_chunk_new, out, what="making a chunk")
-        self.native: Any = own(out[0], lib.ndrt_chunk_free)
+        self.native: Any = make(lib.ndrt_chunk_new, out="ndrt_chunk **", free=lib.ndrt_chunk_free,
+                                what="making a chunk")
         self.storage_shape = shape
         self.dtype = dtype
         self.mkl_mem: MemDesc | None = None
@@ -72,18 +74,31 @@ class Chunk:
         handle = self._handle
         if handle is None:
             handle = Handle(max(nbytes, self._planned), self.zero, self.native.account)
-            self._handle = handle
-            self.moves += 1
-            self.mkl_mem = None
-            lib.ndrt_chunk_add_version(self.native)
+            self._place(handle, None)
         elif handle.nbytes < nbytes:
             self._refuse_if_pinned("grown")
             handle = Handle(nbytes, False, self.native.account)
-            self._handle = handle
-            self.moves += 1
-            self.mkl_mem = None
-            lib.ndrt_chunk_add_version(self.native)
+            self._place(handle, None)
         return handle
+
+    def _place(self, handle: Handle | None, special: MemDesc | None) -> None:
+        # no call but the last: an interrupt finds all of it done, or nothing
+        if handle is not self._handle:
+            self.moves += 1
+        self._handle = handle
+        self.mkl_mem = special
+        lib.ndrt_chunk_add_version(self.native)
+
+    @property
+    def placement(self) -> Placement:
+        """Memory and special layout, for `restore`."""
+        return self._handle, self.mkl_mem
+
+    def restore(self, placement: Placement) -> None:
+        """Memory and layout as they were, while nothing was written to that memory since."""
+        handle, special = placement
+        if handle is not self._handle or special is not self.mkl_mem:
+            self._place(handle, special)
 
     def _refuse_if_pinned(self, what: str) -> None:
         if self.native.pins:
@@ -111,9 +126,8 @@ class Chunk:
             return
         if self.native.pins:
             self._refuse_if_pinned(f"put into the layout {desc.layout()}")
-        self.check_and_alloc(desc.nbytes)
-        self.mkl_mem = desc
-        lib.ndrt_chunk_add_version(self.native)
+        handle = self.check_and_alloc(desc.nbytes)
+        self._place(handle, desc)
 
     def invalidate_data(self) -> None:
         """Drops a special layout; no data moves, the bytes are default and garbage."""
@@ -140,11 +154,8 @@ class Chunk:
         # old one: other arrays of this Chunk may be larger than what is converted
         new = Handle(max(desc.nbytes, old.nbytes), False, self.native.account)
         reorder_mem(stream, Mem(source, old.ptr, old, stream.epoch),
-                    Mem(desc, new.ptr, new, stream.epoch))
-        self._handle = new
-        self.moves += 1
-        self.mkl_mem = None if desc.is_default else desc
-        lib.ndrt_chunk_add_version(self.native)
+                    Mem(desc, new.ptr, new, stream.epoch), now=True)
+        self._place(new, None if desc.is_default else desc)
 
     def reorder_to_default(self, stream: ImmediateStream) -> None:
         """Converts the contents to the default layout in place; nothing to do is no error."""
@@ -175,7 +186,7 @@ class Chunk:
         return int(self.native.pins)
 
     def wrote(self) -> None:
-        """Notes that the contents changed."""
+        """Notes that the contents change: called before they do, so that no write is missed."""
         lib.ndrt_chunk_add_writes(self.native)
 
     def pin(self, writable: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from ..native import call, ffi, lib, own
+from ..native import ffi, lib, make
 from .account import SessionBytes, read_sessions, reset_session_peaks
 from .returned import drain
 
@@ -21,11 +21,10 @@ class Handle:
 
     def __init__(self, nbytes: int, zero: bool = False, account: Any = ffi.NULL) -> None:
         drain()
-        out = ffi.new("ndrt_buffer **")
-        call(lib.ndrt_buffer_new_for, account, nbytes, int(zero), out,
-             what=f"allocating {nbytes} bytes")
-        self._owner: Any = own(out[0], lib.ndrt_buffer_free, nbytes)
-        self.ptr: Any = out[0].data
+        owner = make(lib.ndrt_buffer_new_for, account, nbytes, int(zero), out="ndrt_buffer **",
+                     free=lib.ndrt_buffer_free, what=f"allocating {nbytes} bytes", nbytes=nbytes)
+        self._owner: Any = owner
+        self.ptr: Any = owner.data
         self.address: int = int(ffi.cast("intptr_t", self.ptr))
         self.nbytes: int = nbytes
 

@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Any
 
 from ..errors import Unsupported
-from ..native import call, ffi, lib, own, text
+from ..native import call, ffi, lib, make, text
 from .desc import MemDesc, adopt
 
 
@@ -78,7 +78,7 @@ class Primitive:
 
     def __init__(self, kind: Kind, ptr: Any) -> None:
         self.kind = kind
-        self.ptr = own(ptr, lib.ndrt_prim_free)
+        self.ptr = ptr
         self.impl: str = text(lib.ndrt_prim_impl(ptr))
         self.nthreads: int = lib.ndrt_prim_threads(ptr)
         self.scratchpad: int = lib.ndrt_prim_scratchpad(ptr)
@@ -179,9 +179,9 @@ def make_primitive(kind: Kind, direction: Direction = Direction.NONE, *, alg: in
         spec.post_ops, spec.npost_ops = post, 1
     for name, value in fields.items():
         setattr(spec, name, value)
-    out = ffi.new("ndrt_prim **")
-    call(lib.ndrt_prim_new, spec, out, what=f"making a {kind.name.lower()} primitive")
-    made = Primitive(kind, out[0])
+    made = Primitive(kind, make(lib.ndrt_prim_new, spec, out="ndrt_prim **",
+                                free=lib.ndrt_prim_free,
+                                what=f"making a {kind.name.lower()} primitive"))
     if made.is_reference and not allow_reference:
         raise Unsupported(f"oneDNN has only the reference implementation {made.impl} "
                           f"of this {kind.name.lower()}")

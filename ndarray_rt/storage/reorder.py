@@ -49,10 +49,12 @@ class ReorderCache:
 REORDERS = ReorderCache()
 
 
-def reorder_mem(stream: ImmediateStream, src: Mem, dst: Mem, add: bool = False) -> None:
+def reorder_mem(stream: ImmediateStream, src: Mem, dst: Mem, add: bool = False,
+                now: bool = False) -> None:
     """Copies `src` into `dst` across layouts of equal dims; with `add` it adds.
 
-    Padding of `dst` is zero afterwards. Raises Unsupported when oneDNN can not.
+    With `now` it is done on return, even where the stream holds steps back. Padding of `dst` is
+    zero afterwards. Raises Unsupported when oneDNN can not.
     """
     if src.desc.dims != dst.desc.dims:
         raise Unsupported(f"no reorder between dims {src.desc.dims} and {dst.desc.dims}")
@@ -61,4 +63,4 @@ def reorder_mem(stream: ImmediateStream, src: Mem, dst: Mem, add: bool = False) 
     if src.desc.dtype_code == dst.desc.dtype_code == lib.NDRT_S32 and not add:
         # oneDNN carries int32 through float32 and rounds; as float32 the bits are only moved
         src, dst = (mem.as_desc(mem.desc.of_dtype(FLOAT32)) for mem in (src, dst))
-    stream.reorder(REORDERS.get(src.desc, dst.desc, add), src, dst)
+    stream.reorder(REORDERS.get(src.desc, dst.desc, add), src, dst, now)

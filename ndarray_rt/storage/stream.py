@@ -7,13 +7,17 @@ add-backs are steps like any other. Holds no knowledge of operators.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import NdrtError
-from ..native import call, ffi, lib
+from ..native import call, ffi, lib, make
+from .atom import Atom, add_step
 from .desc import MemDesc
 from .primitive import Arg, Primitive
 from .tmp_mem import TmpMemMgr
+
+if TYPE_CHECKING:
+    from .chunk import Chunk
 
 
 class Mem:
@@ -61,9 +65,14 @@ Args = Sequence[tuple[int, Mem]]
 
 
 class ImmediateStream:
-    """Runs each step when it is issued."""
+    """Runs each step when it is issued.
 
-    __slots__ = ("counters", "epoch", "impls", "tmp")
+    Between `hold` and `settle`, steps wait from the moment that an array is opened for writing, and
+    run together at the end: what raises before that has written nothing, and `drop` puts
+    the arrays' memory and layouts back.
+    """
+
+    __slots__ = ("_atom", "counters", "epoch", "impls", "tmp")
 
     def __init__(self, tmp: TmpMemMgr | None = None) -> None:
         self.tmp = tmp or TmpMemMgr()
@@ -71,12 +80,67 @@ class ImmediateStream:
         self.counters = Counters()
         # names of what ran since the operator began: primitives and kernels
         self.impls: list[str] = []
+        self._atom: Atom | None = None
+
+    # ---- all or nothing -------------------------------------------------------------------
+
+    def hold(self, written: Sequence[Chunk], early: bool) -> None:
+        """What follows is done as a whole or not at all.
+
+        `written` count as written right before the first step that may write to them; with `early`
+        that is now.
+        """
+        self._atom = atom = Atom(written)
+        if early:
+            atom.count_writes()
+
+    def touch(self, chunk: Chunk) -> None:
+        """Memory or layout of `chunk` is about to change, for contents still to come."""
+        if self._atom is not None:
+            self._atom.undo.append((chunk, chunk.placement))
+
+    def open(self, chunk: Chunk) -> None:
+        """Like `touch`; and steps issued from now on may write to the chunk."""
+        atom = self._atom
+        if atom is not None:
+            atom.undo.append((chunk, chunk.placement))
+            atom.waits = True
+
+    def settle(self) -> None:
+        """Runs what waits; whole from here on."""
+        atom = self._atom
+        if atom is not None:
+            atom.count_writes()
+            if atom.steps:
+                self._run_steps(atom)
+            self._atom = None
+
+    def drop(self) -> None:
+        """Forgets what waits, and puts back memory and layouts that nothing was written to."""
+        atom, self._atom = self._atom, None
+        if atom is not None and not atom.has_run:
+            for chunk, placement in reversed(atom.undo):
+                chunk.restore(placement)
+
+    def flush(self) -> None:
+        """Runs what waits, as memory is needed now; that can not be undone any more."""
+        atom = self._atom
+        if atom is None or not atom.waits:
+            return
+        atom.count_writes()
+        if atom.steps:
+            self._run_steps(atom)
+        self._atom = Atom(())
+
+    def _run_steps(self, atom: Atom) -> None:
+        atom.run()
 
     def begin_operator(self) -> None:
         """Memory handed out before is invalid from now on."""
         self.epoch += 1
         self.tmp.reset()
         self.impls.clear()
+        self._atom = None
 
     def scratch(self, desc: MemDesc) -> Mem:
         """Memory for a layout, valid until the operator ends; contents are garbage."""
@@ -88,13 +152,24 @@ class ImmediateStream:
         packed, n = self._pack(prim, args)
         self.counters.primitives += 1
         self.impls.append(prim.impl)
-        self._run(prim, n, packed)
+        atom = self._atom
+        if atom is not None and atom.waits:
+            atom.steps.append((prim, n, packed, args))
+        else:
+            self._run(prim, n, packed)
 
-    def reorder(self, prim: Primitive, src: Mem, dst: Mem) -> None:
-        """Runs a reorder, and counts it as one."""
+    def reorder(self, prim: Primitive, src: Mem, dst: Mem, now: bool = False) -> None:
+        """Runs a reorder, and counts it as one; with `now` it does not wait for others."""
         self.counters.reorders += 1
         self.counters.reorder_bytes += dst.desc.nbytes
-        packed, n = self._pack(prim, ((Arg.SRC, src), (Arg.DST, dst)))
+        args = ((Arg.SRC, src), (Arg.DST, dst))
+        packed, n = self._pack(prim, args)
+        atom = self._atom
+        if atom is not None and atom.waits and not now:
+            atom.steps.append((prim, n, packed, args))
+            return
+        if atom is not None and atom.uses(src.keep):
+            self.flush()
         self._run(prim, n, packed)
 
     def kernel(self, kernel: int, dims: Sequence[int], data: Sequence[Mem],
@@ -108,11 +183,16 @@ class ImmediateStream:
             packed.data[i] = mem.ptr
         packed.scalars = list(scalars)
         self.counters.kernels += 1
-        self._kernel(packed)
+        atom = self._atom
+        if atom is not None and atom.waits:
+            atom.steps.append((None, 0, packed, data))
+        else:
+            self._kernel(packed)
 
     def callback(self, function: Callable[[], None]) -> None:
-        """Runs a Python function as a step."""
+        """Runs a Python function as a step, at once."""
         self.counters.callbacks += 1
+        self.flush()
         function()
 
     def _check(self, mem: Mem) -> None:
@@ -161,11 +241,20 @@ class RecordingStream(ImmediateStream):
 
     def _run(self, prim: Primitive, nargs: int, packed: Any) -> None:
         super()._run(prim, nargs, packed)
-        self.recording.add_primitive(prim, nargs, packed)
+        self.recording.add(prim, nargs, packed)
 
     def _kernel(self, packed: Any) -> None:
         super()._kernel(packed)
-        self.recording.add_kernel(packed)
+        self.recording.add(None, 0, packed)
+
+    def _run_steps(self, atom: Atom) -> None:
+        super()._run_steps(atom)
+        for prim, nargs, packed, _ in atom.steps:
+            self.recording.add(prim, nargs, packed)
+
+    def settle(self) -> None:
+        super().settle()
+        self.recording.end_whole()
 
     def callback(self, function: Callable[[], None]) -> None:
         super().callback(function)
@@ -173,32 +262,47 @@ class RecordingStream(ImmediateStream):
 
 
 class Recording:
-    """Recorded steps: native plans with the Python callbacks between them."""
+    """Recorded steps: native plans with the Python callbacks between them.
 
-    __slots__ = ("_keep", "_steps", "tmp")
+    Recording never stops the run that is recorded: where it fails, `failed` says why.
+    """
+
+    __slots__ = ("_ends", "_keep", "_steps", "failed", "tmp")
 
     def __init__(self, tmp: TmpMemMgr) -> None:
         self.tmp = tmp
+        self.failed: str | None = None
         self._keep: list[object] = []
         self._steps: list[Any] = []  # a native plan, or a callable
+        # for each of them the positions at which no array is half written
+        self._ends: list[set[int]] = []
 
     def _native(self) -> Any:
         if not self._steps or not isinstance(self._steps[-1], ffi.CData):
-            out = ffi.new("ndrt_plan **")
-            call(lib.ndrt_plan_new, out, what="making a plan")
-            self._steps.append(ffi.gc(out[0], lib.ndrt_plan_free))
+            self._steps.append(make(lib.ndrt_plan_new, out="ndrt_plan **",
+                                    free=lib.ndrt_plan_free, what="making a plan"))
+            self._ends.append({0})
         return self._steps[-1]
 
-    def add_primitive(self, prim: Primitive, nargs: int, packed: Any) -> None:
-        self._keep.append(prim)
-        call(lib.ndrt_plan_add_prim, self._native(), prim.ptr, nargs, packed,
-             what="recording a step")
+    def add(self, prim: Primitive | None, nargs: int, packed: Any) -> None:
+        """Notes a step that ran: a primitive, or (None) a kernel."""
+        if self.failed is not None:
+            return
+        try:
+            self._keep.append(prim)
+            add_step(self._native(), prim, nargs, packed)
+        except (MemoryError, NdrtError) as error:
+            self.failed = str(error)
 
-    def add_kernel(self, packed: Any) -> None:
-        call(lib.ndrt_plan_add_kernel, self._native(), packed, what="recording a step")
+    def end_whole(self) -> None:
+        """The steps noted so far leave every array whole."""
+        if self._steps and isinstance(self._steps[-1], ffi.CData):
+            self._ends[-1].add(lib.ndrt_plan_size(self._steps[-1]))
 
     def add_callback(self, function: Callable[[], None]) -> None:
+        """Notes a Python function that ran."""
         self._steps.append(function)
+        self._ends.append(set())
 
     @property
     def segments(self) -> int:
@@ -206,14 +310,24 @@ class Recording:
         return len(self._steps)
 
     def replay(self) -> None:
-        """Runs all steps again, in order, with the arguments they were recorded with."""
+        """Runs all steps again, in order, with the arguments they were recorded with.
+
+        What interrupts it does so where no array is half written.
+        """
         cursor = ffi.new("int64_t *")
-        for step in self._steps:
+        for step, ends in zip(self._steps, self._ends, strict=True):
             if not isinstance(step, ffi.CData):
                 step()
                 continue
             cursor[0] = 0
             size = lib.ndrt_plan_size(step)
-            while cursor[0] < size:
-                # comes back now and then so that Python can serve signals
-                call(lib.ndrt_plan_run, step, 20.0, cursor, what="running a plan")
+            try:
+                while cursor[0] < size:
+                    # comes back now and then so that Python can serve signals
+                    call(lib.ndrt_plan_run, step, 20.0, cursor, what="running a plan")
+            except BaseException:
+                # with a budget of nothing a call runs one step
+                while cursor[0] < size and cursor[0] not in ends:
+                    if lib.ndrt_plan_run(step, 0.0, cursor):
+                        break
+                raise

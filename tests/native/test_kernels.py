@@ -151,3 +151,23 @@ def test_refusals() -> None:
         call(lib.ndrt_kernel_run,
              ffi.new("ndrt_kernel_call *", {"kernel": lib.NDRT_KERNEL_ZERO, "dims": [4]}),
              what="kernel")
+
+
+@pytest.mark.parametrize("channels", [1, 63, 64, 130])
+def test_sums_over_rows_need_no_memory(channels: int) -> None:
+    """The bits are the same when there is none for the blocks' sums."""
+    rng = np.random.default_rng(channels)
+    rows = rng.standard_normal((1000, channels)).astype(np.float32)
+    made = []
+    for n in (-1, 0):
+        out = np.empty(channels, np.float32)
+        packed = ffi.new("ndrt_kernel_call *")
+        packed.kernel = lib.NDRT_KERNEL_BIAS_GRAD
+        packed.dims = [*rows.shape, 0, 0]
+        packed.data[0], packed.data[1] = ffi.from_buffer(out), ffi.from_buffer(rows)
+        lib.ndrt_memory_fail_after(n)
+        call(lib.ndrt_kernel_run, packed, what="sum over rows")
+        lib.ndrt_memory_fail_after(-1)
+        made.append(out)
+    assert made[0].tobytes() == made[1].tobytes()
+    np.testing.assert_allclose(made[0], rows.sum(0, np.float64), rtol=1e-5, atol=1e-4)

@@ -1,0 +1,119 @@
+"""A LeNet step in which every allocation fails once, and one that is interrupted everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt.testing.faults import Scenario, check_allocations, check_interrupts
+
+
+def lenet() -> Any:
+    """LeNet's layers with few channels."""
+    net = mx.sym.Variable("data")
+    for i, filters in enumerate((3, 5)):
+        net = mx.sym.Convolution(net, kernel=(3, 3), num_filter=filters, name=f"conv{i}")
+        net = mx.sym.Activation(net, act_type="tanh", name=f"tanh{i}")
+        net = mx.sym.Pooling(net, kernel=(2, 2), stride=(2, 2), pool_type="max", name=f"pool{i}")
+    net = mx.sym.FullyConnected(mx.sym.flatten(net), num_hidden=6, name="fc0")
+    net = mx.sym.Activation(net, act_type="tanh", name="tanh2")
+    net = mx.sym.FullyConnected(net, num_hidden=4, name="fc1")
+    return mx.sym.SoftmaxOutput(net, name="softmax")
+
+
+def bound(grad_req: str = "write", net: Any = None) -> Any:
+    exe = (net or lenet()).simple_bind(mx.cpu(), grad_req=grad_req, data=(2, 1, 12, 12))
+    rng = np.random.default_rng(3)
+    for name, array in exe.arg_dict.items():
+        array[:] = (rng.integers(0, 4, array.shape) if name.endswith("label")
+                    else rng.uniform(-0.5, 0.5, array.shape))
+    for array in exe.grad_dict.values():
+        if array is not None:
+            array[:] = rng.uniform(-1, 1, array.shape)
+    for array in exe.aux_dict.values():
+        array[:] = rng.uniform(0.5, 1, array.shape)
+    return exe
+
+
+def arrays_of(exe: Any) -> dict[str, Any]:
+    found = dict(exe.arg_dict)
+    found.update({f"grad of {n}": g for n, g in exe.grad_dict.items() if g is not None})
+    found.update({f"aux {n}": a for n, a in exe.aux_dict.items()})
+    found.update({f"output {i}": o for i, o in enumerate(exe.outputs)})
+    return found
+
+
+def binding() -> Scenario:
+    shapes, _, _ = lenet().infer_shape(data=(2, 1, 12, 12))
+    args = {name: mx.nd.ones(shape)
+            for name, shape in zip(lenet().list_arguments(), shapes, strict=True)}
+    grads = {name: mx.nd.zeros(array.shape) for name, array in args.items()}
+
+    def run() -> None:
+        lenet().simple_bind(mx.cpu(), data=(2, 1, 12, 12))
+        lenet().bind(mx.cpu(), args, grads)
+    return Scenario({**args, **{f"grad {n}": g for n, g in grads.items()}}, run)
+
+
+def forward(is_train: bool, runs: int) -> Callable[[], Scenario]:
+    """A forward after `runs` others: the first, the recorded one, a replay."""
+    def make() -> Scenario:
+        exe = bound("null" if not is_train else "write")
+        exe.outputs[0][:] = 7
+        for _ in range(runs):
+            exe.forward(is_train=is_train)
+        exe.arg_dict["data"][:] *= -1
+        return Scenario(arrays_of(exe), lambda: exe.forward(is_train=is_train))
+    return make
+
+
+def backward(grad_req: str) -> Callable[[], Scenario]:
+    def make() -> Scenario:
+        exe = bound(grad_req)
+        exe.forward(is_train=True)
+
+        return Scenario(arrays_of(exe), exe.backward, lambda: exe.forward(is_train=True))
+    return make
+
+
+def step(optimizer: str) -> Callable[[], Scenario]:
+    """The updates of two weights, in place."""
+    def make() -> Scenario:
+        exe = bound()
+        exe.forward(is_train=True)
+        exe.backward()
+        states = {n: [mx.nd.ones(g.shape) * 0.1 for _ in range({"sgd": 0, "sgd_mom": 1,
+                                                               "adam": 2}[optimizer])]
+                  for n, g in exe.grad_dict.items()}
+        update = getattr(mx.nd, f"{optimizer}_update")
+
+        def run() -> None:
+            for name in ("conv0_weight", "fc1_bias"):
+                weight, grad = exe.arg_dict[name], exe.grad_dict[name]
+                update(weight, grad, *states[name], out=weight, lr=0.1)
+        arrays = arrays_of(exe)
+        arrays.update({f"{n} state {i}": s for n, kept in states.items()
+                       for i, s in enumerate(kept)})
+        return Scenario(arrays, run)
+    return make
+
+
+SCENARIOS = {"bind": binding, "first inference": forward(False, 0),
+             "recorded inference": forward(False, 1), "replayed inference": forward(False, 2),
+             "training forward": forward(True, 0), "second training forward": forward(True, 1),
+             "backward write": backward("write"), "backward add": backward("add"),
+             "sgd": step("sgd"), "sgd_mom": step("sgd_mom"), "adam": step("adam")}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_allocation_may_fail(name: str) -> None:
+    assert check_allocations(SCENARIOS[name]) > (0 if name == "replayed inference" else 5)
+
+
+@pytest.mark.parametrize("name", [n for n in SCENARIOS if n != "bind"])
+def test_an_interrupt_may_come_anywhere(name: str) -> None:
+    assert check_interrupts(SCENARIOS[name], step=41) > 1
