@@ -29,7 +29,9 @@ ndrt_status ndrt_engine_init(void);
 void ndrt_engine_version(int *version /* [3] */);
 const char *ndrt_engine_isa(void);
 const char *ndrt_engine_library(void); /* file that the mapped oneDNN came from */
-int ndrt_threads_default(void);        /* from OMP_NUM_THREADS, affinity and cgroup quota */
+/* From OMP_NUM_THREADS, else the cores of the CPU affinity and the quotas of control groups.
+ * `root` stands before the names of the system's files: "" but for tests. */
+int ndrt_threads_default(const char *root);
 int ndrt_threads_get(void);
 ndrt_status ndrt_threads_set(int threads);
 void ndrt_flush_subnormals_set(int on);
@@ -55,8 +57,9 @@ typedef struct {
 ndrt_status ndrt_account_new(ndrt_account **out);
 void ndrt_account_free(ndrt_account *account); /* gives one reference back; takes no lock */
 ndrt_account *ndrt_account_arrays(void);       /* what no session holds; never freed */
-/* From now on this thread's current one, NULL for that of arrays; gives the one before. */
-ndrt_account *ndrt_account_use(ndrt_account *account);
+/* From now on this thread's current one; gives the one before, for leaving. */
+ndrt_account *ndrt_account_enter(ndrt_account *account);
+void ndrt_account_leave(ndrt_account *before);
 void ndrt_account_reset_peak(ndrt_account *account);
 
 ndrt_status ndrt_buffer_new(size_t nbytes, int zero, ndrt_buffer **out);
@@ -79,25 +82,50 @@ typedef struct {
     uint64_t exports; /* writable exports that ended: whether they wrote, nobody saw */
     int32_t pins;     /* exports alive: bytes stay where and as they are */
     int32_t writable_pins;
-    int32_t packers;       /* living plans that keep their layout in it */
-    int32_t lease;         /* > 0 readers, -1 one writer */
+    int32_t packers; /* living plans that keep their layout in it */
+    int32_t references;
+    union {
+        struct {
+            int32_t lease; /* > 0 readers, -1 one writer */
+            uint32_t era;  /* forks before it was taken: one of an earlier era counts as 0 */
+        };
+        uint64_t lease_word;
+    };
     ndrt_account *account; /* of the session that made it; its memory is charged there */
 } ndrt_chunk;
 ndrt_status ndrt_chunk_new(ndrt_chunk **out);
-void ndrt_chunk_free(ndrt_chunk *chunk);
+void ndrt_chunk_free(ndrt_chunk *chunk); /* gives the owner's reference back */
 void ndrt_chunk_add_version(ndrt_chunk *chunk);
 void ndrt_chunk_add_writes(ndrt_chunk *chunk);
 void ndrt_chunk_add_pins(ndrt_chunk *chunk, int pins, int writable);
-void ndrt_chunk_add_packers(ndrt_chunk *chunk, int packers);
+int ndrt_chunk_lease(const ndrt_chunk *chunk); /* `lease`, if it is of this process */
 
-/* Leases are taken all at once or waited for; the same chunk may appear more than once and
- * counts once, exclusive if any of its modes is. `modes` 0: shared, 1: exclusive. */
-ndrt_status ndrt_lease_acquire(int n, ndrt_chunk *const *chunks, const uint8_t *modes);
-void ndrt_lease_release(int n, ndrt_chunk *const *chunks, const uint8_t *modes);
-/* Makes the caller's `held` shared leases (0 or 1) one exclusive lease; 1 when got, 0 when
- * anybody else has a lease. Never waits. The second function undoes it. */
-int ndrt_lease_try_exclusive(ndrt_chunk *chunk, int held);
-void ndrt_lease_back_to_shared(ndrt_chunk *chunk, int held);
+/* A hold is something to be had on chunks, and the note of whether it is had. Taking and noting are
+ * one call, giving back what is not held does nothing, and freeing gives back. For one thread
+ * at a time. A chunk may be named more than once and counts once, exclusive if once so. */
+typedef enum {
+    NDRT_HOLD_LEASES = 1,  /* shared or exclusive ones, taken all at once or waited for */
+    NDRT_HOLD_UPGRADE = 2, /* one chunk: an exclusive lease in place of the caller's shared one,
+                              or, where `exclusive` is set, of none; got only when nobody else has
+                              any, never waited for */
+    NDRT_HOLD_PACKED = 3   /* counts as a packer */
+} ndrt_hold_kind;
+typedef struct ndrt_hold ndrt_hold;
+typedef struct {
+    ndrt_hold *hold;
+    intptr_t address; /* the same, for callers that have no pointers */
+} ndrt_new_hold;
+ndrt_status ndrt_hold_new(ndrt_hold_kind kind, int n, ndrt_chunk *const *chunks,
+                          const uint8_t *exclusive /* NULL: none */, ndrt_new_hold *out);
+/* 1 when it is held then; 0 when it was held already, or an upgrade was not to be had. */
+int ndrt_hold_take(ndrt_hold *hold);
+void ndrt_hold_give_back(ndrt_hold *hold);
+/* 0: this thread does not have `held`; 1: it does; 2: it does, and `wanted` would wait for that.
+ * Both are leases. */
+int ndrt_hold_meets(const ndrt_hold *held, const ndrt_hold *wanted);
+/* Gives back; with the arguments of Python's __exit__, which are not looked at. */
+int ndrt_hold_exit(ndrt_hold *hold, void *keep, void *kind, void *error, void *trace);
+void ndrt_hold_free(ndrt_hold *hold);
 
 /* ---- DLPack: its structs, byte for byte ------------------------------------------------ */
 typedef struct {
@@ -326,7 +354,7 @@ typedef struct {
 } ndrt_spec;
 typedef struct ndrt_prim ndrt_prim;
 ndrt_status ndrt_prim_new(const ndrt_spec *spec, ndrt_prim **out);
-void ndrt_prim_free(ndrt_prim *prim);
+void ndrt_prim_free(ndrt_prim *prim);              /* never waits: safe in a finalizer */
 const char *ndrt_prim_impl(const ndrt_prim *prim); /* oneDNN's name of the implementation */
 int ndrt_prim_threads(const ndrt_prim *prim);
 int64_t ndrt_prim_scratchpad(const ndrt_prim *prim); /* bytes */

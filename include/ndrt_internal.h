@@ -20,7 +20,23 @@ ndrt_status ndrt_check(dnnl_status_t status, const char *what);
 dnnl_engine_t ndrt_engine(void);
 ndrt_status ndrt_stream(dnnl_stream_t *out); /* this thread's own */
 
-/* Floating-point mode and OpenMP team of native code, entered and left around each call. */
+/* Around everything that runs oneDNN or OpenMP: a fork waits until all have left, and new ones wait
+ * for the fork. Nobody enters with a lock held. */
+void ndrt_gate_enter(void);
+void ndrt_gate_leave(void);
+ndrt_status ndrt_fork_prepare(void); /* once in a process and its children */
+
+/* What each file that has locks does: takes them before a fork, and gives them back after it on
+ * both sides; in the child it also forgets the threads that are not there. */
+typedef enum { NDRT_BEFORE_FORK, NDRT_FORK_PARENT, NDRT_FORK_CHILD } ndrt_fork_moment;
+void ndrt_primitive_at_fork(ndrt_fork_moment moment);
+void ndrt_desc_at_fork(ndrt_fork_moment moment);
+void ndrt_engine_at_fork(ndrt_fork_moment moment);
+void ndrt_memory_at_fork(ndrt_fork_moment moment);
+void ndrt_chunk_at_fork(ndrt_fork_moment moment);
+
+/* Floating-point mode and OpenMP team of native code, entered and left around each call, inside of
+ * the gate. */
 typedef struct {
     unsigned mxcsr;
     int threads;
@@ -65,6 +81,7 @@ struct ndrt_prim {
     int64_t scratchpad;
     int64_t reorders; /* bytes that a run writes when this is a reorder, else -1 */
     int nthreads;
+    ndrt_prim *next_given_back;
 };
 
 /* Arguments of a primitive: checked, turned into memory objects, used, destroyed. */

@@ -21,10 +21,16 @@ void ndrt_account_free(ndrt_account *account) {
         free(account);
 }
 
-ndrt_account *ndrt_account_use(ndrt_account *account) {
+/* The thread has a reference of its own: an interrupt may keep a caller from leaving. */
+ndrt_account *ndrt_account_enter(ndrt_account *account) {
     ndrt_account *before = current;
-    current = account;
+    current = ndrt_account_take(account);
     return before;
+}
+
+void ndrt_account_leave(ndrt_account *before) {
+    ndrt_account_free(current);
+    current = before;
 }
 
 ndrt_account *ndrt_account_take(ndrt_account *account) {

@@ -1,4 +1,4 @@
-/* Chunk counters, and leases: who may read or write a chunk's bytes right now. */
+/* Chunk counters, and holds: who reads, writes or has packed a chunk's bytes right now. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +14,22 @@ static pthread_cond_t given_back = PTHREAD_COND_INITIALIZER;
 static int waiting;
 static uint64_t next_id;
 
+/* Counts forks from the first process to this one. It is part of a lease's word: the leases of an
+ * earlier era are those of threads that this process does not have, and count as given back. */
+static uint32_t era;
+
 ndrt_status ndrt_chunk_new(ndrt_chunk **out) {
     ndrt_chunk *chunk = ndrt_calloc(1, sizeof *chunk);
     if (!chunk) return ndrt_fail(NDRT_NOMEM, "no memory for a chunk");
     chunk->id = __atomic_add_fetch(&next_id, 1, __ATOMIC_RELAXED);
     chunk->account = ndrt_account_take(NULL);
+    chunk->references = 1;
     *out = chunk;
     return NDRT_OK;
 }
 
 void ndrt_chunk_free(ndrt_chunk *chunk) {
-    if (!chunk) return;
+    if (!chunk || __atomic_sub_fetch(&chunk->references, 1, __ATOMIC_ACQ_REL)) return;
     ndrt_account_free(chunk->account);
     free(chunk);
 }
@@ -43,10 +48,6 @@ void ndrt_chunk_add_pins(ndrt_chunk *chunk, int pins, int writable) {
     __atomic_add_fetch(&chunk->writable_pins, writable, __ATOMIC_SEQ_CST);
 }
 
-void ndrt_chunk_add_packers(ndrt_chunk *chunk, int packers) {
-    __atomic_add_fetch(&chunk->packers, packers, __ATOMIC_SEQ_CST);
-}
-
 /* ---- one chunk ----------------------------------------------------------------------------- */
 
 typedef struct {
@@ -54,20 +55,35 @@ typedef struct {
     int exclusive;
 } lease;
 
+static uint64_t word_of(int32_t count) { return (uint64_t)era << 32 | (uint32_t)count; }
+static int32_t count_in(uint64_t word) { return word >> 32 == era ? (int32_t)word : 0; }
+
+int ndrt_chunk_lease(const ndrt_chunk *chunk) {
+    return count_in(__atomic_load_n(&chunk->lease_word, __ATOMIC_SEQ_CST));
+}
+
+/* From one count to another, if it is that one. */
+static int lease_change(ndrt_chunk *chunk, int32_t from, int32_t to) {
+    uint64_t now = __atomic_load_n(&chunk->lease_word, __ATOMIC_SEQ_CST);
+    return count_in(now) == from &&
+           __atomic_compare_exchange_n(&chunk->lease_word, &now, word_of(to), 0, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+
 static int lease_try(const lease *l) {
-    int32_t now = __atomic_load_n(&l->chunk->lease, __ATOMIC_SEQ_CST);
-    while (l->exclusive ? now == 0 : now >= 0)
-        if (__atomic_compare_exchange_n(&l->chunk->lease, &now, l->exclusive ? -1 : now + 1, 0,
-                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-            return 1;
+    if (l->exclusive) return lease_change(l->chunk, 0, -1);
+    for (int32_t now; (now = ndrt_chunk_lease(l->chunk)) >= 0;)
+        if (lease_change(l->chunk, now, now + 1)) return 1;
     return 0;
 }
 
 static void lease_undo(const lease *l) {
-    if (l->exclusive)
-        __atomic_store_n(&l->chunk->lease, 0, __ATOMIC_SEQ_CST);
-    else
-        __atomic_sub_fetch(&l->chunk->lease, 1, __ATOMIC_SEQ_CST);
+    if (l->exclusive) {
+        __atomic_store_n(&l->chunk->lease_word, word_of(0), __ATOMIC_SEQ_CST);
+        return;
+    }
+    for (int32_t now; (now = ndrt_chunk_lease(l->chunk)) > 0;)
+        if (lease_change(l->chunk, now, now - 1)) return;
 }
 
 static void wake(void) {
@@ -85,9 +101,8 @@ static int by_address(const void *a, const void *b) {
     return y->exclusive - x->exclusive;
 }
 
-/* Each chunk once, at its strongest mode; returns how many there are. */
-static int leases_fill(lease *leases, int n, ndrt_chunk *const *chunks, const uint8_t *modes) {
-    for (int i = 0; i < n; i++) leases[i] = (lease){chunks[i], modes[i] != 0};
+/* In order, each chunk once at its strongest mode; returns how many there are. */
+static int leases_settle(lease *leases, int n) {
     if (n < 2) return n;
     if (n <= 16) { /* the usual case, without qsort's calls */
         for (int i = 1; i < n; i++) {
@@ -114,61 +129,125 @@ static int leases_try(const lease *leases, int n) {
     return 1;
 }
 
-enum { ON_STACK = 64 };
+static void leases_wait(const lease *leases, int n) {
+    if (leases_try(leases, n)) return;
+    /* What was taken and undone above may be what a sleeper looked for in vain. */
+    wake();
+    pthread_mutex_lock(&wait_lock);
+    __atomic_add_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
+    while (!leases_try(leases, n)) pthread_cond_wait(&given_back, &wait_lock);
+    __atomic_sub_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&wait_lock);
+}
 
-ndrt_status ndrt_lease_acquire(int n, ndrt_chunk *const *chunks, const uint8_t *modes) {
-    lease few[ON_STACK], *leases = few;
+/* ---- holds ------------------------------------------------------------------------------------
+ */
+
+/* An interrupt may strike a caller between any two of its steps, so what is held is noted here, in
+ * the call that takes it, and giving it back twice, or without having it, does nothing. */
+struct ndrt_hold {
+    ndrt_hold_kind kind;
+    int own; /* of an upgrade: shared leases that its caller has */
+    int held;
+    uint32_t era;      /* when it was taken */
+    const char *taker; /* thread that took it: an executor's is taken by one after another */
+    int n;
+    lease leases[];
+};
+
+ndrt_status ndrt_hold_new(ndrt_hold_kind kind, int n, ndrt_chunk *const *chunks,
+                          const uint8_t *exclusive, ndrt_new_hold *out) {
     for (int i = 0; i < n; i++)
-        if (!chunks[i]) return ndrt_fail(NDRT_INVALID, "lease %d of %d has no chunk", i, n);
-    if (n > ON_STACK && !(leases = ndrt_malloc((size_t)n * sizeof *leases)))
-        return ndrt_fail(NDRT_NOMEM, "no memory for %d leases", n);
-    int kept = leases_fill(leases, n, chunks, modes);
-    if (!leases_try(leases, kept)) {
-        /* What was taken and undone above may be what a sleeper looked for in vain. */
-        wake();
-        pthread_mutex_lock(&wait_lock);
-        __atomic_add_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
-        while (!leases_try(leases, kept)) pthread_cond_wait(&given_back, &wait_lock);
-        __atomic_sub_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
-        pthread_mutex_unlock(&wait_lock);
-    }
-    if (leases != few) free(leases);
+        if (!chunks[i]) return ndrt_fail(NDRT_INVALID, "hold %d of %d has no chunk", i, n);
+    ndrt_hold *hold = ndrt_malloc(sizeof *hold + (size_t)n * sizeof *hold->leases);
+    if (!hold) return ndrt_fail(NDRT_NOMEM, "no memory to hold %d chunks", n);
+    *hold = (ndrt_hold){.kind = kind};
+    for (int i = 0; i < n; i++) hold->leases[i] = (lease){chunks[i], exclusive && exclusive[i]};
+    hold->own = n && kind == NDRT_HOLD_UPGRADE ? !hold->leases[0].exclusive : 0;
+    hold->n = leases_settle(hold->leases, n);
+    /* A finalizer may come when those who made the chunks are gone. */
+    for (int i = 0; i < hold->n; i++)
+        __atomic_add_fetch(&hold->leases[i].chunk->references, 1, __ATOMIC_RELAXED);
+    *out = (ndrt_new_hold){hold, (intptr_t)hold};
     return NDRT_OK;
 }
 
-/* Is (chunk, mode) at i the first mention of its chunk? And what is its strongest mode? Works
- * without memory of its own, so that giving back can not fail. */
-static int first_mention(int i, int n, ndrt_chunk *const *chunks, const uint8_t *modes,
-                         int *exclusive) {
-    for (int j = 0; j < i; j++)
-        if (chunks[j] == chunks[i]) return 0;
-    *exclusive = modes[i] != 0;
-    for (int j = i + 1; j < n; j++)
-        if (chunks[j] == chunks[i] && modes[j]) *exclusive = 1;
-    return 1;
+static _Thread_local char me; /* its address is the thread's */
+
+static int is_held(const ndrt_hold *hold) {
+    return hold->held && (hold->kind == NDRT_HOLD_PACKED || hold->era == era);
 }
 
-void ndrt_lease_release(int n, ndrt_chunk *const *chunks, const uint8_t *modes) {
-    if (n <= ON_STACK) {
-        lease leases[ON_STACK];
-        int kept = leases_fill(leases, n, chunks, modes);
-        for (int i = 0; i < kept; i++) lease_undo(&leases[i]);
-    } else {
-        for (int i = 0; i < n; i++) {
-            lease l = {chunks[i], 0};
-            if (first_mention(i, n, chunks, modes, &l.exclusive)) lease_undo(&l);
-        }
+static void add_packers(const ndrt_hold *hold, int packers) {
+    for (int i = 0; i < hold->n; i++)
+        __atomic_add_fetch(&hold->leases[i].chunk->packers, packers, __ATOMIC_SEQ_CST);
+}
+
+int ndrt_hold_take(ndrt_hold *hold) {
+    if (is_held(hold)) return 0;
+    int got = 1;
+    switch (hold->kind) {
+    case NDRT_HOLD_LEASES: leases_wait(hold->leases, hold->n); break;
+    case NDRT_HOLD_UPGRADE:
+        for (int i = 0; i < hold->n && got; i++)
+            got = lease_change(hold->leases[i].chunk, hold->own, -1);
+        break;
+    case NDRT_HOLD_PACKED: add_packers(hold, 1); break;
+    }
+    hold->era = era;
+    __atomic_store_n(&hold->taker, &me, __ATOMIC_RELEASE);
+    hold->held = got;
+    return got;
+}
+
+void ndrt_hold_give_back(ndrt_hold *hold) {
+    if (!is_held(hold)) return;
+    hold->held = 0;
+    switch (hold->kind) {
+    case NDRT_HOLD_LEASES:
+        for (int i = 0; i < hold->n; i++) lease_undo(&hold->leases[i]);
+        break;
+    case NDRT_HOLD_UPGRADE:
+        for (int i = 0; i < hold->n; i++) lease_change(hold->leases[i].chunk, -1, hold->own);
+        break;
+    case NDRT_HOLD_PACKED: add_packers(hold, -1); return;
     }
     wake();
 }
 
-int ndrt_lease_try_exclusive(ndrt_chunk *chunk, int held) {
-    int32_t only_mine = held;
-    return __atomic_compare_exchange_n(&chunk->lease, &only_mine, -1, 0, __ATOMIC_SEQ_CST,
-                                       __ATOMIC_SEQ_CST);
+int ndrt_hold_meets(const ndrt_hold *held, const ndrt_hold *wanted) {
+    if (__atomic_load_n(&held->taker, __ATOMIC_ACQUIRE) != &me || !is_held(held)) return 0;
+    for (int i = 0, j = 0; i < held->n && j < wanted->n;) { /* both are in order */
+        const lease *a = &held->leases[i], *b = &wanted->leases[j];
+        if (a->chunk == b->chunk && (a->exclusive || b->exclusive)) return 2;
+        if (a->chunk <= b->chunk) i++;
+        if (b->chunk <= a->chunk) j++;
+    }
+    return 1;
 }
 
-void ndrt_lease_back_to_shared(ndrt_chunk *chunk, int held) {
-    __atomic_store_n(&chunk->lease, held, __ATOMIC_SEQ_CST);
-    wake();
+int ndrt_hold_exit(ndrt_hold *hold, void *keep, void *kind, void *error, void *trace) {
+    (void)keep, (void)kind, (void)error, (void)trace;
+    ndrt_hold_give_back(hold);
+    return 0;
+}
+
+void ndrt_hold_free(ndrt_hold *hold) {
+    if (!hold) return;
+    ndrt_hold_give_back(hold);
+    for (int i = 0; i < hold->n; i++) ndrt_chunk_free(hold->leases[i].chunk);
+    free(hold);
+}
+
+void ndrt_chunk_at_fork(ndrt_fork_moment moment) {
+    if (moment == NDRT_BEFORE_FORK) {
+        pthread_mutex_lock(&wait_lock);
+        return;
+    }
+    if (moment == NDRT_FORK_CHILD) {
+        era++;
+        waiting = 0;
+        given_back = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    }
+    pthread_mutex_unlock(&wait_lock);
 }

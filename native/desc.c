@@ -255,6 +255,13 @@ int64_t ndrt_desc_count(void) {
     return count;
 }
 
+void ndrt_desc_at_fork(ndrt_fork_moment moment) {
+    if (moment == NDRT_BEFORE_FORK)
+        pthread_mutex_lock(&table_lock);
+    else
+        pthread_mutex_unlock(&table_lock);
+}
+
 /* ---- tags ----------------------------------------------------------------------------------- */
 
 typedef struct {

@@ -1,9 +1,8 @@
-/* The engine, streams, thread counts, and the floating-point mode of native calls. */
+/* The engine, streams, and the floating-point mode and the team of native calls. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <omp.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +11,13 @@
 #include "ndrt_internal.h"
 #include "oneapi/dnnl/dnnl_debug.h"
 
-enum { MAX_THREADS = 1024, FLUSH_BITS = 0x8040 /* FTZ | DAZ of MXCSR */ };
+enum { FLUSH_BITS = 0x8040 /* FTZ | DAZ of MXCSR */ };
 
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t stream_key;
 static dnnl_engine_t engine;
 static _Thread_local dnnl_stream_t stream;
 
-static int threads_setting; /* 0: not asked for yet */
 static int flush_setting = 1;
 
 static void stream_destroy(void *p) { dnnl_stream_destroy(p); }
@@ -36,6 +34,10 @@ static ndrt_status engine_create(void) {
         return ndrt_fail(NDRT_INTERNAL, "pthread_key_create failed");
     dnnl_engine_t made;
     ndrt_status status = ndrt_check(dnnl_engine_create(&made, dnnl_cpu, 0), "dnnl_engine_create");
+    if (status == NDRT_OK) {
+        status = ndrt_fork_prepare();
+        if (status != NDRT_OK) dnnl_engine_destroy(made);
+    }
     if (status != NDRT_OK) {
         pthread_key_delete(stream_key);
         return status;
@@ -93,68 +95,6 @@ const char *ndrt_engine_library(void) {
     return path;
 }
 
-/* ---- thread counts ------------------------------------------------------------------ */
-
-static int from_environment(void) {
-    const char *text = getenv("OMP_NUM_THREADS");
-    if (!text) return 0;
-    char *end;
-    long n = strtol(text, &end, 10);
-    /* "4,2" gives the counts of nested levels: the first is ours. */
-    return end != text && (*end == '\0' || *end == ',') && n >= 1 && n <= MAX_THREADS ? (int)n : 0;
-}
-
-static int from_affinity(void) {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-}
-
-static int read_numbers(const char *path, const char *format, long long *a, long long *b) {
-    FILE *file = fopen(path, "r");
-    if (!file) return 0;
-    int got = b ? fscanf(file, format, a, b) : fscanf(file, format, a);
-    fclose(file);
-    return got == (b ? 2 : 1);
-}
-
-/* CPUs that the container's quota pays for, rounded up; 0: no quota. */
-static int from_quota(void) {
-    long long quota = -1, period = 0;
-    if (!read_numbers("/sys/fs/cgroup/cpu.max", "%lld %lld", &quota, &period)) {
-        if (!read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "%lld", &quota, NULL) ||
-            !read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "%lld", &period, NULL))
-            return 0;
-    }
-    if (quota <= 0 || period <= 0) return 0;
-    long long cpus = (quota + period - 1) / period;
-    return cpus < MAX_THREADS ? (int)cpus : MAX_THREADS;
-}
-
-int ndrt_threads_default(void) {
-    int asked = from_environment();
-    if (asked) return asked;
-    int cpus = from_affinity(), quota = from_quota();
-    if (cpus < 1) cpus = 1;
-    if (cpus > MAX_THREADS) cpus = MAX_THREADS;
-    return quota && quota < cpus ? quota : cpus;
-}
-
-int ndrt_threads_get(void) {
-    int threads = __atomic_load_n(&threads_setting, __ATOMIC_RELAXED);
-    if (!threads) {
-        threads = ndrt_threads_default();
-        __atomic_store_n(&threads_setting, threads, __ATOMIC_RELAXED);
-    }
-    return threads;
-}
-
-ndrt_status ndrt_threads_set(int threads) {
-    if (threads < 1 || threads > MAX_THREADS)
-        return ndrt_fail(NDRT_INVALID, "%d threads: expected 1 to %d", threads, MAX_THREADS);
-    __atomic_store_n(&threads_setting, threads, __ATOMIC_RELAXED);
-    return NDRT_OK;
-}
-
 /* ---- native mode ---------------------------------------------------------------------- */
 
 void ndrt_flush_subnormals_set(int on) {
@@ -181,6 +121,7 @@ void ndrt_use_threads(int threads) {
 }
 
 void ndrt_enter(ndrt_native_state *state, int nthreads) {
+    ndrt_gate_enter();
     state->mxcsr = _mm_getcsr();
     state->threads = omp_get_max_threads();
     unsigned mode = state->mxcsr & ~(unsigned)FLUSH_BITS;
@@ -192,4 +133,14 @@ void ndrt_enter(ndrt_native_state *state, int nthreads) {
 void ndrt_leave(const ndrt_native_state *state) {
     _mm_setcsr(state->mxcsr);
     if (omp_get_max_threads() != state->threads) omp_set_num_threads(state->threads);
+    ndrt_gate_leave();
+}
+
+void ndrt_engine_at_fork(ndrt_fork_moment moment) {
+    if (moment == NDRT_BEFORE_FORK) {
+        pthread_mutex_lock(&init_lock);
+        return;
+    }
+    team.threads = 0; /* on both sides: the pool was given up before */
+    pthread_mutex_unlock(&init_lock);
 }

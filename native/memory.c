@@ -303,3 +303,10 @@ void ndrt_memory_cache_limit(int64_t nbytes) {
     returned_drain();
     pthread_mutex_unlock(&pool_lock);
 }
+
+void ndrt_memory_at_fork(ndrt_fork_moment moment) {
+    if (moment == NDRT_BEFORE_FORK)
+        pthread_mutex_lock(&pool_lock);
+    else
+        pthread_mutex_unlock(&pool_lock);
+}

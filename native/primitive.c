@@ -9,6 +9,7 @@
 static pthread_mutex_t create_lock = PTHREAD_MUTEX_INITIALIZER;
 static int64_t live_prims;
 static int64_t reorders_run, reordered_bytes;
+static ndrt_prim *given_back; /* stack of freed primitives, linked by next_given_back */
 
 typedef ndrt_status (*maker)(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 
@@ -202,10 +203,21 @@ static int64_t reordered_by(const ndrt_prim *prim, const ndrt_spec *spec) {
     return 0;
 }
 
-static void prim_empty(ndrt_prim *prim) {
+static void prim_destroy(ndrt_prim *prim) {
     for (int i = 0; i < prim->nexpected; i++) ndrt_desc_free(prim->expected[i].desc);
     free(prim->expected);
     if (prim->primitive) dnnl_primitive_destroy(prim->primitive);
+    free(prim);
+}
+
+/* The creation lock is held. */
+static void drain(void) {
+    ndrt_prim *prim = __atomic_exchange_n(&given_back, NULL, __ATOMIC_ACQUIRE);
+    while (prim) {
+        ndrt_prim *next = prim->next_given_back;
+        prim_destroy(prim);
+        prim = next;
+    }
 }
 
 static ndrt_status prim_fill(ndrt_prim *prim, const ndrt_spec *spec) {
@@ -237,15 +249,15 @@ ndrt_status ndrt_prim_new(const ndrt_spec *spec, ndrt_prim **out) {
     prim->nthreads = threads_for(spec);
 
     ndrt_native_state state;
-    pthread_mutex_lock(&create_lock);
     ndrt_enter(&state, prim->nthreads); /* convolutions keep the count they were created under */
+    pthread_mutex_lock(&create_lock);
+    drain();
     ndrt_status status = prim_fill(prim, spec);
-    ndrt_leave(&state);
     pthread_mutex_unlock(&create_lock);
+    ndrt_leave(&state);
 
     if (status != NDRT_OK) {
-        prim_empty(prim);
-        free(prim);
+        prim_destroy(prim);
         return status == NDRT_NOMEM ? status : ndrt_blame_spec(status, spec);
     }
     __atomic_add_fetch(&live_prims, 1, __ATOMIC_RELAXED);
@@ -255,9 +267,23 @@ ndrt_status ndrt_prim_new(const ndrt_spec *spec, ndrt_prim **out) {
 
 void ndrt_prim_free(ndrt_prim *prim) {
     if (!prim) return;
-    prim_empty(prim);
-    free(prim);
     __atomic_sub_fetch(&live_prims, 1, __ATOMIC_RELAXED);
+    prim->next_given_back = __atomic_load_n(&given_back, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&given_back, &prim->next_given_back, prim, 1,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
+    /* Its code and tables should not wait for the next creation; but a finalizer never waits. */
+    if (pthread_mutex_trylock(&create_lock) == 0) {
+        drain();
+        pthread_mutex_unlock(&create_lock);
+    }
+}
+
+void ndrt_primitive_at_fork(ndrt_fork_moment moment) {
+    if (moment == NDRT_BEFORE_FORK)
+        pthread_mutex_lock(&create_lock);
+    else
+        pthread_mutex_unlock(&create_lock);
 }
 
 const char *ndrt_prim_impl(const ndrt_prim *prim) { return prim->impl; }

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from .fork import renew_in_child
+
 
 @dataclass(frozen=True)
 class Switch:
@@ -83,7 +85,20 @@ SWITCHES: tuple[Switch, ...] = (
 )
 
 _BY_NAME: Mapping[str, Switch] = {switch.name: switch for switch in SWITCHES}
-_lock = threading.Lock()
+
+
+class _Lock:
+    """Guards changes of the values."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        renew_in_child(self)
+
+    def renew_locks(self) -> None:
+        self.lock = threading.Lock()
+
+
+_guard = _Lock()
 
 NDRT_ONEDNN_LIBRARY: str
 NDRT_ONEDNN: bool
@@ -148,13 +163,14 @@ def reset(name: str | None = None) -> None:
 def override(**values: Any) -> Iterator[None]:
     """Other values inside the `with` block, for the whole process; the old ones come back."""
     new = {name: _checked(name, value) for name, value in values.items()}
-    with _lock:
+    with _guard.lock:
         old = {name: globals()[name] for name in new}
-        globals().update(new)
     try:
+        with _guard.lock:
+            globals().update(new)
         yield
     finally:
-        with _lock:
+        with _guard.lock:
             globals().update(old)
 
 

@@ -5,22 +5,16 @@ Captures inference runs that are native from end to end. Holds no operator and p
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..native import lib
 from ..storage.chunk import Chunk
+from ..storage.lease import Packed
 from ..storage.stream import RecordingStream
 
 # guards that break this often stop capture: recording costs more than it brings
 MAX_BREAKS = 3
-
-
-def release_packers(natives: Sequence[Any]) -> None:
-    """Lets chunks be converted again; takes no lock, for finalizers."""
-    for native in natives:
-        lib.ndrt_chunk_add_packers(native, -1)
 
 
 class Captured:
@@ -41,10 +35,7 @@ class Captured:
         self._written = [chunk.native for chunk in written]
         self._packed_from = list(packed_from)
         self._threads = lib.ndrt_threads_get()
-        special = [chunk.native for chunk in chunks if chunk.is_special]
-        for native in special:
-            lib.ndrt_chunk_add_packers(native, 1)
-        self._release = weakref.finalize(self, release_packers, special)
+        self._packed = Packed(chunk for chunk in chunks if chunk.is_special)
 
     def broken_guard(self) -> str | None:
         """Which guard does not hold, or None when the run may be replayed."""
@@ -65,7 +56,7 @@ class Captured:
 
     def drop(self) -> None:
         """Gives the layouts free; this is not to be replayed any more."""
-        self._release()
+        self._packed.give_back()
 
 
 class Capture:
@@ -109,6 +100,15 @@ class Capture:
         """From now on runs are replayed."""
         self.captured = captured
         self.reason = "captured"
+
+    def restart(self, reason: str) -> None:
+        """Drops the recorded run: the next runs settle and record anew."""
+        if self.captured is not None:
+            self.captured.drop()
+            self.captured = None
+        self._settled = False
+        if self._possible:
+            self.reason = reason
 
     def refuse(self, reason: str) -> None:
         """This graph can not be captured."""

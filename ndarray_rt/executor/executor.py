@@ -12,6 +12,8 @@ import numpy as np
 from .. import config
 from ..context import Context
 from ..errors import MXNetError, NameMismatch, ShapeError, TypeMismatch
+from ..fork import renew_in_child
+from ..ndarray.access import Access
 from ..ndarray.copy import copy_into, write_numpy
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.req import Req
@@ -21,7 +23,7 @@ from ..op.packing import PackedStore
 from ..op.prim_cache import CACHE
 from ..storage.account import Account, SessionBytes
 from ..storage.chunk import Chunk
-from ..storage.lease import Leases, forget, release
+from ..storage.lease import Leases
 from ..storage.stream import ImmediateStream, RecordingStream
 from ..storage.tmp_mem import TmpMemMgr
 from .build import BoundGraph, build_graph
@@ -85,6 +87,20 @@ class Executor:
         self._ran_training = False
         self._is_spent = False
         self._backward_repeats = self._graph.plan.backward_repeats
+        # the stream of plain runs; a run that is recorded has another one
+        self._stream = self._context.stream
+        renew_in_child(self)
+
+    def renew_locks(self) -> None:
+        """In a forked child: a run that another thread was in the midst of is not there any more.
+
+        Its arrays hold what they held then, and the next runs settle and record anew.
+        """
+        if self._lock.locked():
+            self._lock = threading.Lock()
+            self._context.stream = self._stream
+            self._ran_training = False
+            self._capture.restart("a fork interrupted a run")
 
     # ---- what is bound ----------------------------------------------------------------------
 
@@ -166,8 +182,8 @@ class Executor:
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
         """Computes the outputs; `kwargs` are copied into the arguments of those names first."""
-        self._copy_inputs(kwargs)
         with self._lock, self._account:
+            self._copy_inputs(kwargs)
             self._ran_training = self._is_spent = False
             self._run(0, self._graph.plan.num_forward, is_train)
             self._ran_training = is_train
@@ -210,18 +226,11 @@ class Executor:
             self._run_monitored(start, stop)
         elif self._plainly_bound:
             ctx.own_leases = False
-            leases = self._leases
-            try:
-                leases.take()
+            with self._leases:
                 if start == 0 and not is_train and self._may_capture():
                     self._run_captured(stop)
                 else:
                     self._run_steps(start, stop)
-            finally:
-                if leases.held:
-                    leases.held = None
-                    release(leases.n, leases.natives, leases.modes)
-                forget(leases)
         else:
             ctx.own_leases = True
             for step in self._steps[start:stop]:
@@ -253,7 +262,7 @@ class Executor:
         ctx = self._context
         chunks = self._chunks_of(stop)
         before = sum(chunk.moves for chunk in chunks)
-        fallbacks, plain = ctx.fallbacks, ctx.stream
+        fallbacks, plain = ctx.fallbacks, self._stream
         stream = RecordingStream(plain.tmp.estimate)
         ctx.stream = stream
         try:
@@ -315,7 +324,8 @@ class Executor:
                                    (aux_params or {}, self.aux_dict, "auxiliary state")):
             for name, value in given.items():
                 if name in bound:
-                    self._copy(value, bound[name], name)
+                    with self._lock:
+                        self._copy(value, bound[name], name)
                 elif not allow_extra_params:
                     raise NameMismatch(f"copy_params_from: {name!r} is no {what} of this symbol")
 
@@ -358,19 +368,14 @@ class Executor:
         if value.shape != target.shape:
             raise ShapeError(f"{name} has shape {value.shape}, expected {target.shape} "
                              "as it was bound")
-        stream = self._context.stream
         if isinstance(value, NDArray):
             if value.chunk is target.chunk and value.byte_offset == target.byte_offset:
                 return
-            with Leases([value.chunk], [target.chunk]):
-                stream.begin_operator()
+            with Access(read=(value,), written=(target,)) as stream:
                 copy_into(value, target, stream)
-                target.chunk.wrote()
         else:
-            with Leases([], [target.chunk]):
-                stream.begin_operator()
+            with Access(written=(target,)) as stream:
                 write_numpy(target, value, stream)
-                target.chunk.wrote()
 
     def _head_gradients(self, out_grads: Any) -> dict[int, Any]:
         if out_grads is None:

@@ -155,11 +155,10 @@ def _tape_order(entries: Sequence[Entry]) -> list[Node]:
 
 
 def _clear(order: Sequence[Node]) -> None:
+    # variables stay: other graphs may read the same values, those of other threads too
     for node in order:
         if isinstance(node, TapeNode):
             node.clear()
-        elif isinstance(node, TapeVariable):
-            node.saved[0] = None
 
 
 class _Run:

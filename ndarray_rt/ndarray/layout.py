@@ -14,7 +14,7 @@ from ..dtypes import find_dtype, native_code
 from ..errors import ShapeError
 from ..native import ffi
 from ..storage.desc import MemDesc, default_desc
-from ..storage.lease import back_to_shared, try_exclusive
+from ..storage.lease import Exclusive
 from ..storage.reorder import reorder_mem
 from ..storage.stream import ImmediateStream, Mem
 from .ndarray import NDArray
@@ -53,13 +53,13 @@ def get_default(x: NDArray, stream: ImmediateStream) -> Mem:
     desc = default_desc(x.dtype, x.shape)
     if special is None:
         return _plain(x, desc, stream)
-    if x.is_view and not chunk.native.packers and not chunk.native.pins and try_exclusive(
-            chunk, held=1):
-        try:
-            chunk.reorder_to_default(stream)
-        finally:
-            back_to_shared(chunk, held=1)
-        return _plain(x, desc, stream)
+    if x.is_view and not chunk.native.packers and not chunk.native.pins:
+        with Exclusive(chunk, held=1) as got:
+            converted = got and not chunk.native.pins
+            if converted:
+                chunk.reorder_to_default(stream)
+        if converted:
+            return _plain(x, desc, stream)
     whole = stream.scratch(default_desc(find_dtype(special.dtype_name), special.dims))
     handle = chunk.handle
     reorder_mem(stream, Mem(special, handle.ptr, handle, stream.epoch), whole)
@@ -134,17 +134,14 @@ def pack_weights(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:
     if chunk.mkl_mem is not None and chunk.mkl_mem.same_as == desc.same_as:
         return True
     if (w.is_view or chunk.native.pins or chunk.native.packers
-            or (chunk.mkl_mem is not None and chunk.mkl_mem.dims != desc.dims)
-            or not try_exclusive(chunk, held=1)):
+            or (chunk.mkl_mem is not None and chunk.mkl_mem.dims != desc.dims)):
         return False
-    try:
+    with Exclusive(chunk, held=1) as got:
         # an export may have begun in between: until now its lease could be beside ours
-        if chunk.native.pins:
-            return False
-        chunk.reorder(desc, stream)
-    finally:
-        back_to_shared(chunk, held=1)
-    return True
+        packed = got and not chunk.native.pins
+        if packed:
+            chunk.reorder(desc, stream)
+    return packed
 
 
 def create_data(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem | None:

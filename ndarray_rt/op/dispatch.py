@@ -17,7 +17,7 @@ from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.output import Output
 from ..ndarray.req import Req
 from ..storage.chunk import Chunk
-from ..storage.lease import Leases, forget, release
+from ..storage.lease import Leases
 from .context import OpContext
 from .fallback import REASONS, fallback_compute
 from .kernel_key import KernelKey, expected_kernel, kernel_key
@@ -75,15 +75,8 @@ def dispatch(op: OpDef, params: Params, ctx: OpContext, ins: Sequence[NDArray],
     if ctx.own_leases:
         written = [out.chunk for out, req in zip(outs, req_list, strict=True) if req]
         written += [in_list[i].chunk for i in mutated]
-        leases = Leases([array.chunk for array in in_list], written)
-        try:
-            leases.take()
+        with Leases([array.chunk for array in in_list], written):
             _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated)
-        finally:
-            if leases.held:
-                leases.held = None
-                release(leases.n, leases.natives, leases.modes)
-            forget(leases)
     else:
         _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated)
 

@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 
+from ..fork import renew_in_child
 from ..ndarray.layout import plain_numpy
 from ..ndarray.ndarray import NDArray
 from ..ndarray.output import NumpyOutput
@@ -28,6 +29,11 @@ class Reasons:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: Counter[tuple[str, str]] = Counter()
+        renew_in_child(self)
+
+    def renew_locks(self) -> None:
+        """In a forked child."""
+        self._lock = threading.Lock()
 
     def add(self, op: str, reason: str) -> None:
         key = op, reason

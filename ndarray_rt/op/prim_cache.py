@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 from .. import config
+from ..fork import renew_in_child
 
 T = TypeVar("T")
 
@@ -48,6 +49,11 @@ class PrimCache:
         self._tallies: dict[Hashable, Tally] = {}
         self._ended = Tally()
         self._released: deque[Hashable] = deque()
+        renew_in_child(self)
+
+    def renew_locks(self) -> None:
+        """In a forked child."""
+        self._lock = threading.Lock()
 
     def group(self, session: Hashable, shapes: Hashable) -> Group:
         """The signatures of one input-shape group, made when new, now the most recently used."""

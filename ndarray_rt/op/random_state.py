@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 
+from ..fork import renew_in_child
 from ..native import ffi, lib
 
 U32 = np.ndarray[tuple[int], np.dtype[np.uint32]]
@@ -64,6 +65,11 @@ class RandomState:
     def __init__(self, seed: int = 0) -> None:
         self._lock = threading.Lock()
         self.seed(seed)
+        renew_in_child(self)
+
+    def renew_locks(self) -> None:
+        """In a forked child, which goes on with the same stream as its parent."""
+        self._lock = threading.Lock()
 
     def seed(self, seed: int) -> None:
         """Starts the stream of `seed` at its beginning."""

@@ -42,12 +42,12 @@ class Account:
         _open[next(_numbers)] = self
 
     def __enter__(self) -> Account:
-        self._outer.append(lib.ndrt_account_use(self.ptr))
+        self._outer.append(lib.ndrt_account_enter(self.ptr))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        lib.ndrt_account_use(self._outer.pop())
+        lib.ndrt_account_leave(self._outer.pop())
 
     def read(self) -> SessionBytes:
         """What is held now, and the most since the peak began."""

@@ -1,15 +1,58 @@
-"""Leases: who reads and who writes a Chunk right now (I8). Holds no data."""
+"""Leases and other holds: who reads, who writes, who has packed a Chunk right now (I8).
+
+Holds no data. An exception of another thread or a signal (Ctrl-C) may come between any two Python
+steps, so nothing of importance is left to a Python `__exit__`, which may be struck down before
+its first line: leaving a `with` block here is one native call.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import threading
-from collections.abc import Iterable
-from types import TracebackType
+from collections.abc import Callable, Iterable
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
-from ..errors import NdrtError
-from ..native import check, ffi, lib
+from ..errors import NdrtError, OutOfMemory
+from ..native import ffi, lib
 from .chunk import Chunk
+
+_NEW = ffi.typeof("ndrt_new_hold *")
+_exit = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *(ctypes.py_object,) * 4)(
+    int(ffi.cast("intptr_t", ffi.addressof(lib, "ndrt_hold_exit"))))
+
+
+class Hold:
+    """Something that is had on chunks inside a `with` block, and given back once, however it ends.
+
+    Where all else fails (the object is dropped without the block having ended), its end gives back.
+    """
+
+    __slots__ = ("_given_back", "_hold")
+
+    def __init__(self, kind: int, chunks: list[Any], exclusive: bytes) -> None:
+        out = ffi.new(_NEW)
+        if lib.ndrt_hold_new(kind, len(chunks), chunks, exclusive, out):
+            raise OutOfMemory(f"no memory to hold {len(chunks)} chunks")
+        self._hold: Any = ffi.gc(out.hold, lib.ndrt_hold_free)
+        # keeps the native hold alive while the block runs
+        self._given_back: Callable[..., int] = partial(_exit, out.address, self._hold)
+
+    def give_back(self) -> None:
+        """Ends it; what is not held may be given back too."""
+        lib.ndrt_hold_give_back(self._hold)
+
+    def __enter__(self) -> bool:
+        """Says whether it was got. What is interrupted here holds nothing."""
+        try:
+            return bool(lib.ndrt_hold_take(self._hold))
+        except BaseException:
+            lib.ndrt_hold_give_back(self._hold)
+            raise
+
+    # looked up before the block is entered, and called without a frame of Python
+    __exit__: Any = property(attrgetter("_given_back"))
 
 
 class LeaseError(NdrtError):
@@ -17,111 +60,74 @@ class LeaseError(NdrtError):
 
 
 class _Mine(threading.local):
-    """What this thread holds, the innermost last."""
+    """What this thread took, the innermost last; some of it may be given back already."""
 
     def __init__(self) -> None:
-        self.entered: list[Leases] = []
+        self.taken: list[Leases] = []
 
 
 _mine = _Mine()
-release = lib.ndrt_lease_release
 
 
-class Leases:
+class Leases(Hold):
     """Shared leases on chunks read, exclusive ones on chunks written; taken all at once.
 
-    Usable in a `with`. The same chunk may stand on both sides and then counts as written.
-    Waiting releases the GIL. What the same thread holds already is not waited for: LeaseError, if
-    one of the two writes.
-
-    An interrupt may come between a `with` block and `__exit__`. Where that must not keep leases:
-
-        try:
-            leases.take()
-            ...
-        finally:
-            if leases.held:
-                leases.held = None
-                release(leases.n, leases.natives, leases.modes)
-            forget(leases)
+    Usable in a `with`, again and again. The same chunk may stand on both sides and then counts as
+    written. Waiting releases the GIL. What the same thread holds already is not waited for:
+    LeaseError, if one of the two writes.
     """
 
-    __slots__ = ("_keep", "_num_read", "held", "modes", "n", "natives")
+    __slots__ = ()
 
     def __init__(self, read: Iterable[Chunk], written: Iterable[Chunk]) -> None:
-        reads, writes = list(read), list(written)
-        self._keep = reads + writes
-        self._num_read = len(reads)
-        self.n = len(self._keep)
-        self.natives: Any = ffi.new("ndrt_chunk *[]", [chunk.native for chunk in self._keep])
-        self.modes: Any = ffi.new("uint8_t[]", bytes(len(reads)) + b"\1" * len(writes))
-        self.held: list[int] | None = None  # [0] from when they are got to when they are given back
+        chunks = [chunk.native for chunk in read]
+        exclusive = bytes(len(chunks))
+        chunks += [chunk.native for chunk in written]
+        Hold.__init__(self, lib.NDRT_HOLD_LEASES, chunks,
+                      exclusive.ljust(len(chunks), b"\1"))
 
-    def take(self) -> None:
-        """Takes the leases; on any exception none is held."""
-        if not self.n:
-            return
-        entered = _mine.entered
-        if entered:
-            self._refuse_own(entered)
-        status: list[int] = []
-        self.held = status
+    def __enter__(self) -> bool:
+        taken = _mine.taken
+        if taken:
+            self._refuse_own(taken)
         try:
-            # an interrupt is served when `extend` is done, and the status is noted by then
-            status.extend(map(lib.ndrt_lease_acquire, (self.n,), (self.natives,), (self.modes,)))
-            if status[0]:
-                check(status[0], "taking leases")
-            entered.append(self)
+            got = bool(lib.ndrt_hold_take(self._hold))
+            taken.append(self)
         except BaseException:
-            self.give_back()
+            lib.ndrt_hold_give_back(self._hold)
             raise
+        return got
 
-    def _refuse_own(self, entered: list[Leases]) -> None:
+    def _refuse_own(self, taken: list[Leases]) -> None:
         """LeaseError instead of waiting for ever for what this thread itself holds."""
-        entered[:] = [other for other in entered if other.held]
-        mine, mine_written = set(self._keep), set(self._keep[self._num_read:])
-        for other in entered:
-            if (not mine.isdisjoint(other._keep[other._num_read:])
-                    or not mine_written.isdisjoint(other._keep)):
-                raise LeaseError(
-                    "code called by an operator uses an array that this very call is writing to, "
-                    "or writes to one that it is reading: work on the arrays it is given, or on "
-                    "copies made before the call")
-
-    def give_back(self) -> None:
-        """Gives the leases back, if they are held."""
-        held, self.held = self.held, None
-        if held == [0]:
-            # no call before this one: an interrupt comes behind it
-            release(self.n, self.natives, self.modes)
-        forget(self)
-
-    def __enter__(self) -> Leases:
-        self.take()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        self.give_back()
+        meetings = [lib.ndrt_hold_meets(other._hold, self._hold) for other in taken]
+        if 0 in meetings:
+            taken[:] = [other for other, met in zip(taken, meetings, strict=True) if met]
+        if 2 in meetings:
+            raise LeaseError(
+                "code called by an operator uses an array that this very call is writing to, or "
+                "writes to one that it is reading: work on the arrays it is given, or on copies "
+                "made before the call")
 
 
-def forget(leases: Leases) -> None:
-    """These are given back."""
-    entered = _mine.entered
-    if entered and entered[-1] is leases:
-        entered.pop()
-    elif leases in entered:
-        entered.remove(leases)
+class Exclusive(Hold):
+    """One exclusive lease in place of the caller's `held` shared leases (0 or 1); never waits.
 
-
-def try_exclusive(chunk: Chunk, held: int) -> bool:
-    """Makes the caller's `held` shared leases (0 or 1) one exclusive one; never waits.
-
-    False when anybody else has a lease.
+    `with Exclusive(chunk, held=1) as got:`; not got when anybody else has a lease.
     """
-    return bool(lib.ndrt_lease_try_exclusive(chunk.native, held))
+
+    __slots__ = ()
+
+    def __init__(self, chunk: Chunk, held: int) -> None:
+        Hold.__init__(self, lib.NDRT_HOLD_UPGRADE, [chunk.native], b"\0" if held else b"\1")
 
 
-def back_to_shared(chunk: Chunk, held: int) -> None:
-    """Undoes `try_exclusive`."""
-    lib.ndrt_lease_back_to_shared(chunk.native, held)
+class Packed(Hold):
+    """Notes on chunks that a living plan relies on their layout; held from the start."""
+
+    __slots__ = ()
+
+    def __init__(self, chunks: Iterable[Chunk]) -> None:
+        natives = [chunk.native for chunk in chunks]
+        Hold.__init__(self, lib.NDRT_HOLD_PACKED, natives, bytes(len(natives)))
+        self.__enter__()

@@ -7,6 +7,7 @@ from collections import OrderedDict
 
 from ..dtypes import FLOAT32
 from ..errors import Unsupported
+from ..fork import renew_in_child
 from ..native import lib
 from .desc import MemDesc
 from .primitive import Kind, Primitive, make_primitive
@@ -22,6 +23,11 @@ class ReorderCache:
         self.capacity = capacity
         self._lock = threading.Lock()
         self._made: OrderedDict[tuple[int, int, bool, int], Primitive] = OrderedDict()
+        renew_in_child(self)
+
+    def renew_locks(self) -> None:
+        """In a forked child."""
+        self._lock = threading.Lock()
 
     def get(self, src: MemDesc, dst: MemDesc, add: bool = False) -> Primitive:
         """The reorder from `src` to `dst`; with `add` it adds to what is there."""

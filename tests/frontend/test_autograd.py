@@ -477,3 +477,15 @@ def test_random_graphs_against_finite_differences(steps: list[str], req: str) ->
         down[index] -= eps
         slope = (compute(up, np.exp).sum() - compute(down, np.exp).sum()) / (2 * eps)
         assert abs(x.grad.asnumpy()[index] - slope) < 1e-5 * (1 + abs(slope))
+
+
+def test_graphs_that_share_a_leaf_and_a_constant() -> None:
+    """The backward of one leaves the other whole, although both read the same values."""
+    constant, leaf = nd.array([2.0, 3.0]), nd.array([5.0, 7.0])
+    leaf.attach_grad()
+    with autograd.record():
+        first, second = (leaf * leaf * constant).sum(), (leaf * leaf * constant).sum()
+    for head in (first, second):
+        leaf.grad[:] = 0
+        head.backward()
+        np.testing.assert_array_equal(leaf.grad.asnumpy(), [20, 42])

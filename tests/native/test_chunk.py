@@ -19,10 +19,28 @@ def chunk() -> Any:
     return own(out[0], lib.ndrt_chunk_free)
 
 
-def acquire(*pairs: tuple[Any, int]) -> tuple[int, Any, bytes]:
-    request = len(pairs), [c for c, _ in pairs], bytes(m for _, m in pairs)
-    call(lib.ndrt_lease_acquire, *request, what="lease")
-    return request
+class Hold:
+    """A native hold, taken at once unless told otherwise."""
+
+    def __init__(self, *pairs: tuple[Any, int], kind: int = lib.NDRT_HOLD_LEASES,
+                 take: bool = True) -> None:
+        out = ffi.new("ndrt_new_hold *")
+        call(lib.ndrt_hold_new, kind, len(pairs), [c for c, _ in pairs],
+             bytes(m for _, m in pairs), out, what="hold")
+        self.ptr = own(out.hold, lib.ndrt_hold_free)
+        assert int(ffi.cast("intptr_t", out.hold)) == out.address
+        self.got = take and bool(lib.ndrt_hold_take(self.ptr))
+
+    def give_back(self) -> None:
+        lib.ndrt_hold_give_back(self.ptr)
+
+
+def acquire(*pairs: tuple[Any, int]) -> Hold:
+    return Hold(*pairs)
+
+
+def upgrade(c: Any, held: int) -> Hold:
+    return Hold((c, not held), kind=lib.NDRT_HOLD_UPGRADE)
 
 
 def test_counters() -> None:
@@ -32,11 +50,46 @@ def test_counters() -> None:
     lib.ndrt_chunk_add_writes(a)
     lib.ndrt_chunk_add_writes(a)
     lib.ndrt_chunk_add_pins(a, 2, 1)
-    lib.ndrt_chunk_add_packers(a, 1)
-    assert (a.version, a.writes, a.pins, a.writable_pins, a.packers) == (1, 2, 2, 1, 1)
+    assert (a.version, a.writes, a.pins, a.writable_pins) == (1, 2, 2, 1)
     lib.ndrt_chunk_add_pins(a, -2, -1)
-    lib.ndrt_chunk_add_packers(a, -1)
-    assert (a.pins, a.writable_pins, a.packers) == (0, 0, 0)
+    assert (a.pins, a.writable_pins) == (0, 0)
+
+
+def test_packers() -> None:
+    a, b = chunk(), chunk()
+    first = Hold((a, 0), (b, 0), (a, 0), kind=lib.NDRT_HOLD_PACKED)
+    second = Hold((a, 0), kind=lib.NDRT_HOLD_PACKED)
+    assert (a.packers, b.packers, a.lease) == (2, 1, 0), "a chunk named twice counts once"
+    first.give_back()
+    first.give_back()
+    assert (a.packers, b.packers) == (1, 0)
+    del second
+    assert a.packers == 0
+
+
+def test_a_hold_knows_whether_it_is_held() -> None:
+    a = chunk()
+    held = Hold((a, 1), take=False)
+    held.give_back()
+    assert a.lease == 0, "giving back what was not taken does nothing"
+    assert lib.ndrt_hold_take(held.ptr)
+    assert not lib.ndrt_hold_take(held.ptr), "what is held can not be taken again"
+    held.give_back()
+    other = acquire((a, 0))
+    held.give_back()
+    assert a.lease == 1, "a second time does nothing either"
+    other.give_back()
+    assert lib.ndrt_hold_take(held.ptr), "a hold may be used again"
+    del held
+    assert a.lease == 0, "its end gives back"
+
+
+def test_a_hold_outlives_the_owner_of_its_chunk() -> None:
+    a = chunk()
+    held = acquire((a, 1))
+    del a
+    held.give_back()
+    del held
 
 
 def test_shared_and_exclusive() -> None:
@@ -44,8 +97,8 @@ def test_shared_and_exclusive() -> None:
     first = acquire((a, 0), (b, 1))
     second = acquire((a, 0))
     assert (a.lease, b.lease) == (2, -1)
-    lib.ndrt_lease_release(*first)
-    lib.ndrt_lease_release(*second)
+    first.give_back()
+    second.give_back()
     assert (a.lease, b.lease) == (0, 0)
 
 
@@ -55,30 +108,35 @@ def test_a_chunk_named_often_counts_once_at_its_strongest(n: int) -> None:
     request = acquire(*[((a, b)[i % 2], int(i == n // 2)) for i in range(n)])
     strong, weak = ((a, b), (b, a))[n // 2 % 2]
     assert (strong.lease, weak.lease) == (-1, 1)
-    lib.ndrt_lease_release(*request)
+    request.give_back()
     assert (a.lease, b.lease) == (0, 0)
 
 
 def test_no_chunk() -> None:
-    with pytest.raises(ParameterError, match="lease 0 of 1 has no chunk"):
+    with pytest.raises(ParameterError, match="hold 0 of 1 has no chunk"):
         acquire((ffi.NULL, 0))
-    lib.ndrt_lease_release(*acquire())
+    acquire().give_back()
 
 
-def test_try_exclusive() -> None:
+def test_upgrades() -> None:
     a = chunk()
-    assert lib.ndrt_lease_try_exclusive(a, 0)
+    alone = upgrade(a, 0)
+    assert alone.got
     assert a.lease == -1
-    assert not lib.ndrt_lease_try_exclusive(a, 0)
-    lib.ndrt_lease_back_to_shared(a, 0)
+    assert not upgrade(a, 0).got
+    alone.give_back()
     mine = acquire((a, 0))
-    assert not lib.ndrt_lease_try_exclusive(a, 0), "somebody else has one"
-    assert lib.ndrt_lease_try_exclusive(a, 1)
-    lib.ndrt_lease_back_to_shared(a, 1)
+    assert not upgrade(a, 0).got, "somebody else has one"
+    mine_alone = upgrade(a, 1)
+    assert mine_alone.got
+    assert a.lease == -1
+    mine_alone.give_back()
+    assert a.lease == 1
     other = acquire((a, 0))
-    assert not lib.ndrt_lease_try_exclusive(a, 1)
-    lib.ndrt_lease_release(*other)
-    lib.ndrt_lease_release(*mine)
+    assert not upgrade(a, 1).got
+    assert a.lease == 2, "what was not got is not given back"
+    other.give_back()
+    mine.give_back()
     assert a.lease == 0
 
 
@@ -91,13 +149,13 @@ def test_a_request_waits_until_it_can_be_met(held_mode: int, wanted_mode: int) -
     def want() -> None:
         request = acquire((a, 1), (b, wanted_mode))
         got.set()
-        lib.ndrt_lease_release(*request)
+        request.give_back()
 
     thread = threading.Thread(target=want)
     thread.start()
     assert not got.wait(0.05)
     assert a.lease == 0, "nothing is held while waiting"
-    lib.ndrt_lease_release(*held)
+    held.give_back()
     assert got.wait(5)
     thread.join()
     assert (a.lease, b.lease) == (0, 0)
@@ -106,15 +164,15 @@ def test_a_request_waits_until_it_can_be_met(held_mode: int, wanted_mode: int) -
 def test_giving_back_to_shared_wakes_readers() -> None:
     a = chunk()
     mine = acquire((a, 0))
-    assert lib.ndrt_lease_try_exclusive(a, 1)
-    thread = threading.Thread(target=lambda: lib.ndrt_lease_release(*acquire((a, 0))))
+    alone = upgrade(a, 1)
+    thread = threading.Thread(target=lambda: acquire((a, 0)).give_back())
     thread.start()
     time.sleep(0.02)
     assert thread.is_alive()
-    lib.ndrt_lease_back_to_shared(a, 1)
+    alone.give_back()
     thread.join(5)
     assert not thread.is_alive()
-    lib.ndrt_lease_release(*mine)
+    mine.give_back()
 
 
 def test_many_threads_exclude_one_another_and_all_finish() -> None:
@@ -140,7 +198,7 @@ def test_many_threads_exclude_one_another_and_all_finish() -> None:
             for i, _ in picks:
                 if i not in mine and chunks[i].lease < 1:
                     failures.append(f"chunk {i} is read without a lease")
-            lib.ndrt_lease_release(*request)
+            request.give_back()
             with count:
                 for i in mine:
                     expected[i] += 1

@@ -64,7 +64,7 @@ def test_any_thread_count_gives_the_same() -> None:
 
 
 def default_threads(**environment: str) -> int:
-    code = "from ndarray_rt.native import lib; print(lib.ndrt_threads_default())"
+    code = "from ndarray_rt.native import lib; print(lib.ndrt_threads_default(b''))"
     env = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "NDRT_"))}
     done = subprocess.run([sys.executable, "-c", code], env=env | environment, check=True,
                           capture_output=True, text=True)

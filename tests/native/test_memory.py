@@ -186,9 +186,11 @@ def sequence() -> None:
     chunk = ffi.new("ndrt_chunk **")
     call(lib.ndrt_chunk_new, chunk, what="chunk")
     try:
-        many = [chunk[0]] * 100
-        call(lib.ndrt_lease_acquire, 100, many, bytes(100), what="lease")
-        lib.ndrt_lease_release(100, many, bytes(100))
+        hold = ffi.new("ndrt_new_hold *")
+        call(lib.ndrt_hold_new, lib.NDRT_HOLD_LEASES, 100, [chunk[0]] * 100, bytes(100), hold,
+             what="hold")
+        assert lib.ndrt_hold_take(hold.hold)
+        lib.ndrt_hold_free(hold.hold)
     finally:
         lib.ndrt_chunk_free(chunk[0])
     plan = ffi.new("ndrt_plan **")
@@ -224,6 +226,7 @@ def test_every_allocation_may_fail() -> None:
 def test_freeing_nothing() -> None:
     lib.ndrt_buffer_free(ffi.NULL)
     lib.ndrt_chunk_free(ffi.NULL)
+    lib.ndrt_hold_free(ffi.NULL)
     lib.ndrt_prim_free(ffi.NULL)
     lib.ndrt_plan_free(ffi.NULL)
     assert isinstance(text(lib.ndrt_last_error()), str)

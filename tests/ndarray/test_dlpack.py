@@ -16,6 +16,7 @@ import ndarray_rt as mx
 from ndarray_rt.errors import NdrtError, TypeMismatch
 from ndarray_rt.native import lib
 from ndarray_rt.ndarray.interop import ShareError
+from ndarray_rt.storage.lease import Packed
 from tests.ndarray.dlpack_producer import Producer, refusing_deleter
 
 nd = mx.nd
@@ -127,16 +128,13 @@ def test_what_the_caller_asks_for() -> None:
 
 def test_packed_arrays_are_copied_or_refused() -> None:
     x = nd.array(DATA).to_mkldnn()
-    lib.ndrt_chunk_add_packers(x.chunk.native, 1)
-    try:
+    with Packed([x.chunk]):
         with pytest.raises(BufferError, match="without a copy"):
             x.__dlpack__(copy=False)
         y = nd.from_dlpack(x.__dlpack__(max_version=(1, 0)))
         assert x.is_special
         y[:] += 1
         np.testing.assert_array_equal(y.asnumpy(), DATA + 1)
-    finally:
-        lib.ndrt_chunk_add_packers(x.chunk.native, -1)
     np.testing.assert_array_equal(x.asnumpy(), DATA)
 
 

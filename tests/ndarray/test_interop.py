@@ -14,6 +14,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt.errors import NdrtError
 from ndarray_rt.ndarray.interop import export
+from ndarray_rt.storage.lease import Packed
 
 nd = mx.nd
 DATA = np.arange(2 * 5 * 3 * 3, dtype=np.float32).reshape(2, 5, 3, 3)
@@ -123,14 +124,11 @@ def test_exports_of_odd_shapes() -> None:
 
 
 def test_a_packed_array_is_not_converted_under_the_plan() -> None:
-    from ndarray_rt.native import lib
     x = nd.array(DATA).to_mkldnn()
-    lib.ndrt_chunk_add_packers(x.chunk.native, 1)
-    try:
-        with pytest.raises(ValueError, match="without a copy"):
-            export(x)
-    finally:
-        lib.ndrt_chunk_add_packers(x.chunk.native, -1)
+    packed = Packed([x.chunk])
+    with pytest.raises(ValueError, match="without a copy"):
+        export(x)
+    packed.give_back()
     np.testing.assert_array_equal(export(x), DATA)
 
 

@@ -14,8 +14,8 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt.errors import NdrtError
-from ndarray_rt.native import lib
 from ndarray_rt.ndarray.pickling import restore
+from ndarray_rt.storage.lease import Packed
 
 nd = mx.nd
 DATA = np.arange(2 * 5 * 3 * 3, dtype=np.float32).reshape(2, 5, 3, 3)
@@ -137,12 +137,9 @@ def test_out_of_band_buffers_are_the_array_itself() -> None:
 
 def test_a_packed_array_is_pickled_as_it_is() -> None:
     x = nd.array(DATA).to_mkldnn()
-    lib.ndrt_chunk_add_packers(x.chunk.native, 1)
-    try:
+    with Packed([x.chunk]):
         y = pickle.loads(pickle.dumps(x))
         assert x.is_special
-    finally:
-        lib.ndrt_chunk_add_packers(x.chunk.native, -1)
     np.testing.assert_array_equal(y.asnumpy(), DATA)
 
 

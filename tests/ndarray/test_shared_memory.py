@@ -11,6 +11,7 @@ import ndarray_rt as mx
 from ndarray_rt.ndarray import layout
 from ndarray_rt.ndarray.access import Access
 from ndarray_rt.storage.desc import tagged_desc
+from ndarray_rt.storage.lease import Exclusive
 
 nd = mx.nd
 
@@ -36,13 +37,13 @@ def test_packing_sees_an_export_that_begins_beside_it(monkeypatch: pytest.Monkey
     """The export comes between the first look at the pins and the exclusive lease."""
     w = nd.ones((16, 16, 3, 3))
     seen = []
-    try_exclusive = layout.try_exclusive
 
-    def late(chunk: Any, held: int) -> bool:
-        seen.append(nd.from_dlpack(w))
-        return try_exclusive(chunk, held)
+    class Late(Exclusive):
+        def __init__(self, chunk: Any, held: int) -> None:
+            seen.append(nd.from_dlpack(w))
+            super().__init__(chunk, held)
 
-    monkeypatch.setattr(layout, "try_exclusive", late)
+    monkeypatch.setattr(layout, "Exclusive", Late)
     with Access(read=(w,)) as stream:
         assert not layout.pack_weights(w, tagged_desc(w.dtype, w.shape, "ABcd16b16a"), stream)
     assert not w.is_special

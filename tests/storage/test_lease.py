@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
+from types import FrameType
 
 import numpy as np
 import pytest
 
 from ndarray_rt.storage.chunk import Chunk
-from ndarray_rt.storage.lease import Leases, back_to_shared, try_exclusive
+from ndarray_rt.storage.lease import Exclusive, Leases
 
 F32 = np.dtype(np.float32)
 
@@ -100,19 +102,35 @@ def test_leases_come_back_after_an_exception(chunk: Chunk) -> None:
     assert chunk.native.lease == 0
 
 
-def test_try_exclusive_never_waits(chunk: Chunk) -> None:
+def test_exclusive_never_waits(chunk: Chunk) -> None:
     with Leases([chunk], []):
-        assert try_exclusive(chunk, held=1)
-        assert chunk.native.lease == -1
-        back_to_shared(chunk, held=1)
+        with Exclusive(chunk, held=1) as got:
+            assert got
+            assert chunk.native.lease == -1
         assert chunk.native.lease == 1
         other = Worker([chunk], [])
         assert other.inside.wait(10)
-        assert not try_exclusive(chunk, held=1)
+        with Exclusive(chunk, held=1) as got:
+            assert not got
+            assert chunk.native.lease == 2
         assert chunk.native.lease == 2
         other.leave()
-    assert try_exclusive(chunk, held=0)
-    back_to_shared(chunk, held=0)
+    with Exclusive(chunk, held=0) as got:
+        assert got
+    assert chunk.native.lease == 0
+
+
+def test_leaving_runs_no_python(chunk: Chunk) -> None:
+    """A signal is served when a Python function begins: `__exit__` must not be one."""
+    leases = Leases([chunk], [])
+    seen: list[str] = []
+
+    def note(frame: FrameType, event: str, arg: object) -> None:
+        seen.append(f"{event} {frame.f_code.co_name}")
+    with leases:
+        sys.setprofile(note)
+    sys.setprofile(None)
+    assert not [event for event in seen if event.startswith("call")], seen
     assert chunk.native.lease == 0
 
 

@@ -1,0 +1,109 @@
+/* fork: when a process forks, nobody is inside oneDNN or OpenMP, and no lock is held by a thread
+ * that the child does not have. */
+#include <omp.h>
+#include <pthread.h>
+
+#include "ndrt_internal.h"
+
+/* Who runs native work is counted between ndrt_gate_enter and ndrt_gate_leave. A fork closes the
+ * gate and waits until nobody is inside: oneDNN's and OpenMP's own locks are free then. One counter
+ * for all would be the one cache line that every core of the machine writes to at every call, so
+ * there are several, and a thread keeps to one of them. */
+enum { NSHARDS = 64 };
+static struct {
+    _Alignas(64) int64_t inside;
+} shards[NSHARDS];
+static int closed;
+static unsigned next_shard;
+static _Thread_local int64_t *own_shard;
+
+static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+
+static int64_t *shard(void) {
+    if (!own_shard)
+        own_shard = &shards[__atomic_fetch_add(&next_shard, 1, __ATOMIC_RELAXED) % NSHARDS].inside;
+    return own_shard;
+}
+
+static int is_closed(void) { return __atomic_load_n(&closed, __ATOMIC_SEQ_CST); }
+
+static __attribute__((noinline)) void tell_that_one_left(void) {
+    pthread_mutex_lock(&gate_lock);
+    pthread_cond_broadcast(&left);
+    pthread_mutex_unlock(&gate_lock);
+}
+
+static __attribute__((noinline)) void wait_until_open(void) {
+    pthread_mutex_lock(&gate_lock);
+    pthread_cond_broadcast(&left);
+    while (is_closed()) pthread_cond_wait(&opened, &gate_lock);
+    pthread_mutex_unlock(&gate_lock);
+}
+
+/* First the count, then the look at `closed`; a fork does it the other way round. So at least one
+ * of the two sees the other. */
+void ndrt_gate_enter(void) {
+    int64_t *inside = shard();
+    for (;;) {
+        __atomic_add_fetch(inside, 1, __ATOMIC_SEQ_CST);
+        if (!is_closed()) return;
+        __atomic_sub_fetch(inside, 1, __ATOMIC_SEQ_CST);
+        wait_until_open();
+    }
+}
+
+void ndrt_gate_leave(void) {
+    __atomic_sub_fetch(shard(), 1, __ATOMIC_SEQ_CST);
+    if (is_closed()) tell_that_one_left();
+}
+
+static int anybody_inside(void) {
+    for (int i = 0; i < NSHARDS; i++)
+        if (__atomic_load_n(&shards[i].inside, __ATOMIC_SEQ_CST)) return 1;
+    return 0;
+}
+
+/* In the order in which they are taken elsewhere: making a primitive interns layouts. */
+static void (*const at_fork[])(ndrt_fork_moment) = {
+    ndrt_primitive_at_fork, ndrt_desc_at_fork,  ndrt_engine_at_fork,
+    ndrt_memory_at_fork,    ndrt_chunk_at_fork,
+};
+enum { NFILES = sizeof at_fork / sizeof *at_fork };
+
+static void before(void) {
+    pthread_mutex_lock(&gate_lock);
+    for (;;) {
+        /* Another thread's fork may have opened it again while this one waited. */
+        __atomic_store_n(&closed, 1, __ATOMIC_SEQ_CST);
+        if (!anybody_inside()) break;
+        pthread_cond_wait(&left, &gate_lock);
+    }
+    for (int i = 0; i < NFILES; i++) at_fork[i](NDRT_BEFORE_FORK);
+    /* The child would wait for ever for the threads of this thread's team, which it does not have.
+     * Teams of other threads are lost to the child with their masters. */
+    omp_pause_resource_all(omp_pause_soft);
+}
+
+static void in_parent(void) {
+    for (int i = NFILES; i-- > 0;) at_fork[i](NDRT_FORK_PARENT);
+    __atomic_store_n(&closed, 0, __ATOMIC_SEQ_CST);
+    pthread_cond_broadcast(&opened);
+    pthread_mutex_unlock(&gate_lock);
+}
+
+static void in_child(void) {
+    for (int i = NFILES; i-- > 0;) at_fork[i](NDRT_FORK_CHILD);
+    /* Conditions know of sleepers that the child does not have. */
+    opened = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    left = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    gate_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    __atomic_store_n(&closed, 0, __ATOMIC_SEQ_CST);
+}
+
+ndrt_status ndrt_fork_prepare(void) {
+    if (pthread_atfork(before, in_parent, in_child))
+        return ndrt_fail(NDRT_NOMEM, "pthread_atfork failed");
+    return NDRT_OK;
+}

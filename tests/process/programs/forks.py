@@ -1,0 +1,172 @@
+"""Other ways to fork; the argument names one."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+
+import children
+from children import RIGHT, X, bind, check, convolution, fork, mx, np, wait, work
+
+
+def before_anything_was_computed():
+    wait(fork(lambda: children.work()))
+    work()
+
+
+def from_another_thread():
+    work()
+    thread = threading.Thread(target=lambda: wait(fork(work)))
+    thread.start()
+    thread.join()
+    work()
+
+
+def a_child_that_forks():
+    work()
+
+    def parent():
+        work()
+        wait(fork(work))
+        work()
+    wait(fork(parent))
+    work()
+
+
+def from_two_threads_at_once():
+    work()
+    start = threading.Barrier(2)
+    failures = []
+
+    def forks():
+        start.wait()
+        try:
+            for _ in range(20):
+                wait(fork(lambda: check(convolution(), RIGHT)))
+        except BaseException as error:
+            failures.append(error)
+    threads = [threading.Thread(target=forks) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+
+
+def _sum(number):
+    x = mx.nd.ones((64, 300)) * number
+    check(convolution(), RIGHT)
+    return float(x.sum().asscalar())
+
+
+def pool_of_processes():
+    work()
+    context = multiprocessing.get_context("fork")
+    with context.Pool(3) as pool:
+        assert pool.map(_sum, range(30)) == [64 * 300.0 * n for n in range(30)]
+    work()
+
+
+def other_programs():
+    """Not a fork that runs on in Python: nothing waits, nothing is given up."""
+    work()
+    assert subprocess.run(["true"], check=True).returncode == 0
+    # this one forks in truth
+    subprocess.run(["true"], check=True, preexec_fn=os.getpid)
+    assert os.system("true") == 0
+    work()
+
+
+def with_more_threads_than_the_parent():
+    """A primitive keeps the threads that it was made for."""
+    executor = bind()
+    for _ in range(4):
+        executor.forward(data=X)
+    assert mx.get_num_threads() == 2
+
+    def child():
+        assert mx.get_num_threads() == 2
+        check(executor.forward(data=X)[0], np.maximum(RIGHT, 0))
+        tasks = len(os.listdir("/proc/self/task"))
+        assert tasks >= 2, "the team was not made anew"
+        mx.set_num_threads(1)
+        work([executor])
+        mx.set_num_threads(3)
+        work([executor])
+    wait(fork(child))
+    work([executor])
+
+
+def leases_of_other_threads():
+    """What a thread of the parent reads or writes is free in the child."""
+    from ndarray_rt.native import lib
+    from ndarray_rt.ndarray.access import Access
+    x = mx.nd.ones((3, 4))
+    held, leave = threading.Event(), threading.Event()
+
+    def holds():
+        with Access(written=(x,)):
+            held.set()
+            leave.wait()
+        x.asnumpy()
+    thread = threading.Thread(target=holds)
+    thread.start()
+    held.wait()
+    assert lib.ndrt_chunk_lease(x.chunk.native) == -1
+
+    def child():
+        assert lib.ndrt_chunk_lease(x.chunk.native) == 0
+        x[:] = 5
+        check(x + 1, np.full((3, 4), 6))
+        assert lib.ndrt_chunk_lease(x.chunk.native) == 0
+    wait(fork(child))
+    assert lib.ndrt_chunk_lease(x.chunk.native) == -1
+    leave.set()
+    thread.join()
+
+    # its own, taken before the fork, count as given back, and giving them back does nothing
+    with Access(read=(x,)):
+        wait(fork(child))
+
+        def leaves():
+            with Access(written=(x,)):
+                pass
+        child_pid = fork(leaves)
+        wait(child_pid)
+        assert lib.ndrt_chunk_lease(x.chunk.native) == 1
+    assert lib.ndrt_chunk_lease(x.chunk.native) == 0
+
+
+def a_run_of_another_thread():
+    """An executor whose run the child does not have records anew there."""
+    executor = bind()
+    inside, leave = threading.Event(), threading.Event()
+
+    def monitor(name, array):
+        inside.set()
+        leave.wait()
+    for _ in range(4):
+        executor.forward(data=X)
+    assert executor.capture_state == "captured"
+    executor.set_monitor_callback(monitor)
+    thread = threading.Thread(target=executor.forward)
+    thread.start()
+    inside.wait()
+
+    def child():
+        executor.set_monitor_callback(None)
+        assert executor.capture_state == "a fork interrupted a run"
+        for array in executor.outputs + executor.arg_arrays:
+            assert np.isfinite(array.asnumpy()).all()
+        work([executor])
+        assert executor.capture_state == "captured"
+    wait(fork(child))
+    leave.set()
+    thread.join()
+    executor.set_monitor_callback(None)
+    work([executor])
+
+
+globals()[sys.argv[1]]()
+print("done")

@@ -1,0 +1,262 @@
+"""Interrupts at random moments of thousands of calls: what is held comes back, values stay whole.
+
+Arguments: seed, seconds. A timer's signal raises KeyboardInterrupt, as Ctrl-C does, some
+microseconds into each round; after each of them the arrays hold old or new values, nothing is
+leased, and the next call goes through. Prints how many interrupts struck where.
+"""
+
+import faulthandler
+import gc
+import random
+import signal
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+
+import ndarray_rt as mx
+from ndarray_rt.storage.handle import memory_stats
+
+faulthandler.dump_traceback_later(120, exit=True)
+seed, seconds = int(sys.argv[1]), float(sys.argv[2])
+rng, numbers = random.Random(seed), np.random.default_rng(seed)
+F = np.float32
+
+
+def fresh(*shape):
+    return numbers.standard_normal(shape).astype(F)
+
+
+def relu(value):
+    return np.maximum(value, 0)
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ours, so that no other one is taken for it."""
+
+
+def strike(number, frame):
+    raise Interrupted
+
+
+signal.signal(signal.SIGALRM, strike)
+
+
+class Known:
+    """An array and the values that it may have."""
+
+    def __init__(self, name, value):
+        self.name = name
+        self.array = mx.nd.array(value)
+        self.may_be = [value]
+
+    def settle(self, what):
+        """Reads the array, and keeps the value that it has."""
+        got = self.array.asnumpy()
+        for value in self.may_be:
+            if np.allclose(got, value, rtol=1e-4, atol=1e-4):
+                self.may_be = [value]
+                return
+        raise AssertionError(f"after an interrupted {what}: {self.name} has neither the "
+                             f"old nor the new value; layout {self.array.layout}, off by "
+                             f"{[float(np.abs(got - v).max()) for v in self.may_be]}")
+
+    @property
+    def value(self):
+        return self.may_be[-1]
+
+
+X = Known("x", fresh(2, 16, 6, 6))
+Y = Known("y", fresh(2, 16, 6, 6))
+SMALL = Known("small", fresh(2, 16, 3, 3))
+W = Known("w", fresh(16, 16, 1, 1))
+FILTERED = Known("filtered", fresh(2, 16, 6, 6))
+ALL = [X, Y, SMALL, W, FILTERED]
+
+data = mx.sym.var("data")
+net = mx.sym.Convolution(data, kernel=(1, 1), num_filter=16, no_bias=True, name="conv")
+for i in range(6):
+    net = mx.sym.Activation(mx.sym.Convolution(net, kernel=(1, 1), num_filter=16, no_bias=True,
+                                               name=f"conv{i}"), act_type="tanh")
+bound = {name: mx.nd.array(fresh(16, 16, 1, 1) * F(0.2)) for name in net.list_arguments()[1:]}
+bound["data"] = mx.nd.array(fresh(2, 16, 6, 6))
+executor = net.bind(mx.cpu(), bound)
+shared = net.bind(mx.cpu(), bound)
+alone = net.bind(mx.cpu(), {name: array.copy() for name, array in bound.items()})
+values = {name: array.asnumpy() for name, array in bound.items()}
+
+
+def through(x, w):
+    return np.einsum("oi,nihw->nohw", w[:, :, 0, 0], x)
+
+
+def of_net():
+    y = through(values["data"], values["conv_weight"])
+    for i in range(6):
+        y = np.tanh(through(y, values[f"conv{i}_weight"]))
+    return y
+
+
+WANTED = ALWAYS = of_net()
+
+
+def operator_with_out():
+    Y.may_be.append(relu(X.value))
+    mx.nd.relu(X.array, out=Y.array)
+
+
+def convolution_with_out():
+    FILTERED.may_be.append(through(X.value, W.value))
+    mx.nd.Convolution(X.array, W.array, kernel=(1, 1), num_filter=16, no_bias=True,
+                      out=FILTERED.array)
+
+
+def pooling_with_out():
+    value = X.value.reshape(2, 16, 3, 2, 3, 2).max((3, 5))
+    SMALL.may_be.append(value)
+    mx.nd.Pooling(X.array, kernel=(2, 2), stride=(2, 2), pool_type="max", out=SMALL.array)
+
+
+def in_place():
+    Y.may_be.append(Y.value + F(1))
+    Y.array += 1
+
+
+def in_place_of_a_view():
+    value = Y.value.copy()
+    value[1] = relu(X.value[1])
+    Y.may_be.append(value)
+    mx.nd.relu(X.array[1], out=Y.array[1])
+
+
+def numpy_operator():
+    Y.may_be.append(np.floor(X.value))
+    mx.nd.floor(X.array, out=Y.array)
+
+
+def assignment():
+    known = rng.choice(ALL)
+    value = fresh(*known.value.shape)
+    known.may_be.append(value)
+    known.array[:] = value
+
+
+def assignment_of_a_part():
+    value = X.value.copy()
+    value[0, 3:5] = 7
+    X.may_be.append(value)
+    X.array[0, 3:5] = 7
+
+
+def copy_of_an_array():
+    Y.may_be.append(X.value)
+    X.array.copyto(Y.array)
+
+
+def reorder():
+    known = rng.choice(ALL)
+    known.array.reorder(rng.choice(["acdb", "aBcd16b"]))
+
+
+def back_to_default():
+    rng.choice(ALL).array.reorder_to_default()
+
+
+def read():
+    known = rng.choice(ALL)
+    assert np.allclose(known.array.asnumpy(), known.value, rtol=1e-4, atol=1e-4)
+
+
+def read_a_view():
+    known = rng.choice(ALL)
+    assert np.allclose(known.array[1].asnumpy(), known.value[1], rtol=1e-4, atol=1e-4)
+
+
+def run():
+    runner = rng.choice([executor, shared])
+    out = runner.forward()[0]
+    assert np.allclose(out.asnumpy(), WANTED, rtol=1e-3, atol=1e-3)
+
+
+def replay():
+    assert np.allclose(alone.forward()[0].asnumpy(), ALWAYS, rtol=1e-3, atol=1e-3)
+
+
+def run_with_new_weights():
+    global WANTED
+    name = rng.choice([name for name in bound if name != "data"])
+    values[name] = fresh(16, 16, 1, 1) * F(0.2)
+    WANTED = of_net()
+    bound[name][:] = values[name]
+    run()
+
+
+def gradient():
+    w = mx.nd.array(W.value)
+    w.attach_grad()
+    with mx.autograd.record():
+        loss = (mx.nd.Convolution(X.array, w, kernel=(1, 1), num_filter=16, no_bias=True)).sum()
+    loss.backward()
+    assert np.allclose(w.grad.asnumpy()[0, :, 0, 0], X.value.sum((0, 2, 3)), rtol=1e-2, atol=1e-2)
+
+
+ACTIONS = [operator_with_out, convolution_with_out, pooling_with_out, in_place, in_place_of_a_view,
+           numpy_operator, assignment, assignment_of_a_part, copy_of_an_array, reorder,
+           back_to_default, read, read_a_view, run, replay, replay, run_with_new_weights, gradient]
+
+
+def leased():
+    arrays = [known.array for known in ALL] + list(bound.values())
+    arrays += [*executor.outputs, *shared.outputs, *alone.outputs, *alone.arg_arrays]
+    return [array.shape for array in arrays if mx.native.lib.ndrt_chunk_lease(array.chunk.native)]
+
+
+for action in ACTIONS * 3:
+    action()
+    for known in ALL:
+        known.settle(action.__name__)
+durations = {}
+for action in ACTIONS:
+    start = time.perf_counter()
+    action()
+    durations[action] = time.perf_counter() - start
+    for known in ALL:
+        known.settle(action.__name__)
+
+struck, rounds, end = Counter(), 0, time.monotonic() + seconds
+before = memory_stats()["live"]
+while time.monotonic() < end:
+    rounds += 1
+    action = rng.choice(ACTIONS)
+    interrupted = False
+    try:
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, 1.2 * durations[action]))
+        action()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except Interrupted:
+        interrupted = True
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if interrupted:
+        struck[action.__name__] += 1
+        mx.autograd.set_recording(False)
+        mx.autograd.set_training(False)
+        if action is run_with_new_weights:
+            for name in values:
+                values[name] = bound[name].asnumpy()
+            WANTED = of_net()
+    held = leased()
+    assert not held, f"an interrupted {action.__name__} left leases on {held}"
+    for known in ALL:
+        known.settle(action.__name__)
+    packers = [array.chunk.native.packers for array in bound.values()]
+    assert max(packers) <= 2, f"an interrupted {action.__name__} left packers: {packers}"
+for action in ACTIONS:
+    action()
+print(f"{rounds} rounds, {sum(struck.values())} interrupts: {dict(struck)}")
+assert set(struck) == {action.__name__ for action in ACTIONS}, struck
+assert alone.capture_state == "captured", alone.capture_state
+gc.collect()
+after = memory_stats()["live"]
+assert after < before + (64 << 10), f"live bytes: {before} -> {after}"
+print("done")
