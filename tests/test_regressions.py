@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import ndarray_rt as mx
+from ndarray_rt import config
 from ndarray_rt.executor.executor import Executor
 from ndarray_rt.ndarray.interop import from_numpy
 from ndarray_rt.ndarray.ndarray import NDArray
@@ -84,3 +86,12 @@ def test_an_export_that_only_read_does_not_spoil_the_tape() -> None:
     assert float(np.mean(np.asarray(w))) == 2
     y.backward()
     np.testing.assert_array_equal(w.grad.asnumpy(), [2, 4, 6])
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("float32", 0.0), ("float64", np.nan)])
+@pytest.mark.parametrize("onednn", [True, False])
+def test_relu_of_nan_is_mxnets(dtype: str, expected: float, onednn: bool) -> None:
+    """MXNet 1.9.1 gives 0 in float32, where oneDNN computes it, and NaN in other dtypes."""
+    with config.override(NDRT_ONEDNN=onednn):
+        y = mx.nd.Activation(mx.nd.array([np.nan, 1], dtype=dtype), act_type="relu")
+    np.testing.assert_array_equal(y.asnumpy(), [expected, 1])

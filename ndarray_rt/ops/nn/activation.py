@@ -31,8 +31,15 @@ def _sigmoid(x: AnyArray) -> AnyArray:
     return made
 
 
+def _relu(x: AnyArray) -> AnyArray:
+    # MXNet's own answers for NaN: 0 in float32, where oneDNN computes, and NaN in other dtypes
+    made: AnyArray = np.where(x > 0, x, x.dtype.type(0)) if x.dtype == np.float32 else (
+        np.maximum(x, 0))
+    return made
+
+
 FORWARD: dict[str, Callable[[AnyArray], AnyArray]] = {
-    "relu": lambda x: np.maximum(x, 0),
+    "relu": _relu,
     "sigmoid": _sigmoid,
     "tanh": np.tanh,
     "softrelu": lambda x: np.logaddexp(x, 0),
