@@ -89,6 +89,7 @@ class Executor:
         self._backward_repeats = self._graph.plan.backward_repeats
         # the stream of plain runs; a run that is recorded has another one
         self._stream = self._context.stream
+        self._is_running = False
         renew_in_child(self)
 
     def renew_locks(self) -> None:
@@ -96,8 +97,10 @@ class Executor:
 
         Its arrays hold what they held then, and the next runs settle and record anew.
         """
-        if self._lock.locked():
-            self._lock = threading.Lock()
+        # whatever it says of itself: a thread that was given the lock notes so a little later
+        self._lock = threading.Lock()
+        if self._is_running:
+            self._is_running = False
             self._context.stream = self._stream
             self._ran_training = False
             self._capture.restart("a fork interrupted a run")
@@ -221,20 +224,24 @@ class Executor:
     def _run(self, start: int, stop: int, is_train: bool) -> None:
         ctx = self._context
         ctx.is_train = is_train
-        ctx.begin_run()
-        if self._monitor is not None:
-            self._run_monitored(start, stop)
-        elif self._plainly_bound:
-            ctx.own_leases = False
-            with self._leases:
-                if start == 0 and not is_train and self._may_capture():
-                    self._run_captured(stop)
-                else:
-                    self._run_steps(start, stop)
-        else:
-            ctx.own_leases = True
-            for step in self._steps[start:stop]:
-                dispatch(step.op, step.params, ctx, step.ins, step.outs, step.reqs, step.name)
+        self._is_running = True
+        try:
+            ctx.begin_run()
+            if self._monitor is not None:
+                self._run_monitored(start, stop)
+            elif self._plainly_bound:
+                ctx.own_leases = False
+                with self._leases:
+                    if start == 0 and not is_train and self._may_capture():
+                        self._run_captured(stop)
+                    else:
+                        self._run_steps(start, stop)
+            else:
+                ctx.own_leases = True
+                for step in self._steps[start:stop]:
+                    dispatch(step.op, step.params, ctx, step.ins, step.outs, step.reqs, step.name)
+        finally:
+            self._is_running = False
 
     def _run_steps(self, start: int, stop: int) -> None:
         ctx = self._context

@@ -168,5 +168,25 @@ def a_run_of_another_thread():
     work([executor])
 
 
+def while_threads_hand_over_a_lock():
+    """A thread that waits for a lock has it a little before the lock says so."""
+    executor = bind()
+    stop = threading.Event()
+
+    def runs():
+        while not stop.is_set():
+            executor.forward()
+    threads = [threading.Thread(target=runs) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(200):
+            wait(fork(executor.forward), 20)
+    finally:
+        stop.set()
+    for thread in threads:
+        thread.join()
+
+
 globals()[sys.argv[1]]()
 print("done")
