@@ -11,6 +11,8 @@ import pytest
 from ndarray_rt.op.registry import find
 from ndarray_rt.testing.case import Case
 from ndarray_rt.testing.checks import Bench, Failures, no_leak
+from ndarray_rt.testing.derive import known_calls
+from ndarray_rt.testing.derived_checks import check_dtypes, check_shapes
 from ndarray_rt.testing.executor import ExecutorBench
 from ndarray_rt.testing.gradient import Slope, backward_subjects
 from ndarray_rt.testing.runtimes import RUNTIMES
@@ -133,3 +135,24 @@ def _run_executor(case: Case, failures: Failures) -> None:
     bench = ExecutorBench(case, subject)
     bench.check_forward(failures)
     bench.check_backward(failures)
+
+
+@over_cases
+def test_every_dtype(case: Case) -> None:
+    """The dtypes that a case does not list, where the operator's inference takes them."""
+    failures = Failures()
+    with no_leak():
+        check_dtypes(case, failures)
+    failures.settle()
+
+
+CALLS = tuple(known_calls(CASES))
+
+
+@pytest.mark.parametrize("case", CALLS, ids=unique_ids(CALLS))
+def test_every_shape(case: Case) -> None:
+    """Shapes that no case lists: rank 0 to 12, of few elements and of none."""
+    failures = Failures()
+    with no_leak():
+        check_shapes(case, failures)
+    failures.settle()

@@ -29,6 +29,7 @@ differences and that nothing fell back from oneDNN where the case says that it r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -87,7 +88,8 @@ class Input:
 
     def _whole_range(self, dtype: np.dtype[Any]) -> tuple[int, int]:
         if (self.low, self.high) != (-1.0, 1.0):
-            return int(self.low), int(self.high)
+            low = math.ceil(self.low)
+            return low, max(low + 1, math.ceil(self.high))
         if self.kind == "positive":
             return 1, 10
         return (0 if dtype.kind == "u" else -5), 6
