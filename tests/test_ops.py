@@ -135,6 +135,7 @@ def _run_executor(case: Case, failures: Failures) -> None:
     bench = ExecutorBench(case, subject)
     bench.check_forward(failures)
     bench.check_backward(failures)
+    bench.check_chained(failures)
 
 
 @over_cases

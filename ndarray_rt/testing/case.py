@@ -141,7 +141,7 @@ class Case:
     `onednn`: True: runs on oneDNN for float32 in plain and special layouts, and a fallback fails;
     False: never does; "auto": may. `onednn_backward` says the same of the backward operators.
     `no_grad`: names or positions of inputs without finite differences.
-    `exempt`: runtime ("numpy", "onednn", "executor", "layouts", "gradient") -> why not there.
+    `exempt`: runtime ("numpy", "onednn", "executor", "gradient") -> why not there.
     """
 
     op: str

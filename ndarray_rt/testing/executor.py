@@ -46,6 +46,18 @@ def symbol_of(case: Case, names: Sequence[str]) -> Any:
     return function(*[mx.sym.Variable(name) for name in names], name="node", **case.params)
 
 
+def chained(case: Case, symbol: Any, names: Sequence[str]) -> Any:
+    """The operator between copies, so that its arrays are planned and not the user's."""
+    is_aux = set(symbol.list_auxiliary_states())
+    space = mx.sym._internal if case.op.startswith("_") else mx.sym
+    inputs = [mx.sym.Variable(name) for name in names]
+    node = getattr(space, case.op)(
+        *[one if name in is_aux else mx.sym.identity(one, name=f"{name}_copied")
+          for one, name in zip(inputs, names, strict=True)], name="node", **case.params)
+    outs = [mx.sym.identity(node[i], name=f"out{i}") for i in range(len(node.list_outputs()))]
+    return mx.sym.Group(outs) if len(outs) > 1 else outs[0]
+
+
 class ExecutorBench:
     """One case as a bound graph."""
 
@@ -101,6 +113,23 @@ class ExecutorBench:
             if out.dtype.kind == "f" and out.chunk.is_allocated and not out.is_special:
                 write_numpy(out, np.full(out.shape, np.nan, out.dtype), self.stream)
 
+    def check_chained(self, failures: Failures) -> None:
+        """Forward and backward where the executor plans the operator's own arrays."""
+        kinds = self.subject.kinds_of_inputs()
+        single, self.symbol = self.symbol, chained(self.case, self.symbol, self.names)
+        trainable = self.trainable() if self.slope is not None else []
+        for turn, (mode, switches) in enumerate(MODES.items()):
+            for request in ("write", "add"):
+                some = kinds[(self.subject.turn + turn) % len(kinds)]
+                what = f"executor {mode}, between copies, {'/'.join(dict.fromkeys(some))}"
+                with failures.trying(what, f"executor {mode}: between copies"), config.override(
+                        **switches):
+                    self._forward_of(some, mode)
+                    if trainable:
+                        self._backward(some, kinds[0], dict.fromkeys(trainable, request),
+                                       RUNS[mode])
+        self.symbol = single
+
     def check_forward(self, failures: Failures) -> None:
         """Forward on all kinds of bound arrays, in every mode, several times."""
         for reason in self.subject.skipped_inputs:
@@ -152,6 +181,7 @@ class ExecutorBench:
         if mode != "captured":
             assert state != "captured", f"{mode}, and yet captured"
         elif (self.subject.must is True and not self.subject.mutated and not self.case.is_train
+              and not self.subject.op.is_random
                 and not any(is_special_kind(kind) or kind in ("pinned", "pinned:view")
                           for kind in kinds)):
             # of what a user may write to at any time, no packed copy can be trusted
