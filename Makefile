@@ -10,15 +10,19 @@ INSTALLED := $(VENV)/.installed
 WITH_TESTS := $(VENV)/.with-tests
 WITH_LINT := $(VENV)/.with-lint
 WITH_BENCH := $(VENV)/.with-bench
+WITH_SANITIZE := $(VENV)/.with-sanitize
 
 .DEFAULT_GOAL := run
-.PHONY: run test build lint format bench bound docs clean
+.PHONY: run test sanitize build lint format bench bound docs clean
 
 run: $(INSTALLED)  ## train and run LeNet on real digits
 	$(BIN)/python examples/train_digits.py $(ARGS)
 
 test: $(WITH_TESTS)  ## the whole test suite
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+sanitize: $(WITH_SANITIZE)  ## tests of storage and arrays with ASan and UBSan, in build/sanitize
+	JOBS=$(JOBS) .ci/sanitize $(BIN)/python
 
 build: $(INSTALLED)  ## the compiled extension, in place
 
@@ -57,6 +61,10 @@ $(WITH_TESTS): $(INSTALLED)
 
 $(WITH_LINT): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --editable ".[lint,test]"
+	touch $@
+
+$(WITH_SANITIZE): $(WITH_TESTS)
+	$(BIN)/python -m pip install --quiet setuptools wheel --editable ".[bench]"
 	touch $@
 
 $(WITH_BENCH): $(INSTALLED)

@@ -19,6 +19,7 @@ from ..native import ffi, lib
 from .chunk import Chunk
 
 _NEW = ffi.typeof("ndrt_new_hold *")
+_take, _give_back, _meets = lib.ndrt_hold_take, lib.ndrt_hold_give_back, lib.ndrt_hold_meets
 _exit = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *(ctypes.py_object,) * 4)(
     int(ffi.cast("intptr_t", ffi.addressof(lib, "ndrt_hold_exit"))))
 
@@ -41,14 +42,14 @@ class Hold:
 
     def give_back(self) -> None:
         """Ends it; what is not held may be given back too."""
-        lib.ndrt_hold_give_back(self._hold)
+        _give_back(self._hold)
 
     def __enter__(self) -> bool:
         """Says whether it was got. What is interrupted here holds nothing."""
         try:
-            return bool(lib.ndrt_hold_take(self._hold))
+            return bool(_take(self._hold))
         except BaseException:
-            lib.ndrt_hold_give_back(self._hold)
+            _give_back(self._hold)
             raise
 
     # looked up before the block is entered, and called without a frame of Python
@@ -63,7 +64,7 @@ class _Mine(threading.local):
     """What this thread took, the innermost last; some of it may be given back already."""
 
     def __init__(self) -> None:
-        self.taken: list[Leases] = []
+        self.taken: list[Any] = []  # native holds
 
 
 _mine = _Mine()
@@ -87,27 +88,32 @@ class Leases(Hold):
                       exclusive.ljust(len(chunks), b"\1"))
 
     def __enter__(self) -> bool:
-        taken = _mine.taken
+        hold, taken = self._hold, _mine.taken
         if taken:
-            self._refuse_own(taken)
+            # the usual case: one that was given back since
+            if len(taken) == 1 and not _meets(taken[0], hold):
+                taken.clear()
+            else:
+                _refuse_own(taken, hold)
         try:
-            got = bool(lib.ndrt_hold_take(self._hold))
-            taken.append(self)
+            got = bool(_take(hold))
+            taken.append(hold)
         except BaseException:
-            lib.ndrt_hold_give_back(self._hold)
+            _give_back(hold)
             raise
         return got
 
-    def _refuse_own(self, taken: list[Leases]) -> None:
-        """LeaseError instead of waiting for ever for what this thread itself holds."""
-        meetings = [lib.ndrt_hold_meets(other._hold, self._hold) for other in taken]
-        if 0 in meetings:
-            taken[:] = [other for other, met in zip(taken, meetings, strict=True) if met]
-        if 2 in meetings:
-            raise LeaseError(
-                "code called by an operator uses an array that this very call is writing to, or "
-                "writes to one that it is reading: work on the arrays it is given, or on copies "
-                "made before the call")
+
+def _refuse_own(taken: list[Any], hold: Any) -> None:
+    """LeaseError instead of waiting for ever for what this thread itself holds."""
+    meetings = [_meets(other, hold) for other in taken]
+    if 0 in meetings:
+        taken[:] = [other for other, met in zip(taken, meetings, strict=True) if met]
+    if 2 in meetings:
+        raise LeaseError(
+            "code called by an operator uses an array that this very call is writing to, or writes "
+            "to one that it is reading: work on the arrays it is given, or on copies made before "
+            "the call")
 
 
 class Exclusive(Hold):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 
 import numpy as np
 import pytest
@@ -237,7 +238,8 @@ def test_pool_counts() -> None:
     del handle
     gc.collect()
     assert memory_stats()["live"] == start["live"]
-    assert memory_stats()["cached"] >= 100_000
+    if "ASAN_OPTIONS" not in os.environ:  # a build for finding errors keeps no freed memory
+        assert memory_stats()["cached"] >= 100_000
     trim()
     assert memory_stats()["cached"] == 0
 
