@@ -151,6 +151,7 @@ class NDArray(Surface):
         if nbytes > self.chunk.nbytes:
             raise ShapeError(f"as_array: shape {shape} of {dtype} needs {nbytes} bytes, "
                              f"the memory has {self.chunk.nbytes}")
+        self.chunk.reserve(nbytes)
         return NDArray(self.chunk, shape, dtype, 0, True, self.ctx)
 
     def detach(self) -> NDArray:

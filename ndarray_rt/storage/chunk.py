@@ -62,6 +62,13 @@ class Chunk:
         """Bytes of the Handle, or those it will have."""
         return self._planned if self._handle is None else self._handle.nbytes
 
+    def reserve(self, nbytes: int) -> None:
+        """From now on a conversion leaves at least `nbytes`, of which there are as many already.
+
+        A new life may use all of the memory, also what an earlier life's padding had needed.
+        """
+        self._planned = max(self._planned, nbytes)
+
     def check_and_alloc(self, nbytes: int = 0) -> Handle:
         """Makes sure of at least `nbytes`; never shrinks.
 

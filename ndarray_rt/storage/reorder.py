@@ -52,7 +52,9 @@ REORDERS = ReorderCache()
 def reorder_mem(stream: ImmediateStream, src: Mem, dst: Mem, add: bool = False) -> None:
     """Copies `src` into `dst` across layouts of equal dims; with `add` it adds.
 
-    Padding of `dst` is zero afterwards. Raises Unsupported when oneDNN can not.
+    Padding of `dst` is zero afterwards. Bits stay as they are, but for float16 and bfloat16, which
+    oneDNN may carry through float32: the sign of a zero and the kind of a NaN may change. Raises
+    Unsupported when oneDNN can not.
     """
     if src.desc.dims != dst.desc.dims:
         raise Unsupported(f"no reorder between dims {src.desc.dims} and {dst.desc.dims}")
