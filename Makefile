@@ -12,13 +12,16 @@ WITH_LINT := $(VENV)/.with-lint
 WITH_BENCH := $(VENV)/.with-bench
 
 .DEFAULT_GOAL := run
-.PHONY: run test build lint format bench bound docs clean
+.PHONY: run test mutate build lint format bench bound docs clean
 
 run: $(INSTALLED)  ## train and run LeNet on real digits
 	$(BIN)/python examples/train_digits.py $(ARGS)
 
 test: $(WITH_TESTS)  ## the whole test suite
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+mutate: $(WITH_TESTS)  ## which tests fail when one rule of the array contract is switched off
+	$(BIN)/python -m tests.properties.mutations $(ARGS)
 
 build: $(INSTALLED)  ## the compiled extension, in place
 
