@@ -11,17 +11,22 @@ from collections.abc import Iterator
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from ndarray_rt import config
 from ndarray_rt.testing.tally import TALLY
 
 from . import combinations
 
+# No explaining: it traces every line of a failure again and again, for minutes.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow],
-           "print_blob": True}
-settings.register_profile("quick", max_examples=50, stateful_step_count=20, **_COMMON)
-settings.register_profile("ci", max_examples=500, stateful_step_count=30, **_COMMON)
+           "print_blob": True,
+           "phases": [Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink]}
+# What is checked at every change runs the same examples each time; deep looks for new ones.
+settings.register_profile("quick", max_examples=50, stateful_step_count=20, derandomize=True,
+                          **_COMMON)
+settings.register_profile("ci", max_examples=500, stateful_step_count=30, derandomize=True,
+                          **_COMMON)
 settings.register_profile("deep", max_examples=10000, stateful_step_count=50, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
