@@ -13,7 +13,7 @@ WITH_BENCH := $(VENV)/.with-bench
 WITH_SANITIZE := $(VENV)/.with-sanitize
 
 .DEFAULT_GOAL := run
-.PHONY: run test sanitize build lint format bench bound docs clean
+.PHONY: run test sanitize mutate build lint format bench bound docs clean
 
 run: $(INSTALLED)  ## train and run LeNet on real digits
 	$(BIN)/python examples/train_digits.py $(ARGS)
@@ -23,6 +23,9 @@ test: $(WITH_TESTS)  ## the whole test suite
 
 sanitize: $(WITH_SANITIZE)  ## tests of storage and arrays with ASan and UBSan, in build/sanitize
 	JOBS=$(JOBS) .ci/sanitize $(BIN)/python
+
+mutate: $(WITH_TESTS)  ## which tests fail when one rule of the array contract is switched off
+	$(BIN)/python -m tests.properties.mutations $(ARGS)
 
 build: $(INSTALLED)  ## the compiled extension, in place
 

@@ -11,16 +11,69 @@ from collections.abc import Iterator
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from ndarray_rt import config
+from ndarray_rt.testing.tally import TALLY
 
+from . import combinations
+
+# No explaining: it traces every line of a failure again and again, for minutes.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow],
-           "print_blob": True}
-settings.register_profile("quick", max_examples=50, stateful_step_count=20, **_COMMON)
-settings.register_profile("ci", max_examples=500, stateful_step_count=30, **_COMMON)
+           "print_blob": True,
+           "phases": [Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink]}
+# What is checked at every change runs the same examples each time; deep looks for new ones.
+settings.register_profile("quick", max_examples=50, stateful_step_count=20, derandomize=True,
+                          **_COMMON)
+settings.register_profile("ci", max_examples=500, stateful_step_count=30, derandomize=True,
+                          **_COMMON)
 settings.register_profile("deep", max_examples=10000, stateful_step_count=50, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+_run = combinations.Run()
+_collected = 0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before any is deselected: how many tests a whole run of test_ops.py has."""
+    global _collected
+    _collected = sum(combinations.is_counted(item.nodeid) for item in items)
+
+
+@pytest.fixture(autouse=True)
+def _counts_combinations(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test's report says what it executed and skipped."""
+    TALLY.take()
+    yield
+    if combinations.is_counted(request.node.nodeid):
+        request.node.user_properties += [(combinations.PROPERTY, TALLY.take().as_dict()),
+                                         (combinations.TOTAL, _collected)]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "teardown":
+        _run.add(report.nodeid, report.user_properties)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A whole run that executes too little fails."""
+    if (not hasattr(session.config, "workerinput") and _run.is_whole(session.config.args)
+            and _run.complaints() and session.exitstatus == pytest.ExitCode.OK):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not _run.tally.generated:
+        return
+    terminalreporter.section(f"combinations of {combinations.FILE}")
+    for line in _run.tally.summary():
+        terminalreporter.line(line)
+    if _run.is_whole(terminalreporter.config.args):
+        for line in _run.complaints():
+            terminalreporter.line(f"FAILED: {line}", red=True)
 
 
 def pytest_collection_finish() -> None:

@@ -9,9 +9,12 @@ import pytest
 
 from ndarray_rt.op.registry import find
 from ndarray_rt.testing.case import Case
+from ndarray_rt.testing.derive import known_calls
 from ndarray_rt.testing.operator import (
     run_backward,
     run_dtype,
+    run_every_dtype,
+    run_every_shape,
     run_executor,
     run_forward,
     run_gradient,
@@ -76,3 +79,18 @@ def test_backward(case: Case, runtime: str) -> None:
 def test_executor(case: Case) -> None:
     """The case as a bound graph: forward and backward, through the public API."""
     settle(run_executor(case))
+
+
+@over_cases
+def test_every_dtype(case: Case) -> None:
+    """The dtypes that a case does not list, where the operator's inference takes them."""
+    settle(run_every_dtype(case))
+
+
+CALLS = tuple(known_calls(CASES))
+
+
+@pytest.mark.parametrize("case", CALLS, ids=unique_ids(CALLS))
+def test_every_shape(case: Case) -> None:
+    """Shapes that no case lists: rank 0 to 12, of few elements and of none."""
+    settle(run_every_shape(case))

@@ -7,6 +7,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt.errors import ShapeError
 from ndarray_rt.executor.executor import Executor
 from ndarray_rt.ndarray.interop import from_numpy
 from ndarray_rt.ndarray.ndarray import NDArray
@@ -95,3 +96,45 @@ def test_relu_of_nan_is_mxnets(dtype: str, expected: float, onednn: bool) -> Non
     with config.override(NDRT_ONEDNN=onednn):
         y = mx.nd.Activation(mx.nd.array([np.nan, 1], dtype=dtype), act_type="relu")
     np.testing.assert_array_equal(y.asnumpy(), [expected, 1])
+
+
+def test_sigmoid_of_truth_values() -> None:
+    x = mx.nd.array(np.array([False, True]), dtype="bool")
+    assert mx.nd.Activation(x, act_type="sigmoid").asnumpy().tolist() == [True, True]
+
+
+def test_dropout_of_an_array_of_rank_0() -> None:
+    x = mx.nd.array(np.float32(3.0).reshape(()))
+    with mx.autograd.record():
+        y = mx.nd.Dropout(x, p=0.5)
+    assert y.shape == ()
+    assert float(y.asnumpy()) in (0.0, 6.0)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 1, 2, 1, 2), (1, 3, 1, 1, 1, 1, 1, 2)])
+def test_prelu_of_more_dims_than_onednn_takes(shape: tuple[int, ...]) -> None:
+    x = np.linspace(-1, 1, int(np.prod(shape)), dtype=np.float32).reshape(shape)
+    gamma = np.array([0.5, 0.25, 2], np.float32)
+    y = mx.nd.LeakyReLU(mx.nd.array(x), mx.nd.array(gamma), act_type="prelu").asnumpy()
+    slope = gamma.reshape(1, 3, *[1] * (len(shape) - 2))
+    np.testing.assert_allclose(y, np.where(x > 0, x, x * slope), rtol=1e-6)
+
+
+def test_results_of_more_than_12_dims_are_refused_by_name() -> None:
+    x = mx.nd.ones((1,) * 12)
+    with pytest.raises(ShapeError, match=r"expand_dims.* rank 13, expected at most 12"):
+        mx.nd.expand_dims(x, axis=0)
+    with pytest.raises(ShapeError, match=r"dot.* rank 22, expected at most 12"):
+        mx.nd.dot(x, x)
+    with pytest.raises(ShapeError, match="rank 13"):
+        mx.sym.expand_dims(mx.sym.Variable("x"), axis=0).infer_shape(x=x.shape)
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 2, 2), (2, 0, 2, 2)])
+def test_gradient_of_global_max_pooling_without_elements(shape: tuple[int, ...]) -> None:
+    x = mx.nd.zeros(shape)
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.Pooling(x, pool_type="max", global_pool=True, kernel=(1, 1))
+    y.backward()
+    assert x.grad.shape == shape

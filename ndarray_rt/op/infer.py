@@ -10,6 +10,7 @@ from typing import Any
 
 from ..dtypes import DType
 from ..errors import ShapeError, TypeMismatch, where
+from ..ndarray.ndarray import MAX_DIMS
 from .params import Params
 from .registry import OpDef, Shape
 
@@ -100,9 +101,14 @@ def run_infer_shape(op: OpDef, params: Params, ins: Sequence[Shape | None],
                     ) -> tuple[ShapeList, ShapeList]:
     """An operator's shape rule; its errors name operator and node."""
     try:
-        return op.infer_shape(params, list(ins), list(outs))
+        made = op.infer_shape(params, list(ins), list(outs))
     except ShapeError as error:
         raise ShapeError(f"{where(op.name, node)}: {error}") from None
+    for i, shape in enumerate(made[1]):
+        if shape is not None and len(shape) > MAX_DIMS:
+            raise ShapeError(f"{where(op.name, node)}: output {i} has shape {shape} of rank "
+                             f"{len(shape)}, expected at most {MAX_DIMS}")
+    return made
 
 
 def run_infer_type(op: OpDef, params: Params, ins: Sequence[DType | None],

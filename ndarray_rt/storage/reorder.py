@@ -60,7 +60,9 @@ def reorder_mem(stream: ImmediateStream, src: Mem, dst: Mem, add: bool = False,
     """Copies `src` into `dst` across layouts of equal dims; with `add` it adds.
 
     With `now` it is done on return, even where the stream holds steps back. Padding of `dst` is
-    zero afterwards. Raises Unsupported when oneDNN can not.
+    zero afterwards. Bits stay as they are, but for float16 and bfloat16, which oneDNN may carry
+    through float32: the sign of a zero and the kind of a NaN may change. Raises Unsupported when
+    oneDNN can not.
     """
     if src.desc.dims != dst.desc.dims:
         raise Unsupported(f"no reorder between dims {src.desc.dims} and {dst.desc.dims}")

@@ -29,6 +29,7 @@ differences and that nothing fell back from oneDNN where the case says that it r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -87,7 +88,8 @@ class Input:
 
     def _whole_range(self, dtype: np.dtype[Any]) -> tuple[int, int]:
         if (self.low, self.high) != (-1.0, 1.0):
-            return int(self.low), int(self.high)
+            low = math.ceil(self.low)
+            return low, max(low + 1, math.ceil(self.high))
         if self.kind == "positive":
             return 1, 10
         return (0 if dtype.kind == "u" else -5), 6
@@ -139,7 +141,7 @@ class Case:
     `onednn`: True: runs on oneDNN for float32 in plain and special layouts, and a fallback fails;
     False: never does; "auto": may. `onednn_backward` says the same of the backward operators.
     `no_grad`: names or positions of inputs without finite differences.
-    `exempt`: runtime ("numpy", "onednn", "executor", "layouts", "gradient") -> why not there.
+    `exempt`: runtime ("numpy", "onednn", "executor", "gradient") -> why not there.
     """
 
     op: str

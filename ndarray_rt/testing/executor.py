@@ -6,6 +6,8 @@ Uses the package as a user would: `mx.sym`, `bind`, `forward`, `backward`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -13,20 +15,28 @@ import numpy as np
 
 import ndarray_rt as mx
 
+from .. import config
 from ..ndarray.copy import read_numpy, write_numpy
 from ..ndarray.ndarray import NDArray
 from ..ndarray.req import GRAD_REQS
 from ..op.random_state import default_random_state
 from ..storage.stream import ImmediateStream
 from .case import Array, Case
-from .checks import Failures
+from .checks import Bench, Failures
 from .compare import assert_close
 from .gradient import Slope
+from .kind_words import is_special_kind
 from .memory_kinds import Made, contents, make
-from .runtimes import SEED
+from .runtimes import RUNTIMES, SEED
 from .subject import Subject
 
-RUNS = 3  # an executor may record its second run and replay from the third on
+# an executor may record its second run and replay from the third on
+RUNS = {"captured": 3, "planned": 2, "unplanned": 2}
+MODES: dict[str, dict[str, bool]] = {
+    "captured": {"NDRT_PLAN_MEMORY": True, "NDRT_CAPTURE": True},
+    "planned": {"NDRT_PLAN_MEMORY": True, "NDRT_CAPTURE": False},
+    "unplanned": {"NDRT_PLAN_MEMORY": False, "NDRT_CAPTURE": False},
+}
 
 
 def symbol_of(case: Case, names: Sequence[str]) -> Any:
@@ -34,6 +44,18 @@ def symbol_of(case: Case, names: Sequence[str]) -> Any:
     space = mx.sym._internal if case.op.startswith("_") else mx.sym
     function = getattr(space, case.op)
     return function(*[mx.sym.Variable(name) for name in names], name="node", **case.params)
+
+
+def chained(case: Case, symbol: Any, names: Sequence[str]) -> Any:
+    """The operator between copies, so that its arrays are planned and not the user's."""
+    is_aux = set(symbol.list_auxiliary_states())
+    space = mx.sym._internal if case.op.startswith("_") else mx.sym
+    inputs = [mx.sym.Variable(name) for name in names]
+    node = getattr(space, case.op)(
+        *[one if name in is_aux else mx.sym.identity(one, name=f"{name}_copied")
+          for one, name in zip(inputs, names, strict=True)], name="node", **case.params)
+    outs = [mx.sym.identity(node[i], name=f"out{i}") for i in range(len(node.list_outputs()))]
+    return mx.sym.Group(outs) if len(outs) > 1 else outs[0]
 
 
 class ExecutorBench:
@@ -78,31 +100,105 @@ class ExecutorBench:
         return self.symbol.bind(mx.cpu(), args=args, aux_states=aux, grad_req=requests,
                                 args_grad={names[i]: m.array for i, m in grads.items()})
 
-    def refill(self, made: list[Made]) -> None:
-        for one, value in zip(made, self.subject.values, strict=True):
-            write_numpy(one.array, value, self.stream)
+    def refill(self, made: list[Made], values: Sequence[Array], all_of_them: bool) -> None:
+        """Writes inputs anew: those that runs write to, or all (which ends special layouts)."""
+        for i, (one, value) in enumerate(zip(made, values, strict=True)):
+            if all_of_them or i in self.subject.mutated or i in self.after:
+                write_numpy(one.array, value, self.stream)
+                one.array.chunk.wrote()
+
+    def poison(self, executor: Any) -> None:
+        """Garbage in the outputs, so that a run that forgets to write them is seen."""
+        for out in executor.outputs:
+            if out.dtype.kind == "f" and out.chunk.is_allocated and not out.is_special:
+                write_numpy(out, np.full(out.shape, np.nan, out.dtype), self.stream)
+
+    def check_chained(self, failures: Failures) -> None:
+        """Forward and backward where the executor plans the operator's own arrays."""
+        kinds = self.subject.kinds_of_inputs()
+        single, self.symbol = self.symbol, chained(self.case, self.symbol, self.names)
+        trainable = self.trainable() if self.slope is not None else []
+        for turn, (mode, switches) in enumerate(MODES.items()):
+            for request in ("write", "add"):
+                some = kinds[(self.subject.turn + turn) % len(kinds)]
+                what = f"executor {mode}, between copies, {'/'.join(dict.fromkeys(some))}"
+                with failures.trying(what, f"executor {mode}: between copies"), config.override(
+                        **switches):
+                    self._forward_of(some, mode)
+                    if trainable:
+                        self._backward(some, kinds[0], dict.fromkeys(trainable, request),
+                                       RUNS[mode])
+        self.symbol = single
 
     def check_forward(self, failures: Failures) -> None:
-        """Forward on all kinds of bound arrays, several times."""
-        for kinds in self._kinds():
-            with failures.trying(f"executor forward, {'/'.join(dict.fromkeys(kinds))}"):
-                made = [make(v, k, self.stream)
-                        for v, k in zip(self.subject.values, kinds, strict=True)]
-                for one in made:
-                    one.check()
-                executor = self.bind(made, {}, {})
-                for run in range(RUNS):
-                    if run:
-                        self.refill(made)
-                    self.forward(executor, made, self.case.is_train)
-                for one in made:
-                    one.release()
-
-    def _kinds(self) -> list[list[str]]:
-        found: dict[tuple[str, ...], list[str]] = {}
+        """Forward on all kinds of bound arrays, in every mode, several times."""
+        for reason in self.subject.skipped_inputs:
+            failures.skip(reason, len(MODES))
         for kinds in self.subject.kinds_of_inputs():
-            found.setdefault(tuple(kinds), kinds)
-        return list(found.values())
+            for mode, switches in MODES.items():
+                what = f"executor forward {mode}, {'/'.join(dict.fromkeys(kinds))}"
+                with failures.trying(what, f"executor {mode}: forward"), config.override(
+                        **switches):
+                    self._forward_of(kinds, mode)
+
+    def check_modes(self, failures: Failures) -> None:
+        """Forward and backward on plain arrays, in every mode."""
+        kinds = self.subject.kinds_of_inputs()[0]
+        trainable = self.trainable() if self.slope is not None else []
+        for mode, switches in MODES.items():
+            with failures.trying(f"executor {mode}: {self.case.id}",
+                                 f"executor {mode}: derived shape"), config.override(**switches):
+                self._forward_of(kinds, mode)
+                if trainable:
+                    self._backward(kinds, kinds, dict.fromkeys(trainable, "add"), RUNS[mode])
+
+    def _forward_of(self, kinds: list[str], mode: str) -> None:
+        values = self.subject.values
+        made = [make(v, k, self.stream) for v, k in zip(values, kinds, strict=True)]
+        for one in made:
+            one.check()
+        executor = self.bind(made, {}, {})
+        for run in range(RUNS[mode]):
+            if run:
+                self.refill(made, values, all_of_them=False)
+                self.poison(executor)
+            self.forward(executor, made, self.case.is_train)
+            for one in made:
+                one.check_after()
+        self._check_mode(executor, kinds, mode)
+        if mode == "captured" and self.other is not None:
+            self.refill(made, self.other[0], all_of_them=True)
+            self.poison(executor)
+            outs = executor.forward(is_train=self.case.is_train)
+            for i, (out, want) in enumerate(zip(outs, self.other[1], strict=False)):
+                self._close(self.read(out), want, f"output {i} for other inputs")
+        for one in made:
+            one.release()
+
+    def _check_mode(self, executor: Any, kinds: list[str], mode: str) -> None:
+        """What ran is what was meant: captured where all steps are native and inputs stay."""
+        state = executor.capture_state
+        if mode != "captured":
+            assert state != "captured", f"{mode}, and yet captured"
+        elif (self.subject.must is True and not self.subject.mutated and not self.case.is_train
+              and not self.subject.op.is_random
+                and not any(is_special_kind(kind) or kind in ("pinned", "pinned:view")
+                          for kind in kinds)):
+            # of what a user may write to at any time, no packed copy can be trusted
+            assert state == "captured", f"not captured: {state}"
+
+    @cached_property
+    def other(self) -> tuple[list[Array], list[Array]] | None:
+        """Other contents of the inputs, and what a plain numpy call makes of them."""
+        subject = self.subject
+        if subject.mutated or subject.op.is_random or not subject.values:
+            return None
+        values = [np.roll(v, 1) for v in subject.values]
+        runtime = RUNTIMES["numpy"](subject.is_train)
+        try:
+            return values, Bench(replace(subject, values=values), runtime).result()
+        finally:
+            runtime.close()
 
     def forward(self, executor: Any, made: list[Made], is_train: bool) -> None:
         default_random_state().seed(SEED)
@@ -131,7 +227,7 @@ class ExecutorBench:
         if self.slope is None:
             return
         trainable = self.trainable()
-        kinds = self._kinds()
+        kinds = self.subject.kinds_of_inputs()
         if len(trainable) <= 3:
             combos = list(product(("null", "write", "add"), repeat=len(trainable)))
         else:
@@ -143,13 +239,17 @@ class ExecutorBench:
             request = ("write", "add")[turn % 2]
             plans.append((list(in_kinds), list(kinds[(turn + 1) % len(kinds)]),
                           (request,) * len(trainable)))
-        for in_kinds, grad_kinds, combo in plans:
-            what = (f"executor backward, {'/'.join(dict.fromkeys(in_kinds))}, gradients "
+        for turn, (in_kinds, grad_kinds, combo) in enumerate(plans):
+            mode = list(MODES)[(turn + self.subject.turn) % len(MODES)]
+            what = (f"executor backward {mode}, {'/'.join(dict.fromkeys(in_kinds))}, gradients "
                     f"{'/'.join(dict.fromkeys(grad_kinds))}, {','.join(combo)}")
-            with failures.trying(what):
-                self._backward(in_kinds, grad_kinds, dict(zip(trainable, combo, strict=True)))
+            with failures.trying(what, f"executor {mode}: backward"), config.override(
+                    **MODES[mode]):
+                self._backward(in_kinds, grad_kinds, dict(zip(trainable, combo, strict=True)),
+                               RUNS[mode])
 
-    def _backward(self, in_kinds: list[str], grad_kinds: list[str], reqs: dict[int, str]) -> None:
+    def _backward(self, in_kinds: list[str], grad_kinds: list[str], reqs: dict[int, str],
+                  runs: int) -> None:
         values, stream = self.subject.values, self.stream
         rng = np.random.default_rng(5)
         made = [make(v, k, stream) for v, k in zip(values, in_kinds, strict=True)]
@@ -158,9 +258,12 @@ class ExecutorBench:
         executor = self.bind(made, grads, reqs)
         assert self.slope is not None
         heads = [make(w, "plain", stream).array for w in self.slope.weights[:self.visible]]
-        for run in range(RUNS):
+        for one in (*made, *grads.values()):
+            one.check()
+        for run in range(runs):
             if run:
-                self.refill(made)
+                self.refill(made, values, all_of_them=False)
+                self.poison(executor)
                 for i, one in grads.items():
                     write_numpy(one.array, priors[i], stream)
             self.forward(executor, made, is_train=True)
@@ -170,6 +273,8 @@ class ExecutorBench:
             if any(req != "null" for req in reqs.values()):
                 for i, want in self.after.items():
                     self._close(contents(made[i], stream), want, f"input {i} afterwards")
+            for one in (*made, *grads.values()):
+                one.check_after()
         for one in (*made, *grads.values()):
             one.release()
 

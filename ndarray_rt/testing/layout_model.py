@@ -9,15 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import find_dtype
 from ..ndarray.ndarray import NDArray
 from ..storage.chunk import Chunk
 from ..storage.desc import MemDesc
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-_NUMPY = {"float16": np.float16, "float32": np.float32, "float64": np.float64, "int32": np.int32,
-          "int8": np.int8, "uint8": np.uint8}
-
 
 def offsets(desc: MemDesc) -> Array:
     """The place of each element, counted in elements, as an array of the layout's dims."""
@@ -36,7 +33,7 @@ def offsets(desc: MemDesc) -> Array:
 def physical(chunk: Chunk, desc: MemDesc) -> Array:
     """A copy of the elements as they lie in memory, padding included."""
     raw = np.frombuffer(chunk.handle.buffer(), np.uint8, desc.nbytes)
-    return np.array(raw).view(_NUMPY[desc.dtype_name])
+    return np.array(raw).view(find_dtype(desc.dtype_name))
 
 
 def peek(array: NDArray) -> Array:

@@ -17,7 +17,7 @@ from ..errors import NdrtError
 from ..ndarray.layout import grouped_dims
 from ..storage.desc import MemDesc, default_desc, strided_desc, tagged_desc
 from .case import GROUPED_LAYOUTS, LAYOUTS, WEIGHT_LAYOUTS
-from .memory_kinds import PLAIN_KINDS, REORDERED, possible
+from .kind_words import PLAIN_KINDS, REORDERED, SPECIAL_WORDS, possible
 
 FAMILIES = ("default", "permuted", "blocked", "padded", "grouped")
 LETTERS = "abcdefghijkl"
@@ -133,8 +133,8 @@ def kinds_of(shape: Sequence[int], dtype: object = "float32") -> list[str]:
     made, dims = find_dtype(dtype), tuple(shape)
     rank = len(dims)
     tags = [*LAYOUTS.get(rank, ()), *WEIGHT_LAYOUTS.get(rank, ())]
-    kinds = [*PLAIN_KINDS, *(f"special:{tag}" for tag in tags),
-             *(f"view_special:{tag}" for tag in tags)]
+    kinds = [*PLAIN_KINDS, *(f"{word}:{tag}" for word in SPECIAL_WORDS if word != "grouped"
+                             for tag in tags)]
     kinds += [f"grouped:{groups}:{tag}" for groups in groups_of(dims)
               for tag in GROUPED_LAYOUTS.get(rank + 1, ())]
     return [kind for kind in dict.fromkeys(kinds) if possible(kind, dims, made)]

@@ -17,6 +17,7 @@ from ..ndarray.ndarray import NDArray
 from ..op.registry import REGISTRY, OpDef, find
 from .case import Case, Input, Reference
 from .checks import Bench, Failures, no_leak
+from .derived_checks import check_dtypes, check_shapes
 from .executor import ExecutorBench
 from .gradient import Slope, backward_subjects
 from .report import Ran, Report
@@ -69,6 +70,26 @@ def run_executor(case: Case) -> Ran:
         _run_executor(case, failures)
     failures.settle()
     return Ran("forward and backward", "executor", failures.count)
+
+
+def run_every_dtype(case: Case) -> Ran:
+    """The dtypes that a case does not list, where the operator's inference takes them."""
+    failures = Failures()
+    with no_leak():
+        check_dtypes(case, failures)
+    failures.settle()
+    return Ran("forward in other dtypes", "numpy, onednn", failures.count,
+               "" if failures.count else "inference takes no other dtype")
+
+
+def run_every_shape(case: Case) -> Ran:
+    """Shapes that no case lists: rank 0 to 12, of few elements and of none."""
+    failures = Failures()
+    with no_leak():
+        check_shapes(case, failures)
+    failures.settle()
+    return Ran("forward in other shapes", "numpy, onednn, executor", failures.count,
+               "" if failures.count else "inference takes no other shape")
 
 
 def why_no_gradient(case: Case) -> str:
@@ -126,6 +147,7 @@ def _run_executor(case: Case, failures: Failures) -> None:
     bench = ExecutorBench(case, subject)
     bench.check_forward(failures)
     bench.check_backward(failures)
+    bench.check_chained(failures)
 
 
 # ---- one call for all of it -----------------------------------------------------------------

@@ -16,9 +16,18 @@ import numpy as np
 from ..op.infer import run_infer_shape, run_infer_type
 from ..op.params import Params
 from ..op.registry import OpDef, find
-from .case import Array, Case
+from .case import LAYOUTS, Array, Case
 from .compare import assert_bits, assert_close
-from .memory_kinds import PLAIN_KINDS, possible
+from .covering import turn_of
+from .kind_words import (
+    PLAIN_KINDS,
+    channels_last,
+    grouped_kind,
+    is_special_kind,
+    possible,
+    why_not,
+    word_of,
+)
 
 SEED = 20240607
 
@@ -68,52 +77,105 @@ class Subject:
     def mutated(self) -> tuple[int, ...]:
         return self.op.mutated(self.params)
 
+    @cached_property
+    def turn(self) -> int:
+        """Where this call begins in the product of kinds (covering.py)."""
+        return turn_of(self.op.name, self.params, self.dtype, [v.shape for v in self.values])
+
     def kinds_of_inputs(self) -> list[list[str]]:
         """Combinations of kinds to try, one kind for each input."""
+        return [list(combo) for combo in self._in_combos[0]]
+
+    @property
+    def skipped_inputs(self) -> list[str]:
+        """Why some kinds are possible for no input, a reason for each of them."""
+        return list(self._in_combos[1])
+
+    @cached_property
+    def _in_combos(self) -> tuple[list[tuple[str, ...]], list[str]]:
         n = len(self.values)
-        combos = [[kind] * n for kind in PLAIN_KINDS]
-        special = [self._special_kinds(i) for i in range(n)]
-        for turn in range(max(map(len, special), default=0)):
-            combos.append([kinds[turn % len(kinds)] if kinds else "plain" for kinds in special])
-        views = [self._first_possible(i, "view_special") for i in range(n)]
-        if any(views):
-            combos.append([kind or "view" for kind in views])
-        if n > 1:
-            mixed = ["plain", "view", "reused", "reshaped", "pinned"]
-            if any(special):
-                # one input special, its neighbours not, and the other way round
-                combos.append([kinds[0] if kinds and i % 2 == 0 else mixed[i % 5]
-                               for i, kinds in enumerate(special)])
-                combos.append([kinds[-1] if kinds and i % 2 else mixed[i % 5]
-                               for i, kinds in enumerate(special)])
-            else:
-                combos.append([mixed[i % 5] for i in range(n)])
-        return combos
+        if not n:
+            return [()], []
+        combos: list[tuple[str, ...]] = []
+        skipped = []
+        wanted = [[kind] * n for kind in (*PLAIN_KINDS, "reused:kept")]
+        longest = max(1, *(len(self._tags(i)) for i in range(n)))
+        wanted += [[self._kind_at(i, "special", turn) for i in range(n)] for turn in range(longest)]
+        wanted += [[self._kind_at(i, word, 0) for i in range(n)]
+                   for word in ("special_reused", "view_special", "reshaped_special", "grouped")]
+        for kinds in wanted:
+            found = tuple(kind if possible(kind, v.shape, v.dtype) else "plain"
+                          for kind, v in zip(kinds, self.values, strict=True))
+            if set(found) == {"plain"} != set(kinds):
+                reason = why_not(kinds[0], self.values[0].shape, self.values[0].dtype)
+                skipped.append(f"input of kind {word_of(kinds[0])}: {reason}")
+            elif found not in combos:
+                combos.append(found)
+        combos += [combo for combo in self._mixed(combos) if combo not in combos]
+        return combos, skipped
 
-    def _special_kinds(self, position: int) -> list[str]:
-        value = self.values[position]
+    def _mixed(self, combos: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """Neighbours of different kinds: one special and the next not, and the other way round."""
+        n = len(self.values)
+        if n < 2:
+            return []
+        plain = ["plain", "view", "reused", "reshaped", "pinned"]
+        special = [combo for combo in combos if any(map(is_special_kind, combo))]
+        if not special:
+            return [tuple(plain[i % 5] for i in range(n))]
+        return [tuple(special[0][i] if i % 2 == 0 else plain[i % 5] for i in range(n)),
+                tuple(special[-1][i] if i % 2 else plain[i % 5] for i in range(n))]
+
+    def _tags(self, position: int) -> tuple[str, ...]:
+        """The layouts of the case, and channels-last for ranks that it names none for."""
+        if self.groups.get(position, 0) > 1 or self.tags[position]:
+            return self.tags[position]
+        last = channels_last(self.values[position].ndim)
+        return (last,) if last else ()
+
+    def _kind_at(self, position: int, word: str, turn: int) -> str:
+        """The kind of that word for one input; of its `turn`-th layout."""
+        value, tags = self.values[position], self._tags(position)
         groups = self.groups.get(position, 0)
-        head = f"grouped:{groups}:" if groups > 1 else "special:"
-        return [head + tag for tag in self.tags[position]
-                if possible(head + tag, value.shape, value.dtype)]
+        if groups > 1 and word in ("special", "grouped"):
+            return f"grouped:{groups}:{tags[turn % len(tags)] if tags else None}"
+        if word == "grouped":
+            return grouped_kind(value.shape, value.dtype)
+        if groups > 1:
+            return f"{word}:{channels_last(value.ndim)}"
+        fitting = [tag for tag in tags if possible(f"{word}:{tag}", value.shape, value.dtype)]
+        found = (fitting or tags or (None,))[turn % len(fitting or tags or (None,))]
+        return f"{word}:{found}"
 
-    def _first_possible(self, position: int, word: str) -> str | None:
+    def special_kinds(self, position: int) -> list[str]:
+        """The layouts to try for one input, as kinds that it can be of."""
+        kinds = [self._kind_at(position, "special", turn)
+                 for turn in range(len(self._tags(position)))]
         value = self.values[position]
-        if self.groups.get(position, 0) > 1:
-            return None
-        for tag in self.tags[position]:
-            if possible(f"{word}:{tag}", value.shape, value.dtype):
-                return f"{word}:{tag}"
-        return None
+        return [kind for kind in dict.fromkeys(kinds) if possible(kind, value.shape, value.dtype)]
+
+    def is_of_table(self, kinds: Sequence[str]) -> bool:
+        """Does the case promise its kernel for these kinds? Not for layouts that it does not name.
+
+        What it names are default layouts and its tags; weights may be grouped.
+        """
+        for i, kind in enumerate(kinds):
+            if kind == "reused:kept":
+                return False
+            if is_special_kind(kind) and kind.rpartition(":")[2] not in self.tags[i]:
+                return False
+        return True
 
     def kinds_of_outputs(self) -> list[str]:
         """Kinds to try for the outputs, all of them alike where they can be."""
-        from .case import LAYOUTS
-        tags = LAYOUTS.get(max((len(s) for s in self.out_shapes), default=0), ())
-        kinds = [*PLAIN_KINDS, *(f"special:{tag}" for tag in tags)]
-        if tags:
-            kinds.append(f"view_special:{tags[0]}")
-        return kinds
+        rank = max((len(s) for s in self.out_shapes), default=0)
+        last = channels_last(rank)
+        tags: tuple[str | None, ...] = LAYOUTS.get(rank, (last,))
+        words = [f"{word}:{tags[0]}" for word in ("special_reused", "view_special",
+                                                  "reshaped_special")]
+        first = next((s for s in self.out_shapes if len(s) == rank), ())
+        return [*PLAIN_KINDS, "reused:kept", *(f"special:{tag}" for tag in tags), *words,
+                grouped_kind(first, np.dtype(np.float32))]
 
     def expected(self, outputs: Sequence[Array], priors: Sequence[Array | None],
                  what: str) -> None:
@@ -124,12 +186,13 @@ class Subject:
                 continue
             self.compare(got, want, prior, f"{what}: output {i}")
 
-    def compare(self, got: Array, want: Array, prior: Array | None, what: str) -> None:
+    def compare(self, got: Array, want: Array, prior: Array | None, what: str,
+                exact: bool | None = None) -> None:
         with np.errstate(all="ignore"):
             if prior is not None:
                 want = (prior + want.astype(got.dtype)).astype(got.dtype) if (
                     got.dtype.kind in "iub") else prior.astype(np.float64) + want
-        if self.exact and prior is None:
+        if prior is None and (self.exact if exact is None else exact):
             assert_bits(got, np.asarray(want), what)
             return
         rtol, atol = self.tolerance(got.dtype.name)

@@ -290,3 +290,15 @@ def test_conversions_leave_room_for_larger_arrays(stream: ImmediateStream) -> No
     assert base.chunk.nbytes == 4096
     assert read_numpy(large, stream).shape == (1024,)
     assert (read_numpy(small, stream) == 1).all()
+
+
+def test_a_new_life_on_the_memory_of_padding_keeps_its_memory(stream: ImmediateStream) -> None:
+    # the conversion for a write to a part gave the earlier life's bytes, too few for the new one
+    earlier = new_array((2, 3, 2, 3), F32)
+    write_numpy(earlier, np.zeros(earlier.shape, np.float32), stream)
+    earlier.chunk.reorder(tagged_desc(F32, earlier.shape, "aBcd16b"), stream)
+    life = earlier.as_array((192,), F32)
+    assert life.nbytes == earlier.chunk.nbytes
+    write_numpy(life.rows(0, 2), np.array([1, 2], np.float32), stream)
+    assert life.chunk.nbytes >= life.nbytes
+    np.testing.assert_array_equal(read_numpy(life, stream)[:2], [1, 2])

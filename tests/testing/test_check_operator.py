@@ -82,7 +82,7 @@ def test_finds_a_silent_fallback() -> None:
 def test_an_operator_that_raises_is_named() -> None:
     def raising(ctx: Any, p: Any, ins: Any, outs: Any) -> None:
         raise ZeroDivisionError("of a kind")
-    with pytest.raises(RuntimeError, match=r"\[plain -> plain, kWriteTo\] ZeroDivisionError"):
+    with pytest.raises(RuntimeError, match=r"\[plain -> \w+, kWriteTo\] ZeroDivisionError"):
         check(operator(raising, gradient=None, no_gradient="none"))
 
 

@@ -130,7 +130,7 @@ def test_arrays_are_of_every_kind_and_hold_what_they_say() -> None:
             assert array.asnumpy().tobytes() == known.expected.tobytes()
         if known.kind == "pinned":
             assert not chunk.pins
-    drawn(ndarrays(shapes(zero=True)), look, 1000)
+    drawn(ndarrays(shapes(zero=True)), look, 2000)
     for what in ("view", "special", "padded", "grouped", "view of special", "reused", "pinned",
                  "rank 0", "no elements", "float16", "float64", "bool", "int64", "uint8"):
         assert met[what] >= 5, (what, met)

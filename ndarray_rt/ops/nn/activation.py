@@ -17,6 +17,7 @@ from ...op.infer import same_shape, same_type
 from ...op.params import Params, choice, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ..tensor.numeric import convert, wide
 
 
 @params_class
@@ -64,7 +65,9 @@ ALG = {
 
 def compute(ctx: OpContext, p: ActivationParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    outs[0].write(FORWARD[p.act_type](ins[0]).astype(ins[0].dtype, copy=False))
+    # whole numbers stay whole under relu; the other functions are computed in floats
+    x = ins[0] if p.act_type == "relu" else wide(ins[0])
+    outs[0].write(convert(FORWARD[p.act_type](x), ins[0].dtype))
 
 
 def refuses(p: ActivationParams, ins: list[NDArray]) -> str | None:

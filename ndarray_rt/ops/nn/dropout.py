@@ -64,7 +64,7 @@ def compute(ctx: OpContext, p: DropoutParams, ins: list[AnyArray],
         outs[0].write(x)
         outs[1].write(np.ones(outs[1].shape, x.dtype))
         return
-    flat = np.empty(prod(outs[1].shape), wide(x[..., :0]).dtype)
+    flat = np.empty(prod(outs[1].shape), wide(x.reshape(-1)[:0]).dtype)
     draw_mask(ctx, p, flat)
     mask = flat.reshape(outs[1].shape)
     outs[0].write((wide(x) * mask).astype(x.dtype, copy=False))

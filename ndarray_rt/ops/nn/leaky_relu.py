@@ -34,6 +34,7 @@ from ..tensor.numeric import erf
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_LAMBDA = 1.0507009873554804934193349852946
+PRELU_DIMS = 5  # oneDNN has no prelu of more
 _ELU_FROM_DST = 0x102  # oneDNN's number
 
 
@@ -124,6 +125,8 @@ def compute(ctx: OpContext, p: LeakyReLUParams, ins: list[AnyArray],
 
 
 def refuses(p: LeakyReLUParams, ins: list[NDArray]) -> str | None:
+    if p.act_type == "prelu" and any(x.ndim > PRELU_DIMS for x in ins):
+        return f"oneDNN's prelu takes at most {PRELU_DIMS} dims"
     return need_float32(*ins)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,7 +148,7 @@ def max_backward(dy: AnyArray, x: AnyArray, win: Windows) -> AnyArray:
     y = max_windows(x, win)
     if win.is_one:
         n, c = x.shape[:2]
-        same = (x == y).reshape(n, c, -1)
+        same = (x == y).reshape(n, c, prod(x.shape[2:]))
         first = same.argmax(axis=2)[..., None] if same.shape[2] else None
         dx = np.zeros(same.shape, dy.dtype)
         if first is not None:

@@ -1,0 +1,256 @@
+"""Switching off one rule of the array contract at a time, to see that tests notice.
+
+As a pytest plugin: `pytest -p tests.properties.mutations --mutation "view rule" tests/ndarray`. As
+a program (`make mutate`) it says for each mutation which tests of the array contract fail; with
+`--quick` it only sees to it that the state machine, or what is named here, does.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from ndarray_rt.errors import OutOfMemory
+from ndarray_rt.executor.captured import Captured
+from ndarray_rt.native import ffi
+from ndarray_rt.ndarray import interop, layout
+from ndarray_rt.ndarray.ndarray import NDArray
+from ndarray_rt.ndarray.output import Output
+from ndarray_rt.ndarray.req import Req
+from ndarray_rt.op import dispatch
+from ndarray_rt.storage import chunk as chunk_module
+from ndarray_rt.storage.atom import Atom
+from ndarray_rt.storage.chunk import Chunk
+from ndarray_rt.storage.desc import MemDesc
+from ndarray_rt.storage.lease import Leases
+from ndarray_rt.storage.primitive import Primitive
+from ndarray_rt.storage.stream import ImmediateStream, Mem
+from ndarray_rt.testing.layout_model import offsets
+from tests.graph import test_executor
+from tests.properties.storage.machine import StorageMachine
+
+# where the array contract is tested
+ALL = ("tests/storage", "tests/ndarray", "tests/properties/test_storage_machine.py",
+       "tests/properties/test_layout_round_trip.py", "tests/test_dispatch.py",
+       "tests/test_regressions.py", "tests/graph/test_executor.py", "tests/native/test_chunk.py")
+
+
+Patch = pytest.MonkeyPatch
+
+
+def run_machine() -> None:
+    """The state machine, until it fails; the smallest example is of no interest."""
+    run_state_machine_as_test(StorageMachine, settings=settings(
+        max_examples=1000, stateful_step_count=40, derandomize=True, deadline=None,
+        database=None, phases=(Phase.generate,)))
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A rule that can be switched off, and what must fail then."""
+
+    rule: str
+    apply: Callable[[Patch], None]
+    noticed_by: Callable[[], None] = run_machine
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    return None
+
+
+class _Without:
+    """A native library without one of its functions."""
+
+    def __init__(self, library: Any, name: str) -> None:
+        self._library = library
+        setattr(self, name, _nothing)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
+
+
+# ---- what each one switches off -----------------------------------------------------------------
+
+
+def no_views(patch: Patch) -> None:
+    patch.setattr(NDArray, "is_view", property(lambda self: False))
+
+
+def readers_in_the_way(patch: Patch) -> None:
+    patch.setattr(layout, "Exclusive", lambda chunk, held: nullcontext(True))
+
+
+def no_version(patch: Patch) -> None:
+    patch.setattr(chunk_module, "lib", _Without(chunk_module.lib, "ndrt_chunk_add_version"))
+
+
+def no_version_check(patch: Patch) -> None:
+    check = Captured.broken_guard
+
+    def unversioned(self: Captured) -> str | None:
+        self._versions = [native.version for native in self._natives]
+        return check(self)
+    patch.setattr(Captured, "broken_guard", unversioned)
+
+
+def no_pins(patch: Patch) -> None:
+    patch.setattr(interop, "_pin_capsule", _nothing)
+    patch.setattr(Chunk, "pin", _nothing)
+    patch.setattr(Chunk, "unpin", _nothing)
+
+
+def no_invalidation(patch: Patch) -> None:
+    patch.setattr(Chunk, "invalidate_data", _nothing)
+
+
+def dirty_padding(patch: Patch) -> None:
+    reorder = ImmediateStream.reorder
+
+    def dirty(self: ImmediateStream, prim: Primitive, src: Mem, dst: Mem,
+              now: bool = False) -> None:
+        reorder(self, prim, src, dst, now)
+        self.flush()
+        if dst.desc.is_padded:
+            cells = np.frombuffer(ffi.buffer(dst.ptr, dst.desc.nbytes), np.uint8)
+            cells = cells.reshape(prod(dst.desc.padded_dims), -1)
+            used = np.zeros(len(cells), bool)
+            used[offsets(dst.desc)] = True
+            cells[~used] = 1
+    patch.setattr(ImmediateStream, "reorder", dirty)
+
+
+def no_write_counter(patch: Patch) -> None:
+    patch.setattr(Chunk, "wrote", _nothing)
+    patch.setattr(Atom, "count_writes", _nothing)
+
+
+def packed_for_ever(patch: Patch) -> None:
+    patch.setattr(Chunk, "changes", property(lambda self: 0))
+
+
+def no_leases(patch: Patch) -> None:
+    patch.setattr(Leases, "__enter__", lambda self: True)
+
+
+def memory_for_ever(patch: Patch) -> None:
+    patch.setattr(ImmediateStream, "_check", _nothing)
+
+
+def null_writes(patch: Patch) -> None:
+    begin = Output.__init__
+
+    def writing(self: Output, array: NDArray, req: Req) -> None:
+        begin(self, array, req or Req.kWriteTo)
+    patch.setattr(Output, "__init__", writing)
+
+
+def outputs_over_inputs(patch: Patch) -> None:
+    patch.setattr(dispatch, "_may_share", lambda *args: True)
+
+
+def layout_before_memory(patch: Patch) -> None:
+    reorder = Chunk.reorder
+
+    def careless(self: Chunk, desc: MemDesc, stream: ImmediateStream) -> None:
+        try:
+            reorder(self, desc, stream)
+        except OutOfMemory:
+            self.mkl_mem = None if desc.is_default else desc
+            raise
+    patch.setattr(Chunk, "reorder", careless)
+
+
+def follows_every_change() -> None:
+    test_executor.test_a_captured_run_sees_every_change()
+
+
+MUTATIONS = {
+    "view rule": Mutation("I3: views see only the default layout", no_views),
+    "beside readers": Mutation("I3: only who is alone converts", readers_in_the_way),
+    "version": Mutation("I4: pointer and layout bump the version", no_version),
+    "version check": Mutation("I4: a replay compares versions", no_version_check,
+                              follows_every_change),
+    "pin": Mutation("I5: exported bytes stay", no_pins),
+    "invalidation": Mutation("I6: what is overwritten loses its layout first", no_invalidation),
+    "null": Mutation("I6: kNullOp touches nothing", null_writes),
+    "overlap": Mutation("I6: outputs over inputs give what numpy would", outputs_over_inputs),
+    "stale memory": Mutation("I7: memory of an earlier call is refused", memory_for_ever),
+    "leases": Mutation("I8: readers and writers hold leases", no_leases),
+    "padding": Mutation("I2: reorders leave padding zero", dirty_padding),
+    "no memory": Mutation("I10: a layout is noted when the conversion is done",
+                          layout_before_memory),
+    "write counter": Mutation("I11: writes are counted", no_write_counter),
+    "packed copy": Mutation("I11: packed copies compare the counter", packed_for_ever),
+}
+
+
+# ---- the plugin ---------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--mutation", choices=sorted(MUTATIONS), default=None)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    name = config.getoption("--mutation")
+    if name:
+        settings.register_profile("mutant", settings(), phases=(Phase.explicit, Phase.generate))
+        settings.load_profile("mutant")
+        MUTATIONS[name].apply(Patch())
+
+
+def failing(name: str, tests: tuple[str, ...], seconds: float) -> list[str]:
+    """Which of the tests fail with a mutation."""
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider",
+         "-p", "tests.properties.mutations", "--mutation", name, *tests],
+        capture_output=True, text=True, timeout=seconds, check=False)
+    found = [line.split()[1] for line in run.stdout.splitlines()
+             if line.startswith(("FAILED ", "ERROR "))]
+    if run.returncode not in (0, 1):
+        raise RuntimeError(f"the run with {name!r} ended with {run.returncode}:\n"
+                           f"{run.stdout[-2000:]}{run.stderr[-2000:]}")
+    return found
+
+
+def is_noticed(mutation: Mutation) -> bool:
+    """Does what must fail fail, in this process?"""
+    with Patch.context() as patch:
+        mutation.apply(patch)
+        try:
+            mutation.noticed_by()
+        except Exception:
+            return True
+    return False
+
+
+def main(quick: bool) -> None:
+    missed = []
+    for name, mutation in MUTATIONS.items():
+        if quick:
+            noticed = is_noticed(mutation)
+            print(f"{name} ({mutation.rule}): {'noticed' if noticed else 'missed'}", flush=True)
+        else:
+            found = failing(name, ALL, 900)
+            noticed = bool(found)
+            print(f"{name} ({mutation.rule}): {len(found)} failed", *found, sep="\n    ",
+                  flush=True)
+        if not noticed:
+            missed.append(name)
+    if missed:
+        raise SystemExit(f"nothing noticed that these were off: {', '.join(missed)}")
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv[1:])
