@@ -9,6 +9,8 @@ from .storage.machine import StorageMachine
 from .storage.model import REACHED
 
 TestStorage = StorageMachine.TestCase
+# an example is up to 50 steps: more of them take a deep run beyond ten minutes
+TestStorage.settings = settings(max_examples=min(settings().max_examples, 5000))
 
 KINDS = ("view", "view of special", "special", "padded", "grouped", "grouped and padded",
          "reused, larger", "reused, smaller", "reused, other dtype", "stale layout",
