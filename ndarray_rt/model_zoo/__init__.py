@@ -1,0 +1,3 @@
+"""Networks that are known by name: `model_zoo.symbols`."""
+
+from . import symbols as symbols

@@ -1,0 +1,35 @@
+"""Networks as symbols: scores without a softmax, parameters named as MXNet names them.
+
+    net = mx.model_zoo.symbols.get_symbol("resnet50_v1", classes=10)
+
+Where gluon's model zoo has a network, its parameter files fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import NameMismatch
+from ...symbol.symbol import Symbol
+from . import alexnet, densenet, googlenet, inception, mobilenet, resnet, small, squeezenet, vgg
+
+_MODELS: dict[str, Callable[..., Symbol]] = {}
+for _family in (alexnet, vgg, googlenet, inception, resnet, squeezenet, mobilenet, densenet, small):
+    _MODELS.update(_family.MODELS)
+
+
+def names() -> list[str]:
+    """The names that `get_symbol` knows."""
+    return list(_MODELS)
+
+
+def get_symbol(name: str, **kwargs: Any) -> Symbol:
+    """A network by name; `classes` and `data` (a name or a symbol) are what all of them take.
+
+    NameMismatch for a name that is none of `names()`.
+    """
+    make = _MODELS.get(name.lower())
+    if make is None:
+        raise NameMismatch(f"there is no model {name!r}; there are {', '.join(_MODELS)}")
+    return make(**kwargs)
