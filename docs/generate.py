@@ -36,7 +36,7 @@ def section(op: OpDef) -> str:
 
 
 def main() -> None:
-    ops = [op for op in REGISTRY.ops() if not op.is_backward]
+    ops = [op for op in REGISTRY.ops() if op.is_public]
     text = ["# Operators", "", "Written by `make docs` from the registry.", ""]
     text += [section(op) + "\n" for op in ops]
     (HERE / "operators.md").write_text("\n".join(text))

@@ -94,9 +94,9 @@ def test_facts_of_a_call(case: Case) -> None:
     assert 1 <= op.num_visible(params) <= len(outs)
     for position in (*op.mutated(params), *op.ignored(params)):
         assert 0 <= position < len(ins) + len(aux)
-    for given in op.inplace.values():
+    for given in op.inplace_pairs(params).values():
         assert given >= 0
-    assert op.identity <= set(op.inplace)
+    assert op.identity <= set(op.inplace_pairs(params))
     if op.num_args is not None:
         assert getattr(params, op.num_args) == len(ins)
     assert params == op.params.parse(params.to_attrs(), op.name), "to_attrs does not come back"

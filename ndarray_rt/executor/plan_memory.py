@@ -67,7 +67,7 @@ class _Planner:
         if op is None or params is None:
             return taken
         mutated = op.mutated(params)
-        for out_position, in_position in op.inplace.items():
+        for out_position, in_position in op.inplace_pairs(params).items():
             if out_position >= len(step.outs) or in_position in mutated:
                 continue
             out, source = self.values[step.outs[out_position]], self.values[step.ins[in_position]]

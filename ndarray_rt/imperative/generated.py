@@ -83,7 +83,7 @@ class Namespace:
     def find(self, attribute: str) -> Callable[..., Any] | None:
         """The function of a public name, made now; None when there is no such operator."""
         for candidate in self._candidates(attribute):
-            if candidate in REGISTRY and not REGISTRY.find(candidate).is_backward:
+            if candidate in REGISTRY and REGISTRY.find(candidate).is_public:
                 made = make_function(REGISTRY.find(candidate), attribute)
                 made._operator = candidate  # type: ignore[attr-defined]
                 return made
@@ -102,7 +102,7 @@ class Namespace:
         """All public names of this namespace."""
         made = []
         for name in REGISTRY.names():
-            if REGISTRY.find(name).is_backward:
+            if not REGISTRY.find(name).is_public:
                 continue
             space, public = public_name(name)
             if space == self._space or (self._everything and space in ("", "_internal")):

@@ -105,7 +105,7 @@ def dispatch_planned(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArra
 def _dispatch_leased(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
                      outs: list[NDArray], reqs: list[Req], node: str | None,
                      mutated: tuple[int, ...]) -> None:
-    aside, stale = _prepare_outputs(op, ins, outs, reqs)
+    aside, stale = _prepare_outputs(op, params, ins, outs, reqs)
     call = _Call(op, params, ins, outs, reqs, node, mutated, stale)
     if not _observers and not config.NDRT_TRACE:
         _execute(call, ctx)
@@ -115,7 +115,8 @@ def _dispatch_leased(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArra
         copy_into(source, target, ctx.stream, add=req == Req.kAddTo)
 
 
-def _prepare_outputs(op: OpDef, ins: list[NDArray], outs: list[NDArray], reqs: list[Req],
+def _prepare_outputs(op: OpDef, params: Params, ins: list[NDArray], outs: list[NDArray],
+                     reqs: list[Req],
                      ) -> tuple[list[tuple[NDArray, NDArray, Req]], list[Chunk]]:
     """Settles sharing between inputs and outputs.
 
@@ -135,7 +136,7 @@ def _prepare_outputs(op: OpDef, ins: list[NDArray], outs: list[NDArray], reqs: l
         # only foreign memory, which is pinned, can belong to two Chunks
         twice = out.chunk.native.pins and any(
             _overlaps(out, other) for other in (*ins, *outs[:i]))
-        if twice or (shared and not _may_share(op, i, ins, out, reqs, outs)):
+        if twice or (shared and not _may_share(op, params, i, ins, out, reqs, outs)):
             temporary = new_array(out.shape, out.dtype, out.ctx)
             aside.append((out, temporary, req))
             outs[i] = temporary
@@ -156,12 +157,12 @@ def _overlaps(a: NDArray, b: NDArray) -> bool:
     return begin < other + b.nbytes and other < begin + a.nbytes
 
 
-def _may_share(op: OpDef, i: int, ins: list[NDArray], out: NDArray, reqs: list[Req],
-               outs: list[NDArray]) -> bool:
+def _may_share(op: OpDef, params: Params, i: int, ins: list[NDArray], out: NDArray,
+               reqs: list[Req], outs: list[NDArray]) -> bool:
     """Output i is exactly the memory of the input it may overwrite, and of no other."""
     if reqs[i] == Req.kAddTo:
         return False
-    partner = op.inplace.get(i)
+    partner = op.inplace_pairs(params).get(i)
     if partner is None or not _same_place(ins[partner], out):
         return False
     if any(j != i and reqs[j] and other.chunk is out.chunk for j, other in enumerate(outs)):

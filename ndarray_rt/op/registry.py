@@ -85,7 +85,7 @@ class OpDef:
     refuses: Refuses | None = None
     gradient: Gradient | None = None
     no_gradient: str = ""  # why there is none, where there is none
-    inplace: Mapping[int, int] = field(default_factory=dict)
+    inplace: Mapping[int, int] | Callable[[Any], Mapping[int, int]] = field(default_factory=dict)
     identity: frozenset[int] = frozenset()
     mutates: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
     ignores: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
@@ -94,6 +94,12 @@ class OpDef:
     is_random: bool = False
     is_loss: bool = False  # its gradient does not depend on the output's gradient
     is_backward: bool = False  # made by gradients only, hidden from nd and sym
+    is_fused: bool = False  # made by passes only, hidden from nd and sym
+
+    @property
+    def is_public(self) -> bool:
+        """Users can call it."""
+        return not (self.is_backward or self.is_fused)
 
     def input_names(self, params: Params) -> tuple[str, ...]:
         """Names of the inputs, without aux states."""
@@ -113,6 +119,10 @@ class OpDef:
         if callable(self.visible_outputs):
             return self.visible_outputs(params)
         return self.visible_outputs
+
+    def inplace_pairs(self, params: Params) -> Mapping[int, int]:
+        """Output -> the input whose memory it may take."""
+        return self.inplace(params) if callable(self.inplace) else self.inplace
 
     def mutated(self, params: Params) -> tuple[int, ...]:
         return self.mutates(params) if callable(self.mutates) else self.mutates

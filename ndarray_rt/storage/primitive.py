@@ -140,16 +140,33 @@ _DESC_FIELDS = ("src", "weights", "bias", "dst", "diff_src", "diff_weights", "di
 _DIMS_FIELDS = ("kernel", "strides", "dilates", "pad_l", "pad_r")
 
 
+# kind, algorithm, alpha, beta and, of a binary one, the layout of its operand
+PostSpec = tuple[int, int, float, float, MemDesc | None]
+
+
+def eltwise_post(alg: int, alpha: float, beta: float) -> PostSpec:
+    """The post-op that takes a function of the result."""
+    return lib.NDRT_POST_ELTWISE, alg, alpha, beta, None
+
+
+def binary_post(alg: int, desc: MemDesc) -> PostSpec:
+    """The post-op that combines the result with an operand in the layout `desc`."""
+    return lib.NDRT_POST_BINARY, alg, 0.0, 0.0, desc
+
+
+SUM_POST: PostSpec = (lib.NDRT_POST_SUM, 0, 1.0, 0.0, None)  # adds what the destination held
+
+
 def make_primitive(kind: Kind, direction: Direction = Direction.NONE, *, alg: int = 0,
                    srcs: Sequence[MemDesc] = (), scales: Sequence[float] = (),
-                   post_sum: bool = False, allow_reference: bool = False,
-                   **fields: Any) -> Primitive:
+                   post_sum: bool = False, post_ops: Sequence[PostSpec] = (),
+                   allow_reference: bool = False, **fields: Any) -> Primitive:
     """A primitive from the fields of `ndrt_spec`.
 
     Layouts (`src`, `weights`, `bias`, `dst`, `diff_...`) are MemDescs or None; `kernel`, `strides`,
     `dilates` (oneDNN's: 0 is dense), `pad_l`, `pad_r` are tuples of equal length. `post_sum` adds
-    to the destination instead of overwriting it. Raises Unsupported when oneDNN has no
-    implementation, or (unless allowed) only a reference one.
+    to the destination instead of overwriting it; `post_ops` are done to the result after that.
+    Raises Unsupported when oneDNN has no implementation, or (unless allowed) only a reference one.
     """
     spec = ffi.new("ndrt_spec *")
     spec.kind, spec.direction, spec.alg = kind, direction, alg
@@ -173,10 +190,16 @@ def make_primitive(kind: Kind, direction: Direction = Direction.NONE, *, alg: in
         keep.append(array)
         spec.scales = array
     if post_sum:
-        post = ffi.new("ndrt_post_op[1]")
-        post[0].kind, post[0].alpha = lib.NDRT_POST_SUM, 1.0
-        keep.append(post)
-        spec.post_ops, spec.npost_ops = post, 1
+        post_ops = [SUM_POST, *post_ops]
+    if post_ops:
+        array = ffi.new("ndrt_post_op[]", len(post_ops))
+        for i, (post_kind, post_alg, alpha, beta, desc) in enumerate(post_ops):
+            slot = array[i]
+            slot.kind, slot.alg, slot.alpha, slot.beta = post_kind, post_alg, alpha, beta
+            if desc is not None:
+                slot.desc = desc.ptr
+        keep.append(array)
+        spec.post_ops, spec.npost_ops = array, len(post_ops)
     for name, value in fields.items():
         setattr(spec, name, value)
     made = Primitive(kind, make(lib.ndrt_prim_new, spec, out="ndrt_prim **",

@@ -56,7 +56,7 @@ def public_functions() -> dict[str, dict[str, Function]]:
     """Functions of all operators that users see, by namespace ("" is the module) and name."""
     made: dict[str, dict[str, Function]] = {s: {} for s in ("", "_internal", *NAMESPACES)}
     for op_name in REGISTRY.names():
-        if not REGISTRY.find(op_name).is_backward:
+        if REGISTRY.find(op_name).is_public:
             space, name = public_name(op_name)
             made[space][name] = function_of(op_name)
     return made

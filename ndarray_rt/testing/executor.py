@@ -20,7 +20,9 @@ from ..ndarray.copy import read_numpy, write_numpy
 from ..ndarray.ndarray import NDArray
 from ..ndarray.req import GRAD_REQS
 from ..op.random_state import default_random_state
+from ..op.registry import find
 from ..storage.stream import ImmediateStream
+from ..symbol.create import call
 from .case import Array, Case
 from .checks import Bench, Failures
 from .compare import assert_close
@@ -40,10 +42,13 @@ MODES: dict[str, dict[str, bool]] = {
 
 
 def symbol_of(case: Case, names: Sequence[str]) -> Any:
-    """The operator on variables, by the function that a user finds it under."""
+    """The operator on variables, by the function that a user finds it under, if there is one."""
+    variables = [mx.sym.Variable(name) for name in names]
+    if not find(case.op).is_public:
+        return call(case.op, *variables, name="node", **case.params)
     space = mx.sym._internal if case.op.startswith("_") else mx.sym
     function = getattr(space, case.op)
-    return function(*[mx.sym.Variable(name) for name in names], name="node", **case.params)
+    return function(*variables, name="node", **case.params)
 
 
 def chained(case: Case, symbol: Any, names: Sequence[str]) -> Any:

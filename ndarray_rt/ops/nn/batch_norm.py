@@ -110,12 +110,23 @@ def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
             mean, var = x.mean(axis=axes.summed), x.var(axis=axes.summed)
         else:
             mean = var = np.zeros(mean.shape, x.dtype)
-    scale = 1 / np.sqrt(var + var.dtype.type(p.eps))
-    slope = scale if p.fix_gamma else scale * gamma
-    y = (x - mean.reshape(axes.column)) * slope.reshape(axes.column) + beta.reshape(axes.column)
-    outs[0].write(y.astype(ins[0].dtype, copy=False))
+    outs[0].write(normalized(p, x, gamma, beta, mean, var).astype(ins[0].dtype, copy=False))
     outs[1].write(mean)
-    outs[2].write(scale)
+    outs[2].write(_scale(p, var))
+
+
+def _scale(p: BatchNormParams, var: AnyArray) -> AnyArray:
+    made: AnyArray = 1 / np.sqrt(var + var.dtype.type(p.eps))
+    return made
+
+
+def normalized(p: BatchNormParams, x: AnyArray, gamma: AnyArray, beta: AnyArray, mean: AnyArray,
+               var: AnyArray) -> AnyArray:
+    """x brought to mean beta and deviation gamma, by these statistics."""
+    column = _axes(p, x.shape).column
+    slope = _scale(p, var) if p.fix_gamma else _scale(p, var) * gamma
+    made: AnyArray = ((x - mean.reshape(column)) * slope.reshape(column) + beta.reshape(column))
+    return made
 
 
 def refuses(p: BatchNormParams, ins: list[NDArray]) -> str | None:
@@ -126,7 +137,7 @@ def ignored(p: BatchNormParams) -> tuple[int, ...]:
     return (1,) if p.fix_gamma else ()
 
 
-def _layouts(p: BatchNormParams, data: NDArray, given: MemDesc) -> list[tuple[MemDesc, MemDesc]]:
+def layouts(p: BatchNormParams, data: NDArray, given: MemDesc) -> list[tuple[MemDesc, MemDesc]]:
     """Layouts to try: (the data's own axes, oneDNN's axes (N, C, *rest) over the same bytes)."""
     shape, n = data.shape, data.ndim
     axis = normalize_axis(p.axis, n)
@@ -144,7 +155,7 @@ def _layouts(p: BatchNormParams, data: NDArray, given: MemDesc) -> list[tuple[Me
     return [(plain, default_desc(FLOAT32, (outer, shape[axis], inner)))]
 
 
-def _flags(p: BatchNormParams, batch: bool) -> int:
+def flags(p: BatchNormParams, batch: bool) -> int:
     return int(lib.NDRT_USE_SHIFT | (0 if p.fix_gamma else lib.NDRT_USE_SCALE)
                | (0 if batch else lib.NDRT_USE_GLOBAL_STATS))
 
@@ -189,10 +200,10 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
     def make(own: MemDesc, native: MemDesc) -> tuple[Primitive, MemDesc]:
         direction = Direction.FORWARD_TRAINING if batch else Direction.FORWARD_INFERENCE
         return make_primitive(Kind.BATCH_NORM, direction, src=native, dst=native, epsilon=p.eps,
-                              flags=_flags(p, batch)), own
+                              flags=flags(p, batch)), own
     prim, own = ctx.primitive(
         ("BatchNorm.forward", p, given.id),
-        lambda: first_supported(partial(make, *pair) for pair in _layouts(p, data, given)))
+        lambda: first_supported(partial(make, *pair) for pair in layouts(p, data, given)))
     to_scale = _make_steps(ctx, _to_scale(p), vector) if outs[2].requested else []
 
     x = get_data_reorder(data, own, stream)
@@ -292,10 +303,10 @@ def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
 
     def make(own: MemDesc, native: MemDesc) -> tuple[Primitive, MemDesc]:
         return make_primitive(Kind.BATCH_NORM, Direction.BACKWARD, src=native, diff_src=native,
-                              diff_dst=native, epsilon=p.eps, flags=_flags(p, batch)), own
+                              diff_dst=native, epsilon=p.eps, flags=flags(p, batch)), own
     prim, own = ctx.primitive(
         ("BatchNorm.backward", p, given.id),
-        lambda: first_supported(partial(make, *pair) for pair in _layouts(p, data, given)))
+        lambda: first_supported(partial(make, *pair) for pair in layouts(p, data, given)))
     to_variance = _make_steps(ctx, _to_variance(p), vector) if batch else []
 
     mean, var = _statistics(ctx, ins, to_variance, vector)

@@ -108,7 +108,7 @@ def refuses(p: ConvolutionParams, ins: list[NDArray]) -> str | None:
     return need_float32(*ins)
 
 
-def _fields(p: ConvolutionParams) -> dict[str, Any]:
+def fields(p: ConvolutionParams) -> dict[str, Any]:
     """Strides and padding as oneDNN wants them: its dilation counts the gaps."""
     geo = p.geometry()
     return {"strides": geo.stride, "dilates": tuple(d - 1 for d in geo.dilate),
@@ -126,7 +126,7 @@ def compute_ex(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
         w = any_desc(dtype, grouped_dims(weight.shape, p.num_group))
         bias = None if p.no_bias else default_desc(dtype, (p.num_filter,))
         make = partial(make_primitive, Kind.CONVOLUTION, direction, weights=w, bias=bias,
-                       **_fields(p))
+                       **fields(p))
         return first_supported(partial(make, src=src, dst=dst)
                                for src, dst in data_candidates(dtype, data.shape, outs[0].shape))
     prim = ctx.primitive(("Convolution.forward", p, data.shape), build)
@@ -180,13 +180,13 @@ def compute_ex_backward(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray]
 
     def build_data() -> Primitive:
         make = partial(make_primitive, Kind.CONVOLUTION, Direction.BACKWARD_DATA, weights=w_any,
-                       **_fields(p))
+                       **fields(p))
         return first_supported(partial(make, diff_src=src, diff_dst=dst)
                                for src, dst in candidates)
 
     def build_weights() -> Primitive:
         make = partial(make_primitive, Kind.CONVOLUTION, Direction.BACKWARD_WEIGHTS,
-                       diff_weights=w_any, diff_bias=bias, **_fields(p))
+                       diff_weights=w_any, diff_bias=bias, **fields(p))
         return first_supported(partial(make, src=src, diff_dst=dst) for src, dst in candidates)
 
     # both are made before either writes, so that a refusal leaves everything as it was

@@ -35,7 +35,7 @@ def input_names(p: FullyConnectedParams) -> tuple[str, ...]:
     return ("data", "weight") if p.no_bias else ("data", "weight", "bias")
 
 
-def _matrix(p: FullyConnectedParams, shape: Shape) -> tuple[int, int]:
+def matrix(p: FullyConnectedParams, shape: Shape) -> tuple[int, int]:
     """(rows, features) that the data counts as; -1 where that is unknown."""
     rows, features = (shape[:1], shape[1:]) if p.flatten else (shape[:-1], shape[-1:])
     return (-1 if -1 in rows else prod(rows), -1 if -1 in features else prod(features))
@@ -46,7 +46,7 @@ def infer_shape(p: FullyConnectedParams, ins: ShapeList, outs: ShapeList,
     data = ins[0]
     if data == ():
         raise ShapeError("data has shape (), expected rank 1 or more")
-    features = -1 if data is None else _matrix(p, data)[1]
+    features = -1 if data is None else matrix(p, data)[1]
     implied = f"data {data}, num_hidden={p.num_hidden}, flatten={p.flatten}"
     weight = expect(ins[1], (p.num_hidden, features), "weight", implied)
     made: ShapeList = [data, weight]
@@ -66,7 +66,7 @@ def infer_shape(p: FullyConnectedParams, ins: ShapeList, outs: ShapeList,
 
 def compute(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    x = wide(ins[0].reshape(_matrix(p, ins[0].shape)))
+    x = wide(ins[0].reshape(matrix(p, ins[0].shape)))
     y = x @ wide(ins[1]).T
     if not p.no_bias:
         y = y + wide(ins[2])
@@ -96,10 +96,10 @@ def compute_ex(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray],
     packed = keeps_packed(ctx, weight)
     prim = _as_it_is(ctx, p, data, weight) if packed and p.flatten else None
     if prim is None:
-        matrix = default_desc(dtype, _matrix(p, data.shape))
+        rows = default_desc(dtype, matrix(p, data.shape))
         # without a place to keep packed weights, packing costs more than it gains
         w_desc = any_desc(dtype, weight.shape) if packed else default_desc(dtype, weight.shape)
-        prim = _forward(ctx, p, matrix, w_desc, dtype)
+        prim = _forward(ctx, p, rows, w_desc, dtype)
     # the weight first: converting it may move its memory
     w = weights(ctx, weight, prim.weights)
     args = [(Arg.WEIGHTS, w), (Arg.SRC, get_data_reorder(data, prim.src, ctx.stream))]
@@ -116,14 +116,22 @@ def _as_it_is(ctx: OpContext, p: FullyConnectedParams, data: NDArray,
     Its weights have as many axes: flattening goes by the order of the data's axes, not by that of
     its bytes.
     """
-    desc = data.chunk.mkl_mem
-    if desc is None or data.is_view or desc.dims != data.shape or not 3 <= data.ndim <= 5:
+    desc = source_as_it_is(data)
+    if desc is None:
         return None
     try:
         return _forward(ctx, p, desc, any_desc(data.dtype, (p.num_hidden, *data.shape[1:])),
                         data.dtype)
     except Unsupported:
         return None
+
+
+def source_as_it_is(data: NDArray) -> MemDesc | None:
+    """The special layout of data of several axes, where a primitive could read it so."""
+    desc = data.chunk.mkl_mem
+    if desc is None or data.is_view or desc.dims != data.shape or not 3 <= data.ndim <= 5:
+        return None
+    return desc
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -144,7 +152,7 @@ def infer_shape_backward(p: FullyConnectedParams, ins: ShapeList, outs: ShapeLis
 def compute_backward(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dtype = ins[1].dtype
-    x = wide(ins[1].reshape(_matrix(p, ins[1].shape)))
+    x = wide(ins[1].reshape(matrix(p, ins[1].shape)))
     dy, w = wide(ins[0].reshape(x.shape[0], p.num_hidden)), wide(ins[2])
     if outs[0].requested:
         outs[0].write((dy @ w).astype(dtype, copy=False).reshape(outs[0].shape))
@@ -158,7 +166,7 @@ def compute_ex_backward(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArr
                         outs: list[Output]) -> None:
     out_grad, data, weight = ins
     dtype, stream = data.dtype, ctx.stream
-    rows, features = _matrix(p, data.shape)
+    rows, features = matrix(p, data.shape)
     x_desc, w_desc = default_desc(dtype, (rows, features)), default_desc(dtype, weight.shape)
     dy_desc = default_desc(dtype, (rows, p.num_hidden))
     db_desc = default_desc(dtype, (p.num_hidden,))

@@ -19,14 +19,21 @@ from ...ndarray.output import Output
 from ...ndarray.req import Req
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, strided_desc
-from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ...storage.primitive import (
+    Arg,
+    Direction,
+    Kind,
+    PostSpec,
+    Primitive,
+    binary_post,
+    eltwise_post,
+    make_primitive,
+)
 from ...storage.reorder import reorder_mem
 from ...storage.stream import ImmediateStream, Mem
 
 T = TypeVar("T")
 Dims = tuple[int, ...]
-# (algorithm, alpha, beta) of an eltwise, (algorithm, layout) of a binary
-PostOp = tuple[int, float, float] | tuple[int, MemDesc]
 
 FLOAT_NUM = 11  # numpy's number of float32
 
@@ -156,18 +163,6 @@ def need_bytes(*arrays: NDArray) -> str | None:
 # ---- primitives ---------------------------------------------------------------------------------
 
 
-def post_ops(ops: Sequence[PostOp]) -> dict[str, Any]:
-    """Fields of `make_primitive` for work done on each result before it is written."""
-    made = ffi.new("ndrt_post_op[]", max(len(ops), 1))
-    for slot, op in zip(made, ops, strict=False):
-        slot.alg = op[0]
-        if isinstance(op[1], MemDesc):
-            slot.kind, slot.desc = lib.NDRT_POST_BINARY, op[1].ptr
-        else:
-            slot.kind, slot.alpha, slot.beta = lib.NDRT_POST_ELTWISE, *op[1:]
-    return {"post_ops": made, "npost_ops": len(ops)}
-
-
 def _settled(ctx: OpContext, sign: tuple[Hashable, ...], desc: MemDesc,
              make: Callable[[MemDesc], T]) -> tuple[MemDesc, MemDesc, T]:
     """(layout of the arrays, what the primitive takes it for, primitive); refusals are kept too."""
@@ -238,7 +233,8 @@ def binary(ctx: OpContext, name: str, alg: int, a: NDArray, b: NDArray, out: Out
            scale: float = 1.0) -> None:
     """out = alg(a, b) * scale, for arrays of one shape."""
     def make(desc: MemDesc) -> Primitive:
-        return make_primitive(Kind.BINARY, alg=alg, srcs=(desc, desc), dst=desc, **_scaled(scale))
+        return make_primitive(Kind.BINARY, alg=alg, srcs=(desc, desc), dst=desc,
+                              post_ops=_scaled(scale))
     pointwise(ctx, (name, alg, scale), [a, b], out, [(Arg.SRC, 0), (Arg.SRC_1, 1)], make)
 
 
@@ -254,9 +250,9 @@ def make_bound(desc: MemDesc, alg: int, limit: float) -> Primitive:
     The CPU's max and min give their second operand when either is NaN, and oneDNN's eltwise puts
     x first. So here: anything to the limit, then the binary post-op with x second.
     """
-    ops: list[PostOp] = [(lib.NDRT_ELTWISE_CLIP, limit, limit), (alg, desc)]
+    ops = [eltwise_post(lib.NDRT_ELTWISE_CLIP, limit, limit), binary_post(alg, desc)]
     return make_primitive(Kind.BINARY, alg=lib.NDRT_BINARY_SUB, srcs=(desc, desc), dst=desc,
-                          **post_ops(ops))
+                          post_ops=ops)
 
 
 BOUND_ARGS = ((Arg.SRC, 0), (Arg.SRC_1, 0), (2 * Arg.POST_OP + Arg.SRC_1, 0))
@@ -284,13 +280,13 @@ def masked(ctx: OpContext, name: str, dy: NDArray, x: NDArray, y: NDArray, out: 
     """out = dy where x == y, else 0 times dy."""
     def make(desc: MemDesc) -> Primitive:
         return make_primitive(Kind.BINARY, alg=lib.NDRT_BINARY_EQ, srcs=(desc, desc), dst=desc,
-                              **post_ops([(lib.NDRT_BINARY_MUL, desc)]))
+                              post_ops=[binary_post(lib.NDRT_BINARY_MUL, desc)])
     args = [(Arg.SRC, 1), (Arg.SRC_1, 2), (Arg.POST_OP + Arg.SRC_1, 0)]
     pointwise(ctx, (name,), [dy, x, y], out, args, make)
 
 
-def _scaled(scale: float) -> dict[str, Any]:
-    return {} if scale == 1.0 else post_ops([(lib.NDRT_ELTWISE_LINEAR, scale, 0.0)])
+def _scaled(scale: float) -> list[PostSpec]:
+    return [] if scale == 1.0 else [eltwise_post(lib.NDRT_ELTWISE_LINEAR, scale, 0.0)]
 
 
 # ---- broadcasting -------------------------------------------------------------------------------
@@ -342,7 +338,7 @@ def binary_broadcast(ctx: OpContext, name: str, alg: int, full: NDArray, part: N
             full_dims, part_dims = _operand_dims(found)
             one, two = default_desc(full.dtype, full_dims), default_desc(full.dtype, part_dims)
             return one, two, make_primitive(Kind.BINARY, alg=alg, srcs=(one, two), dst=one,
-                                            **_scaled(scale))
+                                            post_ops=_scaled(scale))
         except Unsupported as refusal:
             return str(refusal)
     made = ctx.primitive((name, alg, scale, tuple(found)), build)

@@ -16,9 +16,9 @@ from ...op.infer import same_shape, same_type
 from ...op.params import Params, integer, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import MemDesc
-from ...storage.primitive import Arg, Kind, Primitive, make_primitive
+from ...storage.primitive import Arg, Kind, Primitive, binary_post, make_primitive
 from .numeric import convert, wide
-from .pointwise import PostOp, pointwise, post_ops, put
+from .pointwise import pointwise, put
 
 
 @params_class
@@ -56,9 +56,9 @@ def compute_ex(ctx: OpContext, p: SumParams, ins: list[NDArray], outs: list[Outp
         return
 
     def make(desc: MemDesc) -> Primitive:
-        more: list[PostOp] = [(lib.NDRT_BINARY_ADD, desc)] * (len(ins) - 2)
+        more = [binary_post(lib.NDRT_BINARY_ADD, desc)] * (len(ins) - 2)
         return make_primitive(Kind.BINARY, alg=lib.NDRT_BINARY_ADD, srcs=(desc, desc), dst=desc,
-                              **post_ops(more))
+                              post_ops=more)
     # every result is written after all of its terms are read: in place is right for any number
     args = [(Arg.SRC, 0), (Arg.SRC_1, 1),
             *((Arg.POST_OP * (i - 1) + Arg.SRC_1, i) for i in range(2, len(ins)))]

@@ -1,0 +1,8 @@
+"""Operators that passes make of several: a convolution with all that follows it, folded weights.
+
+They are for inference, have no gradient, and are no part of what users compose.
+"""
+
+from . import batch_norm, convolution, fold_batch_norm, fully_connected
+
+__all__ = ["batch_norm", "convolution", "fold_batch_norm", "fully_connected"]

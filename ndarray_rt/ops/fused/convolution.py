@@ -1,0 +1,104 @@
+"""_fused_Convolution: a convolution, and what is done to its result, in one primitive."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ...ndarray.layout import AnyArray, get_data_reorder, get_default, grouped_dims
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.choose import data_candidates, first_supported
+from ...op.context import OpContext
+from ...op.infer import ShapeList, same_type
+from ...op.packing import weights
+from ...op.params import params_class, text
+from ...op.registry import OpDef, register
+from ...storage.desc import MemDesc, any_desc, default_desc
+from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ..nn import convolution as plain
+from ..nn.conv_geometry import conv_forward
+from .post_ops import Chain, apply_chain, check_operands, operand_names, parse_chain, post_specs
+from .run import chain_adds_first, choose, run
+
+
+@params_class
+class FusedConvolutionParams(plain.ConvolutionParams):
+    post_ops: str = text("", doc="what is done to the result, such as 'add,relu'")
+
+    @property
+    def chain(self) -> Chain:
+        return parse_chain(self.post_ops)
+
+    @property
+    def own_inputs(self) -> int:
+        """Inputs of the convolution itself; operands stand behind them."""
+        return 2 if self.no_bias else 3
+
+
+def input_names(p: FusedConvolutionParams) -> tuple[str, ...]:
+    return (*plain.input_names(p), *operand_names(p.chain))
+
+
+def infer_shape(p: FusedConvolutionParams, ins: ShapeList, outs: ShapeList,
+                ) -> tuple[ShapeList, ShapeList]:
+    own = p.own_inputs
+    made, outs = plain.infer_shape(p, ins[:own], outs)
+    check_operands(ins[own:], outs[0])
+    return [*made, *ins[own:]], outs
+
+
+def compute(ctx: OpContext, p: FusedConvolutionParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    y = conv_forward(ins[0], ins[1], p.geometry(), outs[0].shape[2:])
+    if not p.no_bias:
+        y += ins[2].reshape(-1, *(1,) * len(p.kernel))
+    outs[0].write(apply_chain(p.chain, y, ins[p.own_inputs:]))
+
+
+def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    data, weight, operands = ins[0], ins[1], ins[p.own_inputs:]
+    dtype, chain = data.dtype, p.chain
+    shapes = [operand.shape for operand in operands]
+
+    def build(in_place: bool) -> Primitive:
+        bias = None if p.no_bias else default_desc(dtype, (p.num_filter,))
+        make = partial(make_primitive, Kind.CONVOLUTION, Direction.FORWARD_INFERENCE,
+                       weights=any_desc(dtype, grouped_dims(weight.shape, p.num_group)),
+                       bias=bias, **plain.fields(p))
+
+        def one(src: MemDesc, dst: MemDesc) -> Primitive:
+            if operands and dst.is_any:
+                # the operands' layout is that of the result, which only oneDNN knows
+                free = make(src=src, dst=dst)
+                src, dst = free.src, free.dst
+            return make(src=src, dst=dst,
+                        post_ops=post_specs(chain, dst, dtype, shapes, in_place))
+        return first_supported(partial(one, src, dst) for src, dst
+                               in data_candidates(dtype, data.shape, outs[0].shape))
+    fused = choose(ctx, ("Convolution.fused", p, data.shape, *shapes), build, chain, operands,
+                   outs[0])
+    prim = fused.prim
+    # the weight first: converting it may move its memory
+    w = weights(ctx, weight, prim.weights, p.num_group)
+    args: list[tuple[int, Any]] = [(Arg.SRC, get_data_reorder(data, prim.src, ctx.stream)),
+                                   (Arg.WEIGHTS, w)]
+    if not p.no_bias:
+        args.append((Arg.BIAS, get_default(ins[2], ctx.stream)))
+    run(ctx, fused, chain, operands, outs[0], args)
+
+
+def inplace(p: FusedConvolutionParams) -> dict[int, int]:
+    """A result may replace the first operand, where that is added."""
+    return {0: p.own_inputs} if chain_adds_first(p.chain) else {}
+
+
+register(OpDef("_fused_Convolution", FusedConvolutionParams, inputs=input_names,
+               infer_shape=infer_shape, infer_type=same_type, compute=compute,
+               compute_ex=compute_ex, refuses=plain.refuses, inplace=inplace,
+               is_fused=True, no_gradient="it is for inference",
+               doc="A convolution and what is done to its result.\n\n"
+                   "Inputs are those of Convolution, then one operand for each binary post-op: "
+                   "of the result's shape, or broadcast to it. Made by passes. Source: oneDNN "
+                   "convolution with post-ops."))

@@ -1,0 +1,73 @@
+"""_fold_batch_norm: weights and bias that do what a layer and the batch norm behind it do."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ...ndarray.layout import AnyArray
+from ...ndarray.output import NumpyOutput
+from ...op.context import OpContext
+from ...op.infer import ShapeList, TypeList, merge, merge_types
+from ...op.params import Params, boolean, integer, number, params_class
+from ...op.registry import OpDef, register
+
+
+@params_class
+class FoldBatchNormParams(Params):
+    eps: float = number(1e-3, low=0.0, doc="added to the variance")
+    fix_gamma: bool = boolean(True, doc="gamma counts as 1")
+    no_bias: bool = boolean(False, doc="the layer has no bias")
+    num_group: int = integer(1, low=1, doc="groups of a transposed weight")
+    transposed: bool = boolean(False, doc="a deconvolution's weight: channels out on axis 1")
+
+
+def input_names(p: FoldBatchNormParams) -> tuple[str, ...]:
+    head = ("weight",) if p.no_bias else ("weight", "bias")
+    return (*head, "gamma", "beta", "moving_mean", "moving_var")
+
+
+def infer_shape(p: FoldBatchNormParams, ins: ShapeList, outs: ShapeList,
+                ) -> tuple[ShapeList, ShapeList]:
+    weight = merge(ins[0], outs[0], "shapes of the weights")
+    vector = outs[1]
+    for shape in ins[1:]:
+        vector = merge(vector, shape, "lengths of bias, gamma, beta and statistics")
+    if weight is not None and -1 not in weight:
+        channels = weight[1] * p.num_group if p.transposed else weight[0]
+        vector = merge(vector, (channels,), "channels of the weight")
+    return [weight, *[vector] * (len(ins) - 1)], [weight, vector]
+
+
+def infer_type(p: FoldBatchNormParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    one = merge_types([*ins, *outs])
+    return [one] * len(ins), [one] * len(outs)
+
+
+def compute(ctx: OpContext, p: FoldBatchNormParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    weight = ins[0]
+    gamma, beta, mean, var = (v.astype(np.float64) for v in ins[-4:])
+    scale = 1 / np.sqrt(var + p.eps)
+    if not p.fix_gamma:
+        scale = scale * gamma
+    bias = 0.0 if p.no_bias else ins[1].astype(np.float64)
+    if p.transposed:
+        # (in, out of a group, *kernel), the inputs of one group after those of another
+        grouped = weight.reshape(p.num_group, weight.shape[0] // p.num_group, weight.shape[1], -1)
+        folded = grouped * scale.reshape(p.num_group, 1, weight.shape[1], 1)
+    else:
+        folded = weight.reshape(weight.shape[0], prod(weight.shape[1:])) * scale[:, None]
+    outs[0].write(folded.astype(weight.dtype).reshape(weight.shape))
+    outs[1].write(((bias - mean) * scale + beta).astype(weight.dtype))
+
+
+register(OpDef("_fold_batch_norm", FoldBatchNormParams, inputs=input_names,
+               outputs=("weight", "bias"), infer_shape=infer_shape, infer_type=infer_type,
+               compute=compute, is_fused=True, no_gradient="it is for inference",
+               ignores=lambda p: (() if not p.fix_gamma else (1 if p.no_bias else 2,)),
+               doc="The weight and bias of one layer that does what a linear layer and the "
+                   "BatchNorm behind it do at inference.\n\n"
+                   "weight (out, ...), or (in, out / num_group, ...) when transposed; the vectors "
+                   "(out,). Computed in float64. Made by passes."))

@@ -1,0 +1,123 @@
+"""_fused_FullyConnected: a linear transformation, and what is done to its result."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+from typing import Any
+
+from ...ndarray.layout import AnyArray, get_data_reorder, get_default
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.choose import first_supported
+from ...op.context import OpContext
+from ...op.infer import ShapeList, same_type
+from ...op.packing import keeps_packed, weights
+from ...op.params import params_class, text
+from ...op.registry import OpDef, register
+from ...storage.desc import MemDesc, any_desc, default_desc
+from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ..floats import wide
+from ..nn import fully_connected as plain
+from .post_ops import Chain, apply_chain, check_operands, operand_names, parse_chain, post_specs
+from .run import chain_adds_first, choose, run
+
+
+@params_class
+class FusedFullyConnectedParams(plain.FullyConnectedParams):
+    post_ops: str = text("", doc="what is done to the result, such as 'relu'")
+
+    @property
+    def chain(self) -> Chain:
+        return parse_chain(self.post_ops)
+
+    @property
+    def own_inputs(self) -> int:
+        """Inputs of the transformation itself; operands stand behind them."""
+        return 2 if self.no_bias else 3
+
+
+def input_names(p: FusedFullyConnectedParams) -> tuple[str, ...]:
+    return (*plain.input_names(p), *operand_names(p.chain))
+
+
+def infer_shape(p: FusedFullyConnectedParams, ins: ShapeList, outs: ShapeList,
+                ) -> tuple[ShapeList, ShapeList]:
+    own = p.own_inputs
+    made, outs = plain.infer_shape(p, ins[:own], outs)
+    check_operands(ins[own:], outs[0])
+    return [*made, *ins[own:]], outs
+
+
+def compute(ctx: OpContext, p: FusedFullyConnectedParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    y = wide(ins[0].reshape(plain.matrix(p, ins[0].shape))) @ wide(ins[1]).T
+    if not p.no_bias:
+        y = y + wide(ins[2])
+    y = y.astype(ins[0].dtype, copy=False).reshape(outs[0].shape)
+    outs[0].write(apply_chain(p.chain, y, ins[p.own_inputs:]))
+
+
+def _refuses(p: FusedFullyConnectedParams, ins: list[NDArray]) -> str | None:
+    for operand in ins[p.own_inputs:]:
+        if operand.ndim > 2 and operand.size != prod(operand.shape[-1:]) and (
+                1 in operand.shape[:-1]):
+            return f"an operand of shape {operand.shape} does not broadcast over a matrix"
+    return plain.refuses(p, ins)
+
+
+def compute_ex(ctx: OpContext, p: FusedFullyConnectedParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    data, weight, operands = ins[0], ins[1], ins[p.own_inputs:]
+    dtype, chain, stream = data.dtype, p.chain, ctx.stream
+    packed = keeps_packed(ctx, weight)
+    sources = [default_desc(dtype, plain.matrix(p, data.shape))]
+    as_it_is = plain.source_as_it_is(data) if packed and p.flatten else None
+    if as_it_is is not None:
+        sources.insert(0, as_it_is)
+    dst = default_desc(dtype, (sources[-1].dims[0], p.num_hidden))
+    own = default_desc(dtype, outs[0].shape)
+    shapes = [_matrix_shape(operand.shape, outs[0].shape, dst.dims) for operand in operands]
+
+    def build(in_place: bool) -> Primitive:
+        bias = None if p.no_bias else default_desc(dtype, (p.num_hidden,))
+
+        def one(src: MemDesc) -> Primitive:
+            # without a place to keep packed weights, packing costs more than it gains
+            describe = any_desc if packed else default_desc
+            return make_primitive(
+                Kind.INNER_PRODUCT, Direction.FORWARD_INFERENCE, src=src,
+                weights=describe(dtype, (p.num_hidden, *src.dims[1:])), bias=bias, dst=dst,
+                post_ops=post_specs(chain, dst, dtype, shapes, in_place))
+        return first_supported(partial(one, src) for src in sources)
+    fused = choose(ctx, ("FullyConnected.fused", p, sources[0].id, packed, *shapes), build, chain,
+                   operands, outs[0], own)
+    prim = fused.prim
+    # the weight first: converting it may move its memory
+    w = weights(ctx, weight, prim.weights)
+    args: list[tuple[int, Any]] = [(Arg.WEIGHTS, w),
+                                   (Arg.SRC, get_data_reorder(data, prim.src, stream))]
+    if not p.no_bias:
+        args.append((Arg.BIAS, get_default(ins[2], stream)))
+    run(ctx, fused, chain, operands, outs[0], args, own)
+
+
+def _matrix_shape(shape: tuple[int, ...], out: tuple[int, ...],
+                  matrix: tuple[int, ...]) -> tuple[int, ...]:
+    """An operand's shape where the result is seen as a matrix."""
+    return matrix if shape == out else (1, shape[-1])
+
+
+def inplace(p: FusedFullyConnectedParams) -> dict[int, int]:
+    """A result may replace the first operand, where that is added."""
+    return {0: p.own_inputs} if chain_adds_first(p.chain) else {}
+
+
+register(OpDef("_fused_FullyConnected", FusedFullyConnectedParams, inputs=input_names,
+               infer_shape=infer_shape, infer_type=same_type, compute=compute,
+               compute_ex=compute_ex, refuses=_refuses, inplace=inplace,
+               is_fused=True, no_gradient="it is for inference",
+               doc="A linear transformation and what is done to its result.\n\n"
+                   "Inputs are those of FullyConnected, then one operand for each binary "
+                   "post-op: of the result's shape, or broadcast to it. Made by passes. Source: "
+                   "oneDNN inner product with post-ops."))
