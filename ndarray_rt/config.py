@@ -67,6 +67,12 @@ SWITCHES: tuple[Switch, ...] = (
         _flag,
     ),
     Switch("NDRT_PLAN_MEMORY", True, "0 gives every array of an executor its own memory", _flag),
+    Switch(
+        "NDRT_SKIP_PASSES",
+        "",
+        "passes that inference graphs are not put through, with commas between; all: none of them",
+        _text,
+    ),
     Switch("NDRT_CAPTURE", True, "0 makes executors run step by step, without recording", _flag),
     Switch(
         "NDRT_CACHE_SHAPES",
@@ -105,6 +111,7 @@ NDRT_ONEDNN: bool
 NDRT_NUM_THREADS: int
 NDRT_FLUSH_SUBNORMALS: bool
 NDRT_PLAN_MEMORY: bool
+NDRT_SKIP_PASSES: str
 NDRT_CAPTURE: bool
 NDRT_CACHE_SHAPES: int
 NDRT_POOL_MIB: int

@@ -1,0 +1,30 @@
+"""Merges nodes that compute the same from the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..symbol.node import Entry, Node
+from .rewrite import Facts, Heads, rewrite
+
+
+def merge_equal_nodes(heads: Sequence[Entry], facts: Facts) -> Heads:
+    """Of nodes with one operator, parameters and inputs the first is kept; not of random ones,
+    nor of those that write to an input. Outputs of the graph keep nodes of their own."""
+    seen: dict[object, Node] = {}
+    kept = {entry.node for entry in facts.heads}
+
+    def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
+        op, params = node.op, node.params
+        assert op is not None
+        assert params is not None
+        if op.is_random or op.mutated(params) or node in kept:
+            return None
+        key = (op.name, params, tuple(inputs))
+        found = seen.get(key)
+        if found is not None:
+            return found.outputs
+        new = Node(op, node.name, node.attrs, params, inputs)
+        seen[key] = new
+        return new.outputs
+    return rewrite(heads, change)

@@ -1,0 +1,80 @@
+"""Drops what changes nothing at inference: dropout, copies, reshapes to the same shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..symbol.node import Entry, Node
+from .rewrite import Facts, Heads, make, rewrite
+
+# gives its input as it is
+IDENTITIES = frozenset({"_copy", "BlockGrad", "make_loss", "MakeLoss"})
+# moves no value to another place in row-major order
+SHAPERS = frozenset({"Reshape", "Flatten", "expand_dims", "squeeze", "reshape_like"})
+
+
+def drop_identities(heads: Sequence[Entry], facts: Facts) -> Heads:
+    """Readers take the input of what changes nothing. An output of the graph stays a node's own:
+    it is never the user's array, nor two outputs one memory."""
+    kept = set(facts.heads)
+
+    def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
+        if any(entry in kept for entry in node.outputs):
+            return None
+        assert node.op is not None
+        if node.op.name == "Flatten" and _only_dense_readers(node, facts):
+            return [inputs[0]]
+        if _is_identity(node, facts):
+            return [inputs[0]] * node.num_outputs
+        return _joined(node, inputs, facts)
+    return rewrite(heads, change)
+
+
+def _is_identity(node: Node, facts: Facts) -> bool:
+    op, params = node.op, node.params
+    assert op is not None
+    if op.name in IDENTITIES:
+        return True
+    source, target = node.inputs[0] if node.inputs else None, node.outputs[0]
+    if source is None:
+        return False
+    if op.name == "Dropout":
+        return getattr(params, "mode", "") == "training" and not facts.uses[node.outputs[1]]
+    if op.name in SHAPERS:
+        return facts.shapes[source] == facts.shapes[target]
+    if op.name in ("Cast", "amp_cast"):
+        return facts.types[source] == facts.types[target]
+    if op.name == "transpose":
+        order = params.order(len(facts.shapes[source]))  # type: ignore[union-attr]
+        return tuple(order) == tuple(range(len(order)))
+    return False
+
+
+def _only_dense_readers(node: Node, facts: Facts) -> bool:
+    """All readers flatten by themselves."""
+    readers = facts.readers(node.outputs[0])
+    return bool(readers) and all(
+        reader.op is not None and reader.op.name == "FullyConnected"
+        and getattr(reader.params, "flatten", False) and reader.inputs[0].node is node
+        and node not in [entry.node for entry in reader.inputs[1:]] for reader in readers)
+
+
+def _joined(node: Node, inputs: list[Entry], facts: Facts) -> list[Entry] | None:
+    """Two reshapes in a row are one, and so are two transposes."""
+    before = inputs[0].node if inputs else None
+    if before is None or before.op is None or node.op is None:
+        return None
+    if node.op.name in SHAPERS and before.op.name in SHAPERS:
+        shape = facts.shapes[node.outputs[0]]
+        if 0 in shape:
+            return None
+        return make("Reshape", {"shape": shape}, [before.inputs[0]], node.name).outputs
+    if node.op.name == "transpose" and before.op.name == "transpose":
+        rank = len(facts.shapes[node.outputs[0]])
+        first = before.params.order(rank)  # type: ignore[union-attr]
+        second = node.params.order(rank)  # type: ignore[union-attr]
+        axes = tuple(first[axis] for axis in second)
+        if axes == tuple(range(rank)):
+            return [before.inputs[0]]
+        return make("transpose", {"axes": axes}, [before.inputs[0]], node.name).outputs
+    return None

@@ -1,0 +1,118 @@
+"""The passes in their order, each with a check and an off switch. Rewrites nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .. import config
+from ..dtypes import DType
+from ..errors import MXNetError
+from ..symbol.infer import infer_graph_shapes, infer_graph_types
+from ..symbol.node import Entry, Node, topological
+from .common_subexpressions import merge_equal_nodes
+from .drop_identities import drop_identities
+from .fold_batch_norm import fold_batch_norms
+from .fuse_post_ops import fuse_post_ops
+from .rewrite import Facts, Heads
+
+Pass = Callable[[Sequence[Entry], Facts], Heads]
+
+PASSES: dict[str, Pass] = {
+    "drop_identities": drop_identities,
+    "merge_equal_nodes": merge_equal_nodes,
+    "fold_batch_norms": fold_batch_norms,
+    "fuse_post_ops": fuse_post_ops,
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A graph before and after one pass."""
+
+    name: str
+    before: Heads
+    after: Heads
+
+    def __str__(self) -> str:
+        return (f"{self.name}: {_size(self.before)} -> {_size(self.after)} nodes\n"
+                f"before:\n{graph_text(self.before)}\nafter:\n{graph_text(self.after)}")
+
+
+@dataclass
+class Optimized:
+    """What the passes made of a graph, and each step on the way."""
+
+    heads: Heads
+    stages: list[Stage] = field(default_factory=list)
+
+    def stage(self, name: str) -> Stage:
+        """One pass's own step; MXNetError when it did not run."""
+        for stage in self.stages:
+            if stage.name == name:
+                return stage
+        ran = ", ".join(stage.name for stage in self.stages) or "none"
+        raise MXNetError(f"the pass {name!r} did not run; these did: {ran}")
+
+
+def skipped_passes() -> frozenset[str]:
+    """Names that NDRT_SKIP_PASSES lists; "all" stands for each of them."""
+    names = frozenset(filter(None, config.NDRT_SKIP_PASSES.replace(" ", "").split(",")))
+    if "all" in names:
+        return frozenset(PASSES)
+    unknown = names - set(PASSES)
+    if unknown:
+        raise MXNetError(f"NDRT_SKIP_PASSES: {min(unknown)!r} is no pass; there are: "
+                         f"{', '.join(PASSES)}, and 'all'")
+    return names
+
+
+def optimize(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
+             types: Mapping[str, DType]) -> Optimized:
+    """Runs all passes that are not switched off on an inference graph.
+
+    `shapes` and `types` are those of all variables by name. Raises MXNetError when a pass changes
+    the shape or dtype of a head: that is a bug of the pass.
+    """
+    done = Optimized(list(heads))
+    skipped = skipped_passes()
+    facts = _facts(done.heads, shapes, types)
+    wanted = [(facts.shapes[e], facts.types[e]) for e in done.heads]
+    for name, run in PASSES.items():
+        if name in skipped:
+            continue
+        before = done.heads
+        after = run(before, facts)
+        done.stages.append(Stage(name, before, after))
+        if after != before:
+            facts = _facts(after, shapes, types)
+            got = [(facts.shapes[e], facts.types[e]) for e in after]
+            if got != wanted:
+                raise MXNetError(f"the pass {name!r} changed the outputs from {wanted} to {got}")
+            done.heads = after
+    return done
+
+
+def _facts(heads: Heads, shapes: Mapping[str, tuple[int, ...]],
+           types: Mapping[str, DType]) -> Facts:
+    found = infer_graph_shapes(heads, shapes)
+    dtypes = infer_graph_types(heads, types)
+    return Facts({e: s for e, s in found.items() if s is not None},
+                 {e: t for e, t in dtypes.items() if t is not None}, heads)
+
+
+def graph_text(heads: Sequence[Entry]) -> str:
+    """One line for each node that is no variable."""
+    return "\n".join(_line(node) for node in topological(heads) if node.op is not None)
+
+
+def _line(node: Node) -> str:
+    assert node.op is not None
+    params = ", ".join(f"{k}={v}" for k, v in node.params.to_attrs().items()) if (
+        node.params is not None) else ""
+    inputs = ", ".join(repr(entry) for entry in node.inputs)
+    return f"  {node.op.name} {node.name}({inputs})" + (f" [{params}]" if params else "")
+
+
+def _size(heads: Heads) -> int:
+    return sum(node.op is not None for node in topological(heads))

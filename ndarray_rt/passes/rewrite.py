@@ -1,0 +1,72 @@
+"""Rewriting a graph: nodes are made anew, bottom up, never changed. Knows no operator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..dtypes import DType
+from ..op.params import Params
+from ..op.registry import find
+from ..symbol.node import Entry, Node, topological
+
+Heads = list[Entry]
+
+
+@dataclass
+class Facts:
+    """What is known of a graph's entries before it is rewritten."""
+
+    shapes: Mapping[Entry, tuple[int, ...]]
+    types: Mapping[Entry, DType]
+    heads: Sequence[Entry]
+    uses: Counter[Entry] = field(default_factory=Counter)
+    _readers: dict[Entry, list[Node]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for node in topological(self.heads):
+            self.uses.update(node.inputs)
+            for entry in dict.fromkeys(node.inputs):
+                self._readers.setdefault(entry, []).append(node)
+        self.uses.update(self.heads)
+
+    def readers(self, entry: Entry) -> list[Node]:
+        """The nodes that read an entry."""
+        return self._readers.get(entry, [])
+
+    def used_once(self, entry: Entry) -> bool:
+        """One node reads the entry, and it is no head; other outputs of its node are not read."""
+        return self.uses[entry] == 1 and entry not in self.heads and all(
+            other == entry or not self.uses[other] for other in entry.node.outputs)
+
+
+# (node, its inputs as they are now) -> the entries that stand for its outputs, or None: as it is
+Change = Callable[[Node, list[Entry]], "list[Entry] | None"]
+
+
+def rewrite(heads: Sequence[Entry], change: Change) -> Heads:
+    """The heads of the graph in which each node is what `change` makes of it, inputs first."""
+    now: dict[Entry, Entry] = {}
+    for node in topological(heads):
+        if node.op is None:
+            now[Entry(node, 0)] = Entry(node, 0)
+            continue
+        inputs = [now[entry] for entry in node.inputs]
+        made = change(node, inputs)
+        if made is None:
+            same = all(a == b for a, b in zip(inputs, node.inputs, strict=True))
+            kept = node if same else Node(node.op, node.name, node.attrs, node.params, inputs)
+            made = kept.outputs
+        for entry, new in zip(node.outputs, made, strict=False):
+            now[entry] = new
+    return [now[entry] for entry in heads]
+
+
+def make(op_name: str, params: Params | Mapping[str, object], inputs: Sequence[Entry],
+         name: str) -> Node:
+    """A node of an operator."""
+    op = find(op_name)
+    if not isinstance(params, Params):
+        params = op.params.parse(params, op_name, name)
+    return Node(op, name, params.to_attrs(), params, inputs)
