@@ -66,6 +66,8 @@ def _joined(node: Node, inputs: list[Entry], facts: Facts) -> list[Entry] | None
         return None
     if node.op.name in SHAPERS and before.op.name in SHAPERS:
         shape = facts.shapes[node.outputs[0]]
+        if shape == facts.shapes[node.inputs[0].node.inputs[0]]:
+            return [before.inputs[0]]
         if 0 in shape:
             return None
         return make("Reshape", {"shape": shape}, [before.inputs[0]], node.name).outputs
