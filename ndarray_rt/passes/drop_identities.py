@@ -66,7 +66,8 @@ def _joined(node: Node, inputs: list[Entry], facts: Facts) -> list[Entry] | None
         return None
     if node.op.name in SHAPERS and before.op.name in SHAPERS:
         shape = facts.shapes[node.outputs[0]]
-        if shape == facts.shapes[node.inputs[0].node.inputs[0]]:
+        # of a node made by this pass the shape is not known yet: then it stays a reshape
+        if shape == facts.shapes.get(before.inputs[0]):
             return [before.inputs[0]]
         if 0 in shape:
             return None

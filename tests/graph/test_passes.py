@@ -187,6 +187,13 @@ def test_reshapes_and_transposes_are_joined() -> None:
     check(mx.sym.cos(net), ["sin", "Reshape", "cos"], data=SHAPE)
 
 
+def test_shapes_are_those_of_what_is_left() -> None:
+    """The reshape before a dropped node is not taken for the dropped node's input."""
+    flat = mx.sym.reshape(mx.sym.sin(DATA), shape=(6, 30))
+    net = mx.sym.reshape(mx.sym.Dropout(flat), shape=(6, 30))
+    check(mx.sym.cos(net), ["sin", "Reshape", "cos"], data=SHAPE)
+
+
 def test_flatten_goes_where_all_readers_flatten() -> None:
     flat = mx.sym.Flatten(mx.sym.sin(DATA))
     dense = mx.sym.FullyConnected(flat, num_hidden=3, name="f")
