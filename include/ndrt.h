@@ -239,7 +239,8 @@ typedef enum {
     NDRT_CONCAT = 12,
     NDRT_SUM = 13,
     NDRT_REDUCTION = 14,
-    NDRT_REORDER = 15
+    NDRT_REORDER = 15,
+    NDRT_LAYER_NORM = 16
 } ndrt_kind;
 typedef enum {
     NDRT_FORWARD_TRAINING = 1,
@@ -295,7 +296,7 @@ typedef enum {
     NDRT_SOFTMAX_ACCURATE = 0x30000,
     NDRT_SOFTMAX_LOG = 0x30001
 } ndrt_alg;
-/* Flags of NDRT_BATCH_NORM; oneDNN's own numbers. */
+/* Flags of NDRT_BATCH_NORM and NDRT_LAYER_NORM; oneDNN's own numbers. */
 typedef enum { NDRT_USE_GLOBAL_STATS = 1, NDRT_USE_SCALE = 2, NDRT_USE_SHIFT = 4 } ndrt_norm_flag;
 
 typedef enum { NDRT_POST_ELTWISE = 1, NDRT_POST_SUM = 2, NDRT_POST_BINARY = 3 } ndrt_post_kind;
@@ -319,6 +320,7 @@ typedef struct {
  * pooling          src dst alg, the window                    diff_src diff_dst
  * batch norm       src dst epsilon flags                      src diff_src diff_dst
  * lrn              src dst alg local_size alpha beta k        src diff_src diff_dst
+ * layer norm       src dst epsilon flags                      src diff_src diff_dst
  * eltwise          src dst alg alpha beta                     src (dst for ..._FROM_DST) diff_src
  *                                                             diff_dst
  * binary           srcs[2], or src and weights; dst alg       none

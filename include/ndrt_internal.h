@@ -118,6 +118,7 @@ ndrt_status ndrt_make_inner_product(const ndrt_make *make, dnnl_primitive_desc_t
 ndrt_status ndrt_make_matmul(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 ndrt_status ndrt_make_pooling(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 ndrt_status ndrt_make_batch_norm(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_layer_norm(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 ndrt_status ndrt_make_lrn(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 ndrt_status ndrt_make_eltwise(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 ndrt_status ndrt_make_binary(const ndrt_make *make, dnnl_primitive_desc_t *pd);

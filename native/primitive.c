@@ -33,6 +33,7 @@ static const struct {
     [NDRT_SUM] = {"sum", ndrt_make_sum, 1},
     [NDRT_REDUCTION] = {"reduction", ndrt_make_reduction, 1},
     [NDRT_REORDER] = {"reorder", ndrt_make_reorder, 1},
+    [NDRT_LAYER_NORM] = {"layer norm", ndrt_make_layer_norm, 1},
 };
 enum { NKINDS = sizeof kinds / sizeof kinds[0] };
 

@@ -32,6 +32,7 @@ class Kind(IntEnum):
     SUM = 13
     REDUCTION = 14
     REORDER = 15
+    LAYER_NORM = 16
 
 
 class Direction(IntEnum):
