@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .. import config
@@ -68,14 +68,14 @@ def skipped_passes() -> frozenset[str]:
 
 
 def optimize(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
-             types: Mapping[str, DType]) -> Optimized:
-    """Runs all passes that are not switched off on an inference graph.
+             types: Mapping[str, DType], skip: Collection[str] = ()) -> Optimized:
+    """Runs all passes on an inference graph, but for those switched off and those in `skip`.
 
     `shapes` and `types` are those of all variables by name. Raises MXNetError when a pass changes
     the shape or dtype of a head: that is a bug of the pass.
     """
     done = Optimized(list(heads))
-    skipped = skipped_passes()
+    skipped = skipped_passes() | set(skip)
     facts = _facts(done.heads, shapes, types)
     wanted = [(facts.shapes[e], facts.types[e]) for e in done.heads]
     for name, run in PASSES.items():

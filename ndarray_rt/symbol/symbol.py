@@ -339,6 +339,21 @@ class Symbol:
                           shared_arg_names=shared_arg_names, shared_exec=shared_exec,
                           shared_buffer=shared_buffer, **kwargs)
 
+    def optimize_for(self, backend: str, args: Any = None, aux: Any = None, ctx: Any = None,
+                     shape_dict: Any = None, type_dict: Any = None, stype_dict: Any = None,
+                     skip_infer: bool = False, **kwargs: Any) -> Symbol:
+        """A symbol for inference with fewer, larger steps: layers that do what follows them.
+
+        `backend` is "ONEDNN" (or MXNet's name for it, "MKLDNN"). `args` and `aux` are dicts of
+        the parameters. With them batch norms are folded into the layers before them, whose new
+        weights are added to `args`; without them they stay. Shapes of inputs that are not in
+        `args` are given in `shape_dict`. Source: MXNet's Symbol.optimize_for.
+        """
+        made: Symbol = hooks.call("optimize_for", self, backend, args=args, aux=aux,
+                                  shape_dict=shape_dict, type_dict=type_dict)
+        return made
+
+
     def eval(self, ctx: Any = None, **kwargs: Any) -> Any:
         """The outputs, as a list of arrays, for arrays given by name."""
         return hooks.call("eval", self, ctx, **kwargs)

@@ -59,12 +59,13 @@ def dense(post_ops: str, after: object, operands: tuple[tuple[int, ...], ...] = 
 
 def norm(post_ops: str, after: object, data: tuple[int, ...], fix: bool = False) -> Case:
     channels = data[1]
-    vectors = [(channels,), (channels,), (channels,), Input((channels,), kind="positive")]
 
     def reference(x: Array, *rest: Array) -> Array:
         return after(normalize(x, *rest, axis=1, eps=1e-3, fix=fix, batch=False)[0])
-    return Case("_fused_BatchNorm", {"fix_gamma": fix, "post_ops": post_ops}, [data, *vectors],
-                reference=reference, onednn=True, rtol={"float32": 1e-4}, atol={"float32": 1e-4})
+    return Case("_fused_BatchNorm", {"fix_gamma": fix, "post_ops": post_ops},
+                [data, (channels,), (channels,)],
+                [(channels,), Input((channels,), kind="positive")], reference=reference,
+                onednn=True, rtol={"float32": 1e-4}, atol={"float32": 1e-4})
 
 
 def fold(weight: tuple[int, ...], channels: int, transposed: bool = False, groups: int = 1,

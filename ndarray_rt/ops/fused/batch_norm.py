@@ -71,7 +71,7 @@ def compute_ex(ctx: OpContext, p: FusedBatchNormParams, ins: list[NDArray],
 
 
 register(OpDef("_fused_BatchNorm", FusedBatchNormParams,
-               inputs=("data", "gamma", "beta", "moving_mean", "moving_var"),
+               inputs=("data", "gamma", "beta"), aux=("moving_mean", "moving_var"),
                infer_shape=infer_shape, infer_type=infer_type, compute=compute,
                compute_ex=compute_ex, refuses=plain.refuses, inplace={0: 0},
                ignores=plain.ignored, is_fused=True, no_gradient="it is for inference",
