@@ -43,22 +43,23 @@ MODES: dict[str, dict[str, bool]] = {
 
 def symbol_of(case: Case, names: Sequence[str]) -> Any:
     """The operator on variables, by the function that a user finds it under, if there is one."""
-    variables = [mx.sym.Variable(name) for name in names]
+    return applied(case, [mx.sym.Variable(name) for name in names])
+
+
+def applied(case: Case, inputs: Sequence[Any]) -> Any:
+    """The operator of a case on symbols."""
     if not find(case.op).is_public:
-        return call(case.op, *variables, name="node", **case.params)
+        return call(case.op, *inputs, name="node", **case.params)
     space = mx.sym._internal if case.op.startswith("_") else mx.sym
-    function = getattr(space, case.op)
-    return function(*variables, name="node", **case.params)
+    return getattr(space, case.op)(*inputs, name="node", **case.params)
 
 
 def chained(case: Case, symbol: Any, names: Sequence[str]) -> Any:
     """The operator between copies, so that its arrays are planned and not the user's."""
     is_aux = set(symbol.list_auxiliary_states())
-    space = mx.sym._internal if case.op.startswith("_") else mx.sym
     inputs = [mx.sym.Variable(name) for name in names]
-    node = getattr(space, case.op)(
-        *[one if name in is_aux else mx.sym.identity(one, name=f"{name}_copied")
-          for one, name in zip(inputs, names, strict=True)], name="node", **case.params)
+    node = applied(case, [one if name in is_aux else mx.sym.identity(one, name=f"{name}_copied")
+                          for one, name in zip(inputs, names, strict=True)])
     outs = [mx.sym.identity(node[i], name=f"out{i}") for i in range(len(node.list_outputs()))]
     return mx.sym.Group(outs) if len(outs) > 1 else outs[0]
 

@@ -11,22 +11,19 @@ from ...ndarray.output import NumpyOutput, Output
 from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList
-from ...op.params import params_class, text
+from ...op.params import params_class
 from ...op.registry import OpDef, register
 from ...storage.desc import MemDesc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import wide
 from ..nn import batch_norm as plain
-from .post_ops import Chain, apply_chain, parse_chain, post_specs
+from .params import PostOpParams
+from .post_ops import apply_chain, post_specs
 
 
 @params_class
-class FusedBatchNormParams(plain.BatchNormParams):
-    post_ops: str = text("", doc="elementwise functions of the result, such as 'relu'")
-
-    @property
-    def chain(self) -> Chain:
-        return parse_chain(self.post_ops)
+class FusedBatchNormParams(plain.BatchNormParams, PostOpParams):
+    """BatchNorm's parameters and the post-ops, which are elementwise functions."""
 
 
 def infer_shape(p: FusedBatchNormParams, ins: ShapeList, outs: ShapeList,
@@ -43,8 +40,8 @@ def infer_type(p: FusedBatchNormParams, ins: TypeList, outs: TypeList,
 
 def compute(ctx: OpContext, p: FusedBatchNormParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    y = plain.normalized(p, wide(ins[0]), *ins[1:])
-    outs[0].write(apply_chain(p.chain, y.astype(ins[0].dtype, copy=False), ()))
+    y = apply_chain(p.chain, plain.normalized(p, wide(ins[0]), *ins[1:]), ())
+    outs[0].write(y.astype(ins[0].dtype, copy=False))
 
 
 def compute_ex(ctx: OpContext, p: FusedBatchNormParams, ins: list[NDArray],

@@ -10,55 +10,36 @@ from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.choose import data_candidates, first_supported
 from ...op.context import OpContext
-from ...op.infer import ShapeList, same_type
 from ...op.packing import weights
-from ...op.params import params_class, text
+from ...op.params import params_class
 from ...op.registry import OpDef, register
 from ...storage.desc import MemDesc, any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ..floats import same_float_type, wide
 from ..nn import convolution as plain
 from ..nn.conv_geometry import conv_forward
-from .post_ops import Chain, apply_chain, check_operands, operand_names, parse_chain, post_specs
-from .run import chain_adds_first, choose, run
+from .params import PostOpParams, infer_with_operands, inplace, own_inputs, with_operands
+from .post_ops import apply_chain, post_specs
+from .run import choose, run
 
 
 @params_class
-class FusedConvolutionParams(plain.ConvolutionParams):
-    post_ops: str = text("", doc="what is done to the result, such as 'add,relu'")
-
-    @property
-    def chain(self) -> Chain:
-        return parse_chain(self.post_ops)
-
-    @property
-    def own_inputs(self) -> int:
-        """Inputs of the convolution itself; operands stand behind them."""
-        return 2 if self.no_bias else 3
-
-
-def input_names(p: FusedConvolutionParams) -> tuple[str, ...]:
-    return (*plain.input_names(p), *operand_names(p.chain))
-
-
-def infer_shape(p: FusedConvolutionParams, ins: ShapeList, outs: ShapeList,
-                ) -> tuple[ShapeList, ShapeList]:
-    own = p.own_inputs
-    made, outs = plain.infer_shape(p, ins[:own], outs)
-    check_operands(ins[own:], outs[0])
-    return [*made, *ins[own:]], outs
+class FusedConvolutionParams(plain.ConvolutionParams, PostOpParams):
+    """The layer's parameters and the post-ops."""
 
 
 def compute(ctx: OpContext, p: FusedConvolutionParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    y = conv_forward(ins[0], ins[1], p.geometry(), outs[0].shape[2:])
+    x, w, *rest = (wide(value) for value in ins)
+    y = conv_forward(x, w, p.geometry(), outs[0].shape[2:])
     if not p.no_bias:
-        y += ins[2].reshape(-1, *(1,) * len(p.kernel))
-    outs[0].write(apply_chain(p.chain, y, ins[p.own_inputs:]))
+        y += rest.pop(0).reshape(-1, *(1,) * len(p.kernel))
+    outs[0].write(apply_chain(p.chain, y, rest).astype(ins[0].dtype, copy=False))
 
 
 def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
                outs: list[Output]) -> None:
-    data, weight, operands = ins[0], ins[1], ins[p.own_inputs:]
+    data, weight, operands = ins[0], ins[1], ins[own_inputs(p):]
     dtype, chain = data.dtype, p.chain
     shapes = [operand.shape for operand in operands]
 
@@ -89,14 +70,10 @@ def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
     run(ctx, fused, chain, operands, outs[0], args)
 
 
-def inplace(p: FusedConvolutionParams) -> dict[int, int]:
-    """A result may replace the first operand, where that is added."""
-    return {0: p.own_inputs} if chain_adds_first(p.chain) else {}
-
-
-register(OpDef("_fused_Convolution", FusedConvolutionParams, inputs=input_names,
-               infer_shape=infer_shape, infer_type=same_type, compute=compute,
-               compute_ex=compute_ex, refuses=plain.refuses, inplace=inplace,
+register(OpDef("_fused_Convolution", FusedConvolutionParams,
+               inputs=with_operands(plain.input_names),
+               infer_shape=infer_with_operands(plain.infer_shape), infer_type=same_float_type,
+               compute=compute, compute_ex=compute_ex, refuses=plain.refuses, inplace=inplace,
                is_fused=True, no_gradient="it is for inference",
                doc="A convolution and what is done to its result.\n\n"
                    "Inputs are those of Convolution, then one operand for each binary post-op: "

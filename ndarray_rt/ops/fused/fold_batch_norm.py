@@ -6,12 +6,15 @@ from math import prod
 
 import numpy as np
 
+from ...errors import ShapeError
 from ...ndarray.layout import AnyArray
+from ...ndarray.ndarray import MAX_DIMS
 from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
-from ...op.infer import ShapeList, TypeList, merge, merge_types
+from ...op.infer import ShapeList, TypeList, merge, merge_types, need_rank
 from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import OpDef, register
+from ..floats import need_float_types
 
 
 @params_class
@@ -31,10 +34,14 @@ def input_names(p: FoldBatchNormParams) -> tuple[str, ...]:
 def infer_shape(p: FoldBatchNormParams, ins: ShapeList, outs: ShapeList,
                 ) -> tuple[ShapeList, ShapeList]:
     weight = merge(ins[0], outs[0], "shapes of the weights")
+    need_rank(weight, range(2, MAX_DIMS + 1), "weight")
     vector = outs[1]
     for shape in ins[1:]:
         vector = merge(vector, shape, "lengths of bias, gamma, beta and statistics")
     if weight is not None and -1 not in weight:
+        if p.transposed and weight[0] % p.num_group:
+            raise ShapeError(f"weight has shape {weight}, expected a multiple of num_group "
+                             f"{p.num_group} on axis 0")
         channels = weight[1] * p.num_group if p.transposed else weight[0]
         vector = merge(vector, (channels,), "channels of the weight")
     return [weight, *[vector] * (len(ins) - 1)], [weight, vector]
@@ -42,6 +49,7 @@ def infer_shape(p: FoldBatchNormParams, ins: ShapeList, outs: ShapeList,
 
 def infer_type(p: FoldBatchNormParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
     one = merge_types([*ins, *outs])
+    need_float_types([one])
     return [one] * len(ins), [one] * len(outs)
 
 
@@ -55,7 +63,8 @@ def compute(ctx: OpContext, p: FoldBatchNormParams, ins: list[AnyArray],
     bias = 0.0 if p.no_bias else ins[1].astype(np.float64)
     if p.transposed:
         # (in, out of a group, *kernel), the inputs of one group after those of another
-        grouped = weight.reshape(p.num_group, weight.shape[0] // p.num_group, weight.shape[1], -1)
+        grouped = weight.reshape(p.num_group, weight.shape[0] // p.num_group, weight.shape[1],
+                                 prod(weight.shape[2:]))
         folded = grouped * scale.reshape(p.num_group, 1, weight.shape[1], 1)
     else:
         folded = weight.reshape(weight.shape[0], prod(weight.shape[1:])) * scale[:, None]

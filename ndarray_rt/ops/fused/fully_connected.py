@@ -11,42 +11,21 @@ from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.choose import first_supported
 from ...op.context import OpContext
-from ...op.infer import ShapeList, same_type
 from ...op.packing import keeps_packed, weights
-from ...op.params import params_class, text
+from ...op.params import params_class
 from ...op.registry import OpDef, register
 from ...storage.desc import MemDesc, any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
-from ..floats import wide
+from ..floats import same_float_type, wide
 from ..nn import fully_connected as plain
-from .post_ops import Chain, apply_chain, check_operands, operand_names, parse_chain, post_specs
-from .run import chain_adds_first, choose, run
+from .params import PostOpParams, infer_with_operands, inplace, own_inputs, with_operands
+from .post_ops import apply_chain, post_specs
+from .run import choose, run
 
 
 @params_class
-class FusedFullyConnectedParams(plain.FullyConnectedParams):
-    post_ops: str = text("", doc="what is done to the result, such as 'relu'")
-
-    @property
-    def chain(self) -> Chain:
-        return parse_chain(self.post_ops)
-
-    @property
-    def own_inputs(self) -> int:
-        """Inputs of the transformation itself; operands stand behind them."""
-        return 2 if self.no_bias else 3
-
-
-def input_names(p: FusedFullyConnectedParams) -> tuple[str, ...]:
-    return (*plain.input_names(p), *operand_names(p.chain))
-
-
-def infer_shape(p: FusedFullyConnectedParams, ins: ShapeList, outs: ShapeList,
-                ) -> tuple[ShapeList, ShapeList]:
-    own = p.own_inputs
-    made, outs = plain.infer_shape(p, ins[:own], outs)
-    check_operands(ins[own:], outs[0])
-    return [*made, *ins[own:]], outs
+class FusedFullyConnectedParams(plain.FullyConnectedParams, PostOpParams):
+    """The layer's parameters and the post-ops."""
 
 
 def compute(ctx: OpContext, p: FusedFullyConnectedParams, ins: list[AnyArray],
@@ -54,12 +33,12 @@ def compute(ctx: OpContext, p: FusedFullyConnectedParams, ins: list[AnyArray],
     y = wide(ins[0].reshape(plain.matrix(p, ins[0].shape))) @ wide(ins[1]).T
     if not p.no_bias:
         y = y + wide(ins[2])
-    y = y.astype(ins[0].dtype, copy=False).reshape(outs[0].shape)
-    outs[0].write(apply_chain(p.chain, y, ins[p.own_inputs:]))
+    made = apply_chain(p.chain, y.reshape(outs[0].shape), [wide(x) for x in ins[own_inputs(p):]])
+    outs[0].write(made.astype(ins[0].dtype, copy=False))
 
 
 def _refuses(p: FusedFullyConnectedParams, ins: list[NDArray]) -> str | None:
-    for operand in ins[p.own_inputs:]:
+    for operand in ins[own_inputs(p):]:
         if operand.ndim > 2 and operand.size != prod(operand.shape[-1:]) and (
                 1 in operand.shape[:-1]):
             return f"an operand of shape {operand.shape} does not broadcast over a matrix"
@@ -68,7 +47,7 @@ def _refuses(p: FusedFullyConnectedParams, ins: list[NDArray]) -> str | None:
 
 def compute_ex(ctx: OpContext, p: FusedFullyConnectedParams, ins: list[NDArray],
                outs: list[Output]) -> None:
-    data, weight, operands = ins[0], ins[1], ins[p.own_inputs:]
+    data, weight, operands = ins[0], ins[1], ins[own_inputs(p):]
     dtype, chain, stream = data.dtype, p.chain, ctx.stream
     packed = keeps_packed(ctx, weight)
     sources = [default_desc(dtype, plain.matrix(p, data.shape))]
@@ -108,14 +87,10 @@ def _matrix_shape(shape: tuple[int, ...], out: tuple[int, ...],
     return matrix if shape == out else (1, shape[-1])
 
 
-def inplace(p: FusedFullyConnectedParams) -> dict[int, int]:
-    """A result may replace the first operand, where that is added."""
-    return {0: p.own_inputs} if chain_adds_first(p.chain) else {}
-
-
-register(OpDef("_fused_FullyConnected", FusedFullyConnectedParams, inputs=input_names,
-               infer_shape=infer_shape, infer_type=same_type, compute=compute,
-               compute_ex=compute_ex, refuses=_refuses, inplace=inplace,
+register(OpDef("_fused_FullyConnected", FusedFullyConnectedParams,
+               inputs=with_operands(plain.input_names),
+               infer_shape=infer_with_operands(plain.infer_shape), infer_type=same_float_type,
+               compute=compute, compute_ex=compute_ex, refuses=_refuses, inplace=inplace,
                is_fused=True, no_gradient="it is for inference",
                doc="A linear transformation and what is done to its result.\n\n"
                    "Inputs are those of FullyConnected, then one operand for each binary "

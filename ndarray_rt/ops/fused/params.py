@@ -1,0 +1,46 @@
+"""What fused operators share: the post-ops among their parameters, and operands among inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...op.infer import ShapeList
+from ...op.params import Params, params_class, text
+from .post_ops import Chain, check_operands, operand_names, parse_chain
+from .run import chain_adds_first
+
+
+@params_class
+class PostOpParams(Params):
+    post_ops: str = text("", doc="what is done to the result, such as 'add,relu'")
+
+    @property
+    def chain(self) -> Chain:
+        return parse_chain(self.post_ops)
+
+
+def own_inputs(p: Any) -> int:
+    """Inputs of a layer with weights itself; operands stand behind them."""
+    return 2 if p.no_bias else 3
+
+
+def with_operands(names: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], tuple[str, ...]]:
+    """The layer's input names, then those of the operands."""
+    return lambda p: (*names(p), *operand_names(p.chain))
+
+
+def infer_with_operands(infer: Callable[[Any, ShapeList, ShapeList], tuple[ShapeList, ShapeList]],
+                        ) -> Callable[[Any, ShapeList, ShapeList], tuple[ShapeList, ShapeList]]:
+    """The layer's rule; operands must broadcast to its result."""
+    def infer_shape(p: Any, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
+        own = own_inputs(p)
+        made, outs = infer(p, ins[:own], outs)
+        check_operands(ins[own:], outs[0])
+        return [*made, *ins[own:]], outs
+    return infer_shape
+
+
+def inplace(p: Any) -> dict[int, int]:
+    """A result may replace the first operand, where that is added before all else."""
+    return {0: own_inputs(p)} if chain_adds_first(p.chain) else {}
