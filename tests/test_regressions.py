@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+from typing import Any
+
 import numpy as np
 import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.errors import ShapeError
+from ndarray_rt.errors import NdrtError, ShapeError
 from ndarray_rt.executor.executor import Executor
 from ndarray_rt.ndarray.interop import from_numpy
 from ndarray_rt.ndarray.ndarray import NDArray
@@ -138,3 +141,29 @@ def test_gradient_of_global_max_pooling_without_elements(shape: tuple[int, ...])
         y = mx.nd.Pooling(x, pool_type="max", global_pool=True, kernel=(1, 1))
     y.backward()
     assert x.grad.shape == shape
+
+
+def test_views_of_more_than_12_dims_are_refused() -> None:
+    """Exports have room for 12."""
+    x = mx.nd.ones((2, 3))
+    for make in (lambda: x.reshape((1,) * 11 + (2, 3)), lambda: x[(None,) * 11],
+                 lambda: x.reshape((1,) * 18 + (2, 3))):
+        with pytest.raises(ShapeError, match="expected at most 12"):
+            make()
+
+
+@pytest.mark.parametrize("again", [
+    lambda exe: exe.forward(), lambda exe: exe.copy_params_from({"x": mx.nd.ones((2, 3))})])
+def test_a_run_inside_a_run_of_one_executor_is_refused(again: Any) -> None:
+    exe = mx.sym.tanh(mx.sym.relu(mx.sym.Variable("x"))).simple_bind(mx.cpu(), x=(2, 3))
+    exe.set_monitor_callback(lambda name, array: again(exe))
+    with pytest.raises(mx.MXNetError, match="running in this very thread"):
+        exe.forward()
+    exe.set_monitor_callback(None)
+    assert exe.forward()[0].asnumpy().tolist() == [[0, 0, 0]] * 2
+
+
+def test_a_pickle_with_another_order_of_bytes_is_no_surprise() -> None:
+    bad = pickle.dumps(mx.nd.ones(3)).replace(b"little", b"lottle")
+    with pytest.raises(NdrtError, match="the order of bytes is 'lottle'"):
+        pickle.loads(bad)

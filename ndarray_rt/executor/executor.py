@@ -80,7 +80,7 @@ class Executor:
         self._context.own_leases = False
         self._plainly_bound = self._no_shared_memory(grads)
         self._leases = self._make_leases(grads)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._capture = Capture()
         self._monitor: Monitor | None = None
         self._monitor_all = False
@@ -98,7 +98,7 @@ class Executor:
         Its arrays hold what they held then, and the next runs settle and record anew.
         """
         # whatever it says of itself: a thread that was given the lock notes so a little later
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         if self._is_running:
             self._is_running = False
             self._context.stream = self._stream
@@ -185,6 +185,7 @@ class Executor:
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
         """Computes the outputs; `kwargs` are copied into the arguments of those names first."""
+        self._refuse_own_run()
         with self._lock, self._account:
             self._copy_inputs(kwargs)
             self._ran_training = self._is_spent = False
@@ -209,6 +210,7 @@ class Executor:
             raise MXNetError("backward needs a forward(is_train=True) before it: the last forward "
                              "was for inference or did not finish")
         given = self._head_gradients(out_grads)
+        self._refuse_own_run()
         with self._lock, self._account:
             for i, array in self._head_grads.items():
                 self._copy(given[i], array, f"out_grads[{i}]")
@@ -220,6 +222,12 @@ class Executor:
             # a backward that stops half-way has used up some of what it reads, too
             self._is_spent = not self._backward_repeats
             self._run(self._graph.plan.num_forward, len(self._steps), is_train)
+
+    def _refuse_own_run(self) -> None:
+        """MXNetError instead of a run inside a run of the same thread."""
+        if self._lock._is_owned():  # type: ignore[attr-defined]
+            raise MXNetError("this executor is running in this very thread: a monitor, an "
+                             "operator or a signal handler can not run it again")
 
     def _run(self, start: int, stop: int, is_train: bool) -> None:
         ctx = self._context
@@ -327,6 +335,7 @@ class Executor:
 
         NameMismatch for a name that is not bound, unless extra ones are allowed.
         """
+        self._refuse_own_run()
         for given, bound, what in ((arg_params, self.arg_dict, "argument"),
                                    (aux_params or {}, self.aux_dict, "auxiliary state")):
             for name, value in given.items():

@@ -45,6 +45,8 @@ class NDArray(Surface):
 
     def __init__(self, chunk: Chunk, shape: tuple[int, ...], dtype: DType, byte_offset: int = 0,
                  reuse: bool = False, ctx: Context | None = None) -> None:
+        if len(shape) > MAX_DIMS:
+            raise ShapeError(f"shape {shape} has rank {len(shape)}, expected at most {MAX_DIMS}")
         self.chunk = chunk
         self.shape = shape
         self.dtype = dtype

@@ -43,6 +43,11 @@ def restore(data: Any, shape: tuple[int, ...], dtype: str, ctx: tuple[str, int],
             byteorder: str) -> NDArray:
     """The array that `reduce` took apart, on memory of its own."""
     kind = find_dtype(dtype)
+    if byteorder not in ("little", "big"):
+        raise NdrtError(f"unpickling: the order of bytes is {byteorder!r}, "
+                        "expected 'little' or 'big'")
+    if not (isinstance(ctx, tuple) and len(ctx) == 2):
+        raise NdrtError(f"unpickling: the context is {ctx!r}, expected a type and a number")
     made = new_array(check_shape(shape, "unpickling"), kind, Context(*ctx))
     found = np.frombuffer(data, np.uint8)
     if found.size != made.nbytes:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import find_dtype
-from ..errors import ShapeError
+from ..errors import ParameterError, ShapeError
 from ..ndarray.copy import read_numpy, write_numpy
 from ..ndarray.interop import asnumpy
 from ..ndarray.ndarray import NDArray, new_array
@@ -23,14 +23,15 @@ from .memory_layouts import family_of, layouts_of
 from .report import Ran, Report
 
 
-def check_layout_round_trip(array: Any, layouts: Sequence[MemDesc | str] | None = None,
+def check_layout_round_trip(array: Any,
+                            layouts: Sequence[MemDesc | str] | MemDesc | str | None = None,
                             dtype: object = None, seed: int = 0) -> Report:
     """Converts contents to layouts and back, and compares them bit for bit at each step.
 
     `array` is an NDArray or a numpy array (its contents are copied; it stays as it is), or a
-    shape, for random bits. `layouts` are MemDescs or oneDNN's tags such as "aBcd16b"; without
-    them all that `layouts_of` lists for the shape: permuted, blocked, padded, grouped. `dtype` is
-    float32 for a shape unless told otherwise, else the array's.
+    shape, for random bits. `layouts` are MemDescs or oneDNN's tags such as "aBcd16b", or one of
+    them; without them all that `layouts_of` lists for the shape: permuted, blocked, padded,
+    grouped. `dtype` is float32 for a shape unless told otherwise, else the array's.
 
     For each layout: the bytes lie where the layout's definition says; padding is zero, byte for
     byte; the array, its rows and its reshaped views read the contents; what is written through a
@@ -42,8 +43,12 @@ def check_layout_round_trip(array: Any, layouts: Sequence[MemDesc | str] | None 
     if layouts is None:
         descs = layouts_of(value.shape, value.dtype)
     else:
+        given = [layouts] if isinstance(layouts, (str, MemDesc)) else list(layouts)
+        if not given:
+            raise ParameterError("check_layout_round_trip: layouts is empty, so that nothing "
+                                 "would be checked")
         descs = [desc if isinstance(desc, MemDesc) else
-                 tagged_desc(value.dtype, value.shape, desc) for desc in layouts]
+                 tagged_desc(value.dtype, value.shape, desc) for desc in given]
     for desc in descs:
         if desc.nelems != value.size or desc.dtype_name != value.dtype.name:
             raise ShapeError(f"check_layout_round_trip: {desc!r} is no layout of an array of "

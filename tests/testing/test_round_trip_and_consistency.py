@@ -197,3 +197,9 @@ def test_settings_come_back() -> None:
     assert (mx.get_num_threads(), config.NDRT_ONEDNN, config.NDRT_CAPTURE) == before
     with pytest.raises(ParameterError, match="dtypes is empty"):
         check_consistency("relu", [(2,)], dtypes=())
+
+
+def test_no_layouts_are_no_check() -> None:
+    with pytest.raises(ParameterError, match="layouts is empty"):
+        check_layout_round_trip((2, 20, 3, 3), layouts=[])
+    assert check_layout_round_trip((2, 20, 3, 3), layouts="acdb").executed == 1
