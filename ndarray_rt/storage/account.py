@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from threading import get_ident
 from types import TracebackType
 from typing import Any, TypedDict
 from weakref import WeakValueDictionary
@@ -31,7 +32,7 @@ class Account:
     threads at once.
     """
 
-    __slots__ = ("__weakref__", "_outer", "name", "ptr")
+    __slots__ = ("__weakref__", "_outer", "_thread", "name", "ptr")
 
     def __init__(self, name: str) -> None:
         out = ffi.new("ndrt_account **")
@@ -39,15 +40,28 @@ class Account:
         self.ptr: Any = own(out[0], lib.ndrt_account_free)
         self.name = name
         self._outer: list[Any] = []
+        self._thread = 0
         _open[next(_numbers)] = self
 
     def __enter__(self) -> Account:
-        self._outer.append(lib.ndrt_account_enter(self.ptr))
+        self._end_interrupted()
+        self._thread = get_ident()
+        # noted in the same step: an interrupt is served behind it
+        self._outer.extend(map(lib.ndrt_account_enter, (self.ptr,)))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
         lib.ndrt_account_leave(self._outer.pop())
+
+    def _end_interrupted(self) -> None:
+        # an interrupt came between an earlier block and its end: this thread still charges here
+        if self._outer and self._thread == get_ident():
+            lib.ndrt_account_leave(self._outer.pop())
+
+    def __del__(self) -> None:
+        if getattr(self, "_outer", None):
+            self._end_interrupted()
 
     def read(self) -> SessionBytes:
         """What is held now, and the most since the peak began."""

@@ -47,6 +47,21 @@ def test_arrays_of_users() -> None:
     assert sessions()["arrays"]["live"] == before
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_an_interrupted_block_does_not_charge_for_ever(again: bool) -> None:
+    """An interrupt may come before the first line of `__exit__`."""
+    account = Account("interrupted")
+    account.__enter__()
+    if again:
+        with account:
+            pass
+    del account
+    before = sessions()["arrays"]["live"]
+    array = mx.nd.zeros((MIB,), dtype=np.uint8)
+    array.asnumpy()
+    assert sessions()["arrays"]["live"] == before + MIB
+
+
 def test_the_sum_of_sessions_is_what_is_live() -> None:
     executor = net().simple_bind(data=(32, 64))
     executor.forward(is_train=True, data=np.ones((32, 64), np.float32))

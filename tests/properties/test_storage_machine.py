@@ -30,7 +30,7 @@ def test_the_machine_reaches_everything() -> None:
     """A property over layouts proves nothing when it never meets them."""
     REACHED.clear()
     run_state_machine_as_test(StorageMachine, settings=settings(
-        max_examples=400, stateful_step_count=40, derandomize=True, deadline=None, database=None,
+        max_examples=1000, stateful_step_count=40, derandomize=True, deadline=None, database=None,
         phases=(Phase.generate,)))
     missed = [what for what in (*KINDS, *DONE, *OPERATORS) if not REACHED[what]]
     assert not missed, f"never reached: {missed}; reached {dict(REACHED)}"
