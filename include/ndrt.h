@@ -119,6 +119,7 @@ ndrt_status ndrt_hold_new(ndrt_hold_kind kind, int n, ndrt_chunk *const *chunks,
                           const uint8_t *exclusive /* NULL: none */, ndrt_new_hold *out);
 /* 1 when it is held then; 0 when it was held already, or an upgrade was not to be had. */
 int ndrt_hold_take(ndrt_hold *hold);
+int ndrt_hold_try(ndrt_hold *hold); /* the same, but 0 instead of waiting */
 void ndrt_hold_give_back(ndrt_hold *hold);
 /* 0: this thread does not have `held`; 1: it does; 2: it does, and `wanted` would wait for that.
  * Both are leases. */
@@ -430,9 +431,44 @@ ndrt_status ndrt_plan_add_kernel(ndrt_plan *plan, const ndrt_kernel_call *call);
 int64_t ndrt_plan_size(const ndrt_plan *plan);
 /* Points every argument that is `from` at `to`, neither of them NULL; says how many there were. */
 int64_t ndrt_plan_rebind(ndrt_plan *plan, const void *from, void *to);
-/* Runs from step *cursor until the end or until budget_ms has passed (below 0: no limit);
- * *cursor is where to go on. */
+/* The steps so far leave no array half written. */
+void ndrt_plan_mark_whole(ndrt_plan *plan);
+/* Runs from step *cursor until the end, or until budget_ms has passed (below 0: no limit) and no
+ * array is half written; *cursor is where to go on. */
 ndrt_status ndrt_plan_run(ndrt_plan *plan, double budget_ms, int64_t *cursor);
+
+/* ---- replays: a plan, and what must hold for its recorded pointers and layouts to be right -- */
+typedef struct {
+    ndrt_plan *plan;
+    ndrt_hold *leases; /* taken for each run */
+    int nguards;       /* chunks whose bytes stay where and as they are now */
+    ndrt_chunk *const *guards;
+    int nsources; /* chunks that something was computed from, when they had these changes */
+    ndrt_chunk *const *sources;
+    const uint64_t *changes; /* writes + exports */
+    int nwritten;            /* chunks that a run writes to */
+    ndrt_chunk *const *written;
+} ndrt_replay_spec;
+typedef struct ndrt_replay ndrt_replay;
+typedef enum {
+    NDRT_REPLAY_DONE = 0,
+    NDRT_REPLAY_UNFINISHED = 1, /* the budget is spent; leases are kept: go on, or give them back */
+    /* these did nothing: */
+    NDRT_REPLAY_BUSY = 2,    /* somebody else has a lease that is in the way */
+    NDRT_REPLAY_MOVED = 3,   /* a guarded chunk got other memory or another layout */
+    NDRT_REPLAY_CHANGED = 4, /* a source was written to, or may be at any time */
+    NDRT_REPLAY_THREADS = 5, /* the number of threads is another one */
+    NDRT_REPLAY_FAILED = 6   /* a step did: ndrt_last_error() */
+} ndrt_replay_result;
+/* `plan` and `leases` must live longer than what is made. */
+ndrt_status ndrt_replay_new(const ndrt_replay_spec *spec, ndrt_replay **out);
+void ndrt_replay_free(ndrt_replay *replay);
+/* With `leased` the caller has the leases already, and keeps them. */
+ndrt_replay_result ndrt_replay_run(ndrt_replay *replay, double budget_ms, int leased);
+ndrt_replay_result ndrt_replay_go_on(ndrt_replay *replay, double budget_ms);
+/* What was computed from the sources was computed anew, when they had these changes. */
+void ndrt_replay_renew(ndrt_replay *replay, const uint64_t *changes);
+int64_t ndrt_replay_runs(const ndrt_replay *replay); /* finished ones */
 /* cdef-end */
 
 #endif

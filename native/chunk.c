@@ -130,9 +130,6 @@ static int leases_try(const lease *leases, int n) {
 }
 
 static void leases_wait(const lease *leases, int n) {
-    if (leases_try(leases, n)) return;
-    /* What was taken and undone above may be what a sleeper looked for in vain. */
-    wake();
     pthread_mutex_lock(&wait_lock);
     __atomic_add_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
     while (!leases_try(leases, n)) pthread_cond_wait(&given_back, &wait_lock);
@@ -183,11 +180,19 @@ static void add_packers(const ndrt_hold *hold, int packers) {
         __atomic_add_fetch(&hold->leases[i].chunk->packers, packers, __ATOMIC_SEQ_CST);
 }
 
-int ndrt_hold_take(ndrt_hold *hold) {
+static int take(ndrt_hold *hold, int may_wait) {
     if (is_held(hold)) return 0;
     int got = 1;
     switch (hold->kind) {
-    case NDRT_HOLD_LEASES: leases_wait(hold->leases, hold->n); break;
+    case NDRT_HOLD_LEASES:
+        got = leases_try(hold->leases, hold->n);
+        /* What was taken and undone may be what a sleeper looked for in vain. */
+        if (!got) wake();
+        if (!got && may_wait) {
+            leases_wait(hold->leases, hold->n);
+            got = 1;
+        }
+        break;
     case NDRT_HOLD_UPGRADE:
         for (int i = 0; i < hold->n && got; i++)
             got = lease_change(hold->leases[i].chunk, hold->own, -1);
@@ -199,6 +204,9 @@ int ndrt_hold_take(ndrt_hold *hold) {
     hold->held = got;
     return got;
 }
+
+int ndrt_hold_take(ndrt_hold *hold) { return take(hold, 1); }
+int ndrt_hold_try(ndrt_hold *hold) { return take(hold, 0); }
 
 void ndrt_hold_give_back(ndrt_hold *hold) {
     if (!is_held(hold)) return;

@@ -7,6 +7,7 @@
 typedef struct {
     const ndrt_prim *prim; /* NULL: a kernel */
     int nargs, nthreads;
+    int is_whole;          /* behind it no array is half written */
     dnnl_exec_arg_t *args; /* with memory objects of the step's own */
     ndrt_kernel_call kernel;
 } step;
@@ -70,6 +71,10 @@ ndrt_status ndrt_plan_add_kernel(ndrt_plan *plan, const ndrt_kernel_call *call) 
 
 int64_t ndrt_plan_size(const ndrt_plan *plan) { return plan->nsteps; }
 
+void ndrt_plan_mark_whole(ndrt_plan *plan) {
+    if (plan->nsteps) plan->steps[plan->nsteps - 1].is_whole = 1;
+}
+
 int64_t ndrt_plan_rebind(ndrt_plan *plan, const void *from, void *to) {
     int64_t changed = 0;
     if (!from || !to) return 0;
@@ -112,7 +117,7 @@ ndrt_status ndrt_plan_run(ndrt_plan *plan, double budget_ms, int64_t *cursor) {
         status = s->prim ? ndrt_prim_execute(s->prim, s->nargs, s->args)
                          : ndrt_kernel_execute(&s->kernel, s->nthreads);
         if (status == NDRT_OK) ++*cursor;
-        if (budget_ms >= 0 && now_ms() >= until) break;
+        if (budget_ms >= 0 && s->is_whole && now_ms() >= until) break;
     }
     ndrt_leave(&state);
     return status;

@@ -155,15 +155,27 @@ def default(name: str) -> Any:
     return _find(name).default
 
 
+# counts changes of switches, and of all else that decides how operators are run: what was
+# decided at one number holds as long as that is the number
+epoch = 0
+
+
+def note_change() -> None:
+    """Something changed that decides how operators are run."""
+    globals()["epoch"] += 1
+
+
 def set(name: str, value: Any) -> None:
     """Sets a switch for the whole process, until `reset`."""
     globals()[name] = _checked(name, value)
+    note_change()
 
 
 def reset(name: str | None = None) -> None:
     """Reads one switch, or all of them, from the environment again."""
     for switch in SWITCHES if name is None else (_find(name),):
         globals()[switch.name] = _read(switch)
+    note_change()
 
 
 @contextmanager
@@ -175,10 +187,12 @@ def override(**values: Any) -> Iterator[None]:
     try:
         with _guard.lock:
             globals().update(new)
+            note_change()
         yield
     finally:
         with _guard.lock:
             globals().update(old)
+            note_change()
 
 
 def set_variable(name: str, value: str | None) -> str | None:
@@ -210,6 +224,7 @@ def environment(values: Mapping[str, str | None]) -> Iterator[None]:
         for name, old in before.items():
             set_variable(name, old)
         globals().update({name: switches[name] for name in before if name in switches})
+        note_change()
 
 
 def table() -> str:

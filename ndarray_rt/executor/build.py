@@ -78,14 +78,17 @@ def build_graph(heads: Sequence[Entry], requests: Mapping[str, Req],
     external.update({entry: f"grad of {name}" for name, entry in grads.items()})
     plan = make_plan(forward, [n for n in backward if not n.is_variable], heads, external,
                      {entry: requests[name] for name, entry in grads.items()},
-                     _complete(full_shapes), {e: t for e, t in full_types.items() if t is not None})
+                     complete_shapes(full_shapes),
+                     {e: t for e, t in full_types.items() if t is not None})
     plan_memory(plan, share=config.NDRT_PLAN_MEMORY)
     used = {entry for node in backward for entry in node.inputs}
     return BoundGraph(plan, variables, grads, zero,
                       {i: var for i, var in enumerate(head_vars) if var in used})
 
 
-def _complete(shapes: Mapping[Entry, tuple[int, ...] | None]) -> dict[Entry, tuple[int, ...]]:
+def complete_shapes(shapes: Mapping[Entry, tuple[int, ...] | None],
+                    ) -> dict[Entry, tuple[int, ...]]:
+    """The shapes; MXNetError where one is not known."""
     made: dict[Entry, tuple[int, ...]] = {}
     for entry, shape in shapes.items():
         if shape is None or -1 in shape:

@@ -1,58 +1,110 @@
-"""Captured: a forward run recorded as native steps, and the guards under which it may be replayed.
+"""Captured: a run recorded as native steps, and the guards under which it may be replayed.
 
-Captures inference runs that are native from end to end. Holds no operator and plans nothing.
+Holds no operator and plans nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..native import lib
+from ..native import check, ffi, lib, make
 from ..storage.chunk import Chunk
-from ..storage.lease import Packed
-from ..storage.stream import RecordingStream
+from ..storage.lease import Leases, Packed
+from ..storage.stream import Recording
 
 # guards that break this often stop capture: recording costs more than it brings
 MAX_BREAKS = 3
+# a recording that was replayed this often has paid for itself
+WORTH = 8
+# after so many milliseconds a run comes back for a moment, so that Python can serve signals
+BUDGET = 20.0
+
+_run, _go_on = lib.ndrt_replay_run, lib.ndrt_replay_go_on
+DONE, UNFINISHED, BUSY = lib.NDRT_REPLAY_DONE, lib.NDRT_REPLAY_UNFINISHED, lib.NDRT_REPLAY_BUSY
+CHANGED, FAILED = lib.NDRT_REPLAY_CHANGED, lib.NDRT_REPLAY_FAILED
+BROKEN = {lib.NDRT_REPLAY_MOVED: "the memory or layout of a bound array changed",
+          lib.NDRT_REPLAY_CHANGED: "a weight with a packed copy was written to",
+          lib.NDRT_REPLAY_THREADS: "the number of threads changed"}
 
 
 class Captured:
     """One recorded run and what must still be true for its pointers and layouts to be right.
 
     Every chunk the run touched has the version it had at the end of the recording: the bytes are
-    where they were, in the layout they were. Sources of private packed copies have their write
-    counter too, and no writable export. The thread count is the recorded one. While this lives, the
-    special layouts it relies on are not converted by readers.
+    where they were, in the layout they were. What packed copies and folded weights were computed
+    from has its write counter too, and no writable export. The thread count is the recorded one.
+    While this lives, the special layouts it relies on are not converted by readers.
+
+    `own` are the chunks that nobody else can reach: only runs of the same program move them.
     """
 
-    def __init__(self, stream: RecordingStream, chunks: Sequence[Chunk],
-                 written: Sequence[Chunk], packed_from: Iterable[tuple[Any, int]]) -> None:
-        self._recording = stream.recording
-        self.counters = stream.counters.as_dict()
-        self._natives = [chunk.native for chunk in chunks]
-        self._versions = [native.version for native in self._natives]
-        self._written = [chunk.native for chunk in written]
-        self._packed_from = list(packed_from)
-        self._threads = lib.ndrt_threads_get()
-        self._packed = Packed(chunk for chunk in chunks if chunk.is_special)
+    def __init__(self, recording: Recording, counters: Mapping[str, int], leases: Leases,
+                 own: Sequence[Chunk], reachable: Sequence[Chunk], written: Sequence[Chunk],
+                 sources: Mapping[Chunk, int]) -> None:
+        self._recording = recording
+        self.counters = dict(counters)
+        self.leases = leases
+        self._own = own
+        self._own_versions = [chunk.version for chunk in own]
+        self._sources = list(sources)
+        self._counted = 0
+        # native arrays of what the call below reads
+        kept = [ffi.new("ndrt_chunk *[]", [chunk.native for chunk in chunks])
+                for chunks in (reachable, self._sources, written)]
+        changes = ffi.new("uint64_t[]", list(sources.values()))
+        spec = ffi.new("ndrt_replay_spec *", {
+            "plan": recording.native_plan(), "leases": leases.native, "nguards": len(reachable),
+            "guards": kept[0], "nsources": len(sources), "sources": kept[1], "changes": changes,
+            "nwritten": len(written), "written": kept[2]})
+        self.native: Any = make(lib.ndrt_replay_new, spec, out="ndrt_replay **",
+                                free=lib.ndrt_replay_free, what="watching a recorded run")
+        self._packed = Packed(chunk for chunk in (*own, *reachable) if chunk.is_special)
 
-    def broken_guard(self) -> str | None:
-        """Which guard does not hold, or None when the run may be replayed."""
-        if [native.version for native in self._natives] != self._versions:
-            return "the memory or layout of a bound array changed"
-        if self._threads != lib.ndrt_threads_get():
-            return "the number of threads changed"
-        for native, changes in self._packed_from:
-            if native.writes + native.exports != changes or native.writable_pins:
-                return "a weight with a packed copy was written to"
-        return None
+    def is_whole(self) -> bool:
+        """No run of the same program moved its own memory since."""
+        return [chunk.version for chunk in self._own] == self._own_versions
 
-    def replay(self) -> None:
-        """Runs all recorded steps again; what they write to counts as written before."""
-        for native in self._written:
-            lib.ndrt_chunk_add_writes(native)
-        self._recording.replay()
+    def run(self) -> int:
+        """One replay under leases that are waited for; says how it went (`ndrt_replay_result`).
+
+        What stops it does so where no array is half written.
+        """
+        with self.leases:
+            result: int = _run(self.native, BUDGET, 1)
+            while result == UNFINISHED:
+                result = _go_on(self.native, BUDGET)
+        if result == FAILED:
+            check(lib.NDRT_INTERNAL, "running a plan")
+        return result
+
+    def finish(self) -> None:
+        """Ends a run that native code began by itself, with leases of its own."""
+        self.leases.adopt()
+        try:
+            result = UNFINISHED
+            while result == UNFINISHED:
+                result = _go_on(self.native, BUDGET)
+        finally:
+            self.leases.give_back()
+        if result == FAILED:
+            check(lib.NDRT_INTERNAL, "running a plan")
+
+    def renew(self, sources: Mapping[Chunk, int]) -> None:
+        """What was computed from the sources was computed anew, from what they are now."""
+        lib.ndrt_replay_renew(self.native, ffi.new("uint64_t[]", [
+            sources[chunk] for chunk in self._sources]))
+
+    @property
+    def runs(self) -> int:
+        """Finished replays."""
+        return int(lib.ndrt_replay_runs(self.native))
+
+    def uncounted(self) -> int:
+        """Finished replays since this was last asked for."""
+        runs = self.runs
+        new, self._counted = runs - self._counted, runs
+        return new
 
     def drop(self) -> None:
         """Gives the layouts free; this is not to be replayed any more."""
@@ -60,7 +112,7 @@ class Captured:
 
 
 class Capture:
-    """When an executor records, replays, or leaves it be."""
+    """When one part of a program is recorded, replayed, or left be."""
 
     def __init__(self) -> None:
         self.captured: Captured | None = None
@@ -78,23 +130,21 @@ class Capture:
         """A run took the ordinary path: the next one finds everything settled."""
         self._settled = True
 
-    def ready(self) -> Captured | None:
-        """The recorded run, if its guards hold; a broken one is dropped."""
+    def broke(self, reason: str) -> None:
+        """A guard did not hold: the recorded run is dropped."""
         captured = self.captured
         if captured is None:
-            return None
-        broken = captured.broken_guard()
-        if broken is None:
-            return captured
+            return
+        if captured.runs >= WORTH:
+            self.breaks = 0
         captured.drop()
         self.captured = None
         self._settled = False
         self.breaks += 1
-        self.reason = broken
+        self.reason = reason
         if self.breaks >= MAX_BREAKS:
             self._possible = False
-            self.reason = f"capture stopped after {self.breaks} breaks: {broken}"
-        return None
+            self.reason = f"capture stopped after {self.breaks} breaks: {reason}"
 
     def keep(self, captured: Captured) -> None:
         """From now on runs are replayed."""

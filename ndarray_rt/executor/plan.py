@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
@@ -16,7 +16,8 @@ class Kind(Enum):
     """Where a value lives."""
 
     EXTERNAL = "external"  # the user's array: argument, aux state or gradient
-    OUTPUT = "output"  # memory of the executor's that the user sees
+    OUTPUT = "output"  # memory of the executor's that the user sees, all of it one value's own
+    CONSTANT = "constant"  # computed from parameters alone, kept from run to run
     PLANNED = "planned"  # memory shared by values that do not live at the same time
     UNUSED = "unused"  # nobody reads it and nothing is computed for it
 
@@ -51,22 +52,35 @@ class Step:
 
 @dataclass
 class Plan:
-    """Steps in order, forward before backward; the values they touch; sizes of shared storage."""
+    """Steps in order: prologue, forward, backward; the values they touch; sizes of shared storage.
+
+    `num_forward` counts the steps of the prologue too, `num_prologue` these alone.
+    """
 
     steps: list[Step]
     values: list[Value]
     heads: list[int]
     storage_bytes: list[int]
     num_forward: int
+    num_prologue: int = 0
+
+    def _bytes_of(self, *kinds: Kind) -> int:
+        return sum(v.nbytes for v in self.values if v.kind in kinds)
 
     @property
     def naive_bytes(self) -> int:
         """What the executor's own values would take without sharing."""
-        return sum(v.nbytes for v in self.values if v.kind in (Kind.OUTPUT, Kind.PLANNED))
+        return self._bytes_of(Kind.OUTPUT, Kind.PLANNED)
 
     @property
     def planned_bytes(self) -> int:
-        return sum(self.storage_bytes)
+        """What they take: shared storage, and the outputs, which share none."""
+        return sum(self.storage_bytes) + self._bytes_of(Kind.OUTPUT)
+
+    @property
+    def constant_bytes(self) -> int:
+        """What is computed from parameters alone and kept."""
+        return self._bytes_of(Kind.CONSTANT)
 
     @property
     def backward_repeats(self) -> bool:
@@ -98,13 +112,17 @@ class Plan:
 
 def make_plan(forward: Sequence[Node], backward: Sequence[Node], heads: Sequence[Entry],
               external: Mapping[Entry, str], grad_reqs: Mapping[Entry, Req],
-              shapes: Mapping[Entry, tuple[int, ...]], types: Mapping[Entry, DType]) -> Plan:
+              shapes: Mapping[Entry, tuple[int, ...]], types: Mapping[Entry, DType],
+              prologue: Collection[Node] = ()) -> Plan:
     """The steps of a graph in order, and every value with its kind; storage is planned later.
 
     `external` names the entries that live in the user's arrays: variables, and gradients that are
-    written straight into them, for which `grad_reqs` says how.
+    written straight into them, for which `grad_reqs` says how. `prologue` are nodes that need
+    nothing but variables and one another.
     """
     values: list[Value] = []
+    early = set(prologue)
+    forward = [*(n for n in forward if n in early), *(n for n in forward if n not in early)]
     place: dict[Entry, int] = {}
     read = {entry for node in (*forward, *backward) for entry in node.inputs}
     head_set = set(heads)
@@ -115,6 +133,7 @@ def make_plan(forward: Sequence[Node], backward: Sequence[Node], heads: Sequence
                 kind, name = Kind.EXTERNAL, external[entry]
             else:
                 kind = (Kind.OUTPUT if entry in head_set
+                        else Kind.CONSTANT if entry.node in early
                         else Kind.PLANNED if entry in read else Kind.UNUSED)
                 name = f"{entry.node.name}[{entry.index}]"
             place[entry] = len(values)
@@ -131,4 +150,4 @@ def make_plan(forward: Sequence[Node], backward: Sequence[Node], heads: Sequence
                               else Req.kWriteTo) for i in outs]
         steps.append(Step(node, tuple(value_of(entry) for entry in node.inputs), outs, reqs,
                           is_backward=len(steps) >= num_forward))
-    return Plan(steps, values, [value_of(entry) for entry in heads], [], num_forward)
+    return Plan(steps, values, [value_of(entry) for entry in heads], [], num_forward, len(early))

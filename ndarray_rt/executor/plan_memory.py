@@ -1,7 +1,8 @@
 """The memory plan: which values share storage. Allocates nothing.
 
 Values whose lives do not overlap share a storage, best fit first; an output takes over the
-storage of an input at its last use where the operator allows it (in place). Outputs share none.
+storage of an input at its last use where the operator allows it (in place). Outputs and constants
+have memory of their own.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class _Planner:
     def step(self, number: int, step: Step) -> None:
         taken = self._take_in_place(number, step) if self.share else set()
         outs = [self.values[i] for i in step.outs if self.values[i].storage < 0
-                and self.values[i].kind in (Kind.OUTPUT, Kind.PLANNED)]
+                and self.values[i].kind is Kind.PLANNED]
         for value in sorted(outs, key=lambda v: -v.nbytes):
             value.storage = self._allocate(value)
         if not self.share:
@@ -84,9 +85,7 @@ class _Planner:
 
     def _allocate(self, value: Value) -> int:
         wanted = max(ALIGNMENT, (value.nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT)
-        # outputs have their storage to themselves: whatever stops a run, a user who reads an output
-        # finds what its own step wrote, in this run or in the last
-        if self.share and value.kind is not Kind.OUTPUT:
+        if self.share:
             fits = [s for s in self.free
                     if wanted <= self.sizes[s] <= wanted * FIT]
             if fits:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..context import Context
 from ..dtypes import UINT8
-from ..ndarray.ndarray import NDArray
+from ..ndarray.ndarray import NDArray, new_array
 from ..storage.chunk import Chunk
 from ..storage.handle import Handle
 from ..symbol.node import Entry
@@ -14,17 +14,21 @@ from .plan import Kind, Plan, Value
 
 
 class State:
-    """Arrays of one executor: the user's by reference, its own on one arena.
+    """Arrays of one program: the user's and the executor's outputs by reference, others its own.
 
     Each storage of the plan is a Chunk over its own span of the arena, and each value an array that
-    reuses it (`as_array`). A span that must grow leaves the arena by itself.
+    reuses it (`as_array`). A span that must grow leaves the arena by itself. `arena` is one to
+    share with a program that never runs at the same time, where it is large enough.
     """
 
     __slots__ = ("arena", "arrays", "storages")
 
-    def __init__(self, plan: Plan, external: Mapping[Entry, NDArray], ctx: Context) -> None:
+    def __init__(self, plan: Plan, given: Mapping[Entry, NDArray], ctx: Context,
+                 arena: Handle | None = None) -> None:
         total = sum(plan.storage_bytes)
-        self.arena: Handle | None = Handle(total) if total else None
+        if arena is None or arena.nbytes < total:
+            arena = Handle(total) if total else None
+        self.arena = arena
         self.storages: list[NDArray] = []
         offset = 0
         for nbytes in plan.storage_bytes:
@@ -33,18 +37,19 @@ class State:
             chunk = Chunk((nbytes,), UINT8, handle=span)
             self.storages.append(NDArray(chunk, (nbytes,), UINT8, ctx=ctx))
             offset += nbytes
-        self.arrays: list[NDArray] = [self._array(v, external, ctx) for v in plan.values]
+        self.arrays: list[NDArray] = [self._array(v, given, ctx) for v in plan.values]
 
-    def _array(self, value: Value, external: Mapping[Entry, NDArray], ctx: Context) -> NDArray:
-        if value.kind is Kind.EXTERNAL:
-            return external[value.entry]
+    def _array(self, value: Value, given: Mapping[Entry, NDArray], ctx: Context) -> NDArray:
+        if value.kind in (Kind.EXTERNAL, Kind.OUTPUT):
+            return given[value.entry]
         if value.kind is Kind.UNUSED:
             # a shape only: nothing is ever computed for it, and no memory taken
             return NDArray(Chunk(value.shape, value.dtype), value.shape, value.dtype, ctx=ctx)
+        if value.kind is Kind.CONSTANT:
+            return new_array(value.shape, value.dtype, ctx)
         return self.storages[value.storage].as_array(value.shape, value.dtype)
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of the arena, and of what left it."""
-        own = 0 if self.arena is None else self.arena.nbytes
-        return own + sum(s.chunk.nbytes for s in self.storages if s.chunk.handle.is_own)
+    def own_bytes(self) -> int:
+        """Bytes of what left the arena."""
+        return sum(s.chunk.nbytes for s in self.storages if s.chunk.handle.is_own)

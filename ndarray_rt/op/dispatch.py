@@ -48,10 +48,12 @@ _observers: list[Observer] = []
 def observe(observer: Observer) -> Callable[[], None]:
     """Calls `observer` after each dispatch; returns what ends that."""
     _observers.append(observer)
+    config.note_change()
 
     def stop() -> None:
         if observer in _observers:
             _observers.remove(observer)
+            config.note_change()
     return stop
 
 

@@ -11,6 +11,7 @@ from ..ndarray.layout import (
     pack_weights,
 )
 from ..ndarray.ndarray import NDArray
+from ..storage.chunk import Chunk
 from ..storage.desc import MemDesc, default_desc
 from ..storage.handle import Handle
 from ..storage.reorder import reorder_mem
@@ -18,35 +19,68 @@ from ..storage.stream import ImmediateStream, Mem
 from .context import OpContext
 
 
+class _Copy:
+    """One packed copy: of which weight, in which layout, and how the weight was then."""
+
+    __slots__ = ("changes", "desc", "handle", "source", "version")
+
+    def __init__(self, source: NDArray, desc: MemDesc) -> None:
+        self.source = source
+        self.desc = desc
+        self.handle = Handle(desc.nbytes)
+        self.version = self.changes = -1
+
+    def is_true(self) -> bool:
+        """Nothing changed since; of what a user may write to at any time nobody knows."""
+        chunk = self.source.chunk
+        return (self.version == chunk.version and self.changes == chunk.changes
+                and not chunk.native.writable_pins)
+
+    def make(self, stream: ImmediateStream) -> None:
+        """Packs anew, into the same memory."""
+        stream.flush()  # the copy outlives this operator call: it must be there when it is kept
+        chunk, self.version = self.source.chunk, -1
+        changes = chunk.changes
+        reorder_mem(stream, weights_source(self.source, self.desc, stream), self.mem(stream))
+        # reading may have moved the weight itself to the default layout
+        self.version, self.changes = chunk.version, changes
+
+    def mem(self, stream: ImmediateStream) -> Mem:
+        return Mem(self.desc, self.handle.ptr, self.handle, stream.epoch)
+
+
 class PackedStore:
     """Private packed copies of weights that can not be converted in place.
 
-    Each carries the version and the `changes` of its source and is made again when they moved.
+    Each carries the version and the `changes` of its source and is made again, in place, when they
+    moved.
     """
 
     def __init__(self) -> None:
-        self._made: dict[tuple[int, int, int], tuple[int, int, Handle]] = {}
+        self._made: dict[tuple[int, int, int], _Copy] = {}
 
     def get(self, w: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
         """`w` in the layout `desc`, from the store when it is still true."""
-        state = w.chunk.native
         # the offset too: two weights may be parts of one array
-        key = (state.id, w.byte_offset, desc.id)
+        key = (w.chunk.native.id, w.byte_offset, desc.id)
         found = self._made.get(key)
-        changes = w.chunk.changes
-        if (found is not None and found[0] == state.version and found[1] == changes
-                and not state.writable_pins):
-            return Mem(desc, found[2].ptr, found[2], stream.epoch)
-        stream.flush()  # the copy outlives this operator call: it must be there when it is kept
-        handle = Handle(desc.nbytes)
-        kept = Mem(desc, handle.ptr, handle, stream.epoch)
-        reorder_mem(stream, weights_source(w, desc, stream), kept)
-        self._made[key] = (state.version, changes, handle)
-        return kept
+        if found is None:
+            found = _Copy(w, desc)
+            found.make(stream)
+            self._made[key] = found
+        elif not found.is_true():
+            found.make(stream)
+        return found.mem(stream)
 
-    def sources(self) -> list[tuple[int, int]]:
-        """(id of a source's chunk, its `changes` at the time of packing) for each copy."""
-        return [(chunk_id, changes) for (chunk_id, *_), (_, changes, _) in self._made.items()]
+    def refresh(self, stream: ImmediateStream) -> None:
+        """Packs anew what changed."""
+        for copy in self._made.values():
+            if not copy.is_true():
+                copy.make(stream)
+
+    def sources(self) -> list[tuple[Chunk, int]]:
+        """(a source's chunk, its `changes` at the time of packing) for each copy."""
+        return [(copy.source.chunk, copy.changes) for copy in self._made.values()]
 
     def clear(self) -> None:
         self._made.clear()

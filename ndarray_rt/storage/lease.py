@@ -104,6 +104,16 @@ class Leases(Hold):
         return got
 
 
+    @property
+    def native(self) -> Any:
+        """The native hold; valid as long as this lives."""
+        return self._hold
+
+    def adopt(self) -> None:
+        """Native code took them for this thread: whoever runs inside the block is to know."""
+        _mine.taken.append(self._hold)
+
+
 def _refuse_own(taken: list[Any], hold: Any) -> None:
     """LeaseError instead of waiting for ever for what this thread itself holds."""
     meetings = [_meets(other, hold) for other in taken]

@@ -267,21 +267,18 @@ class Recording:
     Recording never stops the run that is recorded: where it fails, `failed` says why.
     """
 
-    __slots__ = ("_ends", "_keep", "_steps", "failed", "tmp")
+    __slots__ = ("_keep", "_steps", "failed", "tmp")
 
     def __init__(self, tmp: TmpMemMgr) -> None:
         self.tmp = tmp
         self.failed: str | None = None
         self._keep: list[object] = []
         self._steps: list[Any] = []  # a native plan, or a callable
-        # for each of them the positions at which no array is half written
-        self._ends: list[set[int]] = []
 
     def _native(self) -> Any:
         if not self._steps or not isinstance(self._steps[-1], ffi.CData):
             self._steps.append(make(lib.ndrt_plan_new, out="ndrt_plan **",
                                     free=lib.ndrt_plan_free, what="making a plan"))
-            self._ends.append({0})
         return self._steps[-1]
 
     def add(self, prim: Primitive | None, nargs: int, packed: Any) -> None:
@@ -297,17 +294,23 @@ class Recording:
     def end_whole(self) -> None:
         """The steps noted so far leave every array whole."""
         if self._steps and isinstance(self._steps[-1], ffi.CData):
-            self._ends[-1].add(lib.ndrt_plan_size(self._steps[-1]))
+            lib.ndrt_plan_mark_whole(self._steps[-1])
 
     def add_callback(self, function: Callable[[], None]) -> None:
         """Notes a Python function that ran."""
         self._steps.append(function)
-        self._ends.append(set())
 
     @property
     def segments(self) -> int:
         """Native calls and callbacks that one replay makes."""
         return len(self._steps)
+
+    def native_plan(self) -> Any:
+        """All of it as one native plan, or None where a callback is part of it."""
+        if not self._steps:
+            return self._native()
+        return self._steps[0] if self.segments == 1 and isinstance(self._steps[0],
+                                                                   ffi.CData) else None
 
     def replay(self) -> None:
         """Runs all steps again, in order, with the arguments they were recorded with.
@@ -315,19 +318,12 @@ class Recording:
         What interrupts it does so where no array is half written.
         """
         cursor = ffi.new("int64_t *")
-        for step, ends in zip(self._steps, self._ends, strict=True):
+        for step in self._steps:
             if not isinstance(step, ffi.CData):
                 step()
                 continue
             cursor[0] = 0
             size = lib.ndrt_plan_size(step)
-            try:
-                while cursor[0] < size:
-                    # comes back now and then so that Python can serve signals
-                    call(lib.ndrt_plan_run, step, 20.0, cursor, what="running a plan")
-            except BaseException:
-                # with a budget of nothing a call runs one step
-                while cursor[0] < size and cursor[0] not in ends:
-                    if lib.ndrt_plan_run(step, 0.0, cursor):
-                        break
-                raise
+            while cursor[0] < size:
+                # comes back now and then so that Python can serve signals
+                call(lib.ndrt_plan_run, step, 20.0, cursor, what="running a plan")

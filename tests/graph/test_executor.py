@@ -247,7 +247,8 @@ def test_weights_are_converted_once():
     exe = filled(conv_net().simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 8, 8)))
     first = exe.forward()[0].asnumpy()
     plain = {n: a.asnumpy() for n, a in exe.arg_dict.items()}
-    assert exe.arg_dict["c1_weight"].is_mkldnn
+    # folded copies are packed, and the user's arrays as they were
+    assert not exe.arg_dict["c1_weight"].is_mkldnn
     exe.forward()
     before = exe.counters["reorders"]
     for _ in range(20):
@@ -314,7 +315,8 @@ def test_the_third_inference_run_is_one_native_call():
     assert exe.capture_state == "captured"
     primitives = exe.counters["primitives"]
     exe.forward()
-    assert exe.counters["primitives"] == primitives + 7
+    # the input's reorder, two convolutions that do all that follows them, the pooling
+    assert exe.counters["primitives"] == primitives + 4
 
 
 def test_a_captured_run_sees_every_change():

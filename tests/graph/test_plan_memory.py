@@ -105,10 +105,8 @@ def test_lives_in_one_storage_do_not_overlap(net, grad_req):
 @given(net=graphs(), grad_req=st.sampled_from(("null", "write")))
 def test_outputs_share_no_storage_and_nothing_else_grows(net, grad_req):
     plan = net.simple_bind(mx.cpu(), grad_req=grad_req, data=(2, 3, 4, 4)).plan
-    outputs = [v for v in plan.values if v.kind is Kind.OUTPUT]
-    for out in outputs:
-        assert [v.index for v in plan.values if v.storage == out.storage] == [out.index]
-        assert plan.storage_bytes[out.storage] < out.nbytes + 64
+    # whatever stops a run, who reads an output finds what its own step wrote, now or last time
+    assert all(v.storage == -1 for v in plan.values if v.kind is Kind.OUTPUT)
     assert plan.planned_bytes <= sum(-(-v.nbytes // 64) * 64 for v in plan.values
                                      if v.kind in (Kind.OUTPUT, Kind.PLANNED))
 

@@ -1,0 +1,109 @@
+/* Replays: a plan run again while everything that it was recorded under still holds. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ndrt_internal.h"
+
+typedef struct {
+    ndrt_chunk *chunk;
+    uint64_t was; /* its version, or its changes */
+} watched;
+
+struct ndrt_replay {
+    ndrt_plan *plan;
+    ndrt_hold *leases;
+    int threads, leased;
+    int nguards, nsources, nwritten;
+    int64_t cursor, runs;
+    watched *sources, *written; /* in the one array that begins with the guards */
+    watched guards[];
+};
+
+static void watch(watched *to, int n, ndrt_chunk *const *chunks) {
+    for (int i = 0; i < n; i++) {
+        /* A finalizer may come when those who made the chunks are gone. */
+        __atomic_add_fetch(&chunks[i]->references, 1, __ATOMIC_RELAXED);
+        to[i].chunk = chunks[i];
+    }
+}
+
+static uint64_t version_of(const ndrt_chunk *chunk) {
+    return __atomic_load_n(&chunk->version, __ATOMIC_SEQ_CST);
+}
+
+static uint64_t changes_of(const ndrt_chunk *chunk) {
+    return __atomic_load_n(&chunk->writes, __ATOMIC_SEQ_CST) +
+           __atomic_load_n(&chunk->exports, __ATOMIC_SEQ_CST);
+}
+
+ndrt_status ndrt_replay_new(const ndrt_replay_spec *spec, ndrt_replay **out) {
+    size_t n = (size_t)spec->nguards + (size_t)spec->nsources + (size_t)spec->nwritten;
+    ndrt_replay *made = ndrt_calloc(1, sizeof *made + n * sizeof *made->guards);
+    if (!made) return ndrt_fail(NDRT_NOMEM, "no memory to watch %zu chunks", n);
+    made->plan = spec->plan;
+    made->leases = spec->leases;
+    made->threads = ndrt_threads_get();
+    made->nguards = spec->nguards;
+    made->nsources = spec->nsources;
+    made->nwritten = spec->nwritten;
+    made->sources = made->guards + spec->nguards;
+    made->written = made->sources + spec->nsources;
+    watch(made->guards, spec->nguards, spec->guards);
+    watch(made->sources, spec->nsources, spec->sources);
+    watch(made->written, spec->nwritten, spec->written);
+    for (int i = 0; i < made->nguards; i++) made->guards[i].was = version_of(made->guards[i].chunk);
+    ndrt_replay_renew(made, spec->changes);
+    *out = made;
+    return NDRT_OK;
+}
+
+void ndrt_replay_free(ndrt_replay *replay) {
+    if (!replay) return;
+    int n = replay->nguards + replay->nsources + replay->nwritten;
+    for (int i = 0; i < n; i++) ndrt_chunk_free(replay->guards[i].chunk);
+    free(replay);
+}
+
+void ndrt_replay_renew(ndrt_replay *replay, const uint64_t *changes) {
+    for (int i = 0; i < replay->nsources; i++) replay->sources[i].was = changes[i];
+}
+
+int64_t ndrt_replay_runs(const ndrt_replay *replay) { return replay->runs; }
+
+static ndrt_replay_result guard(const ndrt_replay *replay) {
+    for (int i = 0; i < replay->nguards; i++)
+        if (version_of(replay->guards[i].chunk) != replay->guards[i].was) return NDRT_REPLAY_MOVED;
+    for (int i = 0; i < replay->nsources; i++) {
+        const ndrt_chunk *chunk = replay->sources[i].chunk;
+        if (changes_of(chunk) != replay->sources[i].was ||
+            __atomic_load_n(&chunk->writable_pins, __ATOMIC_SEQ_CST))
+            return NDRT_REPLAY_CHANGED;
+    }
+    return replay->threads == ndrt_threads_get() ? NDRT_REPLAY_DONE : NDRT_REPLAY_THREADS;
+}
+
+static ndrt_replay_result leave(const ndrt_replay *replay, ndrt_replay_result result) {
+    if (!replay->leased) ndrt_hold_give_back(replay->leases);
+    return result;
+}
+
+ndrt_replay_result ndrt_replay_run(ndrt_replay *replay, double budget_ms, int leased) {
+    if (!leased && !ndrt_hold_try(replay->leases)) return NDRT_REPLAY_BUSY;
+    replay->leased = leased;
+    /* With the leases: nobody converts or writes in between. */
+    ndrt_replay_result broken = guard(replay);
+    if (broken != NDRT_REPLAY_DONE) return leave(replay, broken);
+    /* Counted before they happen, so that none can be missed. */
+    for (int i = 0; i < replay->nwritten; i++) ndrt_chunk_add_writes(replay->written[i].chunk);
+    replay->cursor = 0;
+    return ndrt_replay_go_on(replay, budget_ms);
+}
+
+ndrt_replay_result ndrt_replay_go_on(ndrt_replay *replay, double budget_ms) {
+    ndrt_status status = ndrt_plan_run(replay->plan, budget_ms, &replay->cursor);
+    if (status == NDRT_OK && replay->cursor < ndrt_plan_size(replay->plan))
+        return NDRT_REPLAY_UNFINISHED;
+    if (status != NDRT_OK) return leave(replay, NDRT_REPLAY_FAILED);
+    replay->runs++;
+    return leave(replay, NDRT_REPLAY_DONE);
+}

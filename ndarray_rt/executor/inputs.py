@@ -1,0 +1,62 @@
+"""What users hand to an executor's runs: values for bound arrays, gradients of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import MXNetError, ShapeError, TypeMismatch
+from ..ndarray.access import Access
+from ..ndarray.copy import copy_into, write_numpy
+from ..ndarray.ndarray import NDArray
+
+
+def copy_value(value: Any, target: NDArray, name: str) -> None:
+    """Copies an array of any kind into a bound one, cast to its dtype.
+
+    ShapeError for another shape, TypeMismatch for what is no array of numbers.
+    """
+    if not isinstance(value, NDArray):
+        try:
+            value = np.asarray(value)
+        except ValueError:
+            raise TypeMismatch(f"{name}: got a {type(value).__name__}, expected an array") from None
+        if value.dtype.kind not in "biuf" and value.dtype.name != "bfloat16":
+            raise TypeMismatch(f"{name}: got an array of {value.dtype}, expected numbers")
+    if value.shape != target.shape:
+        raise ShapeError(f"{name} has shape {value.shape}, expected {target.shape} "
+                         "as it was bound")
+    if isinstance(value, NDArray):
+        if value.chunk is target.chunk and value.byte_offset == target.byte_offset:
+            return
+        with Access(read=(value,), written=(target,)) as stream:
+            copy_into(value, target, stream)
+    else:
+        with Access(written=(target,)) as stream:
+            write_numpy(target, value, stream)
+
+
+def head_gradients(out_grads: Any, needed: Sequence[int], names: Sequence[str]) -> dict[int, Any]:
+    """The gradients of outputs by position, from one array, a list, or a dict by name.
+
+    `needed` are the positions that must be there, `names` those of all outputs.
+    """
+    if out_grads is None:
+        if needed:
+            raise MXNetError(f"backward: output {names[needed[0]]!r} is no loss, so out_grads must "
+                             "be given (or wrap the output in make_loss)")
+        return {}
+    if isinstance(out_grads, Mapping):
+        out_grads = [out_grads.get(name) for name in names]
+    elif isinstance(out_grads, (NDArray, np.ndarray)):
+        out_grads = [out_grads]
+    given = dict(enumerate(out_grads))
+    for i in needed:
+        if given.get(i) is None:
+            raise MXNetError(f"backward: out_grads[{i}] is missing, and output {names[i]!r} is no "
+                             "loss")
+    if len(given) > len(names):
+        raise MXNetError(f"backward: {len(given)} out_grads for {len(names)} output(s)")
+    return given

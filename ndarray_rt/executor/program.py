@@ -1,0 +1,218 @@
+"""Program: a planned graph over arrays, run step by step, recorded, or replayed. Plans nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from .. import config
+from ..context import Context
+from ..ndarray.ndarray import NDArray
+from ..op.context import OpContext
+from ..op.dispatch import dispatch, dispatch_planned, is_observed
+from ..storage.chunk import Chunk
+from ..storage.handle import Handle
+from ..storage.lease import Leases
+from ..storage.stream import RecordingStream
+from ..symbol.node import Entry
+from .bound_step import BoundStep
+from .captured import BROKEN, CHANGED, DONE, Capture, Captured
+from .plan import Kind, Plan
+from .prologue import Prologue
+from .state import State
+
+Part = tuple[int, int, bool]
+Watch = Callable[[BoundStep, bool], None]  # a step, and whether it has run
+
+
+def may_capture() -> bool:
+    """The switches and observers allow runs that are replayed."""
+    return (config.NDRT_CAPTURE and config.NDRT_ONEDNN and not config.NDRT_TRACE
+            and not config.NDRT_VALIDATE and not is_observed())
+
+
+class Program:
+    """Runs parts of a plan: forward, or backward. Not for several threads at once.
+
+    `given` are the arrays of variables, gradients and outputs. With `plainly_bound` no array that
+    is written shares memory with another one, so that all leases can be taken for a whole run.
+    """
+
+    def __init__(self, plan: Plan, given: Mapping[Entry, NDArray], context: OpContext,
+                 ctx: Context, plainly_bound: bool, arena: Handle | None = None) -> None:
+        self.plan = plan
+        self._context = context
+        self._plainly_bound = plainly_bound
+        self.state = State(plan, given, ctx, arena)
+        steps = [BoundStep(step, self.state) for step in plan.steps]
+        self.steps = steps
+        self._prologue = Prologue(steps[:plan.num_prologue])
+        self._leases = self._make_leases()
+        self._captures: dict[Part, Capture] = {}
+
+    # ---- running ----------------------------------------------------------------------------
+
+    def run_forward(self, is_train: bool, watch: Watch | None = None) -> None:
+        self._run((self.plan.num_prologue, self.plan.num_forward, is_train), watch)
+
+    def run_backward(self, is_train: bool, watch: Watch | None = None) -> None:
+        self._run((self.plan.num_forward, len(self.steps), is_train), watch)
+
+    def _run(self, part: Part, watch: Watch | None) -> None:
+        ctx = self._context
+        ctx.is_train = part[2]
+        ctx.begin_run()
+        if watch is not None or not self._plainly_bound:
+            self._run_apart(part, watch)
+            return
+        capture = self._capture_of(part) if may_capture() else None
+        if capture is not None and self._replay(capture):
+            return
+        ctx.own_leases = False
+        with self._leases:
+            self._prologue.settle(ctx)
+            if capture is not None and capture.should_record:
+                self._record(part, capture)
+            else:
+                self._run_steps(part)
+                if capture is not None:
+                    capture.ran_plainly()
+
+    def _run_steps(self, part: Part) -> None:
+        ctx = self._context
+        for step in self.steps[part[0]:part[1]]:
+            dispatch_planned(step.op, step.params, ctx, step.ins, step.outs, step.reqs, step.name)
+
+    def _run_apart(self, part: Part, watch: Watch | None) -> None:
+        """Each step by itself, with leases of its own."""
+        ctx = self._context
+        ctx.own_leases = False
+        with self._leases:
+            self._prologue.settle(ctx)
+        ctx.own_leases = True
+        for step in self.steps[part[0]:part[1]]:
+            if watch is not None:
+                watch(step, False)
+            dispatch(step.op, step.params, ctx, step.ins, step.outs, step.reqs, step.name)
+            if watch is not None:
+                watch(step, True)
+
+    # ---- recording and replaying --------------------------------------------------------------
+
+    def _capture_of(self, part: Part) -> Capture:
+        found = self._captures.get(part)
+        if found is None:
+            found = self._captures[part] = Capture()
+        return found
+
+    def _replay(self, capture: Capture) -> bool:
+        """Runs what is recorded, if that is right; else it is to be run step by step."""
+        captured = capture.captured
+        if captured is None:
+            return False
+        if not captured.is_whole():
+            self._broke(capture, "a run step by step came between")
+            return False
+        result = captured.run()
+        if result == CHANGED and self._refresh(captured):
+            result = captured.run()
+        if result == DONE:
+            return True
+        self._broke(capture, BROKEN[result])
+        return False
+
+    def _broke(self, capture: Capture, reason: str) -> None:
+        self.count_replays()
+        capture.broke(reason)
+
+    def _refresh(self, captured: Captured) -> bool:
+        """Computes anew, in the same places, what was computed from arrays that changed."""
+        ctx = self._context
+        ctx.own_leases = False
+        with self._leases:
+            ctx.begin("refresh", ())
+            self._prologue.settle(ctx)
+            assert ctx.packed is not None
+            ctx.stream.begin_operator()
+            ctx.packed.refresh(ctx.stream)
+            captured.renew(self._sources())
+        return captured.is_whole()
+
+    def _sources(self) -> dict[Chunk, int]:
+        assert self._context.packed is not None
+        return {**dict(self._context.packed.sources()), **self._prologue.computed_from()}
+
+    def _record(self, part: Part, capture: Capture) -> None:
+        ctx = self._context
+        steps = self.steps[part[0]:part[1]]
+        chunks = list(dict.fromkeys(
+            array.chunk for step in steps for array in (*step.ins, *step.outs)))
+        before = sum(chunk.moves for chunk in chunks)
+        fallbacks, plain = ctx.fallbacks, ctx.stream
+        stream = RecordingStream(plain.tmp.estimate)
+        ctx.stream = stream
+        try:
+            self._run_steps(part)
+        finally:
+            ctx.stream = plain
+            plain.counters.add(stream.counters.as_dict())
+        if stream.recording.failed is not None:
+            capture.ran_plainly()  # the run is done; the next one is recorded
+        elif ctx.fallbacks != fallbacks or stream.recording.native_plan() is None:
+            capture.refuse("a step runs in Python")
+        elif sum(chunk.moves for chunk in chunks) != before:
+            capture.refuse("a step moves memory")
+        else:
+            own = {storage.chunk for storage in self.state.storages}
+            touched = set(chunks)
+            capture.keep(Captured(
+                stream.recording, stream.counters.as_dict(), self._leases,
+                [c for c in chunks if c in own], [c for c in chunks if c not in own],
+                [c for c in self._written(steps) if c not in own],
+                {c: n for c, n in self._sources().items()
+                 if c in touched or c in self._prologue.sources}))
+
+    @staticmethod
+    def _written(steps: list[BoundStep]) -> list[Chunk]:
+        """The chunks that steps write to, once each."""
+        found: list[Chunk] = []
+        for step in steps:
+            found += [out.chunk for out, req in zip(step.outs, step.reqs, strict=True) if req]
+            found += [step.ins[i].chunk for i in step.op.mutated(step.params)]
+        return list(dict.fromkeys(found))
+
+    # ---- what is told -------------------------------------------------------------------------
+
+    def restart(self, reason: str) -> None:
+        """Forgets all recordings."""
+        self.count_replays()
+        for capture in self._captures.values():
+            capture.restart(reason)
+
+    def forward_capture(self, is_train: bool = False) -> Capture:
+        """The recording of forward."""
+        return self._capture_of((self.plan.num_prologue, self.plan.num_forward, is_train))
+
+    def ready(self) -> Captured | None:
+        """The recording of forward for inference, where it may be replayed as it is."""
+        captured = self.forward_capture().captured
+        return captured if captured is not None and may_capture() and captured.is_whole() else None
+
+    def count_replays(self) -> None:
+        """Adds what replays did since the last time to the context's counters."""
+        for capture in self._captures.values():
+            captured = capture.captured
+            if captured is not None:
+                runs = captured.uncounted()
+                self._context.stream.counters.add(
+                    {name: value * runs for name, value in captured.counters.items()})
+
+    def _make_leases(self) -> Leases:
+        values, arrays = self.plan.values, self.state.arrays
+        own = {array.chunk for array in self.state.storages}
+        # shared leases on what the program itself computed and kept: layers may still convert it
+        kept = [arrays[v.index].chunk for v in values if v.kind is Kind.CONSTANT]
+        read = [arrays[v.index].chunk for v in values if v.kind is Kind.EXTERNAL]
+        own.update(kept)
+        written = [arrays[v.index].chunk for v in values if v.kind is Kind.OUTPUT]
+        written += self._written(self.steps)
+        return Leases([*read, *kept], [c for c in dict.fromkeys(written) if c not in own])

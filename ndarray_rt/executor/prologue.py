@@ -1,0 +1,67 @@
+"""Prologue: what a program computes from its parameters alone, once for each change of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..dtypes import find_dtype
+from ..ndarray.ndarray import NDArray, new_array
+from ..op.context import OpContext
+from ..op.dispatch import dispatch_planned
+from ..storage.chunk import Chunk
+from ..storage.desc import default_desc
+from ..storage.reorder import reorder_mem
+from ..storage.stream import Mem
+from .bound_step import BoundStep
+
+
+class Prologue:
+    """The steps that fold weights, and what their sources were when they last ran (I11).
+
+    The results belong to the program alone. Once a layer has put one into the layout that it
+    wants, later ones are put into that layout too, at the same place: recorded runs stay right.
+    """
+
+    def __init__(self, steps: Sequence[BoundStep]) -> None:
+        self._steps = steps
+        made = {array.chunk for step in steps for array in step.outs}
+        self.sources: list[Chunk] = list(dict.fromkeys(
+            array.chunk for step in steps for array in step.ins if array.chunk not in made))
+        self._changes: list[int] | None = None
+
+    def is_true(self) -> bool:
+        """Nothing that it reads changed; what a user may write to at any time counts as changed."""
+        return not self._steps or (
+            self._changes == [chunk.changes for chunk in self.sources]
+            and not any(chunk.native.writable_pins for chunk in self.sources))
+
+    def settle(self, ctx: OpContext) -> None:
+        """Runs what is to be run; the caller holds the leases."""
+        if self.is_true():
+            return
+        self._changes = None
+        changes = [chunk.changes for chunk in self.sources]
+        for step in self._steps:
+            outs = [new_array(out.shape, out.dtype, out.ctx) if out.is_special else out
+                    for out in step.outs]
+            dispatch_planned(step.op, step.params, ctx, step.ins, outs, step.reqs, step.name)
+            for made, out in zip(outs, step.outs, strict=True):
+                if made is not out:
+                    _put(made, out, ctx)
+        self._changes = changes
+
+    def computed_from(self) -> Mapping[Chunk, int]:
+        """The sources, and the changes that they had."""
+        return dict(zip(self.sources, self._changes or [], strict=bool(self._changes)))
+
+
+def _put(made: NDArray, out: NDArray, ctx: OpContext) -> None:
+    """Copies a value into an array in the layout that this has."""
+    layout, stream, chunk = out.chunk.mkl_mem, ctx.stream, out.chunk
+    assert layout is not None
+    stream.begin_operator()
+    source = made.chunk.handle
+    plain = default_desc(find_dtype(layout.dtype_name), layout.dims)
+    chunk.wrote()
+    reorder_mem(stream, Mem(plain, source.ptr, source, stream.epoch),
+                Mem(layout, chunk.handle.ptr, chunk.handle, stream.epoch))
