@@ -9,7 +9,7 @@ from .state import State
 class BoundStep:
     """One operator call of a program."""
 
-    __slots__ = ("in_names", "ins", "name", "op", "out_names", "outs", "params", "reqs")
+    __slots__ = ("family", "in_names", "ins", "name", "op", "out_names", "outs", "params", "reqs")
 
     def __init__(self, step: Step, state: State) -> None:
         op, params = step.node.op, step.node.params
@@ -18,6 +18,7 @@ class BoundStep:
         self.op = op
         self.params = params
         self.name = step.node.name
+        self.family = step.family
         self.ins = [state.arrays[i] for i in step.ins]
         self.outs = [state.arrays[i] for i in step.outs]
         self.reqs = step.reqs

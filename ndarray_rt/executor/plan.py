@@ -48,6 +48,7 @@ class Step:
     outs: tuple[int, ...]
     reqs: list[Req]
     is_backward: bool
+    family: str = ""  # of layouts to compute in, where the layout plan has one
 
 
 @dataclass
@@ -101,7 +102,8 @@ class Plan:
                              for i, req in zip(step.outs, step.reqs, strict=True))
             ins = ", ".join(self.values[i].name for i in step.ins)
             op = step.node.op.name if step.node.op is not None else "variable"
-            lines.append(f"  {op} {step.node.name}: {ins} -> {outs}")
+            family = f" [{step.family}]" if step.family else ""
+            lines.append(f"  {op} {step.node.name}: {ins} -> {outs}{family}")
         return "\n".join(lines)
 
     def _describe(self, index: int, req: Req) -> str:

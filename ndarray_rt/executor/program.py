@@ -79,8 +79,13 @@ class Program:
 
     def _run_steps(self, part: Part) -> None:
         ctx = self._context
-        for step in self.steps[part[0]:part[1]]:
-            dispatch_planned(step.op, step.params, ctx, step.ins, step.outs, step.reqs, step.name)
+        try:
+            for step in self.steps[part[0]:part[1]]:
+                ctx.family = step.family
+                dispatch_planned(step.op, step.params, ctx, step.ins, step.outs, step.reqs,
+                                 step.name)
+        finally:
+            ctx.family = ""
 
     def _run_apart(self, part: Part, watch: Watch | None) -> None:
         """Each step by itself, with leases of its own."""

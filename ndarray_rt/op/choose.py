@@ -9,7 +9,7 @@ from typing import TypeVar
 from ..dtypes import DType
 from ..errors import Unsupported
 from ..native import lib, text
-from ..storage.desc import MemDesc, any_desc, channels_last_desc, default_desc
+from ..storage.desc import MemDesc, any_desc, blocked_desc, channels_last_desc, default_desc
 
 T = TypeVar("T")
 
@@ -20,12 +20,25 @@ def prefers_channels_last() -> bool:
     return text(lib.ndrt_engine_isa()).startswith("avx512")
 
 
-def data_candidates(dtype: DType, *shapes: tuple[int, ...]) -> list[tuple[MemDesc, ...]]:
-    """Layouts to try for the data tensors of one primitive, best first."""
+# families of layouts for images and what convolutions make of them
+CHANNELS_LAST, BLOCKED = "channels-last", "blocked"
+# convolutions read so few channels as they come: a block of them would be padding for the most part
+FEW_CHANNELS = 4
+
+
+def data_candidates(dtype: DType, *shapes: tuple[int, ...],
+                    family: str = "") -> list[tuple[MemDesc, ...]]:
+    """Layouts to try for the data tensors of one primitive, best first; those of `family` before
+    all others."""
     last = tuple(channels_last_desc(dtype, shape) for shape in shapes)
     free = tuple(any_desc(dtype, shape) for shape in shapes)
     plain = tuple(default_desc(dtype, shape) for shape in shapes)
-    return [last, free, plain] if prefers_channels_last() else [free, last, plain]
+    usual = [last, free, plain] if prefers_channels_last() else [free, last, plain]
+    if family != BLOCKED:
+        return usual
+    blocked = tuple(default_desc(dtype, shape) if shape[1] <= FEW_CHANNELS
+                    else blocked_desc(dtype, shape) for shape in shapes)
+    return [blocked, *usual]
 
 
 def first_supported(builders: Iterable[Callable[[], T]]) -> T:

@@ -32,7 +32,7 @@ class OpContext:
     Not for several threads at once.
     """
 
-    __slots__ = ("_call_shapes", "_group", "cache", "fallbacks", "is_train", "keep_plain",
+    __slots__ = ("_call_shapes", "_group", "cache", "fallbacks", "family", "is_train", "keep_plain",
                  "node_name", "own_leases", "packed", "random", "session", "shapes", "stream")
 
     def __init__(self, stream: ImmediateStream | None = None, *, is_train: bool = False,
@@ -52,6 +52,8 @@ class OpContext:
         self.fallbacks = 0
         # chunk ids of weights that inference must not convert in place: they are trained elsewhere
         self.keep_plain: frozenset[int] = frozenset()
+        # family of layouts that the plan has for this call (op/choose.py); "" leaves it open
+        self.family = ""
         # private packed copies of weights, where the owner of this context keeps some
         self.packed: PackedStore | None = None
         self._group: Group | None = None
@@ -79,7 +81,8 @@ class OpContext:
         group = self._group
         if group is None:
             group = self._group = self.cache.group(self.session, self._call_shapes)
-        return self.cache.find(group, (*sign, self.is_train, lib.ndrt_threads_get()), build)
+        mode = (self.is_train, self.family, lib.ndrt_threads_get())
+        return self.cache.find(group, (*sign, *mode), build)
 
     def may_pack(self, w: NDArray) -> bool:
         """Inference may convert this weight in place to the layout that a primitive wants."""

@@ -190,6 +190,12 @@ def channels_last_desc(dtype: DType, dims: tuple[int, ...]) -> MemDesc:
     return tagged_desc(dtype, dims, "a" + letters[2:n] + "b")
 
 
+def blocked_desc(dtype: DType, dims: tuple[int, ...], block: int = 16) -> MemDesc:
+    """nCw16c, nChw16c or nCdhw16c."""
+    letters = "abcdefghijkl"
+    return tagged_desc(dtype, dims, f"aB{letters[2:len(dims)]}{block}b")
+
+
 def clear_desc_caches() -> None:
     """Forgets the descriptors kept for speed; living ones stay valid."""
     for made in (default_desc, tagged_desc, strided_desc):

@@ -57,7 +57,8 @@ def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
             return make(src=src, dst=dst,
                         post_ops=post_specs(chain, dst, dtype, shapes, in_place))
         return first_supported(partial(one, src, dst) for src, dst
-                               in data_candidates(dtype, data.shape, outs[0].shape))
+                               in data_candidates(dtype, data.shape, outs[0].shape,
+                                                  family=ctx.family))
     fused = choose(ctx, ("Convolution.fused", p, data.shape, *shapes), build, chain, operands,
                    outs[0])
     prim = fused.prim

@@ -128,7 +128,8 @@ def compute_ex(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
         make = partial(make_primitive, Kind.CONVOLUTION, direction, weights=w, bias=bias,
                        **fields(p))
         return first_supported(partial(make, src=src, dst=dst)
-                               for src, dst in data_candidates(dtype, data.shape, outs[0].shape))
+                               for src, dst in data_candidates(
+                                   dtype, data.shape, outs[0].shape, family=ctx.family))
     prim = ctx.primitive(("Convolution.forward", p, data.shape), build)
     # the weight first: converting it may move its memory
     w = weights(ctx, weight, prim.weights, p.num_group)

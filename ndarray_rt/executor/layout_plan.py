@@ -1,0 +1,67 @@
+"""The layout plan: which family of layouts each node of an inference graph computes in.
+
+Convolutions are fast in channels-last or in blocked layouts, depending on their window and size;
+what they hand on goes through other operators as it is, and changing it costs a reorder. The
+cheapest choice for all nodes together is a minimum cut. oneDNN's own choice ("any") is made for one
+primitive at a time and pays for reorders that it does not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+
+from ..dtypes import FLOAT32, DType
+from ..op.choose import BLOCKED, CHANNELS_LAST, prefers_channels_last
+from ..symbol.node import Entry, Node
+from .layout_costs import CONVOLUTIONS, convolution_costs, reorder_cost
+from .min_cut import cheapest_labels
+
+FAMILIES = (CHANNELS_LAST, BLOCKED)
+# (node, shape of its data, shape of its output) -> milliseconds in each family, or None: not known
+Costs = Callable[[Node, tuple[int, ...], tuple[int, ...]], tuple[float, float] | None]
+
+
+def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
+                 types: Mapping[Entry, DType], known: Costs | None = None) -> dict[Node, str]:
+    """The family of each convolution; empty where the machine or the graph leaves no choice.
+
+    `known` gives measured costs; the model stands in where it has none. The model alone is too
+    coarse to pay for reorders within a graph: without `known` all nodes get one family.
+    """
+    movable = [node for node in nodes if node.op is not None and node.inputs
+               and len(shapes[node.inputs[0]]) in (3, 4, 5)
+               and types[node.inputs[0]] == FLOAT32]
+    chosen = [node for node in movable if _is_convolution(node)]
+    if not chosen or not prefers_channels_last():
+        return {}
+    place = {node: i for i, node in enumerate(movable)}
+    costs: list[tuple[float, float]] = []
+    apart: dict[tuple[int, int], float] = {}
+    for i, node in enumerate(movable):
+        convolution = _is_convolution(node)
+        costs.append(_costs_of(node, shapes, known) if convolution else (0.0, 0.0))
+        for position, entry in enumerate(node.inputs):
+            before = place.get(entry.node)
+            if before is None:
+                continue
+            # the others compute in the layout that their data has
+            tied = not convolution and position == 0
+            cost = inf if tied else reorder_cost(shapes[entry])
+            apart[before, i] = apart.get((before, i), 0.0) + cost
+    if known is None:
+        blocked_wins = sum(b for _, b in costs) < sum(a for a, _ in costs)
+        return dict.fromkeys(chosen, FAMILIES[blocked_wins])
+    labels = cheapest_labels(costs, apart)
+    return {node: FAMILIES[labels[place[node]]] for node in chosen}
+
+
+def _is_convolution(node: Node) -> bool:
+    return node.op is not None and node.op.name in CONVOLUTIONS
+
+
+def _costs_of(node: Node, shapes: Mapping[Entry, tuple[int, ...]],
+              known: Costs | None) -> tuple[float, float]:
+    data, out = shapes[node.inputs[0]], shapes[Entry(node, 0)]
+    found = known(node, data, out) if known is not None else None
+    return convolution_costs(node, data, out) if found is None else found
