@@ -12,7 +12,7 @@ from ..passes import Optimized, optimize
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry, Node, topological
 from .build import complete_shapes
-from .layout_plan import plan_layouts
+from .layout_plan import note_layouts, plan_layouts
 from .plan import Plan, make_plan
 from .plan_memory import plan_memory
 
@@ -49,9 +49,7 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
     dtypes = {e: t for e, t in infer_graph_types(optimized.heads, types).items() if t is not None}
     plan = make_plan(nodes, [], optimized.heads, variables, {}, known, dtypes,
                      _prologue(nodes, set(optimized.heads)))
-    layouts = plan_layouts(nodes, known, dtypes)
-    for step in plan.steps:
-        step.family = layouts.get(step.node, "")
+    note_layouts(plan, plan_layouts(nodes, known, dtypes))
     plan_memory(plan, share=config.NDRT_PLAN_MEMORY)
     made.update({entry: bound[name] for entry, name in variables.items()})
     return InferenceGraph(plan, made, optimized)

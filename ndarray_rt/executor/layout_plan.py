@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
 from ..dtypes import FLOAT32, DType
-from ..op.choose import BLOCKED, CHANNELS_LAST, prefers_channels_last
+from ..op.choose import BLOCK, BLOCKED, CHANNELS_LAST, prefers_channels_last
 from ..symbol.node import Entry, Node
 from .layout_costs import CONVOLUTIONS, convolution_costs, reorder_cost
 from .min_cut import cheapest_labels
+from .plan import Plan
 
 FAMILIES = (CHANNELS_LAST, BLOCKED)
 # (node, shape of its data, shape of its output) -> milliseconds in each family, or None: not known
@@ -54,6 +55,17 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
         return dict.fromkeys(chosen, FAMILIES[blocked_wins])
     labels = cheapest_labels(costs, apart)
     return {node: FAMILIES[labels[place[node]]] for node in chosen}
+
+
+def note_layouts(plan: Plan, families: Mapping[Node, str]) -> None:
+    """Tells the steps their family, and their values how far blocked layouts pad them."""
+    for step in plan.steps:
+        step.family = families.get(step.node, "")
+        out = plan.values[step.outs[0]]
+        follows = not step.family and step.ins and plan.values[step.ins[0]].padded is not None
+        if (step.family == BLOCKED or follows) and len(out.shape) in (3, 4, 5):
+            batch, channels, *window = out.shape
+            out.padded = (batch, -(-channels // BLOCK) * BLOCK, *window)
 
 
 def _is_convolution(node: Node) -> bool:

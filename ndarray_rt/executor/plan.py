@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate
 from math import prod
 
 from ..dtypes import DType
@@ -33,10 +34,27 @@ class Value:
     kind: Kind
     name: str
     storage: int = -1
+    padded: tuple[int, ...] | None = None  # the dims that its layout pads the shape to
 
     @property
     def nbytes(self) -> int:
-        return prod(self.shape) * self.dtype.itemsize
+        """What it takes, padding included."""
+        return prod(self.padded or self.shape) * self.dtype.itemsize
+
+
+@dataclass
+class Storage:
+    """A span of the arena, for values that follow one another in place."""
+
+    nbytes: int
+    born: int  # the first step that writes to it
+    dies: int  # the last step that touches it
+    offset: int = 0
+
+    def overlaps(self, other: Storage) -> bool:
+        """Both have some memory in common."""
+        return (self.offset < other.offset + other.nbytes
+                and other.offset < self.offset + self.nbytes)
 
 
 @dataclass
@@ -53,7 +71,7 @@ class Step:
 
 @dataclass
 class Plan:
-    """Steps in order: prologue, forward, backward; the values they touch; sizes of shared storage.
+    """Steps in order: prologue, forward, backward; the values they touch; the storages of those.
 
     `num_forward` counts the steps of the prologue too, `num_prologue` these alone.
     """
@@ -61,7 +79,7 @@ class Plan:
     steps: list[Step]
     values: list[Value]
     heads: list[int]
-    storage_bytes: list[int]
+    storages: list[Storage]
     num_forward: int
     num_prologue: int = 0
 
@@ -75,8 +93,21 @@ class Plan:
 
     @property
     def planned_bytes(self) -> int:
-        """What they take: shared storage, and the outputs, which share none."""
-        return sum(self.storage_bytes) + self._bytes_of(Kind.OUTPUT)
+        """What they take: the arena, and the outputs, which are not in it."""
+        return self.arena_bytes + self._bytes_of(Kind.OUTPUT)
+
+    @property
+    def arena_bytes(self) -> int:
+        return max((s.offset + s.nbytes for s in self.storages), default=0)
+
+    @property
+    def largest_live_bytes(self) -> int:
+        """The most that storages take that live at the same time: no arena can be smaller."""
+        change = [0] * (len(self.steps) + 1)
+        for storage in self.storages:
+            change[storage.born] += storage.nbytes
+            change[storage.dies + 1] -= storage.nbytes
+        return max(accumulate(change), default=0)
 
     @property
     def constant_bytes(self) -> int:
@@ -91,11 +122,12 @@ class Plan:
         needed = {self.values[i].storage for step in backward for i in step.ins if i in made}
         written = {self.values[i].storage for step in backward
                    for i, req in zip(step.outs, step.reqs, strict=True) if req != Req.kNullOp}
-        return not (needed & written) - {-1}
+        return not any(self.storages[a].overlaps(self.storages[b])
+                       for a in needed - {-1} for b in written - {-1})
 
     def __str__(self) -> str:
         lines = [f"{len(self.steps)} steps ({self.num_forward} forward), "
-                 f"{len(self.storage_bytes)} storages, "
+                 f"{len(self.storages)} storages, "
                  f"{self.naive_bytes} -> {self.planned_bytes} bytes"]
         for step in self.steps:
             outs = ", ".join(self._describe(i, req)

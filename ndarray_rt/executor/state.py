@@ -16,7 +16,7 @@ from .plan import Kind, Plan, Value
 class State:
     """Arrays of one program: the user's and the executor's outputs by reference, others its own.
 
-    Each storage of the plan is a Chunk over its own span of the arena, and each value an array that
+    Each storage of the plan is a Chunk over its span of the arena, and each value an array that
     reuses it (`as_array`). A span that must grow leaves the arena by itself. `arena` is one to
     share with a program that never runs at the same time, where it is large enough.
     """
@@ -25,18 +25,16 @@ class State:
 
     def __init__(self, plan: Plan, given: Mapping[Entry, NDArray], ctx: Context,
                  arena: Handle | None = None) -> None:
-        total = sum(plan.storage_bytes)
+        total = plan.arena_bytes
         if arena is None or arena.nbytes < total:
             arena = Handle(total) if total else None
         self.arena = arena
         self.storages: list[NDArray] = []
-        offset = 0
-        for nbytes in plan.storage_bytes:
-            assert self.arena is not None
-            span = Handle.span(self.arena, offset, nbytes)
-            chunk = Chunk((nbytes,), UINT8, handle=span)
-            self.storages.append(NDArray(chunk, (nbytes,), UINT8, ctx=ctx))
-            offset += nbytes
+        for storage in plan.storages:
+            assert arena is not None
+            span = Handle.span(arena, storage.offset, storage.nbytes)
+            chunk = Chunk((storage.nbytes,), UINT8, handle=span)
+            self.storages.append(NDArray(chunk, chunk.storage_shape, UINT8, ctx=ctx))
         self.arrays: list[NDArray] = [self._array(v, given, ctx) for v in plan.values]
 
     def _array(self, value: Value, given: Mapping[Entry, NDArray], ctx: Context) -> NDArray:

@@ -22,6 +22,7 @@ def prefers_channels_last() -> bool:
 
 # families of layouts for images and what convolutions make of them
 CHANNELS_LAST, BLOCKED = "channels-last", "blocked"
+BLOCK = 16
 # convolutions read so few channels as they come: a block of them would be padding for the most part
 FEW_CHANNELS = 4
 
@@ -37,7 +38,7 @@ def data_candidates(dtype: DType, *shapes: tuple[int, ...],
     if family != BLOCKED:
         return usual
     blocked = tuple(default_desc(dtype, shape) if shape[1] <= FEW_CHANNELS
-                    else blocked_desc(dtype, shape) for shape in shapes)
+                    else blocked_desc(dtype, shape, BLOCK) for shape in shapes)
     return [blocked, *usual]
 
 

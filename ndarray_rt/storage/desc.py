@@ -190,8 +190,8 @@ def channels_last_desc(dtype: DType, dims: tuple[int, ...]) -> MemDesc:
     return tagged_desc(dtype, dims, "a" + letters[2:n] + "b")
 
 
-def blocked_desc(dtype: DType, dims: tuple[int, ...], block: int = 16) -> MemDesc:
-    """nCw16c, nChw16c or nCdhw16c."""
+def blocked_desc(dtype: DType, dims: tuple[int, ...], block: int) -> MemDesc:
+    """nCw16c, nChw16c or nCdhw16c, for blocks of 16 channels."""
     letters = "abcdefghijkl"
     return tagged_desc(dtype, dims, f"aB{letters[2:len(dims)]}{block}b")
 
