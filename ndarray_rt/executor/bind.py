@@ -99,7 +99,8 @@ def bind(symbol: Symbol, ctx: Context | None, args: Any, args_grad: Any = None,
             raise TypeMismatch(f"bind: args_grad[{name!r}] has dtype {grad.dtype}, expected "
                                f"{arrays[name].dtype} from args[{name!r}]")
     _check_shapes(symbol, arrays, aux)
-    return Executor(symbol, ctx or current_context(), arrays, grads, requests, aux)
+    return Executor(symbol, ctx or current_context(), arrays, grads, requests, aux,
+                    shared=shared_exec)
 
 
 def _check_shapes(symbol: Symbol, args: Mapping[str, NDArray], aux: Mapping[str, NDArray]) -> None:
@@ -132,7 +133,7 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
     args = {n: reuse.array(n, s, t) for n, s, t in zip(names, arg_shapes, arg_types, strict=True)}
     grads = {n: reuse.grad(n, args[n]) for n in names if requests[n] != Req.kNullOp}
     aux = {n: reuse.aux(n, s, t) for n, s, t in zip(aux_names, aux_shapes, aux_types, strict=True)}
-    return Executor(symbol, ctx, args, grads, requests, aux)
+    return Executor(symbol, ctx, args, grads, requests, aux, shared=shared_exec)
 
 
 def _inferred_shapes(symbol: Symbol, given: Mapping[str, tuple[int, ...]],
@@ -234,7 +235,7 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
             grads[name] = fitted(name, grad, shape, name in shapes)
     aux = {name: fitted(name, old.aux_dict[name], shape, False)
            for name, shape in zip(symbol.list_auxiliary_states(), aux_shapes, strict=True)}
-    return Executor(symbol, old.context, args, grads, old.requests, aux, session=old.session)
+    return Executor(symbol, old.context, args, grads, old.requests, aux, like=old)
 
 
 def evaluate(symbol: Symbol, ctx: Context | None = None, **kwargs: NDArray) -> list[NDArray]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .. import config
 from ..dtypes import DType
-from ..errors import MXNetError, ShapeError
+from ..errors import ShapeError
 from ..ndarray.req import Req
 from ..op.registry import find
 from ..symbol.gradient import gradient_graph
@@ -30,15 +30,35 @@ class BoundGraph:
     head_grads: dict[int, Entry]  # position of an output -> the variable of its gradient
 
 
-def build_graph(heads: Sequence[Entry], requests: Mapping[str, Req],
-                shapes: Mapping[str, tuple[int, ...]],
-                types: Mapping[str, DType]) -> BoundGraph:
-    """Adds the gradient graph, infers all shapes and dtypes, and plans memory.
+@dataclass(frozen=True)
+class Facts:
+    """Shape and dtype of each entry of a graph."""
 
-    `shapes` and `types` are those of all arguments and aux states. `requests` name the arguments
-    whose gradients are wanted.
+    shapes: dict[Entry, tuple[int, ...]]
+    types: dict[Entry, DType]
+
+
+def infer_facts(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
+                types: Mapping[str, DType]) -> Facts:
+    """From `shapes` and `types` of all variables by name; MXNetError where one does not follow."""
+    made: dict[Entry, tuple[int, ...]] = {}
+    for entry, shape in infer_graph_shapes(heads, shapes).items():
+        if shape is None or -1 in shape:
+            raise ShapeError(f"the shape of {entry!r} can not be inferred: got {shape}")
+        made[entry] = shape
+    found = infer_graph_types(heads, types)
+    return Facts(made, {entry: dtype for entry, dtype in found.items() if dtype is not None})
+
+
+def build_graph(heads: Sequence[Entry], requests: Mapping[str, Req],
+                facts: Facts) -> BoundGraph:
+    """Adds the gradient graph, infers its shapes and dtypes, and plans memory.
+
+    `facts` are those of the graph of `heads`. `requests` name the arguments whose gradients are
+    wanted.
     """
     forward = topological(heads)
+    inside = set(forward)
     variables = {node.name: Entry(node, 0) for node in forward if node.is_variable}
     wanted = [name for name, req in requests.items() if req != Req.kNullOp]
     head_vars = [Entry(Node(None, HEAD_GRAD.format(i)), 0) for i in range(len(heads))]
@@ -51,50 +71,31 @@ def build_graph(heads: Sequence[Entry], requests: Mapping[str, Req],
             if entry is None:
                 zero.append(name)
                 continue
-            if entry.node.is_variable or entry in taken or entry.node in set(forward):
+            if entry.node.is_variable or entry in taken or entry.node in inside:
                 entry = _copy_of(entry, name)
             taken.add(entry)
             grads[name] = entry
         grads = _copies_where_read(grads, requests)
     everything = [*heads, *grads.values()]
-    backward = [node for node in topological(everything) if node not in set(forward)]
-    all_shapes = infer_graph_shapes(heads, shapes)
-    known = dict(shapes)
-    for var, head in zip(head_vars, heads, strict=True):
-        shape = all_shapes[head]
-        if shape is None:
-            raise ShapeError(f"the shape of output {head!r} can not be inferred")
-        known[var.node.name] = shape
-    all_types = infer_graph_types(heads, types)
-    known_types = dict(types)
-    for var, head in zip(head_vars, heads, strict=True):
-        dtype = all_types[head]
-        if dtype is not None:
-            known_types[var.node.name] = dtype
-    full_shapes = infer_graph_shapes(everything, known)
-    full_types = infer_graph_types(everything, known_types)
+    backward = [node for node in topological(everything) if node not in inside]
+    if grads:
+        known = {name: facts.shapes[entry] for name, entry in variables.items()}
+        dtypes = {name: facts.types[entry] for name, entry in variables.items()}
+        for var, head in zip(head_vars, heads, strict=True):
+            known[var.node.name] = facts.shapes[head]
+            if head in facts.types:
+                dtypes[var.node.name] = facts.types[head]
+        facts = infer_facts(everything, known, dtypes)
     external = {entry: name for name, entry in variables.items()}
     external.update({var: var.node.name for var in head_vars})
     external.update({entry: f"grad of {name}" for name, entry in grads.items()})
     plan = make_plan(forward, [n for n in backward if not n.is_variable], heads, external,
                      {entry: requests[name] for name, entry in grads.items()},
-                     complete_shapes(full_shapes),
-                     {e: t for e, t in full_types.items() if t is not None})
+                     facts.shapes, facts.types)
     plan_memory(plan, share=config.NDRT_PLAN_MEMORY)
     used = {entry for node in backward for entry in node.inputs}
     return BoundGraph(plan, variables, grads, zero,
                       {i: var for i, var in enumerate(head_vars) if var in used})
-
-
-def complete_shapes(shapes: Mapping[Entry, tuple[int, ...] | None],
-                    ) -> dict[Entry, tuple[int, ...]]:
-    """The shapes; MXNetError where one is not known."""
-    made: dict[Entry, tuple[int, ...]] = {}
-    for entry, shape in shapes.items():
-        if shape is None or -1 in shape:
-            raise MXNetError(f"the shape of {entry!r} can not be inferred: got {shape}")
-        made[entry] = shape
-    return made
 
 
 def _copy_of(entry: Entry, name: str) -> Entry:

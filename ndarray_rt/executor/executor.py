@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,24 +18,22 @@ from ..op.context import OpContext
 from ..op.packing import PackedStore
 from ..op.prim_cache import CACHE
 from ..storage.account import Account, SessionBytes
-from ..storage.handle import Handle
 from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
-from ..symbol.node import Entry
+from ..symbol.node import Entry, topological
 from .bound_step import BoundStep
-from .build import BoundGraph, build_graph
+from .build import BoundGraph, build_graph, infer_facts
 from .captured import BUDGET, DONE, UNFINISHED, Captured
 from .inference import InferenceGraph, build_inference
 from .inputs import copy_value, head_gradients
 from .plan import Plan
 from .program import Program, Watch
 from .session import Session
+from .workspace import Workspace, new_number
 
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
 
-# of executors, for the names of their accounts
-_numbers = itertools.count(1)
 Monitor = Callable[[str, NDArray], None]
 _replay = lib.ndrt_replay_run
 
@@ -54,7 +50,10 @@ class Executor:
 
     def __init__(self, symbol: Symbol, ctx: Context, args: dict[str, NDArray],
                  grads: dict[str, NDArray], requests: dict[str, Req], aux: dict[str, NDArray],
-                 session: Session | None = None) -> None:
+                 like: Executor | None = None, shared: Executor | None = None) -> None:
+        """`like` is an executor of the same symbol over the same parameters: what it has folded,
+        packed and planned is used again. The memory of `shared` is used for intermediate values;
+        the two never run at the same time, and neither's backward may follow the other's run."""
         self._symbol = symbol
         self._ctx = ctx.check()
         self.arg_dict = args
@@ -62,15 +61,23 @@ class Executor:
         self.aux_dict = aux
         self._requests = {n: r for n, r in requests.items() if r != Req.kNullOp and n in grads}
         self._bound = {**args, **aux}
-        self._graph: BoundGraph = build_graph(
-            symbol.entries, self._requests, {n: a.shape for n, a in self._bound.items()},
-            {n: a.dtype for n, a in self._bound.items()})
-        self._account = Account(f"executor {next(_numbers)}: {', '.join(symbol.list_outputs())}")
+        self._facts = infer_facts(symbol.entries,
+                                  {n: a.shape for n, a in self._bound.items()},
+                                  {n: a.dtype for n, a in self._bound.items()})
+        self._variables = {node.name: Entry(node, 0) for node in topological(symbol.entries)
+                           if node.is_variable}
+        self._graph: BoundGraph | None = None
+        self._backward_repeats = False
+        if self._requests:
+            self._bound_graph()
+        self._number = new_number()
+        self._work: Workspace = Workspace() if shared is None else shared._work
+        self._account = Account(f"executor {self._number}: {', '.join(symbol.list_outputs())}")
         with self._account:
-            self._head_grads = {i: new_array(*self._head_facts(i), self._ctx)
-                                for i in self._graph.head_grads}
+            needed: list[int] = [] if self._graph is None else list(self._graph.head_grads)
+            self._head_grads = {i: new_array(*self._head_facts(i), self._ctx) for i in needed}
             self._outputs = self._make_outputs()
-        self._session = Session() if session is None else session
+        self._session = Session() if like is None else like.session
         self._context = OpContext(ImmediateStream(TmpMemMgr(account=self._account)),
                                   session=self._session.key,
                                   shapes=tuple(a.shape for a in self._bound.values()))
@@ -78,17 +85,16 @@ class Executor:
             args[name].chunk.native.id for name in self._requests)
         self._context.packed = PackedStore()
         self._plainly_bound = self._no_shared_memory(grads)
-        self._lock = threading.RLock()
         self._full: Program | None = None
         # for inference; None where the passes change nothing or are switched off
         self._lean: Program | None = None
         self._inference: InferenceGraph | None = None
         self._lean_switches: tuple[str, bool] | None = None
+        self._model = None if like is None else like._as_model()
         self._monitor: Monitor | None = None
         self._monitor_all = False
         self._ran_training = False
         self._is_spent = False
-        self._backward_repeats = self._graph.plan.backward_repeats
         # the stream of plain runs; a run that is recorded has another one
         self._stream = self._context.stream
         self._is_running = False
@@ -98,12 +104,10 @@ class Executor:
         renew_in_child(self)
 
     def renew_locks(self) -> None:
-        """In a forked child: a run that another thread was in the midst of is not there any more.
+        """In a forked child, a run that another thread was in the midst of is not there any more.
 
         Its arrays hold what they held then, and the next runs settle and record anew.
         """
-        # whatever it says of itself: a thread that was given the lock notes so a little later
-        self._lock = threading.RLock()
         if self._is_running:
             self._is_running = False
             self._context.stream = self._stream
@@ -135,12 +139,12 @@ class Executor:
     @property
     def plan(self) -> Plan:
         """The steps and the memory plan of the graph as it was bound, printable."""
-        return self._graph.plan
+        return self._bound_graph().plan
 
     @property
     def inference_plan(self) -> Plan:
         """The steps and the memory plan that `forward(is_train=False)` runs, printable."""
-        with self._lock, self._account:
+        with self._work.lock, self._account:
             return self._program_for(False).plan
 
     @property
@@ -180,7 +184,7 @@ class Executor:
     @property
     def counters(self) -> dict[str, int]:
         """What the runs did so far: primitives, kernels, callbacks, reorders."""
-        with self._lock:
+        with self._work.lock:
             for program in self._programs():
                 program.count_replays()
             return self._stream.counters.as_dict()
@@ -202,8 +206,9 @@ class Executor:
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
         """Computes the outputs; `kwargs` are copied into the arguments of those names first."""
-        lock = self._lock
-        if lock._is_owned():  # type: ignore[attr-defined]
+        work = self._work
+        lock = work.lock
+        if lock._is_owned():
             self._refuse_own_run()
         if not is_train and not kwargs and self._ready is not None \
                 and self._ready_epoch == config.epoch:
@@ -212,6 +217,7 @@ class Executor:
                 ready = self._ready
                 if ready is not None:
                     self._ran_training = False
+                    work.last = self._number
                     try:
                         result = _replay(ready.native, BUDGET, 0)
                         if result == UNFINISHED:
@@ -241,16 +247,20 @@ class Executor:
         if not self._ran_training:
             raise MXNetError("backward needs a forward(is_train=True) before it: the last forward "
                              "was for inference or did not finish")
+        if self._work.last != self._number:
+            raise MXNetError("backward needs a forward(is_train=True) right before it: an executor "
+                             "that shares this one's memory ran in between")
         if self._is_spent:
             raise MXNetError("backward a second time after one forward: the first one took over "
                              "memory of forward's; call forward(is_train=True) again, or bind with "
                              "NDRT_PLAN_MEMORY=0")
         given = head_gradients(out_grads, list(self._head_grads), self._symbol.list_outputs())
         self._refuse_own_run()
-        with self._lock, self._account:
+        with self._work.lock, self._account:
             for i, array in self._head_grads.items():
                 copy_value(given[i], array, f"out_grads[{i}]")
-            for name in self._graph.zero_grads:
+            graph = self._bound_graph()
+            for name in graph.zero_grads:
                 if self._requests[name] != Req.kAddTo:
                     grad = self.grad_dict[name]
                     assert grad is not None
@@ -266,6 +276,7 @@ class Executor:
 
     def _run_forward(self, is_train: bool) -> None:
         self._ready = None
+        self._work.last = self._number
         program = self._program_for(is_train)
         self._is_running = True
         try:
@@ -289,7 +300,7 @@ class Executor:
 
     def _refuse_own_run(self) -> None:
         """MXNetError instead of a run inside a run of the same thread."""
-        if self._lock._is_owned():  # type: ignore[attr-defined]
+        if self._work.lock._is_owned():
             raise MXNetError("this executor is running in this very thread: a monitor, an "
                              "operator or a signal handler can not run it again")
 
@@ -328,31 +339,52 @@ class Executor:
     def _make_lean(self) -> None:
         for program in self._programs():
             program.count_replays()
+        model, self._model = self._model, None
+        if self._lean is not None:
+            model = None  # it was made under other switches
         self._lean = self._inference = None
-        graph = build_inference(self._symbol.entries, self._bound, self._outputs)
+        graph = build_inference(self._symbol.entries, self._bound, self._outputs, self._facts,
+                                None if model is None else model[0])
         if graph is not None:
+            prologue = None
+            if model is not None and model[0].optimized is graph.optimized and all(
+                    graph.given.get(entry) is array for entry, array in model[0].given.items()
+                    if entry in model[1].folded_from):
+                graph.given.update(model[1].constants())
+                prologue = model[1].prologue
             self._lean = Program(graph.plan, graph.given, self._context, self._ctx,
-                                 self._plainly_bound, self._arena())
+                                 self._plainly_bound, self._work.arena(), prologue)
+            self._work.add(self._lean.state)
         self._inference = graph
+
+    def _as_model(self) -> tuple[InferenceGraph, Program] | None:
+        """What an executor for other shapes may go on with."""
+        if self._inference is None or self._lean is None:
+            return None
+        return self._inference, self._lean
+
+    def _bound_graph(self) -> BoundGraph:
+        """The graph as it was bound, planned; for inference alone it may never be needed."""
+        if self._graph is None:
+            self._graph = build_graph(self._symbol.entries, self._requests, self._facts)
+            self._backward_repeats = self._graph.plan.backward_repeats
+        return self._graph
 
     def _full_program(self) -> Program:
         if self._full is None:
-            given = {entry: self._bound[name] for name, entry in self._graph.variables.items()}
-            given.update({self._graph.head_grads[i]: a for i, a in self._head_grads.items()})
-            for name, entry in self._graph.grads.items():
+            graph = self._bound_graph()
+            given = {entry: self._bound[name] for name, entry in graph.variables.items()}
+            given.update({graph.head_grads[i]: a for i, a in self._head_grads.items()})
+            for name, entry in graph.grads.items():
                 grad = self.grad_dict[name]
                 assert grad is not None
                 given[entry] = grad
-            for i, array in zip(self._graph.plan.heads, self._outputs, strict=True):
-                given.setdefault(self._graph.plan.values[i].entry, array)
-            self._full = Program(self._graph.plan, given, self._context, self._ctx,
-                                 self._plainly_bound, self._arena())
+            for entry, array in zip(self._symbol.entries, self._outputs, strict=True):
+                given.setdefault(entry, array)
+            self._full = Program(graph.plan, given, self._context, self._ctx,
+                                 self._plainly_bound, self._work.arena())
+            self._work.add(self._full.state)
         return self._full
-
-    def _arena(self) -> Handle | None:
-        """The largest arena: programs of one executor never need theirs at the same time."""
-        arenas = [p.state.arena for p in self._programs() if p.state.arena is not None]
-        return max(arenas, key=lambda arena: arena.nbytes, default=None)
 
     # ---- arrays in --------------------------------------------------------------------------
 
@@ -368,14 +400,14 @@ class Executor:
                                    (aux_params or {}, self.aux_dict, "auxiliary state")):
             for name, value in given.items():
                 if name in bound:
-                    with self._lock:
+                    with self._work.lock:
                         copy_value(value, bound[name], name)
                 elif not allow_extra_params:
                     raise NameMismatch(f"copy_params_from: {name!r} is no {what} of this symbol")
 
     def set_monitor_callback(self, callback: Monitor, monitor_all: bool = False) -> None:
         """Calls `callback(name, array)` with each output as it is computed, inputs too if all."""
-        with self._lock:
+        with self._work.lock:
             self._ready = None
             self._monitor = callback
             self._monitor_all = monitor_all
@@ -405,12 +437,12 @@ class Executor:
     # ---- making -----------------------------------------------------------------------------
 
     def _head_facts(self, i: int) -> tuple[tuple[int, ...], Any]:
-        value = self._graph.plan.values[self._graph.plan.heads[i]]
-        return value.shape, value.dtype
+        head = self._symbol.entries[i]
+        return self._facts.shapes[head], self._facts.types[head]
 
     def _make_outputs(self) -> list[NDArray]:
         """An array for each head: a handle on the user's where the head is a variable."""
-        given = {entry: self._bound[name] for name, entry in self._graph.variables.items()}
+        given = {entry: self._bound[name] for name, entry in self._variables.items()}
         made: dict[Entry, NDArray] = {}
         for i, entry in enumerate(self._symbol.entries):
             if entry not in made:

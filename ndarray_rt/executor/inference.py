@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .. import config
+from ..dtypes import DType
+from ..errors import MXNetError
 from ..ndarray.ndarray import NDArray
 from ..op.registry import find
 from ..passes import Optimized, optimize
-from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry, Node, topological
-from .build import complete_shapes
+from .build import Facts, infer_facts
 from .layout_plan import note_layouts, plan_layouts
 from .plan import Plan, make_plan
 from .plan_memory import plan_memory
@@ -26,33 +27,63 @@ class InferenceGraph:
     plan: Plan
     given: dict[Entry, NDArray]
     optimized: Optimized
+    types: dict[str, DType]
 
 
 def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
-                    outputs: Sequence[NDArray]) -> InferenceGraph | None:
+                    outputs: Sequence[NDArray], facts: Facts,
+                    like: InferenceGraph | None = None) -> InferenceGraph | None:
     """The planned graph for inference over arrays by name, or None where the passes change nothing.
 
-    `outputs` are the arrays of the heads.
+    `outputs` are the arrays of the heads, `facts` those of the graph as it was bound. `like` is
+    that of the same heads for other shapes: where it is right for these too, no pass is run again.
     """
     shapes = {name: array.shape for name, array in bound.items()}
     types = {name: array.dtype for name, array in bound.items()}
-    optimized = optimize(heads, shapes, types)
-    if optimized.heads == list(heads):
-        return None
+    optimized, known = None, None
+    if like is not None and like.types == types:
+        known = _still_right(like, facts, shapes, types)
+    if like is not None and known is not None:
+        optimized = like.optimized
+    else:
+        optimized = optimize(heads, shapes, types)
+        if optimized.heads == list(heads):
+            return None
+        known = infer_facts(optimized.heads, shapes, types)
     made: dict[Entry, NDArray] = {}
     for entry, array in zip(optimized.heads, outputs, strict=True):
         if made.setdefault(entry, array) is not array or entry.node.is_variable:
             return None  # outputs must not become one memory, nor a user's array
     nodes = topological(optimized.heads)
     variables = {Entry(node, 0): node.name for node in nodes if node.is_variable}
-    known = complete_shapes(infer_graph_shapes(optimized.heads, shapes))
-    dtypes = {e: t for e, t in infer_graph_types(optimized.heads, types).items() if t is not None}
-    plan = make_plan(nodes, [], optimized.heads, variables, {}, known, dtypes,
+    plan = make_plan(nodes, [], optimized.heads, variables, {}, known.shapes, known.types,
                      _prologue(nodes, set(optimized.heads)))
-    note_layouts(plan, plan_layouts(nodes, known, dtypes))
+    note_layouts(plan, plan_layouts(nodes, known.shapes, known.types))
     plan_memory(plan, share=config.NDRT_PLAN_MEMORY)
     made.update({entry: bound[name] for entry, name in variables.items()})
-    return InferenceGraph(plan, made, optimized)
+    return InferenceGraph(plan, made, optimized, types)
+
+
+def _still_right(like: InferenceGraph, facts: Facts, shapes: Mapping[str, tuple[int, ...]],
+                 types: Mapping[str, DType]) -> Facts | None:
+    """Shapes of the passes' result for other inputs, if each of its nodes makes there what the
+    node of its name makes in the graph as it was bound.
+
+    Passes rely on shapes where they drop what moves no value, and then a node behind it has
+    another shape; and where one shape goes into another, and then the fused node has another one.
+    """
+    wanted: dict[str, object] = {}
+    for entry, shape in facts.shapes.items():
+        if entry.index == 0 and wanted.setdefault(entry.node.name, shape) != shape:
+            return None
+    try:
+        found = infer_facts(like.optimized.heads, shapes, types)
+    except MXNetError:
+        return None
+    folded = {step.node for step in like.plan.steps[:like.plan.num_prologue]}
+    right = all(entry.index != 0 or entry.node in folded or wanted.get(entry.node.name) == shape
+                for entry, shape in found.shapes.items())
+    return found if right else None
 
 
 def _prologue(nodes: Sequence[Node], heads: set[Entry]) -> set[Node]:

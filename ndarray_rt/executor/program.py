@@ -35,17 +35,19 @@ class Program:
 
     `given` are the arrays of variables, gradients and outputs. With `plainly_bound` no array that
     is written shares memory with another one, so that all leases can be taken for a whole run.
+    `prologue` is that of a program whose constants are among `given`.
     """
 
     def __init__(self, plan: Plan, given: Mapping[Entry, NDArray], context: OpContext,
-                 ctx: Context, plainly_bound: bool, arena: Handle | None = None) -> None:
+                 ctx: Context, plainly_bound: bool, arena: Handle | None = None,
+                 prologue: Prologue | None = None) -> None:
         self.plan = plan
         self._context = context
         self._plainly_bound = plainly_bound
         self.state = State(plan, given, ctx, arena)
         steps = [BoundStep(step, self.state) for step in plan.steps]
         self.steps = steps
-        self._prologue = Prologue(steps[:plan.num_prologue])
+        self.prologue = prologue or Prologue(steps[:plan.num_prologue])
         self._leases = self._make_leases()
         self._captures: dict[Part, Capture] = {}
 
@@ -68,8 +70,8 @@ class Program:
         if capture is not None and self._replay(capture):
             return
         ctx.own_leases = False
+        self.prologue.settle(ctx)
         with self._leases:
-            self._prologue.settle(ctx)
             if capture is not None and capture.should_record:
                 self._record(part, capture)
             else:
@@ -90,9 +92,7 @@ class Program:
     def _run_apart(self, part: Part, watch: Watch | None) -> None:
         """Each step by itself, with leases of its own."""
         ctx = self._context
-        ctx.own_leases = False
-        with self._leases:
-            self._prologue.settle(ctx)
+        self.prologue.settle(ctx)
         ctx.own_leases = True
         for step in self.steps[part[0]:part[1]]:
             if watch is not None:
@@ -132,10 +132,9 @@ class Program:
     def _refresh(self, captured: Captured) -> bool:
         """Computes anew, in the same places, what was computed from arrays that changed."""
         ctx = self._context
+        self.prologue.settle(ctx)
         ctx.own_leases = False
         with self._leases:
-            ctx.begin("refresh", ())
-            self._prologue.settle(ctx)
             assert ctx.packed is not None
             ctx.stream.begin_operator()
             ctx.packed.refresh(ctx.stream)
@@ -144,7 +143,7 @@ class Program:
 
     def _sources(self) -> dict[Chunk, int]:
         assert self._context.packed is not None
-        return {**dict(self._context.packed.sources()), **self._prologue.computed_from()}
+        return {**dict(self._context.packed.sources()), **self.prologue.computed_from()}
 
     def _record(self, part: Part, capture: Capture) -> None:
         ctx = self._context
@@ -174,7 +173,7 @@ class Program:
                 [c for c in chunks if c in own], [c for c in chunks if c not in own],
                 [c for c in self._written(steps) if c not in own],
                 {c: n for c, n in self._sources().items()
-                 if c in touched or c in self._prologue.sources}))
+                 if c in touched or c in self.prologue.sources}))
 
     @staticmethod
     def _written(steps: list[BoundStep]) -> list[Chunk]:
@@ -192,6 +191,17 @@ class Program:
         self.count_replays()
         for capture in self._captures.values():
             capture.restart(reason)
+
+    @property
+    def folded_from(self) -> set[Entry]:
+        """The variables that the prologue reads."""
+        return {self.plan.values[i].entry for step in self.plan.steps[:self.plan.num_prologue]
+                for i in step.ins}
+
+    def constants(self) -> dict[Entry, NDArray]:
+        """What the prologue computes."""
+        return {v.entry: self.state.arrays[v.index] for v in self.plan.values
+                if v.kind is Kind.CONSTANT}
 
     def forward_capture(self, is_train: bool = False) -> Capture:
         """The recording of forward."""

@@ -10,6 +10,7 @@ from ..op.context import OpContext
 from ..op.dispatch import dispatch_planned
 from ..storage.chunk import Chunk
 from ..storage.desc import default_desc
+from ..storage.lease import Leases
 from ..storage.reorder import reorder_mem
 from ..storage.stream import Mem
 from .bound_step import BoundStep
@@ -20,14 +21,18 @@ class Prologue:
 
     The results belong to the program alone. Once a layer has put one into the layout that it
     wants, later ones are put into that layout too, at the same place: recorded runs stay right.
+    Executors of other input shapes share them.
     """
 
     def __init__(self, steps: Sequence[BoundStep]) -> None:
         self._steps = steps
-        made = {array.chunk for step in steps for array in step.outs}
+        self.made: list[Chunk] = list(dict.fromkeys(
+            array.chunk for step in steps for array in step.outs))
+        made = set(self.made)
         self.sources: list[Chunk] = list(dict.fromkeys(
             array.chunk for step in steps for array in step.ins if array.chunk not in made))
         self._changes: list[int] | None = None
+        self._leases = Leases(self.sources, self.made)
 
     def is_true(self) -> bool:
         """Nothing that it reads changed; what a user may write to at any time counts as changed."""
@@ -36,9 +41,18 @@ class Prologue:
             and not any(chunk.native.writable_pins for chunk in self.sources))
 
     def settle(self, ctx: OpContext) -> None:
-        """Runs what is to be run; the caller holds the leases."""
+        """Runs what is to be run; the caller holds no leases."""
         if self.is_true():
             return
+        own, ctx.own_leases = ctx.own_leases, False
+        try:
+            with self._leases:
+                if not self.is_true():
+                    self._run(ctx)
+        finally:
+            ctx.own_leases = own
+
+    def _run(self, ctx: OpContext) -> None:
         self._changes = None
         changes = [chunk.changes for chunk in self.sources]
         for step in self._steps:

@@ -21,7 +21,7 @@ class State:
     share with a program that never runs at the same time, where it is large enough.
     """
 
-    __slots__ = ("arena", "arrays", "storages")
+    __slots__ = ("__weakref__", "arena", "arrays", "storages")
 
     def __init__(self, plan: Plan, given: Mapping[Entry, NDArray], ctx: Context,
                  arena: Handle | None = None) -> None:
@@ -44,7 +44,8 @@ class State:
             # a shape only: nothing is ever computed for it, and no memory taken
             return NDArray(Chunk(value.shape, value.dtype), value.shape, value.dtype, ctx=ctx)
         if value.kind is Kind.CONSTANT:
-            return new_array(value.shape, value.dtype, ctx)
+            found = given.get(value.entry)
+            return new_array(value.shape, value.dtype, ctx) if found is None else found
         return self.storages[value.storage].as_array(value.shape, value.dtype)
 
     @property

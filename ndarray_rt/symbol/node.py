@@ -17,7 +17,7 @@ class Node:
     but for `attrs` and `name` of variables.
     """
 
-    __slots__ = ("__weakref__", "attrs", "inputs", "name", "op", "params")
+    __slots__ = ("__weakref__", "_outputs", "attrs", "inputs", "name", "op", "params")
 
     def __init__(self, op: OpDef | None, name: str, attrs: dict[str, str] | None = None,
                  params: Params | None = None, inputs: Sequence[Entry] = ()) -> None:
@@ -26,6 +26,7 @@ class Node:
         self.attrs: dict[str, str] = {} if attrs is None else attrs
         self.params = params
         self.inputs: list[Entry] = list(inputs)
+        self._outputs = 0  # how many, once somebody asked
 
     @property
     def is_variable(self) -> bool:
@@ -34,9 +35,11 @@ class Node:
     @property
     def num_outputs(self) -> int:
         """Outputs, hidden ones too."""
-        if self.op is None or self.params is None:
-            return 1
-        return len(self.op.output_names(self.params))
+        if not self._outputs:
+            if self.op is None or self.params is None:
+                return 1
+            self._outputs = len(self.op.output_names(self.params))
+        return self._outputs
 
     @property
     def outputs(self) -> list[Entry]:

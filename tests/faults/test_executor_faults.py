@@ -111,9 +111,12 @@ SCENARIOS = {"bind": binding, "first inference": forward(False, 0),
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_allocation_may_fail(name: str) -> None:
-    assert check_allocations(SCENARIOS[name]) > (0 if name == "replayed inference" else 5)
+    failed = check_allocations(SCENARIOS[name])
+    # a replay takes no memory at all
+    assert failed == 0 if name == "replayed inference" else failed > 5
 
 
 @pytest.mark.parametrize("name", [n for n in SCENARIOS if n != "bind"])
 def test_an_interrupt_may_come_anywhere(name: str) -> None:
-    assert check_interrupts(SCENARIOS[name], step=41) > 1
+    # of a replay, Python sees but a few lines
+    assert check_interrupts(SCENARIOS[name], step=1 if name == "replayed inference" else 41) > 1

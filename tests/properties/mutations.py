@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from inspect import signature
 from math import prod
 from typing import Any
 
@@ -22,6 +23,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from ndarray_rt.errors import OutOfMemory
 from ndarray_rt.executor.captured import Captured
+from ndarray_rt.executor.prologue import Prologue
 from ndarray_rt.native import ffi
 from ndarray_rt.ndarray import interop, layout
 from ndarray_rt.ndarray.ndarray import NDArray
@@ -29,14 +31,16 @@ from ndarray_rt.ndarray.output import Output
 from ndarray_rt.ndarray.req import Req
 from ndarray_rt.op import dispatch
 from ndarray_rt.storage import chunk as chunk_module
+from ndarray_rt.storage import stream as stream_module
 from ndarray_rt.storage.atom import Atom
 from ndarray_rt.storage.chunk import Chunk
 from ndarray_rt.storage.desc import MemDesc
 from ndarray_rt.storage.lease import Leases
 from ndarray_rt.storage.primitive import Primitive
 from ndarray_rt.storage.stream import ImmediateStream, Mem
+from ndarray_rt.storage.tmp_mem import TmpMemMgr
 from ndarray_rt.testing.layout_model import offsets
-from tests.graph import test_executor
+from tests.graph import test_executor, test_inference
 from tests.properties.storage.machine import StorageMachine
 
 # where the array contract is tested
@@ -94,13 +98,30 @@ def no_version(patch: Patch) -> None:
     patch.setattr(chunk_module, "lib", _Without(chunk_module.lib, "ndrt_chunk_add_version"))
 
 
-def no_version_check(patch: Patch) -> None:
-    check = Captured.broken_guard
+def _captured_without(patch: Patch, **others: object) -> None:
+    """Recorded runs that watch other things than they should."""
+    begin = Captured.__init__
 
-    def unversioned(self: Captured) -> str | None:
-        self._versions = [native.version for native in self._natives]
-        return check(self)
-    patch.setattr(Captured, "broken_guard", unversioned)
+    def careless(self: Captured, *args: object) -> None:
+        names = list(signature(begin).parameters)[1:]
+        begin(self, **{**dict(zip(names, args, strict=True)), **others})  # type: ignore[arg-type]
+    patch.setattr(Captured, "__init__", careless)
+
+
+def no_version_check(patch: Patch) -> None:
+    _captured_without(patch, own=[], reachable=[])
+
+
+def no_source_check(patch: Patch) -> None:
+    _captured_without(patch, sources={})
+
+
+def folded_for_ever(patch: Patch) -> None:
+    patch.setattr(Prologue, "is_true", lambda self: self._changes is not None)
+
+
+def scratch_of_nobody(patch: Patch) -> None:
+    patch.setattr(stream_module, "TmpMemMgr", lambda estimate=0, keep=False: TmpMemMgr(0))
 
 
 def no_pins(patch: Patch) -> None:
@@ -174,12 +195,26 @@ def follows_every_change() -> None:
     test_executor.test_a_captured_run_sees_every_change()
 
 
+def follows_parameters() -> None:
+    test_inference.test_written_parameters_are_folded_anew_and_nothing_is_recorded_again()
+
+
+def keeps_scratch() -> None:
+    test_inference.test_a_recorded_run_owns_its_scratch()
+
+
 MUTATIONS = {
     "view rule": Mutation("I3: views see only the default layout", no_views),
     "beside readers": Mutation("I3: only who is alone converts", readers_in_the_way),
     "version": Mutation("I4: pointer and layout bump the version", no_version),
     "version check": Mutation("I4: a replay compares versions", no_version_check,
                               follows_every_change),
+    "sources": Mutation("I11: a replay compares what it was computed from", no_source_check,
+                        follows_parameters),
+    "folded weights": Mutation("I11: folded weights compare the counter", folded_for_ever,
+                               follows_parameters),
+    "plan's scratch": Mutation("a recorded run owns its scratch", scratch_of_nobody,
+                               keeps_scratch),
     "pin": Mutation("I5: exported bytes stay", no_pins),
     "invalidation": Mutation("I6: what is overwritten loses its layout first", no_invalidation),
     "null": Mutation("I6: kNullOp touches nothing", null_writes),

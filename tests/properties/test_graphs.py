@@ -132,7 +132,7 @@ def test_the_machine() -> None:
     """One executor, and others on its arrays, under random rules."""
     REACHED.clear()
     run_state_machine_as_test(GraphMachine, settings=settings(
-        max_examples=100, stateful_step_count=20, derandomize=True, deadline=None, database=None))
+        max_examples=200, stateful_step_count=20, derandomize=True, deadline=None, database=None))
     for event in ("captured", "backward", "second backward", "second backward refused",
                   "other layout", "other threads", "dropped", "monitored",
                   "reshaped executor", "several executors"):

@@ -1,0 +1,49 @@
+"""Workspace: arenas and the run lock that executors share which never run at the same time."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakSet
+
+from ..fork import renew_in_child
+from ..storage.handle import Handle
+from .state import State
+
+_numbers = itertools.count(1)
+
+
+class Workspace:
+    """The memory of one executor's programs, or of several executors bound with `shared_exec`.
+
+    Runs are serialised by `lock`. `last` is the number of the executor that ran last: what
+    another one's forward left for its backward is overwritten then.
+    """
+
+    def __init__(self) -> None:
+        # RLock is a function in the eyes of type checkers
+        self.lock: Any = threading.RLock()
+        self.last = 0
+        self._states: WeakSet[State] = WeakSet()
+        renew_in_child(self)
+
+    def renew_locks(self) -> None:
+        """In a forked child."""
+        # whatever it says of itself: a thread that was given the lock notes so a little later
+        self.lock = threading.RLock()
+
+    def add(self, state: State) -> None:
+        """From now on others may use this state's arena."""
+        self._states.add(state)
+
+    def arena(self) -> Handle | None:
+        """The largest arena there is."""
+        arenas: Sequence[Handle] = [s.arena for s in self._states if s.arena is not None]
+        return max(arenas, key=lambda arena: arena.nbytes, default=None)
+
+
+def new_number() -> int:
+    """A number that no other executor has."""
+    return next(_numbers)

@@ -1,0 +1,283 @@
+"""Inference programs: what the passes make of a bound graph, and what it is computed from."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ndarray_rt as mx
+from ndarray_rt import config
+from ndarray_rt.errors import MXNetError
+from ndarray_rt.executor.layout_plan import plan_layouts
+from ndarray_rt.executor.min_cut import cheapest_labels
+from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST, prefers_channels_last
+from ndarray_rt.symbol.infer import infer_graph_shapes, infer_graph_types
+from ndarray_rt.symbol.node import topological
+
+
+def network(name="data"):
+    y = mx.sym.Variable(name)
+    for i, filters in enumerate((20, 8)):
+        y = mx.sym.Convolution(y, kernel=(3, 3), num_filter=filters, pad=(1, 1), name=f"c{i}",
+                               no_bias=bool(i))
+        y = mx.sym.BatchNorm(y, fix_gamma=False, eps=1e-3, name=f"bn{i}")
+        y = mx.sym.Activation(y, act_type="relu", name=f"r{i}")
+    y = mx.sym.Pooling(y, kernel=(2, 2), stride=(2, 2), pool_type="max", name="pool")
+    return mx.sym.FullyConnected(y, num_hidden=5, name="fc")
+
+
+def bound(grad_req="null", batch=2, **more):
+    executor = network().simple_bind(mx.cpu(), grad_req=grad_req, data=(batch, 3, 8, 8), **more)
+    rng = np.random.default_rng(3)
+    for name, array in {**executor.arg_dict, **executor.aux_dict}.items():
+        array[:] = rng.uniform(0.5, 1.5, array.shape) if name.endswith(
+            ("gamma", "var")) else rng.uniform(-1, 1, array.shape)
+    return executor
+
+
+def naive(executor):
+    """The same arrays, node by node, in numpy."""
+    with config.override(NDRT_ONEDNN=False):
+        made = executor.symbol.bind(mx.cpu(), executor.arg_dict, grad_req="null",
+                                    aux_states=executor.aux_dict)
+        return [out.asnumpy() for out in made.forward()]
+
+
+def check(executor):
+    for got, want in zip(executor.forward(), naive(executor), strict=True):
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
+
+
+def test_inference_runs_the_optimized_graph_and_training_the_bound_one():
+    executor = bound("write")
+    assert [s.node.op.name for s in executor.inference_plan.steps] == [
+        "_fold_batch_norm", "_fold_batch_norm", "_fused_Convolution", "_fused_Convolution",
+        "Pooling", "FullyConnected"]
+    assert [s.node.op.name for s in executor.plan.steps[:executor.plan.num_forward]] == [
+        "Convolution", "BatchNorm", "Activation"] * 2 + ["Pooling", "FullyConnected"]
+    check(executor)
+    with config.override(NDRT_SKIP_PASSES="all"):
+        assert len(executor.inference_plan.steps) == len(executor.plan.steps)
+        check(executor)
+    assert len(executor.inference_plan.steps) == 6
+    check(executor)
+
+
+def test_the_outputs_are_the_same_arrays_in_both_programs():
+    executor = bound("write")
+    out = executor.outputs[0]
+    want = executor.forward()[0].asnumpy()
+    assert executor.forward(is_train=True)[0] is out
+    assert not np.allclose(out.asnumpy(), want), "statistics of the batch"
+    executor.forward()
+    np.testing.assert_array_equal(out.asnumpy(), want)
+
+
+def test_written_parameters_are_folded_anew_and_nothing_is_recorded_again():
+    executor = bound()
+    for _ in range(3):
+        check(executor)
+    args, aux = executor.arg_dict, executor.aux_dict
+    assert executor.capture_state == "captured"
+    changes: list[Callable[[], object]] = [
+        lambda: args["bn0_gamma"].__imul__(2), lambda: args["bn1_beta"].__iadd__(1),
+        lambda: aux["bn0_moving_mean"].__iadd__(0.5), lambda: args["c1_weight"].__imul__(-1),
+        lambda: aux["bn1_moving_var"].__iadd__(1)]
+    for _ in range(2):
+        for change in changes:
+            before = executor.outputs[0].asnumpy()
+            change()
+            check(executor)
+            assert not np.allclose(before, executor.outputs[0].asnumpy())
+            assert executor.capture_state == "captured"
+
+
+def test_a_parameter_that_is_exported_for_writing_is_folded_at_each_run():
+    executor = bound()
+    for _ in range(3):
+        executor.forward()
+    gamma = executor.arg_dict["bn0_gamma"].__array__(copy=False)
+    for factor in (2, 3):
+        gamma *= factor
+        check(executor)
+
+
+def test_training_and_inference_alternate_without_recording_again():
+    executor = bound("write")
+    head = mx.nd.ones((2, 5))
+    breaks = []
+    for _ in range(8):
+        executor.forward(is_train=True)
+        executor.backward(head)
+        for name, grad in executor.grad_dict.items():
+            if name != "data":
+                array = executor.arg_dict[name]
+                mx.nd.sgd_update(array, grad, lr=1e-2, out=array)
+        check(executor)
+        breaks.append(executor._lean.forward_capture().breaks)
+    assert executor.capture_state == "captured"
+    assert breaks[-1] == 0
+
+
+def test_a_recorded_run_owns_its_scratch():
+    # an input as users have it goes through scratch
+    y = mx.sym.Convolution(mx.sym.Variable("x"), kernel=(3, 3), num_filter=40, no_bias=True,
+                           name="c")
+    executor = y.simple_bind(mx.cpu(), grad_req="null", x=(2, 12, 20, 30))
+    executor.arg_dict["x"][:] = 1
+    executor.arg_dict["c_weight"][:] = 1
+    for _ in range(3):
+        executor.forward()
+    assert executor.capture_state == "captured"
+    gc.collect()
+    others = [mx.nd.full((2, 12, 20, 30), 7.0) for _ in range(4)]
+    executor.forward()
+    assert all((other.asnumpy() == 7).all() for other in others)
+
+
+def test_a_monitor_sees_each_node_as_it_was_bound():
+    executor = bound()
+    executor.forward()
+    seen: list[str] = []
+    executor.set_monitor_callback(lambda name, array: seen.append(name))
+    executor.forward()
+    assert seen[:3] == ["c0_output", "bn0_output", "r0_output"]
+
+
+def test_programs_of_one_executor_share_their_arena():
+    executor = bound("write")
+    executor.forward(is_train=True)
+    held = executor.memory_stats["live"]
+    executor.forward()
+    folded = executor.inference_plan.constant_bytes
+    # folded weights, packed and padded, and scratch; no second arena
+    assert executor._lean.state.arena is executor._full.state.arena
+    assert executor.memory_stats["live"] - held < 4 * folded + (1 << 16)
+
+
+def test_a_graph_that_is_not_run_takes_no_memory():
+    executor = bound()
+    executor.forward()
+    assert executor._full is None
+
+
+# ---- other input shapes ----------------------------------------------------------------------
+
+
+def test_reshaping_runs_no_pass_again_and_packs_nothing_again(monkeypatch):
+    executor = bound()
+    for _ in range(3):
+        executor.forward()
+
+    def never(*args):
+        raise AssertionError("a pass runs again")
+    monkeypatch.setattr("ndarray_rt.executor.inference.optimize", never)
+    packed = {n: a.layout for n, a in executor._lean.constants().items()}
+    for batch in (5, 1, 2):
+        other = executor.reshape(allow_up_sizing=True, data=(batch, 3, 8, 8))
+        other.arg_dict["data"][:] = np.random.default_rng(batch).uniform(-1, 1, (batch, 3, 8, 8))
+        for _ in range(3):
+            check(other)
+        assert other._lean.prologue is executor._lean.prologue
+        assert {n: a.layout for n, a in other._lean.constants().items()} == packed
+        executor.arg_dict["bn0_gamma"][:] *= 1.5
+        check(executor)
+        check(other)
+
+
+def test_a_pass_that_is_wrong_for_another_shape_is_not_trusted():
+    x = mx.sym.Variable("x")
+    y = mx.sym.Reshape(mx.sym.relu(x, name="a"), shape=(1, -1), name="flat")
+    y = mx.sym.softmax(y, name="soft")
+    executor = y.simple_bind(mx.cpu(), grad_req="null", x=(1, 6))
+    executor.arg_dict["x"][:] = np.arange(6)
+    executor.forward()
+    assert len(executor.inference_plan.steps) == 2, "the reshape changes nothing"
+    other = executor.reshape(allow_up_sizing=True, x=(2, 6))
+    other.arg_dict["x"][:] = np.arange(12).reshape(2, 6)
+    check(other)
+    assert other.outputs[0].shape == (1, 12)
+    assert len(other.inference_plan.steps) == 3
+
+
+def test_executors_that_share_memory_refuse_what_another_run_overwrote():
+    first = bound("write", batch=4)
+    second = network().simple_bind(mx.cpu(), data=(2, 3, 8, 8), shared_exec=first,
+                                   shared_arg_names=[n for n in first.arg_dict if n != "data"])
+    second.arg_dict["data"][:] = 0.5
+    first.forward(is_train=True)
+    check(second)
+    assert second._lean.state.arena is first._full.state.arena
+    with pytest.raises(MXNetError, match="shares this one's memory"):
+        first.backward(mx.nd.ones((4, 5)))
+    first.forward(is_train=True)
+    first.backward(mx.nd.ones((4, 5)))
+    want = first.grad_dict["fc_weight"].asnumpy()
+    check(first)
+    check(second)
+    first.forward(is_train=True)
+    first.backward(mx.nd.ones((4, 5)))
+    np.testing.assert_array_equal(first.grad_dict["fc_weight"].asnumpy(), want)
+
+
+# ---- layouts -----------------------------------------------------------------------------------
+
+
+COST = st.floats(0, 10)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(COST, COST), min_size=1, max_size=7), st.data())
+def test_the_cut_is_the_cheapest_of_all(costs, data):
+    n = len(costs)
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    apart = {pair: data.draw(COST | st.just(float("inf")))
+             for pair in data.draw(st.lists(st.sampled_from(pairs), unique=True))} if pairs else {}
+
+    def total(labels):
+        return sum(c[label] for c, label in zip(costs, labels, strict=True)) + sum(
+            cost for (i, j), cost in apart.items() if labels[i] != labels[j])
+    best = min(map(total, itertools.product((0, 1), repeat=n)))
+    assert total(cheapest_labels(costs, apart)) == pytest.approx(best, abs=1e-9)
+
+
+def layouts(known=None):
+    net = mx.sym.Variable("data")
+    for i in range(4):
+        net = mx.sym.Convolution(net, kernel=(3, 3), num_filter=32, pad=(1, 1), name=f"c{i}")
+        net = mx.sym.relu(net, name=f"r{i}")
+    heads = net.entries
+    shapes = infer_graph_shapes(heads, {"data": (4, 3, 16, 16)})
+    types = infer_graph_types(heads, {})
+    found = plan_layouts(topological(heads), shapes, types, known)
+    return [found[n] for n in topological(heads) if n in found]
+
+
+@pytest.mark.skipif(not prefers_channels_last(), reason="one family is best here")
+def test_layouts_change_where_that_pays_for_the_reorders():
+    assert layouts() == [CHANNELS_LAST] * 4
+
+    def costs(gain):
+        return lambda node, data, out: (1.0, 1.0 - gain) if node.name in ("c2", "c3") else (1.0, 2)
+    assert layouts(costs(0.9)) == [CHANNELS_LAST] * 2 + [BLOCKED] * 2
+    assert layouts(costs(1e-4)) == [CHANNELS_LAST] * 4
+
+
+@pytest.mark.skipif(not prefers_channels_last(), reason="one family is best here")
+@pytest.mark.parametrize("families", list(itertools.product((CHANNELS_LAST, BLOCKED), repeat=2)))
+def test_any_choice_of_layouts_gives_the_same(families, monkeypatch):
+    def chosen(nodes, *facts):
+        convolutions = [n for n in nodes if n.op is not None and "Convolution" in n.op.name]
+        return dict(zip(convolutions, families, strict=True))
+    monkeypatch.setattr("ndarray_rt.executor.inference.plan_layouts", chosen)
+    executor = bound()
+    for _ in range(3):
+        check(executor)
+    assert executor.capture_state == "captured"
+    assert [s.family for s in executor.inference_plan.steps if s.family] == list(families)
