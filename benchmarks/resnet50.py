@@ -22,7 +22,6 @@ import json, sys, time
 sys.path.insert(0, {examples!r})
 import ndarray_rt as mx
 import resnet50
-from ndarray_rt.executor.report import observe_run
 mx.set_num_threads({threads})
 exe = resnet50.resnet50().simple_bind(mx.cpu(), grad_req="null", data=({batch}, 3, 224, 224))
 resnet50.fill(exe)
@@ -35,10 +34,9 @@ for _ in range({runs}):
     exe.forward()
     times.append((time.perf_counter() - start) * 1e3)
 reorders = (exe.counters["reorders"] - before) / {runs}
-rows = observe_run(exe.forward)
-print(json.dumps(dict(times=times, reorders=reorders,
-                      reference=sum(row.is_reference for row in rows),
-                      numpy=sum(row.is_numpy for row in rows))))
+totals = exe.explain().totals
+print(json.dumps(dict(times=times, reorders=reorders, reference=totals["reference"],
+                      numpy=totals["numpy"])))
 """
 
 

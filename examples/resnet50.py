@@ -11,7 +11,6 @@ import time
 import numpy as np
 
 import ndarray_rt as mx
-from ndarray_rt.executor.report import format_table, observe_run
 
 STAGES = ((3, 256), (4, 512), (6, 1024), (3, 2048))
 
@@ -72,23 +71,23 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--picture", help="file for a picture of what runs: .html or .svg")
     args = parser.parse_args()
     if args.threads:
         mx.set_num_threads(args.threads)
     executor = resnet50().simple_bind(mx.cpu(), grad_req="null",
                                       data=(args.batch, 3, 224, 224))
     fill(executor)
-    executor.forward()
-    print(format_table(observe_run(lambda: executor.forward(), repeat=3)))
+    found = executor.explain(repeat=args.runs)
+    print(found)
+    if args.picture:
+        found.save(args.picture)
     times = []
     for _ in range(args.runs):
         start = time.perf_counter()
         executor.forward()[0].wait_to_read()
         times.append(time.perf_counter() - start)
     middle = sorted(times)[len(times) // 2]
-    plan = executor.plan
-    print(f"activations: {plan.naive_bytes / 1e6:.1f} MB without sharing, "
-          f"{plan.planned_bytes / 1e6:.1f} MB planned")
     print(f"batch {args.batch}, {mx.get_num_threads()} thread(s): median {middle * 1e3:.2f} ms, "
           f"best {min(times) * 1e3:.2f} ms, {args.batch / middle:.1f} images/s")
 

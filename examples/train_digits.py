@@ -18,7 +18,6 @@ import digits
 import numpy as np
 
 import ndarray_rt as mx
-from ndarray_rt.executor.report import format_table, observe_run
 
 BATCH, MICRO = 64, 16
 LEARNING_RATE, MOMENTUM, WEIGHT_DECAY = 0.02, 0.9, 1e-4
@@ -169,11 +168,7 @@ def classify(args: argparse.Namespace, params: dict) -> float:
     print(f"\ninference, batch {batch}, {mx.get_num_threads()} thread(s); weights now in: "
           + ", ".join(f"{name} {weight_layout(executor.arg_dict[name])}" for name in params
                       if name.endswith("weight")))
-    rows = observe_run(lambda: executor.forward(), repeat=20)
-    print(format_table(rows))
-    memory = executor.plan
-    print(f"activations: {memory.naive_bytes / 1e6:.2f} MB without sharing, "
-          f"{memory.planned_bytes / 1e6:.2f} MB planned")
+    print(executor.explain(repeat=20))
     return score
 
 

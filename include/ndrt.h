@@ -34,6 +34,10 @@ const char *ndrt_engine_library(void); /* file that the mapped oneDNN came from 
 int ndrt_threads_default(const char *root);
 int ndrt_threads_get(void);
 ndrt_status ndrt_threads_set(int threads);
+/* Float32 operations a second, in 1e9, that this many threads reach when each does nothing but
+ * multiply-adds in registers: what no kernel of float32 can exceed. Measured anew at each call, in
+ * some milliseconds. INVALID for less than 1 thread. */
+ndrt_status ndrt_peak_measure(int threads, double *gflops);
 void ndrt_flush_subnormals_set(int on);
 int ndrt_flush_subnormals_get(void);
 
@@ -436,6 +440,8 @@ void ndrt_plan_mark_whole(ndrt_plan *plan);
 /* Runs from step *cursor until the end, or until budget_ms has passed (below 0: no limit) and no
  * array is half written; *cursor is where to go on. */
 ndrt_status ndrt_plan_run(ndrt_plan *plan, double budget_ms, int64_t *cursor);
+/* The same; times[i] becomes the milliseconds that step i took. NULL: nothing is noted. */
+ndrt_status ndrt_plan_profile(ndrt_plan *plan, double budget_ms, int64_t *cursor, double *times);
 
 /* ---- replays: a plan, and what must hold for its recorded pointers and layouts to be right -- */
 typedef struct {
@@ -469,6 +475,8 @@ ndrt_replay_result ndrt_replay_go_on(ndrt_replay *replay, double budget_ms);
 /* What was computed from the sources was computed anew, when they had these changes. */
 void ndrt_replay_renew(ndrt_replay *replay, const uint64_t *changes);
 int64_t ndrt_replay_runs(const ndrt_replay *replay); /* finished ones */
+/* From now on each run notes in times[i] the milliseconds that step i took; NULL: no more. */
+void ndrt_replay_profile(ndrt_replay *replay, double *times);
 /* cdef-end */
 
 #endif

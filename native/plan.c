@@ -103,6 +103,10 @@ static double now_ms(void) {
 }
 
 ndrt_status ndrt_plan_run(ndrt_plan *plan, double budget_ms, int64_t *cursor) {
+    return ndrt_plan_profile(plan, budget_ms, cursor, NULL);
+}
+
+ndrt_status ndrt_plan_profile(ndrt_plan *plan, double budget_ms, int64_t *cursor, double *times) {
     if (*cursor < 0 || *cursor > plan->nsteps)
         return ndrt_fail(NDRT_INVALID, "step %lld of a plan of %lld", (long long)*cursor,
                          (long long)plan->nsteps);
@@ -111,11 +115,18 @@ ndrt_status ndrt_plan_run(ndrt_plan *plan, double budget_ms, int64_t *cursor) {
     ndrt_status status = NDRT_OK;
     ndrt_native_state state;
     ndrt_enter(&state, plan->steps[*cursor].nthreads);
+    double begun = times ? now_ms() : 0;
     while (*cursor < plan->nsteps && status == NDRT_OK) {
         const step *s = &plan->steps[*cursor];
         ndrt_use_threads(s->nthreads);
         status = s->prim ? ndrt_prim_execute(s->prim, s->nargs, s->args)
                          : ndrt_kernel_execute(&s->kernel, s->nthreads);
+        if (times) {
+            /* one reading a step: the times of all of them are the time of the run */
+            double ended = now_ms();
+            times[*cursor] = ended - begun;
+            begun = ended;
+        }
         if (status == NDRT_OK) ++*cursor;
         if (budget_ms >= 0 && s->is_whole && now_ms() >= until) break;
     }

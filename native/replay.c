@@ -15,6 +15,7 @@ struct ndrt_replay {
     int threads, leased;
     int nguards, nsources, nwritten;
     int64_t cursor, runs;
+    double *times;              /* of the steps of a run, where somebody wants them */
     watched *sources, *written; /* in the one array that begins with the guards */
     watched guards[];
 };
@@ -68,6 +69,8 @@ void ndrt_replay_renew(ndrt_replay *replay, const uint64_t *changes) {
     for (int i = 0; i < replay->nsources; i++) replay->sources[i].was = changes[i];
 }
 
+void ndrt_replay_profile(ndrt_replay *replay, double *times) { replay->times = times; }
+
 int64_t ndrt_replay_runs(const ndrt_replay *replay) { return replay->runs; }
 
 static ndrt_replay_result guard(const ndrt_replay *replay) {
@@ -100,7 +103,7 @@ ndrt_replay_result ndrt_replay_run(ndrt_replay *replay, double budget_ms, int le
 }
 
 ndrt_replay_result ndrt_replay_go_on(ndrt_replay *replay, double budget_ms) {
-    ndrt_status status = ndrt_plan_run(replay->plan, budget_ms, &replay->cursor);
+    ndrt_status status = ndrt_plan_profile(replay->plan, budget_ms, &replay->cursor, replay->times);
     if (status == NDRT_OK && replay->cursor < ndrt_plan_size(replay->plan))
         return NDRT_REPLAY_UNFINISHED;
     if (status != NDRT_OK) return leave(replay, NDRT_REPLAY_FAILED);

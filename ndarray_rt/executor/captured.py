@@ -5,7 +5,8 @@ Holds no operator and plans nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ..native import check, ffi, lib, make
@@ -94,6 +95,16 @@ class Captured:
         """What was computed from the sources was computed anew, from what they are now."""
         lib.ndrt_replay_renew(self.native, ffi.new("uint64_t[]", [
             sources[chunk] for chunk in self._sources]))
+
+    @contextmanager
+    def profiled(self) -> Iterator[Sequence[float]]:
+        """Replays inside it note the milliseconds of each native step, the last one's remain."""
+        times = ffi.new("double[]", lib.ndrt_plan_size(self._recording.native_plan()))
+        lib.ndrt_replay_profile(self.native, times)
+        try:
+            yield times
+        finally:
+            lib.ndrt_replay_profile(self.native, ffi.NULL)
 
     @property
     def runs(self) -> int:

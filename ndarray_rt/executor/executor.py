@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ..symbol.node import Entry, topological
 from .bound_step import BoundStep
 from .build import BoundGraph, build_graph, infer_facts
 from .captured import BUDGET, DONE, UNFINISHED, Captured
+from .explain import Explanation, Subject, explain, explain_pass
 from .inference import InferenceGraph, build_inference
 from .inputs import copy_value, head_gradients
 from .plan import Plan
@@ -267,12 +268,15 @@ class Executor:
                     copy_value(np.zeros(grad.shape, grad.dtype), grad, name)
             # a backward that stops half-way has used up some of what it reads, too
             self._is_spent = not self._backward_repeats
-            program = self._full_program()
-            self._is_running = True
-            try:
-                program.run_backward(bool(is_train), self._watch())
-            finally:
-                self._is_running = False
+            self._run_backward(bool(is_train))
+
+    def _run_backward(self, is_train: bool) -> None:
+        program = self._full_program()
+        self._is_running = True
+        try:
+            program.run_backward(is_train, self._watch())
+        finally:
+            self._is_running = False
 
     def _run_forward(self, is_train: bool) -> None:
         self._ready = None
@@ -425,6 +429,38 @@ class Executor:
     def debug_str(self) -> str:
         """The plan as text."""
         return str(self.plan)
+
+    @overload
+    def explain(self, pass_name: None = None, *, is_train: bool = False,
+                repeat: int = 10) -> Explanation: ...
+    @overload
+    def explain(self, pass_name: str, *, is_train: bool = False, repeat: int = 10) -> str: ...
+
+    def explain(self, pass_name: str | None = None, *, is_train: bool = False,
+                repeat: int = 10) -> Explanation | str:
+        """What each step of a run does, with kernels, layouts, reorders and measured times.
+
+        Runs `forward(is_train)`, and backward where gradients are wanted, `repeat` times and a few
+        times more with what is bound. Bound arrays and the random stream stay what they are;
+        outputs are those of the last run, and backward needs another forward after this.
+        With the name of a pass: what the graph for inference was before and after it, as text.
+        """
+        self._refuse_own_run()
+        with self._lock, self._account:
+            program = self._program_for(is_train and pass_name is None)
+            used = self._inference if program is self._lean else None
+            optimized = None if used is None else used.optimized
+            if pass_name is not None:
+                return explain_pass(pass_name, self._symbol.entries, self._bound, optimized)
+            self._ran_training = False
+            runs = [lambda: self._run_forward(is_train)]
+            if is_train and self._requests:
+                runs.append(lambda: self._run_backward(True))
+            arrays = [*self._bound.values(), *(self.grad_dict[name] for name in self._requests)]
+            return explain(Subject(
+                self._symbol.entries, optimized, program, is_train, runs,
+                [a for a in arrays if a is not None], [*self._head_grads.values()],
+                self._context), max(1, repeat))
 
     def _copy_inputs(self, given: Mapping[str, Any]) -> None:
         for name in given:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from .. import config
 from ..context import Context
@@ -171,12 +171,12 @@ class Program:
             capture.keep(Captured(
                 stream.recording, stream.counters.as_dict(), self._leases,
                 [c for c in chunks if c in own], [c for c in chunks if c not in own],
-                [c for c in self._written(steps) if c not in own],
+                [c for c in self.written(steps) if c not in own],
                 {c: n for c, n in self._sources().items()
                  if c in touched or c in self.prologue.sources}))
 
     @staticmethod
-    def _written(steps: list[BoundStep]) -> list[Chunk]:
+    def written(steps: Sequence[BoundStep]) -> list[Chunk]:
         """The chunks that steps write to, once each."""
         found: list[Chunk] = []
         for step in steps:
@@ -207,6 +207,10 @@ class Program:
         """The recording of forward."""
         return self._capture_of((self.plan.num_prologue, self.plan.num_forward, is_train))
 
+    def backward_capture(self) -> Capture:
+        """The recording of backward."""
+        return self._capture_of((self.plan.num_forward, len(self.steps), True))
+
     def ready(self) -> Captured | None:
         """The recording of forward for inference, where it may be replayed as it is."""
         captured = self.forward_capture().captured
@@ -229,5 +233,5 @@ class Program:
         read = [arrays[v.index].chunk for v in values if v.kind is Kind.EXTERNAL]
         own.update(kept)
         written = [arrays[v.index].chunk for v in values if v.kind is Kind.OUTPUT]
-        written += self._written(self.steps)
+        written += self.written(self.steps)
         return Leases([*read, *kept], [c for c in dict.fromkeys(written) if c not in own])

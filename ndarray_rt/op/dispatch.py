@@ -43,23 +43,31 @@ class Dispatched(NamedTuple):
 
 Observer = Callable[[Dispatched], None]
 _observers: list[Observer] = []
+# those of them that are to be told of each call, so that no run may be replayed
+_strict: list[Observer] = []
 
 
-def observe(observer: Observer) -> Callable[[], None]:
-    """Calls `observer` after each dispatch; returns what ends that."""
-    _observers.append(observer)
+def observe(observer: Observer, replays: bool = False) -> Callable[[], None]:
+    """Calls `observer` after each dispatch; returns what ends that.
+
+    No executor replays a recorded run meanwhile, so that nothing is missed; with `replays` they do.
+    """
+    lists = (_observers,) if replays else (_observers, _strict)
+    for observers in lists:
+        observers.append(observer)
     config.note_change()
 
     def stop() -> None:
-        if observer in _observers:
-            _observers.remove(observer)
-            config.note_change()
+        for observers in lists:
+            if observer in observers:
+                observers.remove(observer)
+        config.note_change()
     return stop
 
 
 def is_observed() -> bool:
     """Somebody wants to be told of each call."""
-    return bool(_observers)
+    return bool(_strict)
 
 
 def dispatch(op: OpDef, params: Params, ctx: OpContext, ins: Sequence[NDArray],

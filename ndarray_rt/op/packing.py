@@ -72,6 +72,11 @@ class PackedStore:
             found.make(stream)
         return found.mem(stream)
 
+    def holds(self, w: NDArray) -> bool:
+        """There is a packed copy of `w`."""
+        own = w.chunk.native.id, w.byte_offset
+        return any(key[:2] == own for key in self._made)
+
     def refresh(self, stream: ImmediateStream) -> None:
         """Packs anew what changed."""
         for copy in self._made.values():

@@ -267,12 +267,13 @@ class Recording:
     Recording never stops the run that is recorded: where it fails, `failed` says why.
     """
 
-    __slots__ = ("_keep", "_steps", "failed", "tmp")
+    __slots__ = ("_steps", "failed", "issued", "tmp")
 
     def __init__(self, tmp: TmpMemMgr) -> None:
         self.tmp = tmp
         self.failed: str | None = None
-        self._keep: list[object] = []
+        # what was noted, in order: primitives, which live as long as this, and numbers of kernels
+        self.issued: list[Primitive | int] = []
         self._steps: list[Any] = []  # a native plan, or a callable
 
     def _native(self) -> Any:
@@ -286,7 +287,7 @@ class Recording:
         if self.failed is not None:
             return
         try:
-            self._keep.append(prim)
+            self.issued.append(packed.kernel if prim is None else prim)
             add_step(self._native(), prim, nargs, packed)
         except (MemoryError, NdrtError) as error:
             self.failed = str(error)

@@ -112,3 +112,21 @@ def test_adding_checks_like_running() -> None:
         plan.add_kernel(77, [1], [])
     assert lib.ndrt_plan_size(plan.ptr) == 0
     assert plan.run() == 0
+
+
+def test_profiling_is_running_with_times() -> None:
+    a = from_numpy(np.zeros(4, "f4"))
+    one = from_numpy(np.ones(4, "f4"))
+    plan = Plan()
+    for _ in range(3):
+        plan.add_kernel(lib.NDRT_KERNEL_ADD_TO, [4], [a.buffer.data, one.buffer.data])
+    times = ffi.new("double[]", [-1.0] * 4)
+    cursor = ffi.new("int64_t *", 1)
+    call(lib.ndrt_plan_profile, plan.ptr, -1.0, cursor, times, what="plan")
+    assert cursor[0] == 3
+    assert (to_numpy(a) == 2).all()
+    assert times[0] == times[3] == -1, "steps that did not run have no times"
+    assert min(times[1], times[2]) >= 0
+    cursor[0] = 4
+    with pytest.raises(ParameterError, match="step 4 of a plan of 3"):
+        call(lib.ndrt_plan_profile, plan.ptr, -1.0, cursor, times, what="plan")

@@ -1,0 +1,228 @@
+"""Measuring a program's steps: first step by step, to see what each does, then as it really runs.
+
+Where runs are replayed from a recording, times are those of the native steps of replays, taken
+by native code. Else they are those of the operator calls, with Python's share of each.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from statistics import median
+from time import perf_counter
+
+from ...op.context import OpContext
+from ...op.dispatch import Dispatched, observe
+from ...storage.primitive import Primitive
+from ...storage.stream import Recording, RecordingStream
+from ..bound_step import BoundStep
+from ..captured import DONE, Capture, Captured
+from ..plan import Step
+
+Issued = Sequence[Primitive | int]
+
+
+@dataclass
+class Part:
+    """Forward or backward of a program: its steps, its recording, and how it is run."""
+
+    planned: Sequence[Step]
+    steps: Sequence[BoundStep]
+    capture: Capture
+    run: Callable[[], None]
+
+
+@dataclass
+class Call:
+    """One step: what it did, and how long it takes."""
+
+    planned: Step
+    step: BoundStep
+    told: Dispatched
+    first: int  # what it issued, as positions in a recording
+    end: int
+    issued: Issued
+    milliseconds: float = 0.0
+
+
+@dataclass
+class Measured:
+    """The calls of one part, in milliseconds its own time and what of that is between the calls.
+
+    `state` is "captured" where these are times of replays, else why not.
+    """
+
+    calls: list[Call]
+    milliseconds: float
+    overhead: float
+    state: str
+
+
+@dataclass
+class _Heard:
+    told: Dispatched
+    recording: Recording | None
+    end: int
+
+
+class _Listener:
+    """Hears the dispatches of one context, and what they have issued to a recording by then."""
+
+    def __init__(self, ctx: OpContext) -> None:
+        self._ctx = ctx
+        self._thread = threading.get_ident()
+        self.heard: list[_Heard] = []
+
+    def __call__(self, told: Dispatched) -> None:
+        if threading.get_ident() == self._thread:
+            stream = self._ctx.stream
+            recording = stream.recording if isinstance(stream, RecordingStream) else None
+            self.heard.append(_Heard(told, recording,
+                                     0 if recording is None else len(recording.issued)))
+
+    def run(self, part: Part) -> list[_Heard]:
+        """Runs a part; what was heard of it."""
+        self.heard = []
+        part.run()
+        return self.heard
+
+
+def measure(parts: Sequence[Part], ctx: OpContext, repeat: int) -> list[Measured]:
+    """Runs all parts in turns, a few times to see what they do and `repeat` times for the times."""
+    listener = _Listener(ctx)
+    times: list[_Times] | None = None
+    with _observed(listener, replays=True):
+        calls = _look(parts, ctx, listener)
+        if all(part.capture.captured for part in parts):
+            times = _time_replays(parts, calls, repeat)
+    states = [part.capture.reason for part in parts]
+    if times is None:
+        states = ["a recorded run moves memory of another" if state == "captured" else state
+                  for state in states]
+        with _observed(listener, replays=False):
+            times = _time_calls(parts, calls, listener, repeat)
+        for part in parts:
+            # the runs step by step moved what a recording of one part may rely on
+            part.capture.restart("explain ran step by step")
+    for of_part, time in zip(calls, times, strict=True):
+        for call, found in zip(of_part, zip(*time.calls, strict=True), strict=True):
+            call.milliseconds = median(found)
+    return [Measured(of_part, median(time.runs), median(time.between), state)
+            for of_part, time, state in zip(calls, times, states, strict=True)]
+
+
+@contextmanager
+def _observed(listener: _Listener, replays: bool) -> Iterator[None]:
+    stop = observe(listener, replays)
+    try:
+        yield
+    finally:
+        stop()
+
+
+def _look(parts: Sequence[Part], ctx: OpContext, listener: _Listener) -> list[list[Call]]:
+    """What the steps of each part do once everything has settled."""
+    for part in parts:
+        part.capture.restart("explain records it anew")
+    for part in parts:
+        part.run()
+    heard = [listener.run(part) for part in parts]
+    if any(h.recording is None for of_part in heard for h in of_part):
+        # nothing is captured here: the recording is for looking at alone
+        heard = [_recorded(part, ctx, listener) if part.capture.captured is None else of_part
+                 for part, of_part in zip(parts, heard, strict=True)]
+    return [_matched(part, of_part) for part, of_part in zip(parts, heard, strict=True)]
+
+
+def _recorded(part: Part, ctx: OpContext, listener: _Listener) -> list[_Heard]:
+    plain = ctx.stream
+    ctx.stream = stream = RecordingStream(plain.tmp.estimate)
+    try:
+        return listener.run(part)
+    finally:
+        ctx.stream = plain
+        plain.counters.add(stream.counters.as_dict())
+
+
+def _matched(part: Part, heard: Sequence[_Heard]) -> list[Call]:
+    """What was heard of each step; a step that has nothing to do is not heard of."""
+    calls: list[Call] = []
+    at = 0
+    for planned, step in zip(part.planned, part.steps, strict=True):
+        found = next((i for i in range(at, len(heard)) if _is_of(heard[i].told, step)), None)
+        if found is None:
+            continue
+        hit = heard[found]
+        # only steps of one recording are in one order
+        same = found > 0 and heard[found - 1].recording is hit.recording
+        first = heard[found - 1].end if same else 0
+        issued: Issued = () if hit.recording is None else hit.recording.issued[first:hit.end]
+        calls.append(Call(planned, step, hit.told, first, hit.end, issued))
+        at = found + 1
+    return calls
+
+
+def _is_of(told: Dispatched, step: BoundStep) -> bool:
+    return told.node == step.name and told.op is step.op
+
+
+# ---- times --------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Times:
+    """Milliseconds of a part's runs, of the calls in each, and of what came between these."""
+
+    runs: list[float] = field(default_factory=list)
+    calls: list[list[float]] = field(default_factory=list)
+    between: list[float] = field(default_factory=list)
+
+
+def _time_replays(parts: Sequence[Part], calls: Sequence[list[Call]], repeat: int,
+                  ) -> list[_Times] | None:
+    """Times of replays; None when they do not stay possible."""
+    times = [_Times() for _ in parts]
+    for _ in range(repeat):
+        for part, time in zip(parts, times, strict=True):
+            found = _replay(part.capture.captured)
+            if found is None:
+                return None
+            time.runs.append(found)
+        for part, of_part, time in zip(parts, calls, times, strict=True):
+            captured = part.capture.captured
+            if captured is None:
+                return None
+            with captured.profiled() as steps:
+                found = _replay(captured)
+                if found is None:
+                    return None
+                time.calls.append([sum(steps[call.first:call.end]) for call in of_part])
+                time.between.append(found - sum(steps))
+    return times
+
+
+def _replay(captured: Captured | None) -> float | None:
+    """One replay's milliseconds, straight from the recording as in forward; None: not possible."""
+    if captured is None or not captured.is_whole():
+        return None
+    start = perf_counter()
+    result = captured.run()
+    return (perf_counter() - start) * 1e3 if result == DONE else None
+
+
+def _time_calls(parts: Sequence[Part], calls: Sequence[list[Call]], listener: _Listener,
+                repeat: int) -> list[_Times]:
+    """Times of operator calls, as those who observe them are told."""
+    times = [_Times() for _ in parts]
+    for _ in range(repeat):
+        for part, of_part, time in zip(parts, calls, times, strict=True):
+            start = perf_counter()
+            heard = listener.run(part)
+            time.runs.append((perf_counter() - start) * 1e3)
+            found = [call.told.seconds * 1e3 for call in _matched(part, heard)]
+            assert len(found) == len(of_part), "each run does the same"
+            time.calls.append(found)
+            time.between.append(time.runs[-1] - sum(found))
+    return times

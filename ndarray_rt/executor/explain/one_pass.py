@@ -1,0 +1,31 @@
+"""What one pass made of an executor's graph, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ...errors import MXNetError
+from ...ndarray.ndarray import NDArray
+from ...passes import PASSES, Optimized, optimize
+from ...passes.pipeline import graph_text, skipped_passes
+from ...symbol.node import Entry
+
+
+def explain_pass(name: str, heads: Sequence[Entry], bound: Mapping[str, NDArray],
+                 used: Optimized | None) -> str:
+    """The graph before and after a pass.
+
+    `used` is what the executor runs at inference; without one it runs the graph as it was bound.
+    MXNetError for a name that no pass has, with those that there are.
+    """
+    if name not in PASSES:
+        raise MXNetError(f"explain: {name!r} is no pass; there are: {', '.join(PASSES)}")
+    if name in skipped_passes():
+        return f"{name} did not run: NDRT_SKIP_PASSES switches it off"
+    done = used or optimize(heads, {n: a.shape for n, a in bound.items()},
+                            {n: a.dtype for n, a in bound.items()})
+    stage = done.stage(name)
+    if graph_text(stage.before) == graph_text(stage.after):
+        return f"{name} changed nothing"
+    note = "" if used is not None else "\n(inference runs the graph as it was bound)"
+    return str(stage) + note

@@ -1,0 +1,228 @@
+"""explain itself: an executor's program, measured, as rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...native import ffi, lib
+from ...ndarray.ndarray import NDArray
+from ...op.context import OpContext
+from ...passes import Optimized
+from ...storage.primitive import Arg, Kind, Primitive
+from ...symbol.node import Entry
+from .. import plan as planning
+from ..inputs import copy_value
+from ..program import Program
+from .explanation import Explanation, Reorder, Row
+from .flops import flops
+from .measure import Call, Measured, Part, measure
+from .origins import Fate, Origins, trace_origins
+from .peak import peak_gflops
+
+_WEIGHTS = ("weight", "parameters")
+_KERNELS = {number: "ndrt:" + name.removeprefix("NDRT_KERNEL_").lower()
+            for number, name in ffi.typeof("ndrt_kernel_id").elements.items()}
+
+
+@dataclass
+class Subject:
+    """What is explained: a program, the graph it came from, and what runs it.
+
+    `runs` runs forward and, where that is explained too, backward. `arrays` are all bound ones;
+    `head_grads` are those that backward reads.
+    """
+
+    heads: Sequence[Entry]
+    optimized: Optimized | None
+    program: Program
+    is_train: bool
+    runs: Sequence[Callable[[], None]]
+    arrays: Sequence[NDArray]
+    head_grads: Sequence[NDArray]
+    context: OpContext
+
+    @property
+    def plan(self) -> planning.Plan:
+        return self.program.plan
+
+
+def explain(subject: Subject, repeat: int) -> Explanation:
+    """Runs the parts some times and says what each step does; the bound arrays stay what they are.
+
+    The caller holds the executor.
+    """
+    for array in subject.head_grads:
+        copy_value(np.ones(array.shape, array.dtype), array, "explain")
+    # what is recorded goes away: what its replays did is to be counted before
+    subject.program.count_replays()
+    parts = _parts(subject)
+    with _unchanged(subject, parts):
+        measured = measure(parts, subject.context, repeat)
+    threads = lib.ndrt_threads_get()
+    peak = peak_gflops(threads)
+    plan = subject.plan
+    origins = trace_origins(subject.heads,
+                            () if subject.optimized is None else subject.optimized.stages,
+                            {step.node.name for step in plan.steps[:plan.num_prologue]})
+    total = sum(call.milliseconds for part in measured for call in part.calls)
+    rows = [_row(call, subject, origins, peak, total) for part in measured for call in part.calls]
+    return Explanation(rows, _edges(measured), _totals(subject, measured, rows, origins, threads),
+                       {name: (o.fate.value, o.into) for name, o in origins.outcomes.items()})
+
+
+def _parts(subject: Subject) -> list[Part]:
+    program, plan = subject.program, subject.plan
+    spans = [(plan.num_prologue, plan.num_forward), (plan.num_forward, len(plan.steps))]
+    captures = [program.forward_capture(subject.is_train), program.backward_capture()]
+    return [Part(plan.steps[begin:end], program.steps[begin:end], capture, run)
+            for (begin, end), capture, run in zip(spans, captures, subject.runs, strict=False)]
+
+
+@contextmanager
+def _unchanged(subject: Subject, parts: Sequence[Part]) -> Iterator[None]:
+    """Puts back what the runs write into bound arrays, and the random stream."""
+    written = set(Program.written([step for part in parts for step in part.steps]))
+    kept = [(array, array.copy()) for array in subject.arrays if array.chunk in written]
+    random = subject.context.random
+    state = random.get_state()
+    try:
+        yield
+    finally:
+        random.set_state(state)
+        _put_back(kept)
+
+
+def _put_back(kept: Sequence[tuple[NDArray, NDArray]]) -> None:
+    """Gives all arrays their values, also where a lack of memory or an interrupt comes in once."""
+    try:
+        for array, before in kept:
+            copy_value(before, array, "explain")
+    except BaseException:
+        for array, before in kept:
+            copy_value(before, array, "explain")
+        raise
+
+
+# ---- rows ---------------------------------------------------------------------------------------
+
+
+def _row(call: Call, subject: Subject, origins: Origins, peak: float, total: float) -> Row:
+    planned, step, told = call.planned, call.step, call.told
+    wanted = [bool(req) for req in step.reqs]
+    values = subject.plan.values
+    ins = [values[i].shape for i in planned.ins]
+    outs = [values[i].shape for i in planned.outs]
+    prims = [issued for issued in call.issued if isinstance(issued, Primitive)]
+    work = flops(step.op.name, step.params, ins, outs, wanted)
+    is_float = all(out.dtype == "float32" for out in step.outs)
+    seconds = call.milliseconds / 1e3
+    reorders = [Reorder(prim.src.layout(), prim.dst.layout(), prim.dst.nbytes)
+                for prim in prims if prim.kind is Kind.REORDER]
+    return Row(
+        node=step.name, operator=step.op.name,
+        fused_from=(step.name,) if planned.is_backward else origins.of(step.name),
+        is_backward=planned.is_backward, kernel=_kernel(call),
+        is_reference=any(prim.is_reference for prim in prims),
+        layout_in=told.layouts_in[0] if told.layouts_in else "-",
+        layout_out=",".join(dict.fromkeys(told.layouts_out)) or "-",
+        layout_weights=_weights_layout(call, prims), weights=_weights(call, subject),
+        reorders=reorders, milliseconds=call.milliseconds,
+        share_of_time=call.milliseconds / total if total else 0.0,
+        flops=work, shapes=tuple(outs),
+        bytes=sum(array.nbytes for array in step.ins)
+        + sum(array.nbytes for array, want in zip(step.outs, wanted, strict=True) if want),
+        share_of_peak=work / seconds / 1e9 / peak if work and seconds and is_float else None)
+
+
+def _kernel(call: Call) -> str:
+    """oneDNN's names of what ran, or numpy with the reason."""
+    if call.told.key.library == "numpy":
+        return f"numpy: {call.told.reason}"
+    names = []
+    for issued in call.issued:
+        if not isinstance(issued, Primitive):
+            names.append(_KERNELS.get(issued, f"ndrt:{issued}"))
+        elif issued.kind is not Kind.REORDER:
+            names.append(issued.impl)
+    return "+".join(dict.fromkeys(names)) or "memory only"
+
+
+def _weights_layout(call: Call, prims: Sequence[Primitive]) -> str:
+    """The layout that the layer's primitive reads its weights in."""
+    at = _weights_at(call)
+    if at is None:
+        return "-"
+    for prim in prims:
+        desc = prim.desc_or_none(Arg.WEIGHTS) if prim.kind is not Kind.REORDER else None
+        if desc is not None:
+            return desc.layout(weights=True, groups=desc.ndims > call.step.ins[at].ndim)
+    return "-"
+
+
+def _weights_at(call: Call) -> int | None:
+    names = call.step.op.input_names(call.step.params)
+    return next((i for i, name in enumerate(names) if name in _WEIGHTS), None)
+
+
+def _weights(call: Call, subject: Subject) -> str:
+    """How the weights came into that layout."""
+    at = _weights_at(call)
+    if at is None:
+        return "-"
+    if subject.plan.values[call.planned.ins[at]].kind is planning.Kind.CONSTANT:
+        return "folded"
+    array, packed = call.step.ins[at], subject.context.packed
+    if array.is_special:
+        return "in place"
+    # training takes the weight itself, whatever inference has packed
+    is_copied = not subject.is_train and packed is not None and packed.holds(array)
+    return "private copy" if is_copied else "no"
+
+
+def _edges(measured: Sequence[Measured]) -> list[tuple[int, int]]:
+    """(row, row that reads what it computes), each once."""
+    made: dict[int, int] = {}
+    found: dict[tuple[int, int], None] = {}
+    for i, call in enumerate(call for part in measured for call in part.calls):
+        for value in call.planned.ins:
+            if value in made:
+                found[made[value], i] = None
+        made.update(dict.fromkeys(call.planned.outs, i))
+    return list(found)
+
+
+# ---- totals -------------------------------------------------------------------------------------
+
+
+def _totals(subject: Subject, measured: Sequence[Measured], rows: Sequence[Row], origins: Origins,
+            threads: int) -> Mapping[str, object]:
+    peak = peak_gflops(threads)
+    steps = sum(row.milliseconds for row in rows)
+    run = sum(part.milliseconds for part in measured)
+    work = sum(row.flops for row in rows)
+    rate = work / run / 1e6 if run else 0.0
+    plan = subject.plan
+    return {
+        "steps": len(rows), "nodes": len(origins.outcomes),
+        **{fate.value: origins.count(fate) for fate in Fate},
+        "prologue": plan.num_prologue,
+        "milliseconds": steps, "run_milliseconds": run,
+        "overhead_milliseconds": sum(part.overhead for part in measured),
+        "is_replayed": all(part.state == "captured" for part in measured),
+        "capture": [part.state for part in measured],
+        "threads": threads, "peak_gflops": peak,
+        "flops": work, "gflops": rate, "share_of_peak": rate / peak,
+        "bytes": sum(row.bytes for row in rows),
+        "reorders": sum(len(row.reorders) for row in rows),
+        "reorder_bytes": sum(row.reorder_bytes for row in rows),
+        "reference": sum(row.is_reference for row in rows),
+        "numpy": sum(row.is_numpy for row in rows),
+        "weights": dict(Counter(row.weights for row in rows if row.weights != "-")),
+        "activation_bytes": plan.planned_bytes, "unshared_bytes": plan.naive_bytes,
+        "folded_bytes": plan.constant_bytes,
+    }
