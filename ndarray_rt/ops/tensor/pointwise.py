@@ -128,16 +128,6 @@ def reshape(ctx: OpContext, data: NDArray, out: Output) -> None:
         put(ctx, get_default(data, stream).as_desc(target), out)
 
 
-def fill_zero(ctx: OpContext, params: object, ins: list[NDArray], outs: list[Output]) -> None:
-    """The whole `compute_ex` of what gives zeros; inputs are not read."""
-    out = outs[0]
-    if out.req in (Req.kNullOp, Req.kAddTo):
-        return
-    desc = default_desc(out.array.dtype, out.shape)
-    with out.open(desc, ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_ZERO, [desc.nbytes], [y])
-
-
 def _add(ctx: OpContext, source: Mem, out: Output) -> None:
     if out.array.dtype.num != FLOAT_NUM:
         raise Unsupported(f"oneDNN adds no {out.array.dtype} to an output")
