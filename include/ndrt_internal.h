@@ -131,6 +131,7 @@ typedef struct {
     const ndrt_spec *spec;
     dnnl_engine_t engine;
     const_dnnl_primitive_attr_t attr;
+    dnnl_primitive_desc_t *hint; /* a backward leaves its forward here, to be destroyed later */
 } ndrt_make;
 ndrt_status ndrt_make_convolution(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 ndrt_status ndrt_make_deconvolution(const ndrt_make *make, dnnl_primitive_desc_t *pd);

@@ -193,6 +193,20 @@ def test_another_implementation() -> None:
     assert names[-1].startswith("ref")
 
 
+def test_another_implementation_of_a_backward() -> None:
+    """The walk from one to the next asks the forward hint."""
+    x, y, w = desc((4, 20, 12, 12), "any"), desc((4, 50, 8, 8), "any"), desc((50, 20, 5, 5), "any")
+    names = []
+    for index in range(100):
+        try:
+            names.append(Prim(lib.NDRT_CONVOLUTION, impl_index=index, nspatial=2, strides=(1, 1),
+                              direction=lib.NDRT_BACKWARD_DATA, diff_src=x, diff_dst=y,
+                              weights=w).impl())
+        except Unsupported:
+            break
+    assert len(set(names)) >= 3
+
+
 # ---- the other kinds ----------------------------------------------------------------------------
 
 
