@@ -418,7 +418,9 @@ typedef enum {
                                       scalars low width limit */
     NDRT_KERNEL_NORMAL = 19,       /* f32: data[0] = loc + scale z                 dims n
                                       scalars loc scale */
-    NDRT_KERNEL_FILL = 20 /* f32: data[0] = value                         dims n; scalar value */
+    NDRT_KERNEL_FILL = 20,  /* f32: data[0] = value                         dims n; scalar value */
+    NDRT_KERNEL_SLOPED = 21 /* f32: data[0] = data[3] where data[1] > 0, else data[2] data[3]
+                               dims n */
 } ndrt_kernel_id;
 /* A stream of random words: where the next draw begins. */
 typedef struct {

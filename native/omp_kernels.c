@@ -31,6 +31,13 @@ static void copy(kernel_call *call, int64_t from, int64_t to) {
     memcpy((char *)call->data[0] + from, (const char *)call->data[1] + from, (size_t)(to - from));
 }
 
+NDRT_FOR_EACH_CPU static void sloped(kernel_call *call, int64_t from, int64_t to) {
+    float *out = call->data[0];
+    const float *x = call->data[1], *slope = call->data[2], *in = call->data[3];
+#pragma omp simd
+    for (int64_t i = from; i < to; i++) out[i] = (x[i] > 0 ? 1.0f : slope[i]) * in[i];
+}
+
 NDRT_FOR_EACH_CPU static void fill(kernel_call *call, int64_t from, int64_t to) {
     float *out = call->data[0], value = (float)call->scalars[0];
 #pragma omp simd
@@ -124,6 +131,7 @@ static const struct {
     [NDRT_KERNEL_UNIFORM] = {"uniform", ndrt_random_uniform, 2, 4, 1},
     [NDRT_KERNEL_NORMAL] = {"normal", ndrt_random_normal, 2, 4, 1},
     [NDRT_KERNEL_FILL] = {"fill", fill, 1, 4, 0},
+    [NDRT_KERNEL_SLOPED] = {"sloped", sloped, 4, 4, 0},
 };
 enum { NKERNELS = sizeof kernels / sizeof kernels[0], RANGE_STEP = 64 };
 
