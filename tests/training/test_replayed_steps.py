@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ndarray_rt as mx
+from ndarray_rt import config
 from ndarray_rt.nd import array
 from ndarray_rt.ndarray.copy import read_numpy
 from ndarray_rt.ndarray.ndarray import NDArray, new_array
@@ -141,3 +143,24 @@ def test_a_block_has_room_for_eight() -> None:
     assert block.values() == list(range(8))
     with pytest.raises(ValueError, match="9 numbers"):
         block.set([0.0] * 9)
+
+
+def test_a_captured_forward_draws_like_a_naive_one() -> None:
+    """Dropout and random numbers in inference, which an executor records and replays."""
+    x = mx.sym.Variable("x")
+    net = mx.sym.Dropout(mx.sym.Convolution(x, kernel=(3, 3), num_filter=20), mode="always")
+    net = net * mx.sym.random.uniform(shape=(2, 20, 6, 6))
+
+    def outputs(capture: bool) -> list[Values]:
+        with config.override(NDRT_CAPTURE=capture):
+            executor = net.simple_bind(mx.cpu(), x=(2, 3, 8, 8), grad_req="null")
+            for i, given in enumerate(executor.arg_dict.values()):
+                given[:] = np.random.default_rng(i).standard_normal(given.shape)
+            mx.random.seed(11)
+            found = [executor.forward()[0].asnumpy() for _ in range(5)]
+            mx.random.seed(11)
+            np.testing.assert_array_equal(executor.forward()[0].asnumpy(), found[0])
+        assert (executor.capture_state == "captured") == capture
+        return found
+    for got, want in zip(outputs(True), outputs(False), strict=True):
+        np.testing.assert_array_equal(got, want)
