@@ -414,14 +414,35 @@ typedef enum {
                                   scalars lr wd rescale clip beta1 beta2 epsilon */
     NDRT_KERNEL_PHILOX = 7,    /* u32: data[0]                               dims n, key, counter */
     NDRT_KERNEL_BIAS_GRAD = 8, /* f32: data[0][c] = sum data[1][., c]        dims rows, channels */
-    NDRT_KERNEL_BLEND_STATS = 9 /* f32: data[0] = a data[0] + b data[1]       dims n; scalars a b */
+    NDRT_KERNEL_BLEND_STATS = 9, /* f32: data[0] = a data[0] + b data[1]      dims n; scalars a b */
+    /* These draw n words; the last of their data is the ndrt_random that they are drawn from. */
+    NDRT_KERNEL_DROPOUT_MASK = 16, /* f32: data[0] = factor or 0              dims n
+                                      scalars bound (of 2^24: kept below it) factor */
+    NDRT_KERNEL_DROPOUT = 17,      /* f32: data[1] = mask, data[0] = data[2] mask  the same */
+    NDRT_KERNEL_UNIFORM = 18,      /* f32: data[0] = low + width u, at most limit  dims n
+                                      scalars low width limit */
+    NDRT_KERNEL_NORMAL = 19,       /* f32: data[0] = loc + scale z                 dims n
+                                      scalars loc scale */
+    NDRT_KERNEL_FILL = 20,  /* f32: data[0] = value                         dims n; scalar value */
+    NDRT_KERNEL_SLOPED = 21 /* f32: data[0] = data[3] where data[1] > 0, else data[2] data[3]
+                               dims n */
 } ndrt_kernel_id;
+/* A stream of random words: where the next draw begins. */
+typedef struct {
+    uint64_t key, counter; /* of blocks of four words */
+} ndrt_random;
+void ndrt_random_set(ndrt_random *stream, uint64_t key, uint64_t counter);
+/* Takes whole blocks with at least so many words off the stream; `out`: where they begin. For many
+ * threads at once. */
+void ndrt_random_draw(ndrt_random *stream, int64_t words, ndrt_random *out);
+
 typedef struct {
     int kernel; /* ndrt_kernel_id */
     int nthreads;
     int64_t dims[4];
     void *data[6];
     double scalars[8];
+    const double *parameters; /* not NULL: 8 numbers, read in place of scalars when the call runs */
 } ndrt_kernel_call;
 ndrt_status ndrt_kernel_run(const ndrt_kernel_call *call);
 

@@ -95,6 +95,26 @@ ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call);
 int ndrt_kernel_threads(const ndrt_kernel_call *call);
 ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *call, int nthreads);
 
+/* Compiled for each of these and chosen when the extension loads. A sanitizer's start-up comes too
+ * late for that choice. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_UNDEFINED__)
+#define NDRT_FOR_EACH_CPU
+#else
+#define NDRT_FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+
+/* Kernels element by element do those from `from` up to `to`; `from` is a multiple of 64. */
+typedef void (*ndrt_range_kernel)(const ndrt_kernel_call *call, int64_t from, int64_t to);
+void ndrt_sgd(const ndrt_kernel_call *call, int64_t from, int64_t to);
+void ndrt_sgd_mom(const ndrt_kernel_call *call, int64_t from, int64_t to);
+void ndrt_adam(const ndrt_kernel_call *call, int64_t from, int64_t to);
+/* In dims[1] and dims[2] key and block at which the words begin. */
+void ndrt_philox(const ndrt_kernel_call *call, int64_t from, int64_t to);
+void ndrt_dropout_mask(const ndrt_kernel_call *call, int64_t from, int64_t to);
+void ndrt_dropout(const ndrt_kernel_call *call, int64_t from, int64_t to);
+void ndrt_random_uniform(const ndrt_kernel_call *call, int64_t from, int64_t to);
+void ndrt_random_normal(const ndrt_kernel_call *call, int64_t from, int64_t to);
+
 /* What the makers share. */
 typedef struct {
     dnnl_dims_t kernel, strides, dilates, pad_l, pad_r;
@@ -111,6 +131,7 @@ typedef struct {
     const ndrt_spec *spec;
     dnnl_engine_t engine;
     const_dnnl_primitive_attr_t attr;
+    dnnl_primitive_desc_t *hint; /* a backward leaves its forward here, to be destroyed later */
 } ndrt_make;
 ndrt_status ndrt_make_convolution(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 ndrt_status ndrt_make_deconvolution(const ndrt_make *make, dnnl_primitive_desc_t *pd);

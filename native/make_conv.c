@@ -73,7 +73,7 @@ static ndrt_status make_backward(const ndrt_make *make, const family *f, const n
                                      ndrt_desc_md(s->diff_weights), ndrt_desc_md(s->diff_bias),
                                      ndrt_desc_md(s->diff_dst), w->strides, w->dilates, w->pad_l,
                                      w->pad_r, hint, make->attr);
-    dnnl_primitive_desc_destroy(hint);
+    *make->hint = hint;
     return ndrt_check(status, f->name);
 }
 

@@ -28,7 +28,7 @@ static ndrt_status inner_product_backward_data(const ndrt_make *make, dnnl_primi
     dnnl_status_t status = dnnl_inner_product_backward_data_primitive_desc_create(
         pd, make->engine, ndrt_desc_md(s->diff_src), ndrt_desc_md(s->weights),
         ndrt_desc_md(s->diff_dst), hint, make->attr);
-    dnnl_primitive_desc_destroy(hint);
+    *make->hint = hint;
     return ndrt_check(status, "inner product, backward by data");
 }
 
@@ -43,7 +43,7 @@ static ndrt_status inner_product_backward_weights(const ndrt_make *make,
     dnnl_status_t status = dnnl_inner_product_backward_weights_primitive_desc_create(
         pd, make->engine, ndrt_desc_md(s->src), ndrt_desc_md(s->diff_weights),
         ndrt_desc_md(s->diff_bias), ndrt_desc_md(s->diff_dst), hint, make->attr);
-    dnnl_primitive_desc_destroy(hint);
+    *make->hint = hint;
     return ndrt_check(status, "inner product, backward by weights");
 }
 

@@ -26,7 +26,7 @@ ndrt_status ndrt_make_batch_norm(const ndrt_make *make, dnnl_primitive_desc_t *p
     dnnl_status_t status = dnnl_batch_normalization_backward_primitive_desc_create(
         pd, make->engine, ndrt_prop(s->direction), ndrt_desc_md(s->diff_src),
         ndrt_desc_md(s->diff_dst), ndrt_desc_md(s->src), s->epsilon, s->flags, hint, make->attr);
-    dnnl_primitive_desc_destroy(hint);
+    *make->hint = hint;
     return ndrt_check(status, "batch norm, backward");
 }
 
@@ -55,7 +55,7 @@ ndrt_status ndrt_make_layer_norm(const ndrt_make *make, dnnl_primitive_desc_t *p
         pd, make->engine, ndrt_prop(s->direction), ndrt_desc_md(s->diff_src),
         ndrt_desc_md(s->diff_dst), ndrt_desc_md(s->src), NULL, s->epsilon, s->flags, hint,
         make->attr);
-    dnnl_primitive_desc_destroy(hint);
+    *make->hint = hint;
     return ndrt_check(status, "layer norm, backward");
 }
 
@@ -84,6 +84,6 @@ ndrt_status ndrt_make_lrn(const ndrt_make *make, dnnl_primitive_desc_t *pd) {
         pd, make->engine, (dnnl_alg_kind_t)s->alg, ndrt_desc_md(s->diff_src),
         ndrt_desc_md(s->diff_dst), ndrt_desc_md(s->src), s->local_size, s->alpha, s->beta, s->k,
         hint, make->attr);
-    dnnl_primitive_desc_destroy(hint);
+    *make->hint = hint;
     return ndrt_check(status, "lrn, backward");
 }

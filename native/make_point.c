@@ -41,7 +41,7 @@ ndrt_status ndrt_make_eltwise(const ndrt_make *make, dnnl_primitive_desc_t *pd) 
     dnnl_status_t status = dnnl_eltwise_backward_primitive_desc_create(
         pd, make->engine, alg, ndrt_desc_md(s->diff_src), ndrt_desc_md(s->diff_dst),
         ndrt_desc_md(data), s->alpha, s->beta, hint, make->attr);
-    dnnl_primitive_desc_destroy(hint);
+    *make->hint = hint;
     return ndrt_check(status, "eltwise, backward");
 }
 
@@ -82,7 +82,7 @@ ndrt_status ndrt_make_prelu(const ndrt_make *make, dnnl_primitive_desc_t *pd) {
     dnnl_status_t status = dnnl_prelu_backward_primitive_desc_create(
         pd, make->engine, ndrt_desc_md(s->src), ndrt_desc_md(s->weights), ndrt_desc_md(s->diff_src),
         ndrt_desc_md(s->diff_weights), ndrt_desc_md(s->diff_dst), hint, make->attr);
-    dnnl_primitive_desc_destroy(hint);
+    *make->hint = hint;
     return ndrt_check(status, "prelu, backward");
 }
 
@@ -110,6 +110,6 @@ ndrt_status ndrt_make_softmax(const ndrt_make *make, dnnl_primitive_desc_t *pd) 
     dnnl_status_t status = dnnl_softmax_backward_primitive_desc_create(
         pd, make->engine, alg, ndrt_desc_md(s->diff_src), ndrt_desc_md(s->diff_dst),
         ndrt_desc_md(s->dst), s->axis, hint, make->attr);
-    dnnl_primitive_desc_destroy(hint);
+    *make->hint = hint;
     return ndrt_check(status, "softmax, backward");
 }

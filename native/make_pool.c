@@ -31,6 +31,6 @@ ndrt_status ndrt_make_pooling(const ndrt_make *make, dnnl_primitive_desc_t *pd) 
         pd, make->engine, (dnnl_alg_kind_t)s->alg, ndrt_desc_md(s->diff_src),
         ndrt_desc_md(s->diff_dst), window.strides, window.kernel, window.dilates, window.pad_l,
         window.pad_r, hint, make->attr);
-    dnnl_primitive_desc_destroy(hint);
+    *make->hint = hint;
     return ndrt_check(status, "pooling, backward");
 }

@@ -2,34 +2,24 @@
  *
  * Every element is computed in float in one fixed order, and sums are cut into blocks by the shape
  * alone, so the bits do not depend on the number of threads. */
-#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ndrt_internal.h"
 
-/* Compiled for each of these and chosen when the extension loads. A sanitizer's start-up comes too
- * late for that choice. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_UNDEFINED__)
-#define FOR_EACH_CPU
-#else
-#define FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-
 typedef const ndrt_kernel_call kernel_call;
-typedef void (*range_kernel)(kernel_call *call, int64_t from, int64_t to);
 
 /* ---- element by element -------------------------------------------------------------------- */
 
-FOR_EACH_CPU static void add_to(kernel_call *call, int64_t from, int64_t to) {
+NDRT_FOR_EACH_CPU static void add_to(kernel_call *call, int64_t from, int64_t to) {
     float *out = call->data[0];
     const float *in = call->data[1];
 #pragma omp simd
     for (int64_t i = from; i < to; i++) out[i] += in[i];
 }
 
-FOR_EACH_CPU static void blend(kernel_call *call, int64_t from, int64_t to) {
+NDRT_FOR_EACH_CPU static void blend(kernel_call *call, int64_t from, int64_t to) {
     float *out = call->data[0];
     const float *in = call->data[1];
     float a = (float)call->scalars[0], b = (float)call->scalars[1];
@@ -41,126 +31,29 @@ static void copy(kernel_call *call, int64_t from, int64_t to) {
     memcpy((char *)call->data[0] + from, (const char *)call->data[1] + from, (size_t)(to - from));
 }
 
+NDRT_FOR_EACH_CPU static void sloped(kernel_call *call, int64_t from, int64_t to) {
+    float *out = call->data[0];
+    const float *x = call->data[1], *slope = call->data[2], *in = call->data[3];
+#pragma omp simd
+    for (int64_t i = from; i < to; i++) out[i] = (x[i] > 0 ? 1.0f : slope[i]) * in[i];
+}
+
+NDRT_FOR_EACH_CPU static void fill(kernel_call *call, int64_t from, int64_t to) {
+    float *out = call->data[0], value = (float)call->scalars[0];
+#pragma omp simd
+    for (int64_t i = from; i < to; i++) out[i] = value;
+}
+
 static void zero(kernel_call *call, int64_t from, int64_t to) {
     memset((char *)call->data[0] + from, 0, (size_t)(to - from));
-}
-
-/* ---- optimizers ---------------------------------------------------------------------------- */
-
-static inline float clipped(float x, float bound) {
-    return x > bound ? bound : x < -bound ? -bound : x;
-}
-
-/* Learning rate times the rescaled, clipped gradient, rounded where MXNet 1.9.1 rounds: with a clip
- * lr * clip(rescale * g), without one (below 0) (lr * rescale) * g. Clipping to infinity and a
- * factor of 1 change nothing, and keep it one loop. */
-typedef struct {
-    float before, bound, after;
-} gradient_rule;
-
-static gradient_rule rule_of(kernel_call *call) {
-    float lr = (float)call->scalars[0], rescale = (float)call->scalars[2];
-    float bound = (float)call->scalars[3];
-    return bound >= 0 ? (gradient_rule){rescale, bound, lr}
-                      : (gradient_rule){1.0f, INFINITY, lr * rescale};
-}
-
-static inline float step_of(float gradient, gradient_rule rule) {
-    return rule.after * clipped(rule.before * gradient, rule.bound);
-}
-
-FOR_EACH_CPU static void sgd(kernel_call *call, int64_t from, int64_t to) {
-    float *out = call->data[0];
-    const float *weight = call->data[1], *grad = call->data[2];
-    float keep = 1.0f - (float)call->scalars[0] * (float)call->scalars[1];
-    gradient_rule rule = rule_of(call);
-#pragma omp simd
-    for (int64_t i = from; i < to; i++) out[i] = keep * weight[i] - step_of(grad[i], rule);
-}
-
-FOR_EACH_CPU static void sgd_mom(kernel_call *call, int64_t from, int64_t to) {
-    float *out = call->data[0], *momentum = call->data[3];
-    const float *weight = call->data[1], *grad = call->data[2];
-    float decay = (float)call->scalars[0] * (float)call->scalars[1];
-    float keep = (float)call->scalars[4];
-    gradient_rule rule = rule_of(call);
-#pragma omp simd
-    for (int64_t i = from; i < to; i++) {
-        float w = weight[i];
-        float m = keep * momentum[i] - decay * w - step_of(grad[i], rule);
-        momentum[i] = m;
-        out[i] = w + m;
-    }
-}
-
-FOR_EACH_CPU static void adam(kernel_call *call, int64_t from, int64_t to) {
-    float *out = call->data[0], *mean = call->data[3], *var = call->data[4];
-    const float *weight = call->data[1], *grad = call->data[2];
-    float lr = (float)call->scalars[0], wd = (float)call->scalars[1];
-    float rescale = (float)call->scalars[2];
-    float bound = call->scalars[3] >= 0 ? (float)call->scalars[3] : INFINITY;
-    float beta1 = (float)call->scalars[4], beta2 = (float)call->scalars[5];
-    float epsilon = (float)call->scalars[6];
-#pragma omp simd
-    for (int64_t i = from; i < to; i++) {
-        float w = weight[i];
-        float g = clipped(rescale * grad[i] + wd * w, bound);
-        float m = beta1 * mean[i] + (1.0f - beta1) * g;
-        float v = beta2 * var[i] + (1.0f - beta2) * g * g;
-        mean[i] = m;
-        var[i] = v;
-        out[i] = w - lr * m / (sqrtf(v) + epsilon);
-    }
-}
-
-/* ---- Philox4x32-10 -------------------------------------------------------------------------- */
-
-enum { PHILOX_LANES = 16 };
-
-/* Blocks first to first + PHILOX_LANES - 1, four words each. */
-FOR_EACH_CPU static void philox_blocks(uint64_t key, uint64_t first, uint32_t *out) {
-    uint32_t x0[PHILOX_LANES], x1[PHILOX_LANES], x2[PHILOX_LANES], x3[PHILOX_LANES];
-    for (int i = 0; i < PHILOX_LANES; i++) {
-        x0[i] = (uint32_t)(first + (uint64_t)i);
-        x1[i] = (uint32_t)((first + (uint64_t)i) >> 32);
-        x2[i] = x3[i] = 0;
-    }
-    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    for (int round = 0; round < 10; round++) {
-        for (int i = 0; i < PHILOX_LANES; i++) {
-            uint64_t a = (uint64_t)0xD2511F53u * x0[i], b = (uint64_t)0xCD9E8D57u * x2[i];
-            x0[i] = (uint32_t)(b >> 32) ^ x1[i] ^ k0;
-            x2[i] = (uint32_t)(a >> 32) ^ x3[i] ^ k1;
-            x1[i] = (uint32_t)b;
-            x3[i] = (uint32_t)a;
-        }
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    for (int i = 0; i < PHILOX_LANES; i++) {
-        out[4 * i] = x0[i];
-        out[4 * i + 1] = x1[i];
-        out[4 * i + 2] = x2[i];
-        out[4 * i + 3] = x3[i];
-    }
-}
-
-static void philox(kernel_call *call, int64_t from, int64_t to) {
-    enum { WORDS = 4 * PHILOX_LANES }; /* the driver's ranges start at multiples of it */
-    uint32_t *out = call->data[0], last[WORDS];
-    uint64_t key = (uint64_t)call->dims[1], counter = (uint64_t)call->dims[2];
-    for (int64_t i = from; i < to; i += WORDS) {
-        int whole = to - i >= WORDS;
-        philox_blocks(key, counter + (uint64_t)i / 4, whole ? out + i : last);
-        if (!whole) memcpy(out + i, last, (size_t)(to - i) * sizeof *out);
-    }
 }
 
 /* ---- sum over rows --------------------------------------------------------------------------- */
 
 enum { ROWS_OF_BLOCK = 256 };
 
-FOR_EACH_CPU static void sum_rows(const float *in, int64_t rows, int64_t channels, float *out) {
+NDRT_FOR_EACH_CPU static void sum_rows(const float *in, int64_t rows, int64_t channels,
+                                       float *out) {
     memset(out, 0, (size_t)channels * sizeof *out);
     for (int64_t row = 0; row < rows; row++, in += channels)
 #pragma omp simd
@@ -219,24 +112,31 @@ static ndrt_status bias_grad(kernel_call *call, int nthreads) {
 
 static const struct {
     const char *name;
-    range_kernel range; /* NULL: shared out in its own way */
+    ndrt_range_kernel range; /* NULL: shared out in its own way */
     int ndata;
     int element; /* bytes */
+    int draws;   /* a random word for each element, from the stream that is the last of its data */
 } kernels[] = {
-    [NDRT_KERNEL_ADD_TO] = {"add to", add_to, 2, 4},
-    [NDRT_KERNEL_COPY] = {"copy", copy, 2, 1},
-    [NDRT_KERNEL_ZERO] = {"zero", zero, 1, 1},
-    [NDRT_KERNEL_SGD] = {"sgd", sgd, 3, 4},
-    [NDRT_KERNEL_SGD_MOM] = {"sgd with momentum", sgd_mom, 4, 4},
-    [NDRT_KERNEL_ADAM] = {"adam", adam, 5, 4},
-    [NDRT_KERNEL_PHILOX] = {"philox", philox, 1, 4},
-    [NDRT_KERNEL_BIAS_GRAD] = {"bias gradient", NULL, 2, 4},
-    [NDRT_KERNEL_BLEND_STATS] = {"blend of statistics", blend, 2, 4},
+    [NDRT_KERNEL_ADD_TO] = {"add to", add_to, 2, 4, 0},
+    [NDRT_KERNEL_COPY] = {"copy", copy, 2, 1, 0},
+    [NDRT_KERNEL_ZERO] = {"zero", zero, 1, 1, 0},
+    [NDRT_KERNEL_SGD] = {"sgd", ndrt_sgd, 3, 4, 0},
+    [NDRT_KERNEL_SGD_MOM] = {"sgd with momentum", ndrt_sgd_mom, 4, 4, 0},
+    [NDRT_KERNEL_ADAM] = {"adam", ndrt_adam, 5, 4, 0},
+    [NDRT_KERNEL_PHILOX] = {"philox", ndrt_philox, 1, 4, 0},
+    [NDRT_KERNEL_BIAS_GRAD] = {"bias gradient", NULL, 2, 4, 0},
+    [NDRT_KERNEL_BLEND_STATS] = {"blend of statistics", blend, 2, 4, 0},
+    [NDRT_KERNEL_DROPOUT_MASK] = {"dropout mask", ndrt_dropout_mask, 2, 4, 1},
+    [NDRT_KERNEL_DROPOUT] = {"dropout", ndrt_dropout, 4, 4, 1},
+    [NDRT_KERNEL_UNIFORM] = {"uniform", ndrt_random_uniform, 2, 4, 1},
+    [NDRT_KERNEL_NORMAL] = {"normal", ndrt_random_normal, 2, 4, 1},
+    [NDRT_KERNEL_FILL] = {"fill", fill, 1, 4, 0},
+    [NDRT_KERNEL_SLOPED] = {"sloped", sloped, 4, 4, 0},
 };
 enum { NKERNELS = sizeof kernels / sizeof kernels[0], RANGE_STEP = 64 };
 
 ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call) {
-    if (call->kernel < 1 || call->kernel >= NKERNELS)
+    if (call->kernel < 1 || call->kernel >= NKERNELS || !kernels[call->kernel].name)
         return ndrt_fail(NDRT_INVALID, "kernel %d is none of ndrt_kernel_id", call->kernel);
     const char *name = kernels[call->kernel].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
@@ -269,8 +169,24 @@ static int overlaps(const ndrt_kernel_call *call) {
     return to < from + call->dims[0] && from < to + call->dims[0];
 }
 
-ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *call, int nthreads) {
-    range_kernel range = kernels[call->kernel].range;
+/* The call with what is known only when it runs: its numbers, and the words that it draws, once for
+ * the whole team. */
+static ndrt_kernel_call settled(const ndrt_kernel_call *call) {
+    ndrt_kernel_call made = *call;
+    if (call->parameters) memcpy(made.scalars, call->parameters, sizeof made.scalars);
+    if (kernels[call->kernel].draws && call->dims[0] > 0) {
+        ndrt_random begin;
+        ndrt_random_draw(call->data[kernels[call->kernel].ndata - 1], call->dims[0], &begin);
+        made.dims[1] = (int64_t)begin.key;
+        made.dims[2] = (int64_t)begin.counter;
+    }
+    return made;
+}
+
+ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *given, int nthreads) {
+    ndrt_kernel_call made = settled(given);
+    const ndrt_kernel_call *call = &made;
+    ndrt_range_kernel range = kernels[call->kernel].range;
     int64_t n = call->dims[0];
     if (!range) return call->dims[1] ? bias_grad(call, nthreads) : NDRT_OK;
     if (n == 0) return NDRT_OK;

@@ -131,13 +131,16 @@ static ndrt_status check_spec(const ndrt_spec *spec) {
 static ndrt_status pd_new(const ndrt_spec *spec, dnnl_primitive_desc_t *out) {
     dnnl_primitive_attr_t attr;
     TRY(attr_new(spec, &attr));
-    ndrt_make make = {spec, ndrt_engine(), attr};
+    dnnl_primitive_desc_t hint = NULL;
+    ndrt_make make = {spec, ndrt_engine(), attr, &hint};
     ndrt_status status = kinds[spec->kind].make(&make, out);
     dnnl_primitive_attr_destroy(attr);
     for (int i = 0; i < spec->impl_index && status == NDRT_OK; i++) {
         status = ndrt_check(dnnl_primitive_desc_next_impl(*out), "dnnl_primitive_desc_next_impl");
         if (status != NDRT_OK) dnnl_primitive_desc_destroy(*out);
     }
+    /* the walk asks the hint, too */
+    if (hint) dnnl_primitive_desc_destroy(hint);
     return status;
 }
 

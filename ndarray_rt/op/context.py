@@ -7,8 +7,11 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from ..native import lib
+from ..dtypes import UINT8
+from ..native import ffi, lib
 from ..storage.account import Account
+from ..storage.desc import default_desc
+from ..storage.parameters import ParameterBlock
 from ..storage.primitive import Primitive
 from ..storage.stream import Args, ImmediateStream, Mem
 from ..storage.tmp_mem import TmpMemMgr
@@ -24,6 +27,7 @@ _sessions = itertools.count(1)
 _thread_numbers = itertools.count(1)
 # scratch that a thread keeps between imperative calls; more than that is taken for one call
 IMPERATIVE_SCRATCH = 32 << 20
+_RANDOM = default_desc(UINT8, (ffi.sizeof("ndrt_random"),))
 
 
 class OpContext:
@@ -33,7 +37,8 @@ class OpContext:
     """
 
     __slots__ = ("_call_shapes", "_group", "cache", "fallbacks", "family", "is_train", "keep_plain",
-                 "node_name", "own_leases", "packed", "random", "session", "shapes", "stream")
+                 "node_name", "own_leases", "packed", "parameters", "random", "session", "shapes",
+                 "stream")
 
     def __init__(self, stream: ImmediateStream | None = None, *, is_train: bool = False,
                  session: Hashable = None, shapes: Hashable = None,
@@ -56,6 +61,9 @@ class OpContext:
         self.family = ""
         # private packed copies of weights, where the owner of this context keeps some
         self.packed: PackedStore | None = None
+        # where the next call's kernel reads its numbers whenever it runs, for operators that
+        # have `numbers`; what it holds at the call is what the call's parameters say
+        self.parameters: ParameterBlock | None = None
         self._group: Group | None = None
         self._call_shapes: Hashable = None
 
@@ -93,8 +101,12 @@ class OpContext:
         self.stream.run(prim, args)
 
     def kernel(self, kernel: int, dims: Sequence[int], data: Sequence[Mem],
-               scalars: Sequence[float] = ()) -> None:
-        self.stream.kernel(kernel, dims, data, scalars)
+               scalars: Sequence[float] = (), parameters: ParameterBlock | None = None) -> None:
+        self.stream.kernel(kernel, dims, data, scalars, parameters)
+
+    def random_mem(self) -> Mem:
+        """The random stream itself, for kernels that draw from it when they run."""
+        return Mem(_RANDOM, self.random.ptr, self.random, self.stream.epoch)
 
 
 class _ThreadContexts(threading.local):

@@ -1,21 +1,21 @@
-"""Random bits: Philox 4x32-10 (Salmon et al., 2011), counter based. Knows no distribution."""
+"""Random bits: Philox 4x32-10 (Salmon et al., 2011), counter based."""
 
 from __future__ import annotations
 
-import threading
+from typing import Any
 
 import numpy as np
 
-from ..fork import renew_in_child
 from ..native import ffi, lib
+from .normal import F64, U32, standard_normal
 
-U32 = np.ndarray[tuple[int], np.dtype[np.uint32]]
 F32 = np.ndarray[tuple[int], np.dtype[np.float32]]
 
 _M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _W0, _W1 = 0x9E3779B9, 0xBB67AE85
 _MASK = np.uint64(0xFFFFFFFF)
 _SHIFT = np.uint64(32)
+_WORD = 0xFFFFFFFFFFFFFFFF
 
 
 def philox_numpy(n: int, key: int, counter: int) -> U32:
@@ -59,55 +59,45 @@ def uniform_floats(words: U32) -> F32:
 class RandomState:
     """A stream of random words by seed and position; both can be saved and set.
 
-    Thread-safe: each draw gets a span of the stream of its own.
+    They lie in native memory, from where kernels draw when they run (`NDRT_KERNEL_DROPOUT`): a
+    recorded run that is replayed draws the next numbers. Thread-safe: each draw gets a span of the
+    stream of its own.
     """
 
-    def __init__(self, seed: int = 0) -> None:
-        self._lock = threading.Lock()
-        self.seed(seed)
-        renew_in_child(self)
+    __slots__ = ("ptr",)
 
-    def renew_locks(self) -> None:
-        """In a forked child, which goes on with the same stream as its parent."""
-        self._lock = threading.Lock()
+    def __init__(self, seed: int = 0) -> None:
+        self.ptr: Any = ffi.new("ndrt_random *")
+        self.seed(seed)
 
     def seed(self, seed: int) -> None:
         """Starts the stream of `seed` at its beginning."""
-        with self._lock:
-            self._key = int(seed) & 0xFFFFFFFFFFFFFFFF
-            self._counter = 0
+        self.set_state((seed, 0))
 
     def words(self, n: int) -> U32:
-        """The next `n` words."""
-        with self._lock:
-            start = self._counter
-            self._counter = (start + (n + 3) // 4) & 0xFFFFFFFFFFFFFFFF
-            key = self._key
-        return philox(n, key, start)
+        """The next `n` words; whole blocks of four are used up."""
+        begin = ffi.new("ndrt_random *")
+        lib.ndrt_random_draw(self.ptr, n, begin)
+        return philox(n, begin.key, begin.counter)
 
     def uniform(self, n: int) -> F32:
         """`n` float32 in [0, 1)."""
         return uniform_floats(self.words(n))
 
-    def normal(self, n: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """`n` float64 from the standard normal distribution (Box and Muller, 1958)."""
-        half = (n + 1) // 2
-        words = self.words(2 * half)
-        # (0, 1]: the logarithm of 0 is none
-        u = (words[:half].astype(np.float64) + 1.0) * 2.0**-32
-        angle = words[half:].astype(np.float64) * (2.0 * np.pi * 2.0**-32)
-        radius = np.sqrt(-2.0 * np.log(u))
-        return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:n]
+    def normal(self, n: int) -> F64:
+        """`n` float64 from the standard normal distribution."""
+        return standard_normal(self.words(n + n % 2))[:n]
 
     def get_state(self) -> tuple[int, int]:
         """(seed, position), for `set_state`."""
-        with self._lock:
-            return self._key, self._counter
+        begin = ffi.new("ndrt_random *")
+        lib.ndrt_random_draw(self.ptr, 0, begin)
+        return begin.key, begin.counter
 
     def set_state(self, state: tuple[int, int]) -> None:
         """Goes on where `get_state` was called."""
-        with self._lock:
-            self._key, self._counter = int(state[0]), int(state[1])
+        key, counter = (int(part) & _WORD for part in state)
+        lib.ndrt_random_set(self.ptr, key, counter)
 
 
 _DEFAULT = RandomState()

@@ -68,7 +68,8 @@ class OpDef:
     behind the inputs wherever inputs are listed. `mutates` are the positions of inputs or aux
     states that a call writes to. `inplace` maps an output to the input whose memory it may take;
     `identity` are those of them whose contents are then already right. `ignores` are positions
-    whose values are not read, only their shapes.
+    whose values are not read, only their shapes. `numbers` are parameters that a recorded call
+    reads whenever it runs, from the context's ParameterBlock and in this order.
     """
 
     name: str
@@ -89,6 +90,7 @@ class OpDef:
     identity: frozenset[int] = frozenset()
     mutates: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
     ignores: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
+    numbers: tuple[str, ...] = ()
     num_args: str | None = None  # the parameter that counts the inputs, such as "num_args"
     aliases: tuple[str, ...] = ()
     is_random: bool = False
@@ -129,6 +131,14 @@ class OpDef:
 
     def ignored(self, params: Params) -> tuple[int, ...]:
         return self.ignores(params) if callable(self.ignores) else self.ignores
+
+    def numbers_of(self, params: Params) -> list[float]:
+        """What a ParameterBlock holds for a call with these parameters."""
+        return [getattr(params, name) for name in self.numbers]
+
+    def fixed_of(self, params: Params) -> dict[str, Any]:
+        """The other parameters: a recorded call serves calls with the same of these."""
+        return {name: value for name, value in vars(params).items() if name not in self.numbers}
 
     def __repr__(self) -> str:
         return f"OpDef({self.name})"

@@ -108,10 +108,12 @@ class Rule(NamedTuple):
     states: tuple[str, ...]
     step: Callable[[Any, list[AnyArray]], list[AnyArray]]
     kernel: int
-    scalars: tuple[str, ...]  # the kernel's, behind those that all have
+    own: tuple[str, ...]  # the kernel's numbers behind those that all have
 
-
-_COMMON = ("lr", "wd", "rescale_grad", "clip_gradient")
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Parameters in the order in which the kernel reads them."""
+        return ("lr", "wd", "rescale_grad", "clip_gradient", *self.own)
 
 
 def compute(rule: Rule, ctx: OpContext, p: Params, ins: list[AnyArray],
@@ -134,7 +136,8 @@ def _common_layout(p: Params, ins: list[NDArray], ctx: OpContext) -> MemDesc:
     if any(get_data_if(state, desc, ctx.stream) is None for state in ins[2:]):
         return plain
     # zeros must stay zeros where there is padding: Adam's would be 0 / (0 + epsilon)
-    return plain if desc.is_padded and isinstance(p, AdamParams) and p.epsilon <= 0 else desc
+    may_divide = isinstance(p, AdamParams) and (p.epsilon <= 0 or ctx.parameters is not None)
+    return plain if desc.is_padded and may_divide else desc
 
 
 def compute_ex(rule: Rule, ctx: OpContext, p: Params, ins: list[NDArray],
@@ -146,9 +149,10 @@ def compute_ex(rule: Rule, ctx: OpContext, p: Params, ins: list[NDArray],
     states = [get_data(state, ctx.stream) for state in ins[2:]]
     weight = get_data_reorder(ins[0], desc, ctx.stream)
     grad = get_data_reorder(ins[1], desc, ctx.stream)
-    scalars = [getattr(p, name) for name in (*_COMMON, *rule.scalars)]
+    scalars = [getattr(p, name) for name in rule.numbers]
     with outs[0].open(desc, ctx.stream, inplace_of=weight) as out:
-        ctx.kernel(rule.kernel, (desc.nbytes // 4,), (out, weight, grad, *states), scalars)
+        ctx.kernel(rule.kernel, (desc.nbytes // 4,), (out, weight, grad, *states), scalars,
+                   ctx.parameters)
 
 
 def _register(rule: Rule, formula: str) -> None:
@@ -158,7 +162,7 @@ def _register(rule: Rule, formula: str) -> None:
                    infer_shape=same_shape, infer_type=same_float_type,
                    compute=partial(compute, rule), compute_ex=partial(compute_ex, rule),
                    refuses=refuses, inplace={0: 0},
-                   mutates=tuple(range(2, 2 + len(rule.states))),
+                   mutates=tuple(range(2, 2 + len(rule.states))), numbers=rule.numbers,
                    no_gradient="nothing is differentiated through an optimizer",
                    doc=f"The weight after one step: {formula}.\n\ng is rescale_grad grad, "
                        "clipped; the weight itself changes only when it is given as out."

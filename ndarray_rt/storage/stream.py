@@ -13,6 +13,7 @@ from ..errors import NdrtError
 from ..native import call, ffi, lib, make
 from .atom import Atom, add_step
 from .desc import MemDesc
+from .parameters import ParameterBlock
 from .primitive import Arg, Primitive
 from .tmp_mem import TmpMemMgr
 
@@ -173,8 +174,11 @@ class ImmediateStream:
         self._run(prim, n, packed)
 
     def kernel(self, kernel: int, dims: Sequence[int], data: Sequence[Mem],
-               scalars: Sequence[float] = ()) -> None:
-        """Runs one of our own kernels (`ndrt_kernel_id`) over the memories given."""
+               scalars: Sequence[float] = (), parameters: ParameterBlock | None = None) -> None:
+        """Runs one of our own kernels (`ndrt_kernel_id`) over the memories given.
+
+        With `parameters` the numbers there count, at each run those that it holds then.
+        """
         packed = ffi.new("ndrt_kernel_call *")
         packed.kernel = kernel
         packed.dims = list(dims)
@@ -182,6 +186,8 @@ class ImmediateStream:
             self._check(mem)
             packed.data[i] = mem.ptr
         packed.scalars = list(scalars)
+        if parameters is not None:
+            packed.parameters = parameters.ptr
         self.counters.kernels += 1
         atom = self._atom
         if atom is not None and atom.waits:

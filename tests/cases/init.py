@@ -16,13 +16,15 @@ def case(op: str, want: Array, onednn: bool | str = False, **params: object) -> 
 
 CASES = [case(op, np.full((2, 3), value, dtype), shape=(2, 3), dtype=dtype, onednn="auto")
          for op, value in (("_zeros", 0), ("_ones", 1)) for dtype in DTYPES]
-CASES += [case("_full", np.full((2, 3), value, dtype), shape=(2, 3), dtype=dtype, value=value)
+CASES += [case("_full", np.full((2, 3), value, dtype), shape=(2, 3), dtype=dtype, value=value,
+               onednn=dtype == "float32")
           for value in (0, 3) for dtype in DTYPES]
 CASES += [
     case("_zeros", np.zeros(4, np.float32), shape=4, ctx="cpu(0)", onednn=True),
-    case("_ones", np.ones((2, 20, 3, 2), np.float32), shape=(2, 20, 3, 2), ctx="gpu(0)"),
+    case("_ones", np.ones((2, 20, 3, 2), np.float32), shape=(2, 20, 3, 2), ctx="gpu(0)",
+         onednn=True),
     case("_full", np.full((1,), 2, np.int32), shape=(1,), value=2.9, dtype="int32"),
-    case("_full", np.full((1,), np.inf, np.float32), shape=(1,), value="inf"),
+    case("_full", np.full((1,), np.inf, np.float32), shape=(1,), value="inf", onednn=True),
     case("_arange", np.arange(5, dtype=np.float32), start=5),
     case("_arange", np.arange(5, dtype=np.float32), start=0, stop=5, ctx="cpu(0)"),
     case("_arange", np.array([5, 5, 3, 3, 1, 1], np.float32), start=5, stop=0, step=-2, repeat=2),

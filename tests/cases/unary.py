@@ -117,6 +117,8 @@ CASES += [Case("MakeLoss", {"grad_scale": 3, **params}, [Input((2, 3), values=[
           for params, grad in (({"normalization": "batch"}, 1.5),
                                ({"normalization": "valid", "valid_thresh": 1}, 1.0),
                                ({"normalization": "valid", "valid_thresh": 9}, 3.0))]
+CASES += [Case("ones_like", {}, [shape], reference=np.ones_like, onednn=True)
+          for shape in ((3, 4), SHAPE)]
 VALUES = [300.0, 11.1, -1.0, -3.9, 0.0, 127.0]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt.op.random_state import RandomState, philox_numpy
 
 nd = mx.nd
 
@@ -66,3 +68,23 @@ def test_randomness_is_not_differentiated() -> None:
         y = x * nd.random.uniform(1, 2, shape=(3,))
     y.backward()
     np.testing.assert_array_equal(x.grad.asnumpy(), y.asnumpy())
+
+
+def test_threads_never_get_the_same_words() -> None:
+    state = RandomState(3)
+    with ThreadPoolExecutor(4) as pool:
+        parts = list(pool.map(lambda _: state.words(401), range(40)))
+    assert state.get_state() == (3, 40 * 101)
+    begins = {tuple(state_words[:4]) for state_words in parts}
+    words = philox_numpy(4 * 101 * 40, 3, 0).reshape(40, 404)
+    assert begins == {tuple(row[:4]) for row in words}
+    for part in parts:
+        assert any(np.array_equal(part, row[:401]) for row in words)
+
+
+def test_seeds_and_positions_of_64_bits() -> None:
+    state = RandomState(-1)
+    assert state.get_state() == (2**64 - 1, 0)
+    state.set_state((5, 2**64 - 1))
+    np.testing.assert_array_equal(state.words(4), philox_numpy(4, 5, 2**64 - 1))
+    assert state.get_state() == (5, 0)

@@ -9,6 +9,7 @@ import pytest
 
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import call, ffi, lib
+from ndarray_rt.op.normal import standard_normal
 from tests.native.helpers import kernel
 
 SIZES = [0, 1, 63, 64, 1000, 40_001]
@@ -113,6 +114,60 @@ def test_philox(n: int, key: int, counter: int) -> None:
         kernel(lib.NDRT_KERNEL_PHILOX, [n, key, counter], [out], nthreads=nthreads)
         np.testing.assert_array_equal(out[:n], expected)
         assert out[n] == 0
+
+
+def drawn(which: int, data: list[Any], scalars: list[float], nthreads: int = 1) -> int:
+    """Runs a kernel that draws from stream 7 at block 5; gives the block behind what it drew."""
+    stream = np.array([7, 5], "u8")
+    kernel(which, [data[0].size], [*data, stream], scalars, nthreads)
+    assert stream[0] == 7
+    return int(stream[1])
+
+
+@pytest.mark.parametrize("n", [1, 3, 64, 65, 1000, 100_003])
+@pytest.mark.parametrize("nthreads", [1, 2])
+def test_dropout(n: int, nthreads: int) -> None:
+    words = philox_numpy(n, 7, 5) >> np.uint32(8)
+    expected = np.where(words < 3 << 22, f4(4 / 3), f4(0))
+    mask, out = np.full(n, 9, "f4"), np.full(n, 9, "f4")
+    x = random(n, 1)[0]
+    behind = 5 + (n + 3) // 4
+    numbers = [3 << 22, f4(4 / 3)]
+    assert drawn(lib.NDRT_KERNEL_DROPOUT_MASK, [mask], numbers, nthreads) == behind
+    np.testing.assert_array_equal(mask, expected)
+    mask[:] = 9
+    assert drawn(lib.NDRT_KERNEL_DROPOUT, [out, mask, x], numbers, nthreads) == behind
+    np.testing.assert_array_equal(mask, expected)
+    np.testing.assert_array_equal(out, x * expected)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 64, 1001, 100_003])
+def test_distributions_have_the_bits_of_numpy(n: int) -> None:
+    words = philox_numpy(n + n % 2, 7, 5)
+    out = np.zeros(n, "f4")
+    for nthreads in (1, 2):
+        drawn(lib.NDRT_KERNEL_UNIFORM, [out], [-2, 5, 2.5], nthreads)
+        unit = (words[:n] >> np.uint32(8)) * 2.0**-24
+        np.testing.assert_array_equal(out, np.minimum((-2 + 5 * unit).astype("f4"), f4(2.5)))
+        drawn(lib.NDRT_KERNEL_NORMAL, [out], [0.5, 3], nthreads)
+        np.testing.assert_array_equal(out, (0.5 + 3 * standard_normal(words)[:n]).astype("f4"))
+
+
+def test_normal_numbers_are_those_of_the_formula() -> None:
+    words = np.concatenate([philox_numpy(100_000, 3, 0), np.array(
+        [0, 0, 1, 1 << 29, 0xFFFFFFFF, 0xFFFFFFFF, 0x7FFFFFFF, 3 << 30], "u4")])
+    radius = np.sqrt(-2 * np.log((words[::2] + 1.0) * 2.0**-32))
+    angle = words[1::2] * (2 * np.pi * 2.0**-32)
+    got = standard_normal(words)
+    np.testing.assert_allclose(got[::2], radius * np.cos(angle), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(got[1::2], radius * np.sin(angle), rtol=1e-13, atol=1e-14)
+
+
+def test_fill() -> None:
+    out = np.zeros(1000, "f4")
+    kernel(lib.NDRT_KERNEL_FILL, [999], [out], [0.1])
+    assert (out[:999] == f4(0.1)).all()
+    assert out[999] == 0
 
 
 @pytest.mark.parametrize(

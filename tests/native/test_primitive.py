@@ -178,21 +178,6 @@ def test_post_ops() -> None:
         prim.run(args)
 
 
-def test_another_implementation() -> None:
-    fields: dict[str, Any] = {
-        "direction": INFER, "src": desc((1, 16, 8, 8), "acdb"),
-        "weights": desc((16, 16, 3, 3), "any"), "dst": desc((1, 16, 6, 6), "acdb"), "nspatial": 2,
-        "strides": (1, 1)}
-    names = []
-    for index in range(100):
-        try:
-            names.append(Prim(lib.NDRT_CONVOLUTION, impl_index=index, **fields).impl())
-        except Unsupported:
-            break
-    assert len(names) >= 2
-    assert names[-1].startswith("ref")
-
-
 # ---- the other kinds ----------------------------------------------------------------------------
 
 

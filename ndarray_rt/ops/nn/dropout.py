@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import FLOAT32
-from ...native import ffi, lib
-from ...ndarray.layout import AnyArray, get_data, get_default, need_float32
+from ...native import lib
+from ...ndarray.layout import AnyArray, get_data, get_data_reorder, get_default, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
@@ -48,13 +48,21 @@ def infer_shape(p: DropoutParams, ins: ShapeList, outs: ShapeList,
     return [data], [data, mask]
 
 
-def draw_mask(ctx: OpContext, p: DropoutParams, out: AnyArray) -> None:
-    """Fills `out`, flat: 0 where an element is dropped, else what keeps the mean."""
+def fate(p: DropoutParams) -> tuple[int, np.float32]:
+    """An element is kept when the 24 upper bits of its word are below the first number.
+
+    The second is what it is multiplied by then.
+    """
     keep = np.float32(1) - np.float32(p.p)
-    # a word is kept when the 24 upper bits, as a number in [0, 1), are below `keep`
-    bound = ceil(float(keep) * 2**24) << 8
-    kept = ctx.random.words(out.size) < bound if keep else np.zeros(out.size, np.bool_)
-    np.multiply(kept, np.float32(1) / keep if keep else np.float32(0), out=out, casting="unsafe")
+    return ceil(float(keep) * 2**24), np.float32(1) / keep if keep else np.float32(0)
+
+
+def draw_mask(ctx: OpContext, p: DropoutParams, shape: Shape) -> AnyArray:
+    """0 where an element is dropped, else what keeps the mean; words in row-major order."""
+    bound, factor = fate(p)
+    words = ctx.random.words(prod(shape)) >> np.uint32(8)
+    made: AnyArray = np.where(words < bound, factor, np.float32(0)).reshape(shape)
+    return made
 
 
 def compute(ctx: OpContext, p: DropoutParams, ins: list[AnyArray],
@@ -64,9 +72,7 @@ def compute(ctx: OpContext, p: DropoutParams, ins: list[AnyArray],
         outs[0].write(x)
         outs[1].write(np.ones(outs[1].shape, x.dtype))
         return
-    flat = np.empty(prod(outs[1].shape), wide(x.reshape(-1)[:0]).dtype)
-    draw_mask(ctx, p, flat)
-    mask = flat.reshape(outs[1].shape)
+    mask = draw_mask(ctx, p, outs[1].shape)
     outs[0].write((wide(x) * mask).astype(x.dtype, copy=False))
     outs[1].write(mask.astype(x.dtype, copy=False))
 
@@ -96,34 +102,53 @@ def compute_ex(ctx: OpContext, p: DropoutParams, ins: list[NDArray],
     stream = ctx.stream
     x = get_data(ins[0], stream)
     desc = default_desc(ins[0].dtype, outs[1].shape)
-    drops = p.drops(ctx)
-    product = _product(ctx, x.desc) if drops else None
+    if not p.drops(ctx):
+        _keep_all(ctx, x, desc, outs)
+    elif x.desc.is_default and desc.dims == x.desc.dims:
+        with outs[0].open(x.desc, stream, inplace_of=x) as y, outs[1].open(desc, stream) as mask:
+            _draw(ctx, p, lib.NDRT_KERNEL_DROPOUT, desc.nelems, (y, mask, x))
+    else:
+        _keep_some(ctx, p, x, desc, outs)
 
-    def fill(mask: Mem) -> None:
-        def step() -> None:
-            # each replay of a recorded run draws anew
-            flat = np.frombuffer(ffi.buffer(mask.ptr, desc.nbytes), np.float32)
-            if drops:
-                draw_mask(ctx, p, flat)
-            else:
-                flat[:] = 1
-        stream.callback(step)
 
-    if product is None:
-        if outs[1].requested:
-            with outs[1].open(desc, stream) as mask:
-                fill(mask)
-        if outs[0].requested:
-            with outs[0].open(x.desc, stream, inplace_of=x) as y:
-                if y.ptr != x.ptr:
-                    reorder_mem(stream, x, y)
-        return
-    with outs[1].open(desc, stream) as mask:
-        fill(mask)
-        if outs[0].requested:
+def _keep_all(ctx: OpContext, x: Mem, desc: MemDesc, outs: list[Output]) -> None:
+    if outs[1].requested:
+        with outs[1].open(desc, ctx.stream) as mask:
+            ctx.kernel(lib.NDRT_KERNEL_FILL, (desc.nelems,), (mask,), (1.0,))
+    if outs[0].requested:
+        with outs[0].open(x.desc, ctx.stream, inplace_of=x) as y:
+            if y.ptr != x.ptr:
+                reorder_mem(ctx.stream, x, y)
+
+
+def _keep_some(ctx: OpContext, p: DropoutParams, x: Mem, desc: MemDesc,
+               outs: list[Output]) -> None:
+    """Where an element of data and its word are at different places."""
+    stream = ctx.stream
+    product = _product(ctx, x.desc)
+    if desc.dims != x.desc.dims:
+        with outs[1].open(desc, stream) as mask:
+            _draw(ctx, p, lib.NDRT_KERNEL_DROPOUT_MASK, desc.nelems, (mask,))
             factors = _like(ctx, mask, x.desc)
-            with outs[0].open(x.desc, stream, inplace_of=x) as y:
-                ctx.run(product, ((Arg.SRC, x), (Arg.SRC_1, factors), (Arg.DST, y)))
+            _multiply(ctx, product, x, factors, outs[0])
+        return
+    drawn = stream.scratch(desc)
+    # the mask in the layout of data, where the backward wants it
+    with outs[1].open(x.desc, stream) as mask:
+        _draw(ctx, p, lib.NDRT_KERNEL_DROPOUT_MASK, desc.nelems, (drawn,))
+        reorder_mem(stream, drawn, mask)
+        _multiply(ctx, product, x, mask, outs[0])
+
+
+def _multiply(ctx: OpContext, product: Primitive, x: Mem, factors: Mem, out: Output) -> None:
+    if out.requested:
+        with out.open(x.desc, ctx.stream, inplace_of=x) as y:
+            ctx.run(product, ((Arg.SRC, x), (Arg.SRC_1, factors), (Arg.DST, y)))
+
+
+def _draw(ctx: OpContext, p: DropoutParams, kernel: int, n: int, data: Sequence[Mem]) -> None:
+    bound, factor = fate(p)
+    ctx.kernel(kernel, (n,), (*data, ctx.random_mem()), (bound, float(factor)))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -148,7 +173,10 @@ def compute_ex_backward(ctx: OpContext, p: DropoutParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
     dy = get_data(ins[0], ctx.stream)
     product = _product(ctx, dy.desc)
-    factors = _like(ctx, get_default(ins[1], ctx.stream), dy.desc)
+    if ins[1].shape == dy.desc.dims:
+        factors = get_data_reorder(ins[1], dy.desc, ctx.stream)
+    else:
+        factors = _like(ctx, get_default(ins[1], ctx.stream), dy.desc)
     with outs[0].open(dy.desc, ctx.stream, inplace_of=dy) as dx:
         ctx.run(product, ((Arg.SRC, dy), (Arg.SRC_1, factors), (Arg.DST, dx)))
 
@@ -161,7 +189,7 @@ register(OpDef("Dropout", DropoutParams, inputs=("data",), outputs=("output", "m
                    "1 / (1 - p).\n\nOnly when training, or with mode='always'; otherwise the "
                    "output is data. All elements along `axes` share one fate. The second, "
                    "hidden output is what data was multiplied by. Source: MXNet's Dropout; "
-                   "oneDNN binary."))
+                   "a kernel of our own, oneDNN binary."))
 register(OpDef("_backward_Dropout", DropoutParams, inputs=("out_grad", "mask"),
                infer_shape=infer_shape_backward, infer_type=same_float_type,
                compute=compute_backward, compute_ex=compute_ex_backward, refuses=refuses,

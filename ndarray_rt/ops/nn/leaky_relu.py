@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ShapeError, Unsupported
+from ...errors import ShapeError
 from ...native import lib
 from ...ndarray.layout import (
     AnyArray,
@@ -114,9 +114,8 @@ def compute(ctx: OpContext, p: LeakyReLUParams, ins: list[AnyArray],
         slope = wide(ins[1]).reshape(gamma_dims(ins[1].shape, x.shape))
     elif p.act_type == "rrelu":
         if ctx.is_train:
-            width = x.dtype.type(p.upper_bound - p.lower_bound)
-            slope = (ctx.random.uniform(x.size).reshape(x.shape).astype(x.dtype) * width
-                     + x.dtype.type(p.lower_bound)).astype(ins[0].dtype)
+            unit = ctx.random.uniform(x.size).reshape(x.shape).astype(np.float64)
+            slope = (p.lower_bound + (p.upper_bound - p.lower_bound) * unit).astype(ins[0].dtype)
         outs[1].write(np.broadcast_to(np.asarray(slope, ins[0].dtype), x.shape))
     y = np.where(x > 0, x, _below(p, x, slope))
     if p.act_type == "selu":
@@ -154,7 +153,8 @@ def compute_ex(ctx: OpContext, p: LeakyReLUParams, ins: list[NDArray],
         _prelu_ex(ctx, ins, outs[0])
         return
     if p.act_type == "rrelu" and (ctx.is_train or outs[1].requested):
-        raise Unsupported("the slopes of rrelu are written by numpy")
+        _random_slopes_ex(ctx, p, ins[0], outs)
+        return
     x = get_data(ins[0], ctx.stream)
 
     def build() -> Primitive:
@@ -167,6 +167,21 @@ def compute_ex(ctx: OpContext, p: LeakyReLUParams, ins: list[NDArray],
         ctx.run(prim, ((Arg.SRC, x), (Arg.DST, y)))
         if scale is not None:
             ctx.run(scale, ((Arg.SRC, y), (Arg.DST, y)))
+
+
+def _random_slopes_ex(ctx: OpContext, p: LeakyReLUParams, data: NDArray,
+                      outs: list[Output]) -> None:
+    """Slopes are drawn in row-major order."""
+    desc = default_desc(data.dtype, data.shape)
+    x = get_default(data, ctx.stream)
+    with outs[0].open(desc, ctx.stream, inplace_of=x) as y, \
+            outs[1].open(desc, ctx.stream) as slopes:
+        if ctx.is_train:
+            ctx.kernel(lib.NDRT_KERNEL_UNIFORM, (desc.nelems,), (slopes, ctx.random_mem()),
+                       (p.lower_bound, p.upper_bound - p.lower_bound, math.inf))
+        else:
+            ctx.kernel(lib.NDRT_KERNEL_FILL, (desc.nelems,), (slopes,), (p.mean_slope,))
+        ctx.kernel(lib.NDRT_KERNEL_SLOPED, (desc.nelems,), (y, x, slopes, x))
 
 
 def _prelu_layouts(ctx: OpContext, data: NDArray) -> list[MemDesc]:
@@ -280,7 +295,12 @@ def compute_ex_backward(ctx: OpContext, p: LeakyReLUParams, ins: list[NDArray],
         _prelu_backward_ex(ctx, ins, outs)
         return
     if p.act_type == "rrelu":
-        raise Unsupported("rrelu has a slope for each element")
+        x = get_data(ins[1], ctx.stream)
+        slopes = get_data_reorder(ins[2], x.desc, ctx.stream)
+        dy = get_data_reorder(ins[0], x.desc, ctx.stream)
+        with outs[0].open(x.desc, ctx.stream, inplace_of=dy) as dx:
+            ctx.kernel(lib.NDRT_KERNEL_SLOPED, (x.desc.nbytes // 4,), (dx, x, slopes, dy))
+        return
     data = get_data(ins[1], ctx.stream)
     dy = get_data_reorder(ins[0], data.desc, ctx.stream)
     selu = p.act_type == "selu"
@@ -341,7 +361,7 @@ register(OpDef("LeakyReLU", LeakyReLUParams, inputs=input_names, outputs=output_
                    "training, their mean otherwise, the slopes in the second output; elu: slope "
                    "(exp(x) - 1); selu: fixed numbers, and all of it scaled; gelu: x Phi(x) "
                    "everywhere. Shapes and dtypes are those of data. Source: MXNet's LeakyReLU; "
-                   "oneDNN eltwise and prelu."))
+                   "oneDNN eltwise and prelu, kernels of our own for rrelu."))
 register(OpDef("_backward_LeakyReLU", LeakyReLUParams, inputs=backward_inputs,
                outputs=backward_outputs, infer_shape=infer_shape_backward,
                infer_type=same_float_type, compute=compute_backward,

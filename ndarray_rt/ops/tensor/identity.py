@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import find_dtype
+from ...errors import Unsupported
 from ...ndarray.layout import AnyArray, get_data
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
@@ -18,8 +19,9 @@ from ...op.context import OpContext
 from ...op.infer import TypeList, merge_types, same_shape, same_type
 from ...op.params import REQUIRED, NoParams, Params, choice, dtype, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
+from .fill import fill_one, fill_value, fill_zero
 from .numeric import convert
-from .pointwise import fill_zero, need_bytes, put
+from .pointwise import need_bytes, put
 
 
 def compute(ctx: OpContext, p: Params, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
@@ -86,6 +88,14 @@ def compute_make_loss_backward(ctx: OpContext, p: MakeLossParams, ins: list[AnyA
     outs[0].write(np.full(data.shape, convert(np.float64(p.grad_scale / share), data.dtype)))
 
 
+def compute_ex_make_loss_backward(ctx: OpContext, p: MakeLossParams, ins: list[NDArray],
+                                  outs: list[Output]) -> None:
+    if p.normalization == "valid":
+        raise Unsupported("oneDNN does not count valid elements")
+    share = ins[0].shape[0] if p.normalization == "batch" else 1
+    fill_value(ctx, p.grad_scale / share, outs[0])
+
+
 register(OpDef("MakeLoss", MakeLossParams, inputs=("data",), infer_shape=same_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
                gradient=gradient_make_loss_scaled, is_loss=True, inplace={0: 0},
@@ -94,7 +104,8 @@ register(OpDef("MakeLoss", MakeLossParams, inputs=("data",), infer_shape=same_sh
                    "or of valid elements, whatever comes from above.\n\nSource: MXNet's "
                    "MakeLoss."))
 register(OpDef("_backward_MakeLoss", MakeLossParams, inputs=("data",), infer_shape=same_shape,
-               infer_type=same_type, compute=compute_make_loss_backward, is_backward=True,
+               infer_type=same_type, compute=compute_make_loss_backward,
+               compute_ex=compute_ex_make_loss_backward, is_backward=True,
                no_gradient="zero: it is constant", doc="The gradient of MakeLoss."))
 
 
@@ -159,6 +170,6 @@ register(OpDef("zeros_like", NoParams, inputs=("data",), infer_shape=same_shape,
                refuses=refuses, ignores=(0,), no_gradient="zero: it is constant",
                doc="Zeros of the shape and dtype of data.\n\nSource: MXNet's zeros_like."))
 register(OpDef("ones_like", NoParams, inputs=("data",), infer_shape=same_shape,
-               infer_type=same_type, compute=compute_ones, ignores=(0,),
+               infer_type=same_type, compute=compute_ones, compute_ex=fill_one, ignores=(0,),
                no_gradient="zero: it is constant",
                doc="Ones of the shape and dtype of data.\n\nSource: MXNet's ones_like."))

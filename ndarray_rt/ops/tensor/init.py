@@ -9,7 +9,8 @@ import numpy as np
 from ...dtypes import find_dtype
 from ...errors import ShapeError
 from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import (
@@ -24,8 +25,8 @@ from ...op.params import (
     text,
 )
 from ...op.registry import OpDef, Shape, register
+from .fill import fill_one, fill_value, fill_zero
 from .numeric import convert, wide_dtype
-from .pointwise import fill_zero
 
 CONSTANT = "zero: it depends on no array"
 
@@ -124,6 +125,11 @@ def compute_full(ctx: OpContext, p: FullParams, ins: list[AnyArray],
     outs[0].write(np.full(outs[0].shape, convert(np.float64(p.value), outs[0].dtype)))
 
 
+def compute_ex_full(ctx: OpContext, p: FullParams, ins: list[NDArray],
+                    outs: list[Output]) -> None:
+    fill_value(ctx, p.value, outs[0])
+
+
 def compute_arange(ctx: OpContext, p: ArangeParams, ins: list[AnyArray],
                    outs: list[NumpyOutput]) -> None:
     start, _ = p.interval()
@@ -147,10 +153,10 @@ register(OpDef("_zeros", InitParams, inputs=(), infer_shape=infer_shape, infer_t
                compute=compute_zeros, compute_ex=fill_zero, no_gradient=CONSTANT,
                doc="Zeros of a shape and dtype.\n\nSource: MXNet's _zeros."))
 register(OpDef("_ones", InitParams, inputs=(), infer_shape=infer_shape, infer_type=infer_type,
-               compute=compute_ones, no_gradient=CONSTANT,
+               compute=compute_ones, compute_ex=fill_one, no_gradient=CONSTANT,
                doc="Ones of a shape and dtype.\n\nSource: MXNet's _ones."))
 register(OpDef("_full", FullParams, inputs=(), infer_shape=infer_shape, infer_type=infer_type,
-               compute=compute_full, no_gradient=CONSTANT,
+               compute=compute_full, compute_ex=compute_ex_full, no_gradient=CONSTANT,
                doc="One value everywhere, of a shape and dtype.\n\nSource: MXNet's _full."))
 register(OpDef("_arange", ArangeParams, inputs=(), infer_shape=infer_shape_arange,
                infer_type=infer_type, compute=compute_arange, no_gradient=CONSTANT,

@@ -128,16 +128,6 @@ def reshape(ctx: OpContext, data: NDArray, out: Output) -> None:
         put(ctx, get_default(data, stream).as_desc(target), out)
 
 
-def fill_zero(ctx: OpContext, params: object, ins: list[NDArray], outs: list[Output]) -> None:
-    """The whole `compute_ex` of what gives zeros; inputs are not read."""
-    out = outs[0]
-    if out.req in (Req.kNullOp, Req.kAddTo):
-        return
-    desc = default_desc(out.array.dtype, out.shape)
-    with out.open(desc, ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_ZERO, [desc.nbytes], [y])
-
-
 def _add(ctx: OpContext, source: Mem, out: Output) -> None:
     if out.array.dtype.num != FLOAT_NUM:
         raise Unsupported(f"oneDNN adds no {out.array.dtype} to an output")
@@ -219,14 +209,14 @@ def eltwise(ctx: OpContext, name: str, alg: int, alpha: float, beta: float, x: N
 
 
 def eltwise_backward(ctx: OpContext, name: str, alg: int, dy: NDArray, data: NDArray, out: Output,
-                     from_output: bool) -> None:
+                     from_output: bool, alpha: float = 0.0, beta: float = 0.0) -> None:
     """out = dy times the slope of alg at `data`, its input or (where `alg` says so) its output."""
     def make(desc: MemDesc) -> Primitive:
         fields: dict[str, Any] = {"dst" if from_output else "src": desc}
         return make_primitive(Kind.ELTWISE, Direction.BACKWARD, alg=alg, diff_src=desc,
-                              diff_dst=desc, **fields)
+                              diff_dst=desc, alpha=alpha, beta=beta, **fields)
     args = [(Arg.DIFF_DST, 0), (Arg.DST if from_output else Arg.SRC, 1)]
-    pointwise(ctx, (name, alg), [dy, data], out, args, make, dst=Arg.DIFF_SRC)
+    pointwise(ctx, (name, alg, alpha, beta), [dy, data], out, args, make, dst=Arg.DIFF_SRC)
 
 
 def binary(ctx: OpContext, name: str, alg: int, a: NDArray, b: NDArray, out: Output,

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-from ...dtypes import FLOAT32, find_dtype
-from ...errors import ShapeError, TypeMismatch
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ...dtypes import FLOAT32, DType, find_dtype
+from ...errors import ShapeError, TypeMismatch, Unsupported
+from ...native import lib
+from ...ndarray.layout import AnyArray, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_types
 from ...op.params import Params, number, optional_dtype, params_class, shape, text
 from ...op.registry import OpDef, register
+from ...storage.desc import default_desc
 from .init import CONSTANT, given_shape
 
 
@@ -60,12 +66,20 @@ def compute_uniform(ctx: OpContext, p: UniformParams, ins: list[AnyArray],
         unit = ((words[::2] << np.uint64(21)) ^ (words[1::2] >> np.uint64(11))) * 2.0**-53
     else:
         unit = ctx.random.uniform(size).astype(np.float64)
-    made = (p.low + (p.high - p.low) * unit).astype(out.dtype)
-    # rounding may have reached the end, which does not belong to the interval
-    low, high = out.dtype.type(p.low), out.dtype.type(p.high)
-    if low < high:
-        made = np.minimum(made, np.nextafter(high, low))
+    made = np.minimum((p.low + (p.high - p.low) * unit).astype(out.dtype), _limit(p, out.dtype))
     outs[0].write(made.reshape(out.shape))
+
+
+def _limit(p: UniformParams, dtype: DType) -> Any:
+    """The largest number of the interval: rounding may reach the end, which is not in it."""
+    low, high = dtype.type(p.low), dtype.type(p.high)
+    return np.nextafter(high, low) if low < high else dtype.type(np.inf)
+
+
+def compute_ex_uniform(ctx: OpContext, p: UniformParams, ins: list[NDArray],
+                       outs: list[Output]) -> None:
+    limit = float(_limit(p, FLOAT32))
+    _draw(ctx, lib.NDRT_KERNEL_UNIFORM, outs[0], (p.low, p.high - p.low, limit))
 
 
 def compute_normal(ctx: OpContext, p: NormalParams, ins: list[AnyArray],
@@ -75,14 +89,28 @@ def compute_normal(ctx: OpContext, p: NormalParams, ins: list[AnyArray],
     out.write((p.loc + p.scale * unit).astype(out.dtype).reshape(out.shape))
 
 
+def compute_ex_normal(ctx: OpContext, p: NormalParams, ins: list[NDArray],
+                      outs: list[Output]) -> None:
+    _draw(ctx, lib.NDRT_KERNEL_NORMAL, outs[0], (p.loc, p.scale))
+
+
+def _draw(ctx: OpContext, kernel: int, out: Output, scalars: Sequence[float]) -> None:
+    refusal = need_float32(out.array)
+    if refusal is not None:
+        raise Unsupported(refusal)
+    desc = default_desc(FLOAT32, out.shape)
+    with out.open(desc, ctx.stream) as y:
+        ctx.kernel(kernel, (desc.nelems,), (y, ctx.random_mem()), scalars)
+
+
 register(OpDef("_random_uniform", UniformParams, inputs=(), infer_shape=infer_shape,
-               infer_type=infer_type, compute=compute_uniform, no_gradient=CONSTANT,
-               is_random=True, aliases=("uniform", "random_uniform"),
+               infer_type=infer_type, compute=compute_uniform, compute_ex=compute_ex_uniform,
+               no_gradient=CONSTANT, is_random=True, aliases=("uniform", "random_uniform"),
                doc="Random numbers, evenly from [low, high).\n\nFrom the caller's stream of random "
                    "words. Source: MXNet's _random_uniform."))
 register(OpDef("_random_normal", NormalParams, inputs=(), infer_shape=infer_shape,
-               infer_type=infer_type, compute=compute_normal, no_gradient=CONSTANT,
-               is_random=True, aliases=("normal", "random_normal"),
+               infer_type=infer_type, compute=compute_normal, compute_ex=compute_ex_normal,
+               no_gradient=CONSTANT, is_random=True, aliases=("normal", "random_normal"),
                doc="Random numbers from the normal distribution of mean loc and standard deviation "
                    "scale.\n\nFrom the caller's stream of random words. Source: MXNet's "
                    "_random_normal."))

@@ -18,7 +18,7 @@ from ...op.infer import TypeList, merge_types, same_shape, same_type
 from ...op.params import Params, boolean, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from .numeric import BINARY, Function2, convert, is_integer, scalar_of, single, wide
-from .pointwise import bound, eltwise
+from .pointwise import bound, eltwise, eltwise_backward
 
 
 @params_class
@@ -131,6 +131,17 @@ def compute_ex(name: str, ctx: OpContext, p: ScalarParams, ins: list[NDArray],
         eltwise(ctx, "eltwise", *ELTWISE[name](p.scalar), ins[0], outs[0])
 
 
+# the same for slopes, by oneDNN's backward of an algorithm
+SLOPES: dict[str, Callable[[float], tuple[int, float, float]]] = {
+    "_rdiv_scalar": ELTWISE["_rdiv_scalar"], "_power_scalar": ELTWISE["_power_scalar"]}
+
+
+def compute_ex_backward(name: str, ctx: OpContext, p: ScalarParams, ins: list[NDArray],
+                        outs: list[Output]) -> None:
+    alg, alpha, beta = SLOPES[name](p.scalar)
+    eltwise_backward(ctx, f"_backward{name}", alg, ins[0], ins[1], outs[0], False, alpha, beta)
+
+
 # ---- gradients ---------------------------------------------------------------------------------
 
 
@@ -191,6 +202,9 @@ for _name, _entry in TABLE.items():
 for _name in SMOOTH:
     register(OpDef(f"_backward{_name}", ScalarParams, inputs=("out_grad", "data"),
                    infer_shape=same_shape, infer_type=same_type,
-                   compute=partial(compute_backward, _name), inplace={0: 0}, is_backward=True,
+                   compute=partial(compute_backward, _name),
+                   compute_ex=partial(compute_ex_backward, _name) if _name in SLOPES else None,
+                   refuses=partial(refuses, _name) if _name in SLOPES else None,
+                   inplace={0: 0}, is_backward=True,
                    no_gradient="there is no second-order gradient of it",
                    doc=f"The gradient of {_name}."))

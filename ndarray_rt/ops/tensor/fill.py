@@ -1,0 +1,37 @@
+"""Outputs that are one value everywhere, by kernels of our own. Registers no operator."""
+
+from __future__ import annotations
+
+from ...errors import Unsupported
+from ...native import lib
+from ...ndarray.layout import need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import Output
+from ...ndarray.req import Req
+from ...op.context import OpContext
+from ...storage.desc import default_desc
+
+
+def fill_zero(ctx: OpContext, params: object, ins: list[NDArray], outs: list[Output]) -> None:
+    """The whole `compute_ex` of what gives zeros; inputs are not read."""
+    out = outs[0]
+    if out.req in (Req.kNullOp, Req.kAddTo):
+        return
+    desc = default_desc(out.array.dtype, out.shape)
+    with out.open(desc, ctx.stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_ZERO, [desc.nbytes], [y])
+
+
+def fill_value(ctx: OpContext, value: float, out: Output) -> None:
+    """Gives a float32 output one value; Unsupported for other dtypes."""
+    refusal = need_float32(out.array)
+    if refusal is not None:
+        raise Unsupported(refusal)
+    desc = default_desc(out.array.dtype, out.shape)
+    with out.open(desc, ctx.stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_FILL, [desc.nelems], [y], [value])
+
+
+def fill_one(ctx: OpContext, params: object, ins: list[NDArray], outs: list[Output]) -> None:
+    """The whole `compute_ex` of what gives ones; inputs are not read."""
+    fill_value(ctx, 1.0, outs[0])
