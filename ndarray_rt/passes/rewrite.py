@@ -43,18 +43,25 @@ class Facts:
 
 # (node, its inputs as they are now) -> the entries that stand for its outputs, or None: as it is
 Change = Callable[[Node, list[Entry]], "list[Entry] | None"]
+# (node, what stands for each entry before it) -> the same
+Replace = Callable[[Node, Mapping[Entry, Entry]], "list[Entry] | None"]
 
 
 def rewrite(heads: Sequence[Entry], change: Change) -> Heads:
     """The heads of the graph in which each node is what `change` makes of it, inputs first."""
+    return replace(heads, lambda node, now: change(node, [now[entry] for entry in node.inputs]))
+
+
+def replace(heads: Sequence[Entry], change: Replace) -> Heads:
+    """`rewrite` for changes that look further back than to a node's own inputs."""
     now: dict[Entry, Entry] = {}
     for node in topological(heads):
         if node.op is None:
             now[Entry(node, 0)] = Entry(node, 0)
             continue
-        inputs = [now[entry] for entry in node.inputs]
-        made = change(node, inputs)
+        made = change(node, now)
         if made is None:
+            inputs = [now[entry] for entry in node.inputs]
             same = all(a == b for a, b in zip(inputs, node.inputs, strict=True))
             kept = node if same else Node(node.op, node.name, node.attrs, node.params, inputs)
             made = kept.outputs

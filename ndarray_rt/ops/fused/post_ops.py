@@ -60,6 +60,8 @@ ELTWISE: dict[str, tuple[int, Callable[[AnyArray, float, float], Any]]] = {
     "swish": (lib.NDRT_ELTWISE_SWISH, lambda x, a, b: x * sigmoid(a * x)),
     "clip": (lib.NDRT_ELTWISE_CLIP, lambda x, a, b: np.clip(x, a, b)),
     "hardsigmoid": (lib.NDRT_ELTWISE_HARDSIGMOID, lambda x, a, b: np.clip(a * x + b, 0, 1)),
+    "hardswish": (lib.NDRT_ELTWISE_HARDSWISH, lambda x, a, b: x * np.clip(a * x + b, 0, 1)),
+    "mish": (lib.NDRT_ELTWISE_MISH, lambda x, a, b: x * np.tanh(np.logaddexp(x, 0))),
 }
 BINARY: dict[str, tuple[int, Callable[[AnyArray, AnyArray], Any]]] = {
     "add": (lib.NDRT_BINARY_ADD, np.add),
