@@ -29,17 +29,17 @@ def fuse_elementwise(heads: Sequence[Entry], facts: Facts) -> Heads:
         if 0 in out or not out:
             return None
         chain = chain_of(node)
-        name = binary_of(node)
+        post_op = binary_of(node, facts)
         if chain and len(inputs) == 1:
             return _added(node, 0, inputs, chain, [])
-        if name is None:
+        if post_op is None:
             return None
-        for side in [0, 1] if name in COMMUTATIVE else [0]:
+        for side in [0, 1] if post_op.name in COMMUTATIVE else [0]:
             other = node.inputs[1 - side]
             shape = facts.shapes[other]
             if facts.shapes[node.inputs[side]] == out and fits(out, shape) and (
                     facts.types[other] == FLOAT32):
-                made = _added(node, side, inputs, (PostOp(name),), [shape])
+                made = _added(node, side, inputs, (post_op,), [shape])
                 if made is not None:
                     return made
         return None
@@ -79,16 +79,16 @@ def _start(before: Node, own: Entry, facts: Facts, parts: dict[Node, list[Dims]]
     chain = chain_of(before)
     if chain and len(before.inputs) == 1:
         return before.inputs, chain, []
-    name = binary_of(before)
-    if name is None:
+    post_op = binary_of(own.node, facts) if own.node.op is before.op else None
+    if post_op is None:
         return None
     # the node may stand for one of the old graph that has been changed since
     shapes = [facts.shapes.get(entry) for entry in own.node.inputs]
-    if before.op is not own.node.op or len(shapes) != 2 or None in shapes:
+    if len(shapes) != 2 or None in shapes:
         return None
     out = facts.shapes[own]
-    for side in [0, 1] if name in COMMUTATIVE else [0]:
+    for side in [0, 1] if post_op.name in COMMUTATIVE else [0]:
         other = shapes[1 - side]
         if shapes[side] == out and other is not None and fits(out, other):
-            return [before.inputs[side], before.inputs[1 - side]], (PostOp(name),), [other]
+            return [before.inputs[side], before.inputs[1 - side]], (post_op,), [other]
     return None

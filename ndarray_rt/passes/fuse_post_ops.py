@@ -28,24 +28,24 @@ def fuse_post_ops(heads: Sequence[Entry], facts: Facts) -> Heads:
             if not facts.used_once(node.inputs[0]):
                 return None
             return _appended(node, inputs[0], chain, None, facts)
-        name = binary_of(node)
-        if name is None:
+        post_op = binary_of(node, facts)
+        if post_op is None:
             return None
-        return _with_operand(node, inputs, name, facts)
+        return _with_operand(node, inputs, post_op, facts)
     return rewrite(heads, change)
 
 
-def _with_operand(node: Node, inputs: list[Entry], name: str, facts: Facts,
+def _with_operand(node: Node, inputs: list[Entry], post_op: PostOp, facts: Facts,
                   ) -> list[Entry] | None:
     """Into the layer that comes later in the graph, so that the operand is ready before it."""
     out = facts.shapes[node.outputs[0]]
-    sides = [1, 0] if name in COMMUTATIVE else [0]
+    sides = [1, 0] if post_op.name in COMMUTATIVE else [0]
     for side in sides:
         own, other = node.inputs[side], node.inputs[1 - side]
         if (own == other or not facts.used_once(own) or facts.shapes[own] != out
                 or facts.types[other] != FLOAT32):
             continue
-        made = _appended(node, inputs[side], (PostOp(name),),
+        made = _appended(node, inputs[side], (post_op,),
                          (inputs[1 - side], facts.shapes[other]), facts)
         if made is not None:
             return made

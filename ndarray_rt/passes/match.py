@@ -136,7 +136,7 @@ class Reader:
                 return None
             base = self.polynomial(term.args[0], x)
             made = base
-            for _ in range(int(power) - 1):  # type: ignore[arg-type]
+            for _ in range(int(power) - 1):
                 made = _times(made, base)
             return made
         if term.op not in ("add", "sub", "mul", "div"):

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..ops.fused.post_ops import Chain, PostOp, parse_chain
 from ..symbol.node import Node
+from .rewrite import Facts
 
 _ACTIVATIONS = {"relu": PostOp("relu"), "sigmoid": PostOp("sigmoid"), "tanh": PostOp("tanh"),
                 "softrelu": PostOp("softrelu", 1.0)}
@@ -67,10 +68,16 @@ def _linear_of(name: str, p: Any) -> PostOp | None:
             "_mul_scalar": PostOp("linear", scalar, 0.0)}.get(name)
 
 
-def binary_of(node: Node) -> str | None:
-    """The name of the post-op that combines two operands as this node does, or None."""
+def binary_of(node: Node, facts: Facts) -> PostOp | None:
+    """The post-op that combines two operands as this node does, or None.
+
+    Where shapes follow from readers only operands of one shape can be told from each other.
+    """
     assert node.op is not None
-    return _BINARY.get(node.op.name)
+    name = _BINARY.get(node.op.name)
+    if name is None or not any(facts.is_open(entry) for entry in node.inputs):
+        return None if name is None else PostOp(name)
+    return PostOp(name, 1.0) if node.op.name.startswith("elemwise") else None
 
 
 def joined(chain: Sequence[PostOp], more: Sequence[PostOp]) -> list[PostOp]:

@@ -132,20 +132,21 @@ def _bounds(reader: Reader, entry: Entry) -> tuple[Entry, float, float] | None:
         return None
     if term.op == "clip":
         x, low, high = term.args
-        return (x, low, high) if low <= high else None  # type: ignore[return-value,operator]
+        ordered = not isinstance(low, Entry) and not isinstance(high, Entry) and low <= high
+        return (x, low, high) if isinstance(x, Entry) and ordered else None  # type: ignore[return-value]
     if term.op not in ("maximum", "minimum"):
         return None
     limit, before = _limit(term)
     below = term_of(before) if before is not None and reader.own(before) else None
-    if limit is None or below is None or below.op not in ("maximum", "minimum", "relu"):
+    if limit is None or below is None:
         return None
-    second, x = (0.0, before and inner(before, "relu")) if below.op == "relu" else _limit(below)
-    if second is None or x is None or (below.op == "minimum") == (term.op == "minimum"):
+    second, source = (0.0, below.args[0]) if below.op == "relu" else _limit(below)
+    kinds = {"maximum" if below.op == "relu" else below.op, term.op}
+    if second is None or not isinstance(source, Entry) or kinds != {"maximum", "minimum"}:
         return None
-    low, high = sorted((limit, second))
+    low, high = (second, limit) if term.op == "minimum" else (limit, second)
     # the wrong way round they give one number everywhere
-    right = (limit == high) == (term.op == "minimum")
-    return (x, low, high) if right else None
+    return (source, low, high) if low <= high else None
 
 
 def _limit(term: Term) -> tuple[float | None, Entry | None]:

@@ -40,7 +40,7 @@ def results(net: Any, **shapes: tuple[int, ...]) -> list[Any]:
     slow: list[str] = []
 
     def watch(call: Dispatched) -> None:
-        if call.reason is not None and call.op.is_fused and call.op.name != "_fold_batch_norm":
+        if call.reason is not None and call.op.name.startswith("_fused"):
             slow.append(f"{call.op.name} {call.params}: {call.reason}")
     stop = observe(watch)
     try:

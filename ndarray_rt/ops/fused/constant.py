@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...dtypes import dtype_name, find_dtype, native_code
+from ...dtypes import find_dtype, native_code
 from ...errors import ParameterError, where
 from ...ndarray.layout import AnyArray
 from ...ndarray.ndarray import NDArray
@@ -38,7 +38,7 @@ class ConstantParams(Params):
     def of(cls, array: AnyArray) -> ConstantParams:
         """The parameters that hold a copy of an array."""
         data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
-        return cls(shape=array.shape, dtype=dtype_name(array.dtype), data=data)
+        return cls.parse({"shape": array.shape, "dtype": array.dtype, "data": data}, "_constant")
 
     @classmethod
     def parse(cls: type[P], attrs: Mapping[str, object], op: str, node: str | None = None) -> P:
@@ -62,10 +62,7 @@ class ConstantParams(Params):
     @cached_property
     def handle(self) -> Handle:
         """The bytes where kernels can read them."""
-        made = Handle(self.array.nbytes)
-        np.frombuffer(made.buffer(), np.uint8)[:self.array.nbytes] = (
-            self.array.reshape(-1).view(np.uint8))
-        return made
+        return Handle.borrowed(self.array.ctypes.data, self.array.nbytes, self.array)
 
 
 def infer_shape(p: ConstantParams, ins: ShapeList, outs: ShapeList,

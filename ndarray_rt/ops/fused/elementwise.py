@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...dtypes import FLOAT32
 from ...errors import Unsupported
@@ -30,7 +31,7 @@ from ...storage.stream import Mem
 from ..floats import same_float_type, wide
 from ..tensor.pointwise import axis_order, dense_like, unblocked, unpadded
 from .params import PostOpParams
-from .post_ops import BINARY, ELTWISE, Chain, apply_chain, check_operands, operand_names
+from .post_ops import BINARY, ELTWISE, Chain, apply_chain, infer_operands, operand_names
 
 Dims = tuple[int, ...]
 # over which groups of axes an operand may repeat, from the outermost in memory to the innermost
@@ -45,8 +46,8 @@ class FusedElementwiseParams(PostOpParams):
 def infer_shape(p: FusedElementwiseParams, ins: ShapeList, outs: ShapeList,
                 ) -> tuple[ShapeList, ShapeList]:
     data = merge(ins[0], outs[0], "shapes of data and output")
-    check_operands(ins[1:], data)
-    return [data, *ins[1:]], [data]
+    operands, data = infer_operands(p.chain, ins[1:], data)
+    return [data, *operands], [data]
 
 
 def compute(ctx: OpContext, p: FusedElementwiseParams, ins: list[AnyArray],
@@ -65,16 +66,18 @@ def refuses(p: FusedElementwiseParams, ins: list[NDArray]) -> str | None:
 
 
 def one_pass(full: Dims, parts: list[Dims]) -> bool:
-    """oneDNN has code for operands of these shapes, whichever usual layout the data is in."""
+    """oneDNN has code for operands of these shapes, whichever usual layout the data is in: that of
+    images may be channels-last."""
     repeated = {part for part in parts if part != full and any(dim != 1 for dim in part)}
-    orders = [range(len(full)), (0, *range(2, len(full)), 1)] if len(full) > 2 else [
-        range(len(full))]
+    orders: list[Sequence[int]] = [range(len(full))]
+    if len(full) > 3:
+        orders.append((0, *range(2, len(full)), 1))
     return len(repeated) <= 1 and all(
         tuple(flag for _, flag in _groups(full, part, order)) in _REPEATS
         for part in repeated for order in orders)
 
 
-def _groups(full: Dims, part: Dims, order: Any) -> list[tuple[int, bool]]:
+def _groups(full: Dims, part: Dims, order: Sequence[int]) -> list[tuple[int, bool]]:
     """The axes in memory order as runs of (elements, does `part` repeat over them)."""
     found: list[tuple[int, bool]] = []
     for axis in order:
@@ -109,6 +112,15 @@ def _views(desc: MemDesc, parts: list[Dims]) -> list[tuple[Dims, list[Dims]]]:
 # ---- oneDNN -------------------------------------------------------------------------------------
 
 
+class _Made(NamedTuple):
+    """A primitive, the arrays' layout, and how the primitive sees the data and the operands."""
+
+    layout: MemDesc
+    seen: MemDesc
+    operands: list[MemDesc]
+    prim: Primitive
+
+
 def _make(chain: Chain, data: MemDesc, operands: list[MemDesc]) -> Primitive:
     """A binary primitive for the first function, post-ops for the others: oneDNN's eltwise takes
     no post-ops. Before a function without an operand stands the maximum of x and x."""
@@ -131,17 +143,17 @@ def compute_ex(ctx: OpContext, p: FusedElementwiseParams, ins: list[NDArray],
     shapes = [operand.shape for operand in operands]
     plain = all(shape == data.shape or operand.size == 1
                 for shape, operand in zip(shapes, operands, strict=True))
-    given = get_data(data, stream) if plain else unblocked(data, stream)
-    layout = unpadded(given.desc)
-    sign = ("elementwise", p, layout.id, *shapes)
+    given = unpadded((get_data(data, stream) if plain else unblocked(data, stream)).desc)
 
-    def build() -> tuple[MemDesc, list[MemDesc], Primitive]:
-        def one(full: Dims, parts: list[Dims]) -> tuple[MemDesc, list[MemDesc], Primitive]:
+    def build() -> _Made:
+        def one(layout: MemDesc, full: Dims, parts: list[Dims]) -> _Made:
             seen = default_desc(FLOAT32, full)
             descs = [default_desc(FLOAT32, part) for part in parts]
-            return seen, descs, _make(chain, seen, descs)
-        return first_supported(partial(one, *view) for view in _views(layout, shapes))
-    seen, descs, prim = ctx.primitive(sign, build)
+            return _Made(layout, seen, descs, _make(chain, seen, descs))
+        layouts = dict.fromkeys((given, default_desc(FLOAT32, data.shape)))
+        return first_supported(partial(one, layout, *view) for layout in layouts
+                               for view in _views(layout, shapes))
+    layout, seen, descs, prim = ctx.primitive(("elementwise", p, given.id, *shapes), build)
     x = get_data_reorder(data, layout, stream)
     mems: list[Mem] = []
     for operand, shape, desc in zip(operands, shapes, descs, strict=True):

@@ -23,7 +23,7 @@ from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from ..floats import same_float_type, wide
 from ..tensor import matmul as plain
 from .params import PostOpParams
-from .post_ops import Chain, apply_chain, check_operands, operand_names, post_specs
+from .post_ops import Chain, apply_chain, infer_operands, operand_names, post_specs
 from .run import chain_adds_first, choose, run
 
 Dims = tuple[int, ...]
@@ -59,8 +59,8 @@ def inplace(p: PostOpParams) -> dict[int, int]:
 def infer_shape_dot(p: FusedDotParams, ins: ShapeList, outs: ShapeList,
                     ) -> tuple[ShapeList, ShapeList]:
     made, outs = plain.infer_shape_dot(p, ins[:2], outs)
-    check_operands(ins[2:], outs[0])
-    return [*made, *ins[2:]], outs
+    operands, out = infer_operands(p.chain, ins[2:], outs[0])
+    return [*made, *operands], [out]
 
 
 def compute_dot(ctx: OpContext, p: FusedDotParams, ins: list[AnyArray],
@@ -119,15 +119,16 @@ def infer_shape_batch(p: FusedBatchDotParams, ins: ShapeList, outs: ShapeList,
     a = _apart(p, ins[0], "lhs") if p.split_a else ins[0]
     b = _apart(p, ins[1], "rhs") if p.split_b else ins[1]
     _, made = plain.infer_shape_batch(p, [a, b], [None])
-    check_operands(ins[2:], made[0])
-    out = _together(p, made[0]) if p.join else made[0]
-    return ins, [merge(outs[0], out, "output shapes")]
+    operands, product = infer_operands(p.chain, ins[2:], made[0])
+    out = _together(p, product) if p.join else product
+    return [*ins[:2], *operands], [merge(outs[0], out, "output shapes")]
 
 
 def _split(p: FusedBatchDotParams, x: AnyArray) -> AnyArray:
     batch, rows, columns = x.shape
     split = x.reshape(batch, rows, p.heads, columns // p.heads).transpose(0, 2, 1, 3)
-    return split.reshape(batch * p.heads, rows, columns // p.heads)
+    made: AnyArray = split.reshape(batch * p.heads, rows, columns // p.heads)
+    return made
 
 
 def compute_batch(ctx: OpContext, p: FusedBatchDotParams, ins: list[AnyArray],
@@ -150,7 +151,8 @@ def _seen(p: FusedBatchDotParams, array: NDArray, split: bool, turned: bool) -> 
     if split:
         batch, rows, columns = shape
         size = columns // p.heads
-        dims, strides = (batch, p.heads, rows, size), (rows * columns, size, columns, 1)
+        dims: Dims = (batch, p.heads, rows, size)
+        strides: Dims = (rows * columns, size, columns, 1)
     else:
         rows, size = shape[-2:]
         lead = (shape[0] // p.heads, p.heads) if p.heads else (prod(shape[:-2]),)
@@ -174,7 +176,7 @@ def compute_ex_batch(ctx: OpContext, p: FusedBatchDotParams, ins: list[NDArray],
     b = _seen(p, ins[1], p.split_b, p.transpose_b)
     dims = (*a.dims[:-1], b.dims[-1])
     if p.join:
-        batch, heads, rows, columns = dims
+        _, heads, rows, columns = dims
         dst = strided_desc(ins[0].dtype, dims,
                            (rows * heads * columns, columns, heads * columns, 1))
     else:

@@ -147,14 +147,14 @@ def compute_ex_dot_backward(ctx: OpContext, p: DotParams, ins: list[NDArray],
         _multiply(ctx, b, seen_as(b, k, n, p.transpose_b), dy, seen_as(dy, n, m, True), outs[0],
                   default_desc(a.dtype, (k, m)), default_desc(a.dtype, a.shape))
     else:
-        _multiply(ctx, dy, seen_as(dy, m, n, False), b, seen_as(b, n, k, not p.transpose_b), outs[0],
-                  default_desc(a.dtype, (m, k)), default_desc(a.dtype, a.shape))
+        _multiply(ctx, dy, seen_as(dy, m, n, False), b, seen_as(b, n, k, not p.transpose_b),
+                  outs[0], default_desc(a.dtype, (m, k)), default_desc(a.dtype, a.shape))
     if p.transpose_b:
         _multiply(ctx, dy, seen_as(dy, n, m, True), a, seen_as(a, m, k, p.transpose_a), outs[1],
                   default_desc(b.dtype, (n, k)), default_desc(b.dtype, b.shape))
     else:
-        _multiply(ctx, a, seen_as(a, k, m, not p.transpose_a), dy, seen_as(dy, m, n, False), outs[1],
-                  default_desc(b.dtype, (k, n)), default_desc(b.dtype, b.shape))
+        _multiply(ctx, a, seen_as(a, k, m, not p.transpose_a), dy, seen_as(dy, m, n, False),
+                  outs[1], default_desc(b.dtype, (k, n)), default_desc(b.dtype, b.shape))
 
 
 # ---- batch_dot ----------------------------------------------------------------------------------
