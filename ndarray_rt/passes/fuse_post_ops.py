@@ -13,7 +13,7 @@ from .post_op_rules import COMMUTATIVE, LONGEST, binary_of, chain_of, joined, ta
 from .rewrite import Facts, Heads, make, rewrite
 
 FUSED = {name: f"_fused_{name}" for name in ("Convolution", "Deconvolution", "FullyConnected",
-                                             "BatchNorm", "dot", "batch_dot")}
+                                             "BatchNorm", "Pooling", "dot", "batch_dot")}
 
 
 def fuse_post_ops(heads: Sequence[Entry], facts: Facts) -> Heads:
@@ -63,6 +63,8 @@ def _appended(node: Node, source: Entry, more: Sequence[PostOp],
         return None
     params: Any = layer.params
     if layer.op.name == "BatchNorm" and params.output_mean_var:
+        return None
+    if layer.op.name == "Pooling" and params.pool_type == "lp":
         return None
     before = parse_chain(params.post_ops) if layer.op.name == name else ()
     chain = joined(before, more)

@@ -99,7 +99,7 @@ def attention(b: Builder, x: Value) -> list[Value]:
 def layer_and_more(b: Builder, x: Value) -> list[Value] | None:
     """A layer, perhaps a batch norm, and what is done to the result."""
     layer = STEPS[b.choose("convolution", "convolution", "deconvolution",
-                           "deconvolution", "fully_connected")]
+                           "deconvolution", "pooling", "fully_connected")]
     made = layer(b, x)
     if not made:
         return made

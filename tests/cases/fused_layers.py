@@ -69,6 +69,21 @@ def products(post_ops: str, after: object, a: tuple[int, ...], b: tuple[int, ...
                 rtol={"float32": 1e-4}, atol={"float32": 1e-4})
 
 
+def pool(post_ops: str, after: object, kind: str, data: tuple[int, ...] = (2, 20, 4, 6),
+         whole: bool = False) -> Case:
+    def reference(x: Array) -> Array:
+        if whole:
+            return after(x.mean(axis=(2, 3), keepdims=True))
+        parts = x.reshape(*x.shape[:2], x.shape[2] // 2, 2, x.shape[3] // 2, 2)
+        reduce = {"max": np.max, "avg": np.mean, "sum": np.sum}[kind]
+        return after(reduce(parts, axis=(3, 5)))
+    params: dict[str, object] = {"global_pool": True} if whole else {
+        "kernel": (2, 2), "stride": (2, 2)}
+    return Case("_fused_Pooling", {"pool_type": kind, "post_ops": post_ops, **params},
+                [Input(data)], reference=reference, onednn=True, rtol={"float32": 1e-4},
+                atol={"float32": 1e-5})
+
+
 OUT = (2, 20, 10, 10)
 SPLIT = {"heads": 2, "split_a": True, "split_b": True}
 
@@ -77,6 +92,10 @@ CASES = [
     deconv("linear:0.5:1.0,tanh", lambda y: np.tanh(0.5 * y + 1), groups=2, bias=False),
     deconv("add,relu", lambda y, a: relu(y + a), OUT),
     deconv("mul,add", lambda y, m, a: y * m + a, (1, 20, 1, 1), OUT, bias=False),
+    pool("relu", relu, "max"),
+    pool("linear:2.0:1.0,tanh", lambda y: np.tanh(2 * y + 1), "avg"),
+    pool("relu", relu, "sum"),
+    pool("hardsigmoid:0.5:0.25", lambda y: np.clip(0.5 * y + 0.25, 0, 1), "avg", whole=True),
     dot("relu", relu, (3, 4), (4, 20)),
     dot("add,relu", lambda y, a: relu(y + a), (3, 4), (4, 20), (3, 20)),
     dot("add,tanh", lambda y, a: np.tanh(y + a), (3, 4), (20, 4), (1, 20), transpose_b=True),

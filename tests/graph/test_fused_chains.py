@@ -215,6 +215,15 @@ def test_deconvolution_takes_post_ops() -> None:
           data=SHAPE)
 
 
+@pytest.mark.parametrize("kind", ["max", "avg", "sum"])
+def test_pooling_takes_functions(kind: str) -> None:
+    layer = S.Pooling(DATA, kernel=(2, 2), stride=(2, 2), pool_type=kind, name="p")
+    check(relu(layer * 2 + 1), ["_fused_Pooling"], data=SHAPE)
+    check(S.broadcast_add(layer, var((1, 3, 1, 1))), ["Pooling", "broadcast_add"], data=SHAPE)
+    power = S.Pooling(DATA, kernel=(2, 2), pool_type="lp", p_value=2, name="p")
+    check(relu(power), ["Pooling", "Activation"], data=SHAPE)
+
+
 @pytest.mark.parametrize("turned", [False, True])
 def test_products_take_post_ops(turned: bool) -> None:
     w = var((7, 5) if turned else (5, 7), "w")

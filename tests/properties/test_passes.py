@@ -75,6 +75,6 @@ def test_every_pass_meets_what_it_is_about() -> None:
         reached.update({node.op.name for node in topological(done.heads) if node.op is not None})
     wanted = [*PASSES, "_constant", "_fold_batch_norm", "LayerNorm", "_fused_elementwise",
               "_fused_Convolution", "_fused_Deconvolution", "_fused_FullyConnected",
-              "_fused_BatchNorm", "_fused_dot", "_fused_batch_dot"]
+              "_fused_BatchNorm", "_fused_Pooling", "_fused_dot", "_fused_batch_dot"]
     missing = [name for name in wanted if reached[name] < 3]
     assert not missing, f"hardly ever reached: {missing}; reached {dict(reached)}"

@@ -12,7 +12,8 @@ from . import (
     fold_batch_norm,
     fully_connected,
     matmul,
+    pooling,
 )
 
 __all__ = ["batch_norm", "constant", "convolution", "deconvolution", "elementwise",
-           "fold_batch_norm", "fully_connected", "matmul"]
+           "fold_batch_norm", "fully_connected", "matmul", "pooling"]
