@@ -25,7 +25,7 @@ def var(shape: tuple[int, ...], name: str = "other") -> Any:
     return S.Variable(name, shape=shape)
 
 
-def fused(net: Any, at: int = 0) -> Node:
+def fused(net: Any) -> Node:
     """The one fused node of an optimized graph."""
     found = [node for node in topological(net.heads) if node.op is not None
              and node.op.name.startswith("_fused")]
