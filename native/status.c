@@ -67,6 +67,8 @@ SAME(NDRT_ELTWISE_CLIP_V2, dnnl_eltwise_clip_v2);
 SAME(NDRT_ELTWISE_POW, dnnl_eltwise_pow);
 SAME(NDRT_ELTWISE_GELU_ERF, dnnl_eltwise_gelu_erf);
 SAME(NDRT_ELTWISE_ROUND, dnnl_eltwise_round);
+SAME(NDRT_ELTWISE_MISH, dnnl_eltwise_mish);
+SAME(NDRT_ELTWISE_HARDSWISH, dnnl_eltwise_hardswish);
 SAME(NDRT_ELTWISE_TANH_FROM_DST, dnnl_eltwise_tanh_use_dst_for_bwd);
 SAME(NDRT_ELTWISE_LOGISTIC_FROM_DST, dnnl_eltwise_logistic_use_dst_for_bwd);
 SAME(NDRT_POOLING_MAX, dnnl_pooling_max);

@@ -1,10 +1,12 @@
-"""Floor 4, passes: graph to graph, for inference. Runs nothing.
+"""Floor 4, passes: graph to graph, for inference. Runs nothing but constants.
 
     result = optimize(heads, shapes, types)
 
-`result.heads` compute what `heads` do at inference, with fewer and larger steps.
+`result.heads` compute what `heads` do at inference, with fewer and larger steps. Of these,
+`prologue_nodes(result.heads)` need to run once for each change of the variables that they read.
 """
 
 from .pipeline import PASSES, Optimized, Stage, optimize
+from .prologue import prologue_nodes
 
-__all__ = ["PASSES", "Optimized", "Stage", "optimize"]
+__all__ = ["PASSES", "Optimized", "Stage", "optimize", "prologue_nodes"]

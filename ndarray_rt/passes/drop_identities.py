@@ -71,7 +71,9 @@ def _joined(node: Node, inputs: list[Entry], facts: Facts) -> list[Entry] | None
             return [before.inputs[0]]
         if 0 in shape:
             return None
-        return make("Reshape", {"shape": shape}, [before.inputs[0]], node.name).outputs
+        # the first axis is left to inference: it is that of the batch
+        return make("Reshape", {"shape": (-1, *shape[1:])}, [before.inputs[0]],
+                    node.name).outputs
     if node.op.name == "transpose" and before.op.name == "transpose":
         rank = len(facts.shapes[node.outputs[0]])
         first = before.params.order(rank)  # type: ignore[union-attr]

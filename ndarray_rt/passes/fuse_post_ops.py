@@ -9,71 +9,88 @@ from ..dtypes import FLOAT32
 from ..op.registry import find
 from ..ops.fused.post_ops import PostOp, chain_text, parse_chain
 from ..symbol.node import Entry, Node
-from .post_op_rules import COMMUTATIVE, binary_of, eltwise_of
+from .post_op_rules import COMMUTATIVE, LONGEST, binary_of, chain_of, joined, takes_operand
 from .rewrite import Facts, Heads, make, rewrite
 
-FUSED = {"Convolution": "_fused_Convolution", "FullyConnected": "_fused_FullyConnected",
-         "BatchNorm": "_fused_BatchNorm"}
-# what takes operands beside functions
-WITH_OPERANDS = frozenset({"_fused_Convolution", "_fused_FullyConnected"})
-LONGEST = 8
+FUSED = {name: f"_fused_{name}" for name in ("Convolution", "Deconvolution", "FullyConnected",
+                                             "BatchNorm", "Pooling", "dot", "batch_dot")}
 
 
 def fuse_post_ops(heads: Sequence[Entry], facts: Facts) -> Heads:
     """A layer that one node reads does that node's work too, where it is elementwise (float32)."""
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
-        if node.op is None or node.num_outputs != 1 or not inputs:
+        if node.op is None or not inputs or facts.types[node.outputs[0]] != FLOAT32:
             return None
-        if facts.types[node.outputs[0]] != FLOAT32:
+        if any(facts.uses[entry] for entry in node.outputs[1:]):
             return None
-        post_op = eltwise_of(node)
-        if post_op is not None and len(inputs) == 1:
-            return _with_function(node, inputs[0], post_op, facts)
-        name = binary_of(node)
-        if name is None:
+        chain = chain_of(node)
+        if chain and len(inputs) == 1:
+            if not facts.used_once(node.inputs[0]):
+                return None
+            return _appended(node, inputs[0], chain, None, facts)
+        post_op = binary_of(node, facts)
+        if post_op is None:
             return None
-        return _with_operand(node, inputs, name, facts)
+        return _with_operand(node, inputs, post_op, facts)
     return rewrite(heads, change)
 
 
-def _with_function(node: Node, source: Entry, post_op: PostOp, facts: Facts,
-                   ) -> list[Entry] | None:
-    if not facts.used_once(node.inputs[0]):
-        return None
-    return _appended(node, source, post_op, [])
-
-
-def _with_operand(node: Node, inputs: list[Entry], name: str, facts: Facts,
+def _with_operand(node: Node, inputs: list[Entry], post_op: PostOp, facts: Facts,
                   ) -> list[Entry] | None:
     """Into the layer that comes later in the graph, so that the operand is ready before it."""
     out = facts.shapes[node.outputs[0]]
-    sides = [1, 0] if name in COMMUTATIVE else [0]
+    sides = [1, 0] if post_op.name in COMMUTATIVE else [0]
     for side in sides:
         own, other = node.inputs[side], node.inputs[1 - side]
         if (own == other or not facts.used_once(own) or facts.shapes[own] != out
-                or len(facts.shapes[other]) != len(out) or facts.types[other] != FLOAT32):
+                or facts.types[other] != FLOAT32):
             continue
-        made = _appended(node, inputs[side], PostOp(name), [inputs[1 - side]])
+        made = _appended(node, inputs[side], (post_op,),
+                         (inputs[1 - side], facts.shapes[other]), facts)
         if made is not None:
             return made
     return None
 
 
-def _appended(node: Node, source: Entry, post_op: PostOp, operands: list[Entry],
-              ) -> list[Entry] | None:
-    """The layer `source` with one post-op more, under the node's name; None when it takes none."""
+def _appended(node: Node, source: Entry, more: Sequence[PostOp],
+              operand: tuple[Entry, tuple[int, ...]] | None, facts: Facts) -> list[Entry] | None:
+    """The layer `source` with post-ops more, under the node's name; None when it takes none."""
     layer = source.node
     if layer.op is None or layer.params is None or source.index != 0:
         return None
     name = FUSED.get(layer.op.name, layer.op.name)
-    if name not in FUSED.values() or (operands and name not in WITH_OPERANDS):
+    if name not in FUSED.values():
         return None
     params: Any = layer.params
     if layer.op.name == "BatchNorm" and params.output_mean_var:
         return None
-    chain = parse_chain(params.post_ops) if layer.op.name == name else ()
-    if len(chain) >= LONGEST:
+    if layer.op.name == "Pooling" and params.pool_type == "lp":
         return None
-    attrs = {**params.to_attrs(), "post_ops": chain_text([*chain, post_op])}
+    before = parse_chain(params.post_ops) if layer.op.name == name else ()
+    chain = joined(before, more)
+    if len(chain) > LONGEST:
+        return None
+    attrs = {**params.to_attrs(), "post_ops": chain_text(chain)}
     parsed = find(name).params.parse(attrs, name, node.name)
-    return make(name, parsed, [*layer.inputs, *operands], node.name).outputs
+    operands: list[Entry] = []
+    if operand is not None:
+        found = _operand(node, name, parsed, operand, facts.shapes[node.outputs[0]])
+        if found is None:
+            return None
+        operands.append(found)
+    return make(name, parsed, [*layer.inputs, *operands], node.name).outputs[:1]
+
+
+def _operand(node: Node, name: str, params: Any, operand: tuple[Entry, tuple[int, ...]],
+             out: tuple[int, ...]) -> Entry | None:
+    """The operand with the rank of the result; None where the layer does not take it."""
+    entry, shape = operand
+    lead = len(out) - len(shape)
+    if lead < 0 or not takes_operand(name, params, out, (*(1,) * lead, *shape)):
+        return None
+    if not lead:
+        return entry
+    if len(shape) != 1:
+        return None
+    return Entry(make("Reshape", {"shape": (*(1,) * lead, -1)}, [entry],
+                      f"{node.name}_operand"), 0)

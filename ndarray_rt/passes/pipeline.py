@@ -13,16 +13,30 @@ from ..symbol.node import Entry, Node, topological
 from .common_subexpressions import merge_equal_nodes
 from .drop_identities import drop_identities
 from .fold_batch_norm import fold_batch_norms
+from .fold_constants import fold_constants
+from .fuse_attention import fuse_attention
+from .fuse_elementwise import fuse_elementwise
 from .fuse_post_ops import fuse_post_ops
+from .recognize_activations import recognize_activations
+from .recognize_norms import recognize_norms
 from .rewrite import Facts, Heads
+from .simplify_scalars import simplify_scalars
+
+_WIDEST = 80  # characters of a parameter in a text
 
 Pass = Callable[[Sequence[Entry], Facts], Heads]
 
 PASSES: dict[str, Pass] = {
+    "fold_constants": fold_constants,
+    "simplify_scalars": simplify_scalars,
     "drop_identities": drop_identities,
     "merge_equal_nodes": merge_equal_nodes,
+    "recognize_activations": recognize_activations,
+    "recognize_norms": recognize_norms,
     "fold_batch_norms": fold_batch_norms,
+    "fuse_attention": fuse_attention,
     "fuse_post_ops": fuse_post_ops,
+    "fuse_elementwise": fuse_elementwise,
 }
 
 
@@ -108,10 +122,14 @@ def graph_text(heads: Sequence[Entry]) -> str:
 
 def _line(node: Node) -> str:
     assert node.op is not None
-    params = ", ".join(f"{k}={v}" for k, v in node.params.to_attrs().items()) if (
+    params = ", ".join(f"{k}={_short(v)}" for k, v in node.params.to_attrs().items()) if (
         node.params is not None) else ""
     inputs = ", ".join(repr(entry) for entry in node.inputs)
     return f"  {node.op.name} {node.name}({inputs})" + (f" [{params}]" if params else "")
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= _WIDEST else f"{value[:_WIDEST]}..."
 
 
 def _size(heads: Heads) -> int:

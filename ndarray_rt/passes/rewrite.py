@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..dtypes import DType
+from ..op.infer import known, run_infer_shape
 from ..op.params import Params
 from ..op.registry import find
 from ..symbol.node import Entry, Node, topological
@@ -23,10 +24,13 @@ class Facts:
     heads: Sequence[Entry]
     uses: Counter[Entry] = field(default_factory=Counter)
     _readers: dict[Entry, list[Node]] = field(default_factory=dict)
+    _open: set[Node] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         for node in topological(self.heads):
             self.uses.update(node.inputs)
+            if any(entry.node in self._open for entry in node.inputs) or _has_no_shape(node):
+                self._open.add(node)
             for entry in dict.fromkeys(node.inputs):
                 self._readers.setdefault(entry, []).append(node)
         self.uses.update(self.heads)
@@ -35,26 +39,46 @@ class Facts:
         """The nodes that read an entry."""
         return self._readers.get(entry, [])
 
+    def is_open(self, entry: Entry) -> bool:
+        """The shape may follow from what reads the entry, and not from its inputs alone."""
+        return entry.node in self._open
+
     def used_once(self, entry: Entry) -> bool:
         """One node reads the entry, and it is no head; other outputs of its node are not read."""
         return self.uses[entry] == 1 and entry not in self.heads and all(
             other == entry or not self.uses[other] for other in entry.node.outputs)
 
 
+def _has_no_shape(node: Node) -> bool:
+    """A node without inputs whose parameters leave a part of its shape to inference."""
+    op, params = node.op, node.params
+    if op is None or params is None or node.inputs:
+        return False
+    _, shapes = run_infer_shape(op, params, [], [None] * node.num_outputs, node.name)
+    return not all(known(shape) for shape in shapes)
+
+
 # (node, its inputs as they are now) -> the entries that stand for its outputs, or None: as it is
 Change = Callable[[Node, list[Entry]], "list[Entry] | None"]
+# (node, what stands for each entry before it) -> the same
+Replace = Callable[[Node, Mapping[Entry, Entry]], "list[Entry] | None"]
 
 
 def rewrite(heads: Sequence[Entry], change: Change) -> Heads:
     """The heads of the graph in which each node is what `change` makes of it, inputs first."""
+    return replace(heads, lambda node, now: change(node, [now[entry] for entry in node.inputs]))
+
+
+def replace(heads: Sequence[Entry], change: Replace) -> Heads:
+    """`rewrite` for changes that look further back than to a node's own inputs."""
     now: dict[Entry, Entry] = {}
     for node in topological(heads):
         if node.op is None:
             now[Entry(node, 0)] = Entry(node, 0)
             continue
-        inputs = [now[entry] for entry in node.inputs]
-        made = change(node, inputs)
+        made = change(node, now)
         if made is None:
+            inputs = [now[entry] for entry in node.inputs]
             same = all(a == b for a, b in zip(inputs, node.inputs, strict=True))
             kept = node if same else Node(node.op, node.name, node.attrs, node.params, inputs)
             made = kept.outputs

@@ -57,6 +57,7 @@ class NaiveExecutor:
         for name in self.requests:
             self.grads.setdefault(name, np.zeros_like(self.args[name]))
         self.jitter = jitter
+        self.dtype = dtype
         self.context = OpContext(random=RandomState())
         self.values: dict[Entry, Array] = {}
         self.order = topological(symbol.entries)
@@ -109,7 +110,10 @@ class NaiveExecutor:
         outs = [new_array(shape, dtype) for shape, dtype in infer_outputs(op, params, ins)]
         dispatch(op, params, self.context, ins, outs, [Req.kWriteTo] * len(outs), node.name)
         for entry, out in zip(node.outputs, outs, strict=True):
-            self.values[entry] = self._shaken(read_numpy(out, _stream))
+            value = read_numpy(out, _stream)
+            if not ins and self.dtype is not None and value.dtype.kind == "f":
+                value = value.astype(self.dtype)  # what is made from parameters alone
+            self.values[entry] = self._shaken(value)
         for position in op.mutated(params):
             written = node.inputs[position].node.name
             self.aux[written] = read_numpy(ins[position], _stream)

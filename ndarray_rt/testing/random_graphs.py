@@ -34,7 +34,7 @@ from ..storage.stream import ImmediateStream
 from .case import Input
 from .compare import assert_close
 from .conditioning import rounding, unsafe_kink
-from .graph_steps import CHANNELS, STEPS, Builder, Chooser, Value
+from .graph_steps import CHANNELS, STEPS, Builder, Chooser, Step, Value
 from .naive import Array, NaiveExecutor, from_numpy_copy
 
 __all__ = ["RandomGraph", "Result", "Tolerances", "graphs", "random_graph"]
@@ -211,7 +211,8 @@ class _Drawn:
         return options[number]
 
 
-def _build(chooser: Chooser, max_steps: int) -> tuple[Builder, list[Value]]:
+def _build(chooser: Chooser, max_steps: int, steps: Mapping[str, Step],
+           ) -> tuple[Builder, list[Value]]:
     b = Builder(chooser)
     n, c = b.choose(1, 2, 3), b.choose(*CHANNELS)
     shape: tuple[int, ...] = (n, c, *b.choose((4, 4), (5, 3), (7, 7)))
@@ -222,14 +223,14 @@ def _build(chooser: Chooser, max_steps: int) -> tuple[Builder, list[Value]]:
         b.values.append(Value(b.small(shape, share=False), shape))
     b.data = list(b.variables)
     for _ in range(b.choose(*range(1, max_steps + 1))):
-        names = ["nothing", *STEPS]
+        names = ["nothing", *steps]
         name = b.choose(*names)
         if name == "nothing":
             continue
         sources = [v for v in reversed(b.values) if not v.is_loss]
         # deep graphs more often than wide ones
         x = b.choose(*sources[:1], *sources[:1], *sources)
-        b.values += STEPS[name](b, x) or []
+        b.values += steps[name](b, x) or []
     heads = [b.values[-1]]
     for _ in range(b.choose(0, 1, 2)):
         heads.append(b.choose(*b.values))
@@ -242,8 +243,8 @@ def _request(b: Builder, name: str, mode: str) -> str:
     return b.choose("write", "add", "null") if mode == "mixed" else mode
 
 
-def _make(chooser: Chooser, max_steps: int) -> RandomGraph:
-    b, heads = _build(chooser, max_steps)
+def _make(chooser: Chooser, max_steps: int, steps: Mapping[str, Step]) -> RandomGraph:
+    b, heads = _build(chooser, max_steps, steps)
     symbol = mx.sym.Group([v.symbol for v in heads]) if len(heads) > 1 else heads[0].symbol
     b.features["several heads"] += len(heads) > 1
     b.features["input as output"] += any(v.symbol.name in b.variables for v in heads)
@@ -274,13 +275,15 @@ def _with_contents(symbol: Any, args: Mapping[str, Input], aux: Mapping[str, Inp
                        seed)
 
 
-def random_graph(seed: int, max_steps: int = 10) -> RandomGraph:
-    """The random graph of a seed."""
-    return _make(_Seeded(seed), max_steps)
+def random_graph(seed: int, max_steps: int = 10, steps: Mapping[str, Step] = STEPS,
+                 ) -> RandomGraph:
+    """The random graph of a seed, made of `steps`."""
+    return _make(_Seeded(seed), max_steps, steps)
 
 
-def graphs(max_steps: int = 10) -> Any:
-    """A Hypothesis strategy of random graphs of at most `max_steps` operators or small figures.
+def graphs(max_steps: int = 10, steps: Mapping[str, Step] = STEPS) -> Any:
+    """A Hypothesis strategy of random graphs of at most `max_steps` operators or small figures,
+    which `steps` add.
 
     Contents are well conditioned: graphs where float32 rounding decides a maximum are left out.
     Raises ImportError, naming the extra, without Hypothesis.
@@ -293,7 +296,7 @@ def graphs(max_steps: int = 10) -> Any:
 
     @st.composite
     def drawn(draw: Callable[[Any], Any]) -> RandomGraph:
-        graph = _make(_Drawn(draw, st.sampled_from), max_steps)
+        graph = _make(_Drawn(draw, st.sampled_from), max_steps, steps)
         if graph.unsafe_kink is not None:
             reject()
         return graph

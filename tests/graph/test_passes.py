@@ -10,64 +10,9 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import MXNetError
-from ndarray_rt.passes import PASSES, Optimized, optimize
-from ndarray_rt.symbol.node import topological
-from ndarray_rt.symbol.symbol import Symbol
+from ndarray_rt.passes import PASSES
 
-F32 = np.dtype(np.float32)
-
-
-def optimized(net: Any, dtype: Any = F32, **shapes: tuple[int, ...]) -> Optimized:
-    args, _, aux = net.infer_shape(**shapes)
-    names = [*net.list_arguments(), *net.list_auxiliary_states()]
-    return optimize(net.entries, dict(zip(names, [*args, *aux], strict=True)),
-                    dict.fromkeys(names, np.dtype(dtype)))
-
-
-def operators(heads: Any) -> list[str]:
-    return [node.op.name for node in topological(heads) if node.op is not None]
-
-
-def fill(executor: Any) -> None:
-    rng = np.random.default_rng(1)
-    for name, array in sorted({**executor.arg_dict, **executor.aux_dict}.items()):
-        low = 0.5 if name.endswith("var") else -1.0
-        array[:] = rng.uniform(low, 1.5, array.shape)
-
-
-def results(net: Any, **shapes: tuple[int, ...]) -> list[Any]:
-    executor = net.simple_bind(mx.cpu(), grad_req="null", **shapes)
-    fill(executor)
-    return [out.asnumpy() for out in executor.forward()]
-
-
-def check(net: Any, expected: list[str] | None = None, **shapes: tuple[int, ...]) -> Optimized:
-    """Equal results and names of outputs; the operators left are those expected."""
-    done = optimized(net, **shapes)
-    for got, want in zip(results(Symbol(done.heads), **shapes), results(net, **shapes),
-                         strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
-    assert Symbol(done.heads).list_outputs() == net.list_outputs()
-    if expected is not None:
-        assert operators(done.heads) == expected
-    return done
-
-
-def conv(x: Any, filters: int = 20, name: str = "c", **params: Any) -> Any:
-    return mx.sym.Convolution(x, kernel=(3, 3), num_filter=filters, pad=(1, 1), name=name, **params)
-
-
-DATA = mx.sym.Variable("data")
-SHAPE = (2, 3, 6, 5)
-
-
-def relu(x: Any, name: str = "r") -> Any:
-    return mx.sym.Activation(x, act_type="relu", name=name)
-
-
-def norm(x: Any, name: str = "b", **params: Any) -> Any:
-    return mx.sym.BatchNorm(x, name=name, **params)
-
+from .pass_checks import DATA, SHAPE, check, conv, norm, operators, optimized, relu
 
 # ---- batch norm ---------------------------------------------------------------------------------
 

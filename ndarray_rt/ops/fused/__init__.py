@@ -3,6 +3,17 @@
 They are for inference, have no gradient, and are no part of what users compose.
 """
 
-from . import batch_norm, convolution, fold_batch_norm, fully_connected
+from . import (
+    batch_norm,
+    constant,
+    convolution,
+    deconvolution,
+    elementwise,
+    fold_batch_norm,
+    fully_connected,
+    matmul,
+    pooling,
+)
 
-__all__ = ["batch_norm", "convolution", "fold_batch_norm", "fully_connected"]
+__all__ = ["batch_norm", "constant", "convolution", "deconvolution", "elementwise",
+           "fold_batch_norm", "fully_connected", "matmul", "pooling"]

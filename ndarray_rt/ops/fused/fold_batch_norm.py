@@ -13,7 +13,7 @@ from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, need_rank
 from ...op.params import Params, boolean, integer, number, params_class
-from ...op.registry import OpDef, register
+from ...op.registry import REGISTRY, OpDef, register
 from ..floats import need_float_types
 
 
@@ -80,3 +80,4 @@ register(OpDef("_fold_batch_norm", FoldBatchNormParams, inputs=input_names,
                    "BatchNorm behind it do at inference.\n\n"
                    "weight (out, ...), or (in, out / num_group, ...) when transposed; the vectors "
                    "(out,). Computed in float64. Made by passes."))
+REGISTRY.set_attr("_fold_batch_norm", "prologue", True)

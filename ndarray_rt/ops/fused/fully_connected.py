@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from math import prod
 from typing import Any
 
 from ...ndarray.layout import AnyArray, get_data_reorder, get_default
@@ -38,9 +37,10 @@ def compute(ctx: OpContext, p: FusedFullyConnectedParams, ins: list[AnyArray],
 
 
 def _refuses(p: FusedFullyConnectedParams, ins: list[NDArray]) -> str | None:
+    rows = plain.matrix(p, ins[0].shape)[0]
     for operand in ins[own_inputs(p):]:
-        if operand.ndim > 2 and operand.size != prod(operand.shape[-1:]) and (
-                1 in operand.shape[:-1]):
+        if operand.size != rows * p.num_hidden and (
+                operand.size != p.num_hidden or operand.shape[-1] != p.num_hidden):
             return f"an operand of shape {operand.shape} does not broadcast over a matrix"
     return plain.refuses(p, ins)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...op.infer import ShapeList
 from ...op.params import Params, params_class, text
-from .post_ops import Chain, check_operands, operand_names, parse_chain
+from .post_ops import Chain, infer_operands, operand_names, parse_chain
 from .run import chain_adds_first
 
 
@@ -35,9 +35,10 @@ def infer_with_operands(infer: Callable[[Any, ShapeList, ShapeList], tuple[Shape
     """The layer's rule; operands must broadcast to its result."""
     def infer_shape(p: Any, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
         own = own_inputs(p)
-        made, outs = infer(p, ins[:own], outs)
-        check_operands(ins[own:], outs[0])
-        return [*made, *ins[own:]], outs
+        operands, out = infer_operands(p.chain, ins[own:], outs[0])
+        made, outs = infer(p, ins[:own], [out, *outs[1:]])
+        operands, _ = infer_operands(p.chain, operands, outs[0])
+        return [*made, *operands], outs
     return infer_shape
 
 

@@ -16,6 +16,7 @@ from ...dtypes import DType
 from ...errors import ParameterError, ShapeError
 from ...native import lib
 from ...ndarray.layout import AnyArray
+from ...op.infer import merge
 from ...op.registry import Shape
 from ...storage.desc import MemDesc, default_desc
 from ...storage.primitive import SUM_POST, PostSpec, binary_post, eltwise_post
@@ -23,7 +24,10 @@ from ..tensor.numeric import erf, sigmoid
 
 
 class PostOp(NamedTuple):
-    """One post-op: an elementwise function with its constants, or an operation with an operand."""
+    """One post-op: an elementwise function with its constants, or an operation with an operand.
+
+    An alpha of 1 says of an operand that its shape is the result's, so that either tells the other.
+    """
 
     name: str
     alpha: float = 0.0
@@ -60,6 +64,8 @@ ELTWISE: dict[str, tuple[int, Callable[[AnyArray, float, float], Any]]] = {
     "swish": (lib.NDRT_ELTWISE_SWISH, lambda x, a, b: x * sigmoid(a * x)),
     "clip": (lib.NDRT_ELTWISE_CLIP, lambda x, a, b: np.clip(x, a, b)),
     "hardsigmoid": (lib.NDRT_ELTWISE_HARDSIGMOID, lambda x, a, b: np.clip(a * x + b, 0, 1)),
+    "hardswish": (lib.NDRT_ELTWISE_HARDSWISH, lambda x, a, b: x * np.clip(a * x + b, 0, 1)),
+    "mish": (lib.NDRT_ELTWISE_MISH, lambda x, a, b: x * np.tanh(np.logaddexp(x, 0))),
 }
 BINARY: dict[str, tuple[int, Callable[[AnyArray, AnyArray], Any]]] = {
     "add": (lib.NDRT_BINARY_ADD, np.add),
@@ -130,14 +136,21 @@ def operand_desc(shape: tuple[int, ...], dst: MemDesc, dtype: DType) -> MemDesc:
     return dst if shape == dst.dims else default_desc(dtype, shape)
 
 
-def check_operands(shapes: Sequence[Shape | None], out: Shape | None) -> None:
-    """ShapeError for an operand that does not broadcast to the result."""
-    for i, shape in enumerate(shapes):
+def infer_operands(chain: Chain, shapes: Sequence[Shape | None], out: Shape | None,
+                   ) -> tuple[list[Shape | None], Shape | None]:
+    """Shapes of the operands and of the result; ShapeError where one does not broadcast to it."""
+    ops = [op for op in chain if op.has_operand]
+    for op, shape in zip(ops, shapes, strict=True):
+        if op.alpha:
+            out = merge(out, shape, "shapes of operands and output")
+    made = [out if op.alpha else shape for op, shape in zip(ops, shapes, strict=True)]
+    for i, shape in enumerate(made):
         if shape is None or out is None or -1 in shape or -1 in out:
             continue
         if len(shape) != len(out) or any(a not in (1, b) for a, b in zip(shape, out, strict=True)):
             raise ShapeError(f"operand{i} has shape {shape}, expected {out} or one that "
                              "broadcasts to it")
+    return made, out
 
 
 def operand_names(chain: Sequence[PostOp]) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ def infer_shape(p: DeconvolutionParams, ins: ShapeList, outs: ShapeList,
     return made, [merged]
 
 
-def _geometry(p: DeconvolutionParams, data: Shape) -> Geometry:
+def geometry(p: DeconvolutionParams, data: Shape) -> Geometry:
     """For numpy: what adj adds behind the data needs no padding."""
     geo = window(p, data[2:])
     return geo._replace(pad_end=tuple(max(0, end) for end in geo.pad_end))
@@ -138,7 +138,7 @@ def compute(ctx: OpContext, p: DeconvolutionParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     x, w = wide(ins[0]), wide(ins[1])
     if x.size:
-        y = conv_backward_data(x, w, _geometry(p, x.shape), outs[0].shape)
+        y = conv_backward_data(x, w, geometry(p, x.shape), outs[0].shape)
     else:
         y = np.zeros(outs[0].shape, x.dtype)
     if not p.no_bias:
@@ -150,14 +150,14 @@ def refuses(p: DeconvolutionParams, ins: list[NDArray]) -> str | None:
     return need_float32(*ins)
 
 
-def _fields(p: DeconvolutionParams, data: Shape) -> dict[str, Any]:
+def fields(p: DeconvolutionParams, data: Shape) -> dict[str, Any]:
     """Strides and padding as oneDNN wants them: its dilation counts the gaps."""
     geo = window(p, data[2:])
     return {"strides": geo.stride, "dilates": tuple(d - 1 for d in geo.dilate),
             "pad_l": geo.pad, "pad_r": geo.pad_end}
 
 
-def _native_dims(p: DeconvolutionParams, weight: Shape) -> tuple[int, ...]:
+def native_dims(p: DeconvolutionParams, weight: Shape) -> tuple[int, ...]:
     """A weight's dims to oneDNN: output channels stand first, groups before all."""
     per_in, rest = weight[0] // p.num_group, weight[1:]
     if p.num_group == 1:
@@ -165,7 +165,7 @@ def _native_dims(p: DeconvolutionParams, weight: Shape) -> tuple[int, ...]:
     return (p.num_group, rest[0], per_in, *rest[1:])
 
 
-def _swapped(p: DeconvolutionParams, desc: MemDesc) -> MemDesc:
+def swapped(p: DeconvolutionParams, desc: MemDesc) -> MemDesc:
     """A layout of a weight with oneDNN's order of channels in the user's order, or back."""
     axes = list(range(desc.ndims))
     first = 0 if p.num_group == 1 else 1
@@ -183,11 +183,11 @@ def compute_ex(ctx: OpContext, p: DeconvolutionParams, ins: list[NDArray],
                      else Direction.FORWARD_INFERENCE)
         bias = None if p.no_bias else default_desc(dtype, (p.num_filter,))
         make = partial(make_primitive, Kind.DECONVOLUTION, direction, bias=bias,
-                       weights=any_desc(dtype, _native_dims(p, weight.shape)),
-                       **_fields(p, data.shape))
+                       weights=any_desc(dtype, native_dims(p, weight.shape)),
+                       **fields(p, data.shape))
         made = first_supported(partial(make, src=src, dst=dst)
                                for src, dst in data_candidates(dtype, data.shape, outs[0].shape))
-        return made, _swapped(p, made.weights)
+        return made, swapped(p, made.weights)
     prim, w_desc = ctx.primitive(("Deconvolution.forward", p, data.shape), build)
     # the weight first: converting it may move its memory
     w = weights(ctx, weight, w_desc, p.num_group).as_desc(prim.weights)
@@ -218,7 +218,7 @@ def compute_backward(ctx: OpContext, p: DeconvolutionParams, ins: list[AnyArray]
                      outs: list[NumpyOutput]) -> None:
     dtype = ins[1].dtype
     dy, x, w = (wide(value) for value in ins)
-    geo = _geometry(p, x.shape)
+    geo = geometry(p, x.shape)
     if outs[0].requested:
         dx = conv_forward(dy, w, geo, x.shape[2:]) if x.size else np.zeros(x.shape, x.dtype)
         outs[0].write(dx.astype(dtype, copy=False))
@@ -234,23 +234,23 @@ def compute_ex_backward(ctx: OpContext, p: DeconvolutionParams, ins: list[NDArra
                         outs: list[Output]) -> None:
     dy, x, w = ins
     dtype, stream = x.dtype, ctx.stream
-    w_any = any_desc(dtype, _native_dims(p, w.shape))
+    w_any = any_desc(dtype, native_dims(p, w.shape))
     with_bias = not p.no_bias and outs[2].requested
     bias = default_desc(dtype, (p.num_filter,)) if with_bias else None
 
     def build_data() -> tuple[Primitive, MemDesc]:
         make = partial(make_primitive, Kind.DECONVOLUTION, Direction.BACKWARD_DATA,
-                       weights=w_any, **_fields(p, x.shape))
+                       weights=w_any, **fields(p, x.shape))
         made = first_supported(partial(make, diff_src=src, diff_dst=dst)
                                for src, dst in data_candidates(dtype, x.shape, dy.shape))
-        return made, _swapped(p, made.weights)
+        return made, swapped(p, made.weights)
 
     def build_weights() -> tuple[Primitive, MemDesc]:
         make = partial(make_primitive, Kind.DECONVOLUTION, Direction.BACKWARD_WEIGHTS,
-                       diff_weights=w_any, diff_bias=bias, **_fields(p, x.shape))
+                       diff_weights=w_any, diff_bias=bias, **fields(p, x.shape))
         made = first_supported(partial(make, src=src, diff_dst=dst)
                                for src, dst in data_candidates(dtype, x.shape, dy.shape))
-        return made, _swapped(p, made.diff_weights)
+        return made, swapped(p, made.diff_weights)
 
     # both are made before either writes, so that a refusal leaves everything as it was
     sign = ("Deconvolution.backward", p, x.shape)

@@ -15,7 +15,7 @@ from ...ndarray.output import Output
 from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, any_desc, channels_last_desc, tagged_desc
-from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ...storage.primitive import Arg, Direction, Kind, PostSpec, Primitive, make_primitive
 from ...storage.stream import Mem
 from .pool_window import Windows
 
@@ -65,18 +65,22 @@ def _with_dims(desc: MemDesc, dims: tuple[int, ...]) -> MemDesc | None:
         return None
 
 
-def run_forward(ctx: OpContext, kernel: PoolKernel, data: NDArray, out: Output) -> None:
-    """The output in the layout of the data, where oneDNN is fast there, else channels-last."""
+def run_forward(ctx: OpContext, kernel: PoolKernel, data: NDArray, out: Output,
+                post_ops: tuple[PostSpec, ...] = ()) -> None:
+    """The output in the layout of the data, where oneDNN is fast there, else channels-last.
+
+    `post_ops`: functions of the result that is not scaled yet; then it is not scaled here.
+    """
     stream = ctx.stream
     given = kernel.inward(get_data(data, stream).desc)
     out_dims = (*given.dims[:2], *kernel.win.out)
 
     def build() -> Primitive:
         make = partial(make_primitive, Kind.POOLING, Direction.FORWARD_INFERENCE,
-                       dst=any_desc(FLOAT32, out_dims), **kernel.fields())
+                       dst=any_desc(FLOAT32, out_dims), post_ops=post_ops, **kernel.fields())
         return first_supported(partial(make, src=src) for src in _layouts(given))
-    prim = ctx.primitive(("pooling.forward", kernel, given.id), build)
-    scaling = _scaling(ctx, kernel, prim.dst)
+    prim = ctx.primitive(("pooling.forward", kernel, given.id, post_ops), build)
+    scaling = None if post_ops else _scaling(ctx, kernel, prim.dst)
     x = get_data_reorder(data, kernel.outward(prim.src), stream).as_desc(prim.src)
     with out.open(kernel.outward(prim.dst), stream) as made:
         y = made.as_desc(prim.dst)

@@ -106,7 +106,8 @@ def _channels_second(p: PoolingParams, x: AnyArray) -> AnyArray:
     return wide(np.moveaxis(x, -1, 1) if p.channels_last else x)
 
 
-def _write(p: PoolingParams, out: NumpyOutput, value: AnyArray) -> None:
+def write(p: PoolingParams, out: NumpyOutput, value: AnyArray) -> None:
+    """Writes a result whose channels are second."""
     if p.channels_last:
         value = np.moveaxis(value, 1, -1)
     out.write(value.astype(out.dtype, copy=False))
@@ -114,17 +115,19 @@ def _write(p: PoolingParams, out: NumpyOutput, value: AnyArray) -> None:
 
 def compute(ctx: OpContext, p: PoolingParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    x = _channels_second(p, ins[0])
-    win = p.windows(ins[0].shape)
+    write(p, outs[0], pooled(p, ins[0]))
+
+
+def pooled(p: PoolingParams, data: AnyArray) -> AnyArray:
+    """What is made of the windows, with channels second."""
+    x = _channels_second(p, data)
+    win = p.windows(data.shape)
     if p.pool_type == "max":
-        y = max_windows(x, win)
-    elif p.pool_type == "lp":
-        y = _lp(x, win, p.p_value or 1)
-    else:
-        y = reduce_windows(x, win, np.add, 0)
-        if p.pool_type == "avg":
-            y = y / divisors(win, p.includes_pad).astype(y.dtype)
-    _write(p, outs[0], y)
+        return max_windows(x, win)
+    if p.pool_type == "lp":
+        return _lp(x, win, p.p_value or 1)
+    y = reduce_windows(x, win, np.add, 0)
+    return y if p.pool_type == "sum" else y / divisors(win, p.includes_pad).astype(y.dtype)
 
 
 def _lp(x: AnyArray, win: Windows, power: int) -> AnyArray:
@@ -201,7 +204,7 @@ def compute_backward(ctx: OpContext, p: PoolingParams, ins: list[AnyArray],
         if p.pool_type == "avg":
             dy = dy / divisors(win, p.includes_pad).astype(dy.dtype)
         dx = spread_windows(dy, win)
-    _write(p, outs[0], dx)
+    write(p, outs[0], dx)
 
 
 def refuses_backward(p: PoolingParams, ins: list[NDArray]) -> str | None:

@@ -56,13 +56,13 @@ def _flags(p: DotParams) -> str:
     return f"transpose_a={p.transpose_a}, transpose_b={p.transpose_b}"
 
 
-def _sizes(p: DotParams, a: Shape, b: Shape) -> tuple[int, int, int]:
+def sizes(p: DotParams, a: Shape, b: Shape) -> tuple[int, int, int]:
     """(m, k, n): dot is the product of an m x k and a k x n matrix."""
     k, left = _parts(a, p.transpose_a)
     return prod(left), k, prod(_parts(b, not p.transpose_b)[1])
 
 
-def _matrix(x: AnyArray, rows: int, columns: int, turned: bool) -> AnyArray:
+def matrix(x: AnyArray, rows: int, columns: int, turned: bool) -> AnyArray:
     return x.reshape(columns, rows).T if turned else x.reshape(rows, columns)
 
 
@@ -76,8 +76,8 @@ def _product(a: AnyArray, b: AnyArray) -> AnyArray:
 def compute_dot(ctx: OpContext, p: DotParams, ins: list[AnyArray],
                 outs: list[NumpyOutput]) -> None:
     a, b = ins
-    m, k, n = _sizes(p, a.shape, b.shape)
-    y = _product(_matrix(a, m, k, p.transpose_a), _matrix(b, k, n, p.transpose_b))
+    m, k, n = sizes(p, a.shape, b.shape)
+    y = _product(matrix(a, m, k, p.transpose_a), matrix(b, k, n, p.transpose_b))
     outs[0].write(y.reshape(outs[0].shape))
 
 
@@ -85,7 +85,7 @@ def refuses(p: DotParams, ins: list[NDArray]) -> str | None:
     return need_float32(*ins)
 
 
-def _seen(array: NDArray, rows: int, columns: int, turned: bool, batch: Shape = ()) -> MemDesc:
+def seen_as(array: NDArray, rows: int, columns: int, turned: bool, batch: Shape = ()) -> MemDesc:
     """An array as (batches of) a rows x columns matrix, of which it may hold the transpose."""
     dims = (*batch, rows, columns)
     if not turned:
@@ -109,8 +109,8 @@ def _multiply(ctx: OpContext, a: NDArray, a_seen: MemDesc, b: NDArray, b_seen: M
 
 def compute_ex_dot(ctx: OpContext, p: DotParams, ins: list[NDArray], outs: list[Output]) -> None:
     a, b = ins
-    m, k, n = _sizes(p, a.shape, b.shape)
-    _multiply(ctx, a, _seen(a, m, k, p.transpose_a), b, _seen(b, k, n, p.transpose_b), outs[0],
+    m, k, n = sizes(p, a.shape, b.shape)
+    _multiply(ctx, a, seen_as(a, m, k, p.transpose_a), b, seen_as(b, k, n, p.transpose_b), outs[0],
               default_desc(a.dtype, (m, n)), default_desc(a.dtype, outs[0].shape))
 
 
@@ -128,33 +128,33 @@ def infer_shape_dot_backward(p: DotParams, ins: ShapeList, outs: ShapeList,
 def compute_dot_backward(ctx: OpContext, p: DotParams, ins: list[AnyArray],
                          outs: list[NumpyOutput]) -> None:
     dy, a, b = ins
-    m, k, n = _sizes(p, a.shape, b.shape)
+    m, k, n = sizes(p, a.shape, b.shape)
     grad = dy.reshape(m, n)
     if outs[0].requested:
-        da = _product(grad, _matrix(b, k, n, p.transpose_b).T)
+        da = _product(grad, matrix(b, k, n, p.transpose_b).T)
         outs[0].write((da.T if p.transpose_a else da).reshape(a.shape))
     if outs[1].requested:
-        db = _product(_matrix(a, m, k, p.transpose_a).T, grad)
+        db = _product(matrix(a, m, k, p.transpose_a).T, grad)
         outs[1].write((db.T if p.transpose_b else db).reshape(b.shape))
 
 
 def compute_ex_dot_backward(ctx: OpContext, p: DotParams, ins: list[NDArray],
                             outs: list[Output]) -> None:
     dy, a, b = ins
-    m, k, n = _sizes(p, a.shape, b.shape)
+    m, k, n = sizes(p, a.shape, b.shape)
     # da = dy b^T and db = a^T dy, or their transposes where the operand is held as one
     if p.transpose_a:
-        _multiply(ctx, b, _seen(b, k, n, p.transpose_b), dy, _seen(dy, n, m, True), outs[0],
+        _multiply(ctx, b, seen_as(b, k, n, p.transpose_b), dy, seen_as(dy, n, m, True), outs[0],
                   default_desc(a.dtype, (k, m)), default_desc(a.dtype, a.shape))
     else:
-        _multiply(ctx, dy, _seen(dy, m, n, False), b, _seen(b, n, k, not p.transpose_b), outs[0],
-                  default_desc(a.dtype, (m, k)), default_desc(a.dtype, a.shape))
+        _multiply(ctx, dy, seen_as(dy, m, n, False), b, seen_as(b, n, k, not p.transpose_b),
+                  outs[0], default_desc(a.dtype, (m, k)), default_desc(a.dtype, a.shape))
     if p.transpose_b:
-        _multiply(ctx, dy, _seen(dy, n, m, True), a, _seen(a, m, k, p.transpose_a), outs[1],
+        _multiply(ctx, dy, seen_as(dy, n, m, True), a, seen_as(a, m, k, p.transpose_a), outs[1],
                   default_desc(b.dtype, (n, k)), default_desc(b.dtype, b.shape))
     else:
-        _multiply(ctx, a, _seen(a, k, m, not p.transpose_a), dy, _seen(dy, m, n, False), outs[1],
-                  default_desc(b.dtype, (k, n)), default_desc(b.dtype, b.shape))
+        _multiply(ctx, a, seen_as(a, k, m, not p.transpose_a), dy, seen_as(dy, m, n, False),
+                  outs[1], default_desc(b.dtype, (k, n)), default_desc(b.dtype, b.shape))
 
 
 # ---- batch_dot ----------------------------------------------------------------------------------
@@ -196,8 +196,8 @@ def compute_ex_batch(ctx: OpContext, p: DotParams, ins: list[NDArray],
     a, b = ins
     (m, k), (n, _) = _turned(a.shape, p.transpose_a), _turned(b.shape, not p.transpose_b)
     batch = (prod(a.shape[:-2]),)
-    _multiply(ctx, a, _seen(a, m, k, p.transpose_a, batch), b,
-              _seen(b, k, n, p.transpose_b, batch), outs[0],
+    _multiply(ctx, a, seen_as(a, m, k, p.transpose_a, batch), b,
+              seen_as(b, k, n, p.transpose_b, batch), outs[0],
               default_desc(a.dtype, (*batch, m, n)), default_desc(a.dtype, outs[0].shape))
 
 

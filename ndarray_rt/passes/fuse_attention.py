@@ -1,0 +1,148 @@
+"""Lets the products of attention read and write arrays of heads side by side, without copies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..dtypes import FLOAT32
+from ..ops.fused.post_ops import PostOp, chain_text
+from ..symbol.node import Entry, Node
+from .rewrite import Facts, Heads, make, replace
+
+_SHAPERS = frozenset({"Reshape", "reshape_like"})
+_SPLIT, _TURNED = (0, 2, 1, 3), (0, 2, 3, 1)
+
+
+class _Side(NamedTuple):
+    """One operand of a product: where it comes from, and what is done on the way."""
+
+    source: Entry
+    heads: int = 0  # 0: it is read as it is
+    turned: bool = False
+    scale: float = 1.0
+
+
+def fuse_attention(heads: Sequence[Entry], facts: Facts) -> Heads:
+    """A batch_dot takes in factors of its operands, the splitting of (B, T, heads * D) into
+    (B * heads, T, D) before it, and the joining after it (float32, nobody reads between)."""
+    joins = {found[0].node: (node, found[1]) for node, found in _joins(heads, facts).items()}
+    roots = {root: product for product, (root, _) in joins.items()}
+
+    def change(node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:
+        product = roots.get(node, node)
+        if product is not node or (node not in joins and _is_product(node, facts)):
+            return _product(product, node, joins.get(product, (node, 0))[1], now, facts)
+        return None
+    return replace(heads, change)
+
+
+def _is_product(node: Node, facts: Facts) -> bool:
+    if node.op is None or node.op.name != "batch_dot":
+        return False
+    out = node.outputs[0]
+    return facts.types[out] == FLOAT32 and len(facts.shapes[out]) == 3 and (
+        math.prod(facts.shapes[out]) > 0)
+
+
+def _product(node: Node, root: Node, joined: int, now: Mapping[Entry, Entry], facts: Facts,
+             ) -> list[Entry] | None:
+    """The product with all that it can take in, under the name of `root`."""
+    a, b = (_side(entry, facts) for entry in node.inputs)
+    wanted = joined or a.heads or b.heads
+    # all that is split is split alike
+    a, b = (side if side.heads in (0, wanted) else _Side(entry)
+            for side, entry in zip((a, b), node.inputs, strict=True))
+    scale = a.scale * b.scale
+    if not wanted and scale == 1.0:
+        return None
+    p: Any = node.params
+    attrs = {"transpose_a": p.transpose_a != a.turned, "transpose_b": p.transpose_b != b.turned,
+             "heads": wanted, "split_a": a.heads > 0, "split_b": b.heads > 0, "join": joined > 0,
+             "post_ops": chain_text([PostOp("linear", scale)] if scale != 1.0 else [])}
+    return make("_fused_batch_dot", attrs, [now[a.source], now[b.source]], root.name).outputs
+
+
+def _side(entry: Entry, facts: Facts) -> _Side:
+    scale, at = 1.0, entry
+    while True:
+        found = _factor(at, facts)
+        if found is None:
+            break
+        at, scale = at.node.inputs[0], scale * found
+    split = _split_from(at, facts)
+    if split is None:
+        return _Side(at, scale=scale)
+    source, heads, turned = split
+    return _Side(source, heads, turned, scale)
+
+
+def _factor(entry: Entry, facts: Facts) -> float | None:
+    """The number that an entry is multiplied by before the product alone reads it."""
+    node = entry.node
+    if node.op is None or node.op.name not in ("_mul_scalar", "_div_scalar") or (
+            not facts.used_once(entry)):
+        return None
+    p: Any = node.params
+    number = float(p.scalar)
+    if not 1e-6 < abs(number) < 1e6:
+        return None
+    return number if node.op.name == "_mul_scalar" else 1 / number
+
+
+def _reshaped(entry: Entry, facts: Facts) -> Entry | None:
+    """What an entry is another shape of, where nobody else reads it."""
+    node = entry.node
+    if node.op is None or node.op.name not in _SHAPERS or not facts.used_once(entry):
+        return None
+    return node.inputs[0]
+
+
+def _transposed(entry: Entry | None, facts: Facts) -> tuple[Entry, tuple[int, ...]] | None:
+    """(source, axes) of a transpose over four axes that nobody else reads."""
+    if entry is None or entry.node.op is None or not facts.used_once(entry):
+        return None
+    node = entry.node
+    if entry.node.op.name not in ("transpose", "SwapAxis") or len(facts.shapes[entry]) != 4:
+        return None
+    p: Any = node.params
+    return node.inputs[0], tuple(p.order(4))
+
+
+def _split_from(entry: Entry, facts: Facts) -> tuple[Entry, int, bool] | None:
+    """(array of heads side by side, heads, is each matrix turned round) of (B * heads, T, D)."""
+    found = _transposed(_reshaped(entry, facts), facts)
+    if found is None or found[1] not in (_SPLIT, _TURNED):
+        return None
+    source = _reshaped(found[0], facts)
+    if source is None:
+        return None
+    batch, rows, heads, size = facts.shapes[found[0]]
+    turned = found[1] == _TURNED
+    matrix = (size, rows) if turned else (rows, size)
+    if facts.shapes[source] != (batch, rows, heads * size) or (
+            facts.shapes[entry] != (batch * heads, *matrix)):
+        return None
+    return source, heads, turned
+
+
+def _joins(heads: Sequence[Entry], facts: Facts) -> dict[Node, tuple[Entry, int]]:
+    """The nodes that end a joining of heads -> (product, heads)."""
+    found: dict[Node, tuple[Entry, int]] = {}
+    nodes = {node for entry in facts.uses for node in facts.readers(entry)}
+    for node in nodes:
+        if node.op is None or node.op.name not in _SHAPERS:
+            continue
+        before = _transposed(node.inputs[0], facts)
+        if before is None or before[1] != _SPLIT:
+            continue
+        product = _reshaped(before[0], facts)
+        if product is None or not _is_product(product.node, facts) or (
+                not facts.used_once(product)):
+            continue
+        batch, count, rows, size = facts.shapes[before[0]]
+        if facts.shapes[product] == (batch * count, rows, size) and (
+                facts.shapes[node.outputs[0]] == (batch, rows, count * size)):
+            found[node] = (product, count)
+    return found
