@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+
 from ..ndarray.layout import (
     get_data_if,
     get_data_reorder,
@@ -25,13 +27,22 @@ class PackedStore:
     """
 
     def __init__(self) -> None:
-        self._made: dict[tuple[int, int, int], tuple[int, int, Handle]] = {}
+        self._made: dict[tuple[int, int, Hashable, int], tuple[int, int, Handle]] = {}
 
     def get(self, w: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
         """`w` in the layout `desc`, from the store when it is still true."""
+        return self.made(w, None, desc, stream, lambda kept: reorder_mem(
+            stream, weights_source(w, desc, stream), kept))
+
+    def made(self, w: NDArray, what: Hashable, desc: MemDesc, stream: ImmediateStream,
+             fill: Callable[[Mem], None]) -> Mem:
+        """What `fill` makes of `w` in the layout `desc`, from the store when it is still true.
+
+        `what` tells the things that are made of one array apart.
+        """
         state = w.chunk.native
         # the offset too: two weights may be parts of one array
-        key = (state.id, w.byte_offset, desc.id)
+        key = (state.id, w.byte_offset, what, desc.id)
         found = self._made.get(key)
         changes = w.chunk.changes
         if (found is not None and found[0] == state.version and found[1] == changes
@@ -40,7 +51,7 @@ class PackedStore:
         stream.flush()  # the copy outlives this operator call: it must be there when it is kept
         handle = Handle(desc.nbytes)
         kept = Mem(desc, handle.ptr, handle, stream.epoch)
-        reorder_mem(stream, weights_source(w, desc, stream), kept)
+        fill(kept)
         self._made[key] = (state.version, changes, handle)
         return kept
 

@@ -48,9 +48,9 @@ def infer_shape(p: DropoutParams, ins: ShapeList, outs: ShapeList,
     return [data], [data, mask]
 
 
-def draw_mask(ctx: OpContext, p: DropoutParams, out: AnyArray) -> None:
-    """Fills `out`, flat: 0 where an element is dropped, else what keeps the mean."""
-    keep = np.float32(1) - np.float32(p.p)
+def draw_mask(ctx: OpContext, share: float, out: AnyArray) -> None:
+    """Fills `out`, flat: 0 where an element is of the share dropped, else what keeps the mean."""
+    keep = np.float32(1) - np.float32(share)
     # a word is kept when the 24 upper bits, as a number in [0, 1), are below `keep`
     bound = ceil(float(keep) * 2**24) << 8
     kept = ctx.random.words(out.size) < bound if keep else np.zeros(out.size, np.bool_)
@@ -65,7 +65,7 @@ def compute(ctx: OpContext, p: DropoutParams, ins: list[AnyArray],
         outs[1].write(np.ones(outs[1].shape, x.dtype))
         return
     flat = np.empty(prod(outs[1].shape), wide(x.reshape(-1)[:0]).dtype)
-    draw_mask(ctx, p, flat)
+    draw_mask(ctx, p.p, flat)
     mask = flat.reshape(outs[1].shape)
     outs[0].write((wide(x) * mask).astype(x.dtype, copy=False))
     outs[1].write(mask.astype(x.dtype, copy=False))
@@ -104,7 +104,7 @@ def compute_ex(ctx: OpContext, p: DropoutParams, ins: list[NDArray],
             # each replay of a recorded run draws anew
             flat = np.frombuffer(ffi.buffer(mask.ptr, desc.nbytes), np.float32)
             if drops:
-                draw_mask(ctx, p, flat)
+                draw_mask(ctx, p.p, flat)
             else:
                 flat[:] = 1
         stream.callback(step)
