@@ -238,6 +238,14 @@ def test_refusals(params: dict[str, Any], given: dict[str, tuple[int, ...]],
         net(**params).infer_shape(**given)
 
 
+def test_lengths_by_position() -> None:
+    """As gluon calls it: what a mode does without takes no place."""
+    params = CONFIGS.CONFIGS["lengths"]
+    arrays = [mx.nd.array(value) for value in CONFIGS.inputs(params)]
+    got = mx.nd.RNN(*arrays, state_size=6, **params)
+    assert_near(got.asnumpy(), golden("lengths")["output0"], "output")
+
+
 def test_refuses_integers() -> None:
     with pytest.raises(TypeMismatch, match="int32 is not a floating-point"):
         net(**LSTM).infer_type(data="int32")
