@@ -91,7 +91,7 @@ class OpDef:
     ignores: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
     num_args: str | None = None  # the parameter that counts the inputs, such as "num_args"
     aliases: tuple[str, ...] = ()
-    is_random: bool = False
+    is_random: bool | Callable[[Any], bool] = False
     is_loss: bool = False  # its gradient does not depend on the output's gradient
     is_backward: bool = False  # made by gradients only, hidden from nd and sym
     is_fused: bool = False  # made by passes only, hidden from nd and sym
@@ -129,6 +129,10 @@ class OpDef:
 
     def ignored(self, params: Params) -> tuple[int, ...]:
         return self.ignores(params) if callable(self.ignores) else self.ignores
+
+    def draws(self, params: Params) -> bool:
+        """With these parameters two calls may give different results."""
+        return self.is_random(params) if callable(self.is_random) else self.is_random
 
     def __repr__(self) -> str:
         return f"OpDef({self.name})"

@@ -133,7 +133,7 @@ def compute_backward(ctx: OpContext, p: RNNParams, ins: list[AnyArray],
 register(OpDef("RNN", RNNParams, inputs=input_names, outputs=output_names,
                visible_outputs=visible_outputs, infer_shape=infer_shape, infer_type=infer_type,
                compute=compute, compute_ex=onednn.compute_ex, refuses=onednn.refuses,
-               gradient=gradient, is_random=True,
+               gradient=gradient, is_random=lambda p: p.has_mask,
                doc="Layers of recurrent cells over a sequence.\n\n"
                    "data (T, N, I); parameters: one vector of all weights, layer by layer and "
                    "direction by direction, each i2h, h2h and, with projection_size, its matrix, "
