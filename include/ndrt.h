@@ -245,7 +245,10 @@ typedef enum {
     NDRT_SUM = 13,
     NDRT_REDUCTION = 14,
     NDRT_REORDER = 15,
-    NDRT_LAYER_NORM = 16
+    NDRT_LAYER_NORM = 16,
+    NDRT_VANILLA_RNN = 17,
+    NDRT_LSTM = 18,
+    NDRT_LBR_GRU = 19 /* the reset gate comes after the matrix product */
 } ndrt_kind;
 typedef enum {
     NDRT_FORWARD_TRAINING = 1,
@@ -338,6 +341,8 @@ typedef struct {
  * sum              srcs scales dst                            none
  * reduction        src dst alg, alpha (p), epsilon            none
  * reorder          src dst                                    none
+ * vanilla rnn,     src weights bias dst, their ..._iter and   the same; the diff_ ones have these
+ * lstm, lbr gru    ..._iter_c, weights_projection, alg        layouts too
  *
  * The window is nspatial, strides, dilates, pad_l, pad_r, for pooling kernel too. bias may be
  * NULL. dst may be NULL where src's layout will do, and for concat and sum. */
@@ -347,6 +352,9 @@ typedef struct {
     int nthreads;   /* 0: the current setting; small work element by element takes 1 anyhow */
     const ndrt_desc *src, *weights, *bias, *dst;
     const ndrt_desc *diff_src, *diff_weights, *diff_bias, *diff_dst;
+    /* recurrent layers; two directions where dims[1] of weights is 2 */
+    const ndrt_desc *src_iter, *src_iter_c, *weights_iter, *weights_projection;
+    const ndrt_desc *dst_iter, *dst_iter_c;
     int nsrcs; /* concat, sum, binary */
     const ndrt_desc *const *srcs;
     const float *scales;
@@ -376,8 +384,14 @@ void ndrt_reorders_reset(void);
 typedef enum {
     NDRT_ARG_SRC = 1,
     NDRT_ARG_SRC_1 = 2,
+    NDRT_ARG_SRC_ITER = 2,
+    NDRT_ARG_SRC_ITER_C = 3,
     NDRT_ARG_DST = 17,
+    NDRT_ARG_DST_ITER = 18,
+    NDRT_ARG_DST_ITER_C = 19,
     NDRT_ARG_WEIGHTS = 33,
+    NDRT_ARG_WEIGHTS_ITER = 34,
+    NDRT_ARG_WEIGHTS_PROJECTION = 36,
     NDRT_ARG_BIAS = 41,
     NDRT_ARG_MEAN = 49,
     NDRT_ARG_VARIANCE = 50,
@@ -386,8 +400,14 @@ typedef enum {
     NDRT_ARG_WORKSPACE = 64,
     NDRT_ARG_SCRATCHPAD = 80,
     NDRT_ARG_DIFF_SRC = 129,
+    NDRT_ARG_DIFF_SRC_ITER = 130,
+    NDRT_ARG_DIFF_SRC_ITER_C = 131,
     NDRT_ARG_DIFF_DST = 145,
+    NDRT_ARG_DIFF_DST_ITER = 146,
+    NDRT_ARG_DIFF_DST_ITER_C = 147,
     NDRT_ARG_DIFF_WEIGHTS = 161,
+    NDRT_ARG_DIFF_WEIGHTS_ITER = 162,
+    NDRT_ARG_DIFF_WEIGHTS_PROJECTION = 164,
     NDRT_ARG_DIFF_BIAS = 169,
     NDRT_ARG_DIFF_SCALE = 255,
     NDRT_ARG_DIFF_SHIFT = 256,

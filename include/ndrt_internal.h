@@ -148,6 +148,9 @@ ndrt_status ndrt_make_softmax(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 ndrt_status ndrt_make_concat(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 ndrt_status ndrt_make_sum(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 ndrt_status ndrt_make_reduction(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_vanilla_rnn(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_lstm(const ndrt_make *make, dnnl_primitive_desc_t *pd);
+ndrt_status ndrt_make_lbr_gru(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 ndrt_status ndrt_make_reorder(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 
 #endif

@@ -34,6 +34,9 @@ static const struct {
     [NDRT_REDUCTION] = {"reduction", ndrt_make_reduction, 1},
     [NDRT_REORDER] = {"reorder", ndrt_make_reorder, 1},
     [NDRT_LAYER_NORM] = {"layer norm", ndrt_make_layer_norm, 1},
+    [NDRT_VANILLA_RNN] = {"vanilla rnn", ndrt_make_vanilla_rnn, 0},
+    [NDRT_LSTM] = {"lstm", ndrt_make_lstm, 0},
+    [NDRT_LBR_GRU] = {"lbr gru", ndrt_make_lbr_gru, 0},
 };
 enum { NKINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -181,12 +184,34 @@ static int is_optional(const ndrt_spec *spec, int arg) {
 }
 
 static ndrt_status expect_all(ndrt_prim *prim, const ndrt_spec *spec) {
-    static const int args[] = {NDRT_ARG_SRC,        NDRT_ARG_SRC_1,        NDRT_ARG_DST,
-                               NDRT_ARG_WEIGHTS,    NDRT_ARG_BIAS,         NDRT_ARG_MEAN,
-                               NDRT_ARG_VARIANCE,   NDRT_ARG_SCALE,        NDRT_ARG_SHIFT,
-                               NDRT_ARG_WORKSPACE,  NDRT_ARG_SCRATCHPAD,   NDRT_ARG_DIFF_SRC,
-                               NDRT_ARG_DIFF_DST,   NDRT_ARG_DIFF_WEIGHTS, NDRT_ARG_DIFF_BIAS,
-                               NDRT_ARG_DIFF_SCALE, NDRT_ARG_DIFF_SHIFT};
+    static const int args[] = {NDRT_ARG_SRC,
+                               NDRT_ARG_SRC_1,
+                               NDRT_ARG_SRC_ITER_C,
+                               NDRT_ARG_DST,
+                               NDRT_ARG_DST_ITER,
+                               NDRT_ARG_DST_ITER_C,
+                               NDRT_ARG_WEIGHTS,
+                               NDRT_ARG_WEIGHTS_ITER,
+                               NDRT_ARG_WEIGHTS_PROJECTION,
+                               NDRT_ARG_BIAS,
+                               NDRT_ARG_MEAN,
+                               NDRT_ARG_VARIANCE,
+                               NDRT_ARG_SCALE,
+                               NDRT_ARG_SHIFT,
+                               NDRT_ARG_WORKSPACE,
+                               NDRT_ARG_SCRATCHPAD,
+                               NDRT_ARG_DIFF_SRC,
+                               NDRT_ARG_DIFF_SRC_ITER,
+                               NDRT_ARG_DIFF_SRC_ITER_C,
+                               NDRT_ARG_DIFF_DST,
+                               NDRT_ARG_DIFF_DST_ITER,
+                               NDRT_ARG_DIFF_DST_ITER_C,
+                               NDRT_ARG_DIFF_WEIGHTS,
+                               NDRT_ARG_DIFF_WEIGHTS_ITER,
+                               NDRT_ARG_DIFF_WEIGHTS_PROJECTION,
+                               NDRT_ARG_DIFF_BIAS,
+                               NDRT_ARG_DIFF_SCALE,
+                               NDRT_ARG_DIFF_SHIFT};
     enum { NARGS = sizeof args / sizeof *args };
     size_t room = NARGS + (size_t)spec->nsrcs + (size_t)spec->npost_ops;
     prim->expected = ndrt_malloc(room * sizeof *prim->expected);

@@ -36,7 +36,10 @@ def make_function(op: OpDef, name: str) -> Callable[..., Any]:
         given, named, attrs = signature.split(args, kwargs, NDArray)
         if not named:
             return invoke(op, given, attrs, out, name)
-        return _call_by_name(op, named, attrs, out, name)
+        all_by_place = (inputs.isdisjoint(kwargs)
+                        and all(isinstance(value, NDArray) for value in args))
+        by_place = list(args) if all_by_place else []
+        return _call_by_name(op, named, by_place, attrs, out, name)
 
     call.__name__ = call.__qualname__ = name
     call.__module__ = "ndarray_rt.nd"
@@ -45,14 +48,17 @@ def make_function(op: OpDef, name: str) -> Callable[..., Any]:
     return call
 
 
-def _call_by_name(op: OpDef, named: Mapping[str, NDArray], attrs: dict[str, Any], out: Any,
-                  name: str | None) -> Any:
+def _call_by_name(op: OpDef, named: Mapping[str, NDArray], by_place: list[NDArray],
+                  attrs: dict[str, Any], out: Any, name: str | None) -> Any:
     if "ctx" in attrs and "ctx" not in op.params.__dataclass_fields__:
         attrs = {key: value for key, value in attrs.items() if key != "ctx"}
     params = parse(op, attrs, name)
     names = (*op.input_names(params), *op.aux_names(params))
     missing = [key for key in names if key not in named]
     unknown = [key for key in named if key not in names]
+    if (missing or unknown) and len(by_place) == len(names):
+        # an input that these parameters do without takes no place, as in MXNet
+        return invoke_params(op, params, by_place, out, name)
     if missing or unknown:
         text = f"{where(op.name, name)}: takes the inputs {', '.join(names) or '(none)'}"
         if missing:

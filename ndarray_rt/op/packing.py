@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+
 from ..ndarray.layout import (
     get_data_if,
     get_data_reorder,
@@ -19,13 +21,18 @@ from ..storage.stream import ImmediateStream, Mem
 from .context import OpContext
 
 
+# makes a packed copy: (stream, where to)
+Fill = Callable[[ImmediateStream, Mem], None]
+
+
 class _Copy:
     """One packed copy: of which weight, in which layout, and how the weight was then."""
 
-    __slots__ = ("changes", "desc", "handle", "source", "version")
+    __slots__ = ("changes", "desc", "fill", "handle", "source", "version")
 
-    def __init__(self, source: NDArray, desc: MemDesc) -> None:
+    def __init__(self, source: NDArray, desc: MemDesc, fill: Fill) -> None:
         self.source = source
+        self.fill = fill
         self.desc = desc
         self.handle = Handle(desc.nbytes)
         self.version = self.changes = -1
@@ -41,7 +48,7 @@ class _Copy:
         stream.flush()  # the copy outlives this operator call: it must be there when it is kept
         chunk, self.version = self.source.chunk, -1
         changes = chunk.changes
-        reorder_mem(stream, weights_source(self.source, self.desc, stream), self.mem(stream))
+        self.fill(stream, self.mem(stream))
         # reading may have moved the weight itself to the default layout
         self.version, self.changes = chunk.version, changes
 
@@ -57,15 +64,25 @@ class PackedStore:
     """
 
     def __init__(self) -> None:
-        self._made: dict[tuple[int, int, int], _Copy] = {}
+        self._made: dict[tuple[int, int, Hashable, int], _Copy] = {}
 
     def get(self, w: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
         """`w` in the layout `desc`, from the store when it is still true."""
+        def fill(stream: ImmediateStream, kept: Mem) -> None:
+            reorder_mem(stream, weights_source(w, desc, stream), kept)
+        return self.made(w, None, desc, stream, fill)
+
+    def made(self, w: NDArray, what: Hashable, desc: MemDesc, stream: ImmediateStream,
+             fill: Fill) -> Mem:
+        """What `fill` makes of `w` in the layout `desc`, from the store when it is still true.
+
+        `what` tells the things that are made of one array apart.
+        """
         # the offset too: two weights may be parts of one array
-        key = (w.chunk.native.id, w.byte_offset, desc.id)
+        key = (w.chunk.native.id, w.byte_offset, what, desc.id)
         found = self._made.get(key)
         if found is None:
-            found = _Copy(w, desc)
+            found = _Copy(w, desc, fill)
             found.make(stream)
             self._made[key] = found
         elif not found.is_true():

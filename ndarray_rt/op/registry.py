@@ -93,7 +93,7 @@ class OpDef:
     numbers: tuple[str, ...] = ()
     num_args: str | None = None  # the parameter that counts the inputs, such as "num_args"
     aliases: tuple[str, ...] = ()
-    is_random: bool = False
+    is_random: bool | Callable[[Any], bool] = False
     is_loss: bool = False  # its gradient does not depend on the output's gradient
     is_backward: bool = False  # made by gradients only, hidden from nd and sym
     is_fused: bool = False  # made by passes only, hidden from nd and sym
@@ -139,6 +139,10 @@ class OpDef:
     def fixed_of(self, params: Params) -> dict[str, Any]:
         """The other parameters: a recorded call serves calls with the same of these."""
         return {name: value for name, value in vars(params).items() if name not in self.numbers}
+
+    def draws(self, params: Params) -> bool:
+        """With these parameters two calls may give different results."""
+        return self.is_random(params) if callable(self.is_random) else self.is_random
 
     def __repr__(self) -> str:
         return f"OpDef({self.name})"

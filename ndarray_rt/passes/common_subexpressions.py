@@ -18,7 +18,7 @@ def merge_equal_nodes(heads: Sequence[Entry], facts: Facts) -> Heads:
         op, params = node.op, node.params
         assert op is not None
         assert params is not None
-        if op.is_random or op.mutated(params) or node in kept:
+        if op.draws(params) or op.mutated(params) or node in kept:
             return None
         key = (op.name, params, tuple(inputs))
         found = seen.get(key)

@@ -33,6 +33,9 @@ class Kind(IntEnum):
     REDUCTION = 14
     REORDER = 15
     LAYER_NORM = 16
+    VANILLA_RNN = 17
+    LSTM = 18
+    LBR_GRU = 19
 
 
 class Direction(IntEnum):
@@ -49,8 +52,14 @@ class Arg(IntEnum):
 
     SRC = 1
     SRC_1 = 2
+    SRC_ITER = 2
+    SRC_ITER_C = 3
     DST = 17
+    DST_ITER = 18
+    DST_ITER_C = 19
     WEIGHTS = 33
+    WEIGHTS_ITER = 34
+    WEIGHTS_PROJECTION = 36
     BIAS = 41
     MEAN = 49
     VARIANCE = 50
@@ -59,8 +68,14 @@ class Arg(IntEnum):
     WORKSPACE = 64
     SCRATCHPAD = 80
     DIFF_SRC = 129
+    DIFF_SRC_ITER = 130
+    DIFF_SRC_ITER_C = 131
     DIFF_DST = 145
+    DIFF_DST_ITER = 146
+    DIFF_DST_ITER_C = 147
     DIFF_WEIGHTS = 161
+    DIFF_WEIGHTS_ITER = 162
+    DIFF_WEIGHTS_PROJECTION = 164
     DIFF_BIAS = 169
     DIFF_SCALE = 255
     DIFF_SHIFT = 256
@@ -70,6 +85,13 @@ class Arg(IntEnum):
 
 # Moving bytes is never arithmetic: a plain implementation of these is no reason to refuse.
 _MOVERS = frozenset({Kind.REORDER, Kind.CONCAT})
+# What oneDNN calls "ref" of these is built on its matrix products, and about as fast as they are.
+_ON_PRODUCTS = frozenset({Kind.VANILLA_RNN, Kind.LSTM, Kind.LBR_GRU})
+
+
+def _impl_name(kind: Kind, name: str) -> str:
+    """oneDNN's name of an implementation, or a truer one."""
+    return name.replace("ref", "gemm") if kind in _ON_PRODUCTS else name
 
 
 class Primitive:
@@ -80,7 +102,7 @@ class Primitive:
     def __init__(self, kind: Kind, ptr: Any) -> None:
         self.kind = kind
         self.ptr = ptr
-        self.impl: str = text(lib.ndrt_prim_impl(ptr))
+        self.impl: str = _impl_name(kind, text(lib.ndrt_prim_impl(ptr)))
         self.nthreads: int = lib.ndrt_prim_threads(ptr)
         self.scratchpad: int = lib.ndrt_prim_scratchpad(ptr)
         self._descs: dict[int, MemDesc | None] = {}
@@ -137,7 +159,8 @@ class Primitive:
 
 
 _DESC_FIELDS = ("src", "weights", "bias", "dst", "diff_src", "diff_weights", "diff_bias",
-                "diff_dst")
+                "diff_dst", "src_iter", "src_iter_c", "weights_iter", "weights_projection",
+                "dst_iter", "dst_iter_c")
 _DIMS_FIELDS = ("kernel", "strides", "dilates", "pad_l", "pad_r")
 
 

@@ -187,7 +187,7 @@ class ExecutorBench:
         if mode != "captured":
             assert state != "captured", f"{mode}, and yet captured"
         elif (self.subject.must is True and not self.subject.mutated and not self.case.is_train
-              and not self.subject.op.is_random
+              and not self.subject.op.draws(self.subject.params)
                 and not any(is_special_kind(kind) or kind in ("pinned", "pinned:view")
                           for kind in kinds)):
             # of what a user may write to at any time, no packed copy can be trusted
@@ -197,7 +197,7 @@ class ExecutorBench:
     def other(self) -> tuple[list[Array], list[Array]] | None:
         """Other contents of the inputs, and what a plain numpy call makes of them."""
         subject = self.subject
-        if subject.mutated or subject.op.is_random or not subject.values:
+        if subject.mutated or subject.op.draws(subject.params) or not subject.values:
             return None
         values = [np.roll(v, 1) for v in subject.values]
         runtime = RUNTIMES["numpy"](subject.is_train)

@@ -71,6 +71,18 @@ def test_small_networks_run(name: str, shape: tuple[int, ...]) -> None:
     assert run(symbols.get_symbol(name), shape).shape == (2, 10)
 
 
+def test_lstm() -> None:
+    """The arguments are those of the model that MXNet was measured with; numpy's numbers."""
+    net = symbols.get_symbol("lstm", state_size=24)
+    assert net.list_arguments() == ["data", "rnn_parameters", "rnn_state", "rnn_state_cell"]
+    full = symbols.get_symbol("lstm").infer_shape(data=(64, 16, 512))
+    assert full[0] == [(64, 16, 512), (4 * 512 * (2 * 512 + 2) * 2,), (2, 16, 512), (2, 16, 512)]
+    assert full[1] == [(64, 16, 512)]
+    with config.override(NDRT_ONEDNN=False):
+        want = run(net, (5, 2, 24))
+    np.testing.assert_allclose(run(net, (5, 2, 24)), want, rtol=1e-4, atol=1e-5)
+
+
 def test_input_can_be_a_symbol() -> None:
     net = symbols.get_symbol("lenet", data=mx.sym.Variable("image") * 2)
     assert net.list_arguments()[0] == "image"

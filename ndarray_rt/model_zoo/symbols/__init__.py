@@ -12,10 +12,22 @@ from typing import Any
 
 from ...errors import NameMismatch
 from ...symbol.symbol import Symbol
-from . import alexnet, densenet, googlenet, inception, mobilenet, resnet, small, squeezenet, vgg
+from . import (
+    alexnet,
+    densenet,
+    googlenet,
+    inception,
+    mobilenet,
+    recurrent,
+    resnet,
+    small,
+    squeezenet,
+    vgg,
+)
 
 _MODELS: dict[str, Callable[..., Symbol]] = {}
-for _family in (alexnet, vgg, googlenet, inception, resnet, squeezenet, mobilenet, densenet, small):
+for _family in (alexnet, vgg, googlenet, inception, resnet, squeezenet, mobilenet, densenet, small,
+                recurrent):
     _MODELS.update(_family.MODELS)
 
 
@@ -25,7 +37,7 @@ def names() -> list[str]:
 
 
 def get_symbol(name: str, **kwargs: Any) -> Symbol:
-    """A network by name; `classes` and `data` (a name or a symbol) are what all of them take.
+    """A network by name; all take `data` (a name or a symbol), and those with scores `classes`.
 
     NameMismatch for a name that is none of `names()`.
     """

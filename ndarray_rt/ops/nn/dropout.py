@@ -48,18 +48,19 @@ def infer_shape(p: DropoutParams, ins: ShapeList, outs: ShapeList,
     return [data], [data, mask]
 
 
-def fate(p: DropoutParams) -> tuple[int, np.float32]:
+def fate(share: float) -> tuple[int, np.float32]:
     """An element is kept when the 24 upper bits of its word are below the first number.
 
     The second is what it is multiplied by then.
     """
-    keep = np.float32(1) - np.float32(p.p)
+    keep = np.float32(1) - np.float32(share)
     return ceil(float(keep) * 2**24), np.float32(1) / keep if keep else np.float32(0)
 
 
-def draw_mask(ctx: OpContext, p: DropoutParams, shape: Shape) -> AnyArray:
-    """0 where an element is dropped, else what keeps the mean; words in row-major order."""
-    bound, factor = fate(p)
+def draw_mask(ctx: OpContext, share: float, shape: Shape) -> AnyArray:
+    """0 for elements of the share that is dropped, else what keeps the mean; words in row-major
+    order."""
+    bound, factor = fate(share)
     words = ctx.random.words(prod(shape)) >> np.uint32(8)
     made: AnyArray = np.where(words < bound, factor, np.float32(0)).reshape(shape)
     return made
@@ -72,7 +73,7 @@ def compute(ctx: OpContext, p: DropoutParams, ins: list[AnyArray],
         outs[0].write(x)
         outs[1].write(np.ones(outs[1].shape, x.dtype))
         return
-    mask = draw_mask(ctx, p, outs[1].shape)
+    mask = draw_mask(ctx, p.p, outs[1].shape)
     outs[0].write((wide(x) * mask).astype(x.dtype, copy=False))
     outs[1].write(mask.astype(x.dtype, copy=False))
 
@@ -106,7 +107,7 @@ def compute_ex(ctx: OpContext, p: DropoutParams, ins: list[NDArray],
         _keep_all(ctx, x, desc, outs)
     elif x.desc.is_default and desc.dims == x.desc.dims:
         with outs[0].open(x.desc, stream, inplace_of=x) as y, outs[1].open(desc, stream) as mask:
-            _draw(ctx, p, lib.NDRT_KERNEL_DROPOUT, desc.nelems, (y, mask, x))
+            draw_native(ctx, p.p, lib.NDRT_KERNEL_DROPOUT, desc.nelems, (y, mask, x))
     else:
         _keep_some(ctx, p, x, desc, outs)
 
@@ -128,14 +129,14 @@ def _keep_some(ctx: OpContext, p: DropoutParams, x: Mem, desc: MemDesc,
     product = _product(ctx, x.desc)
     if desc.dims != x.desc.dims:
         with outs[1].open(desc, stream) as mask:
-            _draw(ctx, p, lib.NDRT_KERNEL_DROPOUT_MASK, desc.nelems, (mask,))
+            draw_native(ctx, p.p, lib.NDRT_KERNEL_DROPOUT_MASK, desc.nelems, (mask,))
             factors = _like(ctx, mask, x.desc)
             _multiply(ctx, product, x, factors, outs[0])
         return
     drawn = stream.scratch(desc)
     # the mask in the layout of data, where the backward wants it
     with outs[1].open(x.desc, stream) as mask:
-        _draw(ctx, p, lib.NDRT_KERNEL_DROPOUT_MASK, desc.nelems, (drawn,))
+        draw_native(ctx, p.p, lib.NDRT_KERNEL_DROPOUT_MASK, desc.nelems, (drawn,))
         reorder_mem(stream, drawn, mask)
         _multiply(ctx, product, x, mask, outs[0])
 
@@ -146,8 +147,9 @@ def _multiply(ctx: OpContext, product: Primitive, x: Mem, factors: Mem, out: Out
             ctx.run(product, ((Arg.SRC, x), (Arg.SRC_1, factors), (Arg.DST, y)))
 
 
-def _draw(ctx: OpContext, p: DropoutParams, kernel: int, n: int, data: Sequence[Mem]) -> None:
-    bound, factor = fate(p)
+def draw_native(ctx: OpContext, share: float, kernel: int, n: int, data: Sequence[Mem]) -> None:
+    """`draw_mask` as a step, by NDRT_KERNEL_DROPOUT_MASK or NDRT_KERNEL_DROPOUT."""
+    bound, factor = fate(share)
     ctx.kernel(kernel, (n,), (*data, ctx.random_mem()), (bound, float(factor)))
 
 

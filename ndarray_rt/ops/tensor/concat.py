@@ -148,6 +148,12 @@ register(OpDef("Concat", ConcatParams, inputs=input_names, infer_shape=infer_sha
                doc="Puts num_args arrays one behind the other along the axis dim.\n\n"
                    "Their shapes agree but for that axis; one dtype, which the output has too. "
                    "Source: MXNet's Concat; oneDNN concat."))
+register(OpDef("_rnn_param_concat", ConcatParams, inputs=input_names, infer_shape=infer_shape,
+               infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
+               gradient=gradient, num_args="num_args",
+               doc="The vector of parameters that RNN takes, from its parts.\n\n"
+                   "As Concat. Source: MXNet's _rnn_param_concat, which gluon's recurrent layers "
+                   "make."))
 register(OpDef("_backward_Concat", ConcatParams, inputs=backward_inputs,
                outputs=backward_outputs, infer_shape=infer_shape_backward, infer_type=same_type,
                compute=compute_backward, compute_ex=compute_ex_backward,

@@ -1,0 +1,5 @@
+"""Recurrent layers."""
+
+from . import operator
+
+__all__ = ["operator"]

@@ -1,0 +1,167 @@
+"""RNN on oneDNN, forward: one primitive a layer.
+
+A layer at a time reads its input's weights once for all steps, which oneDNN does not do over
+several layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...dtypes import FLOAT32
+from ...native import lib
+from ...ndarray.layout import get_data_reorder, get_default, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import Output
+from ...op.context import OpContext
+from ...op.registry import Shape
+from ...storage.desc import MemDesc, any_desc, default_desc
+from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ...storage.stream import Mem
+from ..nn.dropout import draw_native
+from . import weights
+from .params import Place, RNNParams, places
+
+KINDS = {"rnn_relu": Kind.VANILLA_RNN, "rnn_tanh": Kind.VANILLA_RNN, "lstm": Kind.LSTM,
+         "gru": Kind.LBR_GRU}
+ALGS = {"rnn_relu": lib.NDRT_ELTWISE_RELU, "rnn_tanh": lib.NDRT_ELTWISE_TANH}
+Arguments = list[tuple[int, Mem]]
+
+
+def refuses(p: RNNParams, ins: list[NDArray]) -> str | None:
+    if not ins[0].size:
+        return "there is nothing to compute"
+    return need_float32(*ins[:3 + p.is_lstm])
+
+
+class Layer(NamedTuple):
+    """One layer: where its parameters stand, and the layouts of what it reads and writes."""
+
+    row: list[Place]
+    inputs: int
+    src: MemDesc
+    dst: MemDesc
+    states: tuple[MemDesc, ...]  # hidden, and for lstm the cell
+
+
+def layers(p: RNNParams, data: Shape) -> list[Layer]:
+    """The layers for data of this shape."""
+    steps, batch, features = data
+    sizes = (p.hidden, p.state_size) if p.is_lstm else (p.hidden,)
+    states = tuple(default_desc(FLOAT32, (1, p.directions, batch, size)) for size in sizes)
+    dst = default_desc(FLOAT32, (steps, batch, p.out_size))
+    made = []
+    for index, row in enumerate(places(p, features)):
+        inputs = p.layer_input(index, features)
+        src = default_desc(FLOAT32, (steps, batch, inputs))
+        made.append(Layer(row, inputs, src, dst, states))
+    return made
+
+
+def build(p: RNNParams, layer: Layer, direction: Direction) -> Primitive:
+    """The primitive of a layer; Unsupported where oneDNN has none."""
+    size, count = p.state_size, p.directions
+    fields: dict[str, Any] = {}
+    if p.projection_size is not None:
+        fields["weights_projection"] = any_desc(FLOAT32, (1, count, size, p.hidden))
+    ends = ("src_iter", "dst_iter") if p.state_outputs else ("src_iter",)
+    for end in ends:
+        fields |= dict(zip((end, f"{end}_c"), layer.states, strict=False))
+    return make_primitive(
+        KINDS[p.mode], direction, alg=ALGS.get(p.mode, 0), src=layer.src, dst=layer.dst,
+        weights=any_desc(FLOAT32, (1, count, layer.inputs, p.gates, size)),
+        weights_iter=any_desc(FLOAT32, (1, count, p.hidden, p.gates, size)),
+        bias=default_desc(FLOAT32, (1, count, weights.bias_rows(p), size)), **fields)
+
+
+def primitives(ctx: OpContext, p: RNNParams, found: list[Layer], direction: Direction,
+               ) -> list[Primitive]:
+    """One for each layer; layers of equal shapes share one."""
+    return [ctx.primitive(("RNN", direction, p, layer.src.id), partial(build, p, layer, direction))
+            for layer in found]
+
+
+def parameter_arguments(ctx: OpContext, p: RNNParams, vector: NDArray, layer: Layer,
+                        prim: Primitive) -> Arguments:
+    """Weights and bias of a layer in the layouts that its primitive wants."""
+    source = get_default(vector, ctx.stream)
+    i2h = [place.i2h for place in layer.row]
+    h2h = [place.h2h for place in layer.row]
+    projection = [place.projection for place in layer.row]
+    wanted: list[tuple[Arg, list[int], weights.Fill]] = [
+        (Arg.WEIGHTS, i2h, weights.fill_matrix(p, layer.inputs, i2h)),
+        (Arg.WEIGHTS_ITER, h2h, weights.fill_matrix(p, p.hidden, h2h)),
+        (Arg.BIAS, [layer.row[0].i2h_bias], weights.fill_bias(p, layer.row))]
+    if p.projection_size is not None:
+        wanted.append((Arg.WEIGHTS_PROJECTION, projection,
+                       weights.fill_projection(p, projection)))
+    return [(arg, weights.kept(ctx, vector, (p.mode, int(arg), *starts), prim.desc(arg), fill))
+            for arg, starts, fill in wanted]
+
+
+def part_of(whole: Mem, index: int, desc: MemDesc) -> Mem:
+    """One layer's part of memory for all layers."""
+    return weights.at(whole, index * desc.nelems, desc)
+
+
+def of_layer(index: int, args: Sequence[int], whole: Sequence[Mem], descs: Sequence[MemDesc],
+             ) -> Arguments:
+    """One layer's parts as arguments; `whole` may be shorter, or empty."""
+    return [(arg, part_of(mem, index, desc))
+            for arg, mem, desc in zip(args, whole, descs, strict=False)]
+
+
+def state_arguments(index: int, layer: Layer, first: list[Mem], last: list[Mem]) -> Arguments:
+    """A layer's states before the first step and, where they are kept, after the last."""
+    descs = layer.states
+    return [*of_layer(index, (Arg.SRC_ITER, Arg.SRC_ITER_C), first, descs),
+            *of_layer(index, (Arg.DST_ITER, Arg.DST_ITER_C), last, descs)]
+
+
+def product(ctx: OpContext, desc: MemDesc) -> Primitive:
+    """Multiplies by a layer's part of the mask."""
+    return ctx.primitive(("RNN.product", desc.id), lambda: make_primitive(
+        Kind.BINARY, alg=lib.NDRT_BINARY_MUL, srcs=(desc, desc), dst=desc))
+
+
+def _fill_mask(ctx: OpContext, p: RNNParams, mask: Mem) -> None:
+    if ctx.is_train:
+        draw_native(ctx, p.p, lib.NDRT_KERNEL_DROPOUT_MASK, mask.desc.nelems, (mask,))
+    else:
+        ctx.kernel(lib.NDRT_KERNEL_FILL, (mask.desc.nelems,), (mask,), (1.0,))
+
+
+def compute_ex(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Output]) -> None:
+    stream, data = ctx.stream, ins[0]
+    found = layers(p, data.shape)
+    # in training too: nothing is kept for backward, which runs the layers again
+    prims = primitives(ctx, p, found, Direction.FORWARD_INFERENCE)
+    drops = p.has_mask and ctx.is_train
+    times = product(ctx, found[0].dst) if drops else None
+    arguments = [parameter_arguments(ctx, p, ins[1], layer, prim)
+                 for layer, prim in zip(found, prims, strict=True)]
+    first = [get_default(state, stream) for state in ins[2:3 + p.is_lstm]]
+    x = get_data_reorder(data, found[0].src, stream)
+    with ExitStack() as opened:
+        def open_output(i: int) -> Mem:
+            return opened.enter_context(outs[i].open(default_desc(FLOAT32, outs[i].shape), stream))
+
+        y = open_output(0)
+        last = [open_output(i + 1) for i in range(len(first) if p.state_outputs else 0)]
+        mask = open_output(-1) if p.has_mask and (drops or outs[-1].requested) else None
+        if mask is not None:
+            _fill_mask(ctx, p, mask)
+        for index, (layer, prim) in enumerate(zip(found, prims, strict=True)):
+            is_last = index + 1 == len(found)
+            to = y if is_last else stream.scratch(layer.dst)
+            ctx.run(prim, [(Arg.SRC, x), (Arg.DST, to), *arguments[index],
+                           *state_arguments(index, layer, first, last)])
+            if times is not None and mask is not None and not is_last:
+                ctx.run(times, ((Arg.SRC, to), (Arg.SRC_1, part_of(mask, index, layer.dst)),
+                                (Arg.DST, to)))
+            x = to

@@ -1,0 +1,151 @@
+"""RNN: layers of rnn_relu, rnn_tanh, LSTM or GRU over a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...ndarray.layout import AnyArray
+from ...ndarray.output import NumpyOutput
+from ...op.context import OpContext
+from ...op.infer import ShapeList, merge
+from ...op.registry import Emit, GradNode, OpDef, register
+from ..floats import same_float_type, wide
+from ..nn.dropout import draw_mask
+from . import cells, onednn, onednn_backward
+from .cells import Run, Weights
+from .params import (
+    RNNParams,
+    infer_shape,
+    infer_type,
+    input_names,
+    output_names,
+    places,
+    visible_outputs,
+)
+
+
+def _mask(ctx: OpContext, p: RNNParams, shape: tuple[int, ...], dtype: Any) -> AnyArray:
+    """What the outputs of all layers but the last are multiplied by."""
+    return draw_mask(ctx, p.p, shape).astype(dtype) if ctx.is_train else np.ones(shape, dtype)
+
+
+def _run_layers(p: RNNParams, data: AnyArray, vector: AnyArray, states: Sequence[AnyArray],
+                mask: AnyArray | None) -> tuple[AnyArray, list[list[Run]]]:
+    """What the last layer puts out, and the runs of each layer's directions."""
+    x, runs = data, []
+    for layer, row in enumerate(places(p, data.shape[2])):
+        run_of: list[Run] = []
+        for direction, place in enumerate(row):
+            at = layer * p.directions + direction
+            w = Weights.of(p, vector, place, x.shape[2])
+            run_of.append(cells.forward(p, x[::-1] if direction else x, w, states[0][at],
+                                        states[1][at] if p.is_lstm else None))
+        runs.append(run_of)
+        made = [run.hidden[1:][::-1] if i else run.hidden[1:] for i, run in enumerate(run_of)]
+        x = np.concatenate(made, axis=2)
+        if mask is not None and layer + 1 < p.num_layers:
+            x = x * mask[layer]
+    return x, runs
+
+
+def compute(ctx: OpContext, p: RNNParams, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
+    dtype = ins[0].dtype
+    data, vector, *states = (wide(value) for value in ins[:3 + p.is_lstm])
+    mask = _mask(ctx, p, outs[-1].shape, data.dtype) if p.has_mask else None
+    y, runs = _run_layers(p, data, vector, states, mask)
+    made = [y]
+    if p.state_outputs:
+        made.append(np.stack([run.hidden[-1] for row in runs for run in row]))
+        if p.is_lstm:
+            made.append(np.stack([run.cell[-1] for row in runs for run in row]))
+    if mask is not None:
+        made.append(mask)
+    for out, value in zip(outs, made, strict=True):
+        out.write(value.astype(dtype, copy=False))
+
+
+def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    p = node.params
+    shown = visible_outputs(p)
+    grads = [emit.zeros_like(node.outputs[i]) if grad is None else grad
+             for i, grad in enumerate(out_grads[:shown])]
+    count = 3 + p.is_lstm
+    mask = [node.outputs[shown]] if p.has_mask else []
+    made = emit("_backward_RNN", p, *grads, *node.inputs[:count], *mask)
+    # as in MXNet, nothing depends on the lengths
+    return [*made, *(emit.zeros_like(entry) for entry in node.inputs[count:])]
+
+
+def backward_inputs(p: RNNParams) -> tuple[str, ...]:
+    grads = ("out_grad", "state_output_grad", "statecell_output_grad")[:visible_outputs(p)]
+    return (*grads, *input_names(p)[:3 + p.is_lstm], *(("mask",) if p.has_mask else ()))
+
+
+def backward_outputs(p: RNNParams) -> tuple[str, ...]:
+    return tuple(f"{name}_grad" for name in input_names(p)[:3 + p.is_lstm])
+
+
+def infer_shape_backward(p: RNNParams, ins: ShapeList, outs: ShapeList,
+                         ) -> tuple[ShapeList, ShapeList]:
+    shown, count = visible_outputs(p), 3 + p.is_lstm
+    known = [merge(a, b) for a, b in zip(ins[shown:shown + count], outs, strict=True)]
+    lengths: ShapeList = [None] if p.use_sequence_length else []
+    made, results = infer_shape(p, [*known, *lengths], [*ins[:shown], *ins[shown + count:]])
+    return [*results[:shown], *made[:count], *results[shown:]], made[:count]
+
+
+def compute_backward(ctx: OpContext, p: RNNParams, ins: list[AnyArray],
+                     outs: list[NumpyOutput]) -> None:
+    shown, count = visible_outputs(p), 3 + p.is_lstm
+    dtype = ins[0].dtype
+    values = [wide(value) for value in ins]
+    grads, (data, vector, *states) = values[:shown], values[shown:shown + count]
+    mask = values[-1] if p.has_mask else None
+    _, runs = _run_layers(p, data, vector, states, mask)
+    d_vector = np.zeros_like(vector)
+    d_states = [np.zeros_like(state) for state in states]
+    dy = grads[0]
+    for layer in reversed(range(p.num_layers)):
+        dx: AnyArray = np.zeros((), data.dtype)
+        for direction, run in enumerate(runs[layer]):
+            at = layer * p.directions + direction
+            place, inputs = places(p, data.shape[2])[layer][direction], run.x.shape[2]
+            own = dy[:, :, direction * p.hidden:(direction + 1) * p.hidden]
+            step, dh, dc = cells.backward(
+                p, run, Weights.of(p, vector, place, inputs), own[::-1] if direction else own,
+                grads[1][at] if shown > 1 else None, grads[2][at] if shown > 2 else None,
+                Weights.of(p, d_vector, place, inputs))
+            d_states[0][at] = dh
+            if p.is_lstm:
+                d_states[1][at] = dc
+            dx = dx + (step[::-1] if direction else step)
+        dy = dx if mask is None or not layer else dx * mask[layer - 1]
+    for out, value in zip(outs, (dy, d_vector, *d_states), strict=True):
+        out.write(value.astype(dtype, copy=False))
+
+
+register(OpDef("RNN", RNNParams, inputs=input_names, outputs=output_names,
+               visible_outputs=visible_outputs, infer_shape=infer_shape, infer_type=infer_type,
+               compute=compute, compute_ex=onednn.compute_ex, refuses=onednn.refuses,
+               gradient=gradient, is_random=lambda p: p.has_mask,
+               doc="Layers of recurrent cells over a sequence.\n\n"
+                   "data (T, N, I); parameters: one vector of all weights, layer by layer and "
+                   "direction by direction, each i2h, h2h and, with projection_size, its matrix, "
+                   "then of all biases in the same order; state (layers * directions, N, "
+                   "state_size), state_cell the same for lstm. Gates stand in the order i f g o "
+                   "(lstm) and r z n (gru, whose reset gate comes after the matrix product). "
+                   "Output (T, N, state_size * directions), or projection_size in its place; with "
+                   "state_outputs also the last states. As MXNet does on CPUs, clipping of "
+                   "states and sequence_length are accepted and change nothing. The last, hidden "
+                   "output is what dropout multiplied by. One float dtype. Source: Elman 1990, "
+                   "Hochreiter and Schmidhuber 1997, Cho et al. 2014, Sak et al. 2014; MXNet's "
+                   "RNN; oneDNN RNN."))
+register(OpDef("_backward_RNN", RNNParams, inputs=backward_inputs, outputs=backward_outputs,
+               infer_shape=infer_shape_backward,
+               infer_type=same_float_type, compute=compute_backward,
+               compute_ex=onednn_backward.compute_ex,
+               refuses=onednn_backward.refuses, is_backward=True,
+               no_gradient="there is no second-order gradient of it"))

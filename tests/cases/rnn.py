@@ -1,0 +1,104 @@
+"""RNN in each of its modes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndarray_rt.testing.case import Array, Case, Input
+
+GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
+STATE = 5
+
+
+def logistic(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def cell(mode: str, xw: Array, hw: Array, h: Array, c: Array) -> tuple[Array, Array]:
+    """One step for one sequence, gate by gate."""
+    x, w = xw.reshape(-1, STATE), hw.reshape(-1, STATE)
+    if mode == "rnn_relu":
+        return np.where(x[0] + w[0] > 0, x[0] + w[0], 0), c
+    if mode == "rnn_tanh":
+        return np.tanh(x[0] + w[0]), c
+    if mode == "gru":
+        reset, update = logistic(x[0] + w[0]), logistic(x[1] + w[1])
+        return (1 - update) * np.tanh(x[2] + reset * w[2]) + update * h, c
+    i, f, g, o = x + w
+    c = logistic(f) * c + logistic(i) * np.tanh(g)
+    return logistic(o) * np.tanh(c), c
+
+
+class Vector:
+    """Takes parts from the front of a vector."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def take(self, *shape: int) -> Array:
+        count = int(np.prod(shape))
+        made, self.values = self.values[:count].reshape(shape), self.values[count:]
+        return made
+
+
+def recurrent(mode: str, layers: int, both: bool, projected: int | None, data: Array,
+              vector: Array, state: Array, state_cell: Array) -> tuple[Array, Array, Array]:
+    rows, hidden, ways = GATES[mode] * STATE, projected or STATE, 2 if both else 1
+    parts, weights = Vector(vector), []
+    for layer in range(layers):
+        width = hidden * ways if layer else data.shape[2]
+        weights += [[parts.take(rows, width), parts.take(rows, hidden),
+                     parts.take(projected, STATE) if projected else np.eye(STATE)]
+                    for _ in range(ways)]
+    biases = [(parts.take(rows), parts.take(rows)) for _ in weights]
+    x, last_h, last_c = data, np.empty_like(state), np.empty_like(state_cell)
+    for layer in range(layers):
+        y = np.empty((*data.shape[:2], hidden * ways))
+        for way in range(ways):
+            at = layer * ways + way
+            (i2h, h2h, projection), (b_x, b_h) = weights[at], biases[at]
+            for n in range(data.shape[1]):
+                h, c = state[at, n], state_cell[at, n] if mode == "lstm" else np.zeros(STATE)
+                for t in range(data.shape[0])[::-1 if way else 1]:
+                    h, c = cell(mode, i2h @ x[t, n] + b_x, h2h @ h + b_h, h, c)
+                    h = projection @ h
+                    y[t, n, way * hidden:(way + 1) * hidden] = h
+                last_h[at, n] = h
+                if mode == "lstm":
+                    last_c[at, n] = c
+        x = y
+    return x, last_h, last_c
+
+
+def case(mode: str, layers: int = 1, both: bool = False, projected: int | None = None,
+         shape: tuple[int, int, int] = (3, 2, 4), states: bool = True, onednn: bool = True,
+         dtypes: tuple[str, ...] = ("float32", "float64"), note: str = "") -> Case:
+    rows, hidden, ways = GATES[mode] * STATE, projected or STATE, 2 if both else 1
+    size = ways * sum(rows * ((hidden * ways if layer else shape[2]) + hidden + 2)
+                      + (projected or 0) * STATE for layer in range(layers))
+    lstm = mode == "lstm"
+    inputs = [shape, Input((size,), low=-0.8, high=0.8), (layers * ways, shape[1], hidden)]
+    if lstm:
+        inputs.append((layers * ways, shape[1], STATE))
+    params = {"mode": mode, "num_layers": layers, "state_size": STATE, "bidirectional": both,
+              "state_outputs": states}
+    if projected:
+        params["projection_size"] = projected
+
+    def reference(x: Array, w: Array, h: Array, c: Array | None = None) -> object:
+        made = recurrent(mode, layers, both, projected, x, w, h, np.zeros(0) if c is None else c)
+        return made[:2 + lstm] if states else made[0]
+    return Case("RNN", params, inputs, reference=reference, onednn=onednn, onednn_backward=onednn,
+                rtol={"float32": 1e-4, "float16": 2e-2}, atol={"float32": 2e-5, "float16": 2e-2},
+                dtypes=dtypes, note=note)
+
+
+CASES = [case(mode, layers, both) for mode in GATES for layers, both in ((1, False), (2, True))]
+CASES += [
+    case("lstm", states=False),
+    case("gru", 2, states=False, dtypes=("float32", "float16")),
+    case("lstm", 2, both=True, projected=3),
+    case("lstm", projected=3, states=False),
+    case("rnn_tanh", shape=(1, 1, 1), note="one of each"),
+    case("lstm", shape=(3, 0, 4), onednn=False, note="no batch"),
+]
