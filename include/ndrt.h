@@ -409,8 +409,27 @@ typedef enum {
                                   scalars lr wd rescale clip beta1 beta2 epsilon */
     NDRT_KERNEL_PHILOX = 7,    /* u32: data[0]                               dims n, key, counter */
     NDRT_KERNEL_BIAS_GRAD = 8, /* f32: data[0][c] = sum data[1][., c]        dims rows, channels */
-    NDRT_KERNEL_BLEND_STATS = 9 /* f32: data[0] = a data[0] + b data[1]       dims n; scalars a b */
+    NDRT_KERNEL_BLEND_STATS = 9, /* f32: data[0] = a data[0] + b data[1]      dims n; scalars a b */
+
+    /* Places are an array of kind F32, F64, S32, S8, U8 or NDRT_INDEX_S64; beyond the axis they
+     * go to its nearer end, or with `wrap` round and round. */
+    NDRT_KERNEL_GATHER = 32,        /* bytes: out, table, places     dims outer count rows width
+                                       scalars kind wrap; out[o][i] = table[o][places[i]] */
+    NDRT_KERNEL_GATHER_GRAD = 33,   /* f32: table's gradient, out's gradient, places; the same */
+    NDRT_KERNEL_PICK = 34,          /* bytes: out, data, places      dims outer axis inner size
+                                       scalars kind wrap; out[o][i] = data[o][places[o][i]][i] */
+    NDRT_KERNEL_PICK_GRAD = 35,     /* f32: data's gradient, out's gradient, places
+                                       dims outer axis inner; scalars kind wrap */
+    NDRT_KERNEL_ONE_HOT = 36,       /* out, places                   dims count depth
+                                       scalars kind on off, dtype of out (F32, S32) */
+    NDRT_KERNEL_WHERE = 37,         /* f32: out, condition, x, y     dims count width
+                                       scalars kind (of the condition) */
+    NDRT_KERNEL_SEQUENCE_MASK = 38, /* f32: out, data, lengths       dims rows columns width, which
+                                       of the first two are the steps; scalars kind value */
+    NDRT_KERNEL_ARANGE = 39         /* f32: out                      dims n repeat
+                                       scalars start step */
 } ndrt_kernel_id;
+enum { NDRT_INDEX_S64 = 64 }; /* among ndrt_dtype's numbers: places that no layout describes */
 typedef struct {
     int kernel; /* ndrt_kernel_id */
     int nthreads;

@@ -236,6 +236,7 @@ static const struct {
 enum { NKERNELS = sizeof kernels / sizeof kernels[0], RANGE_STEP = 64 };
 
 ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call) {
+    if (ndrt_is_gather(call->kernel)) return ndrt_gather_check(call);
     if (call->kernel < 1 || call->kernel >= NKERNELS)
         return ndrt_fail(NDRT_INVALID, "kernel %d is none of ndrt_kernel_id", call->kernel);
     const char *name = kernels[call->kernel].name;
@@ -260,6 +261,7 @@ static int64_t work_of(const ndrt_kernel_call *call) {
 }
 
 int ndrt_kernel_threads(const ndrt_kernel_call *call) {
+    if (ndrt_is_gather(call->kernel)) return ndrt_gather_threads(call);
     if (work_of(call) < NDRT_SMALL_WORK) return 1;
     return call->nthreads ? call->nthreads : ndrt_threads_get();
 }
@@ -270,6 +272,10 @@ static int overlaps(const ndrt_kernel_call *call) {
 }
 
 ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *call, int nthreads) {
+    if (ndrt_is_gather(call->kernel)) {
+        ndrt_gather_execute(call, nthreads);
+        return NDRT_OK;
+    }
     range_kernel range = kernels[call->kernel].range;
     int64_t n = call->dims[0];
     if (!range) return call->dims[1] ? bias_grad(call, nthreads) : NDRT_OK;
