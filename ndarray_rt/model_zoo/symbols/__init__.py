@@ -1,4 +1,4 @@
-"""Networks as symbols: scores without a softmax, parameters named as MXNet names them.
+"""Networks as symbols, parameters named as MXNet names them; scores come without a softmax.
 
     net = mx.model_zoo.symbols.get_symbol("resnet50_v1", classes=10)
 
@@ -12,10 +12,22 @@ from typing import Any
 
 from ...errors import NameMismatch
 from ...symbol.symbol import Symbol
-from . import alexnet, densenet, googlenet, inception, mobilenet, resnet, small, squeezenet, vgg
+from . import (
+    alexnet,
+    bert,
+    densenet,
+    googlenet,
+    inception,
+    mobilenet,
+    resnet,
+    small,
+    squeezenet,
+    vgg,
+)
 
 _MODELS: dict[str, Callable[..., Symbol]] = {}
-for _family in (alexnet, vgg, googlenet, inception, resnet, squeezenet, mobilenet, densenet, small):
+for _family in (alexnet, vgg, googlenet, inception, resnet, squeezenet, mobilenet, densenet, small,
+                bert):
     _MODELS.update(_family.MODELS)
 
 
@@ -25,7 +37,9 @@ def names() -> list[str]:
 
 
 def get_symbol(name: str, **kwargs: Any) -> Symbol:
-    """A network by name; `classes` and `data` (a name or a symbol) are what all of them take.
+    """A network by name; `data` (a name or a symbol) is what all of them take.
+
+    Those that give scores take `classes` too.
 
     NameMismatch for a name that is none of `names()`.
     """
