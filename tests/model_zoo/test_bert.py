@@ -38,7 +38,7 @@ def test_numbers_are_mxnets(onednn: bool) -> None:
         np.testing.assert_allclose(got[name], want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
 def test_everything_is_native(dtype: str) -> None:
     """No node runs in numpy or on reference code; the third forward is a replay."""
     net = symbols.get_symbol("bert_encoder", **golden.SMALL)
