@@ -426,8 +426,9 @@ typedef enum {
                                        scalars kind (of the condition) */
     NDRT_KERNEL_SEQUENCE_MASK = 38, /* f32: out, data, lengths       dims rows columns width, which
                                        of the first two are the steps; scalars kind value */
-    NDRT_KERNEL_ARANGE = 39         /* f32: out                      dims n repeat
+    NDRT_KERNEL_ARANGE = 39,        /* f32: out                      dims n repeat
                                        scalars start step */
+    NDRT_KERNEL_ERF = 40            /* f32: data[0] = erf(data[1])   dims n */
 } ndrt_kernel_id;
 enum { NDRT_INDEX_S64 = 64 }; /* among ndrt_dtype's numbers: places that no layout describes */
 typedef struct {

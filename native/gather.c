@@ -1,9 +1,10 @@
 /* Kernels that find their elements by an array of places: rows of tables and their gradients,
- * choices along an axis, masks.
+ * choices along an axis, masks; and a function that oneDNN lacks.
  *
  * Places come in several dtypes. A float is cut off towards zero; what fits into no int64 counts as
  * the least one, as x86 converts. Each element is computed by one thread in one order, so the
  * bits do not depend on the number of threads. */
+#include <math.h>
 #include <string.h>
 
 #include "ndrt_internal.h"
@@ -178,6 +179,13 @@ static void arange(kernel_call *call, int nthreads) {
     for (int64_t i = 0; i < call->dims[0]; i++) out[i] = start + (float)(i / repeat) * step;
 }
 
+static void error_function(kernel_call *call, int nthreads) {
+    float *out = call->data[0];
+    const float *in = call->data[1];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t i = 0; i < call->dims[0]; i++) out[i] = erff(in[i]);
+}
+
 /* ---- driver -----------------------------------------------------------------------------------
  */
 
@@ -195,6 +203,7 @@ static const struct {
     [NDRT_KERNEL_WHERE - NDRT_KERNEL_GATHER] = {"where", where, 4, 2, 1},
     [NDRT_KERNEL_SEQUENCE_MASK - NDRT_KERNEL_GATHER] = {"sequence mask", sequence_mask, 3, 3, 1},
     [NDRT_KERNEL_ARANGE - NDRT_KERNEL_GATHER] = {"arange", arange, 1, 2, 0},
+    [NDRT_KERNEL_ERF - NDRT_KERNEL_GATHER] = {"erf", error_function, 2, 1, 0},
 };
 enum { NKERNELS = sizeof kernels / sizeof kernels[0] };
 
@@ -215,7 +224,8 @@ static int64_t written(kernel_call *call) {
     case NDRT_KERNEL_GATHER: return product(d[0], d[1], d[3]);
     case NDRT_KERNEL_GATHER_GRAD:
     case NDRT_KERNEL_PICK: return product(d[0], d[2], d[3]);
-    case NDRT_KERNEL_ARANGE: return d[0];
+    case NDRT_KERNEL_ARANGE:
+    case NDRT_KERNEL_ERF: return d[0];
     case NDRT_KERNEL_PICK_GRAD:
     case NDRT_KERNEL_SEQUENCE_MASK: return product(d[0], d[1], d[2]);
     default: return product(d[0], d[1], 1);
