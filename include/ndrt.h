@@ -445,10 +445,30 @@ typedef enum {
                                       scalars low width limit */
     NDRT_KERNEL_NORMAL = 19,       /* f32: data[0] = loc + scale z                 dims n
                                       scalars loc scale */
-    NDRT_KERNEL_FILL = 20,  /* f32: data[0] = value                         dims n; scalar value */
-    NDRT_KERNEL_SLOPED = 21 /* f32: data[0] = data[3] where data[1] > 0, else data[2] data[3]
+    NDRT_KERNEL_FILL = 20,   /* f32: data[0] = value                         dims n; scalar value */
+    NDRT_KERNEL_SLOPED = 21, /* f32: data[0] = data[3] where data[1] > 0, else data[2] data[3]
                                dims n */
+
+    /* Places are an array of kind F32, F64, S32, S8, U8 or NDRT_INDEX_S64; beyond the axis they
+     * go to its nearer end, or with `wrap` round and round. */
+    NDRT_KERNEL_GATHER = 32,        /* bytes: out, table, places     dims outer count rows width
+                                       scalars kind wrap; out[o][i] = table[o][places[i]] */
+    NDRT_KERNEL_GATHER_GRAD = 33,   /* f32: table's gradient, out's gradient, places; the same */
+    NDRT_KERNEL_PICK = 34,          /* bytes: out, data, places      dims outer axis inner size
+                                       scalars kind wrap; out[o][i] = data[o][places[o][i]][i] */
+    NDRT_KERNEL_PICK_GRAD = 35,     /* f32: data's gradient, out's gradient, places
+                                       dims outer axis inner; scalars kind wrap */
+    NDRT_KERNEL_ONE_HOT = 36,       /* out, places                   dims count depth
+                                       scalars kind on off, dtype of out (F32, S32) */
+    NDRT_KERNEL_WHERE = 37,         /* f32: out, condition, x, y     dims count width
+                                       scalars kind (of the condition) */
+    NDRT_KERNEL_SEQUENCE_MASK = 38, /* f32: out, data, lengths       dims rows columns width, which
+                                       of the first two are the steps; scalars kind value */
+    NDRT_KERNEL_ARANGE = 39,        /* f32: out                      dims n repeat
+                                       scalars start step */
+    NDRT_KERNEL_ERF = 40            /* f32: data[0] = erf(data[1])   dims n */
 } ndrt_kernel_id;
+enum { NDRT_INDEX_S64 = 64 }; /* among ndrt_dtype's numbers: places that no layout describes */
 /* A stream of random words: where the next draw begins. */
 typedef struct {
     uint64_t key, counter; /* of blocks of four words */

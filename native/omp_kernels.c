@@ -136,6 +136,7 @@ static const struct {
 enum { NKERNELS = sizeof kernels / sizeof kernels[0], RANGE_STEP = 64 };
 
 ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call) {
+    if (ndrt_is_gather(call->kernel)) return ndrt_gather_check(call);
     if (call->kernel < 1 || call->kernel >= NKERNELS || !kernels[call->kernel].name)
         return ndrt_fail(NDRT_INVALID, "kernel %d is none of ndrt_kernel_id", call->kernel);
     const char *name = kernels[call->kernel].name;
@@ -160,6 +161,7 @@ static int64_t work_of(const ndrt_kernel_call *call) {
 }
 
 int ndrt_kernel_threads(const ndrt_kernel_call *call) {
+    if (ndrt_is_gather(call->kernel)) return ndrt_gather_threads(call);
     if (work_of(call) < NDRT_SMALL_WORK) return 1;
     return call->nthreads ? call->nthreads : ndrt_threads_get();
 }
@@ -184,6 +186,10 @@ static ndrt_kernel_call settled(const ndrt_kernel_call *call) {
 }
 
 ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *given, int nthreads) {
+    if (ndrt_is_gather(given->kernel)) {
+        ndrt_gather_execute(given, nthreads);
+        return NDRT_OK;
+    }
     ndrt_kernel_call made = settled(given);
     const ndrt_kernel_call *call = &made;
     ndrt_range_kernel range = kernels[call->kernel].range;

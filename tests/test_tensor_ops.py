@@ -71,6 +71,38 @@ def infer(op: str, params: dict[str, Any], ins: Shapes, outs: Shapes | None = No
     ("broadcast_axis", {"axis": 1, "size": 4}, [(1, 3)], ShapeError, "expected 1 along axis 1"),
     ("broadcast_like", {"lhs_axes": (0,), "rhs_axes": (5,)}, [(1, 3), (4,)], ShapeError,
      "rhs_axes"),
+    ("Embedding", {"input_dim": 4}, [(2,), (4, 3)], ParameterError, "'output_dim' is missing"),
+    ("Embedding", {"input_dim": 4, "output_dim": 3}, [(2,), (5, 3)], ShapeError,
+     r"weight has shape \(5, 3\)"),
+    ("take", {"axis": 2}, [(2, 3), (4,)], ShapeError, "axis 2"),
+    ("take", {}, [(0, 3), (4,)], ShapeError, "nothing can be taken"),
+    ("take", {"mode": "round"}, [(2, 3), (4,)], ParameterError, "'mode' got 'round'"),
+    ("one_hot", {"depth": -1}, [(2,)], ParameterError, "'depth' got -1"),
+    ("pick", {"axis": 1}, [(2, 3), (3,)], ShapeError, r"index has shape \(3,\)"),
+    ("pick", {"axis": 1}, [(2, 0), (2,)], ShapeError, "nothing can be picked"),
+    ("slice", {"begin": (0, 1), "end": 2}, [(3, 3)], ShapeError, "differ in length"),
+    ("slice", {"begin": (0, 1), "end": (1, 2)}, [(3,)], ShapeError, "expected rank 2"),
+    ("slice", {"begin": 0, "end": 2, "step": 0}, [(3,)], ShapeError, "has a 0"),
+    ("slice", {"begin": "x", "end": 2}, [(3,)], ParameterError, "'begin' got 'x'"),
+    ("slice_axis", {"axis": 0, "begin": 2, "end": 2}, [(3,)], ShapeError, "no part of axis 0"),
+    ("slice_axis", {"axis": 0, "begin": 0, "end": 4}, [(3,)], ShapeError, "no part of axis 0"),
+    ("slice_like", {}, [(3, 4), (3,)], ShapeError, "expected rank 2"),
+    ("slice_like", {"axes": 1}, [(3, 4), (3, 5)], ShapeError, "at most 4 along axis 1"),
+    ("reshape_like", {}, [(2, 3), (7,)], ShapeError, "6 elements, expected 7"),
+    ("reshape_like", {"lhs_begin": 1, "lhs_end": 1}, [(2, 3), (6,)], ShapeError, "no axes of lhs"),
+    ("where", {}, [(3,), (2, 3), (2, 3)], ShapeError, r"condition has shape \(3,\)"),
+    ("SequenceMask", {"axis": 2}, [(2, 3, 4)], ShapeError, "axis=2"),
+    ("SequenceMask", {"use_sequence_length": True}, [(2, 3), (2,)], ShapeError,
+     r"sequence_length has shape \(2,\)"),
+    ("_contrib_arange_like", {"axis": 5}, [(2, 3)], ShapeError, "axis 5"),
+    ("_linalg_gemm2", {"axis": 1}, [(2, 3), (3, 4)], ShapeError, "axis of the columns"),
+    ("_linalg_gemm2", {}, [(2, 3), (2, 4)], ShapeError, "fits A"),
+    ("_contrib_interleaved_matmul_selfatt_qk", {"heads": 5}, [(3, 2, 24)], ShapeError,
+     "multiple of 3 . heads = 15"),
+    ("_contrib_interleaved_matmul_encdec_qk", {"heads": 2}, [(3, 2, 8), (5, 2, 8)], ShapeError,
+     r"keys_values has shape \(5, 2, 8\)"),
+    ("_contrib_interleaved_matmul_selfatt_valatt", {"heads": 2}, [(3, 2, 24), (4, 3, 5)],
+     ShapeError, r"attention has shape \(4, 3, 5\)"),
 ])
 def test_wrong_calls(op: str, params: dict[str, Any], ins: Shapes,
                      error: type[NdrtError] | None, text: str) -> None:
@@ -82,10 +114,24 @@ def test_wrong_calls(op: str, params: dict[str, Any], ins: Shapes,
     assert str(caught.value).startswith(f'{op} "n1": ')
 
 
+def test_taking_beyond_the_axis_raises_where_asked() -> None:
+    ctx, op = OpContext(), find("take")
+    a, indices, out = (new_array(shape, FLOAT32) for shape in ((3, 2), (2,), (2, 2)))
+    write_numpy(indices, np.array([0.0, 3.0], np.float32), ctx.stream)
+    write_numpy(out, np.ones((2, 2), np.float32), ctx.stream)
+    with pytest.raises(ShapeError, match="indices holds 3, expected 0 to 2"):
+        dispatch(op, op.params.parse({"mode": "raise"}, "take"), ctx, [a, indices], [out],
+                 [Req.kWriteTo])
+    assert (read_numpy(out, ctx.stream) == 1).all()
+
+
 def test_dtypes_do_not_mix() -> None:
     op = find("broadcast_add")
     with pytest.raises(TypeMismatch, match="float32 and int32"):
         run_infer_type(op, op.params(), [FLOAT32, np.dtype(np.int32)], [None])
+    gemm2 = find("_linalg_gemm2")
+    with pytest.raises(TypeMismatch, match="neither float32 nor float64"):
+        run_infer_type(gemm2, gemm2.params(), [np.dtype(np.int32)] * 2, [None])
     normal = find("_random_normal")
     with pytest.raises(TypeMismatch, match="int32"):
         run_infer_type(normal, normal.params.parse({"dtype": "int32"}, "n"), [], [None])

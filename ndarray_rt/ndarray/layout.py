@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import find_dtype, native_code
-from ..errors import ShapeError
+from ..dtypes import UINT8, find_dtype, native_code
+from ..errors import ShapeError, Unsupported
 from ..native import ffi
 from ..storage.desc import MemDesc, default_desc
 from ..storage.lease import Exclusive
@@ -70,6 +70,15 @@ def get_default(x: NDArray, stream: ImmediateStream) -> Mem:
         raise ShapeError(f"an array of shape {x.shape} reads {desc.nbytes} bytes at "
                          f"{x.byte_offset} of contents that have {whole.desc.nbytes}")
     return Mem(desc, ptr, whole.keep, stream.epoch)
+
+
+def get_bytes(x: NDArray, stream: ImmediateStream) -> Mem:
+    """Like `get_default`, also for dtypes that have no layouts: those as a row of bytes."""
+    if native_code(x.dtype) is not None:
+        return get_default(x, stream)
+    if x.chunk.mkl_mem is not None:
+        raise Unsupported(f"memory in a special layout, seen as {x.dtype}")
+    return _plain(x, default_desc(UINT8, (x.nbytes,)), stream)
 
 
 def get_data_if(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem | None:

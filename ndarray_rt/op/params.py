@@ -93,6 +93,14 @@ def parse_axes(value: object) -> tuple[int, ...] | None:
     return None if value is None else parse_shape(value)
 
 
+def parse_bounds(value: object) -> tuple[int | None, ...]:
+    value = _literal(value)
+    if isinstance(value, str) or value is None:
+        raise ValueError
+    items = value if isinstance(value, (tuple, list)) else (value,)
+    return tuple(None if _literal(item) is None else parse_int(item) for item in items)
+
+
 def _optional(parse: Callable[[object], Any]) -> Callable[[object], Any]:
     def parse_optional(value: object) -> Any:
         return None if _literal(value) is None else parse(value)
@@ -146,6 +154,11 @@ def shape(default: Any = REQUIRED, *, low: int | None = None, doc: str) -> Any:
     wants = "a tuple of ints" if low is None else f"a tuple of ints of at least {low}"
     return _declare(default, parse_shape, wants, doc,
                     None if low is None else lambda v: all(item >= low for item in v))
+
+
+def bounds(default: Any = REQUIRED, *, doc: str) -> Any:
+    """A tuple of ints and Nones; one of them counts as a tuple of one."""
+    return _declare(default, parse_bounds, "a tuple of ints or None", doc)
 
 
 def axes(default: Any = None, *, doc: str) -> Any:

@@ -1,4 +1,4 @@
-"""Networks as symbols: scores without a softmax, parameters named as MXNet names them.
+"""Networks as symbols, parameters named as MXNet names them; scores come without a softmax.
 
     net = mx.model_zoo.symbols.get_symbol("resnet50_v1", classes=10)
 
@@ -14,6 +14,7 @@ from ...errors import NameMismatch
 from ...symbol.symbol import Symbol
 from . import (
     alexnet,
+    bert,
     densenet,
     googlenet,
     inception,
@@ -27,7 +28,7 @@ from . import (
 
 _MODELS: dict[str, Callable[..., Symbol]] = {}
 for _family in (alexnet, vgg, googlenet, inception, resnet, squeezenet, mobilenet, densenet, small,
-                recurrent):
+                bert, recurrent):
     _MODELS.update(_family.MODELS)
 
 
@@ -37,7 +38,9 @@ def names() -> list[str]:
 
 
 def get_symbol(name: str, **kwargs: Any) -> Symbol:
-    """A network by name; all take `data` (a name or a symbol), and those with scores `classes`.
+    """A network by name; `data` (a name or a symbol) is what all of them take.
+
+    Those that give scores take `classes` too.
 
     NameMismatch for a name that is none of `names()`.
     """

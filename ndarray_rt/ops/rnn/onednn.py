@@ -89,7 +89,6 @@ def primitives(ctx: OpContext, p: RNNParams, found: list[Layer], direction: Dire
 def parameter_arguments(ctx: OpContext, p: RNNParams, vector: NDArray, layer: Layer,
                         prim: Primitive) -> Arguments:
     """Weights and bias of a layer in the layouts that its primitive wants."""
-    source = get_default(vector, ctx.stream)
     i2h = [place.i2h for place in layer.row]
     h2h = [place.h2h for place in layer.row]
     projection = [place.projection for place in layer.row]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...native import lib
-from ...ndarray.layout import AnyArray, need_float32
+from ...ndarray.layout import AnyArray, get_data, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
@@ -144,7 +144,12 @@ def refuses(p: NoParams, ins: list[NDArray]) -> str | None:
 def compute_ex(name: str, ctx: OpContext, p: NoParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     native = TABLE[name].native
-    if native is None:
+    if name == "erf":
+        x = get_data(ins[0], ctx.stream)
+        with outs[0].open(x.desc, ctx.stream, inplace_of=x) as y:
+            # padding stays zero: erf(0) is 0
+            ctx.kernel(lib.NDRT_KERNEL_ERF, [x.desc.nbytes // ins[0].dtype.itemsize], [y, x])
+    elif native is None:
         bound(ctx, "bound", lib.NDRT_BINARY_MAX, 0.0, ins[0], outs[0])
     else:
         eltwise(ctx, "eltwise", *native, ins[0], outs[0])
@@ -181,7 +186,7 @@ def compute_ex_backward(name: str, ctx: OpContext, p: NoParams, ins: list[NDArra
 
 def _define(name: str, entry: Unary) -> OpDef:
     native: Callable[..., None] | None = None
-    if entry.native is not None or name == "relu":
+    if entry.native is not None or name in ("relu", "erf"):
         native = partial(compute_ex, name)
     return OpDef(
         name, NoParams, inputs=("data",), infer_shape=same_shape, infer_type=same_type,
@@ -191,7 +196,8 @@ def _define(name: str, entry: Unary) -> OpDef:
         no_gradient="" if entry.slope else "zero: a step has no slope", inplace={0: 0},
         doc=f"Element by element: {entry.formula}.\n\nThe output has the shape and dtype of data; "
             "what an integer can not hold is cut off. Source: MXNet's "
-            f"{name}" + ("; oneDNN eltwise or binary." if native else "; numpy."))
+            f"{name}" + ("." if name == "erf" else "; oneDNN eltwise or binary." if native
+                         else "; numpy."))
 
 
 def _define_backward(name: str, entry: Unary) -> OpDef:

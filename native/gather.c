@@ -1,0 +1,278 @@
+/* Kernels that find their elements by an array of places: rows of tables and their gradients,
+ * choices along an axis, masks; and a function that oneDNN lacks.
+ *
+ * Places come in several dtypes. A float is cut off towards zero; what fits into no int64 counts as
+ * the least one, as x86 converts. Each element is computed by one thread in one order, so the
+ * bits do not depend on the number of threads. */
+#include <math.h>
+#include <string.h>
+
+#include "ndrt_internal.h"
+
+typedef const ndrt_kernel_call kernel_call;
+
+/* ---- places -------------------------------------------------------------------------------- */
+
+static int is_index_kind(double kind) {
+    return kind == NDRT_F32 || kind == NDRT_F64 || kind == NDRT_S32 || kind == NDRT_S8 ||
+           kind == NDRT_U8 || kind == NDRT_INDEX_S64;
+}
+
+static inline int64_t whole(double x) {
+    return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN;
+}
+
+static inline int64_t index_at(const void *index, int kind, int64_t i) {
+    switch (kind) {
+    case NDRT_F32: return whole((double)((const float *)index)[i]);
+    case NDRT_F64: return whole(((const double *)index)[i]);
+    case NDRT_S32: return ((const int32_t *)index)[i];
+    case NDRT_S8: return ((const int8_t *)index)[i];
+    case NDRT_U8: return ((const uint8_t *)index)[i];
+    default: return ((const int64_t *)index)[i];
+    }
+}
+
+/* Inside of [0, n): to the nearer end, or counted round and round. */
+static inline int64_t inside(int64_t i, int64_t n, int wrap) {
+    if (!wrap) return i < 0 ? 0 : i < n ? i : n - 1;
+    i %= n;
+    return i < 0 ? i + n : i;
+}
+
+/* ---- rows of a table ------------------------------------------------------------------------ */
+
+static void gather(kernel_call *call, int nthreads) {
+    int64_t outer = call->dims[0], count = call->dims[1], rows = call->dims[2];
+    size_t width = (size_t)call->dims[3];
+    char *out = call->data[0];
+    const char *table = call->data[1];
+    int kind = (int)call->scalars[0], wrap = call->scalars[1] != 0;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < outer * count; k++) {
+        int64_t row = inside(index_at(call->data[2], kind, k % count), rows, wrap);
+        memcpy(out + (size_t)k * width, table + (size_t)(k / count * rows + row) * width, width);
+    }
+}
+
+/* Each thread has a range of rows, and adds what belongs there in the order of the places. */
+static void gather_grad(kernel_call *call, int nthreads) {
+    int64_t outer = call->dims[0], count = call->dims[1], rows = call->dims[2];
+    int64_t width = call->dims[3];
+    float *grad = call->data[0];
+    const float *in = call->data[1];
+    int kind = (int)call->scalars[0], wrap = call->scalars[1] != 0;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t part = 0; part < nthreads; part++) {
+        int64_t from = rows * part / nthreads, to = rows * (part + 1) / nthreads;
+        for (int64_t o = 0; o < outer; o++) {
+            float *own = grad + o * rows * width;
+            memset(own + from * width, 0, (size_t)((to - from) * width) * sizeof *own);
+            for (int64_t i = 0; i < count; i++) {
+                int64_t row = inside(index_at(call->data[2], kind, i), rows, wrap);
+                if (row < from || row >= to) continue;
+                float *sum = own + row * width;
+                const float *add = in + (o * count + i) * width;
+#pragma omp simd
+                for (int64_t j = 0; j < width; j++) sum[j] += add[j];
+            }
+        }
+    }
+}
+
+/* ---- one element along an axis ----------------------------------------------------------------
+ */
+
+static void pick(kernel_call *call, int nthreads) {
+    int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];
+    size_t size = (size_t)call->dims[3];
+    char *out = call->data[0];
+    const char *in = call->data[1];
+    int kind = (int)call->scalars[0], wrap = call->scalars[1] != 0;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < outer * inner; k++) {
+        int64_t at = inside(index_at(call->data[2], kind, k), length, wrap);
+        size_t from = (size_t)((k / inner * length + at) * inner + k % inner);
+        memcpy(out + (size_t)k * size, in + from * size, size);
+    }
+}
+
+static void pick_grad(kernel_call *call, int nthreads) {
+    int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];
+    float *grad = call->data[0];
+    const float *in = call->data[1];
+    int kind = (int)call->scalars[0], wrap = call->scalars[1] != 0;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t o = 0; o < outer; o++) {
+        float *own = grad + o * length * inner;
+        memset(own, 0, (size_t)(length * inner) * sizeof *own);
+        for (int64_t i = 0; i < inner; i++) {
+            int64_t at = inside(index_at(call->data[2], kind, o * inner + i), length, wrap);
+            own[at * inner + i] = in[o * inner + i];
+        }
+    }
+}
+
+/* ---- what the places turn on ----------------------------------------------------------------- */
+
+#define ONE_HOT_OF(type)                                                                           \
+    do {                                                                                           \
+        type *row = (type *)call->data[0] + i * depth, on = (type)call->scalars[1],                \
+             off = (type)call->scalars[2];                                                         \
+        for (int64_t j = 0; j < depth; j++) row[j] = off;                                          \
+        if (at >= 0 && at < depth) row[at] = on;                                                   \
+    } while (0)
+
+static void one_hot(kernel_call *call, int nthreads) {
+    int64_t count = call->dims[0], depth = call->dims[1];
+    int kind = (int)call->scalars[0], dtype = (int)call->scalars[3];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = index_at(call->data[1], kind, i);
+        if (dtype == NDRT_F32)
+            ONE_HOT_OF(float);
+        else
+            ONE_HOT_OF(int32_t);
+    }
+}
+
+/* Not zero, as C says it: NaN and small fractions count as true. */
+static inline int is_true(const void *condition, int kind, int64_t i) {
+    if (kind == NDRT_F32) return ((const float *)condition)[i] != 0;
+    if (kind == NDRT_F64) return ((const double *)condition)[i] != 0;
+    return index_at(condition, kind, i) != 0;
+}
+
+static void where(kernel_call *call, int nthreads) {
+    int64_t count = call->dims[0], width = call->dims[1];
+    float *out = call->data[0];
+    const float *x = call->data[2], *y = call->data[3];
+    int kind = (int)call->scalars[0];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t i = 0; i < count; i++) {
+        const float *from = is_true(call->data[1], kind, i) ? x : y;
+        for (int64_t j = i * width; j < (i + 1) * width; j++) out[j] = from[j];
+    }
+}
+
+static void sequence_mask(kernel_call *call, int nthreads) {
+    int64_t rows = call->dims[0], columns = call->dims[1], width = call->dims[2];
+    int steps_first = call->dims[3] == 0, kind = (int)call->scalars[0];
+    float *out = call->data[0], value = (float)call->scalars[1];
+    const float *in = call->data[1];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < rows * columns; k++) {
+        int64_t row = k / columns, column = k % columns;
+        int64_t step = steps_first ? row : column, batch = steps_first ? column : row;
+        float *to = out + k * width;
+        if (step >= index_at(call->data[2], kind, batch))
+            for (int64_t j = 0; j < width; j++) to[j] = value;
+        else if (to != in + k * width)
+            memcpy(to, in + k * width, (size_t)width * sizeof *to);
+    }
+}
+
+static void arange(kernel_call *call, int nthreads) {
+    float *out = call->data[0], start = (float)call->scalars[0], step = (float)call->scalars[1];
+    int64_t repeat = call->dims[1];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t i = 0; i < call->dims[0]; i++) out[i] = start + (float)(i / repeat) * step;
+}
+
+static void error_function(kernel_call *call, int nthreads) {
+    float *out = call->data[0];
+    const float *in = call->data[1];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t i = 0; i < call->dims[0]; i++) out[i] = erff(in[i]);
+}
+
+/* ---- driver -----------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *name;
+    void (*run)(kernel_call *call, int nthreads);
+    int ndata, ndims;
+    int has_kind; /* the first scalar is the dtype of places */
+} kernels[] = {
+    [NDRT_KERNEL_GATHER - NDRT_KERNEL_GATHER] = {"gather", gather, 3, 4, 1},
+    [NDRT_KERNEL_GATHER_GRAD - NDRT_KERNEL_GATHER] = {"gather gradient", gather_grad, 3, 4, 1},
+    [NDRT_KERNEL_PICK - NDRT_KERNEL_GATHER] = {"pick", pick, 3, 4, 1},
+    [NDRT_KERNEL_PICK_GRAD - NDRT_KERNEL_GATHER] = {"pick gradient", pick_grad, 3, 3, 1},
+    [NDRT_KERNEL_ONE_HOT - NDRT_KERNEL_GATHER] = {"one hot", one_hot, 2, 2, 1},
+    [NDRT_KERNEL_WHERE - NDRT_KERNEL_GATHER] = {"where", where, 4, 2, 1},
+    [NDRT_KERNEL_SEQUENCE_MASK - NDRT_KERNEL_GATHER] = {"sequence mask", sequence_mask, 3, 3, 1},
+    [NDRT_KERNEL_ARANGE - NDRT_KERNEL_GATHER] = {"arange", arange, 1, 2, 0},
+    [NDRT_KERNEL_ERF - NDRT_KERNEL_GATHER] = {"erf", error_function, 2, 1, 0},
+};
+enum { NKERNELS = sizeof kernels / sizeof kernels[0] };
+
+int ndrt_is_gather(int kernel) {
+    return kernel >= NDRT_KERNEL_GATHER && kernel < NDRT_KERNEL_GATHER + NKERNELS;
+}
+
+/* a * b * c, or -1 where that is more than can be. */
+static int64_t product(int64_t a, int64_t b, int64_t c) {
+    int64_t n;
+    return __builtin_mul_overflow(a, b, &n) || __builtin_mul_overflow(n, c, &n) ? -1 : n;
+}
+
+/* Elements of the output, bytes for GATHER and PICK. */
+static int64_t written(kernel_call *call) {
+    const int64_t *d = call->dims;
+    switch (call->kernel) {
+    case NDRT_KERNEL_GATHER: return product(d[0], d[1], d[3]);
+    case NDRT_KERNEL_GATHER_GRAD:
+    case NDRT_KERNEL_PICK: return product(d[0], d[2], d[3]);
+    case NDRT_KERNEL_ARANGE:
+    case NDRT_KERNEL_ERF: return d[0];
+    case NDRT_KERNEL_PICK_GRAD:
+    case NDRT_KERNEL_SEQUENCE_MASK: return product(d[0], d[1], d[2]);
+    default: return product(d[0], d[1], 1);
+    }
+}
+
+/* Elements of the array that is read, or of the one that sums; its axis may be of length 0. */
+static int64_t along_axis(kernel_call *call) {
+    const int64_t *d = call->dims;
+    switch (call->kernel) {
+    case NDRT_KERNEL_GATHER: return product(d[0], d[2], d[3]);
+    case NDRT_KERNEL_GATHER_GRAD: return product(d[0], d[1], d[3]);
+    case NDRT_KERNEL_PICK: return product(d[0], d[1], product(d[2], d[3], 1));
+    default: return 1;
+    }
+}
+
+ndrt_status ndrt_gather_check(const ndrt_kernel_call *call) {
+    int at = call->kernel - NDRT_KERNEL_GATHER;
+    const char *name = kernels[at].name;
+    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
+    for (int i = 0; i < kernels[at].ndims; i++)
+        if (call->dims[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+    if (kernels[at].has_kind && !is_index_kind(call->scalars[0]))
+        return ndrt_fail(NDRT_INVALID, "%s: places of kind %g", name, call->scalars[0]);
+    if (call->kernel == NDRT_KERNEL_ONE_HOT && call->scalars[3] != NDRT_F32 &&
+        call->scalars[3] != NDRT_S32)
+        return ndrt_fail(NDRT_INVALID, "%s: values of kind %g", name, call->scalars[3]);
+    if (call->kernel == NDRT_KERNEL_ARANGE && call->dims[1] < 1)
+        return ndrt_fail(NDRT_INVALID, "%s: each value %lld times", name, (long long)call->dims[1]);
+    int64_t n = written(call), m = along_axis(call);
+    if (n < 0 || m < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
+    if (n && !m && call->kernel != NDRT_KERNEL_GATHER_GRAD)
+        return ndrt_fail(NDRT_INVALID, "%s: places on an axis of length 0", name);
+    for (int i = 0; i < kernels[at].ndata; i++)
+        if (n && (m || i == 0) && !call->data[i])
+            return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
+    return NDRT_OK;
+}
+
+int ndrt_gather_threads(const ndrt_kernel_call *call) {
+    int64_t n = written(call);
+    if (call->kernel == NDRT_KERNEL_GATHER) n /= 4;
+    if (n < NDRT_SMALL_WORK) return 1;
+    return call->nthreads ? call->nthreads : ndrt_threads_get();
+}
+
+void ndrt_gather_execute(const ndrt_kernel_call *call, int nthreads) {
+    if (written(call)) kernels[call->kernel - NDRT_KERNEL_GATHER].run(call, nthreads);
+}

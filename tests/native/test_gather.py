@@ -1,0 +1,139 @@
+"""The kernels that find their elements by places, against NumPy, at any number of threads."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ndarray_rt.errors import ParameterError
+from ndarray_rt.native import call, ffi, lib
+from tests.native.helpers import kernel
+
+KINDS = {"f4": lib.NDRT_F32, "f8": lib.NDRT_F64, "i4": lib.NDRT_S32, "i1": lib.NDRT_S8,
+         "u1": lib.NDRT_U8, "i8": lib.NDRT_INDEX_S64}
+THREADS = [1, 2, 5]
+RNG = np.random.default_rng(3)
+
+
+def floats(*shape: int) -> Any:
+    return RNG.standard_normal(shape).astype("f4")
+
+
+@pytest.mark.parametrize("nthreads", THREADS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize(("outer", "count", "rows", "width"), [(1, 7, 5, 3), (2, 300, 40, 65)])
+def test_gather_and_its_gradient(outer: int, count: int, rows: int, width: int, wrap: bool,
+                                 kind: str, nthreads: int) -> None:
+    low, high = (0, 100) if kind == "u1" else (-2 * min(rows, 50), 2 * min(rows, 50))
+    places = RNG.integers(low, high, count).astype(kind)
+    at = np.mod(places.astype("i8"), rows) if wrap else np.clip(places.astype("i8"), 0, rows - 1)
+    table, out = floats(outer, rows, width), np.empty((outer, count, width), "f4")
+    scalars = [KINDS[kind], wrap]
+    kernel(lib.NDRT_KERNEL_GATHER, [outer, count, rows, width * 4], [out, table, places], scalars,
+           nthreads)
+    np.testing.assert_array_equal(out, table[:, at])
+    grad, want = np.full(table.shape, np.nan, "f4"), np.zeros(table.shape, "f4")
+    for i, row in enumerate(at):
+        want[:, row] += out[:, i]
+    kernel(lib.NDRT_KERNEL_GATHER_GRAD, [outer, count, rows, width], [grad, out, places], scalars,
+           nthreads)
+    np.testing.assert_array_equal(grad, want)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30, -1e30, -0.5, -1.0, 1.99])
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_floats_that_are_no_places(kind: str, value: float) -> None:
+    """What fits into no int64 counts as the least one; fractions are cut off towards zero."""
+    whole = int(value) if abs(value) < 2.0**63 else -(2**63)
+    table, out = np.arange(3, dtype="f4"), np.empty(1, "f4")
+    for wrap in (False, True):
+        kernel(lib.NDRT_KERNEL_GATHER, [1, 1, 3, 4], [out, table, np.array([value], kind)],
+               [KINDS[kind], wrap])
+        assert out[0] == (whole % 3 if wrap else min(max(whole, 0), 2))
+
+
+@pytest.mark.parametrize("nthreads", THREADS)
+@pytest.mark.parametrize(("outer", "axis", "inner"), [(3, 4, 1), (50, 7, 100)])
+def test_pick_and_its_gradient(outer: int, axis: int, inner: int, nthreads: int) -> None:
+    data = floats(outer, axis, inner)
+    places = RNG.integers(0, axis, (outer, 1, inner)).astype("i4")
+    out, grad = np.empty((outer, 1, inner), "f4"), np.full(data.shape, np.nan, "f4")
+    kernel(lib.NDRT_KERNEL_PICK, [outer, axis, inner, 4], [out, data, places], [lib.NDRT_S32, 0],
+           nthreads)
+    np.testing.assert_array_equal(out, np.take_along_axis(data, places, 1))
+    want = np.zeros(data.shape, "f4")
+    np.put_along_axis(want, places, out, 1)
+    kernel(lib.NDRT_KERNEL_PICK_GRAD, [outer, axis, inner], [grad, out, places],
+           [lib.NDRT_S32, 0], nthreads)
+    np.testing.assert_array_equal(grad, want)
+
+
+@pytest.mark.parametrize("nthreads", THREADS)
+def test_one_hot_where_mask_and_arange(nthreads: int) -> None:
+    count, depth = 700, 40
+    places = RNG.integers(-3, depth + 3, count)
+    hot = np.empty((count, depth), "i4")
+    kernel(lib.NDRT_KERNEL_ONE_HOT, [count, depth], [hot, places],
+           [lib.NDRT_INDEX_S64, 9, -1, lib.NDRT_S32], nthreads)
+    np.testing.assert_array_equal(hot, np.where(places[:, None] == np.arange(depth), 9, -1))
+    condition = RNG.integers(0, 2, count).astype("u1")
+    x, y, out = floats(count, depth), floats(count, depth), np.empty((count, depth), "f4")
+    kernel(lib.NDRT_KERNEL_WHERE, [count, depth], [out, condition, x, y], [lib.NDRT_U8], nthreads)
+    np.testing.assert_array_equal(out, np.where(condition[:, None], x, y))
+    lengths, steps = RNG.integers(-1, count + 2, depth).astype("f4"), np.arange(count)[:, None]
+    kernel(lib.NDRT_KERNEL_SEQUENCE_MASK, [count, depth, 1, 0], [out, x, lengths],
+           [lib.NDRT_F32, 2.5], nthreads)
+    np.testing.assert_array_equal(out, np.where(steps < lengths, x, f4(2.5)))
+    kernel(lib.NDRT_KERNEL_SEQUENCE_MASK, [depth, count, 1, 1], [x, x, lengths],
+           [lib.NDRT_F32, 2.5], nthreads)
+    assert (x.reshape(depth, count)[lengths[:, None] <= steps.T] == 2.5).all()
+    row = np.empty(count * depth, "f4")
+    kernel(lib.NDRT_KERNEL_ARANGE, [row.size, 3], [row], [1.5, -0.25], nthreads)
+    np.testing.assert_array_equal(row, 1.5 - f4(0.25) * (np.arange(row.size) // 3).astype("f4"))
+
+
+@pytest.mark.parametrize("nthreads", THREADS)
+def test_erf(nthreads: int) -> None:
+    x = np.concatenate([np.linspace(-7, 7, 20_001), [0.0, -0.0, 1e-30, np.inf, -np.inf, np.nan]])
+    x = x.astype("f4")
+    out = np.empty_like(x)
+    kernel(lib.NDRT_KERNEL_ERF, [x.size], [out, x], nthreads=nthreads)
+    np.testing.assert_allclose(out, [math.erf(v) for v in x], rtol=2e-7)
+    assert np.signbit(out[-5])
+
+
+f4 = np.float32
+
+
+def test_nothing_to_do() -> None:
+    """No places leave a gradient of zeros, and read no bytes."""
+    grad = np.full((4, 2), np.nan, "f4")
+    packed = ffi.new("ndrt_kernel_call *")
+    packed.kernel, packed.dims = lib.NDRT_KERNEL_GATHER_GRAD, [1, 0, 4, 2]
+    packed.data[0], packed.scalars[0] = ffi.from_buffer(grad), lib.NDRT_F32
+    call(lib.ndrt_kernel_run, packed, what="kernel")
+    assert not grad.any()
+    packed.kernel, packed.data[0] = lib.NDRT_KERNEL_GATHER, ffi.NULL
+    call(lib.ndrt_kernel_run, packed, what="kernel")
+
+
+@pytest.mark.parametrize(("number", "dims", "scalars", "text"), [
+    (lib.NDRT_KERNEL_GATHER, [1, -1, 1, 4], [lib.NDRT_F32], "a count below 0"),
+    (lib.NDRT_KERNEL_GATHER, [1, 2, 0, 4], [lib.NDRT_F32], "an axis of length 0"),
+    (lib.NDRT_KERNEL_PICK, [1, 0, 1, 4], [lib.NDRT_F32], "an axis of length 0"),
+    (lib.NDRT_KERNEL_GATHER, [2**40, 2**40, 1, 4], [lib.NDRT_F32], "more elements than can be"),
+    (lib.NDRT_KERNEL_GATHER_GRAD, [1, 2**40, 2, 2**40], [lib.NDRT_F32], "more elements"),
+    (lib.NDRT_KERNEL_GATHER, [1, 1, 1, 4], [lib.NDRT_F16], "places of kind 1"),
+    (lib.NDRT_KERNEL_WHERE, [1, 1], [0.5], "places of kind 0.5"),
+    (lib.NDRT_KERNEL_ONE_HOT, [1, 1], [lib.NDRT_F32, 1, 0, lib.NDRT_F16], "values of kind 1"),
+    (lib.NDRT_KERNEL_ARANGE, [1, 0], [], "each value 0 times"),
+    (lib.NDRT_KERNEL_ARANGE, [1, 1], [], "array 0 has no bytes"),
+])
+def test_refusals(number: int, dims: list[int], scalars: list[float], text: str) -> None:
+    packed = ffi.new("ndrt_kernel_call *", {"kernel": number, "dims": dims, "scalars": scalars})
+    with pytest.raises(ParameterError, match=text):
+        call(lib.ndrt_kernel_run, packed, what="kernel")
