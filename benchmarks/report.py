@@ -69,7 +69,7 @@ def compare_with_bound(results: Results) -> list[str]:
             continue
         speed = bound.facts.get("gflop", 0) / bound.ms * 1e3
         peak = results.peaks.get(row.threads, 0)
-        openvino = cell(results.ratio(row, "openvino", BOUND))
+        openvino = cell(results.ratio(row, BOUND, "openvino"))
         times = [cell(results.ratio(row, name, BOUND))
                  for name in (OURS, "ours:fused", "ours:plain", "bound:naive")]
         body.append([row.model, row.batch, row.threads, f"{bound.ms:.2f}",
@@ -79,10 +79,11 @@ def compare_with_bound(results: Results) -> list[str]:
         return []
     return ["## Beside the bound", "",
             "The raw C program (`benchmarks/bound`), the better of its layouts. `peak`: its share "
-            "of the multiply-adds that registers allow. Further columns: its speed over "
-            "OpenVINO's, then the time of others as a multiple of its time.", "",
+            "of the multiply-adds that registers allow; `x openvino`: its time as a multiple of "
+            "OpenVINO's. The last four: the time of ours, and of the program with reorders around "
+            "each primitive, as multiples of its time.", "",
             *format_table(["model", "batch", "threads", "bound ms", "layout", "GFLOP/s", "peak",
-                           "bound / openvino", "captured", "fused", "plain", "naive"], body)]
+                           "x openvino", "captured", "fused", "plain", "naive"], body)]
 
 
 def list_times(results: Results) -> list[str]:
@@ -98,7 +99,8 @@ def list_times(results: Results) -> list[str]:
                 "-" if import_s is None else f"{import_s:.2f}", f"{start['load_s']:.2f}",
                 f"{start['first_s']:.2f}", f"{measured.end.get('peak_mb', float('nan')):.0f}",
                 f"{median(turn['others'] for turn in measured.turns):.2f}",
-                ", ".join(f"{key} {value}" for key, value in measured.facts.items())])
+                ", ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
+                          for key, value in measured.facts.items())])
     return ["## Times", "",
             "`ms` is the median step, with the least and the most of the rounds' medians; `/s` "
             "inputs in a second; `load` reading and binding, `first` from the start of the process "
