@@ -13,7 +13,7 @@ WITH_BENCH := $(VENV)/.with-bench
 WITH_SANITIZE := $(VENV)/.with-sanitize
 
 .DEFAULT_GOAL := run
-.PHONY: run test sanitize mutate build lint format bench bound docs clean
+.PHONY: run test sanitize mutate build lint format bench bench-peers bound docs clean
 
 run: $(INSTALLED)  ## train and run LeNet on real digits
 	$(BIN)/python examples/train_digits.py $(ARGS)
@@ -38,8 +38,11 @@ format: $(WITH_LINT)
 	$(BIN)/ruff check --fix .
 	$(BIN)/clang-format -i native/*.c include/*.h $(wildcard benchmarks/bound/*.[ch])
 
-bench: $(WITH_BENCH)  ## ResNet-50 beside the raw C program of the same primitives
-	$(BIN)/python benchmarks/resnet50.py $(ARGS)
+bench: $(WITH_BENCH)  ## beside other runtimes and the raw C program; see benchmarks/README.md
+	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-peers: $(BIN)/python  ## environments of the other runtimes, in benchmarks/.venvs
+	$(BIN)/python -m benchmarks.peers $(ARGS)
 
 bound: $(WITH_BENCH)  ## that C program alone
 	$(BIN)/python benchmarks/bound/build.py
@@ -48,7 +51,8 @@ docs: $(INSTALLED)  ## docs/operators.md and docs/switches.md from the registry 
 	$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info ndarray_rt/*.so benchmarks/bound/build
+	rm -rf $(VENV) build dist *.egg-info ndarray_rt/*.so benchmarks/bound/build \
+	    benchmarks/.cache benchmarks/.venvs
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || (rm -rf $(VENV); exit 1)

@@ -93,7 +93,9 @@ def sources() -> list[Path]:
     found = [*ROOT.rglob("*.py"), *(REPOSITORY / "tests").rglob("*.py")]
     for folder in ("native", "include", "benchmarks", "examples"):
         found += [p for p in (REPOSITORY / folder).rglob("*") if p.suffix in (".py", ".c", ".h")]
-    return sorted(found)
+    # other runtimes, and what they generate, lie in hidden folders
+    return sorted(p for p in found if not any(part.startswith(".")
+                                              for part in p.relative_to(REPOSITORY).parts))
 
 
 def test_files_are_short() -> None:

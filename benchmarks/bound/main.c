@@ -9,6 +9,7 @@
 #include "peak.h"
 #include "plan.h"
 #include "prim.h"
+#include "serve.h"
 #include "util.h"
 
 enum { PROFILE_ROUNDS = 10 };
@@ -126,6 +127,7 @@ static net *make_net(const bound_options *o) {
 }
 
 static void bench(const bound_options *o, net *n) {
+    const double begin = now_ms();
     const net_value *in = &n->values[n->input];
     float *input = big_alloc((size_t)net_elements(in->ndims, in->dims) * sizeof *input);
     if (o->load)
@@ -143,6 +145,15 @@ static void bench(const bound_options *o, net *n) {
     double start = now_ms();
     plan *p = plan_new(n, &options, input);
     const double build_ms = now_ms() - start;
+    if (o->serve) {
+        const double load_ms = now_ms() - begin;
+        plan_run(p);
+        if (o->dump) dump_logits(p, o->dump);
+        serve(p, load_ms);
+        plan_free(p);
+        free(input);
+        return;
+    }
 
     double *ms = checked_calloc((size_t)o->rounds, sizeof *ms);
     plan_time(p, o->warmup, o->rounds, ms);

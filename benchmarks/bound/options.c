@@ -30,6 +30,7 @@ static void print_help(void) {
           "  --json           one line for a program to read\n"
           "  --verbose        every step: implementation, layouts, time\n"
           "  --list-params    prints names and shapes in the order of --load, runs nothing\n"
+          "  --serve          reads \"WARMUP RUNS\" from standard input, answers with times\n"
           "  --peak           measures multiply-add on registers instead of a net\n",
           stdout);
 }
@@ -77,16 +78,26 @@ bound_options options_read(int argc, char **argv) {
         VERBOSE,
         LIST,
         PEAK,
+        SERVE,
         HELP
     };
-    static const struct option known[] = {{"net", 1, 0, NET},          {"mode", 1, 0, MODE},
-                                          {"layout", 1, 0, LAYOUT},    {"batch", 1, 0, BATCH},
-                                          {"threads", 1, 0, THREADS},  {"rounds", 1, 0, ROUNDS},
-                                          {"warmup", 1, 0, WARMUP},    {"seed", 1, 0, SEED},
-                                          {"load", 1, 0, LOAD},        {"dump", 1, 0, DUMP},
-                                          {"json", 0, 0, JSON},        {"verbose", 0, 0, VERBOSE},
-                                          {"list-params", 0, 0, LIST}, {"peak", 0, 0, PEAK},
-                                          {"help", 0, 0, HELP},        {0, 0, 0, 0}};
+    static const struct option known[] = {{"net", 1, 0, NET},
+                                          {"mode", 1, 0, MODE},
+                                          {"layout", 1, 0, LAYOUT},
+                                          {"batch", 1, 0, BATCH},
+                                          {"threads", 1, 0, THREADS},
+                                          {"rounds", 1, 0, ROUNDS},
+                                          {"warmup", 1, 0, WARMUP},
+                                          {"seed", 1, 0, SEED},
+                                          {"load", 1, 0, LOAD},
+                                          {"dump", 1, 0, DUMP},
+                                          {"json", 0, 0, JSON},
+                                          {"verbose", 0, 0, VERBOSE},
+                                          {"list-params", 0, 0, LIST},
+                                          {"peak", 0, 0, PEAK},
+                                          {"serve", 0, 0, SERVE},
+                                          {"help", 0, 0, HELP},
+                                          {0, 0, 0, 0}};
     bound_options o = {.net = net_find("resnet50_v1"),
                        .mode = MODE_FUSED,
                        .layout = LAYOUT_NHWC,
@@ -115,6 +126,7 @@ bound_options options_read(int argc, char **argv) {
         case VERBOSE: o.verbose = true; break;
         case LIST: o.list_params = true; break;
         case PEAK: o.peak = true; break;
+        case SERVE: o.serve = true; break;
         case HELP: print_help(); exit(0);
         default: exit(1); /* getopt has said why */
         }

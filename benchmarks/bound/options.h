@@ -14,7 +14,7 @@ typedef struct {
     int batch, threads, rounds, warmup;
     uint64_t seed;
     const char *load, *dump;
-    bool json, verbose, list_params, peak;
+    bool json, verbose, list_params, peak, serve;
 } bound_options;
 
 bound_options options_read(int argc, char **argv); /* ends the program on --help and on mistakes */
