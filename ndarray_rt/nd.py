@@ -15,6 +15,7 @@ from .errors import ParameterError
 from .imperative import distributions
 from .imperative.arithmetic import BINARY, function
 from .imperative.array_methods import copyto, split_at
+from .imperative.cached_op import CachedOp  # noqa: F401 - public here
 from .imperative.generated import Namespace, OperatorModule, forgets_functions
 from .imperative.invoke import invoke
 from .imperative.tape import needs_record
@@ -171,11 +172,11 @@ _NEEDS = {"histogram": "_histogram", "onehot_encode": "one_hot", "split_v2": "_s
 keep_registered(globals(), _NEEDS)
 
 _own = [name for name in (
-    "NDArray", "arange", "array", "concatenate", "empty", "eye", "from_dlpack", "from_numpy",
-    "full", "histogram", "linspace", "load", "load_frombuffer", "moveaxis", "onehot_encode",
-    "ones", "save", "split_v2", "to_dlpack_for_read", "to_dlpack_for_write", "true_divide",
-    "waitall", "zeros", *BINARY, "_internal", "contrib", "image", "linalg", "op", "random",
-    "sparse") if name in globals()]
+    "CachedOp", "NDArray", "arange", "array", "concatenate", "empty", "eye", "from_dlpack",
+    "from_numpy", "full", "histogram", "linspace", "load", "load_frombuffer", "moveaxis",
+    "onehot_encode", "ones", "save", "split_v2", "to_dlpack_for_read", "to_dlpack_for_write",
+    "true_divide", "waitall", "zeros", *BINARY, "_internal", "contrib", "image", "linalg", "op",
+    "random", "sparse") if name in globals()]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..native import check, ffi, lib, make
-from ..storage.chunk import Chunk
+from ..storage.chunk import Chunk, Placement
 from ..storage.lease import Leases, Packed
 from ..storage.stream import Recording
 
@@ -37,17 +37,21 @@ class Captured:
     from has its write counter too, and no writable export. The thread count is the recorded one.
     While this lives, the special layouts it relies on are not converted by readers.
 
-    `own` are the chunks that nobody else can reach: only runs of the same program move them.
+    `own` are the chunks that nobody else can reach: only runs of the same program move them. The
+    parts of a program use them in turn: `start` says how they were when the recording began, if
+    the part reads there what another one has left.
     """
 
     def __init__(self, recording: Recording, counters: Mapping[str, int], leases: Leases,
-                 own: Sequence[Chunk], reachable: Sequence[Chunk], written: Sequence[Chunk],
+                 own: Sequence[Chunk], start: Sequence[Placement] | None,
+                 reachable: Sequence[Chunk], written: Sequence[Chunk],
                  sources: Mapping[Chunk, int]) -> None:
         self._recording = recording
         self.counters = dict(counters)
         self.leases = leases
         self._own = own
-        self._own_versions = [chunk.version for chunk in own]
+        self._start = start
+        self._end = [chunk.placement for chunk in own]
         self._sources = list(sources)
         self._counted = 0
         # native arrays of what the call below reads
@@ -63,8 +67,12 @@ class Captured:
         self._packed = Packed(chunk for chunk in (*own, *reachable) if chunk.is_special)
 
     def is_whole(self) -> bool:
-        """No run of the same program moved its own memory since."""
-        return [chunk.version for chunk in self._own] == self._own_versions
+        """The program's own memory is where it was, and what is read of it in the same layout."""
+        if self._start is not None:
+            return all(chunk.placement == was
+                       for chunk, was in zip(self._own, self._start, strict=True))
+        return all(chunk.placement[0] is handle
+                   for chunk, (handle, _) in zip(self._own, self._end, strict=True))
 
     def run(self) -> int:
         """One replay under leases that are waited for; says how it went (`ndrt_replay_result`).
@@ -77,6 +85,10 @@ class Captured:
                 result = _go_on(self.native, BUDGET)
         if result == FAILED:
             check(lib.NDRT_INTERNAL, "running a plan")
+        if result == DONE:
+            # native steps have said nothing of the layouts in which they left what they wrote
+            for chunk, placement in zip(self._own, self._end, strict=True):
+                chunk.restore(placement)
         return result
 
     def finish(self) -> None:

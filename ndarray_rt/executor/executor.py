@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..ndarray.req import Req
 from ..op.context import OpContext
 from ..op.packing import PackedStore
 from ..op.prim_cache import CACHE
+from ..op.random_state import RandomState
 from ..storage.account import Account, SessionBytes
 from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
@@ -46,15 +47,20 @@ class Executor:
     the executor's memory, the same at each call. Runs of one executor are serialised.
 
     `forward(is_train=False)` runs what the passes make of the graph (docs/executor.md), all else
-    the graph as it is. Either program is made when it is first needed.
+    the graph as it is. Either program is made when it is first needed. `trained` are arguments
+    that something else trains: inference does not convert them in place. `random` is where random
+    numbers come from, if not from the process's stream.
     """
 
     def __init__(self, symbol: Symbol, ctx: Context, args: dict[str, NDArray],
                  grads: dict[str, NDArray], requests: dict[str, Req], aux: dict[str, NDArray],
-                 like: Executor | None = None, shared: Executor | None = None) -> None:
+                 like: Executor | None = None, shared: Executor | None = None,
+                 session: Session | None = None, trained: Collection[str] = (),
+                 random: RandomState | None = None) -> None:
         """`like` is an executor of the same symbol over the same parameters: what it has folded,
         packed and planned is used again. The memory of `shared` is used for intermediate values;
-        the two never run at the same time, and neither's backward may follow the other's run."""
+        the two never run at the same time, and neither's backward may follow the other's run.
+        `trained` are parameters that others write to, so that they are not packed in place."""
         self._symbol = symbol
         self._ctx = ctx.check()
         self.arg_dict = args
@@ -78,12 +84,12 @@ class Executor:
             needed: list[int] = [] if self._graph is None else list(self._graph.head_grads)
             self._head_grads = {i: new_array(*self._head_facts(i), self._ctx) for i in needed}
             self._outputs = self._make_outputs()
-        self._session = Session() if like is None else like.session
+        self._session = session or (Session() if like is None else like.session)
         self._context = OpContext(ImmediateStream(TmpMemMgr(account=self._account)),
-                                  session=self._session.key,
+                                  session=self._session.key, random=random,
                                   shapes=tuple(a.shape for a in self._bound.values()))
         self._context.keep_plain = frozenset(
-            args[name].chunk.native.id for name in self._requests)
+            args[name].chunk.native.id for name in (*self._requests, *trained))
         self._context.packed = PackedStore()
         self._plainly_bound = self._no_shared_memory(grads)
         self._full: Program | None = None
@@ -183,6 +189,14 @@ class Executor:
         return "nothing ran yet" if program is None else program.forward_capture().reason
 
     @property
+    def capture_states(self) -> dict[str, str]:
+        """'captured', or why not, for each part of the graph that ran: forward or backward, in
+        training or inference."""
+        with self._lock:
+            return {name: reason for program in (self._full, self._lean) if program is not None
+                    for name, reason in program.capture_states().items()}
+
+    @property
     def counters(self) -> dict[str, int]:
         """What the runs did so far: primitives, kernels, callbacks, reorders."""
         with self._work.lock:
@@ -236,6 +250,15 @@ class Executor:
             self._ran_training = bool(is_train)
         return self._outputs[:]
 
+    def forward_kept(self, is_train: bool) -> list[NDArray]:
+        """`forward` of the graph as it was bound, in either mode: backward may follow."""
+        self._refuse_own_run()
+        with self._lock, self._account:
+            self._ran_training = self._is_spent = False
+            self._run_forward(is_train, kept=True)
+            self._ran_training = True
+        return self._outputs[:]
+
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Computes the gradients of the last `forward(is_train=True)` into the bound arrays.
 
@@ -278,16 +301,16 @@ class Executor:
         finally:
             self._is_running = False
 
-    def _run_forward(self, is_train: bool) -> None:
+    def _run_forward(self, is_train: bool, kept: bool = False) -> None:
         self._ready = None
         self._work.last = self._number
-        program = self._program_for(is_train)
+        program = self._full_program() if kept else self._program_for(is_train)
         self._is_running = True
         try:
             program.run_forward(is_train, self._watch())
         finally:
             self._is_running = False
-        if not is_train and self._monitor is None:
+        if not is_train and not kept and self._monitor is None:
             # the epoch first: a switch that changes in between makes it stale
             self._ready_epoch = config.epoch
             self._ready = program.ready()

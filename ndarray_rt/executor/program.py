@@ -151,6 +151,10 @@ class Program:
         chunks = list(dict.fromkeys(
             array.chunk for step in steps for array in (*step.ins, *step.outs)))
         before = sum(chunk.moves for chunk in chunks)
+        storages = {storage.chunk for storage in self.state.storages}
+        own = [chunk for chunk in chunks if chunk in storages]
+        # forward reads nothing there that it has not written
+        start = ([chunk.placement for chunk in own] if part[0] == self.plan.num_forward else None)
         fallbacks, plain = ctx.fallbacks, ctx.stream
         stream = RecordingStream(plain.tmp.estimate)
         ctx.stream = stream
@@ -166,12 +170,11 @@ class Program:
         elif sum(chunk.moves for chunk in chunks) != before:
             capture.refuse("a step moves memory")
         else:
-            own = {storage.chunk for storage in self.state.storages}
             touched = set(chunks)
             capture.keep(Captured(
-                stream.recording, stream.counters.as_dict(), self._leases,
-                [c for c in chunks if c in own], [c for c in chunks if c not in own],
-                [c for c in self.written(steps) if c not in own],
+                stream.recording, stream.counters.as_dict(), self._leases, own, start,
+                [c for c in chunks if c not in storages],
+                [c for c in self.written(steps) if c not in storages],
                 {c: n for c, n in self._sources().items()
                  if c in touched or c in self.prologue.sources}))
 
@@ -210,6 +213,14 @@ class Program:
     def backward_capture(self) -> Capture:
         """The recording of backward."""
         return self._capture_of((self.plan.num_forward, len(self.steps), True))
+
+    def capture_states(self) -> dict[str, str]:
+        """'captured', or why not, by the part's name and mode."""
+        made = {}
+        for (start, _, is_train), capture in self._captures.items():
+            part = "forward" if start == self.plan.num_prologue else "backward"
+            made[f"{part}, {'training' if is_train else 'inference'}"] = capture.reason
+        return made
 
     def ready(self) -> Captured | None:
         """The recording of forward for inference, where it may be replayed as it is."""

@@ -6,7 +6,8 @@ What is the same from call to call is kept: parsed parameters and inferred shape
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..op.context import thread_context
 from ..op.dispatch import dispatch
 from ..op.infer import known, run_infer_shape, run_infer_type
 from ..op.params import Params
+from ..op.random_state import RandomState
 from ..op.registry import OpDef
 
 CAPACITY = 1024
@@ -143,3 +145,14 @@ def run_op(op: OpDef, params: Params, ins: Sequence[NDArray], outs: Sequence[NDA
         dispatch(op, params, ctx, ins, outs, reqs, name)
     finally:
         _calls.depth = depth
+
+
+@contextmanager
+def drawing_from(random: RandomState) -> Iterator[None]:
+    """In the block operators of this thread take their random numbers from this stream."""
+    ctx = thread_context(_calls.depth)
+    before, ctx.random = ctx.random, random
+    try:
+        yield
+    finally:
+        ctx.random = before

@@ -80,6 +80,13 @@ class RandomState:
         lib.ndrt_random_draw(self.ptr, n, begin)
         return philox(n, begin.key, begin.counter)
 
+    def reserve(self, blocks: int) -> tuple[int, int]:
+        """Takes so many blocks of four words off the stream; says where they begin."""
+        with self._lock:
+            start = self._counter
+            self._counter = (start + blocks) & 0xFFFFFFFFFFFFFFFF
+            return self._key, start
+
     def uniform(self, n: int) -> F32:
         """`n` float32 in [0, 1)."""
         return uniform_floats(self.words(n))

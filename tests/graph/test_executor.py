@@ -358,6 +358,27 @@ def test_a_read_of_a_view_leaves_a_captured_layout_alone():
     assert exe.capture_state == "captured"
 
 
+@pytest.mark.parametrize("between", ["nothing", "a run step by step"])
+def test_training_is_captured_whole(between):
+    """Forward and backward use one memory in turn, in other layouts: both stay recorded."""
+    nets = [filled(conv_net().simple_bind(mx.cpu(), data=(2, 3, 8, 8))) for _ in range(2)]
+    for i in range(8):
+        results = []
+        for captured, exe in zip((True, False), nets, strict=True):
+            with config.override(NDRT_CAPTURE=captured):
+                exe.arg_dict["data"][:] = i / 8
+                y = exe.forward(is_train=True)[0]
+                one = mx.nd.ones(y.shape)
+            plain = between == "a run step by step" and i == 5
+            with config.override(NDRT_CAPTURE=captured and not plain):
+                exe.backward(one)
+            results.append([y.asnumpy(), *(g.asnumpy() for g in exe.grad_arrays)])
+        for a, b in zip(*results, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+    states = nets[0].capture_states
+    assert states["forward, training"] == states["backward, training"] == "captured"
+
+
 def test_ten_thousand_runs_take_no_memory():
     exe = filled(small_net().simple_bind(mx.cpu(), grad_req="null", data=(3, 5)))
     for _ in range(3):

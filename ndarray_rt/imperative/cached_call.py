@@ -1,0 +1,185 @@
+"""Calls of a CachedOp on the tape: what they keep, and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import MXNetError
+from ..ndarray.create import full
+from ..ndarray.ndarray import NDArray
+from ..ndarray.req import Req
+from ..op.random_state import RandomState
+from ..symbol.node import Entry, topological
+from . import backward as tape_backward
+from .cached_instance import Group, Instance, copy_value, same_place
+from .call import drawing_from
+from .function import PythonCall
+from .invoke import invoke, invoke_params
+from .tape import STATE, Saved, entry_of
+
+if TYPE_CHECKING:
+    from .cached_op import CachedOp
+
+Stream = tuple[int, int]
+
+
+class Held:
+    """An instance that is in use until this is gone."""
+
+    __slots__ = ("group", "instance")
+
+    def __init__(self, group: Group, instance: Instance) -> None:
+        self.group = group
+        self.instance = instance
+
+    def __del__(self) -> None:
+        # takes no lock: it may run in any thread, inside of anything
+        self.group.idle.append(self.instance)
+
+
+class CachedCall(PythonCall):
+    """One recorded call. Holds the instance that ran it, with all that its forward left there."""
+
+    def __init__(self, op: CachedOp, inputs: Sequence[NDArray], held: Held, drawn: Stream | None,
+                 ) -> None:
+        super().__init__(op.name, inputs)
+        self._op = op
+        self._held = held
+        self._drawn = drawn
+        self._is_spent = False
+        group = held.group
+        self._entries = [entry_of(x) if b.wanted else None
+                         for x, b in zip(inputs, group.bound, strict=True)]
+        # values by reference are watched as the tape watches those that it keeps
+        self._saved = {i: Saved(b.array, checked=True) for i, b in enumerate(group.bound)
+                       if b.array is not None and i not in group.aux}
+        # aux states that forward reads; those that only training moves are not read by training
+        self._states = {i: self._writes(i) for i in group.aux
+                        if not group.is_train or i not in group.moved}
+
+    def backward(self, out_grads: Sequence[NDArray], outs: Sequence[NDArray],
+                 reqs: Sequence[Req]) -> None:
+        group, instance = self._held.group, self._held.instance
+        if instance.refusal is not None:
+            raise instance.refusal
+        moved = [i for i in (self._saved if self._is_spent else group.needed)
+                 if i in self._saved and not self._is_there(i)]
+        # the tape wants a gradient elsewhere than where it was bound: from now on it is copied
+        elsewhere = {i for i, target in group.targets.items()
+                     if not same_place(target.array, outs[i]) or reqs[i] != target.req}
+        if elsewhere:
+            self._op.own_gradients(elsewhere)
+        if STATE.recording or elsewhere or moved:
+            self._run_eagerly(out_grads, outs, reqs)
+            return
+        if self._is_spent:
+            self._refuse_other_states()
+            if instance.draws is not None:
+                assert self._drawn is not None
+                instance.draws.stream.set_state(self._drawn)
+            instance.executor.forward_kept(group.is_train)
+        was_true = self._states_are_true()
+        self._is_spent = not group.repeats
+        instance.executor.backward(out_grads, is_train=STATE.training)
+        if was_true:
+            self._states = {i: self._writes(i) for i in self._states}
+        for i, (out, req) in enumerate(zip(outs, reqs, strict=True)):
+            if req != Req.kNullOp and i not in group.targets:
+                _give(instance.grads.get(i), out, req)
+
+    # ---- what it was computed from -------------------------------------------------------------
+
+    def _writes(self, i: int) -> int:
+        return self._held.instance.inputs[i].chunk.writes
+
+    def _is_there(self, i: int) -> bool:
+        """The value of an input is where the instance reads it; MXNetError if it is lost."""
+        name = self._held.group.names[i]
+        value = self._saved[i].get(f"{self.name}: input {name!r}")
+        return value.chunk is self._held.instance.inputs[i].chunk
+
+    def _states_are_true(self) -> bool:
+        return all(self._writes(i) == writes for i, writes in self._states.items())
+
+    def _refuse_other_states(self) -> None:
+        for i, writes in self._states.items():
+            if self._writes(i) != writes:
+                raise MXNetError(
+                    f"{self.name}: forward is to be computed again for this backward, and the aux "
+                    f"state {self._held.group.names[i]!r} was written to since")
+
+    # ---- operator by operator ------------------------------------------------------------------
+
+    def _run_eagerly(self, out_grads: Sequence[NDArray], outs: Sequence[NDArray],
+                     reqs: Sequence[Req]) -> None:
+        """Gradients by the tape, from a second forward: they can be differentiated themselves."""
+        self._refuse_other_states()
+        group = self._held.group
+        keeps_graph, mode = STATE.recording, STATE.training
+        wanted = [i for i, req in enumerate(reqs) if req != Req.kNullOp]
+        STATE.recording, STATE.training = True, group.is_train
+        try:
+            # a copy for each input: an array that is given twice has a gradient for each place
+            inputs = [self._value(i) for i in range(len(group.bound))]
+            for i in wanted:
+                if i not in group.aux:
+                    inputs[i] = invoke("_copy", (inputs[i],), {})
+            results = self._forward(inputs)
+            heads = [(y, dy) for y, dy in zip(results, out_grads, strict=True)
+                     if entry_of(y) is not None]
+            order = set(topological([e for y, _ in heads if (e := entry_of(y)) is not None]))
+            variables = {i: inputs[i] for i in wanted
+                         if (e := entry_of(inputs[i])) is not None and e.node in order}
+            made = tape_backward.grad([y for y, _ in heads], list(variables.values()),
+                                      [dy for _, dy in heads], True, keeps_graph, mode,
+                                      ) if variables else []
+            grads = dict(zip(variables, made, strict=True))
+            STATE.recording = keeps_graph
+            for i in wanted:
+                if keeps_graph and i in grads:
+                    grads[i].copyto(outs[i])
+                else:
+                    _give(grads.get(i), outs[i], reqs[i])
+        finally:
+            STATE.recording, STATE.training = keeps_graph, mode
+
+    def _value(self, i: int) -> NDArray:
+        """An input as it was, with its place on the tape."""
+        saved = self._saved.get(i)
+        if saved is not None:
+            made = saved.get(f"{self.name}: input {self._held.group.names[i]!r}").detach()
+        elif i in self._held.group.aux:
+            made = self._held.instance.inputs[i].detach()
+        else:
+            # later calls write to the instance's own
+            made = self._held.instance.inputs[i].copy()
+        made.entry = self._entries[i]
+        return made
+
+    def _forward(self, inputs: Sequence[NDArray]) -> list[NDArray]:
+        """The symbol's operators one by one, with the random numbers of the call."""
+        group, stream = self._held.group, RandomState()
+        if self._drawn is not None:
+            stream.set_state(self._drawn)
+        given = dict(zip(group.names, inputs, strict=True))
+        values: dict[Entry, NDArray] = {}
+        with drawing_from(stream):
+            for node in topological(group.symbol.entries):
+                if node.op is None or node.params is None:
+                    values[Entry(node, 0)] = given[node.name]
+                    continue
+                made = invoke_params(node.op, node.params, [values[e] for e in node.inputs],
+                                     name=node.name, ctx=group.ctx)
+                made = [made] if isinstance(made, NDArray) else made
+                values.update(zip(node.outputs, made, strict=False))
+        return [values[entry] for entry in group.symbol.entries]
+
+
+def _give(grad: NDArray | None, out: NDArray, req: Req) -> None:
+    """A gradient to where the tape wants it; None is zero."""
+    if grad is None:
+        if req != Req.kAddTo:
+            full(out.shape, 0, out=out)
+        return
+    copy_value(grad, out, add=req == Req.kAddTo)

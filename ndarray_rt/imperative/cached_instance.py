@@ -1,0 +1,284 @@
+"""Instances of a CachedOp: executors by what they are bound for. Knows no tape."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import ref
+
+from ..context import Context
+from ..dtypes import DType
+from ..errors import MXNetError
+from ..executor.executor import Executor
+from ..executor.plan import Kind, Plan
+from ..executor.session import Session
+from ..native import check, ffi, lib
+from ..ndarray.access import Access
+from ..ndarray.copy import copy_into
+from ..ndarray.ndarray import NDArray, new_array
+from ..ndarray.req import Req
+from ..op.random_state import RandomState, default_random_state
+from ..storage.lease import Leases
+
+if TYPE_CHECKING:
+    from ..symbol.symbol import Symbol
+
+# bytes; to release the GIL for less than this costs more than the copy
+SMALL = 1 << 16
+
+class Target(NamedTuple):
+    """A gradient array of the user's, and what is asked of it."""
+
+    array: NDArray
+    req: Req
+
+    def is_same(self, other: Target | None) -> bool:
+        return (other is not None and same_place(self.array, other.array)
+                and self.req == other.req)
+
+
+class Bound(NamedTuple):
+    """What instances are bound for at one input.
+
+    `array` is there where it is bound by reference, `handle` the user's own then; `target` where
+    the gradient is. `trained`: the user has attached a gradient to this input.
+    """
+
+    shape: tuple[int, ...]
+    dtype: DType
+    array: NDArray | None
+    handle: ref[NDArray] | None
+    trained: bool
+    wanted: bool
+    target: Target | None
+
+    def is_of(self, x: NDArray) -> bool:
+        """Bound by reference to this very memory."""
+        return self.array is not None and same_place(self.array, x)
+
+
+def same_place(a: NDArray, b: NDArray) -> bool:
+    """The same elements of the same memory."""
+    return (a.chunk is b.chunk and a.byte_offset == b.byte_offset and a.shape == b.shape
+            and a.dtype == b.dtype)
+
+
+class Draws:
+    """A stream of random numbers of an instance's own, which is at each call a part of the
+    process's stream: a call can be repeated with the numbers that it had."""
+
+    def __init__(self) -> None:
+        self.stream = RandomState()
+        self._blocks: int | None = None
+        self._varies = False
+
+    def begin(self) -> tuple[int, int]:
+        """A run begins; gives what `stream` is to be set to for the same run again."""
+        source = default_random_state()
+        blocks = None if self._varies else self._blocks
+        start = source.get_state() if blocks is None else source.reserve(blocks)
+        self.stream.set_state(start)
+        return start
+
+    def end(self, start: tuple[int, int]) -> None:
+        """The run has drawn what it draws: the process's stream goes on behind that."""
+        used = self.stream.get_state()[1] - start[1]
+        reserved = None if self._varies else self._blocks
+        if reserved is not None:
+            self._varies = used != reserved
+        rest = used - (reserved or 0)
+        if rest > 0:
+            default_random_state().reserve(rest)
+        self._blocks = used
+
+
+class Instance:
+    """One executor with input and gradient arrays of its own where none are bound by reference."""
+
+    def __init__(self, group: Group) -> None:
+        self.inputs: list[NDArray] = [
+            new_array(b.shape, b.dtype, group.ctx) if b.array is None else b.array
+            for b in group.bound]
+        self.draws = Draws() if group.is_kept and group.is_random else None
+        self.refusal: MXNetError | None = None
+        self.grads: dict[int, NDArray] = {}
+        if group.is_kept:
+            for i, b in enumerate(group.bound):
+                if b.wanted and i not in group.aux:
+                    self.grads[i] = (new_array(b.shape, b.dtype, group.ctx) if b.target is None
+                                     else b.target.array)
+                    _unpack(self.inputs[i])
+        try:
+            self.executor = self._bind(group)
+        except MXNetError as error:
+            # of those of other kinds none is about gradients
+            if not self.grads or type(error) is not MXNetError:
+                raise
+            # the symbol has no gradient, of which nobody may ask
+            self.refusal = error.with_traceback(None)
+            self.grads = {}
+            self.executor = self._bind(group)
+        self.outputs = self.executor.outputs
+        reachable = {x.chunk for x in self.inputs}
+        self._own = [y.chunk not in reachable for y in self.outputs]
+        self.is_apart = all(self._own)
+
+    def _bind(self, group: Group) -> Executor:
+        names = group.names
+        requests = {}
+        for i in self.grads:
+            target = group.bound[i].target
+            requests[names[i]] = Req.kWriteTo if target is None else target.req
+        return Executor(
+            group.symbol, group.ctx,
+            {n: x for i, (n, x) in enumerate(zip(names, self.inputs, strict=True))
+             if i not in group.aux},
+            {names[i]: grad for i, grad in self.grads.items()}, requests,
+            {names[i]: self.inputs[i] for i in sorted(group.aux)}, session=group.session,
+            trained=[names[i] for i, b in enumerate(group.bound)
+                     if b.trained and b.array is not None and i not in group.aux],
+            random=None if self.draws is None else self.draws.stream)
+
+    def load(self, inputs: Sequence[NDArray], positions: Sequence[int]) -> None:
+        """Copies in what is bound by value."""
+        for i in positions:
+            _copy_in(inputs[i], self.inputs[i])
+
+    def results(self, ctx: Context) -> list[NDArray]:
+        """The outputs of the last run as new arrays."""
+        made = []
+        for y, is_own in zip(self.outputs, self._own, strict=True):
+            fresh = new_array(y.shape, y.dtype, ctx)
+            if not (is_own and _copy_plain(y, fresh)):
+                copy_value(y, fresh)
+            made.append(fresh)
+        return made
+
+
+class Group:
+    """Instances that are bound for the same: facts of inputs, arrays by reference, gradients, mode.
+
+    With `is_kept` a backward may follow their forward.
+    """
+
+    def __init__(self, symbol: Symbol, session: Session, ctx: Context, bound: Sequence[Bound],
+                 aux: frozenset[int], is_train: bool, is_kept: bool, is_random: bool) -> None:
+        self.symbol = symbol
+        self.session = session
+        self.ctx = ctx
+        self.names = symbol.list_inputs()
+        self.bound = list(bound)
+        self.aux = aux
+        self.is_train = is_train
+        self.is_kept = is_kept
+        self.is_random = is_random
+        self.by_value = [i for i, b in enumerate(bound) if b.array is None]
+        self.targets = {i: b.target for i, b in enumerate(bound) if b.target is not None}
+        # instances that nobody uses; given back without a lock, by finalizers for one
+        self.idle: deque[Instance] = deque()
+        self.needed: frozenset[int] = frozenset()
+        self.moved: frozenset[int] = frozenset()
+        self.repeats = True
+
+    def fits(self, inputs: Sequence[NDArray], wanted: Sequence[Target | bool] | None,
+             is_train: bool) -> bool:
+        """A call with these inputs, gradients wanted and mode can be run by an instance.
+
+        `wanted` is None where no backward may follow.
+        """
+        if self.is_train is not is_train or self.is_kept is (wanted is None):
+            return False
+        for x, b in zip(inputs, self.bound, strict=True):
+            if x.shape != b.shape or x.dtype != b.dtype:
+                return False
+            array = b.array
+            if array is not None and (
+                    x.chunk is not array.chunk or x.byte_offset != array.byte_offset
+                    or (x.grad_state is not None and not b.trained)):
+                return False
+        if wanted is None:
+            return True
+        for want, b in zip(wanted, self.bound, strict=True):
+            if bool(want) is not b.wanted:
+                return False
+            if b.target is not None and not (isinstance(want, Target) and b.target.is_same(want)):
+                return False
+        return True
+
+    def take(self) -> Instance:
+        """An idle instance, or a new one; to be given back to `idle`."""
+        try:
+            return self.idle.pop()
+        except IndexError:
+            made = Instance(self)
+            self._learn(made.executor.plan)
+            return made
+
+    def _learn(self, plan: Plan) -> None:
+        """Which inputs backward reads, which aux states the graph moves."""
+        place = {name: i for i, name in enumerate(self.names)}
+        needed, moved = set(), set()
+        for step in plan.steps:
+            op, params = step.node.op, step.node.params
+            assert op is not None
+            assert params is not None
+            ignored, mutated = op.ignored(params), op.mutated(params)
+            for position, index in enumerate(step.ins):
+                value = plan.values[index]
+                if value.kind is not Kind.EXTERNAL or not value.entry.node.is_variable:
+                    continue
+                i = place.get(value.entry.node.name)
+                if i is None:
+                    continue  # the gradient of an output
+                if position in mutated:
+                    moved.add(i)
+                elif step.is_backward and position not in ignored:
+                    needed.add(i)
+        self.needed = frozenset(needed) - self.aux
+        self.moved = frozenset(moved)
+        self.repeats = plan.backward_repeats
+
+
+def _unpack(x: NDArray) -> None:
+    """Brings a weight that inference has packed, before it was trained, to the default layout."""
+    chunk = x.chunk
+    if chunk.is_special and not chunk.native.packers and not chunk.native.pins:
+        with Access(written=(x,)) as stream:
+            chunk.reorder_to_default(stream)
+
+
+def _copy_in(x: NDArray, own: NDArray) -> None:
+    """Copies the user's array to one that nobody else can reach."""
+    chunk = x.chunk
+    if chunk.mkl_mem is None and chunk.is_allocated:
+        with Leases((chunk,), ()):
+            if _copy_plain(x, own):
+                return
+    copy_value(x, own)
+
+
+def copy_value(x: NDArray, y: NDArray, add: bool = False) -> None:
+    """y = (or +=) x, whatever their layouts."""
+    with Access(read=(x,), written=(y,)) as stream:
+        copy_into(x, y, stream, add)
+
+
+def _copy_plain(x: NDArray, y: NDArray) -> bool:
+    """Copies bytes where both are in the default layout; says whether it did."""
+    source, target = x.chunk, y.chunk
+    if source.mkl_mem is not None or target.mkl_mem is not None:
+        return False
+    handle, goal, nbytes = source.handle, target.handle, x.nbytes
+    # so that no reader of `target` keeps what it made of the old contents
+    target.wrote()
+    begin = ffi.cast("char *", handle.ptr) + x.byte_offset
+    if nbytes < SMALL:
+        ffi.memmove(goal.ptr, begin, nbytes)
+        return True
+    call = ffi.new("ndrt_kernel_call *")
+    call.kernel = lib.NDRT_KERNEL_COPY
+    call.dims[0] = nbytes
+    call.data[0], call.data[1] = goal.ptr, begin
+    check(lib.ndrt_kernel_run(call), "copying an array")
+    return True

@@ -1,0 +1,297 @@
+"""CachedOp: a symbol called like an operator. Plans nothing: executors run it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from ..context import Context, current_context
+from ..errors import NameMismatch, ParameterError, ShapeError, TypeMismatch
+from ..executor.session import Session
+from ..fork import renew_in_child
+from ..ndarray.ndarray import NDArray
+from ..op.params import Params, boolean, integer, params_class, shape, text
+from ..symbol.infer import infer_graph_shapes, infer_graph_types
+from ..symbol.node import topological
+from ..symbol.symbol import Symbol
+from .cached_call import CachedCall, Held
+from .cached_instance import Bound, Group, Instance, Target, copy_value
+from .function import record_call
+from .tape import STATE, TapeVariable, check_outputs, entry_of, needs_record, tape_node
+
+if TYPE_CHECKING:
+    from .invoke import Out
+
+# groups of instances: shapes, dtypes, gradients, modes; the one that was not used longest leaves
+MAX_GROUPS = 16
+
+
+@params_class
+class Flags(Params):
+    static_alloc: bool = boolean(False, doc="memory is always planned ahead; no effect here")
+    static_shape: bool = boolean(False, doc="the same shapes at each call; no effect here")
+    inline_limit: int = integer(2, low=0, doc="no effect here")
+    forward_bulk_size: int = integer(15, low=0, doc="no effect here")
+    backward_bulk_size: int = integer(15, low=0, doc="no effect here")
+    is_dynamic: bool = boolean(False, doc="no effect here")
+    data_indices: tuple[int, ...] = shape((), low=0, doc="inputs that are other arrays each time")
+    param_indices: tuple[int, ...] = shape((), low=0, doc="inputs that stay the same arrays")
+    subgraph: str = text("", doc="a backend of subgraphs; no effect here")
+
+
+class CachedOp:
+    """Runs a symbol on arrays, as one operator that autograd records: `op(*inputs)`.
+
+    `flags` are MXNet's, as (name, value) pairs. Of inputs at `data_indices` the contents are copied
+    at each call; those at `param_indices`, and aux states, are bound as they are: their memory is
+    read in place, and a gradient may be written straight to where `attach_grad` put it. Without
+    these two flags an input counts as a parameter until another array comes in its place.
+
+    Several threads may call one CachedOp at the same time.
+
+    Raises ParameterError for flags that do not exist or do not go together, TypeMismatch for what
+    is no Symbol, NameMismatch for two inputs of one name. Source: MXNet's CachedOp.
+    """
+
+    def __init__(self, sym: Symbol, flags: Any = ()) -> None:
+        if not isinstance(sym, Symbol):
+            raise TypeMismatch(f"CachedOp: got a {type(sym).__name__}, expected a Symbol")
+        self.name = f"CachedOp({', '.join(sym.list_outputs())})"
+        self._symbol = sym
+        self._names = sym.list_inputs()
+        for name in self._names:
+            if self._names.count(name) > 1:
+                raise NameMismatch(f"{self.name}: two inputs have the name {name!r}")
+        states = set(sym.list_auxiliary_states())
+        self._aux = frozenset(i for i, name in enumerate(self._names) if name in states)
+        self._flags = self._parse(flags)
+        # positions that can not become another kind than they are
+        self._declared = self._aux | set(self._flags.param_indices)
+        self._by_value = set(self._flags.data_indices) - self._aux
+        self._own_gradient: set[int] = set()
+        self._trained: set[int] = set()
+        self._is_random = any(node.op is not None and node.op.is_random
+                              for node in topological(sym.entries))
+        self._session = Session()
+        self._lock = threading.Lock()
+        self._groups: list[Group] = []  # the one used last at the end
+        renew_in_child(self)
+
+    def renew_locks(self) -> None:
+        """In a forked child."""
+        self._lock = threading.Lock()
+
+    @property
+    def symbol(self) -> Symbol:
+        return self._symbol
+
+    @property
+    def flags(self) -> dict[str, Any]:
+        """All flags by name."""
+        return dict(vars(self._flags))
+
+    @property
+    def capture_states(self) -> list[dict[str, str]]:
+        """For each instance that is not in use now its executor's `capture_states`."""
+        with self._lock:
+            idle = [instance for group in self._groups for instance in tuple(group.idle)]
+        return [instance.executor.capture_states for instance in idle]
+
+    def __call__(self, *args: NDArray, out: Out = None, default_ctx: Context | None = None) -> Any:
+        """The outputs for inputs in the order of `symbol.list_inputs()`: an array, or a list.
+
+        They are new arrays, or `out`, which is given back. `default_ctx` is the context of outputs
+        where there are no inputs. While recording, inputs with gradients have theirs by backward.
+
+        Raises NameMismatch for another number of inputs, TypeMismatch and ShapeError for inputs
+        that do not go together, MXNetError for an `out` that is part of a recorded computation.
+        """
+        self._check(args)
+        given = None if out is None else self._given(out)
+        is_train = STATE.training
+        wanted = self._wanted(args) if STATE.recording and needs_record(args) else None
+        ctx = args[0].ctx if args else (default_ctx or current_context())
+        held = self._take(args, wanted, is_train, ctx)
+        instance, group = held.instance, held.group
+        if given is not None:
+            self._check_out(given, instance)
+        instance.load(args, group.by_value)
+        drawn = None
+        if wanted is None:
+            instance.executor.forward(is_train)
+        elif instance.draws is None:
+            instance.executor.forward_kept(is_train)
+        else:
+            drawn = instance.draws.begin()
+            try:
+                instance.executor.forward_kept(is_train)
+            finally:
+                instance.draws.end(drawn)
+        if given is None:
+            outs = instance.results(ctx)
+        else:
+            outs = given
+            # of outputs that are inputs, `out` may be one too
+            made = instance.outputs if instance.is_apart else instance.results(ctx)
+            for y, target in zip(made, outs, strict=True):
+                copy_value(y, target)
+        if wanted is not None:
+            record_call(CachedCall(self, args, held, drawn), args, outs)
+        if out is not None:
+            return out
+        return outs[0] if len(outs) == 1 else outs
+
+    def own_gradients(self, positions: Iterable[int]) -> None:
+        """From now on the gradients of these inputs go to arrays of the instances' own."""
+        with self._lock:
+            self._own_gradient.update(positions)
+
+    # ---- instances -----------------------------------------------------------------------------
+
+    def _take(self, inputs: Sequence[NDArray], wanted: list[Target | bool] | None,
+              is_train: bool, ctx: Context) -> Held:
+        """An instance for these inputs that nobody else uses."""
+        with self._lock:
+            groups = self._groups
+            for group in reversed(groups):
+                if group.fits(inputs, wanted, is_train):
+                    if group is not groups[-1]:
+                        groups.remove(group)
+                        groups.append(group)
+                    break
+            else:
+                group = self._make_group(inputs, wanted, is_train, ctx)
+        return Held(group, group.take())
+
+    def _make_group(self, inputs: Sequence[NDArray], wanted: list[Target | bool] | None,
+                    is_train: bool, ctx: Context) -> Group:
+        known = dict(zip(self._names, inputs, strict=True))
+        infer_graph_shapes(self._symbol.entries, {name: x.shape for name, x in known.items()})
+        infer_graph_types(self._symbol.entries, {name: x.dtype for name, x in known.items()})
+        self._note_changes(inputs, wanted)
+        chunks = [x.chunk for x in inputs]
+        targets = [t.array.chunk for t in wanted or () if isinstance(t, Target)]
+        bound = []
+        for i, x in enumerate(inputs):
+            by_value = i in self._by_value
+            want = False if wanted is None or i in self._aux else wanted[i]
+            target = None
+            # not where its array is used for something else too
+            if (isinstance(want, Target) and is_train and not by_value
+                    and i not in self._own_gradient and want.array.chunk not in chunks
+                    and targets.count(want.array.chunk) == 1):
+                target = want
+            bound.append(Bound(x.shape, x.dtype, None if by_value else x.detach(),
+                               None if by_value else ref(x), i in self._trained, bool(want),
+                               target))
+        group = Group(self._symbol, self._session, ctx, bound, self._aux, is_train,
+                      wanted is not None, self._is_random)
+        # in place: what leaves is to be gone before the new one looks at the layouts of its arrays
+        self._groups[:] = [g for g in self._groups if not self._is_stale(g, inputs)]
+        self._groups.append(group)
+        del self._groups[:-MAX_GROUPS]
+        return group
+
+    def _note_changes(self, inputs: Sequence[NDArray],
+                      wanted: list[Target | bool] | None) -> None:
+        """Inputs that turn out to be data, gradients that turn out to go elsewhere."""
+        for i, x in enumerate(inputs):
+            if x.grad_state is not None:
+                self._trained.add(i)
+            if i in self._aux:
+                continue
+            if wanted is not None and x.chunk.native.writable_pins:
+                # writes through an export are not seen, neither before nor after backward
+                self._by_value.add(i)
+            for group in self._groups:
+                b = group.bound[i]
+                if b.array is not None and not b.is_of(x) and i not in self._declared:
+                    self._by_value.add(i)
+                want = None if wanted is None else wanted[i]
+                if (b.target is not None and isinstance(want, Target) and b.is_of(x)
+                        and not b.target.is_same(want)):
+                    self._own_gradient.add(i)
+
+    def _is_stale(self, group: Group, inputs: Sequence[NDArray]) -> bool:
+        """No later call will want this one: it holds arrays that are gone, or bound otherwise."""
+        for i, (b, x) in enumerate(zip(group.bound, inputs, strict=True)):
+            if b.array is None or b.handle is None:
+                continue
+            if i in self._by_value or (b.target is not None and i in self._own_gradient):
+                return True
+            if not b.is_of(x):
+                if b.handle() is None:
+                    return True
+            elif not b.trained and i in self._trained:
+                return True
+        return False
+
+    def _wanted(self, inputs: Sequence[NDArray]) -> list[Target | bool]:
+        """For each input whether its gradient is wanted, and where the tape may want it."""
+        made: list[Target | bool] = []
+        for i, x in enumerate(inputs):
+            entry = entry_of(x)
+            node = None if entry is None else tape_node(entry)
+            if node is None or not node.needs_grad:
+                made.append(False)
+            elif (isinstance(node, TapeVariable) and node.grad is not None
+                  and i not in self._own_gradient and i not in self._aux
+                  and node.grad.array.shape == x.shape and node.grad.array.dtype == x.dtype):
+                made.append(Target(node.grad.array.detach(), node.grad.req))
+            else:
+                made.append(True)
+        return made
+
+    # ---- checks --------------------------------------------------------------------------------
+
+    def _parse(self, flags: Any) -> Flags:
+        pairs = flags.items() if isinstance(flags, Mapping) else flags
+        try:
+            given = {str(name): value for name, value in pairs}
+        except (TypeError, ValueError):
+            raise ParameterError(f"{self.name}: flags got {flags!r}, expected (name, value) "
+                                 "pairs") from None
+        made = Flags.parse(given, self.name)
+        if made.static_shape and not made.static_alloc:
+            raise ParameterError(f"{self.name}: static_alloc must be True when static_shape is")
+        positions = (*made.data_indices, *made.param_indices)
+        if positions and sorted(positions) != list(range(len(self._names))):
+            raise ParameterError(
+                f"{self.name}: data_indices {made.data_indices} and param_indices "
+                f"{made.param_indices} must name each of the {len(self._names)} inputs once: "
+                f"{', '.join(self._names)}")
+        return made
+
+    def _check(self, args: Sequence[Any]) -> None:
+        names = self._names
+        for i, x in enumerate(args):
+            if not isinstance(x, NDArray):
+                what = repr(names[i]) if i < len(names) else str(i)
+                raise TypeMismatch(f"{self.name}: input {what} must be an NDArray, "
+                                   f"got {type(x).__name__}")
+        if len(args) != len(names):
+            raise NameMismatch(f"{self.name}: takes {len(names)} inputs "
+                               f"({', '.join(names) or 'none'}), got {len(args)}")
+
+    def _given(self, out: Any) -> list[NDArray]:
+        given = [out] if isinstance(out, NDArray) else out
+        if not isinstance(given, (list, tuple)) or not all(isinstance(y, NDArray) for y in given):
+            raise TypeMismatch(f"{self.name}: out must be an NDArray or a list of them, "
+                               f"got {out!r}")
+        count = len(self._symbol.entries)
+        if len(given) != count:
+            raise NameMismatch(f"{self.name}: has {count} output(s), got {len(given)} in out")
+        check_outputs(given, self.name)
+        return list(given)
+
+    def _check_out(self, given: Sequence[NDArray], instance: Instance) -> None:
+        for name, out, y in zip(self._symbol.list_outputs(), given, instance.outputs, strict=True):
+            if out.shape != y.shape:
+                raise ShapeError(f"{self.name}: out for {name!r} has shape {out.shape}, expected "
+                                 f"{y.shape} from the inputs")
+            if out.dtype != y.dtype:
+                raise TypeMismatch(f"{self.name}: out for {name!r} has dtype {out.dtype}, "
+                                   f"expected {y.dtype} from the inputs")
+
