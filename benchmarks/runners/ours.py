@@ -16,7 +16,6 @@ def import_framework(request: Request) -> str:
 
 def load(request: Request) -> Loaded:
     import ndarray_rt as mx
-    from ndarray_rt.executor.report import observe_run
 
     symbol = mx.sym.load(str(request.files.symbol))
     params = mx.nd.load(str(request.files.params))
@@ -34,10 +33,9 @@ def load(request: Request) -> Loaded:
         before = executor.counters["reorders"]
         step()
         reorders = executor.counters["reorders"] - before
-        rows = observe_run(step)
-        return {"reorders": reorders, "calls": len(rows),
-                "reference": sum(row.is_reference for row in rows),
-                "numpy": sum(row.is_numpy for row in rows), "captured": state == "captured"}
+        totals = executor.explain(repeat=1).totals
+        return {"reorders": reorders, "calls": totals.calls, "reference": totals.reference,
+                "numpy": totals.numpy, "captured": state == "captured"}
 
     return Loaded(step, lambda: executor.outputs[0].asnumpy(), facts)
 

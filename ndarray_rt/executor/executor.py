@@ -192,7 +192,7 @@ class Executor:
     def capture_states(self) -> dict[str, str]:
         """'captured', or why not, for each part of the graph that ran: forward or backward, in
         training or inference."""
-        with self._lock:
+        with self._work.lock:
             return {name: reason for program in (self._full, self._lean) if program is not None
                     for name, reason in program.capture_states().items()}
 
@@ -253,7 +253,7 @@ class Executor:
     def forward_kept(self, is_train: bool) -> list[NDArray]:
         """`forward` of the graph as it was bound, in either mode: backward may follow."""
         self._refuse_own_run()
-        with self._lock, self._account:
+        with self._work.lock, self._account:
             self._ran_training = self._is_spent = False
             self._run_forward(is_train, kept=True)
             self._ran_training = True
@@ -469,7 +469,7 @@ class Executor:
         With the name of a pass: what the graph for inference was before and after it, as text.
         """
         self._refuse_own_run()
-        with self._lock, self._account:
+        with self._work.lock, self._account:
             program = self._program_for(is_train and pass_name is None)
             used = self._inference if program is self._lean else None
             optimized = None if used is None else used.optimized

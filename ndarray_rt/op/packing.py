@@ -20,7 +20,6 @@ from ..storage.reorder import reorder_mem
 from ..storage.stream import ImmediateStream, Mem
 from .context import OpContext
 
-
 # makes a packed copy: (stream, where to)
 Fill = Callable[[ImmediateStream, Mem], None]
 

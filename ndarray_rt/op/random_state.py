@@ -82,10 +82,9 @@ class RandomState:
 
     def reserve(self, blocks: int) -> tuple[int, int]:
         """Takes so many blocks of four words off the stream; says where they begin."""
-        with self._lock:
-            start = self._counter
-            self._counter = (start + blocks) & 0xFFFFFFFFFFFFFFFF
-            return self._key, start
+        begin = ffi.new("ndrt_random *")
+        lib.ndrt_random_draw(self.ptr, 4 * blocks, begin)
+        return begin.key, begin.counter
 
     def uniform(self, n: int) -> F32:
         """`n` float32 in [0, 1)."""

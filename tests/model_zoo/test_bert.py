@@ -12,8 +12,8 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import ParameterError
-from ndarray_rt.executor.report import observe_run
 from ndarray_rt.model_zoo import symbols
+from tests.observed import observe_run
 
 from . import make_bert_golden as golden
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.executor.report import observe_run
+from tests.observed import observe_run
 
 S, X, W = mx.sym, mx.sym.Variable("x"), mx.sym.Variable("w")
 FOUR = (2, 20, 8, 8)

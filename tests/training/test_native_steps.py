@@ -9,8 +9,8 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.executor.report import Row, observe_run
 from ndarray_rt.model_zoo import symbols
+from tests.observed import Call, observe_run
 
 # name -> shape of data; as small as the topology allows
 MODELS: dict[str, tuple[int, ...]] = {
@@ -58,7 +58,7 @@ class Step:
             self.update(weight, grad, *states, lr=0.01, wd=1e-4, out=weight)
 
 
-def describe(rows: list[Row]) -> list[str]:
+def describe(rows: list[Call]) -> list[str]:
     return [f"{row.op} {row.node}: {row.kernel}" for row in rows]
 
 

@@ -11,8 +11,6 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ...dtypes import FLOAT32
 from ...native import lib
 from ...ndarray.layout import get_data_reorder, get_default, need_float32
