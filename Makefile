@@ -32,11 +32,11 @@ build: $(INSTALLED)  ## the compiled extension, in place
 lint: $(WITH_LINT)  ## ruff, mypy --strict, clang-format, C warnings as errors
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror native/*.c include/*.h $(wildcard benchmarks/bound/*.[ch])
+	$(BIN)/clang-format --dry-run --Werror native/*.c include/*.h $(wildcard benchmarks/bound/*.[ch] benchmarks/bound/*/*.[ch])
 
 format: $(WITH_LINT)
 	$(BIN)/ruff check --fix .
-	$(BIN)/clang-format -i native/*.c include/*.h $(wildcard benchmarks/bound/*.[ch])
+	$(BIN)/clang-format -i native/*.c include/*.h $(wildcard benchmarks/bound/*.[ch] benchmarks/bound/*/*.[ch])
 
 bench: $(WITH_BENCH)  ## beside other runtimes and the raw C program; see benchmarks/README.md
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -44,8 +44,9 @@ bench: $(WITH_BENCH)  ## beside other runtimes and the raw C program; see benchm
 bench-peers: $(BIN)/python  ## environments of the other runtimes, in benchmarks/.venvs
 	$(BIN)/python -m benchmarks.peers $(ARGS)
 
-bound: $(WITH_BENCH)  ## that C program alone
-	$(BIN)/python benchmarks/bound/build.py
+bound: $(WITH_BENCH)  ## that C program alone, and the one that only counts memory
+	$(BIN)/python benchmarks/bound/build.py bound
+	$(BIN)/python benchmarks/bound/build.py channels
 
 docs: $(INSTALLED)  ## docs/operators.md and docs/switches.md from the registry and the switches
 	$(BIN)/python docs/generate.py

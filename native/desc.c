@@ -171,7 +171,7 @@ static int grow(void) {
     return 1;
 }
 
-static ndrt_status intern(const_dnnl_memory_desc_t md, ndrt_desc **out);
+static ndrt_status intern(const_dnnl_memory_desc_t md, dnnl_memory_desc_t *own, ndrt_desc **out);
 
 /* Finds or makes the layout with the same bytes and ordered unit strides. */
 static ndrt_status find_canonical(ndrt_desc *desc) {
@@ -185,13 +185,15 @@ static ndrt_status find_canonical(ndrt_desc *desc) {
     if (dnnl_memory_desc_create_with_strides(&md, info->ndims, info->dims,
                                              (dnnl_data_type_t)info->dtype, strides))
         return NDRT_OK; /* then it stands for itself */
-    ndrt_status status = intern(md, &desc->canonical);
+    ndrt_status status = intern(md, &md, &desc->canonical);
     if (status == NDRT_OK) desc->info.same_as = desc->canonical->info.id;
-    dnnl_memory_desc_destroy(md);
+    if (md) dnnl_memory_desc_destroy(md);
     return status;
 }
 
-static ndrt_status intern(const_dnnl_memory_desc_t md, ndrt_desc **out) {
+/* With `own`, which points to `md` then, a layout that is new takes that over and leaves NULL
+ * there: a copy besides would leave a hole in the heap that no later layout fits. */
+static ndrt_status intern(const_dnnl_memory_desc_t md, dnnl_memory_desc_t *own, ndrt_desc **out) {
     ndrt_desc_info info;
     fill_info(&info, md);
     uint64_t hash = hash_of(&info);
@@ -206,8 +208,13 @@ static ndrt_status intern(const_dnnl_memory_desc_t md, ndrt_desc **out) {
         }
     ndrt_desc *made = ndrt_calloc(1, sizeof *made);
     if (!made) return ndrt_fail(NDRT_NOMEM, "no memory for a layout");
-    ndrt_status status =
-        ndrt_check(dnnl_memory_desc_clone(&made->md, md), "dnnl_memory_desc_clone");
+    ndrt_status status = NDRT_OK;
+    if (own) {
+        made->md = *own;
+        *own = NULL;
+    } else {
+        status = ndrt_check(dnnl_memory_desc_clone(&made->md, md), "dnnl_memory_desc_clone");
+    }
     if (status != NDRT_OK) {
         free(made);
         return status;
@@ -229,12 +236,17 @@ static ndrt_status intern(const_dnnl_memory_desc_t md, ndrt_desc **out) {
     return NDRT_OK;
 }
 
-ndrt_status ndrt_desc_intern(const_dnnl_memory_desc_t md, ndrt_desc **out) {
+static ndrt_status intern_locked(const_dnnl_memory_desc_t md, dnnl_memory_desc_t *own,
+                                 ndrt_desc **out) {
     pthread_mutex_lock(&table_lock);
     drain();
-    ndrt_status status = intern(md, out);
+    ndrt_status status = intern(md, own, out);
     pthread_mutex_unlock(&table_lock);
     return status;
+}
+
+ndrt_status ndrt_desc_intern(const_dnnl_memory_desc_t md, ndrt_desc **out) {
+    return intern_locked(md, NULL, out);
 }
 
 void ndrt_desc_free(ndrt_desc *desc) {
@@ -326,8 +338,8 @@ static ndrt_status check_shape(int dtype, int ndims, const int64_t *dims) {
 
 /* Interns `md` and destroys it. */
 static ndrt_status intern_own(dnnl_memory_desc_t md, ndrt_desc **out) {
-    ndrt_status status = ndrt_desc_intern(md, out);
-    dnnl_memory_desc_destroy(md);
+    ndrt_status status = intern_locked(md, &md, out);
+    if (md) dnnl_memory_desc_destroy(md);
     return status;
 }
 

@@ -159,6 +159,15 @@ static void shelf_remove(block *b) {
     cached -= (int64_t)b->buffer.capacity;
 }
 
+/* A buffer of the class, else of the next one: fresh memory costs more than some bytes too many,
+ * and shapes that change with every step would fill the shelves with what fits nobody else. */
+static block *shelf_take(int size_class, size_t capacity) {
+    block *b = shelves[size_class].newest;
+    if (!b && capacity >= MAPPED && size_class + 1 < NCLASSES) b = shelves[size_class + 1].newest;
+    if (b) shelf_remove(b);
+    return b;
+}
+
 static block *longest_shelved(void) {
     block *found = NULL;
     for (int c = 0; c <= highest_class; c++) {
@@ -235,8 +244,7 @@ ndrt_status ndrt_buffer_new_for(ndrt_account *account, size_t nbytes, int zero, 
     pthread_mutex_lock(&pool_lock);
     returned_drain();
     window_note(__atomic_load_n(&live, __ATOMIC_RELAXED) + (int64_t)capacity);
-    block *b = shelves[size_class].newest;
-    if (b) shelf_remove(b);
+    block *b = shelf_take(size_class, capacity);
     pthread_mutex_unlock(&pool_lock);
 
     int fresh = !b && capacity >= MAPPED;
@@ -247,6 +255,7 @@ ndrt_status ndrt_buffer_new_for(ndrt_account *account, size_t nbytes, int zero, 
     }
     if (!b) return ndrt_fail(NDRT_NOMEM, "no memory for a buffer of %zu bytes", nbytes);
 
+    capacity = b->buffer.capacity;
     b->buffer.nbytes = nbytes;
     if (zero && !fresh) memset(b->buffer.data, 0, nbytes); /* fresh pages are zero already */
     __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);

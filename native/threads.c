@@ -5,12 +5,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ndrt_internal.h"
 
-enum { MAX_THREADS = 1024 };
+enum { MAX_THREADS = 1024, USUAL_THREADS = 256 };
 
 static int threads_setting; /* 0: not asked for yet */
+
+/* OpenMP ends the process when the system grants it no further thread, which nobody can catch. */
+static int most_threads(void) {
+    long cores = sysconf(_SC_NPROCESSORS_CONF);
+    long most = cores > MAX_THREADS / 4 ? MAX_THREADS : 4 * cores;
+    return most > USUAL_THREADS ? (int)most : USUAL_THREADS;
+}
 
 static int from_environment(void) {
     const char *text = getenv("OMP_NUM_THREADS");
@@ -18,7 +26,8 @@ static int from_environment(void) {
     char *end;
     long n = strtol(text, &end, 10);
     /* "4,2" gives the counts of nested levels: the first is ours. */
-    return end != text && (*end == '\0' || *end == ',') && n >= 1 && n <= MAX_THREADS ? (int)n : 0;
+    return end != text && (*end == '\0' || *end == ',') && n >= 1 && n <= most_threads() ? (int)n
+                                                                                         : 0;
 }
 
 /* The first line of `folder`/`name`, without its end; 0 when there is none. */
@@ -158,8 +167,8 @@ int ndrt_threads_get(void) {
 }
 
 ndrt_status ndrt_threads_set(int threads) {
-    if (threads < 1 || threads > MAX_THREADS)
-        return ndrt_fail(NDRT_INVALID, "%d threads: expected 1 to %d", threads, MAX_THREADS);
+    if (threads < 1 || threads > most_threads())
+        return ndrt_fail(NDRT_INVALID, "%d threads: expected 1 to %d", threads, most_threads());
     __atomic_store_n(&threads_setting, threads, __ATOMIC_RELAXED);
     return NDRT_OK;
 }

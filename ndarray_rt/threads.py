@@ -29,10 +29,12 @@ def set_num_threads(threads: int) -> int:
     the number before. Each call of an operator uses that many, also when several Python threads
     call at once: with n of them, a count of about cores / n keeps the machine from being
     oversubscribed. Primitives and recorded runs belong to the count they were made for; another
-    one makes new ones. Raises ParameterError for a number below 0 or above 1024.
+    one makes new ones. Raises ParameterError for a number below 0, or above 256 and four times the
+    machine's cores (1024 at most): OpenMP ends a process that the system grants no more threads.
     """
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 0:
         raise ParameterError(f"set_num_threads: got {threads!r}, expected an int of at least 0")
     before = get_num_threads()
-    call(lib.ndrt_threads_set, threads or default_num_threads(), what=f"using {threads} threads")
+    call(lib.ndrt_threads_set, min(threads, 1 << 30) or default_num_threads(),
+         what=f"set_num_threads({threads})")
     return before

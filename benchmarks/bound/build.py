@@ -1,7 +1,10 @@
 """Compiles the bound benchmark against the installed oneDNN wheels and prints the program's path.
 
+    python build.py [bound | channels] [FOLDER]
+
 Needs onednn-cpu-gomp (the library) and onednn-devel-cpu-gomp (the headers) in the Python that runs
-this, and a C compiler: $CC, else gcc. The result stays in the folder build/ beside this file.
+this, and a C compiler: $CC, else gcc. The result stays in FOLDER, which is build/ beside this file
+where none is given.
 """
 
 import importlib.metadata
@@ -14,6 +17,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 LIBRARY = ("onednn-cpu-gomp", "libdnnl.so.3")
 HEADER = ("onednn-devel-cpu-gomp", "oneapi/dnnl/dnnl.h")
+# program: its sources
+PROGRAMS = {"bound": sorted(HERE.glob("*.c")),
+            "channels": [HERE / "channels" / "channels.c", HERE / "util.c"]}
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-fopenmp", "-Wall", "-Wextra", "-Werror"]
 
 
@@ -34,14 +40,14 @@ def installed(package: str, name: str) -> Path:
     sys.exit(f"{package} is installed, but without {name}")
 
 
-def build() -> Path:
-    """Compiles everything and returns the path of the program."""
+def build(name: str = "bound", folder: Path = HERE / "build") -> Path:
+    """Compiles one of the programs into a folder and returns its path."""
     library = installed(*LIBRARY)
     include = installed(*HEADER).parents[2]
-    program = HERE / "build" / "bound"
-    program.parent.mkdir(exist_ok=True)
+    program = folder / name
+    folder.mkdir(exist_ok=True)
     command = [*shlex.split(os.environ.get("CC", "gcc")), *FLAGS, f"-I{include}"]
-    command += [str(source) for source in sorted(HERE.glob("*.c"))]
+    command += [str(source) for source in PROGRAMS[name]]
     command += ["-o", str(program), f"-L{library.parent}", f"-l:{library.name}"]
     command += [f"-Wl,-rpath,{library.parent}", "-lm"]
     done = subprocess.run(command)
@@ -51,4 +57,6 @@ def build() -> Path:
 
 
 if __name__ == "__main__":
-    print(build())
+    if sys.argv[1:2] and sys.argv[1] not in PROGRAMS:
+        sys.exit(f"{sys.argv[1]} is none of {', '.join(PROGRAMS)}")
+    print(build(*sys.argv[1:2], *map(Path, sys.argv[2:3])))

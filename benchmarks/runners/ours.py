@@ -34,8 +34,8 @@ def load(request: Request) -> Loaded:
         step()
         reorders = executor.counters["reorders"] - before
         totals = executor.explain(repeat=1).totals
-        return {"reorders": reorders, "calls": totals.calls, "reference": totals.reference,
-                "numpy": totals.numpy, "captured": state == "captured"}
+        return {"reorders": reorders, "calls": totals["calls"],
+                "reference": totals["reference"], "numpy": totals["numpy"], "captured": state == "captured"}
 
     return Loaded(step, lambda: executor.outputs[0].asnumpy(), facts)
 

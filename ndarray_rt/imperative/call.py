@@ -1,6 +1,7 @@
 """One operator call on arrays: parameters, inference, context. Records nothing.
 
-What is the same from call to call is kept: parsed parameters and inferred shapes.
+What is the same from call to call is kept: parsed parameters and inferred shapes, from the second
+time on.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from ..op.infer import known, run_infer_shape, run_infer_type
 from ..op.params import Params
 from ..op.random_state import RandomState
 from ..op.registry import OpDef
+from .kept import Kept
 
-CAPACITY = 1024
 # operators whose rules depend on more than parameters, shapes and dtypes: Python code of users
 UNCACHED: set[str] = {"Custom"}
 
 Facts = list[tuple[tuple[int, ...], DType]]
 
-_params: dict[Any, Params] = {}
-_facts: dict[Any, Facts] = {}
+_params: Kept[Params] = Kept()
+_facts: Kept[Facts] = Kept()
 _SIMPLE = (int, str, bool, float, type(None))
 
 
@@ -49,13 +50,11 @@ def parse(op: OpDef, attrs: Mapping[str, Any], name: str | None) -> Params:
             return _parse(op, attrs, name)
         key += (attr, kind, value)
     index = tuple(key)
-    found = _params.get(index)
+    found = _params.made.get(index)
     if found is None:
         found = _parse(op, attrs, name)
         if op.name not in UNCACHED:
-            if len(_params) >= CAPACITY:
-                _params.clear()
-            _params[index] = found
+            _params.offer(index, found)
     return found
 
 
@@ -71,13 +70,11 @@ def infer_outputs(op: OpDef, params: Params, ins: Sequence[NDArray], name: str |
     """
     hints = [(y.shape, y.dtype) for y in outs] if not ins else []
     key = (op, params, *[(x.shape, x.dtype) for x in ins], *hints)
-    found = _facts.get(key)
+    found = _facts.made.get(key)
     if found is None:
         found = _infer(op, params, ins, name, hints)
         if op.name not in UNCACHED:
-            if len(_facts) >= CAPACITY:
-                _facts.clear()
-            _facts[key] = found
+            _facts.offer(key, found)
     return found
 
 

@@ -71,6 +71,8 @@ def ones(shape: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
 def full(shape: Any, val: Any, ctx: Context | None = None, dtype: Any = None,
          out: NDArray | None = None) -> NDArray:
     """An array (or `out`) with `val` everywhere."""
+    if out is not None and not isinstance(out, NDArray):
+        raise TypeMismatch(f"full: out must be an NDArray, got {out!r}")
     made = new_array(check_shape(shape, "full"), _dtype(dtype), ctx) if out is None else out
     if made.shape != check_shape(shape, "full"):
         raise ShapeError(f"full: out has shape {made.shape}, expected {shape}")

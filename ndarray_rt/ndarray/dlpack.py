@@ -55,6 +55,10 @@ def dlpack(x: NDArray, *, stream: Any = None, max_version: tuple[int, int] | Non
     """
     if stream is not None:
         raise ShareError(f"__dlpack__: stream got {stream!r}, but a CPU has none")
+    for name, pair in (("max_version", max_version), ("dl_device", dl_device)):
+        if pair is not None and not (isinstance(pair, (tuple, list)) and len(pair) == 2
+                                     and all(isinstance(n, int) for n in pair)):
+            raise TypeMismatch(f"__dlpack__: {name} got {pair!r}, expected a tuple of two ints")
     if dl_device is not None and tuple(dl_device) != dlpack_device(x):
         raise ShareError(f"__dlpack__: dl_device got {tuple(dl_device)}, expected "
                          f"{dlpack_device(x)}: arrays live on the CPU")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..context import Context, current_context
 from ..dtypes import DType
-from ..errors import ShapeError
+from ..errors import ShapeError, TypeMismatch
 from ..storage.chunk import Chunk
 from .surface import Surface
 
@@ -180,6 +180,8 @@ def new_array(shape: tuple[int, ...], dtype: DType, ctx: Context | None = None,
               zero: bool = False) -> NDArray:
     """An array on a Chunk of its own; memory comes with the first use, zeroed if asked."""
     if ctx is not None:
+        if not isinstance(ctx, Context):
+            raise TypeMismatch(f"ctx got {ctx!r}, expected a Context such as mx.cpu()")
         ctx.check()
     return NDArray(Chunk(shape, dtype, zero=zero), shape, dtype, 0, False, ctx)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TypeVar
 
@@ -28,18 +28,20 @@ FEW_CHANNELS = 4
 
 
 def data_candidates(dtype: DType, *shapes: tuple[int, ...],
-                    family: str = "") -> list[tuple[MemDesc, ...]]:
+                    family: str = "") -> Iterator[tuple[MemDesc, ...]]:
     """Layouts to try for the data tensors of one primitive, best first; those of `family` before
-    all others."""
-    last = tuple(channels_last_desc(dtype, shape) for shape in shapes)
-    free = tuple(any_desc(dtype, shape) for shape in shapes)
-    plain = tuple(default_desc(dtype, shape) for shape in shapes)
-    usual = [last, free, plain] if prefers_channels_last() else [free, last, plain]
-    if family != BLOCKED:
-        return usual
-    blocked = tuple(default_desc(dtype, shape) if shape[1] <= FEW_CHANNELS
-                    else blocked_desc(dtype, shape, BLOCK) for shape in shapes)
-    return [blocked, *usual]
+    all others.
+
+    Each is described when it is asked for: mostly the first one does.
+    """
+    if family == BLOCKED:
+        yield tuple([default_desc(dtype, shape) if shape[1] <= FEW_CHANNELS
+                     else blocked_desc(dtype, shape, BLOCK) for shape in shapes])
+    first, second = channels_last_desc, any_desc
+    if not prefers_channels_last():
+        first, second = second, first
+    for describe in (first, second, default_desc):
+        yield tuple([describe(dtype, shape) for shape in shapes])
 
 
 def first_supported(builders: Iterable[Callable[[], T]]) -> T:

@@ -78,7 +78,8 @@ def memory_stats() -> MemoryStats:
     reuse; `allocations` counts the buffers handed out. `sessions` gives live and peak for each
     executor, for the imperative scratch of each thread, and under 'arrays' for all else; what
     ended sessions left behind is in `live` alone. Bytes are those of whole buffers: up to an
-    eighth more than was asked for. Memory borrowed from others is not counted.
+    eighth more than was asked for, up to a quarter where a free one was taken. Memory borrowed
+    from others is not counted.
     """
     drain()
     out = ffi.new("ndrt_memory_stats *")

@@ -8,11 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import TypeMismatch
 from ..ndarray.ndarray import NDArray
+from ..symbol.symbol import Symbol
 from .tolerances import Tolerance, get_atol, get_etol, get_rtol, get_tols
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Names = tuple[str, str]
+
+
+def check_symbol(sym: Any, what: str) -> None:
+    """TypeMismatch unless `sym` is a Symbol."""
+    if not isinstance(sym, Symbol):
+        raise TypeMismatch(f"{what}: sym must be a Symbol, got {type(sym).__name__}")
 
 
 def as_numpy(value: Any) -> Any:
@@ -154,5 +162,7 @@ def compare_ndarray_tuple(t1: Any, t2: Any, rtol: Tolerance = None, atol: Tolera
 
 def same_symbol_structure(sym1: Any, sym2: Any) -> bool:
     """Do two symbols have the same operators in the same order? Names do not count."""
+    for sym in (sym1, sym2):
+        check_symbol(sym, "same_symbol_structure")
     graphs = [json.loads(sym.tojson())["nodes"] for sym in (sym1, sym2)]
     return [node["op"] for node in graphs[0]] == [node["op"] for node in graphs[1]]

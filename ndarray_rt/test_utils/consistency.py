@@ -12,8 +12,7 @@ from .. import nd
 from ..context import Context
 from ..executor import Executor
 from ..ndarray.ndarray import NDArray
-from ..symbol.symbol import Symbol
-from .compare import assert_almost_equal
+from .compare import assert_almost_equal, check_symbol
 from .settings import default_context
 from .tolerances import Tolerance, get_tols
 
@@ -40,7 +39,9 @@ def check_consistency(sym: Any, ctx_list: Sequence[Mapping[str, Any]], scale: fl
     """
     if len(ctx_list) < 2:
         raise AssertionError("check_consistency: ctx_list needs at least two entries")
-    syms = [sym] * len(ctx_list) if isinstance(sym, Symbol) else list(sym)
+    syms = list(sym) if isinstance(sym, (list, tuple)) else [sym] * len(ctx_list)
+    for one in syms:
+        check_symbol(one, "check_consistency")
     if len(syms) != len(ctx_list):
         raise AssertionError(f"{len(syms)} symbols for {len(ctx_list)} contexts")
     outputs, names = syms[0].list_outputs(), syms[0].list_arguments()
@@ -143,6 +144,7 @@ def check_speed(sym: Any, location: Mapping[str, Any] | None = None, ctx: Contex
     """
     if typ not in ("whole", "forward"):
         raise ValueError(f'typ got {typ!r}, expected "whole" or "forward"')
+    check_symbol(sym, "check_speed")
     shapes = kwargs if location is None else {n: np.shape(v) for n, v in location.items()}
     executor = sym.simple_bind(ctx or default_context(), grad_req=grad_req or "write", **shapes)
     if location is None:

@@ -11,7 +11,7 @@ from .. import nd
 from .. import sym as symbols
 from ..context import Context
 from ..executor import Executor
-from .compare import as_numpy
+from .compare import as_numpy, check_symbol
 from .settings import default_context
 from .symbolic import (
     assert_gradient,
@@ -85,6 +85,7 @@ def check_numeric_gradient(sym: Any, location: Any, aux_states: Any = None,
     arguments, a list or dict of numpy arrays; `grad_nodes` the arguments to check: None for all, a
     list, or a dict of requests. Raises AssertionError, which names the argument.
     """
+    check_symbol(sym, "check_numeric_gradient")
     check_dtype(dtype, or_as_given=False)
     only_dense(grad_stype_dict)
     ctx = ctx or default_context()

@@ -11,7 +11,7 @@ from .. import nd
 from ..context import Context
 from ..errors import MXNetError
 from ..ndarray.ndarray import NDArray
-from .compare import Names, as_numpy, assert_almost_equal
+from .compare import Names, as_numpy, assert_almost_equal, check_symbol
 from .settings import default_context
 from .tolerances import Tolerance
 
@@ -98,6 +98,7 @@ def assert_gradient(want: Any, got: NDArray, prior: Any, request: str, rtol: Tol
 def simple_forward(sym: Any, ctx: Context | None = None, is_train: bool = False,
                    **inputs: Any) -> Any:
     """The outputs of a symbol as numpy arrays: one, or a list of several."""
+    check_symbol(sym, "simple_forward")
     ctx = ctx or default_context()
     executor = sym.bind(ctx, args={name: nd.array(value) for name, value in inputs.items()})
     made = [out.asnumpy() for out in executor.forward(is_train=is_train)]
@@ -114,6 +115,7 @@ def check_symbolic_forward(sym: Any, location: Any, expected: Any, rtol: Toleran
     order or dicts by name. `dtype` "asnumpy" keeps the dtypes of numpy arrays.
     Raises AssertionError, which names the output, and ValueError for names that do not match.
     """
+    check_symbol(sym, "check_symbolic_forward")
     check_dtype(dtype)
     ctx = ctx or default_context()
     args = parse_location(sym, location, ctx, dtype)
@@ -151,6 +153,7 @@ def check_symbolic_backward(sym: Any, location: Any, out_grads: Any, expected: A
     expected gradient must have been added to random numbers, with 'null' these must still be there.
     Raises AssertionError, which names the argument.
     """
+    check_symbol(sym, "check_symbolic_backward")
     check_dtype(dtype)
     only_dense(grad_stypes)
     ctx = ctx or default_context()

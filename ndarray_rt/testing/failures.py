@@ -37,7 +37,7 @@ class Failures:
         except AssertionError as error:
             self.found.append(f"[{what}] {error}")
         except Exception as error:
-            raise RuntimeError(f"[{what}] {type(error).__name__}: {error}") from error
+            raise AssertionError(f"[{what}] {type(error).__name__}: {error}") from error
 
     def skip(self, reason: str, times: int = 1) -> None:
         """Notes combinations that can not be, and why."""

@@ -176,8 +176,8 @@ def check_operator(op: str | OpDef | Case | Callable[..., Any], inputs: Any = No
     may be written beside an output, padding stays zero, no byte stays allocated.
 
     Returns a Report of what ran and what was skipped, with reasons. Raises AssertionError with
-    the first combinations that fail and their worst element, RuntimeError when a call raises, and
-    the package's own errors for arguments that do not go together.
+    the first combinations that fail and their worst element, or from what a call raises with its
+    combination; and the package's own errors for arguments that do not go together.
     """
     if isinstance(op, Case):
         if (inputs, params, reference) != (None, None, None) or aux or facts:
@@ -216,14 +216,16 @@ def _check_case(case: Case) -> Report:
 def run_steps(subject: str, steps: Sequence[Callable[[], Ran]]) -> Report:
     """Runs all steps and then fails if one did, so that one run shows all that is wrong."""
     report, failed = Report(subject), []
+    cause: BaseException | None = None
     for step in steps:
         try:
             report.parts.append(step())
         except AssertionError as error:
             failed.append(str(error))
+            cause = cause or error.__cause__
     if failed:
         raise AssertionError(f"{subject}: {len(failed)} of {len(steps)} checks fail\n"
-                             + "\n".join(failed))
+                             + "\n".join(failed)) from cause
     return report
 
 

@@ -26,6 +26,7 @@ import numpy as np
 
 import ndarray_rt as mx
 
+from ..errors import ParameterError
 from ..executor import Executor
 from ..ndarray.copy import read_numpy
 from ..ndarray.ndarray import NDArray
@@ -293,6 +294,9 @@ def graphs(max_steps: int = 10, steps: Mapping[str, Step] = STEPS) -> Any:
         from hypothesis import strategies as st
     except ImportError:
         raise ImportError("graphs() needs Hypothesis: pip install ndarray_rt[testing]") from None
+
+    if not isinstance(max_steps, int) or max_steps < 1:
+        raise ParameterError(f"graphs: max_steps got {max_steps!r}, expected an int of at least 1")
 
     @st.composite
     def drawn(draw: Callable[[Any], Any]) -> RandomGraph:

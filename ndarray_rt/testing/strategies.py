@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType, find_dtype
-from ..errors import ParameterError
-from ..ndarray.ndarray import MAX_DIMS, NDArray
+from ..errors import ParameterError, TypeMismatch
+from ..ndarray.ndarray import MAX_DIMS, NDArray, check_shape
 from ..ndarray.req import GRAD_REQS, Req
 from ..storage.desc import MemDesc
 from ..storage.stream import ImmediateStream
@@ -43,6 +43,10 @@ def shapes(*, min_rank: int = 0, max_rank: int = 5, max_elements: int = 4096,
     Dimensions are those at which layouts differ: 1, odd numbers, multiples of blocks and their
     neighbours; with `zero` also 0. Ranks from 0 to 12 are possible.
     """
+    for name, value in (("min_rank", min_rank), ("max_rank", max_rank),
+                        ("max_elements", max_elements)):
+        if not isinstance(value, int):
+            raise TypeMismatch(f"shapes: {name} got {value!r}, expected an int")
     if not 0 <= min_rank <= max_rank <= MAX_DIMS:
         raise ParameterError(f"shapes: ranks from {min_rank} to {max_rank}, expected "
                              f"0 <= min_rank <= max_rank <= {MAX_DIMS}")
@@ -82,6 +86,8 @@ def layouts(shape: Any, dtype: object = "float32",
     "grouped", a weight with its groups in front, one rank more than the shape. Those that a shape
     or dtype can not have are left out; ParameterError when none of them is left.
     """
+    if isinstance(families, str):
+        raise TypeMismatch(f"layouts: families got {families!r}, expected a list of names")
     unknown = [name for name in families if name not in FAMILIES]
     if unknown:
         raise ParameterError(f"layouts: families got {unknown[0]!r}, expected some of: "
@@ -90,7 +96,7 @@ def layouts(shape: Any, dtype: object = "float32",
     if isinstance(shape, st.SearchStrategy):
         return shape.filter(lambda dims: bool(layouts_of(dims, made, chosen))).flatmap(
             lambda dims: _layouts(dims, made, chosen))
-    dims = tuple(shape)
+    dims = check_shape(shape, "layouts")
     if not layouts_of(dims, made, chosen):
         raise ParameterError(f"layouts: an array of shape {dims} and dtype {made} has none of the "
                              f"families {', '.join(chosen)}")
@@ -102,7 +108,8 @@ def kinds(shape: Shape | None = None, dtype: object = "float32") -> st.SearchStr
 
     Those that an array of this shape and dtype can be in; without a shape those that any can.
     """
-    return st.sampled_from(kinds_of((), dtype) if shape is None else kinds_of(shape, dtype))
+    dims = () if shape is None else check_shape(shape, "kinds")
+    return st.sampled_from(kinds_of(dims, dtype))
 
 
 def requests(*, gradients: bool = False) -> st.SearchStrategy[Any]:
@@ -154,8 +161,11 @@ def ndarrays(shape: Any = None, dtype: Any = None, kinds: Sequence[str] | None =
     such as "special" and "view" stand for all kinds that begin with them. Contents are drawn as an
     `Input` draws them: `kind="away"`, `low`, `high`.
     """
+    if isinstance(kinds, str):
+        raise TypeMismatch(f"ndarrays: kinds got {kinds!r}, expected a list of names")
     wanted = None if kinds is None else tuple(kinds)
-    shape_of = _strategy(shapes() if shape is None else shape, tuple)
+    shape_of = _strategy(shapes() if shape is None else shape,
+                         lambda given: check_shape(given, "ndarrays"))
     dtype_of = _strategy(st.sampled_from(DTYPES) if dtype is None else dtype, find_dtype)
 
     @st.composite

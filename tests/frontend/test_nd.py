@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import os
 import threading
 from typing import Any
 
@@ -271,6 +272,10 @@ def test_thread_settings() -> None:
         assert nd.relu(nd.array(DATA)).shape == (2, 3)
         with pytest.raises(mx.MXNetError, match="set_num_threads"):
             mx.set_num_threads(-1)
+        for many in (max(257, 4 * (os.cpu_count() or 1) + 1), 1025, 1 << 70):
+            with pytest.raises(mx.MXNetError, match=r"set_num_threads.* expected 1 to"):
+                mx.set_num_threads(many)
+        assert mx.get_num_threads() == 1
     finally:
         mx.set_num_threads(before)
 

@@ -6,12 +6,14 @@ import math
 import os
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt.errors import TypeMismatch
 from ndarray_rt.test_utils import statistics, tolerances
 
 tu = mx.test_utils
@@ -358,3 +360,17 @@ def test_chi_square_names_its_extra(monkeypatch):
 def test_all_names_are_there():
     assert set(tu.__all__) <= set(dir(tu))
     assert "test_utils" in dir(mx)
+
+
+@pytest.mark.parametrize("wrong", [None, "relu", ONES, mx.nd.ones((2,))])
+@pytest.mark.parametrize("call", [
+    lambda s: tu.check_symbolic_forward(s, [ONES], [ONES]),
+    lambda s: tu.check_symbolic_backward(s, [ONES], [ONES], [ONES]),
+    lambda s: tu.check_numeric_gradient(s, [ONES]),
+    lambda s: tu.check_consistency(s, [{"ctx": mx.cpu(), "a": (2, 3)}] * 2),
+    lambda s: tu.check_speed(s, a=(2, 3)),
+    lambda s: tu.simple_forward(s, a=ONES),
+    lambda s: tu.same_symbol_structure(A, s)])
+def test_what_is_no_symbol_is_named(call: Any, wrong: Any) -> None:
+    with pytest.raises(TypeMismatch, match="sym must be a Symbol, got"):
+        call(wrong)

@@ -11,7 +11,6 @@ import os
 import random
 import resource
 import sys
-from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 import ndarray_rt as mx
-from ndarray_rt import config
-from ndarray_rt.storage.desc import any_desc, channels_last_desc, default_desc
-from ndarray_rt.storage.primitive import Direction, Kind, Primitive, make_primitive
-from ndarray_rt.storage.reorder import CAPACITY
 
-F32 = np.dtype(np.float32)
+from .sequences import channel_pairs
+
 Step = Callable[[], object]
 CHANNELS, FILTERS = 16, 32
 
@@ -90,53 +86,13 @@ def bind_shapes() -> Step:
 # ---- convolutions of random channels: oneDNN keeps what it generated for each -------------------
 
 
-def _channels() -> Callable[[], tuple[int, int]]:
-    rng = random.Random(8)
-    return lambda: (rng.randint(1, 256), rng.randint(1, 256))
-
-
 def channels() -> Step:
-    choose = _channels()
+    pairs = channel_pairs()
 
     def step() -> None:
-        ins, outs = choose()
+        ins, outs = next(pairs)
         mx.nd.Convolution(mx.nd.zeros((1, ins, 8, 8)), mx.nd.zeros((outs, ins, 3, 3)),
                           kernel=(3, 3), num_filter=outs, no_bias=True)
-    return step
-
-
-class Kept:
-    """The last so many primitives, as a program with a bound of its own would keep them."""
-
-    def __init__(self, bound: int) -> None:
-        self.bound = bound
-        self.made: OrderedDict[object, Primitive] = OrderedDict()
-
-    def get(self, key: object, **fields: Any) -> Primitive:
-        if key not in self.made:
-            self.made[key] = make_primitive(**fields)
-            if len(self.made) > self.bound:
-                self.made.popitem(last=False)
-        self.made.move_to_end(key)
-        return self.made[key]
-
-
-def raw_channels() -> Step:
-    """The primitives of `channels` alone, under the same bounds: no array, no operator."""
-    choose = _channels()
-    convs, reorders = Kept(config.NDRT_CACHE_SHAPES), Kept(CAPACITY)
-
-    def step() -> None:
-        ins, outs = choose()
-        data, weight, out = (1, ins, 8, 8), (outs, ins, 3, 3), (1, outs, 6, 6)
-        source = channels_last_desc(F32, data)
-        conv = convs.get((ins, outs), kind=Kind.CONVOLUTION, direction=Direction.FORWARD_INFERENCE,
-                         src=source, weights=any_desc(F32, weight),
-                         dst=channels_last_desc(F32, out), strides=(1, 1), dilates=(0, 0),
-                         pad_l=(0, 0), pad_r=(0, 0))
-        for plain, wanted in ((default_desc(F32, data), source),
-                              (default_desc(F32, weight), conv.weights)):
-            reorders.get((plain.id, wanted.id), kind=Kind.REORDER, src=plain, dst=wanted)
     return step
 
 
@@ -201,8 +157,7 @@ def captured_inference() -> Step:
 
 LOOPS: dict[str, Callable[[], Step]] = {
     made.__name__: made for made in (imperative_shapes, reshape_shapes, bind_shapes, channels,
-                                     raw_channels, imperative_training, executor_training,
-                                     captured_inference)}
+                                     imperative_training, executor_training, captured_inference)}
 
 
 def main(name: str, warm_up: int, steps: int) -> None:

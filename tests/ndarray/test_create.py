@@ -139,3 +139,20 @@ def test_moveaxis_is_numpys() -> None:
                                       np.moveaxis(data, source, target))
     with pytest.raises(ValueError, match="axis 3"):
         nd.moveaxis(x, 3, 0)
+
+
+@pytest.mark.parametrize("make", [
+    lambda ctx: nd.array([1], ctx=ctx), lambda ctx: nd.zeros((2,), ctx=ctx),
+    lambda ctx: nd.ones((2,), ctx=ctx), lambda ctx: nd.full((2,), 1, ctx=ctx),
+    lambda ctx: nd.empty((2,), ctx=ctx), lambda ctx: nd.arange(3, ctx=ctx)])
+@pytest.mark.parametrize("ctx", ["cpu", 0, object])
+def test_what_is_no_context_is_refused(make: Any, ctx: Any) -> None:
+    with pytest.raises(mx.MXNetError, match="ctx"):
+        make(ctx)
+
+
+def test_what_is_no_output_of_full_is_refused() -> None:
+    with pytest.raises(mx.MXNetError, match="full: out must be an NDArray"):
+        nd.full((2,), 1, out=np.zeros(2))
+    with pytest.raises(mx.MXNetError, match="full: out has shape"):
+        nd.full((2,), 1, out=nd.zeros((3,)))

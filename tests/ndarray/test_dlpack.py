@@ -439,3 +439,10 @@ print("ok")
 def test_exports_alive_at_the_interpreters_end() -> None:
     done = subprocess.run([sys.executable, "-c", END], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
+
+
+@pytest.mark.parametrize("wish", [{"max_version": 1}, {"max_version": "1.0"}, {"max_version": (1,)},
+                                  {"dl_device": 1}, {"dl_device": ("cpu", 0)}])
+def test_wishes_of_a_wrong_type_are_named(wish: dict[str, Any]) -> None:
+    with pytest.raises(TypeMismatch, match=f"{next(iter(wish))}.*a tuple of two ints"):
+        nd.ones((2,)).__dlpack__(**wish)

@@ -244,6 +244,30 @@ def test_pool_counts() -> None:
     assert memory_stats()["cached"] == 0
 
 
+@pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="keeps no freed memory")
+def test_a_free_buffer_serves_what_is_little_smaller() -> None:
+    """But nothing much smaller, and nothing larger; what it has counts."""
+    trim()
+    start = memory_stats()["live"]
+    big = Handle(1 << 20)
+    del big
+    assert memory_stats()["cached"] == 1 << 20
+    much_smaller, larger = Handle(900_000), Handle((1 << 20) + 1)
+    assert memory_stats()["cached"] == 1 << 20
+    del much_smaller, larger
+    trim()
+    again = Handle(1 << 20)
+    address = again.address
+    del again
+    smaller = Handle(950_000, zero=True)
+    assert smaller.address == address
+    assert memory_stats()["live"] == start + (1 << 20)
+    assert bytes(smaller.buffer()) == bytes(950_000)
+    del smaller
+    assert memory_stats()["live"] == start
+    trim()
+
+
 @pytest.mark.parametrize(("shape", "tag"), [((1, 8, 8), "acb"), ((2, 20, 5), "aBc16b"),
                                             ((4, 16, 8, 8), "acdb"), ((64, 64), "ba"),
                                             ((3, 20, 4, 4), "aBcd8b")])

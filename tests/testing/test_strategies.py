@@ -18,6 +18,7 @@ from ndarray_rt.ndarray.req import Req
 from ndarray_rt.storage.desc import MemDesc
 from ndarray_rt.testing import (
     Known,
+    graphs,
     kinds,
     kinds_of,
     layouts,
@@ -175,3 +176,16 @@ def test_an_operator_on_drawn_arrays(data: st.DataObject) -> None:
         np.testing.assert_array_equal(out.array.asnumpy(), a.expected * b.expected)
         a.assert_unchanged()
         b.assert_unchanged()
+
+
+@pytest.mark.parametrize("call", [
+    lambda: shapes(min_rank="1"), lambda: shapes(max_rank=None),  # type: ignore[arg-type]
+    lambda: shapes(max_elements="many"), lambda: layouts(3.5),  # type: ignore[arg-type]
+    lambda: layouts((2, "a")), lambda: layouts((2, 3), "no dtype"),
+    lambda: layouts((2, 3), families="default"), lambda: kinds("ab"),  # type: ignore[arg-type]
+    lambda: kinds((2, 3), object()), lambda: ndarrays(2.5), lambda: ndarrays((2, 3), object()),
+    lambda: ndarrays((2, 3), kinds="view"), lambda: graphs("many"),  # type: ignore[arg-type]
+    lambda: graphs(0)])
+def test_arguments_of_a_wrong_type_are_refused_at_once(call: Callable[[], object]) -> None:
+    with pytest.raises(mx.MXNetError, match=r"got|shape|dtype"):
+        call()

@@ -177,18 +177,18 @@ def compute_ex_backward(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray]
     w_any = any_desc(dtype, grouped_dims(w.shape, p.num_group))
     with_bias = not p.no_bias and outs[2].requested
     bias = default_desc(dtype, (p.num_filter,)) if with_bias else None
-    candidates = data_candidates(dtype, x.shape, dy.shape)
 
     def build_data() -> Primitive:
         make = partial(make_primitive, Kind.CONVOLUTION, Direction.BACKWARD_DATA, weights=w_any,
                        **fields(p))
         return first_supported(partial(make, diff_src=src, diff_dst=dst)
-                               for src, dst in candidates)
+                               for src, dst in data_candidates(dtype, x.shape, dy.shape))
 
     def build_weights() -> Primitive:
         make = partial(make_primitive, Kind.CONVOLUTION, Direction.BACKWARD_WEIGHTS,
                        diff_weights=w_any, diff_bias=bias, **fields(p))
-        return first_supported(partial(make, src=src, diff_dst=dst) for src, dst in candidates)
+        return first_supported(partial(make, src=src, diff_dst=dst)
+                               for src, dst in data_candidates(dtype, x.shape, dy.shape))
 
     # both are made before either writes, so that a refusal leaves everything as it was
     prims: dict[str, Primitive] = {}

@@ -1,0 +1,41 @@
+"""What imperative calls keep of their parameters and shapes."""
+
+from __future__ import annotations
+
+import ndarray_rt as mx
+from ndarray_rt.imperative import call
+from ndarray_rt.imperative.kept import CAPACITY, Kept
+
+
+def test_a_key_is_kept_from_the_second_time_on() -> None:
+    kept: Kept[str] = Kept()
+    kept.offer(("a", 1), "value")
+    assert not kept.made
+    kept.offer(("a", 1), "value")
+    assert kept.made == {("a", 1): "value"}
+    kept.clear()
+    kept.offer(("a", 1), "value")
+    assert not kept.made
+
+
+def test_the_table_is_bounded() -> None:
+    kept: Kept[int] = Kept()
+    for key in range(1, 3 * CAPACITY):
+        kept.offer(key, key)
+        kept.offer(key, key)
+        assert len(kept.made) <= CAPACITY
+    assert kept.made[3 * CAPACITY - 1] == 3 * CAPACITY - 1
+
+
+def test_shapes_that_come_once_leave_nothing() -> None:
+    call._params.clear()
+    call._facts.clear()
+    x = mx.nd.zeros((2, 3))
+    for size in range(1, 300):
+        mx.nd.zeros((size, 7))
+        mx.nd.reshape(x, shape=(size, -1) if size in (1, 2, 3, 6) else (-1,))
+    assert len(call._facts.made) < 20
+    assert len(call._params.made) < 20
+    for _ in range(3):
+        mx.nd.tanh(x)
+    assert any(key[0].name == "tanh" for key in call._facts.made)  # type: ignore[index]
