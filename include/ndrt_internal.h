@@ -2,7 +2,7 @@
 #ifndef NDRT_INTERNAL_H
 #define NDRT_INTERNAL_H
 
-#include "ndrt.h"
+#include "ndrt_plans.h"
 #include "oneapi/dnnl/dnnl.h"
 
 #define TRY(expression)                                                                            \

@@ -1,4 +1,4 @@
-"""Builds ndarray_rt._native: include/ndrt.h for cffi, native/*.c for the compiler."""
+"""Builds ndarray_rt._native: the headers in include/ for cffi, native/*.c for the compiler."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from cffi import FFI
 
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = "libdnnl.so.3"
+HEADERS = ("ndrt.h", "ndrt_plans.h")
 
 
 def declarations() -> str:
-    """The part of include/ndrt.h that cffi reads: what stands between the two marks."""
-    text = (ROOT / "include" / "ndrt.h").read_text(encoding="utf-8")
-    return text.split("/* cdef-begin */", 1)[1].split("/* cdef-end */", 1)[0]
+    """The parts of the headers that cffi reads: what stands between the two marks of each."""
+    made = []
+    for name in HEADERS:
+        text = (ROOT / "include" / name).read_text(encoding="utf-8")
+        made.append(text.split("/* cdef-begin */", 1)[1].split("/* cdef-end */", 1)[0])
+    return "\n".join(made)
 
 
 def located(package: str, wanted: str) -> Path:
@@ -83,10 +87,10 @@ def make_ffi() -> FFI:
     builder.cdef(declarations())
     builder.set_source(
         "ndarray_rt._native",
-        '#include "ndrt.h"',
+        "\n".join(f'#include "{name}"' for name in HEADERS),
         # setuptools wants sources relative to the project's root, from where it runs.
         sources=sorted(f"native/{path.name}" for path in (ROOT / "native").glob("*.c")),
-        depends=["include/ndrt.h", "include/ndrt_internal.h"],
+        depends=[f"include/{name}" for name in (*HEADERS, "ndrt_internal.h")],
         # oneDNN's headers are not ours to warn about: -isystem silences them.
         include_dirs=["include"],
         library_dirs=[str(lib)],

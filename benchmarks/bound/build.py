@@ -59,4 +59,5 @@ def build(name: str = "bound", folder: Path = HERE / "build") -> Path:
 if __name__ == "__main__":
     if sys.argv[1:2] and sys.argv[1] not in PROGRAMS:
         sys.exit(f"{sys.argv[1]} is none of {', '.join(PROGRAMS)}")
-    print(build(*sys.argv[1:2], *map(Path, sys.argv[2:3])))
+    chosen = sys.argv[1] if sys.argv[1:] else "bound"
+    print(build(chosen, Path(sys.argv[2]) if sys.argv[2:] else HERE / "build"))

@@ -35,7 +35,8 @@ def load(request: Request) -> Loaded:
         reorders = executor.counters["reorders"] - before
         totals = executor.explain(repeat=1).totals
         return {"reorders": reorders, "calls": totals["calls"],
-                "reference": totals["reference"], "numpy": totals["numpy"], "captured": state == "captured"}
+                "reference": totals["reference"], "numpy": totals["numpy"],
+                "captured": state == "captured"}
 
     return Loaded(step, lambda: executor.outputs[0].asnumpy(), facts)
 

@@ -16,12 +16,12 @@ from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.req import Req
 from ..op.context import OpContext
 from ..op.packing import PackedStore
-from ..op.prim_cache import CACHE
 from ..op.random_state import RandomState
-from ..storage.account import Account, SessionBytes
+from ..storage.account import Account
 from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Entry, topological
+from .bound_arrays import BoundArrays
 from .bound_step import BoundStep
 from .build import BoundGraph, build_graph, infer_facts
 from .captured import BUDGET, DONE, UNFINISHED, Captured
@@ -40,7 +40,7 @@ Monitor = Callable[[str, NDArray], None]
 _replay = lib.ndrt_replay_run
 
 
-class Executor:
+class Executor(BoundArrays):
     """Runs a bound symbol forward and backward. Made by `Symbol.bind` and `Symbol.simple_bind`.
 
     The bound arrays stay the user's: changes to them are seen by the next run. The outputs are
@@ -64,7 +64,7 @@ class Executor:
         self._symbol = symbol
         self._ctx = ctx.check()
         self.arg_dict = args
-        self.grad_dict: dict[str, NDArray | None] = {name: grads.get(name) for name in args}
+        self.grad_dict = {name: grads.get(name) for name in args}
         self.aux_dict = aux
         self._requests = {n: r for n, r in requests.items() if r != Req.kNullOp and n in grads}
         self._bound = {**args, **aux}
@@ -126,24 +126,6 @@ class Executor:
     # ---- what is bound ----------------------------------------------------------------------
 
     @property
-    def symbol(self) -> Symbol:
-        return self._symbol
-
-    @property
-    def context(self) -> Context:
-        return self._ctx
-
-    @property
-    def requests(self) -> dict[str, Req]:
-        """The request of each argument that has a gradient."""
-        return dict(self._requests)
-
-    @property
-    def session(self) -> Session:
-        """What the primitives of this executor and of those reshaped from it are kept under."""
-        return self._session
-
-    @property
     def plan(self) -> Plan:
         """The steps and the memory plan of the graph as it was bound, printable."""
         return self._bound_graph().plan
@@ -153,34 +135,6 @@ class Executor:
         """The steps and the memory plan that `forward(is_train=False)` runs, printable."""
         with self._work.lock, self._account:
             return self._program_for(False).plan
-
-    @property
-    def arg_arrays(self) -> list[NDArray]:
-        """Arguments in the order of `list_arguments`."""
-        return [self.arg_dict[name] for name in self._symbol.list_arguments()]
-
-    @property
-    def grad_arrays(self) -> list[NDArray | None]:
-        """Gradients in the order of `list_arguments`; None where there is none."""
-        return [self.grad_dict.get(name) for name in self._symbol.list_arguments()]
-
-    @property
-    def aux_arrays(self) -> list[NDArray]:
-        """Aux states in the order of `list_auxiliary_states`."""
-        return [self.aux_dict[name] for name in self._symbol.list_auxiliary_states()]
-
-    @property
-    def outputs(self) -> list[NDArray]:
-        """The outputs' memory, which the next run overwrites; the same arrays at each call."""
-        return self._outputs[:]
-
-    @property
-    def output_dict(self) -> dict[str, NDArray]:
-        """Outputs by name; NameMismatch when two have one name."""
-        names = self._symbol.list_outputs()
-        if len(set(names)) != len(names):
-            raise NameMismatch(f"two outputs have one name: {names}")
-        return dict(zip(names, self.outputs, strict=True))
 
     @property
     def capture_state(self) -> str:
@@ -203,19 +157,6 @@ class Executor:
             for program in self._programs():
                 program.count_replays()
             return self._stream.counters.as_dict()
-
-    @property
-    def memory_stats(self) -> SessionBytes:
-        """Bytes of this executor's own: arena, scratch, packed weights; `live` now, `peak` ever.
-
-        The bound arrays are not among them.
-        """
-        return self._account.read()
-
-    @property
-    def cache_stats(self) -> dict[str, int]:
-        """Hits, misses, evictions, groups and entries of this executor's session."""
-        return CACHE.stats(self._session.key)
 
     # ---- running ----------------------------------------------------------------------------
 

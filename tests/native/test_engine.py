@@ -29,7 +29,7 @@ def test_version_and_library() -> None:
 
 @pytest.mark.parametrize("threads", [0, -1, 1025])
 def test_thread_counts_that_are_none(threads: int) -> None:
-    with pytest.raises(ParameterError, match=f"{threads} threads: expected 1 to 1024"):
+    with pytest.raises(ParameterError, match=f"{threads} threads: expected 1 to "):
         call(lib.ndrt_threads_set, threads, what="threads")
 
 

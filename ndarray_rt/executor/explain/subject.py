@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,8 +60,7 @@ def explain(subject: Subject, repeat: int) -> Explanation:
     # what is recorded goes away: what its replays did is to be counted before
     subject.program.count_replays()
     parts = _parts(subject)
-    with _unchanged(subject, parts):
-        measured = measure(parts, subject.context, repeat)
+    measured = _measure_unchanged(subject, parts, repeat)
     threads = lib.ndrt_threads_get()
     peak = peak_gflops(threads)
     plan = subject.plan
@@ -83,29 +81,29 @@ def _parts(subject: Subject) -> list[Part]:
             for (begin, end), capture, run in zip(spans, captures, subject.runs, strict=False)]
 
 
-@contextmanager
-def _unchanged(subject: Subject, parts: Sequence[Part]) -> Iterator[None]:
+def _measure_unchanged(subject: Subject, parts: Sequence[Part], repeat: int) -> list[Measured]:
     """Puts back what the runs write into bound arrays, and the random stream."""
     written = set(Program.written([step for part in parts for step in part.steps]))
     kept = [(array, array.copy()) for array in subject.arrays if array.chunk in written]
     random = subject.context.random
     state = random.get_state()
+    # no context manager: an interrupt may come before its exit has begun
     try:
-        yield
+        return measure(parts, subject.context, repeat)
     finally:
-        random.set_state(state)
-        _put_back(kept)
+        try:
+            random.set_state(state)
+            _put_back(kept)
+        except BaseException:
+            # a lack of memory or an interrupt comes in once
+            random.set_state(state)
+            _put_back(kept)
+            raise
 
 
 def _put_back(kept: Sequence[tuple[NDArray, NDArray]]) -> None:
-    """Gives all arrays their values, also where a lack of memory or an interrupt comes in once."""
-    try:
-        for array, before in kept:
-            copy_value(before, array, "explain")
-    except BaseException:
-        for array, before in kept:
-            copy_value(before, array, "explain")
-        raise
+    for array, before in kept:
+        copy_value(before, array, "explain")
 
 
 # ---- rows ---------------------------------------------------------------------------------------
