@@ -57,7 +57,8 @@ def build(name: str = "bound", folder: Path = HERE / "build") -> Path:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] and sys.argv[1] not in PROGRAMS:
-        sys.exit(f"{sys.argv[1]} is none of {', '.join(PROGRAMS)}")
-    chosen = sys.argv[1] if sys.argv[1:] else "bound"
-    print(build(chosen, Path(sys.argv[2]) if sys.argv[2:] else HERE / "build"))
+    name = sys.argv[1] if len(sys.argv) > 1 else "bound"
+    folder = Path(sys.argv[2]) if len(sys.argv) > 2 else HERE / "build"
+    if name not in PROGRAMS:
+        sys.exit(f"{name} is none of {', '.join(PROGRAMS)}")
+    print(build(name, folder))
