@@ -129,6 +129,7 @@ def test_a_recorded_run_owns_its_scratch():
     # an input as users have it goes through scratch
     y = mx.sym.Convolution(mx.sym.Variable("x"), kernel=(3, 3), num_filter=40, no_bias=True,
                            name="c")
+    y = mx.sym.Pooling(y, kernel=(2, 2), stride=(2, 2), pool_type="max")
     executor = y.simple_bind(mx.cpu(), grad_req="null", x=(2, 12, 20, 30))
     executor.arg_dict["x"][:] = 1
     executor.arg_dict["c_weight"][:] = 1
