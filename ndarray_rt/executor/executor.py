@@ -93,7 +93,7 @@ class Executor(BoundArrays):
         self._context.packed = PackedStore()
         self._plainly_bound = self._no_shared_memory(grads)
         self._full: Program | None = None
-        # for inference; None where the passes change nothing or are switched off
+        # for inference; None where the passes are switched off
         self._lean: Program | None = None
         self._inference: InferenceGraph | None = None
         self._lean_switches: tuple[str, bool] | None = None

@@ -9,15 +9,12 @@ from .. import config
 from ..dtypes import DType
 from ..errors import MXNetError
 from ..ndarray.ndarray import NDArray
-from ..op.registry import find
-from ..passes import Optimized, optimize
+from ..passes import Optimized, optimize, prologue_nodes
 from ..symbol.node import Entry, Node, topological
 from .build import Facts, infer_facts
 from .layout_plan import note_layouts, plan_layouts
 from .plan import Plan, make_plan
 from .plan_memory import plan_memory
-
-FOLDING = ("_fold_batch_norm",)
 
 
 @dataclass
@@ -33,7 +30,7 @@ class InferenceGraph:
 def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
                     outputs: Sequence[NDArray], facts: Facts,
                     like: InferenceGraph | None = None) -> InferenceGraph | None:
-    """The planned graph for inference over arrays by name, or None where the passes change nothing.
+    """The planned graph for inference over arrays by name, or None where no pass may run.
 
     `outputs` are the arrays of the heads, `facts` those of the graph as it was bound. `like` is
     that of the same heads for other shapes: where it is right for these too, no pass is run again.
@@ -47,7 +44,7 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
         optimized = like.optimized
     else:
         optimized = optimize(heads, shapes, types)
-        if optimized.heads == list(heads):
+        if not optimized.stages:
             return None
         known = infer_facts(optimized.heads, shapes, types)
     made: dict[Entry, NDArray] = {}
@@ -57,7 +54,7 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
     nodes = topological(optimized.heads)
     variables = {Entry(node, 0): node.name for node in nodes if node.is_variable}
     plan = make_plan(nodes, [], optimized.heads, variables, {}, known.shapes, known.types,
-                     _prologue(nodes, set(optimized.heads)))
+                     _prologue(optimized.heads))
     note_layouts(plan, plan_layouts(nodes, known.shapes, known.types))
     plan_memory(plan, share=config.NDRT_PLAN_MEMORY)
     made.update({entry: bound[name] for entry, name in variables.items()})
@@ -86,12 +83,13 @@ def _still_right(like: InferenceGraph, facts: Facts, shapes: Mapping[str, tuple[
     return found if right else None
 
 
-def _prologue(nodes: Sequence[Node], heads: set[Entry]) -> set[Node]:
-    """The nodes that fold parameters: they need variables and one another alone."""
-    folding = {find(name) for name in FOLDING}
+def _prologue(heads: Sequence[Entry]) -> set[Node]:
+    """What is computed from parameters alone and kept: no output of the graph, nor what needs one.
+    """
+    outputs = {entry.node for entry in heads}
     found: set[Node] = set()
-    for node in nodes:
-        if node.op in folding and not heads & set(node.outputs) and all(
+    for node in prologue_nodes(heads):
+        if node not in outputs and all(
                 entry.node.is_variable or entry.node in found for entry in node.inputs):
             found.add(node)
     return found

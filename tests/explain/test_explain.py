@@ -285,7 +285,7 @@ def test_a_pass_that_is_switched_off_or_unknown() -> None:
 
 def test_every_pass_can_be_asked_for_where_none_changes_anything() -> None:
     executor = bind(mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=4), data=(2, 3))
-    assert executor.inference_plan is executor.plan
+    assert str(executor.inference_plan) == str(executor.plan)
     for name in PASSES:
         assert executor.explain(name) == f"{name} changed nothing"
 

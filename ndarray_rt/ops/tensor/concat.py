@@ -14,7 +14,7 @@ from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, normalize_axis, same_type
 from ...op.params import Params, integer, params_class
-from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ...op.registry import REGISTRY, Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from .pointwise import dense_like, put, unblocked
@@ -154,6 +154,8 @@ register(OpDef("_rnn_param_concat", ConcatParams, inputs=input_names, infer_shap
                doc="The vector of parameters that RNN takes, from its parts.\n\n"
                    "As Concat. Source: MXNet's _rnn_param_concat, which gluon's recurrent layers "
                    "make."))
+# its parts are parameters: executors make the vector once
+REGISTRY.set_attr("_rnn_param_concat", "prologue", True)
 register(OpDef("_backward_Concat", ConcatParams, inputs=backward_inputs,
                outputs=backward_outputs, infer_shape=infer_shape_backward, infer_type=same_type,
                compute=compute_backward, compute_ex=compute_ex_backward,
