@@ -174,6 +174,7 @@ int ndrt_exports_returned(void); /* is there anything to drain? */
  * and calls no Python. Owners are let go of by the next drain. */
 void *ndrt_export_capsule(const ndrt_export_spec *spec, void *owners);
 void ndrt_exports_drain(void);
+void ndrt_exports_at_collection(void *phase, void *info); /* drains; for Python's gc.callbacks */
 
 typedef struct {
     ndrt_dl_tensor *tensor; /* NULL: of a major version that is not ours */

@@ -133,6 +133,11 @@ void ndrt_exports_drain(void) {
     }
 }
 
+void ndrt_exports_at_collection(void *phase, void *info) {
+    (void)phase, (void)info;
+    if (ndrt_exports_returned()) ndrt_exports_drain();
+}
+
 static void refuse_capsule(PyObject *object) {
     if (!PyCapsule_CheckExact(object)) {
         PyErr_Format(PyExc_TypeError,

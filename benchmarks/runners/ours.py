@@ -34,7 +34,7 @@ def load(request: Request) -> Loaded:
         step()
         reorders = executor.counters["reorders"] - before
         totals = executor.explain(repeat=1).totals
-        return {"reorders": reorders, "calls": totals["calls"],
+        return {"reorders": reorders, "calls": totals["steps"],
                 "reference": totals["reference"], "numpy": totals["numpy"],
                 "captured": state == "captured"}
 

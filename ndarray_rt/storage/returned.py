@@ -7,22 +7,20 @@ let go. They queue, and the next allocation or garbage collection comes here.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 
 from ..native import lib, with_gil
 
 _drain = with_gil("ndrt_exports_drain", None)
+# no function of Python's: what interrupts one while garbage is collected is lost
+_at_collection = with_gil("ndrt_exports_at_collection", None, ctypes.py_object, ctypes.py_object)
 
 
 def drain() -> None:
     """Lets go of what exports held that were given back."""
     if lib.ndrt_exports_returned():
         _drain()
-
-
-def _at_collection(phase: str, info: dict[str, int]) -> None:
-    if phase == "start":
-        drain()
 
 
 gc.callbacks.append(_at_collection)

@@ -81,6 +81,9 @@ class NaiveExecutor:
         """The gradients by name, of the last forward: overwritten or added to as requested."""
         for var, grad in zip(self._head_vars, head_grads, strict=True):
             self.values[var] = grad
+        for node in self.order:
+            if node.name in self.aux:
+                self._load(node)  # a backward before this one may have written to it
         self._run(self._backward, True)
         for name, entry in self._gradients.items():
             value = np.zeros_like(self.args[name]) if entry is None else self.values[entry]
