@@ -375,7 +375,10 @@ class Executor(BoundArrays):
                 program.restart("tuning changed the layouts")
             assert self._context.packed is not None
             self._context.packed.clear()
+            # what stops this half-way leaves it to the next run
+            switches, self._lean_switches = self._lean_switches, None
             self._make_lean(graph)
+            self._lean_switches = switches
         return found
 
     # ---- arrays in --------------------------------------------------------------------------

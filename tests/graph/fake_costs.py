@@ -58,7 +58,7 @@ def check(executor):
     for _ in range(3):
         np.testing.assert_allclose(executor.forward()[0].asnumpy(), want, rtol=1e-4,
                                    atol=1e-4 * np.abs(want).max())
-    assert executor.capture_state == "captured"
+    assert executor.capture_state == "captured", executor.capture_state
 
 
 def values(executor):
