@@ -86,6 +86,12 @@ SWITCHES: tuple[Switch, ...] = (
         "MiB of freed memory kept for reuse at most; less where less was in use of late",
         _count,
     ),
+    Switch(
+        "NDRT_TUNING",
+        "",
+        "file of executor.save_tuning whose measured times plan layouts; read at the first use",
+        _text,
+    ),
     Switch("NDRT_TRACE", False, "print each dispatch: path, reason, layouts, time", _flag),
     Switch("NDRT_VALIDATE", False, "run each operator on NumPy too and compare the results", _flag),
 )
@@ -115,6 +121,7 @@ NDRT_SKIP_PASSES: str
 NDRT_CAPTURE: bool
 NDRT_CACHE_SHAPES: int
 NDRT_POOL_MIB: int
+NDRT_TUNING: str
 NDRT_TRACE: bool
 NDRT_VALIDATE: bool
 

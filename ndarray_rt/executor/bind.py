@@ -81,8 +81,11 @@ def _unique(names: Sequence[str], what: str) -> None:
 
 def bind(symbol: Symbol, ctx: Context | None, args: Any, args_grad: Any = None,
          grad_req: Any = "write", aux_states: Any = None, group2ctx: Any = None,
-         shared_exec: Executor | None = None) -> Executor:
-    """An Executor over the arrays given; see MXNet's Symbol.bind."""
+         shared_exec: Executor | None = None, tune: bool = False) -> Executor:
+    """An Executor over the arrays given; see MXNet's Symbol.bind.
+
+    With `tune` its first run for inference calls `Executor.tune`.
+    """
     names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
     _unique([*names, *aux_names], "arguments")
     arrays = _named(args, names, "args", complete=True)
@@ -100,7 +103,7 @@ def bind(symbol: Symbol, ctx: Context | None, args: Any, args_grad: Any = None,
                                f"{arrays[name].dtype} from args[{name!r}]")
     _check_shapes(symbol, arrays, aux)
     return Executor(symbol, ctx or current_context(), arrays, grads, requests, aux,
-                    shared=shared_exec)
+                    shared=shared_exec, tune=bool(tune))
 
 
 def _check_shapes(symbol: Symbol, args: Mapping[str, NDArray], aux: Mapping[str, NDArray]) -> None:
@@ -112,8 +115,12 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
                 type_dict: Mapping[str, Any] | None = None, stype_dict: Any = None,
                 group2ctx: Any = None, shared_arg_names: Iterable[str] | None = None,
                 shared_exec: Executor | None = None,
-                shared_buffer: dict[str, NDArray] | None = None, **shapes: Any) -> Executor:
-    """An Executor over new zeroed arrays, their shapes inferred from those given by name."""
+                shared_buffer: dict[str, NDArray] | None = None, tune: bool = False,
+                **shapes: Any) -> Executor:
+    """An Executor over new zeroed arrays, their shapes inferred from those given by name.
+
+    With `tune` its first run for inference calls `Executor.tune`.
+    """
     ctx = (ctx or current_context()).check()
     names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
     _unique([*names, *aux_names], "arguments")
@@ -133,7 +140,7 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
     args = {n: reuse.array(n, s, t) for n, s, t in zip(names, arg_shapes, arg_types, strict=True)}
     grads = {n: reuse.grad(n, args[n]) for n in names if requests[n] != Req.kNullOp}
     aux = {n: reuse.aux(n, s, t) for n, s, t in zip(aux_names, aux_shapes, aux_types, strict=True)}
-    return Executor(symbol, ctx, args, grads, requests, aux, shared=shared_exec)
+    return Executor(symbol, ctx, args, grads, requests, aux, shared=shared_exec, tune=bool(tune))
 
 
 def _inferred_shapes(symbol: Symbol, given: Mapping[str, tuple[int, ...]],

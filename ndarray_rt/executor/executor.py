@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from .. import config
 from ..context import Context
-from ..errors import MXNetError, NameMismatch
+from ..errors import MXNetError, NameMismatch, ParameterError
 from ..fork import renew_in_child
 from ..native import lib
 from ..ndarray.ndarray import NDArray, new_array
@@ -22,21 +22,21 @@ from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Entry, topological
 from .bound_arrays import BoundArrays
-from .bound_step import BoundStep
 from .build import BoundGraph, build_graph, infer_facts
 from .captured import BUDGET, DONE, UNFINISHED, Captured
 from .explain import Explanation, Subject, explain, explain_pass
-from .inference import InferenceGraph, build_inference
+from .inference import InferenceGraph, build_inference, shared_prologue
 from .inputs import copy_value, head_gradients
 from .plan import Plan
 from .program import Program, Watch
 from .session import Session
+from .tune import TUNING_RUNS, Tuned, nothing_to_tune, tune_layouts
+from .watching import Monitor, watching
 from .workspace import Workspace, new_number
 
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
 
-Monitor = Callable[[str, NDArray], None]
 _replay = lib.ndrt_replay_run
 
 
@@ -56,11 +56,12 @@ class Executor(BoundArrays):
                  grads: dict[str, NDArray], requests: dict[str, Req], aux: dict[str, NDArray],
                  like: Executor | None = None, shared: Executor | None = None,
                  session: Session | None = None, trained: Collection[str] = (),
-                 random: RandomState | None = None) -> None:
+                 random: RandomState | None = None, tune: bool = False) -> None:
         """`like` is an executor of the same symbol over the same parameters: what it has folded,
         packed and planned is used again. The memory of `shared` is used for intermediate values;
         the two never run at the same time, and neither's backward may follow the other's run.
-        `trained` are parameters that others write to, so that they are not packed in place."""
+        `trained` are parameters that others write to, so that they are not packed in place. With
+        `tune` the first run for inference tunes."""
         self._symbol = symbol
         self._ctx = ctx.check()
         self.arg_dict = args
@@ -98,6 +99,7 @@ class Executor(BoundArrays):
         self._inference: InferenceGraph | None = None
         self._lean_switches: tuple[str, bool] | None = None
         self._model = None if like is None else like._as_model()
+        self._is_to_tune = tune
         self._monitor: Monitor | None = None
         self._monitor_all = False
         self._ran_training = False
@@ -187,6 +189,8 @@ class Executor(BoundArrays):
         with lock, self._account:
             self._copy_inputs(kwargs)
             self._ran_training = self._is_spent = False
+            if self._is_to_tune and not is_train:
+                self._tune(TUNING_RUNS)
             self._run_forward(bool(is_train))
             self._ran_training = bool(is_train)
         return self._outputs[:]
@@ -274,20 +278,8 @@ class Executor(BoundArrays):
 
     def _watch(self) -> Watch | None:
         """What calls the monitor, if there is one."""
-        monitor, with_inputs = self._monitor, self._monitor_all
-        if monitor is None:
-            return None
-
-        def watch(step: BoundStep, has_run: bool) -> None:
-            if not has_run:
-                for array, name in zip(step.ins if with_inputs else (), step.in_names,
-                                       strict=with_inputs):
-                    monitor(name, array)
-                return
-            for array, name, req in zip(step.outs, step.out_names, step.reqs, strict=True):
-                if req != Req.kNullOp:
-                    monitor(name, array)
-        return watch
+        monitor = self._monitor
+        return None if monitor is None else watching(monitor, self._monitor_all)
 
     # ---- programs -----------------------------------------------------------------------------
 
@@ -304,22 +296,18 @@ class Executor(BoundArrays):
             self._lean_switches = switches
         return self._lean or self._full_program()
 
-    def _make_lean(self) -> None:
+    def _make_lean(self, planned: InferenceGraph | None = None) -> None:
+        """`planned` is a graph of this executor's own that is to be planned anew."""
         for program in self._programs():
             program.count_replays()
         model, self._model = self._model, None
         if self._lean is not None:
-            model = None  # it was made under other switches
+            model = None  # it was made under other switches, or with other layouts
         self._lean = self._inference = None
-        graph = build_inference(self._symbol.entries, self._bound, self._outputs, self._facts,
-                                None if model is None else model[0])
+        like = planned if model is None else model[0]
+        graph = build_inference(self._symbol.entries, self._bound, self._outputs, self._facts, like)
         if graph is not None:
-            prologue = None
-            if model is not None and model[0].optimized is graph.optimized and all(
-                    graph.given.get(entry) is array for entry, array in model[0].given.items()
-                    if entry in model[1].folded_from):
-                graph.given.update(model[1].constants())
-                prologue = model[1].prologue
+            prologue = None if model is None else shared_prologue(graph, *model)
             self._lean = Program(graph.plan, graph.given, self._context, self._ctx,
                                  self._plainly_bound, self._work.arena(), prologue)
             self._work.add(self._lean.state)
@@ -353,6 +341,45 @@ class Executor(BoundArrays):
                                  self._plainly_bound, self._work.arena())
             self._work.add(self._full.state)
         return self._full
+
+    # ---- tuning -----------------------------------------------------------------------------
+
+    def tune(self, repeat: int = TUNING_RUNS) -> Tuned:
+        """Chooses the layouts of inference by measuring them here; returns what it found.
+
+        Runs the graph for inference with what is bound, `repeat` times and a few times more in
+        each family of layouts, and once more so in the plan that is cheapest by the times of its
+        nodes. The one with the shortest run is taken, for this executor and for all that are bound
+        later for the same graph, shapes and number of threads. Bound arrays and outputs stay what
+        they are; backward needs another forward after this. ParameterError unless `repeat` is a
+        number from 1 up.
+        """
+        if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 1:
+            raise ParameterError(f"tune: repeat is {repeat!r}, expected a number from 1 up")
+        self._refuse_own_run()
+        with self._work.lock, self._account:
+            return self._tune(repeat)
+
+    def _tune(self, repeat: int) -> Tuned:
+        self._is_to_tune = False
+        program, graph = self._program_for(False), self._inference
+        if graph is None or program is not self._lean:
+            return nothing_to_tune("inference runs the graph as it was bound")
+        # the arena is written to
+        self._ran_training = False
+        self._work.last = self._number
+        found = tune_layouts(graph, self._ctx, self._plainly_bound, self._work.arena(), repeat)
+        if found.changed:
+            self._ready = None
+            for program in self._programs():
+                program.restart("tuning changed the layouts")
+            assert self._context.packed is not None
+            self._context.packed.clear()
+            # what stops this half-way leaves it to the next run
+            switches, self._lean_switches = self._lean_switches, None
+            self._make_lean(graph)
+            self._lean_switches = switches
+        return found
 
     # ---- arrays in --------------------------------------------------------------------------
 

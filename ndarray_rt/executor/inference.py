@@ -13,18 +13,26 @@ from ..passes import Optimized, optimize, prologue_nodes
 from ..symbol.node import Entry, Node, topological
 from .build import Facts, infer_facts
 from .layout_plan import note_layouts, plan_layouts
+from .measured_plan import measured_layouts
 from .plan import Plan, make_plan
 from .plan_memory import plan_memory
+from .program import Program
+from .prologue import Prologue
 
 
 @dataclass
 class InferenceGraph:
-    """A plan, the entries that live in given arrays, and how the passes came to it."""
+    """A plan, the entries that live in given arrays, and how the passes came to it.
+
+    `facts` are those of the passes' result, `families` what its layout plan is.
+    """
 
     plan: Plan
     given: dict[Entry, NDArray]
     optimized: Optimized
     types: dict[str, DType]
+    facts: Facts
+    families: dict[Node, str]
 
 
 def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
@@ -33,7 +41,8 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
     """The planned graph for inference over arrays by name, or None where no pass may run.
 
     `outputs` are the arrays of the heads, `facts` those of the graph as it was bound. `like` is
-    that of the same heads for other shapes: where it is right for these too, no pass is run again.
+    that of the same heads for other shapes: where it is right for these too, no pass is run again,
+    and nodes have its layouts where nothing better was measured.
     """
     shapes = {name: array.shape for name, array in bound.items()}
     types = {name: array.dtype for name, array in bound.items()}
@@ -52,13 +61,36 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
         if made.setdefault(entry, array) is not array or entry.node.is_variable:
             return None  # outputs must not become one memory, nor a user's array
     nodes = topological(optimized.heads)
+    families = measured_layouts(nodes, known)
+    if families is None and like is not None and optimized is like.optimized:
+        families = like.families  # weights are packed for these
+    if families is None:
+        families = plan_layouts(nodes, known.shapes, known.types)
+    plan = plan_inference(optimized.heads, known, families)
+    made.update({Entry(node, 0): bound[node.name] for node in nodes if node.is_variable})
+    return InferenceGraph(plan, made, optimized, types, known, families)
+
+
+def plan_inference(heads: Sequence[Entry], facts: Facts, families: Mapping[Node, str]) -> Plan:
+    """The plan of a graph that passes made, with given families of layouts."""
+    nodes = topological(heads)
     variables = {Entry(node, 0): node.name for node in nodes if node.is_variable}
-    plan = make_plan(nodes, [], optimized.heads, variables, {}, known.shapes, known.types,
-                     _prologue(optimized.heads))
-    note_layouts(plan, plan_layouts(nodes, known.shapes, known.types))
+    plan = make_plan(nodes, [], heads, variables, {}, facts.shapes, facts.types, _prologue(heads))
+    note_layouts(plan, families)
     plan_memory(plan, share=config.NDRT_PLAN_MEMORY)
-    made.update({entry: bound[name] for entry, name in variables.items()})
-    return InferenceGraph(plan, made, optimized, types)
+    return plan
+
+
+def shared_prologue(graph: InferenceGraph, like: InferenceGraph, program: Program,
+                    ) -> Prologue | None:
+    """The prologue of `program`, which runs `like`, where `graph` has the same one over the same
+    parameters; its constants are among what is given for `graph` then."""
+    if like.optimized is not graph.optimized or any(
+            graph.given.get(entry) is not array for entry, array in like.given.items()
+            if entry in program.folded_from):
+        return None
+    graph.given.update(program.constants())
+    return program.prologue
 
 
 def _still_right(like: InferenceGraph, facts: Facts, shapes: Mapping[str, tuple[int, ...]],

@@ -24,15 +24,23 @@ Costs = Callable[[Node, tuple[int, ...], tuple[int, ...]], tuple[float, float] |
 
 
 def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
-                 types: Mapping[Entry, DType], known: Costs | None = None) -> dict[Node, str]:
+                 types: Mapping[Entry, DType], known: Costs | None = None,
+                 reorder: Callable[[tuple[int, ...]], float] = reorder_cost) -> dict[Node, str]:
     """The family of each convolution; empty where the machine or the graph leaves no choice.
 
-    `known` gives measured costs; the model stands in where it has none. The model alone is too
-    coarse to pay for reorders within a graph: without `known` all nodes get one family.
+    `known` gives measured costs, of convolutions and of what follows them in their layout; the
+    model stands in where it has none of a convolution. The model alone is too coarse to pay for
+    reorders within a graph: without `known` all nodes get one family. `reorder` is what it costs
+    to change the layout of a tensor of some shape.
     """
-    movable = [node for node in nodes if node.op is not None and node.inputs
-               and len(shapes[node.inputs[0]]) in (3, 4, 5)
-               and types[node.inputs[0]] == FLOAT32]
+    movable: list[Node] = []
+    reached: set[Node] = set()
+    for node in nodes:
+        # what no convolution comes before has the user's layout
+        if _can_move(node, shapes, types) and (
+                _is_convolution(node) or node.inputs[0].node in reached):
+            movable.append(node)
+            reached.add(node)
     chosen = [node for node in movable if _is_convolution(node)]
     if not chosen or not prefers_channels_last():
         return {}
@@ -40,15 +48,14 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
     costs: list[tuple[float, float]] = []
     apart: dict[tuple[int, int], float] = {}
     for i, node in enumerate(movable):
-        convolution = _is_convolution(node)
-        costs.append(_costs_of(node, shapes, known) if convolution else (0.0, 0.0))
+        costs.append(_costs_of(node, shapes, known))
         for position, entry in enumerate(node.inputs):
             before = place.get(entry.node)
             if before is None:
                 continue
             # the others compute in the layout that their data has
-            tied = not convolution and position == 0
-            cost = inf if tied else reorder_cost(shapes[entry])
+            tied = position == 0 and not _is_convolution(node)
+            cost = inf if tied else reorder(shapes[entry])
             apart[before, i] = apart.get((before, i), 0.0) + cost
     if known is None:
         blocked_wins = sum(b for _, b in costs) < sum(a for a, _ in costs)
@@ -68,12 +75,26 @@ def note_layouts(plan: Plan, families: Mapping[Node, str]) -> None:
             out.padded = (batch, -(-channels // BLOCK) * BLOCK, *window)
 
 
+def convolutions(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
+                 types: Mapping[Entry, DType]) -> list[Node]:
+    """The nodes whose family is to be chosen."""
+    return [node for node in nodes if _is_convolution(node) and _can_move(node, shapes, types)]
+
+
 def _is_convolution(node: Node) -> bool:
     return node.op is not None and node.op.name in CONVOLUTIONS
+
+
+def _can_move(node: Node, shapes: Mapping[Entry, tuple[int, ...]],
+              types: Mapping[Entry, DType]) -> bool:
+    return (node.op is not None and bool(node.inputs)
+            and len(shapes[node.inputs[0]]) in (3, 4, 5) and types[node.inputs[0]] == FLOAT32)
 
 
 def _costs_of(node: Node, shapes: Mapping[Entry, tuple[int, ...]],
               known: Costs | None) -> tuple[float, float]:
     data, out = shapes[node.inputs[0]], shapes[Entry(node, 0)]
     found = known(node, data, out) if known is not None else None
-    return convolution_costs(node, data, out) if found is None else found
+    if found is not None:
+        return found
+    return convolution_costs(node, data, out) if _is_convolution(node) else (0.0, 0.0)

@@ -285,7 +285,8 @@ def test_layouts_change_where_that_pays_for_the_reorders():
     assert layouts() == [CHANNELS_LAST] * 4
 
     def costs(gain):
-        return lambda node, data, out: (1.0, 1.0 - gain) if node.name in ("c2", "c3") else (1.0, 2)
+        blocked = {"c0": 2.0, "c1": 2.0, "c2": 1.0 - gain, "c3": 1.0 - gain}
+        return lambda node, *_: (1.0, blocked[node.name]) if node.name in blocked else None
     assert layouts(costs(0.9)) == [CHANNELS_LAST] * 2 + [BLOCKED] * 2
     assert layouts(costs(1e-4)) == [CHANNELS_LAST] * 4
 

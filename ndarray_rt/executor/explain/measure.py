@@ -21,6 +21,11 @@ from ..bound_step import BoundStep
 from ..captured import DONE, Capture, Captured
 from ..plan import Step
 
+# runs that are this near to one another tell the same time
+AGREES = 0.02
+# how many times as often as wanted runs are repeated at most until some agree
+PATIENCE = 4
+
 Issued = Sequence[Primitive | int]
 
 
@@ -89,14 +94,21 @@ class _Listener:
         return self.heard
 
 
-def measure(parts: Sequence[Part], ctx: OpContext, repeat: int) -> list[Measured]:
-    """Runs all parts in turns, a few times to see what they do and `repeat` times for the times."""
+def measure(parts: Sequence[Part], ctx: OpContext, repeat: int,
+            apart: bool = False,
+            of_runs: Callable[[Sequence[float]], float] = median) -> list[Measured]:
+    """Runs all parts in turns, a few times to see what they do and `repeat` times for the times.
+
+    With `apart` none goes on from another one: each is timed behind a run of its own, with what
+    that leaves in caches, and more often while the shortest runs differ. `of_runs` makes one time
+    of those of several runs.
+    """
     listener = _Listener(ctx)
     times: list[_Times] | None = None
     with _observed(listener, replays=True):
         calls = _look(parts, ctx, listener)
         if all(part.capture.captured for part in parts):
-            times = _time_replays(parts, calls, repeat)
+            times = (_time_apart if apart else _time_replays)(parts, calls, repeat)
     states = [part.capture.reason for part in parts]
     if times is None:
         states = ["a recorded run moves memory of another" if state == "captured" else state
@@ -108,8 +120,8 @@ def measure(parts: Sequence[Part], ctx: OpContext, repeat: int) -> list[Measured
             part.capture.restart("explain ran step by step")
     for of_part, time in zip(calls, times, strict=True):
         for call, found in zip(of_part, zip(*time.calls, strict=True), strict=True):
-            call.milliseconds = median(found)
-    return [Measured(of_part, median(time.runs), median(time.between), state)
+            call.milliseconds = of_runs(found)
+    return [Measured(of_part, of_runs(time.runs), of_runs(time.between), state)
             for of_part, time, state in zip(calls, times, states, strict=True)]
 
 
@@ -179,6 +191,11 @@ class _Times:
     calls: list[list[float]] = field(default_factory=list)
     between: list[float] = field(default_factory=list)
 
+    def add(self, more: _Times) -> None:
+        self.runs += more.runs
+        self.calls += more.calls
+        self.between += more.between
+
 
 def _time_replays(parts: Sequence[Part], calls: Sequence[list[Call]], repeat: int,
                   ) -> list[_Times] | None:
@@ -201,6 +218,32 @@ def _time_replays(parts: Sequence[Part], calls: Sequence[list[Call]], repeat: in
                 time.calls.append([sum(steps[call.first:call.end]) for call in of_part])
                 time.between.append(found - sum(steps))
     return times
+
+
+def _time_apart(parts: Sequence[Part], calls: Sequence[list[Call]], repeat: int,
+                ) -> list[_Times] | None:
+    """As `_time_replays`, of parts that have nothing to do with one another.
+
+    Goes on for longer where the shortest runs are so far apart that all may have been disturbed.
+    """
+    times = [_Times() for _ in parts]
+    for rounds in range(repeat * PATIENCE):
+        if rounds >= repeat and all(_is_settled(time.runs) for time in times):
+            break
+        for part, of_part, time in zip(parts, calls, times, strict=True):
+            if _replay(part.capture.captured) is None:
+                return None
+            found = _time_replays([part], [of_part], 1)
+            if found is None:
+                return None
+            time.add(found[0])
+    return times
+
+
+def _is_settled(runs: Sequence[float]) -> bool:
+    """The two shortest runs tell the same time."""
+    first, second = sorted(runs)[:2] if len(runs) > 1 else (runs[0], runs[0])
+    return second <= first * (1 + AGREES)
 
 
 def _replay(captured: Captured | None) -> float | None:

@@ -1,0 +1,66 @@
+"""Layout plans from measured times, where all that they need is known. Measures nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from ..symbol.node import Node
+from .build import Facts
+from .layout_costs import reorder_cost
+from .layout_plan import FAMILIES, Costs, convolutions, plan_layouts
+from .tuning import Machine, Reorders, Shape, graph_key, node_key, this_machine
+from .tuning_file import TABLE
+
+
+def measured_layouts(nodes: Sequence[Node], facts: Facts) -> dict[Node, str] | None:
+    """The families of a graph that was tuned, or of whose convolutions each was; else None.
+
+    `nodes` are all of the graph, each after its inputs.
+    """
+    if TABLE.is_empty:
+        return None
+    machine = this_machine()
+    chosen = convolutions(nodes, facts.shapes, facts.types)
+    if not chosen:
+        return None
+    found = TABLE.graph(graph_key(machine, nodes, facts.shapes, facts.types))
+    if found is not None and len(found.families) == len(chosen):
+        TABLE.count(hit=True)
+        return dict(zip(chosen, found.families, strict=True))
+    known = measured_costs(machine, facts)
+    is_known = all(known(node, (), ()) is not None for node in chosen)
+    TABLE.count(hit=is_known)
+    return cheapest_layouts(machine, nodes, facts) if is_known else None
+
+
+def cheapest_layouts(machine: Machine, nodes: Sequence[Node], facts: Facts) -> dict[Node, str]:
+    """What is cheapest by the measured times; the model stands in for what has none."""
+    return plan_layouts(nodes, facts.shapes, facts.types, measured_costs(machine, facts),
+                        reorder_costs(TABLE.reorders(machine)))
+
+
+def measured_costs(machine: Machine, facts: Facts) -> Costs:
+    """What the table knows of nodes."""
+    def known(node: Node, _data: Shape, _out: Shape) -> tuple[float, float] | None:
+        times = TABLE.node(node_key(machine, node, facts.shapes, facts.types))
+        if times is None or any(family not in times for family in FAMILIES):
+            return None
+        last, blocked = (times[family] for family in FAMILIES)
+        return last, blocked
+    return known
+
+
+def reorder_costs(measured: Reorders | None) -> Callable[[Shape], float]:
+    """Milliseconds of a change of layout by shape, between and beyond the two sizes measured."""
+    if measured is None:
+        return reorder_cost
+    (small, small_time), (large, large_time) = measured
+    rate = max(0.0, large_time - small_time) / (large - small)
+
+    def cost(shape: Shape) -> float:
+        nbytes = 4.0 * prod(shape)
+        if nbytes <= small:
+            return small_time * nbytes / small
+        return small_time + (nbytes - small) * rate
+    return cost

@@ -1,0 +1,220 @@
+"""Tuning: the layouts of an inference graph, chosen by running it in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from statistics import mean
+from time import perf_counter
+
+from ..context import Context
+from ..dtypes import FLOAT32
+from ..ndarray.ndarray import new_array
+from ..op.choose import BLOCK, prefers_channels_last
+from ..op.context import OpContext
+from ..op.packing import PackedStore
+from ..op.random_state import RandomState
+from ..storage.account import Account
+from ..storage.desc import blocked_desc, channels_last_desc
+from ..storage.handle import Handle
+from ..storage.primitive import Kind as PrimitiveKind
+from ..storage.primitive import Primitive
+from ..storage.reorder import reorder_mem
+from ..storage.stream import ImmediateStream, Mem
+from ..storage.tmp_mem import TmpMemMgr
+from ..symbol.node import Node, topological
+from .explain.measure import Measured, Part, measure
+from .inference import InferenceGraph, plan_inference
+from .inputs import copy_value
+from .layout_plan import FAMILIES, convolutions
+from .measured_plan import cheapest_layouts
+from .plan import Kind
+from .program import Program
+from .session import Session
+from .tuning import (
+    GraphPlan,
+    Machine,
+    Measurements,
+    NodeKey,
+    Reorders,
+    graph_key,
+    node_key,
+    this_machine,
+)
+from .tuning_file import TABLE
+
+MIXED = "mixed"
+# runs of each plan, where nobody says how many
+TUNING_RUNS = 5
+# reorders within a graph are to pay: a plan with more of them is taken only if it is so much faster
+GAIN = 0.01
+# shapes whose reorders are measured: one that stays in a core's cache, one that does not
+_SMALL, _LARGE = (1, 64, 28, 28), (8, 64, 112, 112)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What `Executor.tune` found, by plan: "channels-last", "blocked", and "mixed" where the
+    cheapest choice for each node is neither.
+
+    `milliseconds` are those of whole runs, `families` those of nodes by name, `reorders` how many
+    changes of layout a run makes. `chosen` is the fastest plan, "" where there is nothing to choose
+    (`reason` says why); `changed` says that the executor runs another plan than before.
+    """
+
+    chosen: str
+    changed: bool
+    milliseconds: Mapping[str, float]
+    families: Mapping[str, Mapping[str, str]]
+    reorders: Mapping[str, int]
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if not self.chosen:
+            return f"nothing to tune: {self.reason}"
+        lines = [f"{'*' if name == self.chosen else ' '} {name}: {time:.3f} ms, "
+                 f"{self.reorders[name]} reorders" for name, time in self.milliseconds.items()]
+        return "\n".join([*lines, "the plan changed" if self.changed else "the plan stays"])
+
+
+class Trials:
+    """Programs of one inference graph in other layouts, over the user's arrays, which stay what
+    they are: weights are packed into private copies, and outputs are arrays of their own.
+
+    `arena` is memory that may be written to meanwhile.
+    """
+
+    def __init__(self, graph: InferenceGraph, ctx: Context, plainly_bound: bool,
+                 arena: Handle | None) -> None:
+        self._graph = graph
+        self._ctx = ctx
+        self._plainly_bound = plainly_bound
+        self._arena = arena
+        self._programs: dict[str, Program] = {}
+        self._session = Session()
+        self._bound = [graph.given[value.entry] for value in graph.plan.values
+                       if value.kind is Kind.EXTERNAL]
+        self._context = OpContext(
+            ImmediateStream(TmpMemMgr()), session=self._session.key, random=RandomState(),
+            shapes=tuple(array.shape for array in self._bound))
+        self._context.keep_plain = frozenset(array.chunk.native.id for array in self._bound)
+        self._context.packed = PackedStore()
+
+    def add(self, name: str, families: Mapping[Node, str]) -> None:
+        """A program with these families."""
+        plan = plan_inference(self._graph.optimized.heads, self._graph.facts, families)
+        given = {value.entry: self._graph.given[value.entry] for value in plan.values
+                 if value.kind is Kind.EXTERNAL}
+        given.update({value.entry: new_array(value.shape, value.dtype, self._ctx)
+                      for value in plan.values if value.kind is Kind.OUTPUT})
+        program = Program(plan, given, self._context, self._ctx, self._plainly_bound, self._arena)
+        # the larger one is for all that follow
+        self._arena = program.state.arena or self._arena
+        self._programs[name] = program
+
+    def measure(self, names: Sequence[str], repeat: int) -> dict[str, Measured]:
+        """Times of whole runs and of their steps."""
+        parts = [_part(self._programs[name]) for name in names]
+        written = {chunk for name in names
+                   for chunk in Program.written(self._programs[name].steps)}
+        kept = [(array, array.copy()) for array in self._bound if array.chunk in written]
+        try:
+            # the shortest: other work on this machine only ever adds to a time
+            found = measure(parts, self._context, repeat, apart=True, of_runs=min)
+            return dict(zip(names, found, strict=True))
+        finally:
+            for array, before in kept:
+                copy_value(before, array, "tune")
+
+
+def _part(program: Program) -> Part:
+    plan = program.plan
+    span = slice(plan.num_prologue, plan.num_forward)
+    return Part(plan.steps[span], program.steps[span], program.forward_capture(),
+                lambda: program.run_forward(False))
+
+
+def tune_layouts(graph: InferenceGraph, ctx: Context, plainly_bound: bool, arena: Handle | None,
+                 repeat: int) -> Tuned:
+    """Measures a graph in each family, plans from that, and notes all of it in the table.
+
+    The caller holds the executor; `graph` and its arrays stay what they are.
+    """
+    nodes = topological(graph.optimized.heads)
+    shapes, types = graph.facts.shapes, graph.facts.types
+    chosen = convolutions(nodes, shapes, types)
+    if not chosen:
+        return nothing_to_tune("no node computes in one layout or another")
+    if not prefers_channels_last():
+        return nothing_to_tune("this CPU's kernels have one family of layouts")
+    machine = this_machine()
+    with Account("tuning"):
+        plans = {family: dict.fromkeys(chosen, family) for family in FAMILIES}
+        trials = Trials(graph, ctx, plainly_bound, arena)
+        for family, plan in plans.items():
+            trials.add(family, plan)
+        measured = trials.measure(FAMILIES, repeat)
+        _note_nodes(machine, graph, measured)
+        cheapest = cheapest_layouts(machine, nodes, graph.facts)
+        if cheapest not in plans.values():
+            plans[MIXED] = cheapest
+            trials.add(MIXED, cheapest)
+            best = min(FAMILIES, key=lambda family: measured[family].milliseconds)
+            # side by side, so that other work on this machine strikes both
+            measured.update(trials.measure([best, MIXED], repeat))
+    times = {name: found.milliseconds for name, found in measured.items()}
+    fastest = min(times, key=lambda name: times[name] / (1 - GAIN * (name == MIXED)))
+    best_plan = plans[fastest]
+    TABLE.put(Measurements({}, {graph_key(machine, nodes, shapes, types): GraphPlan(
+        tuple(best_plan[node] for node in chosen), times[fastest])}, {}))
+    return Tuned(fastest, best_plan != graph.families, times,
+                 {name: {node.name: family for node, family in plan.items()}
+                  for name, plan in plans.items()},
+                 {name: _reorders(found) for name, found in measured.items()})
+
+
+def nothing_to_tune(reason: str) -> Tuned:
+    """The answer for a graph that there is no choice for."""
+    return Tuned("", False, {}, {}, {}, reason)
+
+
+def _note_nodes(machine: Machine, graph: InferenceGraph, measured: Mapping[str, Measured]) -> None:
+    """Puts the mean time of equal nodes into the table, and what a reorder costs here."""
+    found: dict[NodeKey, dict[str, list[float]]] = {}
+    for family, of_family in measured.items():
+        for call in of_family.calls:
+            node = call.planned.node
+            if node.inputs:
+                key = node_key(machine, node, graph.facts.shapes, graph.facts.types)
+                found.setdefault(key, {}).setdefault(family, []).append(call.milliseconds)
+    reorders = {} if TABLE.reorders(machine) else {machine: measure_reorders()}
+    TABLE.put(Measurements({key: {family: mean(times) for family, times in by_family.items()}
+                            for key, by_family in found.items()}, {}, reorders))
+
+
+def _reorders(found: Measured) -> int:
+    return sum(isinstance(issued, Primitive) and issued.kind == PrimitiveKind.REORDER
+               for call in found.calls for issued in call.issued)
+
+
+def measure_reorders(repeat: int = 7) -> Reorders:
+    """What a change between the families costs, of a small and of a large tensor."""
+    stream = ImmediateStream(TmpMemMgr())
+
+    def measured(shape: tuple[int, ...]) -> tuple[float, float]:
+        mems = []
+        for desc in (channels_last_desc(FLOAT32, shape), blocked_desc(FLOAT32, shape, BLOCK)):
+            handle = Handle(desc.nbytes, zero=True)
+            mems.append(Mem(desc, handle.ptr, handle, stream.epoch))
+        times = []
+        for _ in range(repeat):
+            start = perf_counter()
+            # there and back
+            reorder_mem(stream, mems[0], mems[1], now=True)
+            reorder_mem(stream, mems[1], mems[0], now=True)
+            times.append((perf_counter() - start) * 1e3 / 2)
+        return 4.0 * prod(shape), min(times)
+    return measured(_SMALL), measured(_LARGE)
+
+

@@ -1,0 +1,227 @@
+"""What was measured of single nodes and of whole graphs, on this machine and on others: a table.
+
+It measures nothing and plans nothing itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from .. import config
+from ..dtypes import DType, dtype_name
+from ..fork import renew_in_child
+from ..native import ffi, lib, text
+from ..symbol.node import Entry, Node
+
+Shape = tuple[int, ...]
+# (bytes that a reorder writes, its milliseconds), of a small tensor and of a large one
+Reorders = tuple[tuple[float, float], tuple[float, float]]
+K = TypeVar("K")
+V = TypeVar("V")
+
+# a graph of 500 different nodes, in 30 shapes; what was used longest ago leaves
+MOST_NODES = 16384
+MOST_GRAPHS = 1024
+MOST_MACHINES = 256
+
+
+class Machine(NamedTuple):
+    """What times depend on: instruction sets that oneDNN uses, its version, the CPU, threads."""
+
+    isa: str
+    onednn: str
+    cpu: str
+    threads: int
+
+
+class NodeKey(NamedTuple):
+    """All that the time of one node depends on."""
+
+    machine: Machine
+    operator: str
+    params: str
+    shapes: tuple[Shape, ...]  # of all inputs
+    dtype: str  # of the first input
+
+
+class GraphKey(NamedTuple):
+    """A graph of nodes, whatever their names are."""
+
+    machine: Machine
+    digest: str
+
+
+class GraphPlan(NamedTuple):
+    """The best plan of a graph: the family of each node that has one, in the graph's order."""
+
+    families: tuple[str, ...]
+    milliseconds: float
+
+
+def this_machine() -> Machine:
+    """The machine that runs this, with as many threads as native code has now."""
+    return Machine(*_hardware(), lib.ndrt_threads_get())
+
+
+@lru_cache(maxsize=1)
+def _hardware() -> tuple[str, str, str]:
+    version = ffi.new("int[3]")
+    lib.ndrt_engine_version(version)
+    return text(lib.ndrt_engine_isa()), ".".join(map(str, version)), _cpu()
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def node_key(machine: Machine, node: Node, shapes: Mapping[Entry, Shape],
+             types: Mapping[Entry, DType]) -> NodeKey:
+    """The key of a node of an inferred graph; it has inputs."""
+    assert node.op is not None
+    return NodeKey(machine, node.op.name, repr(node.params),
+                   tuple(shapes[entry] for entry in node.inputs),
+                   dtype_name(types[node.inputs[0]]))
+
+
+def graph_key(machine: Machine, nodes: Sequence[Node], shapes: Mapping[Entry, Shape],
+              types: Mapping[Entry, DType]) -> GraphKey:
+    """The key of a graph from its nodes, each after its inputs."""
+    place = {node: i for i, node in enumerate(nodes)}
+    found = hashlib.sha256()
+    for node in nodes:
+        own = Entry(node, 0)
+        told = ("variable" if node.op is None else node.op.name, repr(node.params),
+                [(place[entry.node], entry.index) for entry in node.inputs],
+                shapes[own], dtype_name(types[own]) if own in types else "")
+        found.update(repr(told).encode())
+    return GraphKey(machine, found.hexdigest())
+
+
+class TuningTable:
+    """Measured times by key; of each kind the longest unused leave over a bound. Thread-safe.
+
+    `read` gives what is in the file that `NDRT_TUNING` names: it is asked at the first use, and
+    again when the switch names another file.
+    """
+
+    def __init__(self, read: Callable[[str], Measurements] | None = None) -> None:
+        self._lock = threading.Lock()
+        self._read = read
+        self._named = ""
+        self._nodes: OrderedDict[NodeKey, dict[str, float]] = OrderedDict()
+        self._graphs: OrderedDict[GraphKey, GraphPlan] = OrderedDict()
+        self._reorders: OrderedDict[Machine, Reorders] = OrderedDict()
+        self._hits = self._misses = 0
+        renew_in_child(self)
+
+    def renew_locks(self) -> None:
+        """In a forked child."""
+        self._lock = threading.Lock()
+
+    # ---- what is known ----------------------------------------------------------------------
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is known, so that nobody need ask."""
+        self._read_named()
+        return not self._nodes and not self._graphs
+
+    def node(self, key: NodeKey) -> Mapping[str, float] | None:
+        """Milliseconds of a node by family, or None."""
+        with self._lock:
+            found = self._nodes.get(key)
+            if found is not None:
+                self._nodes.move_to_end(key)
+            return found
+
+    def graph(self, key: GraphKey) -> GraphPlan | None:
+        """The best plan that was measured of a graph, or None."""
+        with self._lock:
+            found = self._graphs.get(key)
+            if found is not None:
+                self._graphs.move_to_end(key)
+            return found
+
+    def reorders(self, machine: Machine) -> Reorders | None:
+        """What changes of layout cost, or None."""
+        with self._lock:
+            return self._reorders.get(machine)
+
+    def count(self, hit: bool) -> None:
+        """A graph was planned from this table, or could not be."""
+        with self._lock:
+            self._hits += hit
+            self._misses += not hit
+
+    # ---- what is put in ---------------------------------------------------------------------
+
+    def put(self, found: Measurements) -> None:
+        """Adds measurements; they replace older ones of their keys."""
+        with self._lock:
+            for key, times in found.nodes.items():
+                _put(self._nodes, key, {**self._nodes.get(key, {}), **times}, MOST_NODES)
+            for graph, plan in found.graphs.items():
+                _put(self._graphs, graph, plan, MOST_GRAPHS)
+            for machine, costs in found.reorders.items():
+                _put(self._reorders, machine, costs, MOST_MACHINES)
+
+    def all(self) -> Measurements:
+        """All of it, that of other machines too."""
+        self._read_named()
+        with self._lock:
+            return Measurements({key: dict(times) for key, times in self._nodes.items()},
+                                dict(self._graphs), dict(self._reorders))
+
+    def clear(self) -> None:
+        """Forgets everything. A file that `NDRT_TUNING` names is not read again for that."""
+        with self._lock:
+            self._nodes.clear()
+            self._graphs.clear()
+            self._reorders.clear()
+            self._hits = self._misses = 0
+
+    def stats(self) -> dict[str, int]:
+        """How much is known, of this machine with this number of threads and of others."""
+        self._read_named()
+        here = this_machine()
+        with self._lock:
+            nodes = sum(key.machine == here for key in self._nodes)
+            graphs = sum(key.machine == here for key in self._graphs)
+            return {"nodes": nodes, "graphs": graphs, "hits": self._hits, "misses": self._misses,
+                    "other_nodes": len(self._nodes) - nodes,
+                    "other_graphs": len(self._graphs) - graphs}
+
+    def _read_named(self) -> None:
+        named = config.NDRT_TUNING
+        if named == self._named or self._read is None:
+            return
+        if named:
+            self.put(self._read(named))
+        self._named = named
+
+
+class Measurements(NamedTuple):
+    """What a table holds, or is to hold."""
+
+    nodes: dict[NodeKey, dict[str, float]]
+    graphs: dict[GraphKey, GraphPlan]
+    reorders: dict[Machine, Reorders]
+
+
+def _put(into: OrderedDict[K, V], key: K, value: V, most: int) -> None:
+    into[key] = value
+    into.move_to_end(key)
+    while len(into) > most:
+        into.popitem(last=False)

@@ -1,0 +1,202 @@
+"""Measured times in files: JSON, written whole or not at all, believed only after every check."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any, BinaryIO
+
+from ..errors import MXNetError
+from ..symbol.atomic_file import write_atomic
+from .layout_plan import FAMILIES
+from .tuning import (
+    GraphKey,
+    GraphPlan,
+    Machine,
+    Measurements,
+    NodeKey,
+    Reorders,
+    TuningTable,
+    this_machine,
+)
+
+FORMAT = "ndarray_rt tuning"
+VERSION = 1
+
+
+def read_tuning(fname: str | os.PathLike[str]) -> Measurements:
+    """What a file holds; MXNetError that says what is wrong with it."""
+    name = os.fspath(fname)
+    try:
+        with open(name, encoding="utf-8") as file:
+            content = json.load(file)
+    except OSError as error:
+        raise MXNetError(f"reading tuning from {name!r}: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise MXNetError(f"reading tuning from {name!r}: it is no JSON file: {error}") from error
+    try:
+        return _measurements(content)
+    except (ValueError, OverflowError) as error:
+        raise MXNetError(f"reading tuning from {name!r}: {error}") from None
+
+
+# the process's own
+TABLE = TuningTable(read_tuning)
+
+
+def save_tuning(fname: str | os.PathLike[str]) -> None:
+    """Writes all that was measured or loaded to a file, for `load_tuning` or `NDRT_TUNING`.
+
+    What belongs to other machines is kept. An older file of that name stays as it was if anything
+    goes wrong. Raises MXNetError when the file can not be written.
+    """
+    text = json.dumps(_content(TABLE.all()), indent=1, allow_nan=False)
+
+    def write(file: BinaryIO) -> None:
+        file.write(text.encode())
+    write_atomic(fname, write)
+
+
+def load_tuning(fname: str | os.PathLike[str]) -> int:
+    """Adds what a file of `save_tuning` holds to what is known; graphs that are planned from now on
+    use it.
+
+    Returns how many nodes and graphs of it are of this machine (CPU, instruction sets, oneDNN),
+    whatever the number of threads; what is of others is kept for the next `save_tuning` and not
+    used. Raises MXNetError, and takes nothing, when the file can not be read, is of another format
+    or version, or holds what can not be.
+    """
+    found = read_tuning(fname)
+    TABLE.put(found)
+    here = this_machine()[:-1]
+    return sum(machine[:-1] == here for machine in _machines(found))
+
+
+def clear_tuning() -> None:
+    """Forgets all that was measured or loaded; executors keep the plans that they have."""
+    TABLE.clear()
+
+
+def tuning_stats() -> dict[str, int]:
+    """What is known: `nodes` and `graphs` of this machine with this number of threads,
+    `other_nodes` and `other_graphs` of others; `hits` and `misses` are graphs that were planned
+    from it, and that could not be."""
+    return TABLE.stats()
+
+
+def _machines(found: Measurements) -> list[Machine]:
+    """Of each node and each graph."""
+    return [*(key.machine for key in found.nodes), *(key.machine for key in found.graphs)]
+
+
+# ---- to JSON and back ---------------------------------------------------------------------------
+
+
+def _content(all_of_it: Measurements) -> dict[str, Any]:
+    machines = list(dict.fromkeys([*all_of_it.reorders, *_machines(all_of_it)]))
+    place = {machine: i for i, machine in enumerate(machines)}
+    return {
+        "format": FORMAT, "version": VERSION,
+        "machines": [machine._asdict() for machine in machines],
+        "nodes": [{"machine": place[key.machine], "operator": key.operator, "params": key.params,
+                   "shapes": key.shapes, "dtype": key.dtype, "milliseconds": times}
+                  for key, times in all_of_it.nodes.items()],
+        "graphs": [{"machine": place[key.machine], "graph": key.digest,
+                    "families": plan.families, "milliseconds": plan.milliseconds}
+                   for key, plan in all_of_it.graphs.items()],
+        "reorders": [{"machine": place[machine], "costs": costs}
+                     for machine, costs in all_of_it.reorders.items()],
+    }
+
+
+def _measurements(content: Any) -> Measurements:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError("it is no file of save_tuning")
+    if content.get("version") != VERSION or isinstance(content["version"], bool):
+        raise ValueError(f"it is of version {content.get('version')!r}, expected {VERSION}")
+    machines = [Machine(_text(m, "isa"), _text(m, "onednn"), _text(m, "cpu"),
+                        _count(_field(m, "threads"), "threads"))
+                for m in _list(content, "machines")]
+
+    def machine(row: Any) -> Machine:
+        number = _count(_field(row, "machine"), "machine")
+        if number >= len(machines):
+            raise ValueError(f"machine {number} is not among the {len(machines)} machines")
+        return machines[number]
+
+    nodes = {NodeKey(machine(row), _text(row, "operator"), _text(row, "params"),
+                     tuple(_shape(shape) for shape in _list(row, "shapes")), _text(row, "dtype")):
+             _times(row) for row in _list(content, "nodes")}
+    graphs = {GraphKey(machine(row), _text(row, "graph")):
+              GraphPlan(tuple(_family(f) for f in _list(row, "families")),
+                        _time(_field(row, "milliseconds")))
+              for row in _list(content, "graphs")}
+    reorders = {machine(row): _reorders(_list(row, "costs")) for row in _list(content, "reorders")}
+    return Measurements(nodes, graphs, reorders)
+
+
+def _field(row: Any, name: str) -> Any:
+    if not isinstance(row, dict) or name not in row:
+        raise ValueError(f"an entry has no {name!r}: {row!r:.80}")
+    return row[name]
+
+
+def _list(row: Any, name: str) -> list[Any]:
+    found = _field(row, name)
+    if not isinstance(found, list):
+        raise ValueError(f"{name!r} is {found!r:.80}, expected a list")
+    return found
+
+
+def _text(row: Any, name: str) -> str:
+    found = _field(row, name)
+    if not isinstance(found, str):
+        raise ValueError(f"{name!r} is {found!r:.80}, expected a string")
+    return found
+
+
+def _count(value: Any, what: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{what} is {value!r:.80}, expected a number from 0 up")
+    return value
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        raise ValueError(f"a shape is {value!r:.80}, expected a list of numbers")
+    return tuple(_count(size, "a size") for size in value)
+
+
+def _family(value: Any) -> str:
+    if value not in FAMILIES:
+        raise ValueError(f"a family of layouts is {value!r:.80}, expected one of {FAMILIES}")
+    return str(value)
+
+
+def _time(value: Any) -> float:
+    if (not isinstance(value, (int, float)) or isinstance(value, bool) or not isfinite(value)
+            or value < 0):
+        raise ValueError(f"a time is {value!r:.80}, expected milliseconds")
+    return float(value)
+
+
+def _times(row: Any) -> dict[str, float]:
+    found = _field(row, "milliseconds")
+    if not isinstance(found, dict):
+        raise ValueError(f"times are {found!r:.80}, expected milliseconds by family")
+    return {_family(family): _time(time) for family, time in found.items()}
+
+
+def _reorders(costs: Sequence[Any]) -> Reorders:
+    pairs = []
+    for pair in costs:
+        if not isinstance(pair, list) or len(pair) != 2 or not _time(pair[0]):
+            raise ValueError(f"the cost of a reorder is {pair!r:.80}, expected bytes and "
+                             "milliseconds")
+        pairs.append((_time(pair[0]), _time(pair[1])))
+    if len(pairs) != 2 or pairs[0][0] >= pairs[1][0]:
+        raise ValueError(f"costs of reorders are {costs!r:.80}, expected a small one and a large "
+                         "one")
+    return pairs[0], pairs[1]
