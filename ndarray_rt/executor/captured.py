@@ -143,6 +143,7 @@ class Capture:
         self.reason = "the first run settles layouts and scratch"
         self._settled = False
         self._possible = True
+        self._failures = 0
 
     @property
     def should_record(self) -> bool:
@@ -182,6 +183,13 @@ class Capture:
         self._settled = False
         if self._possible:
             self.reason = reason
+
+    def postpone(self, reason: str) -> None:
+        """This recording came to nothing, which a later one need not; so often and no more."""
+        self._failures += 1
+        self.reason = reason
+        if self._failures >= MAX_BREAKS:
+            self.refuse(reason)
 
     def refuse(self, reason: str) -> None:
         """This graph can not be captured."""
