@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
 from .. import config
 from ..context import Context
 from ..errors import MXNetError, NameMismatch
@@ -109,6 +107,7 @@ class Executor(TrainingRuns):
         self._ready: Captured | None = None
         self._ready_epoch = -1
         self._chain = None
+        self._zeroed: dict[str, int] = {}
         # arguments that were given to forward by name
         self._fed: set[str] = set()
         renew_in_child(self)
@@ -237,11 +236,7 @@ class Executor(TrainingRuns):
     def _run_backward(self, is_train: bool) -> None:
         program = self._full_program()
         self._chain = None
-        for name in self._bound_graph().zero_grads:
-            if self._requests[name] != Req.kAddTo:
-                grad = self.grad_dict[name]
-                assert grad is not None
-                copy_value(np.zeros(grad.shape, grad.dtype), grad, name)
+        self._clear_unused()
         # a backward that stops half-way has used up some of what it reads, too
         self._is_spent = not self._backward_repeats
         self._is_running = True

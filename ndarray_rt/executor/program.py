@@ -64,13 +64,14 @@ class Program:
     def _run(self, part: Part, watch: Watch | None) -> None:
         ctx = self._context
         ctx.is_train = part[2]
-        ctx.begin_run()
         if watch is not None or not self._plainly_bound:
+            ctx.begin_run()
             self._run_apart(part, watch)
             return
         capture = self._capture_of(part) if may_capture() else None
         if capture is not None and self._replay(capture):
             return
+        ctx.begin_run()
         ctx.own_leases = False
         self.prologue.settle(ctx)
         with self._leases:
@@ -134,6 +135,7 @@ class Program:
     def _refresh(self, captured: Captured) -> bool:
         """Computes anew, in the same places, what was computed from arrays that changed."""
         ctx = self._context
+        ctx.begin_run()
         self.prologue.settle(ctx)
         ctx.own_leases = False
         with self._leases:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from .. import config
 from ..errors import MXNetError, NameMismatch
@@ -11,6 +13,7 @@ from ..ndarray.ndarray import NDArray
 from ..ndarray.req import Req
 from .bound_arrays import BoundArrays
 from .captured import DONE, UNFINISHED, Captured
+from .inputs import copy_value
 from .program import may_capture
 from .update import Trained, Update, zero_states
 
@@ -35,12 +38,15 @@ class TrainingRuns(BoundArrays):
     _number: int
     _monitor: Any
     _full: Program | None
+    _head_grads: Mapping[int, NDArray]
     _backward_repeats: bool
     _ran_training: bool
     _is_spent: bool
     _is_running: bool
     # a step that may be replayed as it is; the last run of the full program was such a step
     _chain: Chain | None
+    # gradients that are zeros, and the changes that their memory had then
+    _zeroed: dict[str, int]
 
     if TYPE_CHECKING:
         def _copy_inputs(self, given: Mapping[str, Any]) -> None: ...
@@ -50,9 +56,10 @@ class TrainingRuns(BoundArrays):
         def _bound_graph(self) -> BoundGraph: ...
 
     def bind_update(self, op_name: str, states: Mapping[str, Any] | None = None, *,
+                    names: Iterable[str] | None = None,
                     lr_mult: Mapping[str, float] | None = None,
                     wd_mult: Mapping[str, float] | None = None, **numbers: Any) -> Update:
-        """A step of an optimizer for all arguments that have a gradient.
+        """A step of an optimizer for the arguments `names`, or for all that have a gradient.
 
         `op_name` is an update operator such as "adam_update", `numbers` are its parameters.
         `states` are its arrays by argument, in the operator's order, zeros where there are none.
@@ -60,13 +67,14 @@ class TrainingRuns(BoundArrays):
         gradient, ShapeError and TypeMismatch for arrays that do not fit, ParameterError for a
         parameter that is wrong.
         """
-        given = dict(states or {})
-        for name in given:
-            if name not in self._requests:
-                raise NameMismatch(f"bind_update: states has {name!r}, which is no argument with a "
-                                   f"gradient; there are: {', '.join(self._requests)}")
+        given, chosen = dict(states or {}), list(self._requests if names is None else names)
+        for what, known, keys in (("names", self._requests, chosen), ("states", chosen, given)):
+            for name in keys:
+                if name not in known:
+                    raise NameMismatch(f"bind_update: {what} has {name!r}, which is no argument "
+                                       f"with a gradient; there are: {', '.join(known)}")
         trained = []
-        for name in self._requests:
+        for name in dict.fromkeys(chosen):
             weight, grad = self.arg_dict[name], self.grad_dict[name]
             assert grad is not None
             kept = given.get(name)
@@ -87,10 +95,13 @@ class TrainingRuns(BoundArrays):
             raise MXNetError("train_step needs gradients: bind with grad_req 'write' or 'add'")
         self._work.refuse_own_run()
         with self._work.lock, self._account:
-            self._copy_inputs(inputs)
-            self._take_head_grads(out_grads)
+            if inputs:
+                self._copy_inputs(inputs)
+            if self._head_grads or out_grads is not None:
+                self._take_head_grads(out_grads)
             chain, done = self._chain, 0
             if chain is not None and self._may_run(chain, update):
+                self._clear_unused()
                 done = self._run_chain(chain)
                 if done == len(chain.parts):
                     return self._outputs[:]
@@ -104,6 +115,17 @@ class TrainingRuns(BoundArrays):
             self._chain = self._make_chain(update)
         return self._outputs[:]
 
+    def _clear_unused(self) -> None:
+        """Zeros for arguments that no output depends on, where they are not there already."""
+        for name in self._bound_graph().zero_grads:
+            grad = self.grad_dict[name]
+            if self._requests[name] == Req.kAddTo or grad is None:
+                continue
+            chunk = grad.chunk
+            if self._zeroed.get(name) != chunk.changes or chunk.native.writable_pins:
+                copy_value(np.zeros(grad.shape, grad.dtype), grad, name)
+                self._zeroed[name] = chunk.changes
+
     def _may_run(self, chain: Chain, update: Update | None) -> bool:
         """Nothing that the native guards do not see has changed."""
         return (chain.epoch == config.epoch and chain.update is update
@@ -113,8 +135,7 @@ class TrainingRuns(BoundArrays):
         """The recordings of the step that just ran, if all of it is recorded."""
         epoch = config.epoch
         program = self._full
-        if program is None or self._monitor is not None or not may_capture() or any(
-                self._requests[name] != Req.kAddTo for name in self._bound_graph().zero_grads):
+        if program is None or self._monitor is not None or not may_capture():
             return None
         parts = [program.forward_capture(True).captured, program.backward_capture().captured]
         if update is not None:
