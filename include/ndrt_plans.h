@@ -119,6 +119,9 @@ ndrt_replay_result ndrt_replay_run(ndrt_replay *replay, double budget_ms, int le
 ndrt_replay_result ndrt_replay_go_on(ndrt_replay *replay, double budget_ms);
 /* What was computed from the sources was computed anew, when they had these changes. */
 void ndrt_replay_renew(ndrt_replay *replay, const uint64_t *changes);
+/* All guarded chunks are where and as they were at the recording, whatever was between; the caller
+ * has the leases. */
+void ndrt_replay_rewatch(ndrt_replay *replay);
 int64_t ndrt_replay_runs(const ndrt_replay *replay); /* finished ones */
 /* From now on each run notes in times[i] the milliseconds that step i took; NULL: no more. */
 void ndrt_replay_profile(ndrt_replay *replay, double *times);

@@ -52,7 +52,7 @@ ndrt_status ndrt_replay_new(const ndrt_replay_spec *spec, ndrt_replay **out) {
     watch(made->guards, spec->nguards, spec->guards);
     watch(made->sources, spec->nsources, spec->sources);
     watch(made->written, spec->nwritten, spec->written);
-    for (int i = 0; i < made->nguards; i++) made->guards[i].was = version_of(made->guards[i].chunk);
+    ndrt_replay_rewatch(made);
     ndrt_replay_renew(made, spec->changes);
     *out = made;
     return NDRT_OK;
@@ -63,6 +63,11 @@ void ndrt_replay_free(ndrt_replay *replay) {
     int n = replay->nguards + replay->nsources + replay->nwritten;
     for (int i = 0; i < n; i++) ndrt_chunk_free(replay->guards[i].chunk);
     free(replay);
+}
+
+void ndrt_replay_rewatch(ndrt_replay *replay) {
+    for (int i = 0; i < replay->nguards; i++)
+        replay->guards[i].was = version_of(replay->guards[i].chunk);
 }
 
 void ndrt_replay_renew(ndrt_replay *replay, const uint64_t *changes) {

@@ -5,7 +5,7 @@ Holds no operator and plans nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,7 +24,8 @@ BUDGET = 20.0
 _run, _go_on = lib.ndrt_replay_run, lib.ndrt_replay_go_on
 DONE, UNFINISHED, BUSY = lib.NDRT_REPLAY_DONE, lib.NDRT_REPLAY_UNFINISHED, lib.NDRT_REPLAY_BUSY
 CHANGED, FAILED = lib.NDRT_REPLAY_CHANGED, lib.NDRT_REPLAY_FAILED
-BROKEN = {lib.NDRT_REPLAY_MOVED: "the memory or layout of a bound array changed",
+MOVED = lib.NDRT_REPLAY_MOVED
+BROKEN = {MOVED: "the memory or layout of a bound array changed",
           lib.NDRT_REPLAY_CHANGED: "a weight with a packed copy was written to",
           lib.NDRT_REPLAY_THREADS: "the number of threads changed"}
 
@@ -39,19 +40,22 @@ class Captured:
 
     `own` are the chunks that nobody else can reach: only runs of the same program move them. The
     parts of a program use them in turn: `start` says how they were when the recording began, if
-    the part reads there what another one has left.
+    the part reads there what another one has left. `renewed` are those of the `reachable` whose
+    contents a run makes anew without reading them.
     """
 
     def __init__(self, recording: Recording, counters: Mapping[str, int], leases: Leases,
                  own: Sequence[Chunk], start: Sequence[Placement] | None,
                  reachable: Sequence[Chunk], written: Sequence[Chunk],
-                 sources: Mapping[Chunk, int]) -> None:
+                 sources: Mapping[Chunk, int], renewed: Collection[Chunk] = ()) -> None:
         self._recording = recording
         self.counters = dict(counters)
         self.leases = leases
         self._own = own
         self._start = start
         self._end = [chunk.placement for chunk in own]
+        self._reachable = [(chunk, chunk.placement) for chunk in reachable]
+        self._renewed = frozenset(renewed)
         self._sources = list(sources)
         self._counted = 0
         # native arrays of what the call below reads
@@ -81,15 +85,43 @@ class Captured:
         """
         with self.leases:
             result: int = _run(self.native, BUDGET, 1)
+            if result == MOVED and self._put_back():
+                result = _run(self.native, BUDGET, 1)
             while result == UNFINISHED:
                 result = _go_on(self.native, BUDGET)
         if result == FAILED:
             check(lib.NDRT_INTERNAL, "running a plan")
         if result == DONE:
-            # native steps have said nothing of the layouts in which they left what they wrote
-            for chunk, placement in zip(self._own, self._end, strict=True):
-                chunk.restore(placement)
+            self.leave()
         return result
+
+    def _put_back(self) -> bool:
+        """What moved is where and as it was again: inference and training write one output in turn,
+        each in the layout that it has there. The caller has the leases.
+        """
+        moved = [(chunk, was) for chunk, was in self._reachable if chunk.placement != was]
+        for chunk, (handle, _) in moved:
+            if chunk not in self._renewed or chunk.pins or chunk.placement[0] is not handle:
+                return False
+        for chunk, was in moved:
+            chunk.restore(was)
+        lib.ndrt_replay_rewatch(self.native)
+        return True
+
+    def start(self) -> int:
+        """The beginning of a replay, with leases if they are free; Python serves signals behind it.
+
+        What comes back unfinished is to be ended by `finish`.
+        """
+        result: int = _run(self.native, BUDGET, 0)
+        if result == FAILED:
+            check(lib.NDRT_INTERNAL, "running a plan")
+        return result
+
+    def leave(self) -> None:
+        """Notes where a replay left what it wrote, of which its native steps have said nothing."""
+        for chunk, placement in zip(self._own, self._end, strict=True):
+            chunk.restore(placement)
 
     def finish(self) -> None:
         """Ends a run that native code began by itself, with leases of its own."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
-
-import numpy as np
 
 from .. import config
 from ..context import Context
@@ -21,7 +19,6 @@ from ..storage.account import Account
 from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Entry, topological
-from .bound_arrays import BoundArrays
 from .build import BoundGraph, build_graph, infer_facts
 from .captured import BUDGET, DONE, UNFINISHED, Captured
 from .explain import Explanation, Subject, explain, explain_pass
@@ -30,6 +27,7 @@ from .inputs import copy_value, head_gradients
 from .plan import Plan
 from .program import Program, Watch
 from .session import Session
+from .training import TrainingRuns
 from .tune import TUNING_RUNS, Tuned, nothing_to_tune, tune_layouts
 from .watching import Monitor, watching
 from .workspace import Workspace, new_number
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 _replay = lib.ndrt_replay_run
 
 
-class Executor(BoundArrays):
+class Executor(TrainingRuns):
     """Runs a bound symbol forward and backward. Made by `Symbol.bind` and `Symbol.simple_bind`.
 
     The bound arrays stay the user's: changes to them are seen by the next run. The outputs are
@@ -110,6 +108,10 @@ class Executor(BoundArrays):
         # the recording of an inference run that may be replayed as it is while the epoch is this
         self._ready: Captured | None = None
         self._ready_epoch = -1
+        self._chain = None
+        self._zeroed: dict[str, int] = {}
+        # arguments that were given to forward by name
+        self._fed: set[str] = set()
         renew_in_child(self)
 
     def renew_locks(self) -> None:
@@ -121,7 +123,7 @@ class Executor(BoundArrays):
             self._is_running = False
             self._context.stream = self._stream
             self._ran_training = False
-            self._ready = None
+            self._ready = self._chain = None
             for program in self._programs():
                 program.restart("a fork interrupted a run")
 
@@ -167,7 +169,7 @@ class Executor(BoundArrays):
         work = self._work
         lock = work.lock
         if lock._is_owned():
-            self._refuse_own_run()
+            work.refuse_own_run()
         if not is_train and not kwargs and self._ready is not None \
                 and self._ready_epoch == config.epoch:
             # nothing but this and native code until the outputs are there
@@ -188,7 +190,6 @@ class Executor(BoundArrays):
                         return self._outputs[:]
         with lock, self._account:
             self._copy_inputs(kwargs)
-            self._ran_training = self._is_spent = False
             if self._is_to_tune and not is_train:
                 self._tune(TUNING_RUNS)
             self._run_forward(bool(is_train))
@@ -197,9 +198,8 @@ class Executor(BoundArrays):
 
     def forward_kept(self, is_train: bool) -> list[NDArray]:
         """`forward` of the graph as it was bound, in either mode: backward may follow."""
-        self._refuse_own_run()
+        self._work.refuse_own_run()
         with self._work.lock, self._account:
-            self._ran_training = self._is_spent = False
             self._run_forward(is_train, kept=True)
             self._ran_training = True
         return self._outputs[:]
@@ -213,6 +213,14 @@ class Executor(BoundArrays):
         """
         if not self._requests:
             return
+        self._may_run_backward()
+        self._work.refuse_own_run()
+        with self._work.lock, self._account:
+            self._take_head_grads(out_grads)
+            self._run_backward(bool(is_train))
+
+    def _may_run_backward(self) -> None:
+        """MXNetError where memory does not hold what a forward left for backward."""
         if not self._ran_training:
             raise MXNetError("backward needs a forward(is_train=True) before it: the last forward "
                              "was for inference or did not finish")
@@ -223,23 +231,18 @@ class Executor(BoundArrays):
             raise MXNetError("backward a second time after one forward: the first one took over "
                              "memory of forward's; call forward(is_train=True) again, or bind with "
                              "NDRT_PLAN_MEMORY=0")
+
+    def _take_head_grads(self, out_grads: Any) -> None:
         given = head_gradients(out_grads, list(self._head_grads), self._symbol.list_outputs())
-        self._refuse_own_run()
-        with self._work.lock, self._account:
-            for i, array in self._head_grads.items():
-                copy_value(given[i], array, f"out_grads[{i}]")
-            graph = self._bound_graph()
-            for name in graph.zero_grads:
-                if self._requests[name] != Req.kAddTo:
-                    grad = self.grad_dict[name]
-                    assert grad is not None
-                    copy_value(np.zeros(grad.shape, grad.dtype), grad, name)
-            # a backward that stops half-way has used up some of what it reads, too
-            self._is_spent = not self._backward_repeats
-            self._run_backward(bool(is_train))
+        for i, array in self._head_grads.items():
+            copy_value(given[i], array, f"out_grads[{i}]")
 
     def _run_backward(self, is_train: bool) -> None:
         program = self._full_program()
+        self._chain = None
+        self._clear_unused()
+        # a backward that stops half-way has used up some of what it reads, too
+        self._is_spent = not self._backward_repeats
         self._is_running = True
         try:
             program.run_backward(is_train, self._watch())
@@ -248,8 +251,11 @@ class Executor(BoundArrays):
 
     def _run_forward(self, is_train: bool, kept: bool = False) -> None:
         self._ready = None
+        self._ran_training = self._is_spent = False
         self._work.last = self._number
         program = self._full_program() if kept else self._program_for(is_train)
+        if program is self._full:
+            self._chain = None
         self._is_running = True
         try:
             program.run_forward(is_train, self._watch())
@@ -269,12 +275,6 @@ class Executor(BoundArrays):
             ready.finish()
         finally:
             self._is_running = False
-
-    def _refuse_own_run(self) -> None:
-        """MXNetError instead of a run inside a run of the same thread."""
-        if self._work.lock._is_owned():
-            raise MXNetError("this executor is running in this very thread: a monitor, an "
-                             "operator or a signal handler can not run it again")
 
     def _watch(self) -> Watch | None:
         """What calls the monitor, if there is one."""
@@ -356,7 +356,7 @@ class Executor(BoundArrays):
         """
         if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 1:
             raise ParameterError(f"tune: repeat is {repeat!r}, expected a number from 1 up")
-        self._refuse_own_run()
+        self._work.refuse_own_run()
         with self._work.lock, self._account:
             return self._tune(repeat)
 
@@ -390,7 +390,7 @@ class Executor(BoundArrays):
 
         NameMismatch for a name that is not bound, unless extra ones are allowed.
         """
-        self._refuse_own_run()
+        self._work.refuse_own_run()
         for given, bound, what in ((arg_params, self.arg_dict, "argument"),
                                    (aux_params or {}, self.aux_dict, "auxiliary state")):
             for name, value in given.items():
@@ -403,7 +403,7 @@ class Executor(BoundArrays):
     def set_monitor_callback(self, callback: Monitor, monitor_all: bool = False) -> None:
         """Calls `callback(name, array)` with each output as it is computed, inputs too if all."""
         with self._work.lock:
-            self._ready = None
+            self._ready = self._chain = None
             self._monitor = callback
             self._monitor_all = monitor_all
 
@@ -416,6 +416,20 @@ class Executor(BoundArrays):
         """
         from .bind import reshape_executor
         return reshape_executor(self, partial_shaping, allow_up_sizing, kwargs)
+
+    def clone(self, inputs: Iterable[str] | None = None) -> Executor:
+        """An executor on the same parameters, with inputs, outputs and memory of its own.
+
+        For threads that compute at the same time: weights, what is folded and packed of them, and
+        primitives are shared. `inputs` are the arguments that it gets arrays of its own for, with
+        what they hold now: those given to `forward` by name so far, else those without a
+        parameter's ending (`_weight`, `_bias` ...). Only for inference: MXNetError where gradients
+        are wanted, NameMismatch for what is no argument.
+        """
+        from .pool import clone_executor
+        with self._work.lock, self._account:
+            self._program_for(False)
+        return clone_executor(self, (self._fed or None) if inputs is None else inputs)
 
     def debug_str(self) -> str:
         """The plan as text."""
@@ -436,7 +450,7 @@ class Executor(BoundArrays):
         outputs are those of the last run, and backward needs another forward after this.
         With the name of a pass: what the graph for inference was before and after it, as text.
         """
-        self._refuse_own_run()
+        self._work.refuse_own_run()
         with self._work.lock, self._account:
             program = self._program_for(is_train and pass_name is None)
             used = self._inference if program is self._lean else None
@@ -460,6 +474,7 @@ class Executor(BoundArrays):
                                    f"{', '.join(self.arg_dict)}")
         for name, value in given.items():
             copy_value(value, self.arg_dict[name], name)
+        self._fed.update(given)
 
     # ---- making -----------------------------------------------------------------------------
 

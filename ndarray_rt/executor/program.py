@@ -12,12 +12,12 @@ from ..op.dispatch import dispatch, dispatch_planned, is_observed
 from ..storage.chunk import Chunk
 from ..storage.handle import Handle
 from ..storage.lease import Leases
-from ..storage.stream import RecordingStream
 from ..symbol.node import Entry
 from .bound_step import BoundStep
 from .captured import BROKEN, CHANGED, DONE, Capture, Captured
 from .plan import Kind, Plan
 from .prologue import Prologue
+from .recording import record
 from .state import State
 
 Part = tuple[int, int, bool]
@@ -48,6 +48,8 @@ class Program:
         steps = [BoundStep(step, self.state) for step in plan.steps]
         self.steps = steps
         self.prologue = prologue or Prologue(steps[:plan.num_prologue])
+        self._outputs = {self.state.arrays[v.index].chunk for v in plan.values
+                         if v.kind is Kind.OUTPUT}
         self._leases = self._make_leases()
         self._captures: dict[Part, Capture] = {}
 
@@ -62,13 +64,14 @@ class Program:
     def _run(self, part: Part, watch: Watch | None) -> None:
         ctx = self._context
         ctx.is_train = part[2]
-        ctx.begin_run()
         if watch is not None or not self._plainly_bound:
+            ctx.begin_run()
             self._run_apart(part, watch)
             return
         capture = self._capture_of(part) if may_capture() else None
         if capture is not None and self._replay(capture):
             return
+        ctx.begin_run()
         ctx.own_leases = False
         self.prologue.settle(ctx)
         with self._leases:
@@ -132,6 +135,7 @@ class Program:
     def _refresh(self, captured: Captured) -> bool:
         """Computes anew, in the same places, what was computed from arrays that changed."""
         ctx = self._context
+        ctx.begin_run()
         self.prologue.settle(ctx)
         ctx.own_leases = False
         with self._leases:
@@ -150,33 +154,22 @@ class Program:
         steps = self.steps[part[0]:part[1]]
         chunks = list(dict.fromkeys(
             array.chunk for step in steps for array in (*step.ins, *step.outs)))
-        before = sum(chunk.moves for chunk in chunks)
         storages = {storage.chunk for storage in self.state.storages}
         own = [chunk for chunk in chunks if chunk in storages]
+        is_backward = part[0] == self.plan.num_forward
         # forward reads nothing there that it has not written
-        start = ([chunk.placement for chunk in own] if part[0] == self.plan.num_forward else None)
-        fallbacks, plain = ctx.fallbacks, ctx.stream
-        stream = RecordingStream(plain.tmp.estimate)
-        ctx.stream = stream
-        try:
-            self._run_steps(part)
-        finally:
-            ctx.stream = plain
-            plain.counters.add(stream.counters.as_dict())
-        if stream.recording.failed is not None:
-            capture.ran_plainly()  # the run is done; the next one is recorded
-        elif ctx.fallbacks != fallbacks or stream.recording.native_plan() is None:
-            capture.refuse("a step runs in Python")
-        elif sum(chunk.moves for chunk in chunks) != before:
-            capture.postpone("a step moves memory")
-        else:
-            touched = set(chunks)
+        start = [chunk.placement for chunk in own] if is_backward else None
+        stream = record(lambda: self._run_steps(part), ctx, chunks, capture)
+        if stream is not None:
+            # training reads weights as they are: what inference has packed of them is not its own
+            sources = {} if part[2] else self._sources()
+            touched = {*chunks, *self.prologue.sources}
             capture.keep(Captured(
                 stream.recording, stream.counters.as_dict(), self._leases, own, start,
                 [c for c in chunks if c not in storages],
                 [c for c in self.written(steps) if c not in storages],
-                {c: n for c, n in self._sources().items()
-                 if c in touched or c in self.prologue.sources}))
+                {c: n for c, n in sources.items() if c in touched},
+                () if is_backward else self._outputs))
 
     @staticmethod
     def written(steps: Sequence[BoundStep]) -> list[Chunk]:

@@ -21,7 +21,7 @@ class Prologue:
 
     The results belong to the program alone. Once a layer has put one into the layout that it
     wants, later ones are put into that layout too, at the same place: recorded runs stay right.
-    Executors of other input shapes share them.
+    Executors of other input shapes, and clones, share them.
     """
 
     def __init__(self, steps: Sequence[BoundStep]) -> None:
@@ -32,7 +32,6 @@ class Prologue:
         self.sources: list[Chunk] = list(dict.fromkeys(
             array.chunk for step in steps for array in step.ins if array.chunk not in made))
         self._changes: list[int] | None = None
-        self._leases = Leases(self.sources, self.made)
 
     def is_true(self) -> bool:
         """Nothing that it reads changed; what a user may write to at any time counts as changed."""
@@ -46,7 +45,8 @@ class Prologue:
             return
         own, ctx.own_leases = ctx.own_leases, False
         try:
-            with self._leases:
+            # not kept: executors that share this may come here at the same time
+            with Leases(self.sources, self.made):
                 if not self.is_true():
                     self._run(ctx)
         finally:

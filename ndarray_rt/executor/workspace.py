@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakSet
 
+from ..errors import MXNetError
 from ..fork import renew_in_child
 from ..storage.handle import Handle
 from .state import State
@@ -33,6 +34,12 @@ class Workspace:
         """In a forked child."""
         # whatever it says of itself: a thread that was given the lock notes so a little later
         self.lock = threading.RLock()
+
+    def refuse_own_run(self) -> None:
+        """MXNetError instead of a run inside a run of the same thread."""
+        if self.lock._is_owned():
+            raise MXNetError("this executor is running in this very thread: a monitor, an "
+                             "operator or a signal handler can not run it again")
 
     def add(self, state: State) -> None:
         """From now on others may use this state's arena."""

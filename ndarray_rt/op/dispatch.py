@@ -145,7 +145,7 @@ def _prepare_outputs(op: OpDef, params: Params, ins: list[NDArray], outs: list[N
             in enumerate(outs) if j < i)
         # only foreign memory, which is pinned, can belong to two Chunks
         twice = out.chunk.native.pins and any(
-            _overlaps(out, other) for other in (*ins, *outs[:i]))
+            overlap(out, other) for other in (*ins, *outs[:i]))
         if twice or (shared and not _may_share(op, params, i, ins, out, reqs, outs)):
             temporary = new_array(out.shape, out.dtype, out.ctx)
             aside.append((out, temporary, req))
@@ -158,7 +158,7 @@ def _prepare_outputs(op: OpDef, params: Params, ins: list[NDArray], outs: list[N
     return aside, stale
 
 
-def _overlaps(a: NDArray, b: NDArray) -> bool:
+def overlap(a: NDArray, b: NDArray) -> bool:
     """Two Chunks have memory of these arrays in common: it was imported twice, or came back."""
     if a.chunk is b.chunk or not b.chunk.native.pins:
         return False

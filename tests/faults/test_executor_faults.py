@@ -102,21 +102,39 @@ def step(optimizer: str) -> Callable[[], Scenario]:
     return make
 
 
+def train_step(runs: int) -> Callable[[], Scenario]:
+    """A whole step after `runs` others: the first, the recorded one, a replay."""
+    def make() -> Scenario:
+        exe = bound()
+        update = exe.bind_update("sgd_mom_update", lr=0.01, momentum=0.9)
+        for _ in range(runs):
+            exe.train_step(update)
+        arrays = arrays_of(exe)
+        arrays.update({f"{n} state": s for n, (s,) in update.states.items()})
+        return Scenario(arrays, lambda: exe.train_step(update))
+    return make
+
+
 SCENARIOS = {"bind": binding, "first inference": forward(False, 0),
              "recorded inference": forward(False, 1), "replayed inference": forward(False, 2),
              "training forward": forward(True, 0), "second training forward": forward(True, 1),
              "backward write": backward("write"), "backward add": backward("add"),
-             "sgd": step("sgd"), "sgd_mom": step("sgd_mom"), "adam": step("adam")}
+             "first step": train_step(0), "recorded step": train_step(1),
+             "replayed step": train_step(3), "sgd": step("sgd"),
+             "sgd_mom": step("sgd_mom"), "adam": step("adam")}
+
+
+REPLAYED = ("replayed inference", "replayed step")
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_allocation_may_fail(name: str) -> None:
     failed = check_allocations(SCENARIOS[name])
     # a replay takes no memory at all
-    assert failed == 0 if name == "replayed inference" else failed > 5
+    assert failed == 0 if name in REPLAYED else failed > 5
 
 
 @pytest.mark.parametrize("name", [n for n in SCENARIOS if n != "bind"])
 def test_an_interrupt_may_come_anywhere(name: str) -> None:
     # of a replay, Python sees but a few lines
-    assert check_interrupts(SCENARIOS[name], step=1 if name == "replayed inference" else 41) > 1
+    assert check_interrupts(SCENARIOS[name], step=1 if name in REPLAYED else 41) > 1

@@ -29,6 +29,15 @@ for i in range(LAYERS):
 if what == "steps":
     mx.config.set("NDRT_CAPTURE", False)
 executor = net.bind(mx.cpu(), arguments)
+if what == "training":
+    net = mx.sym.make_loss(mx.sym.mean(net))
+    trained = {name: array.copy() for name, array in arguments.items()}
+    training = net.bind(mx.cpu(), trained,
+                        {name: mx.nd.zeros(array.shape) for name, array in trained.items()})
+    update = training.bind_update("sgd_update", lr=0.0)
+    for _ in range(4):
+        training.train_step(update)
+    assert set(training.capture_states.values()) == {update.capture_state} == {"captured"}
 for _ in range(4):
     right = executor.forward()[0].asnumpy()
 assert what == "steps" or executor.capture_state == "captured", executor.capture_state
@@ -45,6 +54,8 @@ def run():
             step()
     elif what == "bind":
         net.bind(mx.cpu(), arguments).forward()
+    elif what == "training":
+        training.train_step(update)
     else:
         executor.forward()
 

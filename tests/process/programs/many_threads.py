@@ -80,6 +80,45 @@ def shared_weights():
     at_once(job)
 
 
+def clones():
+    """Each thread its own clone; between runs one of them writes to the weights for all."""
+    executor = network().simple_bind(mx.cpu(), data=(2, 8, 4, 4), grad_req="null")
+    for array in executor.arg_arrays:
+        array[:] = 1
+    executor.forward()
+    own = [executor.clone(["data"]) for _ in range(threads)]
+    barrier = threading.Barrier(threads, timeout=200)
+    scale = 1.0
+
+    def job(number, call):
+        nonlocal scale
+        if call % 50 == 0:
+            barrier.wait()
+            if number == call // 50 % threads:
+                scale = 1.0 + call // 50 % 3
+                executor.arg_dict["conv_weight"][:] = scale
+            barrier.wait()
+        x = 1.0 + (number + call) % 7
+        got = own[number].forward(data=np.full((2, 8, 4, 4), x, "f4"))[0].asnumpy()
+        assert (got == 16 * 16 * 8 * x * scale + 1).all(), (got, x, scale)
+    at_once(job)
+    assert all(clone.capture_state == "captured" for clone in own)
+
+
+def pool():
+    """More threads than clones."""
+    executor = network().simple_bind(mx.cpu(), data=(2, 8, 4, 4), grad_req="null")
+    for array in executor.arg_arrays:
+        array[:] = 1
+
+    def job(number, call):
+        x = 1.0 + (number + call) % 7
+        got = shared.run(data=np.full((2, 8, 4, 4), x, "f4"))[0].asnumpy()
+        assert (got == 16 * 16 * 8 * x + 1).all(), (got, x)
+    with mx.executor.ExecutorPool(executor, size=2, inputs=["data"]) as shared:
+        at_once(job)
+
+
 def one_executor():
     """Runs of one executor are serialised, with the inputs that are given to them."""
     executor = network().simple_bind(mx.cpu(), data=(2, 8, 4, 4), grad_req="null")

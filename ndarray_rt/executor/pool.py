@@ -1,0 +1,118 @@
+"""Clones of an executor, and a pool of them: many threads that compute with one set of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from queue import SimpleQueue
+from typing import Any
+
+from ..errors import MXNetError, NameMismatch, ParameterError
+from ..fork import renew_in_child
+from ..native import lib
+from ..ndarray.ndarray import NDArray, new_array
+from .executor import Executor
+from .inputs import copy_value
+
+# how MXNet's layers name what is learned
+PARAMETER_ENDINGS = ("weight", "bias", "gamma", "beta", "parameters")
+
+
+def clone_executor(old: Executor, inputs: Iterable[str] | None) -> Executor:
+    """`Executor.clone`; `inputs` None: all that are no parameters by their names."""
+    if old.requests:
+        raise MXNetError("clone is for inference: this executor computes gradients "
+                         f"({', '.join(old.requests)}); bind one with grad_req='null'")
+    if inputs is None:
+        names = [n for n in old.arg_dict if not n.endswith(PARAMETER_ENDINGS)]
+    else:
+        names = list(inputs)
+    for name in names:
+        if name not in old.arg_dict:
+            raise NameMismatch(f"clone: {name!r} is no argument of this symbol; it has: "
+                               f"{', '.join(old.arg_dict)}")
+    args = dict(old.arg_dict)
+    for name in names:
+        given = old.arg_dict[name]
+        args[name] = new_array(given.shape, given.dtype, given.ctx)
+        copy_value(given, args[name], name)
+    made = Executor(old.symbol, old.context, args, {}, {}, dict(old.aux_dict), like=old)
+    made._fed.update(names)
+    return made
+
+
+class ExecutorPool:
+    """Clones of one executor, for any number of threads.
+
+        with mx.executor.ExecutorPool(executor, size=4) as pool:
+            outputs = pool.run(data=x)          # from any thread
+
+    A run takes a clone that is free, and waits where none is. Each clone computes with the number
+    of threads that is set: for throughput, as many clones as cores and `set_num_threads(1)`.
+    """
+
+    def __init__(self, executor: Executor, size: int | None = None,
+                 inputs: Iterable[str] | None = None) -> None:
+        """`size` clones, as many as threads are set where it is None; `inputs` as for `clone`.
+
+        The first of them runs once, so that weights are packed before others read them.
+        ParameterError for a size below 1, and what `Executor.clone` raises.
+        """
+        size = int(lib.ndrt_threads_get()) if size is None else size
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ParameterError(f"ExecutorPool: size got {size!r}, expected an int of at least 1")
+        first = executor.clone(inputs)
+        first.forward()
+        self._clones = [first, *(first.clone() for _ in range(size - 1))]
+        self._free = self._filled()
+        renew_in_child(self)
+
+    def renew_locks(self) -> None:
+        """In a forked child: all clones are free, whatever other threads did with them."""
+        self._free = self._filled()
+
+    def _filled(self) -> SimpleQueue[Executor]:
+        queue: SimpleQueue[Executor] = SimpleQueue()
+        for clone in self._clones:
+            queue.put(clone)
+        return queue
+
+    @property
+    def size(self) -> int:
+        """How many runs can be under way at the same time; 0 once it is closed."""
+        return len(self._clones)
+
+    def run(self, **inputs: Any) -> list[NDArray]:
+        """`forward(**inputs)` of a clone that is free: copies of its outputs.
+
+        An input that is not given holds what this clone was given last. MXNetError when the pool
+        is closed.
+        """
+        free = self._free
+        taken: list[Executor] = []
+        try:
+            if self._clones:
+                # an interrupt is served when it is in the list
+                taken.extend(map(free.get, (True,)))
+            if not self._clones:
+                raise MXNetError("ExecutorPool: run after close")
+            made = []
+            for name, output in zip(taken[0].symbol.list_outputs(), taken[0].forward(**inputs),
+                                    strict=True):
+                made.append(new_array(output.shape, output.dtype, output.ctx))
+                copy_value(output, made[-1], name)
+            return made
+        finally:
+            if taken:
+                free.put(taken[0])
+
+    def close(self) -> None:
+        """Gives the clones' memory back; runs under way end as they would."""
+        self._clones = []
+        self._free = SimpleQueue()
+
+    def __enter__(self) -> ExecutorPool:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Closes it."""
+        self.close()

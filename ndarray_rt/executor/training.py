@@ -1,0 +1,181 @@
+"""TrainingRuns: steps of training as one call. Knows no operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import config
+from ..errors import MXNetError, NameMismatch
+from ..ndarray.ndarray import NDArray
+from ..ndarray.req import Req
+from .bound_arrays import BoundArrays
+from .captured import DONE, UNFINISHED, Captured
+from .inputs import copy_value
+from .program import may_capture
+from .update import Trained, Update, zero_states
+
+if TYPE_CHECKING:
+    from .build import BoundGraph
+    from .program import Program
+    from .workspace import Workspace
+
+
+class Chain(NamedTuple):
+    """The recordings of one whole step, which may follow each other while the epoch is this."""
+
+    update: Update | None
+    parts: list[Captured]
+    epoch: int
+
+
+class TrainingRuns(BoundArrays):
+    """What an executor that computes gradients can do with them."""
+
+    _work: Workspace
+    _number: int
+    _monitor: Any
+    _full: Program | None
+    _head_grads: Mapping[int, NDArray]
+    _backward_repeats: bool
+    _ran_training: bool
+    _is_spent: bool
+    _is_running: bool
+    # a step that may be replayed as it is; the last run of the full program was such a step
+    _chain: Chain | None
+    # gradients that are zeros, and the changes that their memory had then
+    _zeroed: dict[str, int]
+
+    if TYPE_CHECKING:
+        def _copy_inputs(self, given: Mapping[str, Any]) -> None: ...
+        def _take_head_grads(self, out_grads: Any) -> None: ...
+        def _run_forward(self, is_train: bool, kept: bool = False) -> None: ...
+        def _run_backward(self, is_train: bool) -> None: ...
+        def _bound_graph(self) -> BoundGraph: ...
+
+    def bind_update(self, op_name: str, states: Mapping[str, Any] | None = None, *,
+                    names: Iterable[str] | None = None,
+                    lr_mult: Mapping[str, float] | None = None,
+                    wd_mult: Mapping[str, float] | None = None, **numbers: Any) -> Update:
+        """A step of an optimizer for the arguments `names`, or for all that have a gradient.
+
+        `op_name` is an update operator such as "adam_update", `numbers` are its parameters.
+        `states` are its arrays by argument, in the operator's order, zeros where there are none.
+        `lr_mult` and `wd_mult` are factors by argument. NameMismatch for an argument without a
+        gradient, ShapeError and TypeMismatch for arrays that do not fit, ParameterError for a
+        parameter that is wrong.
+        """
+        given, chosen = dict(states or {}), list(self._requests if names is None else names)
+        for what, known, keys in (("names", self._requests, chosen), ("states", chosen, given)):
+            for name in keys:
+                if name not in known:
+                    raise NameMismatch(f"bind_update: {what} has {name!r}, which is no argument "
+                                       f"with a gradient; there are: {', '.join(known)}")
+        trained = []
+        for name in dict.fromkeys(chosen):
+            weight, grad = self.arg_dict[name], self.grad_dict[name]
+            assert grad is not None
+            kept = given.get(name)
+            if isinstance(kept, NDArray):
+                kept = [kept]
+            trained.append(Trained(
+                name, weight, grad, zero_states(op_name, weight) if kept is None else list(kept)))
+        return Update(op_name, trained, numbers, lr_mult, wd_mult, self._work, self._session)
+
+    def train_step(self, update: Update | None = None, *, out_grads: Any = None,
+                   **inputs: Any) -> list[NDArray]:
+        """forward(is_train=True), backward and `update` in one call; gives the outputs.
+
+        `inputs` are copied into the arguments of those names first; `out_grads` as for backward.
+        Once all three are recorded they are three native calls. MXNetError without gradients.
+        """
+        if not self._requests:
+            raise MXNetError("train_step needs gradients: bind with grad_req 'write' or 'add'")
+        self._work.refuse_own_run()
+        with self._work.lock, self._account:
+            if inputs:
+                self._copy_inputs(inputs)
+            if self._head_grads or out_grads is not None:
+                self._take_head_grads(out_grads)
+            chain, done = self._chain, 0
+            if chain is not None and self._may_run(chain, update):
+                self._clear_unused()
+                done = self._run_chain(chain)
+                if done == len(chain.parts):
+                    return self._outputs[:]
+            if done == 0:
+                self._run_forward(True)
+                self._ran_training = True
+            if done < 2:
+                self._run_backward(True)
+            if update is not None:
+                update.run()
+            self._chain = self._make_chain(update)
+        return self._outputs[:]
+
+    def _clear_unused(self) -> None:
+        """Zeros for arguments that no output depends on, where they are not there already."""
+        for name in self._bound_graph().zero_grads:
+            grad = self.grad_dict[name]
+            if self._requests[name] == Req.kAddTo or grad is None:
+                continue
+            chunk = grad.chunk
+            if self._zeroed.get(name) != chunk.changes or chunk.native.writable_pins:
+                copy_value(np.zeros(grad.shape, grad.dtype), grad, name)
+                self._zeroed[name] = chunk.changes
+
+    def _may_run(self, chain: Chain, update: Update | None) -> bool:
+        """Nothing that the native guards do not see has changed."""
+        return (chain.epoch == config.epoch and chain.update is update
+                and (update is None or update.captured is chain.parts[-1]))
+
+    def _make_chain(self, update: Update | None) -> Chain | None:
+        """The recordings of the step that just ran, if all of it is recorded."""
+        epoch = config.epoch
+        program = self._full
+        if program is None or self._monitor is not None or not may_capture():
+            return None
+        parts = [program.forward_capture(True).captured, program.backward_capture().captured]
+        if update is not None:
+            parts.append(update.captured)
+        found = [part for part in parts if part is not None]
+        return Chain(update, found, epoch) if len(found) == len(parts) else None
+
+    def _run_chain(self, chain: Chain) -> int:
+        """Replays a step; says how many of its parts were done before a guard did not hold.
+
+        Of the program's own memory Python goes on saying what holds behind backward: that is true
+        again when all is done, and what stops in between is followed by a forward, which
+        reads nothing there.
+        """
+        self._chain = None
+        self._ran_training = self._is_spent = False
+        self._work.last = self._number
+        self._is_running = True
+        try:
+            for done, part in enumerate(chain.parts):
+                try:
+                    result = part.start()
+                    if result == UNFINISHED:
+                        part.finish()
+                        result = DONE
+                except BaseException:
+                    part.leases.give_back()
+                    raise
+                if result != DONE:
+                    return self._stopped(chain, done)
+        finally:
+            self._is_running = False
+        self._ran_training, self._is_spent = True, not self._backward_repeats
+        self._chain = chain
+        return len(chain.parts)
+
+    def _stopped(self, chain: Chain, done: int) -> int:
+        """What is there is to be gone on with step by step."""
+        if done:
+            chain.parts[done - 1].leave()
+            self._ran_training = True
+            self._is_spent = done > 1 and not self._backward_repeats
+        return done

@@ -1,0 +1,256 @@
+"""Update: a step of an optimizer over many weights, recorded and replayed in one native call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..errors import NameMismatch, ParameterError, TypeMismatch
+from ..ndarray.ndarray import NDArray, new_array
+from ..ndarray.req import Req
+from ..op.context import OpContext
+from ..op.dispatch import dispatch, overlap
+from ..op.infer import run_infer_shape, run_infer_type
+from ..op.params import Params
+from ..op.registry import OpDef, find
+from ..storage.account import Account
+from ..storage.lease import Leases
+from ..storage.parameters import ParameterBlock
+from ..storage.stream import ImmediateStream
+from ..storage.tmp_mem import TmpMemMgr
+from .captured import BROKEN, DONE, Capture, Captured
+from .program import may_capture
+from .recording import record
+from .session import Session
+from .workspace import Workspace
+
+
+class Trained(NamedTuple):
+    """A weight, its gradient, and what the optimizer keeps of it."""
+
+    name: str
+    weight: NDArray
+    grad: NDArray
+    states: Sequence[NDArray]
+
+    @property
+    def arrays(self) -> list[NDArray]:
+        return [self.weight, self.grad, *self.states]
+
+
+class _Group:
+    """Weights with the same multipliers: one set of numbers."""
+
+    def __init__(self, lr_mult: float, wd_mult: float) -> None:
+        self.factors = {"lr": lr_mult, "wd": wd_mult}
+        self.block = ParameterBlock()
+        self.params: Params = Params()
+
+
+class Update:
+    """Runs one update operator for many weights, in place. Made by `Executor.bind_update`.
+
+        update = executor.bind_update("sgd_mom_update", lr=0.1, momentum=0.9)
+        update()             # a step with these numbers
+        update(lr=0.01)      # with another one, from now on
+
+    The first call runs operator by operator, the second is recorded, later ones are one native
+    call as long as weights, gradients and states are where and as they were. The numbers are no
+    part of the recording. Each weight is stepped with its states as a whole: an interrupt comes
+    between two weights. Calls of one update are done one after the other.
+
+    `lr_mult` and `wd_mult` are factors of lr and wd by the name of the weight, 1 where there is
+    none.
+    """
+
+    def __init__(self, op_name: str, trained: Iterable[Trained], numbers: Mapping[str, Any],
+                 lr_mult: Mapping[str, float] | None = None,
+                 wd_mult: Mapping[str, float] | None = None,
+                 work: Workspace | None = None, session: Session | None = None) -> None:
+        """`numbers` are the operator's parameters; `work` has the lock of the executor that
+        computes the gradients."""
+        op = find(op_name)
+        if not op.numbers:
+            raise ParameterError(f"bind_update: operator {op.name!r} updates no weight")
+        self.op: OpDef = op
+        self.trained = tuple(trained)
+        self._groups = self._make_groups(lr_mult or {}, wd_mult or {})
+        self._numbers: dict[str, Any] = {}
+        self._are_set = False
+        self._given = dict(numbers)
+        self._set({})
+        self._check_arrays()
+        self._work = Workspace() if work is None else work
+        self._session = session or Session()
+        self._account = Account(f"{op.name} of {len(self.trained)} weights")
+        self._stream = ImmediateStream(TmpMemMgr(account=self._account))
+        self._context = OpContext(self._stream, session=self._session.key,
+                                  shapes=tuple(one.weight.shape for one in self.trained))
+        self._chunks = [array.chunk for one in self.trained for array in one.arrays]
+        written = [array.chunk for one in self.trained for array in (one.weight, *one.states)]
+        self._written = list(dict.fromkeys(written))
+        self._leases = Leases([one.grad.chunk for one in self.trained], self._written)
+        # what one operator call reads and writes is memory of its own: nothing is computed aside
+        self._is_plain = not any(
+            a.chunk is b.chunk or overlap(a, b) for one in self.trained
+            for i, a in enumerate(one.arrays) for b in one.arrays[:i])
+        self._capture = Capture()
+
+    # ---- running ----------------------------------------------------------------------------
+
+    def __call__(self, **numbers: Any) -> None:
+        """One step. `numbers`, such as lr, hold from now on.
+
+        ParameterError for what is no number of this operator.
+        """
+        self._work.refuse_own_run()
+        with self._work.lock, self._account:
+            self._set(numbers)
+            self.run()
+
+    def set(self, **numbers: Any) -> None:
+        """Changes numbers for the steps to come; nothing is recorded again."""
+        with self._work.lock:
+            self._set(numbers)
+
+    def run(self) -> None:
+        """One step, by a caller that has the lock."""
+        ctx = self._context
+        # a fork may have come into the midst of a recording
+        ctx.stream = self._stream
+        capture = self._capture if self._is_plain and may_capture() else None
+        captured = None if capture is None else capture.captured
+        if capture is not None and captured is not None:
+            result = captured.run()
+            if result == DONE:
+                return
+            self._count_replays()
+            capture.broke(BROKEN[result])
+        ctx.begin_run()
+        ctx.own_leases = not self._is_plain
+        if not self._is_plain:
+            self._run_steps()
+            return
+        with self._leases:
+            if capture is None:
+                self._run_steps()
+            elif capture.should_record:
+                self._record(capture)
+            else:
+                self._run_steps()
+                capture.ran_plainly()
+
+    def _run_steps(self) -> None:
+        ctx, op = self._context, self.op
+        try:
+            for one, group in zip(self.trained, self._groups, strict=True):
+                ctx.parameters = group.block
+                dispatch(op, group.params, ctx, one.arrays, [one.weight], [Req.kWriteTo], one.name)
+        finally:
+            ctx.parameters = None
+
+    def _record(self, capture: Capture) -> None:
+        stream = record(self._run_steps, self._context, self._chunks, capture)
+        if stream is not None:
+            capture.keep(Captured(stream.recording, stream.counters.as_dict(), self._leases, (),
+                                  None, list(dict.fromkeys(self._chunks)), self._written, {}))
+
+    def _count_replays(self) -> None:
+        captured = self._capture.captured
+        if captured is not None:
+            runs = captured.uncounted()
+            self._stream.counters.add({n: v * runs for n, v in captured.counters.items()})
+
+    # ---- what is told -------------------------------------------------------------------------
+
+    @property
+    def captured(self) -> Captured | None:
+        """What is replayed, once it is recorded."""
+        return self._capture.captured
+
+    @property
+    def capture_state(self) -> str:
+        """'captured' when steps are replayed from a recording, else why they are not."""
+        if not self._is_plain:
+            return "a weight, its gradient and its states share memory"
+        return self._capture.reason
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The numbers of the next step, without multipliers."""
+        return {name: self._numbers[name] for name in self.op.numbers}
+
+    @property
+    def states(self) -> dict[str, list[NDArray]]:
+        """What the optimizer keeps, by the name of the weight."""
+        return {one.name: list(one.states) for one in self.trained}
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What the steps did so far: primitives, kernels, callbacks, reorders."""
+        with self._work.lock:
+            self._count_replays()
+            return self._stream.counters.as_dict()
+
+    # ---- numbers ------------------------------------------------------------------------------
+
+    def _set(self, numbers: Mapping[str, Any]) -> None:
+        """All of it, or nothing where a number is wrong."""
+        if self._are_set and all(self._given.get(n, self) == v for n, v in numbers.items()):
+            return
+        for name in numbers:
+            if name not in self.op.numbers:
+                raise ParameterError(
+                    f"{self.op.name}: {name!r} can not change from step to step; these can: "
+                    f"{', '.join(self.op.numbers)}")
+        given = {**self._given, **numbers}
+        plain = self.op.params.parse(given, self.op.name)
+        made = [self.op.params.parse({**vars(plain), **{
+            name: getattr(plain, name) * factor for name, factor in group.factors.items()
+            if name in self.op.numbers}}, self.op.name) for group in self._distinct]
+        self._are_set = False  # an interrupt may come
+        self._given, self._numbers = given, {n: getattr(plain, n) for n in self.op.numbers}
+        for group, params in zip(self._distinct, made, strict=True):
+            group.params = params
+            group.block.set(self.op.numbers_of(params))
+        self._are_set = True
+
+    def _make_groups(self, lr_mult: Mapping[str, float],
+                     wd_mult: Mapping[str, float]) -> list[_Group]:
+        """The group of each weight."""
+        names = {one.name for one in self.trained}
+        for what, given in (("lr_mult", lr_mult), ("wd_mult", wd_mult)):
+            for name in given:
+                if name not in names:
+                    raise NameMismatch(f"bind_update: {what} has {name!r}, which is no weight "
+                                       f"with a gradient; there are: {', '.join(sorted(names))}")
+        made: dict[tuple[float, float], _Group] = {}
+        groups = []
+        for one in self.trained:
+            key = float(lr_mult.get(one.name, 1.0)), float(wd_mult.get(one.name, 1.0))
+            groups.append(made.setdefault(key, _Group(*key)))
+        self._distinct = list(made.values())
+        return groups
+
+    def _check_arrays(self) -> None:
+        for one, group in zip(self.trained, self._groups, strict=True):
+            wanted = self.op.input_names(group.params)
+            if len(one.arrays) != len(wanted):
+                raise NameMismatch(
+                    f"{self.op.name} of {one.name!r}: takes {len(wanted) - 2} state(s) "
+                    f"({', '.join(wanted[2:]) or 'none'}), got {len(one.states)}")
+            for array in one.arrays:
+                if not isinstance(array, NDArray):
+                    raise TypeMismatch(f"{self.op.name} of {one.name!r}: got a "
+                                       f"{type(array).__name__}, expected an NDArray")
+            run_infer_shape(self.op, group.params, [a.shape for a in one.arrays],
+                            [one.weight.shape], one.name)
+            run_infer_type(self.op, group.params, [a.dtype for a in one.arrays],
+                           [one.weight.dtype], one.name)
+
+
+def zero_states(op_name: str, weight: NDArray) -> list[NDArray]:
+    """New states of one weight, all zeros."""
+    op = find(op_name)
+    names = () if callable(op.inputs) else op.inputs
+    return [new_array(weight.shape, weight.dtype, weight.ctx, zero=True) for _ in names[2:]]
