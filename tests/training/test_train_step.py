@@ -289,9 +289,10 @@ def test_inference_between_steps_records_nothing_again(loss: bool) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_steps_of_random_graphs(seed: int) -> None:
     """Whole steps, recorded and replayed, give what forward and backward give step by step."""
-    executors = [random_graph(seed=seed).bind() for _ in range(2)]
-    if not executors[0].requests:
-        pytest.skip("no gradients in this graph")
+    # the seed's first graph that has gradients
+    graph = next(graph for graph in (random_graph(seed=seed + 100 * i) for i in range(100))
+                 if graph.bind().requests)
+    executors = [graph.bind() for _ in range(2)]
     for i in range(5):
         results = []
         for ours, executor in zip((True, False), executors, strict=True):
