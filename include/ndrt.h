@@ -66,6 +66,16 @@ ndrt_account *ndrt_account_arrays(void);       /* what no session holds; never f
 ndrt_account *ndrt_account_enter(ndrt_account *account);
 void ndrt_account_leave(ndrt_account *before);
 void ndrt_account_reset_peak(ndrt_account *account);
+/* A block of one thread that charges to an account, and may be entered again inside itself. Leaving
+ * is one call, with the arguments of Python's __exit__, which are not looked at; what was not
+ * entered is not left. */
+typedef struct {
+    ndrt_account *account;
+    int depth;
+    ndrt_account *outer[8];
+} ndrt_account_block;
+void ndrt_account_begin(ndrt_account_block *block);
+int ndrt_account_exit(ndrt_account_block *block, void *keep, void *kind, void *error, void *trace);
 
 ndrt_status ndrt_buffer_new(size_t nbytes, int zero, ndrt_buffer **out);
 ndrt_status ndrt_buffer_new_for(ndrt_account *account, size_t nbytes, int zero, ndrt_buffer **out);

@@ -51,3 +51,17 @@ void ndrt_account_reset_peak(ndrt_account *account) {
     __atomic_store_n(&account->peak, __atomic_load_n(&account->live, __ATOMIC_RELAXED),
                      __ATOMIC_RELAXED);
 }
+
+void ndrt_account_begin(ndrt_account_block *block) {
+    enum { ROOM = sizeof block->outer / sizeof block->outer[0] };
+    ndrt_account *before = ndrt_account_enter(block->account);
+    if (block->depth < ROOM) block->outer[block->depth] = before;
+    block->depth++;
+}
+
+int ndrt_account_exit(ndrt_account_block *block, void *keep, void *kind, void *error, void *trace) {
+    (void)keep, (void)kind, (void)error, (void)trace;
+    enum { ROOM = sizeof block->outer / sizeof block->outer[0] };
+    if (block->depth && --block->depth < ROOM) ndrt_account_leave(block->outer[block->depth]);
+    return 0;
+}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
 from threading import get_ident
-from types import TracebackType
 from typing import Any, TypedDict
 from weakref import WeakValueDictionary
 
@@ -20,6 +23,9 @@ class SessionBytes(TypedDict):
     peak: int
 
 
+_begin = lib.ndrt_account_begin
+_exit = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *(ctypes.py_object,) * 4)(
+    int(ffi.cast("intptr_t", ffi.addressof(lib, "ndrt_account_exit"))))
 _numbers = itertools.count(1)
 _open: WeakValueDictionary[int, Account] = WeakValueDictionary()
 
@@ -32,36 +38,36 @@ class Account:
     threads at once.
     """
 
-    __slots__ = ("__weakref__", "_outer", "_thread", "name", "ptr")
+    __slots__ = ("__weakref__", "_block", "_leave", "_thread", "name", "ptr")
 
     def __init__(self, name: str) -> None:
         out = ffi.new("ndrt_account **")
         call(lib.ndrt_account_new, out, what="making an account")
         self.ptr: Any = own(out[0], lib.ndrt_account_free)
         self.name = name
-        self._outer: list[Any] = []
+        self._block: Any = ffi.new("ndrt_account_block *", {"account": self.ptr})
+        self._leave: Callable[..., int] = partial(
+            _exit, int(ffi.cast("intptr_t", self._block)), self._block)
         self._thread = 0
         _open[next(_numbers)] = self
 
     def __enter__(self) -> Account:
-        self._end_interrupted()
         self._thread = get_ident()
-        # noted in the same step: an interrupt is served behind it
-        self._outer.extend(map(lib.ndrt_account_enter, (self.ptr,)))
+        try:
+            _begin(self._block)
+        except BaseException:
+            self._leave(None, None, None)
+            raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        lib.ndrt_account_leave(self._outer.pop())
-
-    def _end_interrupted(self) -> None:
-        # an interrupt came between an earlier block and its end: this thread still charges here
-        if self._outer and self._thread == get_ident():
-            lib.ndrt_account_leave(self._outer.pop())
+    # looked up before the block is entered, and called without a frame of Python: an interrupt can
+    # not come before its first line
+    __exit__: Any = property(attrgetter("_leave"))
 
     def __del__(self) -> None:
-        if getattr(self, "_outer", None):
-            self._end_interrupted()
+        block = getattr(self, "_block", None)
+        while block is not None and block.depth and self._thread == get_ident():
+            self._leave(None, None, None)
 
     def read(self) -> SessionBytes:
         """What is held now, and the most since the peak began."""

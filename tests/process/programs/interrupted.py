@@ -36,8 +36,13 @@ class Interrupted(KeyboardInterrupt):
     """Ours, so that no other one is taken for it."""
 
 
+armed = False
+
+
 def strike(number, frame):
-    raise Interrupted
+    # the system may give the signal to another thread, which comes to it when all is over
+    if armed:
+        raise Interrupted
 
 
 signal.signal(signal.SIGALRM, strike)
@@ -231,11 +236,13 @@ while time.monotonic() < end:
     action = rng.choice(ACTIONS)
     interrupted = False
     try:
+        armed = True
         signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, 1.2 * durations[action]))
         action()
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        armed = False
     except Interrupted:
         interrupted = True
+    armed = False
     signal.setitimer(signal.ITIMER_REAL, 0)
     if interrupted:
         struck[action.__name__] += 1
