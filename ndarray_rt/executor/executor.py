@@ -170,30 +170,30 @@ class Executor(TrainingRuns):
         lock = work.lock
         if lock._is_owned():
             work.refuse_own_run()
-        if not is_train and not kwargs and self._ready is not None \
-                and self._ready_epoch == config.epoch:
-            # nothing but this and native code until the outputs are there
-            with lock:
-                ready = self._ready
-                if ready is not None:
-                    self._ran_training = False
-                    work.last = self._number
-                    try:
-                        result = _replay(ready.native, BUDGET, 0)
-                        if result == UNFINISHED:
-                            self._finish_replay(ready)
-                            result = DONE
-                    except BaseException:
-                        ready.leases.give_back()
-                        raise
-                    if result == DONE:
-                        return self._outputs[:]
-        with lock, self._account:
-            self._copy_inputs(kwargs)
-            if self._is_to_tune and not is_train:
-                self._tune(TUNING_RUNS)
-            self._run_forward(bool(is_train))
-            self._ran_training = bool(is_train)
+        with lock:
+            if kwargs:
+                with self._account:
+                    self._copy_inputs(kwargs)
+            ready = self._ready
+            if ready is not None and not is_train and self._ready_epoch == config.epoch:
+                # nothing but this and native code until the outputs are there
+                self._ran_training = False
+                work.last = self._number
+                try:
+                    result = _replay(ready.native, BUDGET, 0)
+                    if result == UNFINISHED:
+                        self._finish_replay(ready)
+                        result = DONE
+                except BaseException:
+                    ready.leases.give_back()
+                    raise
+                if result == DONE:
+                    return self._outputs[:]
+            with self._account:
+                if self._is_to_tune and not is_train:
+                    self._tune(TUNING_RUNS)
+                self._run_forward(bool(is_train))
+                self._ran_training = bool(is_train)
         return self._outputs[:]
 
     def forward_kept(self, is_train: bool) -> list[NDArray]:
