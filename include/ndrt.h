@@ -115,6 +115,11 @@ void ndrt_chunk_add_writes(ndrt_chunk *chunk);
 void ndrt_chunk_add_pins(ndrt_chunk *chunk, int pins, int writable);
 int ndrt_chunk_lease(const ndrt_chunk *chunk); /* `lease`, if it is of this process */
 
+/* Bytes from one chunk to another, whose versions are these; counts the write. 0: nothing was done,
+ * because a version is another one or somebody has a lease that is in the way. */
+int ndrt_chunk_copy(ndrt_chunk *to, uint64_t to_version, void *dst, ndrt_chunk *from,
+                    uint64_t from_version, const void *src, size_t nbytes);
+
 /* A hold is something to be had on chunks, and the note of whether it is had. Taking and noting are
  * one call, giving back what is not held does nothing, and freeing gives back. For one thread
  * at a time. A chunk may be named more than once and counts once, exclusive if once so. */

@@ -137,6 +137,22 @@ static void leases_wait(const lease *leases, int n) {
     pthread_mutex_unlock(&wait_lock);
 }
 
+int ndrt_chunk_copy(ndrt_chunk *to, uint64_t to_version, void *dst, ndrt_chunk *from,
+                    uint64_t from_version, const void *src, size_t nbytes) {
+    lease leases[] = {{to, 1}, {from, 0}};
+    int n = leases_settle(leases, 2);
+    int got = leases_try(leases, n);
+    int done = got && __atomic_load_n(&to->version, __ATOMIC_SEQ_CST) == to_version &&
+               __atomic_load_n(&from->version, __ATOMIC_SEQ_CST) == from_version;
+    if (done) {
+        ndrt_chunk_add_writes(to);
+        memmove(dst, src, nbytes);
+    }
+    for (int i = 0; got && i < n; i++) lease_undo(&leases[i]);
+    wake(); /* also of what was taken and undone */
+    return done;
+}
+
 /* ---- holds ------------------------------------------------------------------------------------
  */
 

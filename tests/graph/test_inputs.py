@@ -1,0 +1,49 @@
+"""Values given to runs: copied whole, whatever they lie in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt.executor.inputs import copy_value
+from ndarray_rt.storage.desc import tagged_desc
+from ndarray_rt.storage.stream import ImmediateStream
+
+SHAPE = (2, 20, 6, 6)
+
+
+def values() -> dict[str, mx.nd.NDArray]:
+    data = np.random.default_rng(0).uniform(-1, 1, (3, *SHAPE[1:])).astype(np.float32)
+    special = mx.nd.array(data[:2])
+    special.chunk.reorder(tagged_desc(np.dtype(np.float32), SHAPE, "aBcd16b"), ImmediateStream())
+    return {"plain": mx.nd.array(data[:2]), "view": mx.nd.array(data)[1:3], "special": special,
+            "other dtype": mx.nd.array(data[:2], dtype=np.float64),
+            "new": mx.nd.zeros(SHAPE)}
+
+
+@pytest.mark.parametrize("name", values())
+@pytest.mark.parametrize("kind", ["plain", "special", "view", "pinned"])
+def test_a_copy_is_counted_and_complete(name: str, kind: str) -> None:
+    value = values()[name]
+    whole = mx.nd.ones((4, *SHAPE[1:]))
+    target = whole[1:3] if kind == "view" else mx.nd.ones(SHAPE)
+    seen = target.__array__(copy=False) if kind == "pinned" else None
+    if kind == "special":
+        target.chunk.reorder(tagged_desc(np.dtype(np.float32), SHAPE, "aBcd16b"),
+                             ImmediateStream())
+    before = target.chunk.writes
+    copy_value(value, target, "data")
+    assert target.chunk.writes > before
+    np.testing.assert_array_equal(target.asnumpy(), value.asnumpy().astype(np.float32))
+    assert target.chunk.native.lease == value.chunk.native.lease == 0
+    if seen is not None:
+        np.testing.assert_array_equal(seen, target.asnumpy())
+    if kind == "view":
+        np.testing.assert_array_equal(whole.asnumpy()[[0, 3]], 1)
+
+
+def test_a_part_of_the_same_array_moves_over_itself() -> None:
+    whole = mx.nd.array(np.arange(12, dtype=np.float32))
+    copy_value(whole[0:8], whole[2:10], "data")
+    np.testing.assert_array_equal(whole.asnumpy(), [0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 10, 11])
