@@ -365,8 +365,9 @@ typedef struct {
  * NULL. dst may be NULL where src's layout will do, and for concat and sum. */
 typedef struct {
     int kind, direction, alg;
-    int impl_index; /* 0: oneDNN's first choice, 1: its second, ... */
-    int nthreads;   /* 0: the current setting; small work element by element takes 1 anyhow */
+    int impl_index;     /* 0: oneDNN's first choice, 1: its second, ... */
+    const char *prefer; /* how the name of a better implementation begins; may be NULL */
+    int nthreads;       /* 0: the current setting; small work element by element takes 1 anyhow */
     const ndrt_desc *src, *weights, *bias, *dst;
     const ndrt_desc *diff_src, *diff_weights, *diff_bias, *diff_dst;
     /* recurrent layers; two directions where dims[1] of weights is 2 */

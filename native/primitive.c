@@ -1,6 +1,7 @@
 /* From a spec to a primitive, and what it wants. What differs by kind is in the make_ files. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ndrt_internal.h"
 
@@ -131,19 +132,48 @@ static ndrt_status check_spec(const ndrt_spec *spec) {
     return NDRT_OK;
 }
 
-static ndrt_status pd_new(const ndrt_spec *spec, dnnl_primitive_desc_t *out) {
+static const char *impl_of(const_dnnl_primitive_desc_t pd) {
+    const char *name = "";
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+    return name;
+}
+
+/* oneDNN's first choice; `hint` is needed as long as one walks on from it. */
+static ndrt_status pd_first(const ndrt_spec *spec, dnnl_primitive_desc_t *hint,
+                            dnnl_primitive_desc_t *out) {
     dnnl_primitive_attr_t attr;
     TRY(attr_new(spec, &attr));
-    dnnl_primitive_desc_t hint = NULL;
-    ndrt_make make = {spec, ndrt_engine(), attr, &hint};
+    *hint = NULL;
+    ndrt_make make = {spec, ndrt_engine(), attr, hint};
     ndrt_status status = kinds[spec->kind].make(&make, out);
     dnnl_primitive_attr_destroy(attr);
-    for (int i = 0; i < spec->impl_index && status == NDRT_OK; i++) {
-        status = ndrt_check(dnnl_primitive_desc_next_impl(*out), "dnnl_primitive_desc_next_impl");
+    return status;
+}
+
+/* The implementation that the spec asks for by number or name. NDRT_UNSUPPORTED: there is none. */
+static ndrt_status pd_walk(const ndrt_spec *spec, dnnl_primitive_desc_t pd) {
+    for (int i = 0; i < spec->impl_index; i++)
+        TRY(ndrt_check(dnnl_primitive_desc_next_impl(pd), "dnnl_primitive_desc_next_impl"));
+    if (!spec->prefer) return NDRT_OK;
+    while (strncmp(impl_of(pd), spec->prefer, strlen(spec->prefer)))
+        TRY(ndrt_check(dnnl_primitive_desc_next_impl(pd), "dnnl_primitive_desc_next_impl"));
+    return NDRT_OK;
+}
+
+static ndrt_status pd_new(const ndrt_spec *spec, dnnl_primitive_desc_t *out) {
+    dnnl_primitive_desc_t hint = NULL;
+    ndrt_status status = pd_first(spec, &hint, out);
+    if (status == NDRT_OK) {
+        status = pd_walk(spec, *out);
         if (status != NDRT_OK) dnnl_primitive_desc_destroy(*out);
     }
-    /* the walk asks the hint, too */
     if (hint) dnnl_primitive_desc_destroy(hint);
+    if (status == NDRT_UNSUPPORTED && spec->prefer) {
+        /* a clone can not be walked on from, nor is there a way back */
+        ndrt_spec first = *spec;
+        first.prefer = NULL;
+        return pd_new(&first, out);
+    }
     return status;
 }
 

@@ -68,6 +68,12 @@ SWITCHES: tuple[Switch, ...] = (
     ),
     Switch("NDRT_PLAN_MEMORY", True, "0 gives every array of an executor its own memory", _flag),
     Switch(
+        "NDRT_BATCH_TILES",
+        True,
+        "0 lets no executor run its first layers for a part of the batch at a time",
+        _flag,
+    ),
+    Switch(
         "NDRT_SKIP_PASSES",
         "",
         "passes that inference graphs are not put through, with commas between; all: none of them",
@@ -117,6 +123,7 @@ NDRT_ONEDNN: bool
 NDRT_NUM_THREADS: int
 NDRT_FLUSH_SUBNORMALS: bool
 NDRT_PLAN_MEMORY: bool
+NDRT_BATCH_TILES: bool
 NDRT_SKIP_PASSES: str
 NDRT_CAPTURE: bool
 NDRT_CACHE_SHAPES: int

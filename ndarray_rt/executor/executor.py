@@ -95,7 +95,7 @@ class Executor(TrainingRuns):
         # for inference; None where the passes are switched off
         self._lean: Program | None = None
         self._inference: InferenceGraph | None = None
-        self._lean_switches: tuple[str, bool] | None = None
+        self._lean_switches: tuple[str, bool, bool] | None = None
         self._model = None if like is None else like._as_model()
         self._is_to_tune = tune
         self._monitor: Monitor | None = None
@@ -290,7 +290,7 @@ class Executor(TrainingRuns):
         """Inference takes the optimized graph; a monitor is to see each node as it was bound."""
         if is_train or self._monitor is not None or not config.NDRT_ONEDNN:
             return self._full_program()
-        switches = (config.NDRT_SKIP_PASSES, config.NDRT_PLAN_MEMORY)
+        switches = (config.NDRT_SKIP_PASSES, config.NDRT_PLAN_MEMORY, config.NDRT_BATCH_TILES)
         if self._lean_switches != switches:
             self._make_lean()
             self._lean_switches = switches

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .. import config
 from ..dtypes import DType
@@ -11,9 +12,10 @@ from ..errors import MXNetError
 from ..ndarray.ndarray import NDArray
 from ..passes import Optimized, optimize, prologue_nodes
 from ..symbol.node import Entry, Node, topological
+from .batch_tiles import Tiling, choose_tiling, in_one_tile, tile_batches
 from .build import Facts, infer_facts
 from .layout_plan import note_layouts, plan_layouts
-from .measured_plan import measured_layouts
+from .measured_plan import measured_plan
 from .plan import Plan, make_plan
 from .plan_memory import plan_memory
 from .program import Program
@@ -24,7 +26,8 @@ from .prologue import Prologue
 class InferenceGraph:
     """A plan, the entries that live in given arrays, and how the passes came to it.
 
-    `facts` are those of the passes' result, `families` what its layout plan is.
+    `facts` are those of the passes' result, `families` and `tiling` what its layouts and its tiles
+    are, and `bound` the arrays of its variables.
     """
 
     plan: Plan
@@ -33,6 +36,8 @@ class InferenceGraph:
     types: dict[str, DType]
     facts: Facts
     families: dict[Node, str]
+    tiling: Tiling | None
+    bound: Mapping[str, NDArray]
 
 
 def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
@@ -56,29 +61,61 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
         if not optimized.stages:
             return None
         known = infer_facts(optimized.heads, shapes, types)
-    made: dict[Entry, NDArray] = {}
+    arrays: dict[Entry, NDArray] = {}
     for entry, array in zip(optimized.heads, outputs, strict=True):
-        if made.setdefault(entry, array) is not array or entry.node.is_variable:
+        if arrays.setdefault(entry, array) is not array or entry.node.is_variable:
             return None  # outputs must not become one memory, nor a user's array
     nodes = topological(optimized.heads)
-    families = measured_layouts(nodes, known)
-    if families is None and like is not None and optimized is like.optimized:
-        families = like.families  # weights are packed for these
-    if families is None:
-        families = plan_layouts(nodes, known.shapes, known.types)
-    plan = plan_inference(optimized.heads, known, families)
-    made.update({Entry(node, 0): bound[node.name] for node in nodes if node.is_variable})
-    return InferenceGraph(plan, made, optimized, types, known, families)
+    families, tiling = _choose(nodes, known, optimized, like)
+    made = plan_inference(optimized.heads, known, families, tiling, bound)
+    made.given.update(zip(made.heads, outputs, strict=True))
+    return InferenceGraph(made.plan, made.given, optimized, types, known, families, tiling, bound)
 
 
-def plan_inference(heads: Sequence[Entry], facts: Facts, families: Mapping[Node, str]) -> Plan:
-    """The plan of a graph that passes made, with given families of layouts."""
-    nodes = topological(heads)
+def _choose(nodes: Sequence[Node], facts: Facts, optimized: Optimized,
+            like: InferenceGraph | None) -> tuple[dict[Node, str], Tiling | None]:
+    """Layouts and tiles: as measured, else the layouts of `like`, else by the models."""
+    found = measured_plan(optimized.heads, nodes, facts)
+    if found is not None:
+        return found
+    tiling = choose_tiling(optimized.heads, facts)
+    if like is not None and optimized is like.optimized:
+        return like.families, tiling  # weights are packed for these
+    return plan_layouts(nodes, *in_one_tile(optimized.heads, facts, tiling)), tiling
+
+
+class Planned(NamedTuple):
+    """A plan, the arrays of its variables, and the graph that it is of: the given one in tiles."""
+
+    plan: Plan
+    given: dict[Entry, NDArray]
+    heads: list[Entry]
+    facts: Facts
+
+
+def plan_inference(heads: Sequence[Entry], facts: Facts, families: Mapping[Node, str],
+                   tiling: Tiling | None, bound: Mapping[str, NDArray]) -> Planned:
+    """The plan of a graph that passes made, with given families of layouts and tiles, over the
+    arrays of its variables by name."""
+    tiled = tile_batches(heads, facts, tiling)
+    nodes = topological(tiled.heads)
     variables = {Entry(node, 0): node.name for node in nodes if node.is_variable}
-    plan = make_plan(nodes, [], heads, variables, {}, facts.shapes, facts.types, _prologue(heads))
-    note_layouts(plan, families)
+    plan = make_plan(nodes, [], tiled.heads, variables, {}, tiled.facts.shapes, tiled.facts.types,
+                     _prologue(tiled.heads))
+    note_layouts(plan, {**families, **{new: families[old] for new, old in tiled.made_of.items()
+                                       if old in families}})
+    for step in plan.steps:
+        if step.node in tiled.in_tiles:
+            step.tile_of = tiled.made_of[step.node]
     plan_memory(plan, share=config.NDRT_PLAN_MEMORY)
-    return plan
+    given = {}
+    for entry, name in variables.items():
+        if entry in tiled.parts:
+            whole, begin, end = tiled.parts[entry]
+            given[entry] = bound[whole.node.name].rows(begin, end)
+        else:
+            given[entry] = bound[name]
+    return Planned(plan, given, tiled.heads, tiled.facts)
 
 
 def shared_prologue(graph: InferenceGraph, like: InferenceGraph, program: Program,

@@ -24,14 +24,16 @@ Costs = Callable[[Node, tuple[int, ...], tuple[int, ...]], tuple[float, float] |
 
 
 def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
-                 types: Mapping[Entry, DType], known: Costs | None = None,
+                 types: Mapping[Entry, DType], runs: Mapping[Node, int],
+                 known: Costs | None = None,
                  reorder: Callable[[tuple[int, ...]], float] = reorder_cost) -> dict[Node, str]:
     """The family of each convolution; empty where the machine or the graph leaves no choice.
 
     `known` gives measured costs, of convolutions and of what follows them in their layout; the
     model stands in where it has none of a convolution. The model alone is too coarse to pay for
     reorders within a graph: without `known` all nodes get one family. `reorder` is what it costs
-    to change the layout of a tensor of some shape.
+    to change the layout of a tensor of some shape. `runs` tells how often a node runs, where that
+    is more than once.
     """
     movable: list[Node] = []
     reached: set[Node] = set()
@@ -48,14 +50,16 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
     costs: list[tuple[float, float]] = []
     apart: dict[tuple[int, int], float] = {}
     for i, node in enumerate(movable):
-        costs.append(_costs_of(node, shapes, known))
+        times = runs.get(node, 1)
+        last, blocked = _costs_of(node, shapes, known)
+        costs.append((times * last, times * blocked))
         for position, entry in enumerate(node.inputs):
             before = place.get(entry.node)
             if before is None:
                 continue
             # the others compute in the layout that their data has
             tied = position == 0 and not _is_convolution(node)
-            cost = inf if tied else reorder(shapes[entry])
+            cost = inf if tied else times * reorder(shapes[entry])
             apart[before, i] = apart.get((before, i), 0.0) + cost
     if known is None:
         blocked_wins = sum(b for _, b in costs) < sum(a for a, _ in costs)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from ..symbol.node import Node
+from ..symbol.node import Entry, Node
+from .batch_tiles import Tiling, choose_tiling, in_one_tile, may_tile
 from .build import Facts
 from .layout_costs import reorder_cost
 from .layout_plan import FAMILIES, Costs, convolutions, plan_layouts
@@ -13,8 +14,10 @@ from .tuning import Machine, Reorders, Shape, graph_key, node_key, this_machine
 from .tuning_file import TABLE
 
 
-def measured_layouts(nodes: Sequence[Node], facts: Facts) -> dict[Node, str] | None:
-    """The families of a graph that was tuned, or of whose convolutions each was; else None.
+def measured_plan(heads: Sequence[Entry], nodes: Sequence[Node], facts: Facts,
+                  ) -> tuple[dict[Node, str], Tiling | None] | None:
+    """The families and the tiles of a graph that was tuned, or of whose convolutions each was; else
+    None.
 
     `nodes` are all of the graph, each after its inputs.
     """
@@ -27,16 +30,21 @@ def measured_layouts(nodes: Sequence[Node], facts: Facts) -> dict[Node, str] | N
     found = TABLE.graph(graph_key(machine, nodes, facts.shapes, facts.types))
     if found is not None and len(found.families) == len(chosen):
         TABLE.count(hit=True)
-        return dict(zip(chosen, found.families, strict=True))
-    known = measured_costs(machine, facts)
+        tiling = None if found.tiling is None or not may_tile() else Tiling(*found.tiling)
+        return dict(zip(chosen, found.families, strict=True)), tiling
+    tiling = choose_tiling(heads, facts)
+    shapes, types, _ = in_one_tile(heads, facts, tiling)
+    known = measured_costs(machine, Facts(shapes, types))
     is_known = all(known(node, (), ()) is not None for node in chosen)
     TABLE.count(hit=is_known)
-    return cheapest_layouts(machine, nodes, facts) if is_known else None
+    return (cheapest_layouts(machine, heads, nodes, facts, tiling), tiling) if is_known else None
 
 
-def cheapest_layouts(machine: Machine, nodes: Sequence[Node], facts: Facts) -> dict[Node, str]:
+def cheapest_layouts(machine: Machine, heads: Sequence[Entry], nodes: Sequence[Node],
+                     facts: Facts, tiling: Tiling | None) -> dict[Node, str]:
     """What is cheapest by the measured times; the model stands in for what has none."""
-    return plan_layouts(nodes, facts.shapes, facts.types, measured_costs(machine, facts),
+    shapes, types, runs = in_one_tile(heads, facts, tiling)
+    return plan_layouts(nodes, shapes, types, runs, measured_costs(machine, Facts(shapes, types)),
                         reorder_costs(TABLE.reorders(machine)))
 
 

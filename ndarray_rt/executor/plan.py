@@ -35,6 +35,8 @@ class Value:
     name: str
     storage: int = -1
     padded: tuple[int, ...] | None = None  # the dims that its layout pads the shape to
+    within: tuple[int, int] | None = None  # the value that it is a part of, bytes into that
+    has_parts: bool = False  # others are within it
 
     @property
     def nbytes(self) -> int:
@@ -50,6 +52,7 @@ class Storage:
     born: int  # the first step that writes to it
     dies: int  # the last step that touches it
     offset: int = 0
+    inside: tuple[int, int] | None = None  # the storage that it is a span of, bytes into that
 
     def overlaps(self, other: Storage) -> bool:
         """Both have some memory in common."""
@@ -67,6 +70,7 @@ class Step:
     reqs: list[Req]
     is_backward: bool
     family: str = ""  # of layouts to compute in, where the layout plan has one
+    tile_of: Node | None = None  # the node whose work it does for a part of the batch
 
 
 @dataclass
@@ -105,6 +109,8 @@ class Plan:
         """The most that storages take that live at the same time: no arena can be smaller."""
         change = [0] * (len(self.steps) + 1)
         for storage in self.storages:
+            if storage.inside is not None:
+                continue
             change[storage.born] += storage.nbytes
             change[storage.dies + 1] -= storage.nbytes
         return max(accumulate(change), default=0)

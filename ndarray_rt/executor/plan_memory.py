@@ -1,8 +1,8 @@
 """The memory plan: which values share memory, and where in one arena they lie. Allocates nothing.
 
 An output takes over the storage of an input at its last use where the operator allows it (in
-place). Storages whose lives do not overlap may lie over one another. Outputs and constants have
-memory of their own.
+place). Storages whose lives do not overlap may lie over one another, and parts of a value lie in
+its storage. Outputs and constants have memory of their own.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..ndarray.req import Req
 from .plan import Kind, Plan, Step, Storage, Value
+from .plan_joins import place_parts, whole_of
 
 Offsets = np.ndarray[tuple[int], np.dtype[np.int64]]
 ALIGNMENT = 64
@@ -25,25 +26,51 @@ def plan_memory(plan: Plan, share: bool = True) -> None:
     With `share` false every value gets memory of its own and nothing is done in place.
     """
     last_use = _last_uses(plan)
+    if share:
+        place_parts(plan)
     for number, step in enumerate(plan.steps):
         if share:
             _take_in_place(plan, last_use, number, step)
         for index in step.outs:
             value = plan.values[index]
             if value.kind is Kind.PLANNED and value.storage < 0:
-                value.storage = len(plan.storages)
-                plan.storages.append(Storage(_aligned(value.nbytes), number, number))
+                _store(plan, value, number)
         for index in (*step.ins, *step.outs):
             value = plan.values[index]
             if value.storage >= 0:
-                plan.storages[value.storage].dies = max(plan.storages[value.storage].dies, number)
+                for storage in _spans(plan, value):
+                    storage.dies = max(storage.dies, number)
     if share:
-        _place(plan.storages)
+        _place([storage for storage in plan.storages if storage.inside is None])
+        for storage in plan.storages:
+            if storage.inside is not None:
+                outer, offset = storage.inside
+                storage.offset = plan.storages[outer].offset + offset
     else:
         offset = 0
         for storage in plan.storages:
             storage.offset = offset
             offset += storage.nbytes
+
+
+def _store(plan: Plan, value: Value, number: int) -> None:
+    """A storage that begins to live with this step; that of the whole is there before its parts'.
+    """
+    inside = None
+    if value.within is not None:
+        whole, offset = whole_of(plan, value)
+        if whole.storage < 0:
+            _store(plan, whole, number)
+        inside = whole.storage, offset
+    value.storage = len(plan.storages)
+    nbytes = _aligned(value.nbytes) if inside is None else value.nbytes
+    plan.storages.append(Storage(nbytes, number, number, inside=inside))
+
+
+def _spans(plan: Plan, value: Value) -> list[Storage]:
+    """The storage of a value, and that which it is inside of."""
+    own = plan.storages[value.storage]
+    return [own] if own.inside is None else [own, plan.storages[own.inside[0]]]
 
 
 def _aligned(nbytes: int) -> int:
@@ -74,6 +101,7 @@ def _take_in_place(plan: Plan, last_use: list[int], number: int, step: Step) -> 
         source = plan.values[step.ins[in_position]]
         if (out.kind is Kind.PLANNED and out.storage < 0
                 and step.reqs[out_position] == Req.kWriteTo
+                and out.within is None and source.within is None and not source.has_parts
                 and source.kind is Kind.PLANNED and source.storage not in taken
                 and last_use[source.index] == number
                 and step.ins.count(source.index) == 1

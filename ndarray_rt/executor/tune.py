@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from statistics import mean
 from time import perf_counter
+from typing import NamedTuple
 
 from ..context import Context
 from ..dtypes import FLOAT32
@@ -24,6 +25,8 @@ from ..storage.reorder import reorder_mem
 from ..storage.stream import ImmediateStream, Mem
 from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Node, topological
+from .batch_tiles import Tiling, choose_tiling
+from .build import Facts
 from .explain.measure import Measured, Part, measure
 from .inference import InferenceGraph, plan_inference
 from .inputs import copy_value
@@ -34,7 +37,6 @@ from .program import Program
 from .session import Session
 from .tuning import (
     GraphPlan,
-    Machine,
     Measurements,
     NodeKey,
     Reorders,
@@ -47,6 +49,8 @@ from .tuning_file import TABLE
 MIXED = "mixed"
 # runs of each plan, where nobody says how many
 TUNING_RUNS = 5
+# sizes of tiles that are tried
+TILES = (1, 2, 4, 8)
 # reorders within a graph are to pay: a plan with more of them is taken only if it is so much faster
 GAIN = 0.01
 # shapes whose reorders are measured: one that stays in a core's cache, one that does not
@@ -56,7 +60,8 @@ _SMALL, _LARGE = (1, 64, 28, 28), (8, 64, 112, 112)
 @dataclass(frozen=True)
 class Tuned:
     """What `Executor.tune` found, by plan: "channels-last", "blocked", and "mixed" where the
-    cheapest choice for each node is neither.
+    cheapest choice for each node is neither; with "in tiles of N" where first layers run for N
+    samples of the batch at a time.
 
     `milliseconds` are those of whole runs, `families` those of nodes by name, `reorders` how many
     changes of layout a run makes. `chosen` is the fastest plan, "" where there is nothing to choose
@@ -78,6 +83,19 @@ class Tuned:
         return "\n".join([*lines, "the plan changed" if self.changed else "the plan stays"])
 
 
+class Choice(NamedTuple):
+    """Layouts and tiles of a graph."""
+
+    families: dict[Node, str]
+    tiling: Tiling | None
+
+    def named(self, layouts: str) -> str:
+        """What this is called, with a name for the layouts."""
+        if self.tiling is None:
+            return layouts
+        return f"{layouts} in tiles of {self.tiling.samples}"
+
+
 class Trials:
     """Programs of one inference graph in other layouts, over the user's arrays, which stay what
     they are: weights are packed into private copies, and outputs are arrays of their own.
@@ -92,6 +110,7 @@ class Trials:
         self._plainly_bound = plainly_bound
         self._arena = arena
         self._programs: dict[str, Program] = {}
+        self.facts: dict[str, Facts] = {}
         self._session = Session()
         self._bound = [graph.given[value.entry] for value in graph.plan.values
                        if value.kind is Kind.EXTERNAL]
@@ -101,14 +120,16 @@ class Trials:
         self._context.keep_plain = frozenset(array.chunk.native.id for array in self._bound)
         self._context.packed = PackedStore()
 
-    def add(self, name: str, families: Mapping[Node, str]) -> None:
-        """A program with these families."""
-        plan = plan_inference(self._graph.optimized.heads, self._graph.facts, families)
-        given = {value.entry: self._graph.given[value.entry] for value in plan.values
-                 if value.kind is Kind.EXTERNAL}
+    def add(self, name: str, choice: Choice) -> None:
+        """A program with these layouts and tiles."""
+        graph = self._graph
+        made = plan_inference(graph.optimized.heads, graph.facts, *choice, graph.bound)
+        given = dict(made.given)
         given.update({value.entry: new_array(value.shape, value.dtype, self._ctx)
-                      for value in plan.values if value.kind is Kind.OUTPUT})
-        program = Program(plan, given, self._context, self._ctx, self._plainly_bound, self._arena)
+                      for value in made.plan.values if value.kind is Kind.OUTPUT})
+        program = Program(made.plan, given, self._context, self._ctx, self._plainly_bound,
+                          self._arena)
+        self.facts[name] = made.facts
         # the larger one is for all that follow
         self._arena = program.state.arena or self._arena
         self._programs[name] = program
@@ -148,49 +169,89 @@ def tune_layouts(graph: InferenceGraph, ctx: Context, plainly_bound: bool, arena
         return nothing_to_tune("no node computes in one layout or another")
     if not prefers_channels_last():
         return nothing_to_tune("this CPU's kernels have one family of layouts")
-    machine = this_machine()
     with Account("tuning"):
-        plans = {family: dict.fromkeys(chosen, family) for family in FAMILIES}
-        trials = Trials(graph, ctx, plainly_bound, arena)
-        for family, plan in plans.items():
-            trials.add(family, plan)
-        measured = trials.measure(FAMILIES, repeat)
-        _note_nodes(machine, graph, measured)
-        cheapest = cheapest_layouts(machine, nodes, graph.facts)
-        if cheapest not in plans.values():
-            plans[MIXED] = cheapest
-            trials.add(MIXED, cheapest)
-            best = min(FAMILIES, key=lambda family: measured[family].milliseconds)
+        found = _Search(graph, Trials(graph, ctx, plainly_bound, arena), nodes, chosen, repeat)
+        found.search()
+    choices, measured = found.choices, found.measured
+    times = {name: of_run.milliseconds for name, of_run in measured.items()}
+    fastest = min(times, key=lambda name: times[name] / (1 - GAIN * name.startswith(MIXED)))
+    best = choices[fastest]
+    TABLE.put(Measurements({}, {graph_key(this_machine(), nodes, shapes, types): GraphPlan(
+        tuple(best.families[node] for node in chosen), times[fastest], best.tiling)}, {}))
+    return Tuned(fastest, best != Choice(graph.families, graph.tiling), times,
+                 {name: {node.name: family for node, family in choice.families.items()}
+                  for name, choice in choices.items()},
+                 {name: _reorders(of_run) for name, of_run in measured.items()})
+
+
+class _Search:
+    """Plans that were tried, by name: each family, the cheapest mixture, sizes of tiles."""
+
+    def __init__(self, graph: InferenceGraph, trials: Trials, nodes: Sequence[Node],
+                 chosen: Sequence[Node], repeat: int) -> None:
+        self._graph, self._trials = graph, trials
+        self._nodes, self._chosen, self._repeat = nodes, chosen, repeat
+        self._machine = this_machine()
+        self.choices: dict[str, Choice] = {}
+        self.measured: dict[str, Measured] = {}
+
+    def search(self) -> None:
+        graph = self._graph
+        heads, facts = graph.optimized.heads, graph.facts
+        usual = choose_tiling(heads, facts)
+        # step by step it is known what a node takes in each family
+        self._measure([(family, Choice(dict.fromkeys(self._chosen, family), usual))
+                       for family in FAMILIES])
+        self._note_nodes()
+        best = self._best()
+        cheapest = Choice(cheapest_layouts(self._machine, heads, self._nodes, facts, usual), usual)
+        if cheapest not in self.choices.values():
             # side by side, so that other work on this machine strikes both
-            measured.update(trials.measure([best, MIXED], repeat))
-    times = {name: found.milliseconds for name, found in measured.items()}
-    fastest = min(times, key=lambda name: times[name] / (1 - GAIN * (name == MIXED)))
-    best_plan = plans[fastest]
-    TABLE.put(Measurements({}, {graph_key(machine, nodes, shapes, types): GraphPlan(
-        tuple(best_plan[node] for node in chosen), times[fastest])}, {}))
-    return Tuned(fastest, best_plan != graph.families, times,
-                 {name: {node.name: family for node, family in plan.items()}
-                  for name, plan in plans.items()},
-                 {name: _reorders(found) for name, found in measured.items()})
+            self._measure([(MIXED, cheapest)], beside=best)
+        best = self._best()
+        families = self.choices[best].families
+        layouts = best.partition(" in ")[0]
+        tilings = [None, *(choose_tiling(heads, facts, n) for n in TILES)]
+        others = [(layouts, Choice(families, tiling)) for tiling in dict.fromkeys(tilings)
+                  if tiling != usual]
+        if others:
+            self._measure(others, beside=best)
+
+    def _best(self) -> str:
+        return min(self.measured, key=lambda name: self.measured[name].milliseconds)
+
+    def _measure(self, more: Sequence[tuple[str, Choice]], beside: str = "") -> None:
+        """Adds plans and measures them, together with one of those before."""
+        for layouts, choice in more:
+            name = choice.named(layouts)
+            self.choices[name] = choice
+            self._trials.add(name, choice)
+        names = [choice.named(layouts) for layouts, choice in more]
+        if beside:
+            names.insert(0, beside)
+        self.measured.update(self._trials.measure(names, self._repeat))
+
+    def _note_nodes(self) -> None:
+        """Puts the mean time of equal nodes into the table, and what a reorder costs here."""
+        found: dict[NodeKey, dict[str, list[float]]] = {}
+        for name, of_run in self.measured.items():
+            facts = self._trials.facts[name]
+            for call in of_run.calls:
+                node = call.planned.node
+                if node.inputs:
+                    key = node_key(self._machine, node, facts.shapes, facts.types)
+                    family = next(f for f in FAMILIES if name.startswith(f))
+                    found.setdefault(key, {}).setdefault(family, []).append(call.milliseconds)
+        reorders = ({} if TABLE.reorders(self._machine)
+                    else {self._machine: measure_reorders()})
+        TABLE.put(Measurements(
+            {key: {family: mean(times) for family, times in by_family.items()}
+             for key, by_family in found.items()}, {}, reorders))
 
 
 def nothing_to_tune(reason: str) -> Tuned:
     """The answer for a graph that there is no choice for."""
     return Tuned("", False, {}, {}, {}, reason)
-
-
-def _note_nodes(machine: Machine, graph: InferenceGraph, measured: Mapping[str, Measured]) -> None:
-    """Puts the mean time of equal nodes into the table, and what a reorder costs here."""
-    found: dict[NodeKey, dict[str, list[float]]] = {}
-    for family, of_family in measured.items():
-        for call in of_family.calls:
-            node = call.planned.node
-            if node.inputs:
-                key = node_key(machine, node, graph.facts.shapes, graph.facts.types)
-                found.setdefault(key, {}).setdefault(family, []).append(call.milliseconds)
-    reorders = {} if TABLE.reorders(machine) else {machine: measure_reorders()}
-    TABLE.put(Measurements({key: {family: mean(times) for family, times in by_family.items()}
-                            for key, by_family in found.items()}, {}, reorders))
 
 
 def _reorders(found: Measured) -> int:

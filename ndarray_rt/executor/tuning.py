@@ -59,10 +59,12 @@ class GraphKey(NamedTuple):
 
 
 class GraphPlan(NamedTuple):
-    """The best plan of a graph: the family of each node that has one, in the graph's order."""
+    """The best plan of a graph: the family of each node that has one, in the graph's order, and
+    where its tiles end and how many samples each has, if there are tiles."""
 
     families: tuple[str, ...]
     milliseconds: float
+    tiling: tuple[int, int] | None = None
 
 
 def this_machine() -> Machine:

@@ -23,7 +23,7 @@ from .tuning import (
 )
 
 FORMAT = "ndarray_rt tuning"
-VERSION = 1
+VERSION = 2
 
 
 def read_tuning(fname: str | os.PathLike[str]) -> Measurements:
@@ -104,7 +104,8 @@ def _content(all_of_it: Measurements) -> dict[str, Any]:
                    "shapes": key.shapes, "dtype": key.dtype, "milliseconds": times}
                   for key, times in all_of_it.nodes.items()],
         "graphs": [{"machine": place[key.machine], "graph": key.digest,
-                    "families": plan.families, "milliseconds": plan.milliseconds}
+                    "families": plan.families, "milliseconds": plan.milliseconds,
+                    "tiling": plan.tiling}
                    for key, plan in all_of_it.graphs.items()],
         "reorders": [{"machine": place[machine], "costs": costs}
                      for machine, costs in all_of_it.reorders.items()],
@@ -131,7 +132,7 @@ def _measurements(content: Any) -> Measurements:
              _times(row) for row in _list(content, "nodes")}
     graphs = {GraphKey(machine(row), _text(row, "graph")):
               GraphPlan(tuple(_family(f) for f in _list(row, "families")),
-                        _time(_field(row, "milliseconds")))
+                        _time(_field(row, "milliseconds")), _tiling(_field(row, "tiling")))
               for row in _list(content, "graphs")}
     reorders = {machine(row): _reorders(_list(row, "costs")) for row in _list(content, "reorders")}
     return Measurements(nodes, graphs, reorders)
@@ -180,6 +181,14 @@ def _time(value: Any) -> float:
             or value < 0):
         raise ValueError(f"a time is {value!r:.80}, expected milliseconds")
     return float(value)
+
+
+def _tiling(value: Any) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError(f"a tiling is {value!r:.80}, expected a position and a number of samples")
+    return _count(value[0], "the end of tiles"), _count(value[1], "the samples of a tile")
 
 
 def _times(row: Any) -> dict[str, float]:

@@ -184,12 +184,13 @@ SUM_POST: PostSpec = (lib.NDRT_POST_SUM, 0, 1.0, 0.0, None)  # adds what the des
 def make_primitive(kind: Kind, direction: Direction = Direction.NONE, *, alg: int = 0,
                    srcs: Sequence[MemDesc] = (), scales: Sequence[float] = (),
                    post_sum: bool = False, post_ops: Sequence[PostSpec] = (),
-                   allow_reference: bool = False, **fields: Any) -> Primitive:
+                   allow_reference: bool = False, prefer: str = "", **fields: Any) -> Primitive:
     """A primitive from the fields of `ndrt_spec`.
 
     Layouts (`src`, `weights`, `bias`, `dst`, `diff_...`) are MemDescs or None; `kernel`, `strides`,
     `dilates` (oneDNN's: 0 is dense), `pad_l`, `pad_r` are tuples of equal length. `post_sum` adds
     to the destination instead of overwriting it; `post_ops` are done to the result after that.
+    An implementation whose name begins with `prefer` is taken, if oneDNN has one, before its first.
     Raises Unsupported when oneDNN has no implementation, or (unless allowed) only a reference one.
     """
     spec = ffi.new("ndrt_spec *")
@@ -224,6 +225,10 @@ def make_primitive(kind: Kind, direction: Direction = Direction.NONE, *, alg: in
                 slot.desc = desc.ptr
         keep.append(array)
         spec.post_ops, spec.npost_ops = array, len(post_ops)
+    if prefer:
+        name_of_impl = ffi.new("char[]", prefer.encode())
+        keep.append(name_of_impl)
+        spec.prefer = name_of_impl
     for name, value in fields.items():
         setattr(spec, name, value)
     made = Primitive(kind, make(lib.ndrt_prim_new, spec, out="ndrt_prim **",

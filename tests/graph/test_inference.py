@@ -276,7 +276,7 @@ def layouts(known=None):
     heads = net.entries
     shapes = infer_graph_shapes(heads, {"data": (4, 3, 16, 16)})
     types = infer_graph_types(heads, {})
-    found = plan_layouts(topological(heads), shapes, types, known)
+    found = plan_layouts(topological(heads), shapes, types, {}, known)
     return [found[n] for n in topological(heads) if n in found]
 
 

@@ -42,7 +42,7 @@ def test_an_interrupt_may_come(monkeypatch):
     assert check_interrupts(lambda: scenario(monkeypatch), step=397) > 1
 
 
-@pytest.mark.parametrize("where", ["measure", "_note_nodes", "cheapest_layouts"])
+@pytest.mark.parametrize("where", ["measure", "node_key", "cheapest_layouts"])
 def test_the_next_run_is_right(where, monkeypatch):
     def fail(*args, **kwargs):
         raise MemoryError(where)

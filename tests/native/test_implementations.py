@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ndarray_rt.errors import Unsupported
-from ndarray_rt.native import lib
+from ndarray_rt.native import ffi, lib
 from tests.native.helpers import Prim, desc
 
 
@@ -22,6 +22,19 @@ def test_another_implementation() -> None:
             break
     assert len(names) >= 2
     assert names[-1].startswith("ref")
+
+
+def test_a_preferred_implementation() -> None:
+    fields: dict[str, Any] = {
+        "direction": lib.NDRT_FORWARD_INFERENCE, "src": desc((1, 16, 12, 12), "acdb"),
+        "weights": desc((16, 1, 1, 3, 3), "any"), "dst": desc((1, 16, 10, 10), "acdb"),
+        "nspatial": 2, "strides": (1, 1)}
+    first = Prim(lib.NDRT_CONVOLUTION, **fields).impl()
+    for wanted in (b"ref:", first.encode()):
+        found = Prim(lib.NDRT_CONVOLUTION, prefer=ffi.new("char[]", wanted), **fields).impl()
+        assert found.encode().startswith(wanted)
+    absent = ffi.new("char[]", b"no such kernel")
+    assert Prim(lib.NDRT_CONVOLUTION, prefer=absent, **fields).impl() == first
 
 
 def test_another_implementation_of_a_backward() -> None:

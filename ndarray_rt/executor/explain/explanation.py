@@ -22,7 +22,7 @@ class Reorder:
 
 @dataclass(frozen=True)
 class Row:
-    """One step of a run.
+    """One step of a run, or those of one node in all tiles of the batch: `tiles` says how many.
 
     `fused_from` are the nodes of the bound graph whose work it does. `weights` says how they came
     into `layout_weights`: "folded" (computed from parameters), "in place" (the bound array itself
@@ -47,6 +47,7 @@ class Row:
     bytes: int  # of all inputs and outputs
     share_of_peak: float | None
     shapes: tuple[tuple[int, ...], ...]  # of the outputs
+    tiles: int = 1
 
     @property
     def is_numpy(self) -> bool:
@@ -121,7 +122,8 @@ _LEFT = frozenset({0, 1, 2, 3, 4, 5, 6, 13})
 
 def _cells(row: Row) -> tuple[str, ...]:
     peak = "" if row.share_of_peak is None else f"{row.share_of_peak * 100:.0f}"
-    return (row.node, row.operator, row.kernel, row.layout_in, row.layout_out, row.layout_weights,
+    node = row.node if row.tiles == 1 else f"{row.tiles} x {row.node}"
+    return (node, row.operator, row.kernel, row.layout_in, row.layout_out, row.layout_weights,
             row.weights, str(len(row.reorders)), f"{row.milliseconds:.3f}",
             f"{row.share_of_time * 100:.1f}", f"{row.gflops:.1f}" if row.flops else "", peak,
             f"{row.gigabytes:.1f}", _fused_from(row))
@@ -142,7 +144,7 @@ def _fused_from(row: Row) -> str:
 def _table(rows: Sequence[Row], totals: Mapping[str, Any]) -> str:
     time = totals["milliseconds"]
     rate = totals["flops"] / time / 1e6 if time else 0.0
-    total = ("total", f"{len(rows)} steps",
+    total = ("total", f"{totals['steps']} steps",
              f"{totals['numpy']} in numpy, {totals['reference']} reference", "", "", "", "",
              str(totals["reorders"]), f"{totals['milliseconds']:.3f}", "100.0",
              f"{rate:.1f}", f"{rate / totals['peak_gflops'] * 100:.0f}", "", "")

@@ -13,7 +13,7 @@ from ...ndarray.ndarray import NDArray
 from ...op.context import OpContext
 from ...passes import Optimized
 from ...storage.primitive import Arg, Kind, Primitive
-from ...symbol.node import Entry
+from ...symbol.node import Entry, Node
 from .. import plan as planning
 from ..inputs import copy_value
 from ..program import Program
@@ -68,8 +68,9 @@ def explain(subject: Subject, repeat: int) -> Explanation:
                             () if subject.optimized is None else subject.optimized.stages,
                             {step.node.name for step in plan.steps[:plan.num_prologue]})
     total = sum(call.milliseconds for part in measured for call in part.calls)
-    rows = [_row(call, subject, origins, peak, total) for part in measured for call in part.calls]
-    return Explanation(rows, _edges(measured), _totals(subject, measured, rows, origins, threads),
+    groups = [group for part in measured for group in _groups(part.calls)]
+    rows = [_row(group, subject, origins, peak, total) for group in groups]
+    return Explanation(rows, _edges(groups), _totals(subject, measured, rows, origins, threads),
                        {name: (o.fate.value, o.into) for name, o in origins.outcomes.items()})
 
 
@@ -109,18 +110,31 @@ def _put_back(kept: Sequence[tuple[NDArray, NDArray]]) -> None:
 # ---- rows ---------------------------------------------------------------------------------------
 
 
-def _row(call: Call, subject: Subject, origins: Origins, peak: float, total: float) -> Row:
+def _groups(calls: Sequence[Call]) -> list[list[Call]]:
+    """The calls of one node in all tiles together, where its first one is."""
+    found: dict[Node, list[Call]] = {}
+    for call in calls:
+        found.setdefault(call.planned.tile_of or call.planned.node, []).append(call)
+    return list(found.values())
+
+
+def _row(group: Sequence[Call], subject: Subject, origins: Origins, peak: float,
+         total: float) -> Row:
+    call, tiles = group[0], len(group)
     planned, step, told = call.planned, call.step, call.told
     wanted = [bool(req) for req in step.reqs]
     values = subject.plan.values
     ins = [values[i].shape for i in planned.ins]
     outs = [values[i].shape for i in planned.outs]
-    prims = [issued for issued in call.issued if isinstance(issued, Primitive)]
-    work = flops(step.op.name, step.params, ins, outs, wanted)
+    prims = [issued for one in group for issued in one.issued if isinstance(issued, Primitive)]
+    work = tiles * flops(step.op.name, step.params, ins, outs, wanted)
     is_float = all(out.dtype == "float32" for out in step.outs)
-    seconds = call.milliseconds / 1e3
+    milliseconds = sum(one.milliseconds for one in group)
+    seconds = milliseconds / 1e3
     reorders = [Reorder(prim.src.layout(), prim.dst.layout(), prim.dst.nbytes)
                 for prim in prims if prim.kind is Kind.REORDER]
+    if tiles > 1:
+        outs = [(tiles * shape[0], *shape[1:]) for shape in outs]
     return Row(
         node=step.name, operator=step.op.name,
         fused_from=(step.name,) if planned.is_backward else origins.of(step.name),
@@ -129,11 +143,12 @@ def _row(call: Call, subject: Subject, origins: Origins, peak: float, total: flo
         layout_in=told.layouts_in[0] if told.layouts_in else "-",
         layout_out=",".join(dict.fromkeys(told.layouts_out)) or "-",
         layout_weights=_weights_layout(call, prims), weights=_weights(call, subject),
-        reorders=reorders, milliseconds=call.milliseconds,
-        share_of_time=call.milliseconds / total if total else 0.0,
-        flops=work, shapes=tuple(outs),
-        bytes=sum(array.nbytes for array in step.ins)
-        + sum(array.nbytes for array, want in zip(step.outs, wanted, strict=True) if want),
+        reorders=reorders, milliseconds=milliseconds,
+        share_of_time=milliseconds / total if total else 0.0,
+        flops=work, shapes=tuple(outs), tiles=tiles,
+        bytes=tiles * (sum(array.nbytes for array in step.ins)
+                       + sum(array.nbytes for array, want in zip(step.outs, wanted, strict=True)
+                             if want)),
         share_of_peak=work / seconds / 1e9 / peak if work and seconds and is_float else None)
 
 
@@ -182,15 +197,12 @@ def _weights(call: Call, subject: Subject) -> str:
     return "private copy" if is_copied else "no"
 
 
-def _edges(measured: Sequence[Measured]) -> list[tuple[int, int]]:
+def _edges(groups: Sequence[Sequence[Call]]) -> list[tuple[int, int]]:
     """(row, row that reads what it computes), each once."""
-    made: dict[int, int] = {}
-    found: dict[tuple[int, int], None] = {}
-    for i, call in enumerate(call for part in measured for call in part.calls):
-        for value in call.planned.ins:
-            if value in made:
-                found[made[value], i] = None
-        made.update(dict.fromkeys(call.planned.outs, i))
+    made = {value: i for i, group in enumerate(groups)
+            for call in group for value in call.planned.outs}
+    found = {(made[value], i): None for i, group in enumerate(groups)
+             for call in group for value in call.planned.ins if value in made}
     return list(found)
 
 
@@ -206,7 +218,7 @@ def _totals(subject: Subject, measured: Sequence[Measured], rows: Sequence[Row],
     rate = work / run / 1e6 if run else 0.0
     plan = subject.plan
     return {
-        "steps": len(rows), "nodes": len(origins.outcomes),
+        "steps": sum(row.tiles for row in rows), "nodes": len(origins.outcomes),
         **{fate.value: origins.count(fate) for fate in Fate},
         "prologue": plan.num_prologue,
         "milliseconds": steps, "run_milliseconds": run,

@@ -8,7 +8,7 @@ from typing import Any
 from ...ndarray.layout import AnyArray, get_data_reorder, get_default, grouped_dims
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
-from ...op.choose import data_candidates, first_supported
+from ...op.choose import convolution_kernel, data_candidates, first_supported
 from ...op.context import OpContext
 from ...op.packing import weights
 from ...op.params import params_class
@@ -47,7 +47,8 @@ def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
         bias = None if p.no_bias else default_desc(dtype, (p.num_filter,))
         make = partial(make_primitive, Kind.CONVOLUTION, Direction.FORWARD_INFERENCE,
                        weights=any_desc(dtype, grouped_dims(weight.shape, p.num_group)),
-                       bias=bias, **plain.fields(p))
+                       bias=bias, prefer=convolution_kernel(p.num_group, data.shape,
+                                                            outs[0].shape), **plain.fields(p))
 
         def one(src: MemDesc, dst: MemDesc) -> Primitive:
             if operands and dst.is_any:

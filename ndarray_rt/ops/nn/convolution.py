@@ -17,7 +17,7 @@ from ...ndarray.layout import (
 )
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
-from ...op.choose import data_candidates, first_supported
+from ...op.choose import convolution_kernel, data_candidates, first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, merge_dim, need_rank, same_type
 from ...op.packing import weights
@@ -125,8 +125,9 @@ def compute_ex(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
                      else Direction.FORWARD_INFERENCE)
         w = any_desc(dtype, grouped_dims(weight.shape, p.num_group))
         bias = None if p.no_bias else default_desc(dtype, (p.num_filter,))
+        best = "" if ctx.is_train else convolution_kernel(p.num_group, data.shape, outs[0].shape)
         make = partial(make_primitive, Kind.CONVOLUTION, direction, weights=w, bias=bias,
-                       **fields(p))
+                       prefer=best, **fields(p))
         return first_supported(partial(make, src=src, dst=dst)
                                for src, dst in data_candidates(
                                    dtype, data.shape, outs[0].shape, family=ctx.family))

@@ -11,12 +11,14 @@ from ...errors import ShapeError, Unsupported
 from ...ndarray.layout import AnyArray, get_data, get_data_reorder, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
+from ...ndarray.req import Req
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, normalize_axis, same_type
 from ...op.params import Params, integer, params_class
 from ...op.registry import REGISTRY, Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
+from .joins import joined_in_place
 from .pointwise import dense_like, put, unblocked
 from .slicing import scatter
 
@@ -81,6 +83,11 @@ def compute_ex(ctx: OpContext, p: ConcatParams, ins: list[NDArray], outs: list[O
     axis = p.dim % len(ins[0].shape)
     first = get_data(ins[0], stream).desc
     shapes = tuple(array.shape for array in ins)
+    if outs[0].req == Req.kWriteTo:
+        whole = joined_in_place(ins, axis, outs[0].array, stream)
+        if whole is not None:
+            with outs[0].open(whole, stream):
+                return
 
     def build() -> Primitive:
         # blocks that do not divide the parts end in oneDNN's plain C: axis orders without blocks

@@ -1,0 +1,261 @@
+"""Batch tiles: the first layers of a network run for a few samples at a time. Runs nothing.
+
+What the first convolutions of a batch hand on is more than caches hold, and comes from memory
+again at the next layer. A tile of the batch goes through all of them before the next one starts;
+then its results lie one behind the other, as the whole batch's (plan_joins). Later layers, with
+smaller images and larger weights, run for the whole batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from .. import config
+from ..dtypes import DType
+from ..errors import MXNetError
+from ..op.registry import find
+from ..symbol.node import Entry, Node, topological
+from .build import Facts, infer_facts
+from .caches import shared_cache_bytes
+from .layout_costs import CONVOLUTIONS
+
+Shape = tuple[int, ...]
+
+# operators that compute each sample from the same sample of their inputs
+PER_SAMPLE = CONVOLUTIONS | {
+    "Activation", "Concat", "Deconvolution", "LRN", "LeakyReLU", "Pooling", "_fused_BatchNorm",
+    "_fused_Deconvolution", "_fused_Pooling", "_fused_elementwise", "elemwise_add", "elemwise_mul",
+}
+
+
+class Tiling(NamedTuple):
+    """The nodes up to the one at `cut`, in the graph's order, run for `samples` at a time."""
+
+    cut: int
+    samples: int
+
+
+class Tiled(NamedTuple):
+    """A graph in tiles.
+
+    `parts` are the new variables: each the samples [begin, end) of a variable. `made_of` tells the
+    node of the whole batch that a new node was made of, `in_tiles` are those that work for a tile.
+    """
+
+    heads: list[Entry]
+    facts: Facts
+    parts: dict[Entry, tuple[Entry, int, int]]
+    made_of: dict[Node, Node]
+    in_tiles: frozenset[Node]
+
+
+def may_tile() -> bool:
+    """The switches allow tiles, whose results the memory plan puts one behind the other."""
+    return config.NDRT_BATCH_TILES and config.NDRT_PLAN_MEMORY
+
+
+def choose_tiling(heads: Sequence[Entry], facts: Facts, samples: int = 0) -> Tiling | None:
+    """Where tiles end and how large they are by what caches hold, or None: there is no gain.
+
+    A model: what all nodes read and write of more than a cache holds comes from memory once less,
+    and weights that do not fit beside it come from there once for each tile. `samples` is the size
+    of a tile where it is given.
+    """
+    if not may_tile():
+        return None
+    region = Region(heads, facts)
+    cache = shared_cache_bytes()
+    moved = weights = most = best = 0
+    chosen: Tiling | None = None
+    for at, node in region.nodes:
+        touched = region.bytes_of(node)
+        moved += touched if touched > cache // 2 else 0
+        most = max(most, touched)
+        weights += region.weight_bytes(node)
+        if at not in region.cuts:
+            continue
+        size = samples or _samples(region.batch, most, cache // 4)
+        tiles = region.batch // size
+        cost = weights * (tiles - 1) if weights > cache // 2 else 0
+        if tiles > 1 and moved - cost > best:
+            best, chosen = moved - cost, Tiling(at, size)
+    return chosen
+
+
+def _samples(batch: int, touched: int, room: int) -> int:
+    """The most samples that divide the batch and whose tensors fit into `room` bytes; at least 1.
+    """
+    fitting = [n for n in range(1, batch + 1) if batch % n == 0 and touched // batch * n <= room]
+    return max(fitting, default=1)
+
+
+class Region:
+    """The nodes of a graph that may run in tiles: those before the first that may not.
+
+    `cuts` are positions behind which nothing of the region is read but what the node there makes.
+    """
+
+    def __init__(self, heads: Sequence[Entry], facts: Facts) -> None:
+        self._facts = facts
+        order = topological(heads)
+        self.data = _data_of(order)
+        self.batch = 0 if self.data is None else facts.shapes[self.data][0]
+        self.nodes: list[tuple[int, Node]] = []
+        self.cuts: set[int] = set()
+        if self.data is None or self.batch < 2:
+            return
+        self._samples = {self.data}
+        for at, node in enumerate(order):
+            if node.op is None or not any(entry in self._samples for entry in node.inputs):
+                continue
+            if not self._may_tile(node):
+                break
+            self._samples.update(node.outputs)
+            self.nodes.append((at, node))
+        self._find_cuts(heads, order)
+
+    def _may_tile(self, node: Node) -> bool:
+        assert node.op is not None
+        assert node.params is not None
+        shapes = [self._facts.shapes[entry] for entry in node.outputs]
+        if node.op.name not in PER_SAMPLE or node.op.mutated(node.params):
+            return False
+        params: Any = node.params
+        if node.op.name == "Concat" and params.dim % len(shapes[0]) == 0:
+            return False
+        return all(len(shape) > 1 and shape[0] == self.batch for shape in shapes)
+
+    def _find_cuts(self, heads: Sequence[Entry], order: Sequence[Node]) -> None:
+        last_read = {entry: at for at, node in enumerate(order) for entry in node.inputs}
+        last_read.update(dict.fromkeys(heads, len(order)))
+        open_until = -1
+        for at, node in self.nodes:
+            # what was made before must have been read by now
+            if open_until <= at and node.num_outputs == 1 and Entry(node, 0) not in heads:
+                self.cuts.add(at)
+            open_until = max(open_until, *(last_read.get(entry, at) for entry in node.outputs))
+
+    def before(self, tiling: Tiling) -> list[Node]:
+        """The nodes that run in tiles."""
+        return [node for at, node in self.nodes if at <= tiling.cut]
+
+    def bytes_of(self, node: Node) -> int:
+        """Of all that a node reads and writes of the samples."""
+        entries = [*(e for e in node.inputs if e in self._samples), *node.outputs]
+        return sum(self._nbytes(entry) for entry in entries)
+
+    def weight_bytes(self, node: Node) -> int:
+        """Of what else it reads."""
+        return sum(self._nbytes(e) for e in node.inputs if e not in self._samples)
+
+    def _nbytes(self, entry: Entry) -> int:
+        return prod(self._facts.shapes[entry]) * self._facts.types[entry].itemsize
+
+
+def _data_of(order: Sequence[Node]) -> Entry | None:
+    """The variable that the first convolution reads, if it is one."""
+    first = next((n for n in order if n.op is not None and n.op.name in CONVOLUTIONS), None)
+    return first.inputs[0] if first is not None and first.inputs[0].node.is_variable else None
+
+
+def in_one_tile(heads: Sequence[Entry], facts: Facts, tiling: Tiling | None,
+                ) -> tuple[dict[Entry, Shape], dict[Entry, DType], dict[Node, int]]:
+    """Shapes and dtypes where nodes in tiles make those of one tile, and how often these run."""
+    shapes, runs = dict(facts.shapes), {}
+    if tiling is not None:
+        region = Region(heads, facts)
+        for node in region.before(tiling):
+            runs[node] = region.batch // tiling.samples
+            for entry in node.outputs:
+                shapes[entry] = (tiling.samples, *shapes[entry][1:])
+        if region.data is not None:
+            shapes[region.data] = (tiling.samples, *shapes[region.data][1:])
+    return shapes, facts.types, runs
+
+
+def tile_batches(heads: Sequence[Entry], facts: Facts, tiling: Tiling | None) -> Tiled:
+    """The graph in tiles; as it is where the tiling is not of this graph, or a node makes of a tile
+    what is no tile of its output."""
+    if tiling is not None:
+        region = Region(heads, facts)
+        if (region.data is not None and tiling.cut in region.cuts
+                and 1 <= tiling.samples < region.batch and region.batch % tiling.samples == 0):
+            tiled = _Tiler(heads, facts, region, tiling).tiled()
+            if tiled is not None:
+                return tiled
+    return Tiled(list(heads), facts, {}, {}, frozenset())
+
+
+class _Tiler:
+    """Makes the nodes of the tiles, their join, and anew all that reads it."""
+
+    def __init__(self, heads: Sequence[Entry], facts: Facts, region: Region,
+                 tiling: Tiling) -> None:
+        self._heads, self._facts, self._region, self._tiling = heads, facts, region, tiling
+        self._order = topological(heads)
+        self._nodes = region.before(tiling)
+        self._made_of: dict[Node, Node] = {}
+        self._parts: dict[Entry, tuple[Entry, int, int]] = {}
+        self._shapes, self._types = dict(facts.shapes), dict(facts.types)
+
+    def tiled(self) -> Tiled | None:
+        assert self._region.data is not None
+        samples = self._tiling.samples
+        ends = [self._tile(begin) for begin in range(0, self._region.batch, samples)]
+        if not self._is_right(ends[0]):
+            return None
+        in_tiles = frozenset(self._made_of)
+        concat = find("Concat")
+        last = self._nodes[-1]
+        params = concat.params.parse({"num_args": str(len(ends)), "dim": "0"}, concat.name)
+        join = Node(concat, f"{last.name}_tiles", {}, params, ends)
+        whole = Entry(join, 0)
+        self._shapes[whole] = self._facts.shapes[Entry(last, 0)]
+        self._types[whole] = self._facts.types[Entry(last, 0)]
+        inside = set(self._nodes)
+        moved: dict[Entry, Entry] = {Entry(last, 0): whole}
+        for node in self._order:
+            if node not in inside and any(entry in moved for entry in node.inputs):
+                self._renew(node, moved)
+        return Tiled([moved.get(head, head) for head in self._heads],
+                     Facts(self._shapes, self._types), self._parts, self._made_of, in_tiles)
+
+    def _tile(self, begin: int) -> Entry:
+        """The nodes of one tile; what its last one makes."""
+        data = self._region.data
+        assert data is not None
+        end = begin + self._tiling.samples
+        part = Entry(Node(None, f"{data.node.name}[{begin}:{end}]"), 0)
+        self._parts[part] = data, begin, end
+        self._shapes[part] = (end - begin, *self._facts.shapes[data][1:])
+        self._types[part] = self._facts.types[data]
+        moved = {data: part}
+        for node in self._nodes:
+            self._renew(node, moved)
+            for entry in node.outputs:
+                self._shapes[moved[entry]] = (end - begin, *self._facts.shapes[entry][1:])
+        return moved[Entry(self._nodes[-1], 0)]
+
+    def _renew(self, node: Node, moved: dict[Entry, Entry]) -> None:
+        """The node again, on what its inputs have become."""
+        made = Node(node.op, node.name, node.attrs, node.params,
+                    [moved.get(entry, entry) for entry in node.inputs])
+        self._made_of[made] = node
+        for old, new in zip(node.outputs, made.outputs, strict=True):
+            moved[old] = new
+            self._shapes[new] = self._facts.shapes[old]
+            if old in self._facts.types:
+                self._types[new] = self._facts.types[old]
+
+    def _is_right(self, end: Entry) -> bool:
+        """Inference says of the first tile what tiles of the whole batch's shapes are."""
+        nodes = topological([end])
+        variables = {node.name: Entry(node, 0) for node in nodes if node.is_variable}
+        try:
+            found = infer_facts([end], {n: self._shapes[e] for n, e in variables.items()},
+                                {n: self._types[e] for n, e in variables.items()})
+        except MXNetError:
+            return False
+        return all(shape == self._shapes[entry] for entry, shape in found.shapes.items())

@@ -1,0 +1,68 @@
+"""Joins in place: what is put one behind the other is computed where it is to lie. Allocates
+nothing.
+
+A Concat whose parts lie one behind the other in memory moves nothing, if each part was computed
+at its place in the result. What lies there is the operator's to see when it runs: parts that came
+in another layout than the plan thought are copied.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from .plan import Kind, Plan, Step, Value
+
+JOINS = frozenset({"Concat"})
+ALIGNMENT = 64
+
+
+def place_parts(plan: Plan) -> None:
+    """Notes of values that are parts of others where within these they are to lie."""
+    for step in plan.steps:
+        if not step.is_backward and step.node.op is not None and step.node.op.name in JOINS:
+            _place_parts_of(plan, step)
+
+
+def whole_of(plan: Plan, value: Value) -> tuple[Value, int]:
+    """The value that a value lies within, itself in nothing else, and how many bytes into it."""
+    offset = 0
+    while value.within is not None:
+        index, by = value.within
+        value, offset = plan.values[index], offset + by
+    return value, offset
+
+
+def _place_parts_of(plan: Plan, step: Step) -> None:
+    whole = plan.values[step.outs[0]]
+    parts = [plan.values[i] for i in step.ins]
+    if (whole.kind is not Kind.PLANNED or len(set(step.ins)) != len(step.ins)
+            or not all(_is_free(part) for part in parts)
+            or not _is_outermost(whole, parts, _axis(step))
+            or sum(part.nbytes for part in parts) != whole.nbytes):
+        return
+    whole.has_parts = True
+    offset = 0
+    for part in parts:
+        part.within = whole.index, offset
+        offset += part.nbytes
+
+
+def _axis(step: Step) -> int:
+    return int(getattr(step.node.params, "dim", 0))
+
+
+def _is_free(part: Value) -> bool:
+    return (part.kind is Kind.PLANNED and part.within is None
+            and part.nbytes > 0 and part.nbytes % ALIGNMENT == 0)
+
+
+def _is_outermost(whole: Value, parts: list[Value], axis: int) -> bool:
+    """In the layouts that the plan knows of, the axis is the outermost one that is longer than 1.
+
+    The batch is outermost in all of them, channels only in blocked ones, without padding.
+    """
+    axis %= len(whole.shape)
+    if axis == 0:
+        return True
+    return (axis == 1 and prod(whole.shape[:1]) == 1
+            and all(value.padded == value.shape for value in (whole, *parts)))
