@@ -21,7 +21,7 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from ndarray_rt.errors import OutOfMemory
+from ndarray_rt.errors import OutOfMemory, Unsupported
 from ndarray_rt.executor.captured import Captured
 from ndarray_rt.executor.prologue import Prologue
 from ndarray_rt.native import ffi
@@ -30,6 +30,7 @@ from ndarray_rt.ndarray.ndarray import NDArray
 from ndarray_rt.ndarray.output import Output
 from ndarray_rt.ndarray.req import Req
 from ndarray_rt.op import dispatch
+from ndarray_rt.ops.tensor import concat, joins
 from ndarray_rt.storage import chunk as chunk_module
 from ndarray_rt.storage import stream as stream_module
 from ndarray_rt.storage.atom import Atom
@@ -40,13 +41,14 @@ from ndarray_rt.storage.primitive import Primitive
 from ndarray_rt.storage.stream import ImmediateStream, Mem
 from ndarray_rt.storage.tmp_mem import TmpMemMgr
 from ndarray_rt.testing.layout_model import offsets
-from tests.graph import test_executor, test_inference
+from tests.graph import test_executor, test_inference, test_joins
 from tests.properties.storage.machine import StorageMachine
 
 # where the array contract is tested
 ALL = ("tests/storage", "tests/ndarray", "tests/properties/test_storage_machine.py",
        "tests/properties/test_layout_round_trip.py", "tests/test_dispatch.py",
-       "tests/test_regressions.py", "tests/graph/test_executor.py", "tests/native/test_chunk.py")
+       "tests/test_regressions.py", "tests/graph/test_executor.py", "tests/graph/test_joins.py",
+       "tests/native/test_chunk.py")
 
 
 Patch = pytest.MonkeyPatch
@@ -179,6 +181,17 @@ def outputs_over_inputs(patch: Patch) -> None:
     patch.setattr(dispatch, "_may_share", lambda *args: True)
 
 
+def joins_unseen(patch: Patch) -> None:
+    seen = joins.joined_in_place
+
+    def unseen(parts: Any, axis: int, whole: NDArray, stream: ImmediateStream) -> MemDesc | None:
+        try:
+            return seen(parts, axis, whole, stream)
+        except Unsupported:
+            return layout.get_data(whole, stream).desc
+    patch.setattr(concat, "joined_in_place", unseen)
+
+
 def layout_before_memory(patch: Patch) -> None:
     reorder = Chunk.reorder
 
@@ -197,6 +210,11 @@ def follows_every_change() -> None:
 
 def follows_parameters() -> None:
     test_inference.test_written_parameters_are_folded_anew_and_nothing_is_recorded_again()
+
+
+def copies_what_lies_elsewhere() -> None:
+    test_joins.test_all_others_are_copied([test_joins.IMAGE] * 2, [test_joins.LAST] * 2,
+                                          [test_joins.NBYTES, 0], 0)
 
 
 def keeps_scratch() -> None:
@@ -219,6 +237,8 @@ MUTATIONS = {
     "invalidation": Mutation("I6: what is overwritten loses its layout first", no_invalidation),
     "null": Mutation("I6: kNullOp touches nothing", null_writes),
     "overlap": Mutation("I6: outputs over inputs give what numpy would", outputs_over_inputs),
+    "joins": Mutation("parts are taken for the whole only where they lie as it does",
+                      joins_unseen, copies_what_lies_elsewhere),
     "stale memory": Mutation("I7: memory of an earlier call is refused", memory_for_ever),
     "leases": Mutation("I8: readers and writers hold leases", no_leases),
     "padding": Mutation("I2: reorders leave padding zero", dirty_padding),

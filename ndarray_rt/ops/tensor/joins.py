@@ -60,6 +60,7 @@ def _whole_desc(like: MemDesc, dims: Dims) -> MemDesc | None:
 
 
 def _is_outermost(axis: int, desc: MemDesc) -> bool:
-    """No other axis that is longer than 1 has a longer step."""
+    """No other axis makes as long a step in memory; an axis within one block makes none."""
+    blocks = dict(zip(desc.inner_idxs, desc.inner_blks, strict=True))
     return all(desc.strides[axis] > desc.strides[other] for other in range(desc.ndims)
-               if other != axis and desc.dims[other] > 1)
+               if other != axis and desc.padded_dims[other] > blocks.get(other, 1))
