@@ -17,7 +17,7 @@ from ..dtypes import DType
 from ..errors import MXNetError
 from ..op.registry import find
 from ..symbol.node import Entry, Node, topological
-from .build import Facts, infer_facts
+from .build import Facts, infer_shapes
 from .caches import shared_cache_bytes
 from .layout_costs import CONVOLUTIONS
 
@@ -76,7 +76,7 @@ def choose_tiling(heads: Sequence[Entry], facts: Facts, samples: int = 0) -> Til
         weights += region.weight_bytes(node)
         if at not in region.cuts:
             continue
-        size = samples or _samples(region.batch, most, cache // 4)
+        size = samples or _samples(region.batch, most, cache * 2 // 5)
         tiles = region.batch // size
         cost = weights * (tiles - 1) if weights > cache // 2 else 0
         if tiles > 1 and moved - cost > best:
@@ -254,8 +254,7 @@ class _Tiler:
         nodes = topological([end])
         variables = {node.name: Entry(node, 0) for node in nodes if node.is_variable}
         try:
-            found = infer_facts([end], {n: self._shapes[e] for n, e in variables.items()},
-                                {n: self._types[e] for n, e in variables.items()})
+            found = infer_shapes([end], {n: self._shapes[e] for n, e in variables.items()})
         except MXNetError:
             return False
-        return all(shape == self._shapes[entry] for entry, shape in found.shapes.items())
+        return all(shape == self._shapes[entry] for entry, shape in found.items())

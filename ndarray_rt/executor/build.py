@@ -38,14 +38,29 @@ class Facts:
     types: dict[Entry, DType]
 
 
-def infer_facts(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
-                types: Mapping[str, DType]) -> Facts:
-    """From `shapes` and `types` of all variables by name; MXNetError where one does not follow."""
+def infer_shapes(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
+                 ) -> dict[Entry, tuple[int, ...]]:
+    """From `shapes` of all variables by name; ShapeError where one does not follow."""
     made: dict[Entry, tuple[int, ...]] = {}
     for entry, shape in infer_graph_shapes(heads, shapes).items():
         if shape is None or -1 in shape:
             raise ShapeError(f"the shape of {entry!r} can not be inferred: got {shape}")
         made[entry] = shape
+    return made
+
+
+def infer_facts(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
+                types: Mapping[str, DType], like: Facts | None = None) -> Facts:
+    """From `shapes` and `types` of all variables by name; MXNetError where one does not follow.
+
+    `like` is that of the same heads for other shapes: where the variables have the same dtypes, all
+    others have them too.
+    """
+    made = infer_shapes(heads, shapes)
+    if like is not None and made.keys() == like.types.keys() and all(
+            like.types[entry] == types[entry.node.name] for entry in made
+            if entry.node.is_variable):
+        return Facts(made, like.types)
     found = infer_graph_types(heads, types)
     return Facts(made, {entry: dtype for entry, dtype in found.items() if dtype is not None})
 

@@ -19,7 +19,7 @@ from ..storage.account import Account
 from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Entry, topological
-from .build import BoundGraph, build_graph, infer_facts
+from .build import BoundGraph, Facts, build_graph, infer_facts
 from .captured import BUDGET, DONE, UNFINISHED, Captured
 from .explain import Explanation, Subject, explain, explain_pass
 from .inference import InferenceGraph, build_inference, shared_prologue
@@ -67,9 +67,9 @@ class Executor(TrainingRuns):
         self.aux_dict = aux
         self._requests = {n: r for n, r in requests.items() if r != Req.kNullOp and n in grads}
         self._bound = {**args, **aux}
-        self._facts = infer_facts(symbol.entries,
-                                  {n: a.shape for n, a in self._bound.items()},
-                                  {n: a.dtype for n, a in self._bound.items()})
+        self._facts: Facts = infer_facts(
+            symbol.entries, {n: a.shape for n, a in self._bound.items()},
+            {n: a.dtype for n, a in self._bound.items()}, None if like is None else like._facts)
         self._variables = {node.name: Entry(node, 0) for node in topological(symbol.entries)
                            if node.is_variable}
         self._graph: BoundGraph | None = None

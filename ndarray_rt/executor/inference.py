@@ -143,7 +143,7 @@ def _still_right(like: InferenceGraph, facts: Facts, shapes: Mapping[str, tuple[
         if entry.index == 0 and wanted.setdefault(entry.node.name, shape) != shape:
             return None
     try:
-        found = infer_facts(like.optimized.heads, shapes, types)
+        found = infer_facts(like.optimized.heads, shapes, types, like.facts)
     except MXNetError:
         return None
     folded = {step.node for step in like.plan.steps[:like.plan.num_prologue]}
