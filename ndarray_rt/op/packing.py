@@ -59,11 +59,22 @@ class PackedStore:
     """Private packed copies of weights that can not be converted in place.
 
     Each carries the version and the `changes` of its source and is made again, in place, when they
-    moved.
+    moved. A weight that was converted in place and is not in that layout any more, because somebody
+    wrote to it or another layer wants another layout, gets copies too from then on: recorded runs
+    stay right when it is written to again.
     """
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, int, Hashable, int], _Copy] = {}
+        self._converted: set[int] = set()
+
+    def convert(self, w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:
+        """Converts the weight itself to `desc`, where that may be and was not done before."""
+        own = w.chunk.native.id
+        if own in self._converted or not pack_weights(w, desc, stream):
+            return False
+        self._converted.add(own)
+        return True
 
     def get(self, w: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
         """`w` in the layout `desc`, from the store when it is still true."""
@@ -105,6 +116,7 @@ class PackedStore:
 
     def clear(self) -> None:
         self._made.clear()
+        self._converted.clear()
 
 
 def weights_source(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
@@ -131,7 +143,8 @@ def weights(ctx: OpContext, w: NDArray, desc: MemDesc, groups: int = 1) -> Mem:
     if found is not None:
         return found
     if not ctx.is_train and w.grad_state is None:
-        if ctx.may_pack(w) and pack_weights(w, desc, ctx.stream):
+        convert = pack_weights if ctx.packed is None else ctx.packed.convert
+        if ctx.may_pack(w) and convert(w, desc, ctx.stream):
             found = get_data_if(w, desc, ctx.stream)
             if found is not None:
                 return found

@@ -265,6 +265,27 @@ def test_weights_are_converted_once():
     np.testing.assert_array_equal(exe.forward()[0].asnumpy(), first)
 
 
+def test_a_weight_that_is_written_to_again_and_again_is_packed_beside():
+    data = mx.sym.Variable("data")
+    net = mx.sym.Convolution(data, kernel=(3, 3), num_filter=32, no_bias=True, name="c0")
+    exe = filled(net.simple_bind(mx.cpu(), grad_req="null", data=(1, 16, 8, 8)))
+    weight, reorders = exe.arg_dict["c0_weight"], []
+    for i in range(8):
+        weight[:] = np.random.default_rng(i).normal(size=weight.shape)
+        before = exe.counters["reorders"]
+        found = exe.forward()[0].asnumpy()
+        reorders.append(exe.counters["reorders"] - before)
+        expected = mx.nd.Convolution(exe.arg_dict["data"], weight.copy(), no_bias=True,
+                                     kernel=(3, 3), num_filter=32).asnumpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    assert exe.capture_state == "captured"
+    # the input's and the new weight's, and those in one native call
+    assert len(set(reorders[2:])) == 1
+    before = exe.counters["reorders"]
+    exe.forward()
+    assert exe.counters["reorders"] - before < reorders[-1]
+
+
 def test_weights_shared_with_training_stay_plain():
     net = conv_net()
     train = filled(net.simple_bind(mx.cpu(), data=(2, 3, 8, 8)))
