@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from .results import BEST_PEER, BOUND, BOUNDS, PEERS, Ratio, Results, read_results
-from .runner import OURS
+from .runner import OURS, Row
 
 Cells = Sequence[object]
 
@@ -71,7 +71,7 @@ def compare_with_bound(results: Results) -> list[str]:
         peak = results.peaks.get(row.threads, 0)
         openvino = cell(results.ratio(row, BOUND, "openvino"))
         times = [cell(results.ratio(row, name, BOUND))
-                 for name in (OURS, "ours:fused", "ours:plain", "bound:naive")]
+                 for name in (OURS, "ours:tuned", "ours:fused", "ours:plain", "bound:naive")]
         body.append([row.model, row.batch, row.threads, f"{bound.ms:.2f}",
                      results.fastest(row, BOUNDS), f"{speed:.0f}",
                      f"{speed / peak:.0%}" if peak and speed else "-", openvino, *times])
@@ -80,10 +80,35 @@ def compare_with_bound(results: Results) -> list[str]:
     return ["## Beside the bound", "",
             "The raw C program (`benchmarks/bound`), the better of its layouts. `peak`: its share "
             "of the multiply-adds that registers allow; `x openvino`: its time as a multiple of "
-            "OpenVINO's. The last four: the time of ours, and of the program with reorders around "
+            "OpenVINO's. The last five: the time of ours, and of the program with reorders around "
             "each primitive, as multiples of its time.", "",
             *format_table(["model", "batch", "threads", "bound ms", "layout", "GFLOP/s", "peak",
-                           "x openvino", "captured", "fused", "plain", "naive"], body)]
+                           "x openvino", "captured", "tuned", "fused", "plain", "naive"], body)]
+
+
+def tell_shares(results: Results) -> list[str]:
+    """What tuning, capture, passes and the store of primitives bring, model by model."""
+    body: list[Cells] = []
+    for row in results.rows:
+        gains = [_saved(results, row, *pair) for pair in
+                 ((OURS, "ours:tuned"), ("ours:fused", OURS), ("ours:plain", "ours:fused"),
+                  ("ours:uncached", "ours:fused"), ("bound:naive", OURS))]
+        if any(gain != "-" for gain in gains):
+            body.append([row.model, row.batch, row.threads, *gains])
+    if not body:
+        return []
+    return ["## Where our time goes", "",
+            "The share of a step's time that goes away with tuning; of one step by step with "
+            "capture; of one without passes with these; of one that makes all primitives again "
+            "with kept ones; and of the C program's with reorders around each primitive.",
+            "",
+            *format_table(["model", "batch", "threads", "tuning", "capture", "passes", "cache",
+                           "layouts (naive)"], body)]
+
+
+def _saved(results: Results, row: Row, slow: str, fast: str) -> str:
+    before, after = results.measured(row, slow), results.measured(row, fast)
+    return "-" if before is None or after is None else f"{1 - after.ms / before.ms:.0%}"
 
 
 def list_times(results: Results) -> list[str]:
@@ -124,7 +149,8 @@ def list_skipped(results: Results) -> list[str]:
 
 def as_markdown(results: Results) -> str:
     parts = [["# Benchmark", ""], tell_run(results), compare_with_peers(results),
-             compare_with_bound(results), list_times(results), list_skipped(results)]
+             compare_with_bound(results), tell_shares(results), list_times(results),
+             list_skipped(results)]
     return "\n".join(line for part in parts for line in part)
 
 

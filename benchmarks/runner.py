@@ -45,8 +45,10 @@ class Runner:
 
 RUNNERS: dict[str, Runner] = {
     "ours:captured": Runner("ours"),
+    "ours:tuned": Runner("ours", variant="tuned"),
     "ours:fused": Runner("ours", env={"NDRT_CAPTURE": "0"}),
     "ours:plain": Runner("ours", env={"NDRT_CAPTURE": "0", "NDRT_SKIP_PASSES": "all"}),
+    "ours:uncached": Runner("ours", variant="uncached", env={"NDRT_CAPTURE": "0"}),
     "mxnet": Runner("mxnet", "mxnet"),
     "torch:eager": Runner("pytorch", "torch", "eager"),
     "torch:channels_last": Runner("pytorch", "torch", "channels_last"),

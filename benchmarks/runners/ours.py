@@ -1,4 +1,7 @@
-"""ndarray_rt: a bound executor. What it does is chosen by switches in the environment."""
+"""ndarray_rt: a bound executor. What it does is chosen by switches in the environment.
+
+Variants: "tuned" tunes before the first step, "uncached" forgets all primitives before each.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,14 @@ def load(request: Request) -> Loaded:
     executor.copy_params_from({k[4:]: v for k, v in params.items() if k.startswith("arg:")},
                               {k[4:]: v for k, v in params.items() if k.startswith("aux:")})
 
+    if request.variant == "tuned":
+        executor.forward(is_train=False, data=data)
+        executor.tune()
+    is_uncached = request.variant == "uncached"
+
     def step() -> None:
+        if is_uncached:
+            executor.session.clear()
         executor.forward(is_train=False, data=data)[0].wait_to_read()
 
     def facts() -> dict[str, Any]:

@@ -21,3 +21,7 @@ class Session:
     def __init__(self) -> None:
         self.key = ("executor", next(_numbers))
         weakref.finalize(self, CACHE.release, self.key)
+
+    def clear(self) -> None:
+        """Forgets the primitives of these executors; the next run makes them again."""
+        CACHE.clear(self.key)

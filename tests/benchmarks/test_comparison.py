@@ -14,6 +14,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks.compare import Comparison, Differs, Effort, check_outputs
 from benchmarks.process import RunnerFailed, RunnerProcess
+from benchmarks.report import tell_shares
 from benchmarks.results import read_results
 from benchmarks.runner import OURS, Place, Row
 
@@ -122,3 +123,14 @@ def test_ratios_are_of_medians_with_single_rounds_around(tmp_path: Path) -> None
     assert results.ratio(ROW, "best peer") == results.ratio(ROW, "openvino")
     assert results.ratio(ROW, "onnxruntime") is None
     assert results.mean_ratio("mxnet") == (1.5, 1)
+
+
+def test_shares_of_a_step(tmp_path: Path) -> None:
+    key = {"model": "mlp", "batch": 1, "threads": 1}
+    turns = [{"kind": "turn", **key, "runner": name, "median_ms": ms}
+             for name, ms in ((OURS, 2.0), ("ours:fused", 4.0), ("ours:uncached", 16.0),
+                              ("bound:naive", 5.0))]
+    (head, _, row, _) = tell_shares(read_results(write(tmp_path / "r.jsonl", *turns)))[-4:]
+    found = dict(zip(head.split(" | "), row.split(" | "), strict=True))
+    assert (found["capture"], found["cache"], found["layouts (naive) |"], found["tuning"]) == (
+        "50%", "75%", "60% |", "-")
