@@ -25,8 +25,9 @@ Shape = tuple[int, ...]
 
 # operators that compute each sample from the same sample of their inputs
 PER_SAMPLE = CONVOLUTIONS | {
-    "Activation", "Concat", "Deconvolution", "LRN", "LeakyReLU", "Pooling", "_fused_BatchNorm",
-    "_fused_Deconvolution", "_fused_Pooling", "_fused_elementwise", "elemwise_add", "elemwise_mul",
+    "Activation", "BatchNorm", "Concat", "Deconvolution", "LRN", "LeakyReLU", "Pooling",
+    "_fused_BatchNorm", "_fused_Deconvolution", "_fused_Pooling", "_fused_elementwise",
+    "elemwise_add", "elemwise_mul",
 }
 
 
@@ -100,6 +101,7 @@ class Region:
     def __init__(self, heads: Sequence[Entry], facts: Facts) -> None:
         self._facts = facts
         order = topological(heads)
+        self._read = {*heads, *(entry for node in order for entry in node.inputs)}
         self.data = _data_of(order)
         self.batch = 0 if self.data is None else facts.shapes[self.data][0]
         self.nodes: list[tuple[int, Node]] = []
@@ -112,20 +114,20 @@ class Region:
                 continue
             if not self._may_tile(node):
                 break
-            self._samples.update(node.outputs)
+            self._samples.add(Entry(node, 0))
             self.nodes.append((at, node))
         self._find_cuts(heads, order)
 
     def _may_tile(self, node: Node) -> bool:
+        """It makes samples of samples, and nothing else that is read."""
         assert node.op is not None
-        assert node.params is not None
-        shapes = [self._facts.shapes[entry] for entry in node.outputs]
-        if node.op.name not in PER_SAMPLE or node.op.mutated(node.params):
+        if node.op.name not in PER_SAMPLE or not self._read.isdisjoint(node.outputs[1:]):
             return False
+        shape = self._facts.shapes[Entry(node, 0)]
         params: Any = node.params
-        if node.op.name == "Concat" and params.dim % len(shapes[0]) == 0:
+        if node.op.name == "Concat" and params.dim % len(shape) == 0:
             return False
-        return all(len(shape) > 1 and shape[0] == self.batch for shape in shapes)
+        return len(shape) > 1 and shape[0] == self.batch
 
     def _find_cuts(self, heads: Sequence[Entry], order: Sequence[Node]) -> None:
         last_read = {entry: at for at, node in enumerate(order) for entry in node.inputs}
@@ -133,9 +135,9 @@ class Region:
         open_until = -1
         for at, node in self.nodes:
             # what was made before must have been read by now
-            if open_until <= at and node.num_outputs == 1 and Entry(node, 0) not in heads:
+            if open_until <= at and Entry(node, 0) not in heads:
                 self.cuts.add(at)
-            open_until = max(open_until, *(last_read.get(entry, at) for entry in node.outputs))
+            open_until = max(open_until, last_read.get(Entry(node, 0), at))
 
     def before(self, tiling: Tiling) -> list[Node]:
         """The nodes that run in tiles."""
@@ -143,7 +145,7 @@ class Region:
 
     def bytes_of(self, node: Node) -> int:
         """Of all that a node reads and writes of the samples."""
-        entries = [*(e for e in node.inputs if e in self._samples), *node.outputs]
+        entries = [*(e for e in node.inputs if e in self._samples), Entry(node, 0)]
         return sum(self._nbytes(entry) for entry in entries)
 
     def weight_bytes(self, node: Node) -> int:
@@ -155,9 +157,11 @@ class Region:
 
 
 def _data_of(order: Sequence[Node]) -> Entry | None:
-    """The variable that the first convolution reads, if it is one."""
-    first = next((n for n in order if n.op is not None and n.op.name in CONVOLUTIONS), None)
-    return first.inputs[0] if first is not None and first.inputs[0].node.is_variable else None
+    """The variable whose samples the first convolution reads, as they are or through others."""
+    node = next((n for n in order if n.op is not None and n.op.name in CONVOLUTIONS), None)
+    while node is not None and node.op is not None and node.op.name in PER_SAMPLE:
+        node = node.inputs[0].node
+    return Entry(node, 0) if node is not None and node.is_variable else None
 
 
 def in_one_tile(heads: Sequence[Entry], facts: Facts, tiling: Tiling | None,
@@ -168,8 +172,7 @@ def in_one_tile(heads: Sequence[Entry], facts: Facts, tiling: Tiling | None,
         region = Region(heads, facts)
         for node in region.before(tiling):
             runs[node] = region.batch // tiling.samples
-            for entry in node.outputs:
-                shapes[entry] = (tiling.samples, *shapes[entry][1:])
+            shapes[Entry(node, 0)] = (tiling.samples, *shapes[Entry(node, 0)][1:])
         if region.data is not None:
             shapes[region.data] = (tiling.samples, *shapes[region.data][1:])
     return shapes, facts.types, runs
@@ -234,8 +237,8 @@ class _Tiler:
         moved = {data: part}
         for node in self._nodes:
             self._renew(node, moved)
-            for entry in node.outputs:
-                self._shapes[moved[entry]] = (end - begin, *self._facts.shapes[entry][1:])
+            entry = Entry(node, 0)
+            self._shapes[moved[entry]] = (end - begin, *self._facts.shapes[entry][1:])
         return moved[Entry(self._nodes[-1], 0)]
 
     def _renew(self, node: Node, moved: dict[Entry, Entry]) -> None:

@@ -151,6 +151,26 @@ def test_clones_and_shared_memory():
         check(symbol, executor)
 
 
+def test_data_may_be_normalized_first():
+    """As in residual networks of the second kind; the statistics are nobody's output."""
+    data = mx.sym.BatchNorm(mx.sym.Variable("data"), name="bn")
+    net = conv(mx.sym.relu(conv(data, 16, 3, name="c0")), 16, 3, name="c1")
+    net = mx.sym.Pooling(net, global_pool=True, pool_type="avg", kernel=(1, 1))
+    for shape in ((4, 3, 12, 12), (3, 3, 12, 12)):  # as many samples as channels, too
+        executor = bound(net, shape)
+        before = {n: a.asnumpy() for n, a in executor.aux_dict.items()}
+        for _ in range(3):
+            check(net, executor)
+        assert tiles(executor)["bn"] == shape[0]
+        for name, value in before.items():
+            np.testing.assert_array_equal(executor.aux_dict[name].asnumpy(), value)
+    whole = mx.sym.BatchNorm(mx.sym.Variable("data"), output_mean_var=True, name="bn")
+    net = mx.sym.Group([conv(whole[0], 16, 3, name="c0"), whole[1]])
+    executor = bound(net, (4, 3, 12, 12))
+    check(net, executor)
+    assert not tiles(executor)
+
+
 def test_tiles_need_the_memory_plan():
     symbol = network()
     with mx.config.override(NDRT_PLAN_MEMORY=False):

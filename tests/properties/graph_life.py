@@ -19,7 +19,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import MXNetError
-from ndarray_rt.executor import Executor
+from ndarray_rt.executor import Executor, batch_tiles
 from ndarray_rt.ndarray.interop import ShareError
 from ndarray_rt.ndarray.ndarray import NDArray
 from ndarray_rt.ndarray.req import Req
@@ -174,6 +174,8 @@ class Life:
         self.ran = executor if is_train else None
         self.is_spent = self.went_back = False
         REACHED["captured"] += not is_train and executor.capture_state == "captured"
+        REACHED["tiles"] += not is_train and any(
+            step.tile_of is not None for step in executor.inference_plan.steps)
         REACHED["in place"] += any(req == Req.kWriteInplace for step in executor.plan.steps
                                    for req in step.reqs)
         self.compare(executor, outputs)
@@ -327,13 +329,15 @@ class Life:
 WAYS = ("set_item", "row", "copyto", "sgd", "in place", "export", "held export", "params", "array")
 VARIANTS: dict[str, dict[str, bool]] = {
     "all": {}, "numpy": {"NDRT_ONEDNN": False}, "unplanned": {"NDRT_PLAN_MEMORY": False},
-    "uncaptured": {"NDRT_CAPTURE": False},
+    "uncaptured": {"NDRT_CAPTURE": False}, "tiles": {},
     "plain": {"NDRT_PLAN_MEMORY": False, "NDRT_CAPTURE": False},
     "nothing": {"NDRT_ONEDNN": False, "NDRT_PLAN_MEMORY": False, "NDRT_CAPTURE": False}}
 
 
 @contextmanager
 def variant(name: str) -> Iterator[None]:
-    """Switches of one way to execute."""
-    with config.override(**VARIANTS[name]):
+    """Switches of one way to execute; with "tiles" wherever there can be some."""
+    with config.override(**VARIANTS[name]), pytest.MonkeyPatch.context() as patch:
+        if name == "tiles":
+            patch.setattr(batch_tiles, "shared_cache_bytes", lambda: 1)
         yield

@@ -27,8 +27,8 @@ LIVES = settings(max_examples=300)
 FIGURES = ("grouped", "strided", "residual", "same input twice", "shared weight", "chain",
            "several heads", "input as output")
 EVENTS = ("captured", "in place", "special", "padded", "view", "view_special", "reshaped", "reused",
-          "pinned", "grouped", "backward", "monitored", "several executors", "reshaped executor",
-          "reshaped to a view", *(f"write by {way}" for way in WAYS))
+          "pinned", "grouped", "backward", "monitored", "tiles", "several executors",
+          "reshaped executor", "reshaped to a view", *(f"write by {way}" for way in WAYS))
 
 
 def lived(graph: RandomGraph, rng: random.Random, steps: int = 8) -> None:
@@ -132,7 +132,7 @@ def test_the_machine() -> None:
     """One executor, and others on its arrays, under random rules."""
     REACHED.clear()
     run_state_machine_as_test(GraphMachine, settings=settings(
-        max_examples=200, stateful_step_count=20, derandomize=True, deadline=None, database=None))
+        max_examples=300, stateful_step_count=20, derandomize=True, deadline=None, database=None))
     for event in ("captured", "backward", "second backward", "second backward refused",
                   "other layout", "other threads", "dropped", "monitored",
                   "reshaped executor", "several executors"):
