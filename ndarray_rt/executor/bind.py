@@ -94,6 +94,7 @@ def bind(symbol: Symbol, ctx: Context | None, args: Any, args_grad: Any = None,
     requests = parse_requests(grad_req, names)
     for context in (group2ctx or {}).values():
         context.check()
+    _check_shared(shared_exec, "bind")
     for name, grad in grads.items():
         if grad.shape != arrays[name].shape:
             raise ShapeError(f"bind: args_grad[{name!r}] has shape {grad.shape}, expected "
@@ -102,8 +103,22 @@ def bind(symbol: Symbol, ctx: Context | None, args: Any, args_grad: Any = None,
             raise TypeMismatch(f"bind: args_grad[{name!r}] has dtype {grad.dtype}, expected "
                                f"{arrays[name].dtype} from args[{name!r}]")
     _check_shapes(symbol, arrays, aux)
-    return Executor(symbol, ctx or current_context(), arrays, grads, requests, aux,
+    return Executor(symbol, _context_of(ctx, "bind"), arrays, grads, requests, aux,
                     shared=shared_exec, tune=bool(tune))
+
+
+def _context_of(ctx: Any, what: str) -> Context:
+    if ctx is None:
+        return current_context()
+    if not isinstance(ctx, Context):
+        raise TypeMismatch(f"{what}: ctx got {ctx!r:.80}, expected a Context such as mx.cpu()")
+    return ctx.check()
+
+
+def _check_shared(shared: Any, what: str) -> None:
+    if shared is not None and not isinstance(shared, Executor):
+        raise TypeMismatch(f"{what}: shared_exec got a {type(shared).__name__}, expected an "
+                           "Executor")
 
 
 def _check_shapes(symbol: Symbol, args: Mapping[str, NDArray], aux: Mapping[str, NDArray]) -> None:
@@ -121,13 +136,14 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
 
     With `tune` its first run for inference calls `Executor.tune`.
     """
-    ctx = (ctx or current_context()).check()
+    ctx = _context_of(ctx, "simple_bind")
     names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
     _unique([*names, *aux_names], "arguments")
     for stype in (stype_dict or {}).values():
         if stype != "default":
             raise MXNetError(f"simple_bind: storage type {stype!r} is not available, "
                              "only 'default'")
+    _check_shared(shared_exec, "simple_bind")
     given = {name: check_shape(shape, f"simple_bind: {name}") for name, shape in shapes.items()}
     for name in given:
         if name not in names and name not in aux_names:

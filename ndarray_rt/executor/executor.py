@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .. import config
 from ..context import Context
-from ..errors import MXNetError, NameMismatch, ParameterError
+from ..errors import MXNetError, NameMismatch
 from ..fork import renew_in_child
 from ..native import lib
 from ..ndarray.ndarray import NDArray, new_array
@@ -19,6 +19,7 @@ from ..storage.account import Account
 from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Entry, topological
+from .arguments import check_callback, check_repeat, find_params
 from .build import BoundGraph, Facts, build_graph, infer_facts
 from .captured import BUDGET, DONE, UNFINISHED, Captured
 from .explain import Explanation, Subject, explain, explain_pass
@@ -354,8 +355,7 @@ class Executor(TrainingRuns):
         they are; backward needs another forward after this. ParameterError unless `repeat` is a
         number from 1 up.
         """
-        if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 1:
-            raise ParameterError(f"tune: repeat is {repeat!r}, expected a number from 1 up")
+        check_repeat("tune", repeat)
         self._work.refuse_own_run()
         with self._work.lock, self._account:
             return self._tune(repeat)
@@ -391,20 +391,17 @@ class Executor(TrainingRuns):
         NameMismatch for a name that is not bound, unless extra ones are allowed.
         """
         self._work.refuse_own_run()
-        for given, bound, what in ((arg_params, self.arg_dict, "argument"),
-                                   (aux_params or {}, self.aux_dict, "auxiliary state")):
-            for name, value in given.items():
-                if name in bound:
-                    with self._work.lock:
-                        copy_value(value, bound[name], name)
-                elif not allow_extra_params:
-                    raise NameMismatch(f"copy_params_from: {name!r} is no {what} of this symbol")
+        for name, value, array in [
+                *find_params(arg_params, self.arg_dict, "argument", allow_extra_params),
+                *find_params(aux_params, self.aux_dict, "auxiliary state", allow_extra_params)]:
+            with self._work.lock:
+                copy_value(value, array, name)
 
     def set_monitor_callback(self, callback: Monitor, monitor_all: bool = False) -> None:
         """Calls `callback(name, array)` with each output as it is computed, inputs too if all."""
         with self._work.lock:
             self._ready = self._chain = None
-            self._monitor = callback
+            self._monitor = check_callback("set_monitor_callback", callback)
             self._monitor_all = monitor_all
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False,
@@ -465,7 +462,7 @@ class Executor(TrainingRuns):
             return explain(Subject(
                 self._symbol.entries, optimized, program, is_train, runs,
                 [a for a in arrays if a is not None], [*self._head_grads.values()],
-                self._context), max(1, repeat))
+                self._context), check_repeat("explain", repeat))
 
     def _copy_inputs(self, given: Mapping[str, Any]) -> None:
         for name in given:

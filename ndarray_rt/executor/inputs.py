@@ -69,6 +69,9 @@ def head_gradients(out_grads: Any, needed: Sequence[int], names: Sequence[str]) 
         out_grads = [out_grads.get(name) for name in names]
     elif isinstance(out_grads, (NDArray, np.ndarray)):
         out_grads = [out_grads]
+    elif not isinstance(out_grads, (list, tuple)):
+        raise TypeMismatch(f"backward: out_grads got a {type(out_grads).__name__}, expected an "
+                           "array, a list with one for each output, or a dict by name")
     given = dict(enumerate(out_grads))
     for i in needed:
         if given.get(i) is None:

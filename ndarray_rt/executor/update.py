@@ -18,6 +18,7 @@ from ..storage.lease import Leases
 from ..storage.parameters import ParameterBlock
 from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
+from .arguments import check_mapping
 from .captured import BROKEN, DONE, Capture, Captured
 from .program import may_capture
 from .recording import record
@@ -74,7 +75,8 @@ class Update:
             raise ParameterError(f"bind_update: operator {op.name!r} updates no weight")
         self.op: OpDef = op
         self.trained = tuple(trained)
-        self._groups = self._make_groups(lr_mult or {}, wd_mult or {})
+        self._groups = self._make_groups(check_mapping("bind_update: lr_mult", lr_mult),
+                                         check_mapping("bind_update: wd_mult", wd_mult))
         self._numbers: dict[str, Any] = {}
         self._are_set = False
         self._given = dict(numbers)

@@ -21,8 +21,6 @@ def fuse_post_ops(heads: Sequence[Entry], facts: Facts) -> Heads:
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
         if node.op is None or not inputs or facts.types[node.outputs[0]] != FLOAT32:
             return None
-        if any(facts.uses[entry] for entry in node.outputs[1:]):
-            return None
         chain = chain_of(node)
         if chain and len(inputs) == 1:
             if not facts.used_once(node.inputs[0]):

@@ -70,14 +70,19 @@ def rewrite(heads: Sequence[Entry], change: Change) -> Heads:
 
 
 def replace(heads: Sequence[Entry], change: Replace) -> Heads:
-    """`rewrite` for changes that look further back than to a node's own inputs."""
+    """`rewrite` for changes that look further back than to a node's own inputs.
+
+    A change that has nothing to stand for an output that is read is none.
+    """
     now: dict[Entry, Entry] = {}
-    for node in topological(heads):
+    order = topological(heads)
+    read = {*heads, *(entry for node in order for entry in node.inputs)}
+    for node in order:
         if node.op is None:
             now[Entry(node, 0)] = Entry(node, 0)
             continue
         made = change(node, now)
-        if made is None:
+        if made is None or not read.isdisjoint(node.outputs[len(made):]):
             inputs = [now[entry] for entry in node.inputs]
             same = all(a == b for a, b in zip(inputs, node.inputs, strict=True))
             kept = node if same else Node(node.op, node.name, node.attrs, node.params, inputs)

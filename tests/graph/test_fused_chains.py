@@ -357,3 +357,20 @@ def test_optimizing_twice_changes_nothing_more() -> None:
     again = optimize(once.heads, dict(zip(names, [*args, *aux], strict=True)),
                      dict.fromkeys(names, np.dtype(np.float32)))
     assert operators(again.heads) == operators(once.heads)
+
+
+@pytest.mark.parametrize("before", [mx.sym.tanh, lambda x: x + x,
+                                    lambda x: mx.sym.Activation(x, act_type="relu")])
+@pytest.mark.parametrize("heads", [lambda y: y, lambda y: y[1], lambda y: y[1] * y[0],
+                                   lambda y: mx.sym.Group([y[0], y[1] + 1])])
+def test_a_second_output_that_is_read_is_there(before: Any, heads: Any) -> None:
+    """rrelu has a mask, too, which no chain of elementwise functions makes."""
+    data = mx.sym.Variable("data")
+    net = heads(mx.sym.LeakyReLU(before(data), act_type="rrelu", name="lk"))
+    exe = net.simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 4, 4))
+    exe.arg_dict["data"][:] = np.linspace(-2, 2, 96).reshape(2, 3, 4, 4)
+    for _ in range(3):
+        found = [out.asnumpy() for out in exe.forward()]
+    with config.override(NDRT_SKIP_PASSES="all"):
+        for got, want in zip(found, exe.forward(), strict=True):
+            np.testing.assert_allclose(got, want.asnumpy(), rtol=1e-6)
