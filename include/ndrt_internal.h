@@ -44,6 +44,7 @@ typedef struct {
 void ndrt_enter(ndrt_native_state *state, int nthreads);
 void ndrt_leave(const ndrt_native_state *state);
 void ndrt_use_threads(int threads); /* between the two: from now on this many */
+void ndrt_signal_stack_ready(void); /* in each thread before it runs generated code */
 
 /* May an allocation go on? Counts for ndrt_memory_fail_after. */
 int ndrt_allocation_allowed(void);

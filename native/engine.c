@@ -115,13 +115,17 @@ void ndrt_use_threads(int threads) {
     unsigned mode = _mm_getcsr() & FLUSH_BITS;
     if (threads == 1 || (team.threads == threads && team.mode == mode)) return;
 #pragma omp parallel num_threads(threads)
-    _mm_setcsr((_mm_getcsr() & ~(unsigned)FLUSH_BITS) | mode);
+    {
+        ndrt_signal_stack_ready();
+        _mm_setcsr((_mm_getcsr() & ~(unsigned)FLUSH_BITS) | mode);
+    }
     team.threads = threads;
     team.mode = mode;
 }
 
 void ndrt_enter(ndrt_native_state *state, int nthreads) {
     ndrt_gate_enter();
+    ndrt_signal_stack_ready();
     state->mxcsr = _mm_getcsr();
     state->threads = omp_get_max_threads();
     unsigned mode = state->mxcsr & ~(unsigned)FLUSH_BITS;
