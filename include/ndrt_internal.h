@@ -41,15 +41,29 @@ typedef struct {
     unsigned mxcsr;
     int threads;
 } ndrt_native_state;
-void ndrt_enter(ndrt_native_state *state, int nthreads);
+ndrt_status ndrt_enter(ndrt_native_state *state, int nthreads); /* failed: nothing to leave */
 void ndrt_leave(const ndrt_native_state *state);
-void ndrt_use_threads(int threads); /* between the two: from now on this many */
-void ndrt_signal_stack_ready(void); /* in each thread before it runs generated code */
+ndrt_status ndrt_use_threads(int threads); /* between the two: from now on this many */
+void ndrt_signal_stack_ready(void);        /* in each thread before it runs generated code */
 
 /* May an allocation go on? Counts for ndrt_memory_fail_after. */
 int ndrt_allocation_allowed(void);
 void *ndrt_malloc(size_t nbytes);
 void *ndrt_calloc(size_t count, size_t nbytes);
+
+/* A lack of memory is found before oneDNN or OpenMP would meet it. NDRT_NOMEM: nothing was done.
+ * These look whether so much is to be had, and give it back; none counts as an allocation. */
+ndrt_status ndrt_reserve_space(size_t nbytes, const char *what); /* of addresses: microseconds */
+ndrt_status ndrt_reserve_heap(void); /* for the small things of a call: some nanoseconds */
+ndrt_status ndrt_reserve_creation(const ndrt_spec *spec); /* with the creation lock */
+ndrt_status ndrt_reserve_team(int threads);
+/* What must be free before a run of a primitive, 0 where ndrt_reserve_heap is enough; `nelems`: of
+ * its largest operand. */
+size_t ndrt_reserve_of(const ndrt_spec *spec, const char *impl, int64_t nelems);
+/* With the creation lock: what oneDNN's gemm generates at its first use is there from now on, if
+ * the implementation needs it. */
+ndrt_status ndrt_gemm_ready(const ndrt_spec *spec, const char *impl);
+ndrt_status ndrt_primitive_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd);
 
 /* A reference on an account, NULL for the thread's current one. */
 ndrt_account *ndrt_account_take(ndrt_account *account);
@@ -81,6 +95,7 @@ struct ndrt_prim {
     const char *impl;
     int64_t scratchpad;
     int64_t reorders; /* bytes that a run writes when this is a reorder, else -1 */
+    size_t reserve;   /* address space that must be free before a run */
     int nthreads;
     ndrt_prim *next_given_back;
 };
@@ -131,6 +146,7 @@ ndrt_status ndrt_need(const char *kind, const char *field, const ndrt_desc *desc
 ndrt_status ndrt_no_direction(const char *kind, int direction);
 dnnl_prop_kind_t ndrt_prop(int direction);
 int ndrt_is_forward(int direction);
+int ndrt_is_recurrent(int kind);
 
 /* The makers stand in the files native/make_<family>.c; each fills *pd or fails. */
 typedef struct {

@@ -109,7 +109,7 @@ typedef enum {
     NDRT_REPLAY_MOVED = 3,   /* a guarded chunk got other memory or another layout */
     NDRT_REPLAY_CHANGED = 4, /* a source was written to, or may be at any time */
     NDRT_REPLAY_THREADS = 5, /* the number of threads is another one */
-    NDRT_REPLAY_FAILED = 6   /* a step did: ndrt_last_error() */
+    NDRT_REPLAY_FAILED = 6   /* a step did: ndrt_replay_status(), ndrt_last_error() */
 } ndrt_replay_result;
 /* `plan` and `leases` must live longer than what is made. */
 ndrt_status ndrt_replay_new(const ndrt_replay_spec *spec, ndrt_replay **out);
@@ -122,7 +122,8 @@ void ndrt_replay_renew(ndrt_replay *replay, const uint64_t *changes);
 /* All guarded chunks are where and as they were at the recording, whatever was between; the caller
  * has the leases. */
 void ndrt_replay_rewatch(ndrt_replay *replay);
-int64_t ndrt_replay_runs(const ndrt_replay *replay); /* finished ones */
+ndrt_status ndrt_replay_status(const ndrt_replay *replay); /* of the step that failed last */
+int64_t ndrt_replay_runs(const ndrt_replay *replay);       /* finished ones */
 /* From now on each run notes in times[i] the milliseconds that step i took; NULL: no more. */
 void ndrt_replay_profile(ndrt_replay *replay, double *times);
 /* cdef-end */

@@ -153,6 +153,7 @@ static ndrt_status borrow(const ndrt_arg *arg, dnnl_exec_arg_t *made, int *borro
 
 ndrt_status ndrt_prim_execute(const ndrt_prim *prim, int nargs, const dnnl_exec_arg_t *args) {
     dnnl_stream_t stream;
+    if (prim->reserve) TRY(ndrt_reserve_space(prim->reserve, prim->kind));
     TRY(ndrt_stream(&stream));
     TRY(ndrt_check(dnnl_primitive_execute(prim->primitive, stream, nargs, args),
                    "dnnl_primitive_execute"));
@@ -163,7 +164,7 @@ ndrt_status ndrt_prim_execute(const ndrt_prim *prim, int nargs, const dnnl_exec_
 
 static ndrt_status execute_in_mode(const ndrt_prim *prim, int nargs, const dnnl_exec_arg_t *args) {
     ndrt_native_state state;
-    ndrt_enter(&state, prim->nthreads);
+    TRY(ndrt_enter(&state, prim->nthreads));
     ndrt_status status = ndrt_prim_execute(prim, nargs, args);
     ndrt_leave(&state);
     return status;
@@ -199,6 +200,7 @@ static ndrt_status run_many(const ndrt_prim *prim, int nargs, const ndrt_arg *ar
 
 ndrt_status ndrt_prim_run(const ndrt_prim *prim, int nargs, const ndrt_arg *args) {
     TRY(ndrt_args_check(prim, nargs, args));
+    TRY(ndrt_reserve_heap());
     return nargs <= MAX_KEPT && kept_ready() ? run_few(prim, nargs, args)
                                              : run_many(prim, nargs, args);
 }

@@ -333,7 +333,7 @@ static ndrt_status check_shape(int dtype, int ndims, const int64_t *dims) {
         if (dims[d] > 1 && __builtin_mul_overflow(nbytes, dims[d], &nbytes))
             return ndrt_fail(NDRT_INVALID, "the dims' product is more than 63 bits hold");
     }
-    return NDRT_OK;
+    return ndrt_reserve_heap(); /* what oneDNN says of a layout that it has no memory for varies */
 }
 
 /* Interns `md` and destroys it. */
@@ -390,6 +390,7 @@ ndrt_status ndrt_desc_permuted(const ndrt_desc *desc, const int *axes, ndrt_desc
         place[axes[d]] = d;
     }
     dnnl_memory_desc_t md;
+    TRY(ndrt_reserve_heap());
     TRY(ndrt_check(dnnl_memory_desc_permute_axes(&md, desc->md, place),
                    "dnnl_memory_desc_permute_axes"));
     return intern_own(md, out);
@@ -448,6 +449,7 @@ ndrt_status ndrt_desc_reshaped(const ndrt_desc *desc, int ndims, const int64_t *
     if (info->is_plain && reshape_strides(info, ndims, dims, strides))
         return ndrt_desc_strided(info->dtype, ndims, dims, strides, out);
     dnnl_memory_desc_t md;
+    TRY(ndrt_reserve_heap());
     if (dnnl_memory_desc_reshape(&md, desc->md, ndims, dims))
         return ndrt_fail(NDRT_UNSUPPORTED, "the layout has no such reshape without moving bytes");
     return intern_own(md, out);

@@ -110,10 +110,12 @@ static _Thread_local struct {
     unsigned mode;
 } team;
 
-void ndrt_use_threads(int threads) {
+ndrt_status ndrt_use_threads(int threads) {
     if (omp_get_max_threads() != threads) omp_set_num_threads(threads);
     unsigned mode = _mm_getcsr() & FLUSH_BITS;
-    if (threads == 1 || (team.threads == threads && team.mode == mode)) return;
+    if (threads == 1 || (team.threads == threads && team.mode == mode)) return NDRT_OK;
+    /* OpenMP ends the process when it can not have a thread. */
+    if (team.threads != threads) TRY(ndrt_reserve_team(threads));
 #pragma omp parallel num_threads(threads)
     {
         ndrt_signal_stack_ready();
@@ -121,9 +123,10 @@ void ndrt_use_threads(int threads) {
     }
     team.threads = threads;
     team.mode = mode;
+    return NDRT_OK;
 }
 
-void ndrt_enter(ndrt_native_state *state, int nthreads) {
+ndrt_status ndrt_enter(ndrt_native_state *state, int nthreads) {
     ndrt_gate_enter();
     ndrt_signal_stack_ready();
     state->mxcsr = _mm_getcsr();
@@ -131,7 +134,9 @@ void ndrt_enter(ndrt_native_state *state, int nthreads) {
     unsigned mode = state->mxcsr & ~(unsigned)FLUSH_BITS;
     if (ndrt_flush_subnormals_get()) mode |= FLUSH_BITS;
     if (mode != state->mxcsr) _mm_setcsr(mode);
-    ndrt_use_threads(nthreads);
+    ndrt_status status = ndrt_use_threads(nthreads);
+    if (status != NDRT_OK) ndrt_leave(state);
+    return status;
 }
 
 void ndrt_leave(const ndrt_native_state *state) {

@@ -1,6 +1,10 @@
 /* Recurrent layers: one layer, of one or of two directions, over all time steps. */
 #include "ndrt_internal.h"
 
+int ndrt_is_recurrent(int kind) {
+    return kind == NDRT_VANILLA_RNN || kind == NDRT_LSTM || kind == NDRT_LBR_GRU;
+}
+
 static dnnl_rnn_direction_t directions(const ndrt_spec *s) {
     return ndrt_desc_read(s->weights)->dims[1] == 2 ? dnnl_bidirectional_concat
                                                     : dnnl_unidirectional_left2right;

@@ -219,7 +219,7 @@ ndrt_status ndrt_kernel_run(const ndrt_kernel_call *call) {
     TRY(ndrt_kernel_check(call));
     int nthreads = ndrt_kernel_threads(call);
     ndrt_native_state state;
-    ndrt_enter(&state, nthreads);
+    TRY(ndrt_enter(&state, nthreads));
     ndrt_status status = ndrt_kernel_execute(call, nthreads);
     ndrt_leave(&state);
     return status;

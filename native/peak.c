@@ -80,7 +80,7 @@ ndrt_status ndrt_peak_measure(int threads, double *gflops) {
     __builtin_cpu_init();
     int wide = __builtin_cpu_supports("avx512f");
     ndrt_native_state state;
-    ndrt_enter(&state, threads);
+    TRY(ndrt_enter(&state, threads));
     *gflops = best_gflops(wide ? chains_avx512 : chains_avx2, wide ? WIDEST : WIDEST / 2, threads);
     ndrt_leave(&state);
     return NDRT_OK;

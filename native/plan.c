@@ -49,6 +49,7 @@ static ndrt_status make_room(ndrt_plan *plan) {
 ndrt_status ndrt_plan_add_prim(ndrt_plan *plan, const ndrt_prim *prim, int nargs,
                                const ndrt_arg *args) {
     TRY(ndrt_args_check(prim, nargs, args));
+    TRY(ndrt_reserve_heap());
     TRY(make_room(plan));
     dnnl_exec_arg_t *made = ndrt_malloc((size_t)nargs * sizeof *made);
     if (!made) return ndrt_fail(NDRT_NOMEM, "no memory for %d arguments", nargs);
@@ -114,11 +115,13 @@ ndrt_status ndrt_plan_profile(ndrt_plan *plan, double budget_ms, int64_t *cursor
     double until = budget_ms >= 0 ? now_ms() + budget_ms : 0;
     ndrt_status status = NDRT_OK;
     ndrt_native_state state;
-    ndrt_enter(&state, plan->steps[*cursor].nthreads);
+    TRY(ndrt_reserve_heap());
+    TRY(ndrt_enter(&state, plan->steps[*cursor].nthreads));
     double begun = times ? now_ms() : 0;
     while (*cursor < plan->nsteps && status == NDRT_OK) {
         const step *s = &plan->steps[*cursor];
-        ndrt_use_threads(s->nthreads);
+        status = ndrt_use_threads(s->nthreads);
+        if (status != NDRT_OK) break;
         status = s->prim ? ndrt_prim_execute(s->prim, s->nargs, s->args)
                          : ndrt_kernel_execute(&s->kernel, s->nthreads);
         if (times) {

@@ -281,9 +281,10 @@ static void drain(void) {
 
 static ndrt_status prim_fill(ndrt_prim *prim, const ndrt_spec *spec) {
     dnnl_primitive_desc_t pd;
+    TRY(ndrt_reserve_creation(spec));
     TRY(pd_new(spec, &pd));
-    ndrt_status status =
-        ndrt_check(dnnl_primitive_create(&prim->primitive, pd), "dnnl_primitive_create");
+    ndrt_status status = ndrt_gemm_ready(spec, impl_of(pd));
+    if (status == NDRT_OK) status = ndrt_primitive_create(&prim->primitive, pd);
     dnnl_primitive_desc_destroy(pd);
     TRY(status);
     status = ndrt_check(dnnl_primitive_get_primitive_desc(prim->primitive, &prim->pd),
@@ -294,9 +295,22 @@ static ndrt_status prim_fill(ndrt_prim *prim, const ndrt_spec *spec) {
             "dnnl_primitive_desc_query(impl_info_str)");
     TRY(status);
     prim->scratchpad = scratchpad_of(prim->pd);
+    prim->reserve = ndrt_reserve_of(spec, prim->impl, biggest_of(spec));
     TRY(expect_all(prim, spec));
     prim->reorders = reordered_by(prim, spec);
     return NDRT_OK;
+}
+
+static ndrt_status prim_fill_alone(ndrt_prim *prim, const ndrt_spec *spec) {
+    ndrt_native_state state;
+    /* convolutions keep the count they were created under */
+    TRY(ndrt_enter(&state, prim->nthreads));
+    pthread_mutex_lock(&create_lock);
+    drain();
+    ndrt_status status = prim_fill(prim, spec);
+    pthread_mutex_unlock(&create_lock);
+    ndrt_leave(&state);
+    return status;
 }
 
 ndrt_status ndrt_prim_new(const ndrt_spec *spec, ndrt_prim **out) {
@@ -307,14 +321,7 @@ ndrt_status ndrt_prim_new(const ndrt_spec *spec, ndrt_prim **out) {
     prim->kind = kinds[spec->kind].name;
     prim->nthreads = threads_for(spec);
 
-    ndrt_native_state state;
-    ndrt_enter(&state, prim->nthreads); /* convolutions keep the count they were created under */
-    pthread_mutex_lock(&create_lock);
-    drain();
-    ndrt_status status = prim_fill(prim, spec);
-    pthread_mutex_unlock(&create_lock);
-    ndrt_leave(&state);
-
+    ndrt_status status = prim_fill_alone(prim, spec);
     if (status != NDRT_OK) {
         prim_destroy(prim);
         return status == NDRT_NOMEM ? status : ndrt_blame_spec(status, spec);

@@ -13,6 +13,7 @@ struct ndrt_replay {
     ndrt_plan *plan;
     ndrt_hold *leases;
     int threads, leased;
+    ndrt_status failure;
     int nguards, nsources, nwritten;
     int64_t cursor, runs;
     double *times;              /* of the steps of a run, where somebody wants them */
@@ -76,6 +77,8 @@ void ndrt_replay_renew(ndrt_replay *replay, const uint64_t *changes) {
 
 void ndrt_replay_profile(ndrt_replay *replay, double *times) { replay->times = times; }
 
+ndrt_status ndrt_replay_status(const ndrt_replay *replay) { return replay->failure; }
+
 int64_t ndrt_replay_runs(const ndrt_replay *replay) { return replay->runs; }
 
 static ndrt_replay_result guard(const ndrt_replay *replay) {
@@ -111,7 +114,10 @@ ndrt_replay_result ndrt_replay_go_on(ndrt_replay *replay, double budget_ms) {
     ndrt_status status = ndrt_plan_profile(replay->plan, budget_ms, &replay->cursor, replay->times);
     if (status == NDRT_OK && replay->cursor < ndrt_plan_size(replay->plan))
         return NDRT_REPLAY_UNFINISHED;
-    if (status != NDRT_OK) return leave(replay, NDRT_REPLAY_FAILED);
+    if (status != NDRT_OK) {
+        replay->failure = status;
+        return leave(replay, NDRT_REPLAY_FAILED);
+    }
     replay->runs++;
     return leave(replay, NDRT_REPLAY_DONE);
 }

@@ -90,7 +90,7 @@ class Captured:
             while result == UNFINISHED:
                 result = _go_on(self.native, BUDGET)
         if result == FAILED:
-            check(lib.NDRT_INTERNAL, "running a plan")
+            check(lib.ndrt_replay_status(self.native), "running a plan")
         if result == DONE:
             self.leave()
         return result
@@ -115,7 +115,7 @@ class Captured:
         """
         result: int = _run(self.native, BUDGET, 0)
         if result == FAILED:
-            check(lib.NDRT_INTERNAL, "running a plan")
+            check(lib.ndrt_replay_status(self.native), "running a plan")
         return result
 
     def leave(self) -> None:
@@ -133,7 +133,7 @@ class Captured:
         finally:
             self.leases.give_back()
         if result == FAILED:
-            check(lib.NDRT_INTERNAL, "running a plan")
+            check(lib.ndrt_replay_status(self.native), "running a plan")
 
     def renew(self, sources: Mapping[Chunk, int]) -> None:
         """What was computed from the sources was computed anew, from what they are now."""

@@ -1,0 +1,179 @@
+/* oneDNN and a lack of memory. Inside oneDNN it ends in a crash, or is kept for ever: by a thread
+ * (its code generator keeps the first error, and nobody clears it), and by the process (gemm's code
+ * is generated at the first use, once, whether that succeeds or not). So it is looked for before.
+ */
+#include <omp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "ndrt_internal.h"
+
+/* The most that was seen in creations was 6 MiB (a convolution's or a recurrent layer's code), the
+ * stack of a thread is 8 more, and gemm's code 18. A run of gemm takes some pieces that are smaller
+ * than HEAP, or in large products up to 17 MiB. */
+enum { SPACE = 32 << 20, LEFT = 4 << 20, HEAP = 96 << 10 };
+
+/* ---- is there memory? ------------------------------------------------------------------------ */
+
+static int has_space(size_t nbytes) {
+    void *start = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return start != MAP_FAILED && munmap(start, nbytes) == 0;
+}
+
+static int has_heap(void) {
+    void *piece = malloc(HEAP);
+    __asm__ volatile("" : "+r"(piece)); /* a compiler may leave out what nobody uses */
+    free(piece);
+    return piece != NULL;
+}
+
+/* The pool may have what is missing. */
+static __attribute__((noinline)) int after_trim(size_t nbytes) {
+    ndrt_memory_trim();
+    return nbytes ? has_space(nbytes) : has_heap();
+}
+
+ndrt_status ndrt_reserve_space(size_t nbytes, const char *what) {
+    if (has_space(nbytes) || after_trim(nbytes)) return NDRT_OK;
+    return ndrt_fail(NDRT_NOMEM, "no memory for %s: %zu MiB of address space must be free", what,
+                     nbytes >> 20);
+}
+
+ndrt_status ndrt_reserve_heap(void) {
+    if (has_heap() || after_trim(0)) return NDRT_OK;
+    return ndrt_fail(NDRT_NOMEM, "no memory for oneDNN: %d KiB must be free", HEAP >> 10);
+}
+
+ndrt_status ndrt_reserve_team(int threads) {
+    pthread_attr_t attr;
+    size_t stack = 8 << 20;
+    if (pthread_getattr_default_np(&attr) == 0) {
+        pthread_attr_getstacksize(&attr, &stack);
+        pthread_attr_destroy(&attr);
+    }
+    return ndrt_reserve_space((size_t)(threads - 1) * stack + HEAP, "the threads of OpenMP");
+}
+
+/* ---- a thread without a past ------------------------------------------------------------------
+ */
+
+typedef struct {
+    void (*work)(void *with);
+    void *with;
+    int threads;
+} errand;
+
+static void *run_errand(void *p) {
+    const errand *e = p;
+    omp_set_num_threads(e->threads); /* a new thread has the process's count, not its creator's */
+    e->work(e->with);
+    return NULL;
+}
+
+/* Does the work in a thread of its own, which is gone then. 0: there is no thread to be had. */
+static int do_elsewhere(void (*work)(void *), void *with, int threads) {
+    errand e = {work, with, threads};
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for those who wait for them */
+    pthread_t thread;
+    int failed = pthread_create(&thread, NULL, run_errand, &e);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed) return 0;
+    pthread_join(thread, NULL);
+    return 1;
+}
+
+/* ---- creation; the creation lock is held ------------------------------------------------------
+ */
+
+typedef struct {
+    dnnl_primitive_t *out;
+    const_dnnl_primitive_desc_t pd;
+    dnnl_status_t status;
+} creation;
+
+/* In this thread something failed once: oneDNN would not even try. */
+static _Thread_local int spoiled;
+
+static void create(void *p) {
+    creation *c = p;
+    c->status = dnnl_primitive_create(c->out, c->pd);
+}
+
+static int is_spoiling(dnnl_status_t status) {
+    return status == dnnl_out_of_memory || status == dnnl_runtime_error;
+}
+
+ndrt_status ndrt_primitive_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd) {
+    creation c = {.out = out, .pd = pd};
+    if (!spoiled) {
+        create(&c);
+        spoiled = is_spoiling(c.status);
+    }
+    if (spoiled && !do_elsewhere(create, &c, omp_get_max_threads()))
+        return ndrt_fail(NDRT_NOMEM, "no memory for a thread to create a primitive in");
+    if (c.status != dnnl_success) {
+        *out = NULL;
+        return ndrt_check(c.status, "dnnl_primitive_create");
+    }
+    /* Somebody else may have taken what was there before, and not every implementation looks
+     * whether all of its code was generated. */
+    if (has_space(LEFT)) return NDRT_OK;
+    dnnl_primitive_destroy(*out);
+    *out = NULL;
+    spoiled = 1;
+    return ndrt_fail(NDRT_NOMEM, "no memory for a primitive of oneDNN: it ran short meanwhile");
+}
+
+/* ---- gemm --------------------------------------------------------------------------------------
+ */
+
+/* Products that are small enough for all of gemm's ways, one of which is for one transposition. */
+static void multiply_all(void *p) {
+    enum { N = 3 };
+    dnnl_status_t *status = p;
+    const float a[N * N] = {0}, b[N * N] = {0};
+    float c[N * N];
+    *status = dnnl_success;
+    for (int i = 0; i < 4 && *status == dnnl_success; i++)
+        *status = dnnl_sgemm(i & 1 ? 'T' : 'N', i & 2 ? 'T' : 'N', N, N, N, 1, a, N, b, N, 0, c, N);
+}
+
+static int uses_gemm(const ndrt_spec *spec, const char *impl) {
+    if (ndrt_is_recurrent(spec->kind)) return strncmp(impl, "brgemm", 6) != 0;
+    return strstr(impl, "gemm:jit") || strstr(impl, "rnn");
+}
+
+static ndrt_status gemm_ready(void) {
+    static enum { UNTRIED, READY, BROKEN } gemm;
+    if (gemm == UNTRIED) {
+        TRY(ndrt_reserve_space(2 * (size_t)SPACE, "the code of oneDNN's gemm"));
+        dnnl_status_t status = dnnl_success;
+        if (!do_elsewhere(multiply_all, &status, 1))
+            return ndrt_fail(NDRT_NOMEM, "no memory for a thread to make the code of gemm in");
+        gemm = status == dnnl_success ? READY : BROKEN;
+    }
+    if (gemm == READY) return NDRT_OK;
+    return ndrt_fail(NDRT_UNSUPPORTED, "oneDNN's gemm got no memory for its code when it was made");
+}
+
+ndrt_status ndrt_gemm_ready(const ndrt_spec *spec, const char *impl) {
+    return uses_gemm(spec, impl) ? gemm_ready() : NDRT_OK;
+}
+
+size_t ndrt_reserve_of(const ndrt_spec *spec, const char *impl, int64_t nelems) {
+    enum { LARGE = 1 << 20 }; /* from here on a run takes a hundred times as long as the look */
+    int is_long = ndrt_is_recurrent(spec->kind) || nelems >= LARGE;
+    return is_long && uses_gemm(spec, impl) ? SPACE : 0;
+}
+
+ndrt_status ndrt_reserve_creation(const ndrt_spec *spec) {
+    TRY(ndrt_reserve_space(SPACE, "a primitive of oneDNN"));
+    TRY(ndrt_reserve_heap());
+    /* To describe a recurrent layer gemm is asked for sizes, and generates its code for that. */
+    return spoiled && ndrt_is_recurrent(spec->kind) ? gemm_ready() : NDRT_OK;
+}
