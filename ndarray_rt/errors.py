@@ -72,6 +72,25 @@ def message(
     return text
 
 
+def shown(value: object) -> str:
+    """A value that was refused, as it stands in an error's text: short, whatever it is.
+
+    >>> shown("same"), shown(range(3)), shown([0] * 1000)
+    ("'same'", 'range(0, 3)', 'list of length 1000')
+    """
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"{type(value).__name__} of shape {shape}"
+    try:
+        text = repr(value)
+    except Exception:  # an int of too many digits, or whatever an object's own code raises
+        return f"<{type(value).__name__}>"
+    if len(text) <= 200:
+        return text
+    length = f" of length {len(value)}" if isinstance(value, (str, list, tuple, dict)) else ""
+    return f"{type(value).__name__}{length}"
+
+
 def where(operator: str, node: str | None = None) -> str:
     """The beginning of an error's text: the operator, and its node where it has a name."""
     return f'{operator} "{node}"' if node else operator

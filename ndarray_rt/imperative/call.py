@@ -110,15 +110,32 @@ def _infer(op: OpDef, params: Params, ins: Sequence[NDArray], name: str | None,
 
 def check_inputs(op: OpDef, params: Params, ins: Sequence[Any], name: str | None) -> None:
     """Right number, all of them arrays."""
-    names = (*op.input_names(params), *op.aux_names(params))
+    wanted = op.num_inputs(params)
+    if len(ins) != wanted:
+        names = _listed_names(op, params)
+        raise NameMismatch(f"{where(op.name, name)}: takes {wanted} inputs{names}, got {len(ins)}")
     for i, x in enumerate(ins):
         if not isinstance(x, NDArray):
-            what = names[i] if i < len(names) else f"input {i}"
+            what = (*op.input_names(params), *op.aux_names(params))[i]
             raise TypeMismatch(f"{where(op.name, name)}: {what} must be an NDArray, "
                                f"got {type(x).__name__}")
-    if len(ins) != len(names):
-        raise NameMismatch(f"{where(op.name, name)}: takes {len(names)} inputs "
-                           f"({', '.join(names) or 'none'}), got {len(ins)}")
+
+
+def _listed_names(op: OpDef, params: Params) -> str:
+    """The names of the inputs in brackets; of counted inputs it says what counts them."""
+    if op.num_args is not None:
+        return f" ({op.num_args})"
+    return f" ({', '.join((*op.input_names(params), *op.aux_names(params))) or 'none'})"
+
+
+def check_count(op: OpDef, params: Params, given: int, name: str | None) -> None:
+    """NameMismatch where inputs are counted, and others are given than the parameter says.
+
+    Before names are made: a wrong number would make any number of them.
+    """
+    if op.num_args is not None and given != op.num_inputs(params):
+        raise NameMismatch(f"{where(op.name, name)}: takes {op.num_inputs(params)} inputs"
+                           f"{_listed_names(op, params)}, got {given}")
 
 
 class _Depth(threading.local):

@@ -10,8 +10,8 @@ from typing import Any
 from ..errors import NameMismatch, where
 from ..ndarray.ndarray import NDArray
 from ..op.registry import REGISTRY, OpDef
-from ..op.signatures import Signature, public_name
-from .call import parse
+from ..op.signatures import Signature, check_name, public_name
+from .call import check_count, parse
 from .invoke import invoke, invoke_params
 
 TRAILING = {"out": "An NDArray, or a list of them for several outputs: takes the results.",
@@ -27,6 +27,8 @@ def make_function(op: OpDef, name: str) -> Callable[..., Any]:
     inputs = frozenset(signature.inputs)
 
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if name is not None:
+            check_name(op, name)
         if len(args) == n_inputs and inputs.isdisjoint(kwargs):
             for value in args:
                 if not isinstance(value, NDArray):
@@ -53,6 +55,7 @@ def _call_by_name(op: OpDef, named: Mapping[str, NDArray], by_place: list[NDArra
     if "ctx" in attrs and "ctx" not in op.params.__dataclass_fields__:
         attrs = {key: value for key, value in attrs.items() if key != "ctx"}
     params = parse(op, attrs, name)
+    check_count(op, params, len(named), name)
     names = (*op.input_names(params), *op.aux_names(params))
     missing = [key for key in names if key not in named]
     unknown = [key for key in named if key not in names]

@@ -17,6 +17,8 @@ from ..storage.chunk import Chunk
 from .surface import Surface
 
 MAX_DIMS = 12
+# elements; bytes of all dtypes can still be counted
+MAX_SIZE = 1 << 46
 
 
 class NDArray(Surface):
@@ -169,7 +171,7 @@ class NDArray(Surface):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of an array of rank 0")
+            raise TypeMismatch("len() of an array of rank 0")
         return self.shape[0]
 
     def __hash__(self) -> int:
@@ -199,7 +201,7 @@ def check_shape(shape: object, what: str) -> tuple[int, ...]:
     if len(dims) > MAX_DIMS:
         raise ShapeError(f"{what}: shape {dims} has rank {len(dims)}, "
                          f"expected at most {MAX_DIMS}")
-    if prod(dims) >= 1 << 46:
+    if prod(dims) >= MAX_SIZE:
         raise ShapeError(f"{what}: shape {dims} has more elements than an array can have")
     return dims
 

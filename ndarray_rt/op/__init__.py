@@ -25,6 +25,7 @@ from .params import (
     boolean,
     choice,
     dtype,
+    how_many,
     integer,
     number,
     optional_boolean,
@@ -41,8 +42,8 @@ from .registry import OpDef, find, register, unregister
 __all__ = [
     "Arg", "Direction", "Kind", "NoParams", "OpDef", "Params", "ShapeError", "TypeMismatch",
     "Unsupported", "axes", "boolean", "choice", "dtype", "find", "get_data", "get_data_if",
-    "get_data_reorder", "get_weights", "integer", "lib", "make_primitive", "merge", "merge_all",
-    "merge_types", "need_float32", "normalize_axis", "number", "optional_boolean",
+    "get_data_reorder", "get_weights", "how_many", "integer", "lib", "make_primitive", "merge",
+    "merge_all", "merge_types", "need_float32", "normalize_axis", "number", "optional_boolean",
     "optional_choice", "optional_dtype", "optional_integer", "optional_number", "pack_weights",
     "params_class", "register", "same_shape", "same_type", "shape", "text", "unregister",
 ]

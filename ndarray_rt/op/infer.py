@@ -6,11 +6,12 @@ A shape is None (unknown) or a tuple in which -1 is an unknown dimension.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from ..dtypes import DType
 from ..errors import ShapeError, TypeMismatch, where
-from ..ndarray.ndarray import MAX_DIMS
+from ..ndarray.ndarray import MAX_DIMS, MAX_SIZE
 from .params import Params
 from .registry import OpDef, Shape
 
@@ -108,6 +109,9 @@ def run_infer_shape(op: OpDef, params: Params, ins: Sequence[Shape | None],
         if shape is not None and len(shape) > MAX_DIMS:
             raise ShapeError(f"{where(op.name, node)}: output {i} has shape {shape} of rank "
                              f"{len(shape)}, expected at most {MAX_DIMS}")
+        if shape is not None and prod(shape) >= MAX_SIZE:
+            raise ShapeError(f"{where(op.name, node)}: output {i} has shape {shape}, more "
+                             "elements than an array can have")
     return made
 
 

@@ -21,11 +21,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..dtypes import dtype_name, find_dtype
-from ..errors import ParameterError, where
+from ..errors import ParameterError, shown, where
 
 P = TypeVar("P", bound="Params")
 
 REQUIRED: Any = MISSING
+
+# The most inputs or outputs that an operator may count: each of them has a name, which is made
+# before anything is known of arrays, so that a wrong count would take all memory.
+MAX_COUNT = 1 << 18
+
+# what native code counts with
+INT64 = 1 << 63
 
 # Accepted on every operator and without effect: they steer GPU libraries, workspaces and
 # automatic placement, or belong to the symbol and not to the operator.
@@ -48,10 +55,13 @@ def _literal(value: object) -> object:
 def parse_int(value: object) -> int:
     value = _literal(value)
     if isinstance(value, float) and value.is_integer():
-        return int(value)
+        value = int(value)
     if isinstance(value, str):
         raise ValueError
-    return operator.index(value)  # type: ignore[arg-type]
+    found = operator.index(value)  # type: ignore[arg-type]
+    if not -INT64 <= found < INT64:
+        raise OverflowError
+    return found
 
 
 def parse_float(value: object) -> float:
@@ -84,7 +94,7 @@ def parse_shape(value: object) -> tuple[int, ...]:
     if isinstance(value, str) or value is None:
         raise ValueError
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return (int(value),)
+        return (parse_int(value),)
     return tuple(parse_int(item) for item in value)  # type: ignore[attr-defined]
 
 
@@ -114,10 +124,21 @@ def _declare(default: Any, parse: Callable[[object], Any], wants: str, doc: str,
                                                                       metadata=metadata)
 
 
-def integer(default: Any = REQUIRED, *, low: int | None = None, doc: str) -> Any:
-    """An int, at least `low`."""
-    wants = "an int" if low is None else f"an int of at least {low}"
-    return _declare(default, parse_int, wants, doc, None if low is None else lambda v: v >= low)
+def integer(default: Any = REQUIRED, *, low: int | None = None, high: int | None = None,
+            doc: str) -> Any:
+    """An int within [low, high]."""
+    wants = "an int"
+    if low is not None:
+        wants += f" of at least {low}"
+    if high is not None:
+        wants += f" and at most {high}" if low is not None else f" of at most {high}"
+    return _declare(default, parse_int, wants, doc,
+                    lambda v: (low is None or v >= low) and (high is None or v <= high))
+
+
+def how_many(default: Any = REQUIRED, *, doc: str) -> Any:
+    """How many inputs or outputs there are: an int within [1, MAX_COUNT]."""
+    return integer(default, low=1, high=MAX_COUNT, doc=doc)
 
 
 def optional_integer(default: Any = None, *, doc: str) -> Any:
@@ -235,7 +256,7 @@ class Params:
         except (ValueError, TypeError, OverflowError, KeyError):
             good = False
         if not good:
-            raise ParameterError(f"{where(op, node)}: parameter {spec.name!r} got {value!r}, "
+            raise ParameterError(f"{where(op, node)}: parameter {spec.name!r} got {shown(value)}, "
                                  f"expected {meta['wants']}")
         return parsed
 

@@ -110,6 +110,12 @@ class OpDef:
     def aux_names(self, params: Params) -> tuple[str, ...]:
         return self.aux(params) if callable(self.aux) else self.aux
 
+    def num_inputs(self, params: Params) -> int:
+        """How many inputs and aux states there are; where they are counted, no name is made."""
+        if self.num_args is not None:
+            return int(getattr(params, self.num_args))
+        return len(self.input_names(params)) + len(self.aux_names(params))
+
     def output_names(self, params: Params) -> tuple[str, ...]:
         """Names of all outputs, hidden ones too."""
         return self.outputs(params) if callable(self.outputs) else self.outputs

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType, dtype_name, find_dtype
-from ..errors import NameMismatch, TypeMismatch
+from ..errors import NameMismatch, TypeMismatch, shown
 from .params import IGNORED, Params
 from .registry import OpDef
 
@@ -97,15 +97,6 @@ def _unchecked(cls: type[Params], values: Mapping[str, Any]) -> Any:
     return made
 
 
-def _short(value: object) -> str:
-    """A wrong argument in a few words: an array by shape, anything else by its text."""
-    shape = getattr(value, "shape", None)
-    if shape is not None:
-        return f"a {type(value).__name__} of shape {shape}"
-    text = repr(value)
-    return text if len(text) <= 80 else f"a {type(value).__name__}"
-
-
 class Signature:
     """How a function of an operator is called: its inputs, its parameters, what is positional."""
 
@@ -174,7 +165,7 @@ class Signature:
     def _check(self, name: str, value: Any, arrays: type) -> None:
         if not isinstance(value, arrays):
             raise TypeMismatch(f"{self.op.name}: argument {name!r} must be {arrays.__name__}, "
-                               f"got {_short(value)}")
+                               f"got {shown(value)}")
 
     def check_names(self, params: Mapping[str, Any], node: str | None = None) -> None:
         """NameMismatch for a parameter of an operator that has none at all.
@@ -231,6 +222,12 @@ class Signature:
         else:
             lines.append(f"{array}, or a list of them when there are several outputs")
         return "\n".join(lines)
+
+
+def check_name(op: OpDef, name: object) -> None:
+    """TypeMismatch for a name of a node, or of a call, that is no string."""
+    if name is not None and not isinstance(name, str):
+        raise TypeMismatch(f"{op.name}: name got {shown(name)}, expected a string")
 
 
 def dtype_text(value: object) -> str:

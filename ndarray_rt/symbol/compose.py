@@ -96,10 +96,12 @@ def operator_node(op: OpDef, attrs: dict[str, str], name: str, args: Sequence[En
     """
     named = named or {}
     params = parse_params(op, attrs, name)
-    names = input_names(op, params)
-    if len(args) > len(names):
-        raise NameMismatch(f"{where(op.name, name)}: takes {len(names)} input(s)"
+    wanted = op.num_inputs(params)
+    if len(args) > wanted:
+        names = () if op.num_args is not None else input_names(op, params)
+        raise NameMismatch(f"{where(op.name, name)}: takes {wanted} input(s)"
                            f"{_listed(names)}, got {len(args)}")
+    names = input_names(op, params)
     free = names[len(args):]
     for key in named:
         if key not in free:

@@ -307,7 +307,7 @@ def _built(drafts: list[Draft], order: Sequence[int],
             made[i] = Node(None, draft.name, draft.attrs)
             continue
         params = parse_params(draft.op, draft.attrs, draft.name)
-        wanted = len(draft.op.input_names(params)) + len(draft.op.aux_names(params))
+        wanted = draft.op.num_inputs(params)
         inputs = [entry_of(place, f'input {n} of node "{draft.name}"')
                   for n, place in enumerate(draft.inputs)]
         inputs += [Entry(Node(None, name, dict(draft.attrs)), 0) for name in draft.missing]

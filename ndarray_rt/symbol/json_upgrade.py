@@ -75,7 +75,9 @@ def _hide_keys(draft: Draft, drafts: Sequence[Draft]) -> None:
 
 
 def _add_missing(draft: Draft) -> None:
-    """Aux states were not written before 0.9."""
+    """Aux states were not written before 0.9; no operator that counts its inputs has any."""
+    if draft.op is not None and draft.op.num_args is not None:
+        return
     names = _names(draft)
     draft.missing = [f"{draft.name}_{name}" if draft.name else name
                      for name in names[len(draft.inputs):]]

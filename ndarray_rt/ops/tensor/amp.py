@@ -13,7 +13,7 @@ from ...ndarray.layout import AnyArray
 from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, same_shape
-from ...op.params import REQUIRED, Params, boolean, dtype, integer, params_class
+from ...op.params import REQUIRED, Params, boolean, dtype, how_many, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 
 HALF = ("float16", "bfloat16")
@@ -26,7 +26,7 @@ class AmpCastParams(Params):
 
 @params_class
 class AmpMulticastParams(Params):
-    num_outputs: int = integer(low=1, doc="arrays in and out")
+    num_outputs: int = how_many(doc="arrays in and out")
     cast_narrow: bool = boolean(False, doc="to the narrowest of the dtypes, not to the widest")
 
 

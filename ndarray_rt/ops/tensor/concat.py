@@ -14,7 +14,7 @@ from ...ndarray.output import NumpyOutput, Output
 from ...ndarray.req import Req
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, normalize_axis, same_type
-from ...op.params import Params, integer, params_class
+from ...op.params import Params, how_many, integer, params_class
 from ...op.registry import REGISTRY, Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
@@ -25,7 +25,7 @@ from .slicing import scatter
 
 @params_class
 class ConcatParams(Params):
-    num_args: int = integer(low=1, doc="how many arrays")
+    num_args: int = how_many(doc="how many arrays")
     dim: int = integer(1, doc="the axis")
 
 

@@ -13,14 +13,14 @@ from ...ndarray.layout import AnyArray
 from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, merge, merge_types
-from ...op.params import Params, integer, params_class, text
+from ...op.params import Params, how_many, params_class, text
 from ...op.registry import Emit, GradNode, OpDef, register
 
 
 @params_class
 class IndexParams(Params):
     key: str = text(doc="ints, slices, None and ..., separated by commas; @ for an index array")
-    num_args: int = integer(1, low=1, doc="number of inputs: data and the index arrays")
+    num_args: int = how_many(1, doc="number of inputs: data and the index arrays")
 
 
 def _names(p: IndexParams) -> tuple[str, ...]:

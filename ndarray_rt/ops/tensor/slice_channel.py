@@ -13,7 +13,7 @@ from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, merge_all, normalize_axis, same_type
-from ...op.params import Params, boolean, integer, params_class
+from ...op.params import Params, boolean, how_many, integer, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from .pointwise import need_native, unblocked
 from .slicing import scatter
@@ -21,7 +21,7 @@ from .slicing import scatter
 
 @params_class
 class SliceChannelParams(Params):
-    num_outputs: int = integer(low=1, doc="how many parts")
+    num_outputs: int = how_many(doc="how many parts")
     axis: int = integer(1, doc="the axis that is cut")
     squeeze_axis: bool = boolean(False, doc="drop the axis, of which each part has length 1")
 

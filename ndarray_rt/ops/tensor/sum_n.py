@@ -13,7 +13,7 @@ from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import same_shape, same_type
-from ...op.params import Params, integer, params_class
+from ...op.params import Params, how_many, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import MemDesc
 from ...storage.primitive import Arg, Kind, Primitive, binary_post, make_primitive
@@ -23,7 +23,7 @@ from .pointwise import pointwise, put
 
 @params_class
 class SumParams(Params):
-    num_args: int = integer(low=1, doc="how many arrays are added")
+    num_args: int = how_many(doc="how many arrays are added")
 
 
 def input_names(p: SumParams) -> tuple[str, ...]:
