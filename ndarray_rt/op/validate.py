@@ -84,6 +84,8 @@ class Validation:
     def _terms(self, size: int) -> float:
         """About how many products one element sums up, at most."""
         sizes = [a.size for a in self._arrays]
+        if not sizes:
+            return 1.0
         largest = sorted(sizes)[-2:]
         return max(1.0, max(largest) / size, sqrt(float(np.prod(largest)) / size))
 
