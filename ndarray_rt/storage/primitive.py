@@ -5,8 +5,9 @@ Holds no memory objects: those belong to the call or to the plan step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from math import prod
 from typing import Any
 
 from ..errors import Unsupported
@@ -181,6 +182,22 @@ def binary_post(alg: int, desc: MemDesc) -> PostSpec:
 SUM_POST: PostSpec = (lib.NDRT_POST_SUM, 0, 1.0, 0.0, None)  # adds what the destination held
 
 
+# oneDNN counts the elements of one image, and how far a window reaches, in 32 bits
+_LARGEST_IMAGE = (1 << 31) - 1
+_WINDOWED = (Kind.CONVOLUTION, Kind.DECONVOLUTION, Kind.POOLING)
+
+
+def _refuse_large_images(kind: Kind, fields: Mapping[str, Any]) -> None:
+    """Unsupported where oneDNN's counts would overflow: it divides by zero then, or worse."""
+    images = [fields[name] for name in ("src", "dst", "diff_src", "diff_dst")
+              if fields.get(name) is not None]
+    numbers = [number for name in _DIMS_FIELDS for number in fields.get(name) or ()]
+    largest = max([*(prod(desc.dims[2:]) for desc in images), *map(abs, numbers)])
+    if largest > _LARGEST_IMAGE:
+        raise Unsupported(f"oneDNN has no {kind.name.lower()} for images, or steps of a window, "
+                          f"of {largest} elements")
+
+
 def make_primitive(kind: Kind, direction: Direction = Direction.NONE, *, alg: int = 0,
                    srcs: Sequence[MemDesc] = (), scales: Sequence[float] = (),
                    post_sum: bool = False, post_ops: Sequence[PostSpec] = (),
@@ -193,6 +210,8 @@ def make_primitive(kind: Kind, direction: Direction = Direction.NONE, *, alg: in
     An implementation whose name begins with `prefer` is taken, if oneDNN has one, before its first.
     Raises Unsupported when oneDNN has no implementation, or (unless allowed) only a reference one.
     """
+    if kind in _WINDOWED:
+        _refuse_large_images(kind, fields)
     spec = ffi.new("ndrt_spec *")
     spec.kind, spec.direction, spec.alg = kind, direction, alg
     keep: list[Any] = []
