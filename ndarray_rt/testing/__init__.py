@@ -3,13 +3,15 @@
     from ndarray_rt.testing import check_operator
     print(check_operator("relu", [(2, 20, 5, 5)], reference=lambda x: x * (x > 0)))
 
-The strategies need the package hypothesis (the extra `ndarray_rt[testing]`), the checks do not.
+The strategies need the package hypothesis (the extra `ndarray_rt[testing]`), the checks do not:
+without it `__all__` has no strategies, and asking for one raises ImportError with the extra's name.
 Everything is loaded when first asked for.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,11 +42,25 @@ _PUBLIC = {
     "ndarrays": "strategies", "requests": "strategies", "shapes": "strategies",
 }
 
+# those of them that need the package hypothesis
+_STRATEGIES = ("Known", "graphs", "kinds", "layouts", "ndarrays", "requests", "shapes")
+
+
+def _has_hypothesis() -> bool:
+    try:
+        return importlib.util.find_spec("hypothesis") is not None
+    except ValueError:  # somebody put a module without a spec in its place
+        return True
+
+
 __all__ = [
     "Case", "Input", "Known", "Ran", "RandomGraph", "Report", "assert_bits", "assert_close",
     "check_consistency", "check_gradient", "check_layout_round_trip", "check_operator", "graphs",
     "kinds", "kinds_of", "layouts", "layouts_of", "ndarrays", "random_graph", "requests", "shapes",
 ]
+if not _has_hypothesis():
+    # `from ndarray_rt.testing import *` then gives the rest
+    __all__[:] = [name for name in __all__ if name not in _STRATEGIES]
 
 
 def __getattr__(name: str) -> Any:

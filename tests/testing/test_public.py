@@ -51,6 +51,35 @@ def test_without_hypothesis_the_checks_work_and_strategies_name_the_extra() -> N
     assert made.stdout.count("pip install 'ndarray_rt[testing]'") == 3
 
 
+STAR = """
+import sys
+sys.modules["hypothesis"] = None
+from ndarray_rt.testing import *
+from ndarray_rt import testing
+check_layout_round_trip((2, 3))
+assert "shapes" not in testing.__all__ and "graphs" not in testing.__all__
+assert "shapes" not in dir() and random_graph(3) is not None
+for name in ("Known", "kinds", "layouts", "ndarrays", "requests", "shapes"):
+    try:
+        getattr(testing, name)
+    except ImportError as error:
+        assert "pip install 'ndarray_rt[testing]'" in str(error)
+    else:
+        raise AssertionError(name)
+try:
+    testing.graphs()
+except ImportError as error:
+    assert "ndarray_rt[testing]" in str(error)
+print(len(testing.__all__))
+"""
+
+
+def test_without_hypothesis_everything_else_can_be_imported() -> None:
+    made = subprocess.run([sys.executable, "-c", STAR], cwd=ROOT, capture_output=True, text=True,
+                          check=False)
+    assert made.stdout.strip() == str(len(testing.__all__) - 7), made.stderr
+
+
 def test_importing_the_package_loads_no_test() -> None:
     code = ("import sys, ndarray_rt; print([n for n in sys.modules "
             "if n.startswith(('ndarray_rt.testing', 'hypothesis'))])")
