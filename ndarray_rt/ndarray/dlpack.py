@@ -14,7 +14,7 @@ import numpy as np
 
 from ..context import Context
 from ..dtypes import DType, find_dtype
-from ..errors import NdrtError, TypeMismatch
+from ..errors import NdrtError, TypeMismatch, shown
 from ..native import ffi, lib, with_gil
 from ..storage.chunk import Chunk
 from ..storage.handle import Handle
@@ -50,8 +50,9 @@ def dlpack(x: NDArray, *, stream: Any = None, max_version: tuple[int, int] | Non
 
     From `max_version` (1, 0) on the capsule has version and flags. `copy=True` exports a copy,
     `copy=False` the array's own bytes or nothing; by default they are copied only where an
-    executor holds them packed. Raises ShareError (a BufferError) for another device than the CPU,
-    for a stream, and where `copy=False` can not be met.
+    executor holds them packed: a capsule with flags then says that it is read-only. Raises
+    ShareError (a BufferError) for another device than the CPU, for a stream, and where
+    `copy=False` can not be met.
     """
     if stream is not None:
         raise ShareError(f"__dlpack__: stream got {stream!r}, but a CPU has none")
@@ -63,13 +64,17 @@ def dlpack(x: NDArray, *, stream: Any = None, max_version: tuple[int, int] | Non
         raise ShareError(f"__dlpack__: dl_device got {tuple(dl_device)}, expected "
                          f"{dlpack_device(x)}: arrays live on the CPU")
     versioned = max_version is not None and max_version[0] >= 1
+    _check_copy(copy, "__dlpack__")
+    flags = lib.NDRT_DL_IS_COPIED
     if not copy:
         try:
             return _capsule(x, versioned, 0)
         except ShareError:
             if copy is not None:
                 raise
-    return _capsule(array(x), versioned, lib.NDRT_DL_IS_COPIED)
+        # nobody asked for a copy: what is written to it would be lost without a word
+        flags |= lib.NDRT_DL_READ_ONLY
+    return _capsule(array(x), versioned, flags)
 
 
 def to_dlpack_for_read(data: NDArray) -> Any:
@@ -117,16 +122,27 @@ def from_dlpack(x: Any, *, device: Context | str | None = None,
     gone. What can not be shared is copied, or refused with `copy=False`: memory that is read-only,
     not dense row-major, or not aligned to its elements. `copy=True` always copies. Raises
     ShareError (a BufferError) for another device than the CPU, TypeMismatch for dtypes that an
-    array can not have, ValueError for a capsule that was used already.
+    array can not have and for what is no capsule, ShareError for one that was used already.
     """
     ctx = None if device is None else Context(device).check()
+    _check_copy(copy, "from_dlpack")
     capsule = _ask(x, copy) if hasattr(x, "__dlpack__") else x
     found = ffi.new("ndrt_import *")
-    owner = _take(capsule, int(ffi.cast("intptr_t", found)))
+    try:
+        owner = _take(capsule, int(ffi.cast("intptr_t", found)))
+    except TypeError as error:
+        raise TypeMismatch(str(error)) from None
+    except ValueError as error:
+        raise ShareError(str(error)) from None
     if not found.tensor:
         raise ShareError(f"from_dlpack: the capsule has version {found.major}.{found.minor}, "
                          f"expected at most {_VERSION[0]}.x")
     return _adopt(found.tensor, found.flags, owner, copy, ctx)
+
+
+def _check_copy(copy: Any, what: str) -> None:
+    if copy is not None and not isinstance(copy, (bool, np.bool_)):
+        raise TypeMismatch(f"{what}: copy got {shown(copy)}, expected True, False or None")
 
 
 def _ask(x: Any, copy: bool | None) -> Any:

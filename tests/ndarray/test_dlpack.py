@@ -138,6 +138,21 @@ def test_packed_arrays_are_copied_or_refused() -> None:
     np.testing.assert_array_equal(x.asnumpy(), DATA)
 
 
+@pytest.mark.skipif(NUMPY < "2.1.0", reason="np.from_dlpack asks for flags from numpy 2.1 on")
+def test_numpy_can_not_write_to_a_copy_that_it_did_not_ask_for() -> None:
+    x = nd.array(DATA).to_mkldnn()
+    with Packed([x.chunk]):
+        seen = np.from_dlpack(x)
+        np.testing.assert_array_equal(seen, DATA)
+        with pytest.raises(ValueError, match="read-only"):
+            seen[...] = 0
+        asked = np.from_dlpack(x, copy=True)
+        asked[...] = 0
+    np.testing.assert_array_equal(x.asnumpy(), DATA)
+    np.from_dlpack(x)[...] = 1
+    assert (x.asnumpy() == 1).all(), "nobody packs it any more: these are its own bytes"
+
+
 def test_a_capsule_nobody_took_gives_back() -> None:
     x = nd.array(DATA)
     for make in (x.to_dlpack_for_read, x.to_dlpack_for_write,
