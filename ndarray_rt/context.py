@@ -6,7 +6,7 @@ import threading
 from types import TracebackType
 from typing import Any
 
-from .errors import MXNetError, ParameterError
+from .errors import MXNetError, ParameterError, shown
 
 _DEVICES = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
 _NAMES = {number: name for name, number in _DEVICES.items()}
@@ -30,11 +30,16 @@ class Context:
             device_type, device_id = device_type.device_type, device_type.device_id
         elif isinstance(device_type, int):
             device_type = _NAMES.get(device_type, device_type)
-        if device_type not in _DEVICES:
-            raise ParameterError(f"Context: device_type got {device_type!r}, expected one of: "
-                                 f"{', '.join(_DEVICES)}")
+        if not isinstance(device_type, str) or device_type not in _DEVICES:
+            raise ParameterError(f"Context: device_type got {shown(device_type)}, expected one "
+                                 f"of: {', '.join(_DEVICES)}")
+        try:
+            number = int(device_id)
+        except (TypeError, ValueError, OverflowError):
+            raise ParameterError(f"Context: device_id got {shown(device_id)}, "
+                                 "expected an int") from None
         self.device_type: str = device_type
-        self.device_id = int(device_id)
+        self.device_id = number
 
     @property
     def device_typeid(self) -> int:

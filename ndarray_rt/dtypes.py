@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import TypeMismatch
+from .errors import TypeMismatch, shown
 
 DType = np.dtype[Any]
 
@@ -60,8 +60,9 @@ def find_dtype(value: object) -> DType:
             if value is None:
                 raise TypeError
             made = np.dtype(value)  # type: ignore[call-overload]
-        except TypeError:
-            raise TypeMismatch(f"dtype {value!r} is none of: {', '.join(TYPE_FLAGS)}") from None
+        except Exception:  # numpy evaluates texts and asks objects, which may raise anything
+            raise TypeMismatch(f"dtype {shown(value)} is none of: "
+                               f"{', '.join(TYPE_FLAGS)}") from None
     if str(made) not in TYPE_FLAGS or not made.isnative:
         raise TypeMismatch(f"dtype {made} is none of: {', '.join(TYPE_FLAGS)}")
     return made

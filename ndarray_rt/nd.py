@@ -7,11 +7,12 @@ too; `dir(nd)` lists them all.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 from .context import Context
 from .dtypes import find_dtype
-from .errors import ParameterError
+from .errors import ParameterError, ShapeError, TypeMismatch, shown
 from .imperative import distributions
 from .imperative.arithmetic import BINARY, function
 from .imperative.array_methods import copyto, split_at
@@ -76,8 +77,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
 
 
 def _dense(stype: str | None) -> None:
-    if stype not in (None, "default"):
-        raise ParameterError(f"storage type {stype!r} does not exist here, only 'default'")
+    if stype is not None and not (isinstance(stype, str) and stype == "default"):
+        raise ParameterError(f"storage type {shown(stype)} does not exist here, only 'default'")
 
 
 def _constant(value: int, shape: Any, ctx: Context | None, dtype: Any,
@@ -106,10 +107,20 @@ def full(shape: Any, val: Any, ctx: Context | None = None, dtype: Any = None,
     return _create.full(shape, val, ctx, dtype, out)
 
 
+def _axes(value: Any, what: str) -> list[int]:
+    """One axis or several of them."""
+    try:
+        return [index(value)] if hasattr(value, "__index__") else [index(axis) for axis in value]
+    except TypeError:
+        raise TypeMismatch(f"moveaxis: {what} got {shown(value)}, expected an int or a tuple of "
+                           "ints") from None
+
+
 def moveaxis(tensor: NDArray, source: Any, destination: Any) -> Any:
     """A copy with some axes moved to other places; the others keep their order."""
-    sources = [source] if isinstance(source, int) else list(source)
-    targets = [destination] if isinstance(destination, int) else list(destination)
+    if not isinstance(tensor, NDArray):
+        raise TypeMismatch(f"moveaxis: tensor got {shown(tensor)}, expected an NDArray")
+    sources, targets = _axes(source, "source"), _axes(destination, "destination")
     n = tensor.ndim
     for axis in (*sources, *targets):
         if not -n <= axis < n:
@@ -134,6 +145,11 @@ def histogram(a: NDArray, bins: Any = 10, range: Any = None) -> Any:
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
     """Writes one-hot rows for `indices` to `out`."""
+    for what, array in (("indices", indices), ("out", out)):
+        if not isinstance(array, NDArray):
+            raise TypeMismatch(f"onehot_encode: {what} got {shown(array)}, expected an NDArray")
+    if out.ndim != 2:
+        raise ShapeError(f"onehot_encode: out has shape {out.shape}, expected rank 2")
     attrs = {"depth": out.shape[1], "dtype": out.dtype.name}
     made: NDArray = invoke("one_hot", (indices,), attrs, out=out)
     return made

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from operator import index
 from typing import Any
 
 from ..context import Context
 from ..dtypes import FLOAT32, find_dtype
-from ..errors import NdrtError, ParameterError, ShapeError, TypeMismatch
+from ..errors import NdrtError, ParameterError, ShapeError, TypeMismatch, shown
 from ..ndarray.access import Access
 from ..ndarray.copy import copy_into
 from ..ndarray.create import zeros
@@ -19,6 +20,24 @@ from ..storage.desc import MemDesc, channels_last_desc, tagged_desc
 from .backward import backward as run_backward
 from .invoke import invoke
 from .tape import check_outputs, needs_record, record, set_variable
+
+
+def _ints(values: Any, what: str) -> tuple[int, ...]:
+    """One int or several; TypeMismatch for anything else."""
+    try:
+        if hasattr(values, "__index__"):
+            return (index(values),)
+        return tuple(value if type(value) is int else int(_whole(value)) for value in values)
+    except (TypeError, ValueError):
+        raise TypeMismatch(f"{what} got {shown(values)}, expected ints") from None
+
+
+def _whole(value: Any) -> Any:
+    """A number of which int() makes an int; a text is none."""
+    if isinstance(value, (str, bytes)):
+        raise TypeError
+    return value
+
 
 # ---- shape ----------------------------------------------------------------------------------
 
@@ -33,9 +52,7 @@ def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
     if kwargs:
         raise TypeMismatch(f"Got unknown keywords in reshape: {', '.join(kwargs)}. Accepted "
                            "keyword arguments are 'shape' and 'reverse'.")
-    if len(shape) == 1 and not hasattr(shape[0], "__index__"):
-        shape = tuple(shape[0])
-    codes = tuple(int(code) for code in shape)
+    codes = _ints(shape[0] if len(shape) == 1 else shape, "reshape: shape")
     return _view_as(self, reshaped(self.shape, codes, bool(reverse)))
 
 
@@ -53,14 +70,14 @@ def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> Any:
         axes = (kwargs.pop("axes"),)
     if kwargs:
         raise TypeMismatch(f"transpose: unknown keywords {', '.join(kwargs)}")
-    if len(axes) == 1 and not hasattr(axes[0], "__index__"):
-        axes = tuple(axes[0] or ())
-    return invoke("transpose", (self,), {"axes": tuple(int(axis) for axis in axes)})
+    given = axes[0] if len(axes) == 1 else axes
+    wanted = () if given is None else _ints(given, "transpose: axes")
+    return invoke("transpose", (self,), {"axes": wanted})
 
 
 def broadcast_to(self: NDArray, shape: Any) -> Any:
     """A copy repeated to `shape`; a 0 in it keeps that dimension."""
-    target = tuple(int(dim) for dim in shape)
+    target = _ints(shape, "broadcast_to: shape")
     if len(target) < self.ndim:
         raise ShapeError(f"broadcast_to: shape {self.shape} has more dimensions than {target}")
     # the operator wants equal rank
@@ -153,8 +170,8 @@ def as_in_context(self: NDArray, context: Context) -> NDArray:
 
 def tostype(self: NDArray, stype: str) -> NDArray:
     """A copy; there is only the storage type 'default'."""
-    if stype != "default":
-        raise ParameterError(f"storage type {stype!r} does not exist here, only 'default'")
+    if not isinstance(stype, str) or stype != "default":
+        raise ParameterError(f"storage type {shown(stype)} does not exist here, only 'default'")
     return copy(self)
 
 
@@ -227,8 +244,8 @@ def attach_grad(self: NDArray, grad_req: str = "write", stype: str | None = None
 
     `grad_req`: 'write' overwrites it at each backward, 'add' adds to it, 'null' leaves it alone.
     """
-    if stype not in (None, "default"):
-        raise ParameterError(f"attach_grad: storage type {stype!r} does not exist here")
+    if stype is not None and not (isinstance(stype, str) and stype == "default"):
+        raise ParameterError(f"attach_grad: storage type {shown(stype)} does not exist here")
     req = parse_grad_req(grad_req)
     set_variable(self, zeros(self.shape, self.ctx, self.dtype), req)
 

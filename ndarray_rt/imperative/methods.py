@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import MXNetError, TypeMismatch
+from ..errors import MXNetError, ShapeError, TypeMismatch
 from ..ndarray import dlpack, interop, pickling
 from ..ndarray.create import array
 from ..ndarray.indexing import Key, assign, check_arrays, fast_view, parse_key, view_of
@@ -97,13 +97,13 @@ def _bool(self: NDArray) -> bool:
         return False
     if self.size == 1:
         return bool(self.asscalar())
-    raise ValueError("The truth value of an NDArray with multiple elements is ambiguous.")
+    raise ShapeError("The truth value of an NDArray with multiple elements is ambiguous.")
 
 
 def asscalar(self: NDArray) -> Any:
     """The one element as a numpy scalar."""
     if self.size != 1:
-        raise ValueError(f"The current array is not a scalar: it has shape {self.shape}")
+        raise ShapeError(f"The current array is not a scalar: it has shape {self.shape}")
     return interop.asnumpy(self).reshape(-1)[0]
 
 
@@ -114,7 +114,7 @@ def item(self: NDArray) -> Any:
 
 def _index(self: NDArray) -> int:
     if self.size != 1 or self.dtype.kind not in "iu":
-        raise TypeError("only arrays of one whole number can be an index")
+        raise TypeMismatch("only arrays of one whole number can be an index")
     return int(asscalar(self))
 
 

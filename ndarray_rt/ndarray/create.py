@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import ceil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import ceil, isfinite
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from ..context import Context
 from ..dtypes import FLOAT32, DType, find_dtype
-from ..errors import ParameterError, ShapeError, TypeMismatch
+from ..errors import OutOfMemory, ParameterError, ShapeError, TypeMismatch, shown
 from .access import Access
 from .copy import copy_into, write_numpy
 from .layout import AnyArray, default_numpy, overwrite, plain_numpy
@@ -81,6 +83,13 @@ def full(shape: Any, val: Any, ctx: Context | None = None, dtype: Any = None,
 
 def _filled(made: NDArray, value: Any) -> NDArray:
     data = as_plain_data(value, "full: val")
+    try:
+        fits = np.broadcast_shapes(data.shape, made.shape) == made.shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ShapeError(f"full: val has shape {data.shape}, expected one that is broadcast to "
+                         f"{made.shape}")
     with Access(written=(made,)) as stream:
         overwrite(made, data, stream)
     return made
@@ -93,41 +102,106 @@ def _from_values(values: AnyArray, ctx: Context | None, dtype: Any) -> NDArray:
     return made
 
 
+def _number(value: Any, what: str) -> int | float:
+    """A finite number, also out of an array of one element."""
+    found = value
+    if not isinstance(value, (bool, int, float)):
+        try:
+            data = np.asarray(value)
+        except (ValueError, TypeError):
+            data = np.empty(0)
+        if data.size != 1 or data.dtype.kind not in "biuf":
+            raise TypeMismatch(f"{what} got {shown(value)}, expected a number")
+        found = data.item()
+    try:
+        finite = isfinite(found)
+    except OverflowError:  # an int beyond all floats
+        finite = False
+    if not finite:
+        raise ParameterError(f"{what} got {shown(value)}, expected a finite number")
+    made: int | float = found
+    return made
+
+
+def _whole(value: Any, what: str, low: int | None = None) -> int:
+    """An int, at least `low`."""
+    wants = "an int" if low is None else f"an int of at least {low}"
+    try:
+        made = index(value)
+    except TypeError:
+        raise TypeMismatch(f"{what} got {shown(value)}, expected {wants}") from None
+    if low is not None and made < low:
+        raise ParameterError(f"{what} got {shown(value)}, expected {wants}")
+    return made
+
+
+@contextmanager
+def _out_of_memory(what: str) -> Iterator[None]:
+    """OutOfMemory in the place of numpy's own MemoryError."""
+    try:
+        yield
+    except OutOfMemory:
+        raise
+    except MemoryError:
+        raise OutOfMemory(f"{what}: there is no memory for so many elements") from None
+
+
 def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1,
            infer_range: bool = False, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """start, start + step, ... below stop, each `repeat` times."""
     if stop is None:
         start, stop = 0, start
-    if step == 0 or repeat < 1 or (stop - start) * step < 0:
-        raise ParameterError(f"arange: no range from {start} to {stop} by {step}, "
-                             f"repeat {repeat}")
-    count = ceil((stop - start) / step)
+    start, stop = _number(start, "arange: start"), _number(stop, "arange: stop")
+    step, repeat = _number(step, "arange: step"), _whole(repeat, "arange: repeat", 1)
+    if step == 0 or (stop - start) * step < 0:
+        raise ParameterError(f"arange: no range from {start} to {stop} by {step}")
+    steps = (stop - start) / step
+    if not isfinite(steps):
+        raise ParameterError(f"arange: the range from {start} to {stop} by {step} has more "
+                             "elements than an array can have")
+    count = ceil(steps)
+    check_shape((count * repeat,), "arange")
     made = _dtype(dtype)
     # in the array's own dtype, as MXNet computes
     work = made if made.kind in "fiu" else np.dtype(np.float32)
-    steps = np.repeat(np.arange(count), repeat).astype(work)
-    with np.errstate(all="ignore"):
-        values = np.asarray(start).astype(work) + steps * np.asarray(step).astype(work)
+    with _out_of_memory("arange"), np.errstate(all="ignore"):
+        places = np.repeat(np.arange(count), repeat).astype(work)
+        values = np.asarray(start).astype(work) + places * np.asarray(step).astype(work)
     return _from_values(values, ctx, made)
 
 
 def linspace(start: float, stop: float, num: int, endpoint: bool = True,
              ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """`num` evenly spaced numbers from start to stop."""
-    return _from_values(np.linspace(start, stop, num, endpoint=endpoint), ctx, dtype)
+    low, high = _number(start, "linspace: start"), _number(stop, "linspace: stop")
+    (count,) = check_shape((_whole(num, "linspace: num", 0),), "linspace")
+    made = _dtype(dtype)
+    with _out_of_memory("linspace"), np.errstate(all="ignore"):
+        values = np.linspace(low, high, count, endpoint=bool(endpoint))
+    return _from_values(values, ctx, made)
 
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None,  # noqa: N803 - MXNet's names
         dtype: Any = None) -> NDArray:
     """N by M (0: N) with ones on diagonal k."""
-    return _from_values(np.eye(N, M or None, k), ctx, dtype)
+    rows, columns = _whole(N, "eye: N", 0), _whole(M, "eye: M", 0)
+    shape = check_shape((rows, columns or rows), "eye")
+    # beyond the corners there is nothing
+    diagonal = min(max(_whole(k, "eye: k"), -shape[0]), shape[1])
+    made = _dtype(dtype)
+    with _out_of_memory("eye"):
+        values = np.eye(shape[0], shape[1], diagonal)
+    return _from_values(values, ctx, made)
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
     """Arrays joined along an axis; a single one is itself unless `always_copy`."""
-    if not arrays or not all(isinstance(a, NDArray) for a in arrays):
-        raise TypeMismatch("concatenate: expected a list of at least one NDArray")
-    first = arrays[0]
+    if (not isinstance(arrays, (list, tuple)) or not arrays
+            or not all(isinstance(a, NDArray) for a in arrays)):
+        raise TypeMismatch(f"concatenate: arrays got {shown(arrays)}, expected a list of at least "
+                           "one NDArray")
+    first: NDArray = arrays[0]
+    axis = _whole(axis, "concatenate: axis")
     if len(arrays) == 1 and not always_copy:
         return first
     if not -first.ndim <= axis < first.ndim:

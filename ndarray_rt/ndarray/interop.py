@@ -13,7 +13,7 @@ import numpy as np
 
 from ..context import Context
 from ..dtypes import find_dtype
-from ..errors import NdrtError, TypeMismatch
+from ..errors import NdrtError, TypeMismatch, shown
 from ..native import ffi, with_gil
 from ..storage.chunk import Chunk
 from ..storage.handle import Handle
@@ -128,6 +128,8 @@ def from_numpy(ndarray: AnyArray, zero_copy: bool = True, ctx: Context | None = 
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeMismatch(f"from_numpy: expected a numpy array, got {type(ndarray).__name__}")
+    if not isinstance(zero_copy, (bool, int)):
+        raise TypeMismatch(f"from_numpy: zero_copy got {shown(zero_copy)}, expected a bool")
     dtype = find_dtype(ndarray.dtype)
     if zero_copy and not ndarray.flags.c_contiguous:
         raise ShareError("from_numpy: only C-contiguous arrays can be used without a copy")

@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 
+from ..errors import OutOfMemory, where
 from ..fork import renew_in_child
 from ..ndarray.layout import plain_numpy
 from ..ndarray.ndarray import NDArray
@@ -69,8 +70,14 @@ def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
         chunk.wrote()
     arrays = transform(ins, key, stream)
     outputs = [NumpyOutput(array, req) for array, req in zip(outs, reqs, strict=True)]
-    with np.errstate(all="ignore"):
-        op.compute(ctx, params, arrays, outputs)
+    try:
+        with np.errstate(all="ignore"):
+            op.compute(ctx, params, arrays, outputs)
+    except OutOfMemory:
+        raise
+    except MemoryError:
+        raise OutOfMemory(f"{where(op.name, ctx.node_name)}: there is no memory for what numpy "
+                          "computes on the way") from None
     _detach_shared(outputs)
     for output in outputs:
         output.commit(stream)

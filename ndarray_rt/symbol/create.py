@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..errors import TypeMismatch, shown
 from ..op.registry import OpDef, find
-from ..op.signatures import dtype_text
+from ..op.signatures import check_name, dtype_text
 from .compose import hidden_key, node_attrs, operator_node, single_entry
 from .naming import current_attrs, current_names
 from .symbol import Symbol
@@ -19,6 +20,9 @@ def create(op: OpDef, hint: str, args: Sequence[Symbol] = (),
 
     The node is called `name`, or after `hint` by the NameManager of this thread.
     """
+    check_name(op, name)
+    if attr is not None and not isinstance(attr, Mapping):
+        raise TypeMismatch(f"{op.name}: attr got {shown(attr)}, expected a dict of strings")
     name = current_names().get(name, hint)
     attrs = node_attrs({k: dtype_text(v) if k == "dtype" else v
                         for k, v in (params or {}).items()})

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import TYPE_FLAGS, dtype_name, find_dtype
-from ..errors import ParameterError, TypeMismatch
+from ..errors import ParameterError, TypeMismatch, shown
 from . import graph_json
 from .arithmetic import HYPOT, MAXIMUM, MINIMUM, POWER, apply
 from .compose import attr_string
@@ -45,7 +45,9 @@ def var(name: str, attr: Mapping[str, str] | None = None, shape: Any = None,
         Further attributes; their names begin and end with two underscores.
     """
     if not isinstance(name, str):
-        raise TypeMismatch(f"Variable: expected a string for `name`, got {name!r}")
+        raise TypeMismatch(f"Variable: expected a string for `name`, got {shown(name)}")
+    if attr is not None and not isinstance(attr, Mapping):
+        raise TypeMismatch(f'Variable "{name}": attr got {shown(attr)}, expected a dict of strings')
     made = Symbol([Entry(Node(None, name), 0)])
     values = current_attrs().get(attr)
     if shape is not None:
@@ -57,10 +59,13 @@ def var(name: str, attr: Mapping[str, str] | None = None, shape: Any = None,
     if dtype is not None:
         values["__dtype__"] = str(TYPE_FLAGS[dtype_name(find_dtype(dtype))])
     if init is not None:
+        if not isinstance(init, str) and not hasattr(init, "dumps"):
+            raise TypeMismatch(f'Variable "{name}": init got {shown(init)}, expected an '
+                               "Initializer or the string of its dumps()")
         values["__init__"] = init if isinstance(init, str) else init.dumps()
     if stype is not None:
-        if stype not in _STORAGE_TYPES:
-            raise ParameterError(f'Variable "{name}": stype got {stype!r}, '
+        if not isinstance(stype, str) or stype not in _STORAGE_TYPES:
+            raise ParameterError(f'Variable "{name}": stype got {shown(stype)}, '
                                  f"expected one of {', '.join(_STORAGE_TYPES)}")
         values["__storage_type__"] = str(_STORAGE_TYPES[stype])
     for key, value in kwargs.items():
@@ -111,7 +116,11 @@ def ones(shape: Any, dtype: Any = None, **kwargs: Any) -> Symbol:
 
 def full(shape: Any, val: float, dtype: Any = None, **kwargs: Any) -> Symbol:
     """One value everywhere; float32 unless a dtype is given."""
-    return call("_full", shape=shape, dtype=_or_float32(dtype), value=float(val), **kwargs)
+    try:
+        value = float(val)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"full: val got {shown(val)}, expected a number") from None
+    return call("_full", shape=shape, dtype=_or_float32(dtype), value=value, **kwargs)
 
 
 def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None,  # noqa: N803 - MXNet's names

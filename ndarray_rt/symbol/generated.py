@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import NameMismatch
 from ..op.registry import REGISTRY, OpDef
-from ..op.signatures import NAMESPACES, Signature, public_name
+from ..op.signatures import NAMESPACES, Signature, check_name, public_name
 from .create import create
 from .symbol import Symbol
 
@@ -29,6 +29,7 @@ def make_function(op: OpDef, name: str) -> Function:
 
     def function(*args: Any, **kwargs: Any) -> Symbol:
         node = kwargs.pop("name", None)
+        check_name(op, node)
         attr = kwargs.pop("attr", None)
         kwargs.pop("out", None)
         placed, named, params = signature.split(args, kwargs, Symbol)
