@@ -82,6 +82,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _what_other_tests_left_is_no_garbage() -> None:
+    """The harness collects garbage some times a test: over all that is alive, it would take longer
+    than the tests."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _switches_stay() -> Iterator[None]:
     """A test that changes a switch changes it back."""
