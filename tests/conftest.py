@@ -76,18 +76,32 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.line(f"FAILED: {line}", red=True)
 
 
-def pytest_collection_finish() -> None:
-    """Thousands of tests stay for the whole run: no collection need look at them again."""
-    gc.collect()
-    gc.freeze()
+# so many tests, and what they left alive is no garbage
+FROZEN_AFTER = 50
+_ran = 0
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _what_other_tests_left_is_no_garbage() -> None:
-    """The harness collects garbage some times a test: over all that is alive, it would take longer
+def _freeze() -> None:
+    """The harness collects garbage some times a test: among all that is alive, it would take longer
     than the tests."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay for the whole run."""
+    _freeze()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    yield
+    global _ran
+    _ran += 1
+    # its reports have them
+    item.user_properties.clear()
+    if _ran % FROZEN_AFTER == 0:
+        _freeze()
 
 
 @pytest.fixture(autouse=True)
