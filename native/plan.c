@@ -113,10 +113,10 @@ ndrt_status ndrt_plan_profile(ndrt_plan *plan, double budget_ms, int64_t *cursor
                          (long long)plan->nsteps);
     if (*cursor == plan->nsteps) return NDRT_OK;
     double until = budget_ms >= 0 ? now_ms() + budget_ms : 0;
-    ndrt_status status = NDRT_OK;
     ndrt_native_state state;
     TRY(ndrt_enter(&state, plan->steps[*cursor].nthreads));
-    status = ndrt_reserve_heap(); /* inside of the gate: no fork while a lock of malloc's is held */
+    /* inside of the gate: no fork while a lock of malloc's is held */
+    ndrt_status status = ndrt_reserve_heap();
     double begun = times ? now_ms() : 0;
     while (*cursor < plan->nsteps && status == NDRT_OK) {
         const step *s = &plan->steps[*cursor];
