@@ -30,6 +30,9 @@ typedef enum {
     NDRT_KERNEL_FILL = 20,   /* f32: data[0] = value                         dims n; scalar value */
     NDRT_KERNEL_SLOPED = 21, /* f32: data[0] = data[3] where data[1] > 0, else data[2] data[3]
                                dims n */
+    NDRT_KERNEL_SCALED_ROWS = 22, /* f32: data[0][r][c] = data[1][r][c] * data[2][c] + data[3][c],
+                                     to be rectified: 0 where that is not above it
+                                     dims rows width, width of data[0]; scalars rectify */
 
     /* Places are an array of kind F32, F64, S32, S8, U8 or NDRT_INDEX_S64; beyond the axis they
      * go to its nearer end, or with `wrap` round and round. */

@@ -9,7 +9,7 @@ from ..symbol.node import Node
 
 Shape = tuple[int, ...]
 
-CONVOLUTIONS = frozenset({"Convolution", "_fused_Convolution"})
+CONVOLUTIONS = frozenset({"Convolution", "_fused_Convolution", "_fused_normed_Convolution"})
 # of one core: what a good kernel reaches, and what comes from memory where caches are too small
 FLOPS_PER_MS = 100e6
 BYTES_PER_MS = 8e6

@@ -16,6 +16,7 @@ from .fold_batch_norm import fold_batch_norms
 from .fold_constants import fold_constants
 from .fuse_attention import fuse_attention
 from .fuse_elementwise import fuse_elementwise
+from .fuse_norms_into_convolutions import fuse_norms_into_convolutions
 from .fuse_post_ops import fuse_post_ops
 from .recognize_activations import recognize_activations
 from .recognize_norms import recognize_norms
@@ -36,6 +37,7 @@ PASSES: dict[str, Pass] = {
     "fold_batch_norms": fold_batch_norms,
     "fuse_attention": fuse_attention,
     "fuse_post_ops": fuse_post_ops,
+    "fuse_norms_into_convolutions": fuse_norms_into_convolutions,
     "fuse_elementwise": fuse_elementwise,
 }
 

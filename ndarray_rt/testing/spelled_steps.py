@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from math import prod
 from typing import Any
 
 import ndarray_rt as mx
@@ -113,6 +114,29 @@ def layer_and_more(b: Builder, x: Value) -> list[Value] | None:
 def norm_and_more(b: Builder, x: Value) -> list[Value] | None:
     made = STEPS["batch_norm"](b, x)
     return made and STEPS["activation"](b, made[0])
+
+
+@spelled
+def dense_block(b: Builder, x: Value) -> list[Value] | None:
+    """Layers that read all before them, joined along the channels, and near misses."""
+    if len(x.shape) != 4 or x.shape[0] * prod(x.shape[2:]) < 8 or 4 * prod(x.shape) > LARGEST:
+        return None
+    made, joined, filters = [], Value(b.op("Concat", x.symbol, x.symbol, dim=1), x.shape), 3
+    n, c, *size = x.shape
+    c *= 2
+    for _ in range(b.choose(1, 2, 3)):
+        normed = (STEPS["batch_norm"](b, Value(joined.symbol, (n, c, *size))) or [joined])[0]
+        act = b.choose("relu", "relu", "tanh", "")
+        rectified = mx.sym.Activation(normed.symbol, act_type=act) if act else normed.symbol
+        kernel = b.choose(1, 1, 3)
+        layer = b.op("Convolution", rectified, b.weight((filters, c, kernel, kernel), c * kernel),
+                     num_filter=filters, kernel=(kernel, kernel), pad=(kernel // 2,) * 2,
+                     no_bias=True)
+        c += filters
+        made.append(Value(layer, (n, filters, *size)))
+        joined = Value(b.op("Concat", joined.symbol, layer, dim=1), (n, c, *size))
+    b.features["dense block"] += 1
+    return made + ([joined] if b.choose(False, True) else [])
 
 
 @spelled

@@ -121,6 +121,15 @@ CASES = [
     conv("add", lambda y, a: y + a, ((1, 1, 1, 1),), note="one number"),
     conv("add,relu", lambda y, a: relu(y + a), ((2, 8, 3),), data=(2, 3, 5), kernel=(3,),
          filters=8),
+    *(conv(chain, after, operands, data=(2, 20, 3, 4), filters=16, kernel=(1, 1),
+           note="one pixel")
+      for chain, after, operands in (
+          ("relu", relu, ()),
+          ("add,relu", lambda y, a: relu(y + a), ((2, 16, 3, 4),)),
+          ("mul,add", lambda y, m, a: y * m + a, ((1, 16, 1, 1), (2, 16, 3, 4))),
+          ("sub", lambda y, a: y - a, ((1, 1, 1, 1),)))),
+    conv("add", lambda y, a: y + a, ((1, 4, 5),), data=(1, 5, 5), filters=4, kernel=(1,),
+         bias=False, note="one pixel"),
     dense("relu", relu),
     dense("add,relu", lambda y, a: relu(y + a), ((3, 20),)),
     dense("sigmoid,mul", lambda y, m: m / (1 + np.exp(-y)), ((1, 20),), bias=False),

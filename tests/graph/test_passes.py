@@ -10,6 +10,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import MXNetError
+from ndarray_rt.op.choose import prefers_channels_last
 from ndarray_rt.passes import PASSES
 
 from .pass_checks import DATA, SHAPE, check, conv, norm, operators, optimized, relu
@@ -170,6 +171,49 @@ def test_random_nodes_are_not_merged() -> None:
 
 
 # ---- switches and reports -----------------------------------------------------------------------
+
+
+# ---- dense blocks -------------------------------------------------------------------------------
+
+
+def block(data: Any, name: str, kernel: tuple[int, ...] = (1, 1)) -> Any:
+    normed = mx.sym.BatchNorm(data, fix_gamma=False, name=f"{name}_norm")
+    return mx.sym.Convolution(relu(normed), kernel=kernel, num_filter=6, no_bias=True, name=name)
+
+
+def joined(*parts: Any) -> Any:
+    return mx.sym.Concat(*parts, dim=1)
+
+
+def test_dense_blocks_join_nothing_in_memory() -> None:
+    first = conv(DATA)
+    second = joined(first, block(first, "one"))
+    third = joined(second, block(second, "two"))
+    left = operators(check(block(third, "last"), data=SHAPE).heads)
+    if not prefers_channels_last():
+        assert "_fused_normed_Convolution" not in left
+        return
+    assert "Concat" not in left
+    assert left.count("_fused_normed_Convolution") == 2
+    assert left.count("_fused_BatchNorm") == 1, "of one tensor"
+
+
+def test_what_is_joined_for_others_is_joined_once() -> None:
+    first = conv(DATA)
+    second = joined(first, block(first, "one"))
+    third = joined(second, block(second, "two"))
+    left = operators(check(mx.sym.Group([relu(third) * 2, block(third, "last")]), data=SHAPE).heads)
+    assert left.count("Concat") == (1 if prefers_channels_last() else 2)
+    left = operators(check(mx.sym.Group([second * 2, third * 3]), data=SHAPE).heads)
+    assert left.count("Concat") == 2, "both are read"
+
+
+def test_larger_windows_and_other_axes_stay() -> None:
+    first = conv(DATA)
+    check(block(joined(first, first + 1), "one", (2, 2)), data=SHAPE)
+    across = mx.sym.Concat(first, first + 1, dim=2)
+    left = operators(check(block(across, "one"), data=SHAPE).heads)
+    assert "_fused_normed_Convolution" not in left
 
 
 @pytest.mark.parametrize("name", PASSES)

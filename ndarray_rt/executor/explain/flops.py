@@ -22,6 +22,11 @@ def _deconvolution(p: Any, ins: Shapes, outs: Shapes) -> int:
     return 2 * prod(ins[0]) * prod(ins[1][1:])
 
 
+def _normed_convolution(p: Any, ins: Shapes, outs: Shapes) -> int:
+    scale = ins[int(p.num_args)]
+    return 2 * prod(outs[0]) * prod(scale)
+
+
 def _fully_connected(p: Any, ins: Shapes, outs: Shapes) -> int:
     return 2 * prod(outs[0]) * ins[1][1]
 
@@ -57,6 +62,7 @@ _COUNTS: dict[str, Callable[[Any, Shapes, Shapes], int]] = {
     "Convolution": _convolution, "Deconvolution": _deconvolution,
     "FullyConnected": _fully_connected, "dot": _dot, "batch_dot": _batch_dot,
     "linalg_gemm": _batch_dot, "linalg_gemm2": _batch_dot, "RNN": _rnn,
+    "normed_Convolution": _normed_convolution,
 }
 
 

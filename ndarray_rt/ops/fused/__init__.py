@@ -4,6 +4,7 @@ They are for inference, have no gradient, and are no part of what users compose.
 """
 
 from . import (
+    affine_batch_norm,
     batch_norm,
     constant,
     convolution,
@@ -12,8 +13,10 @@ from . import (
     fold_batch_norm,
     fully_connected,
     matmul,
+    normed_convolution,
     pooling,
 )
 
-__all__ = ["batch_norm", "constant", "convolution", "deconvolution", "elementwise",
-           "fold_batch_norm", "fully_connected", "matmul", "pooling"]
+__all__ = ["affine_batch_norm", "batch_norm", "constant", "convolution", "deconvolution",
+           "elementwise", "fold_batch_norm", "fully_connected", "matmul", "normed_convolution",
+           "pooling"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -13,11 +15,12 @@ from ...op.context import OpContext
 from ...op.packing import weights
 from ...op.params import params_class
 from ...op.registry import OpDef, register
-from ...storage.desc import MemDesc, any_desc, default_desc
+from ...storage.desc import MemDesc, any_desc, channels_last_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import same_float_type, wide
 from ..nn import convolution as plain
 from ..nn.conv_geometry import conv_forward
+from ..nn.pointwise_convolution import as_matrices, is_product, matrix_dims, outward, product
 from .params import PostOpParams, infer_with_operands, inplace, own_inputs, with_operands
 from .post_ops import apply_chain, post_specs
 from .run import choose, run
@@ -40,15 +43,15 @@ def compute(ctx: OpContext, p: FusedConvolutionParams, ins: list[AnyArray],
 def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     data, weight, operands = ins[0], ins[1], ins[own_inputs(p):]
-    dtype, chain = data.dtype, p.chain
+    dtype, chain, out = data.dtype, p.chain, outs[0].shape
     shapes = [operand.shape for operand in operands]
 
     def build(in_place: bool) -> Primitive:
         bias = None if p.no_bias else default_desc(dtype, (p.num_filter,))
         make = partial(make_primitive, Kind.CONVOLUTION, Direction.FORWARD_INFERENCE,
                        weights=any_desc(dtype, grouped_dims(weight.shape, p.num_group)),
-                       bias=bias, prefer=convolution_kernel(p.num_group, data.shape,
-                                                            outs[0].shape), **plain.fields(p))
+                       bias=bias, prefer=convolution_kernel(p.num_group, data.shape, out),
+                       **plain.fields(p))
 
         def one(src: MemDesc, dst: MemDesc) -> Primitive:
             if operands and dst.is_any:
@@ -57,19 +60,29 @@ def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
                 src, dst = free.src, free.dst
             return make(src=src, dst=dst,
                         post_ops=post_specs(chain, dst, dtype, shapes, in_place))
-        return first_supported(partial(one, src, dst) for src, dst
-                               in data_candidates(dtype, data.shape, outs[0].shape,
-                                                  family=ctx.family))
+
+        def as_product() -> Primitive:
+            matrices = as_matrices(shapes, out)
+            dst = default_desc(dtype, matrix_dims(out))
+            return product(Direction.FORWARD_INFERENCE, data.shape, weight.shape, dtype,
+                           not p.no_bias, post_specs(chain, dst, dtype, matrices, in_place))
+        ways: Iterable[Callable[[], Primitive]] = (
+            partial(one, src, dst) for src, dst in data_candidates(
+                dtype, data.shape, out, family=ctx.family))
+        if is_product(p.geometry(), data.shape, out, ctx.family):
+            ways = itertools.chain((as_product,), ways)
+        return first_supported(ways)
+    seen = channels_last_desc(dtype, out)
     fused = choose(ctx, ("Convolution.fused", p, data.shape, *shapes), build, chain, operands,
-                   outs[0])
+                   outs[0], seen)
     prim = fused.prim
     # the weight first: converting it may move its memory
     w = weights(ctx, weight, prim.weights, p.num_group)
-    args: list[tuple[int, Any]] = [(Arg.SRC, get_data_reorder(data, prim.src, ctx.stream)),
-                                   (Arg.WEIGHTS, w)]
+    src = get_data_reorder(data, outward(prim.src, dtype, data.shape), ctx.stream)
+    args: list[tuple[int, Any]] = [(Arg.SRC, src.as_desc(prim.src)), (Arg.WEIGHTS, w)]
     if not p.no_bias:
         args.append((Arg.BIAS, get_default(ins[2], ctx.stream)))
-    run(ctx, fused, chain, operands, outs[0], args)
+    run(ctx, fused, chain, operands, outs[0], args, seen)
 
 
 register(OpDef("_fused_Convolution", FusedConvolutionParams,

@@ -34,9 +34,14 @@ def choose(ctx: OpContext, sign: tuple[Hashable, ...], build: Build, chain: Chai
     """
     if out.req == Req.kWriteInplace and operands and chain_adds_first(chain):
         prim = ctx.primitive((*sign, "in place"), lambda: build(True))
-        if _holds(operands[0], out.array, dst or prim.dst):
+        if _holds(operands[0], out.array, _seen(prim, out, dst)):
             return Fused(prim, True)
     return Fused(ctx.primitive(sign, lambda: build(False)), False)
+
+
+def _seen(prim: Primitive, out: Output, dst: MemDesc | None) -> MemDesc:
+    """The layout of the output: the primitive's, unless that sees the bytes with other dims."""
+    return prim.dst if dst is None or prim.dst.dims == out.shape else dst
 
 
 def chain_adds_first(chain: Chain) -> bool:
@@ -57,7 +62,7 @@ def run(ctx: OpContext, fused: Fused, chain: Chain, operands: Sequence[NDArray],
     """Runs it: `args` without destination and operands. `dst`: the output's own layout, where the
     primitive sees the same bytes with other dims."""
     prim, stream = fused.prim, ctx.stream
-    own = dst or prim.dst
+    own = _seen(prim, out, dst)
     if fused.in_place:
         mem = get_data_reorder(operands[0], own, stream)
         operand_args = _operand_args(ctx, fused, chain, operands, own)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from ...errors import ShapeError
@@ -33,6 +34,7 @@ from .conv_geometry import (
     geometry,
     output_dims,
 )
+from .pointwise_convolution import is_product, outward, product
 
 
 @params_class
@@ -128,18 +130,20 @@ def compute_ex(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
         best = "" if ctx.is_train else convolution_kernel(p.num_group, data.shape, outs[0].shape)
         make = partial(make_primitive, Kind.CONVOLUTION, direction, weights=w, bias=bias,
                        prefer=best, **fields(p))
-        return first_supported(partial(make, src=src, dst=dst)
-                               for src, dst in data_candidates(
-                                   dtype, data.shape, outs[0].shape, family=ctx.family))
+        ways = (partial(make, src=src, dst=dst) for src, dst in data_candidates(
+            dtype, data.shape, outs[0].shape, family=ctx.family))
+        first = ([partial(product, direction, data.shape, weight.shape, dtype, not p.no_bias)]
+                 if is_product(p.geometry(), data.shape, outs[0].shape, ctx.family) else [])
+        return first_supported(chain(first, ways))
     prim = ctx.primitive(("Convolution.forward", p, data.shape), build)
     # the weight first: converting it may move its memory
     w = weights(ctx, weight, prim.weights, p.num_group)
-    src = get_data_reorder(data, prim.src, ctx.stream)
-    args = [(Arg.SRC, src), (Arg.WEIGHTS, w)]
+    src = get_data_reorder(data, outward(prim.src, dtype, data.shape), ctx.stream)
+    args = [(Arg.SRC, src.as_desc(prim.src)), (Arg.WEIGHTS, w)]
     if not p.no_bias:
         args.append((Arg.BIAS, get_default(ins[2], ctx.stream)))
-    with outs[0].open(prim.dst, ctx.stream) as dst:
-        ctx.run(prim, [*args, (Arg.DST, dst)])
+    with outs[0].open(outward(prim.dst, dtype, outs[0].shape), ctx.stream) as dst:
+        ctx.run(prim, [*args, (Arg.DST, dst.as_desc(prim.dst))])
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

@@ -1,0 +1,170 @@
+"""_fused_normed_Convolution: a 1x1 convolution of several tensors, normalized before it.
+
+Dense blocks read all tensors before them, one behind the other along the channels, each time with
+other factors and shifts. Here nothing is put one behind the other in memory: a strip of pixels at
+a time is gathered, normalized and rectified in memory that stays in a core's cache, and multiplied
+with the weights there.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ...dtypes import DType
+from ...errors import ShapeError
+from ...native import ffi, lib
+from ...ndarray.layout import AnyArray, get_data_reorder, get_default, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.context import OpContext
+from ...op.infer import ShapeList, merge
+from ...op.packing import weights
+from ...op.params import choice, how_many, params_class
+from ...op.registry import OpDef, Shape, register
+from ...storage.desc import MemDesc, channels_last_desc, default_desc
+from ...storage.primitive import Arg, Direction, Primitive
+from ...storage.stream import Mem
+from ..floats import same_float_type, wide
+from ..nn import convolution as plain
+from ..nn.pointwise_convolution import product
+from .params import PostOpParams
+from .post_ops import apply_chain, num_operands, post_specs
+
+# a strip's pixels take so many bytes for each thread: half of what a core's second cache holds
+STRIP_BYTES = 512 << 10
+MOST_STRIPS = 16
+ROWS_STEP = 16
+
+
+@params_class
+class NormedConvolutionParams(plain.ConvolutionParams, PostOpParams):
+    num_args: int = how_many(doc="how many tensors are read, one behind the other")
+    act_type: str = choice("relu", "none", default="relu",
+                           doc="what is done to the normalized values")
+
+
+def input_names(p: NormedConvolutionParams) -> tuple[str, ...]:
+    tail = ("scale", "shift", "weight") if p.no_bias else ("scale", "shift", "weight", "bias")
+    return (*(f"data{i}" for i in range(p.num_args)), *tail)
+
+
+def infer_shape(p: NormedConvolutionParams, ins: ShapeList, outs: ShapeList,
+                ) -> tuple[ShapeList, ShapeList]:
+    n, rank = p.num_args, len(p.kernel) + 2
+    if (set(p.kernel) != {1} or set(p.stride) - {1} or set(p.pad) - {0} or p.num_group != 1
+            or num_operands(p.chain)):
+        raise ShapeError(f"kernel {p.kernel}, stride {p.stride}, pad {p.pad}, num_group "
+                         f"{p.num_group}, post_ops {p.post_ops!r}: expected a window of one pixel, "
+                         "one group and no operands")
+    parts = ins[:n]
+    base: Shape | None = None
+    for shape in parts:
+        if shape is not None:
+            if len(shape) != rank:
+                raise ShapeError(f"data has shape {shape}, expected rank {rank}")
+            base = merge(base, (shape[0], -1, *shape[2:]), "data but for their channels")
+    if outs[0] is not None:
+        base = merge(base, (outs[0][0], -1, *outs[0][2:]), "data and output")
+    if base is not None:
+        parts = [merge(shape, base) if shape is not None else None for shape in parts]
+    channels = -1
+    if all(shape is not None and shape[1] != -1 for shape in parts):
+        channels = sum(shape[1] for shape in parts if shape is not None)
+    whole = (-1, channels, *[-1] * (rank - 2)) if base is None else (base[0], channels, *base[2:])
+    (_, weight, *bias), (out,) = plain.infer_shape(p, [whole, *ins[n + 2:]], outs)
+    assert weight is not None
+    vector = merge(merge(ins[n], ins[n + 1], "scale and shift"), (weight[1],), "channels")
+    return [*parts, vector, vector, weight, *bias], [out if base is not None else outs[0]]
+
+
+def compute(ctx: OpContext, p: NormedConvolutionParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    parts, (scale, shift, weight, *bias) = ins[:p.num_args], map(wide, ins[p.num_args:])
+    x = np.moveaxis(np.concatenate([wide(part) for part in parts], axis=1), 1, -1)
+    x = x * scale + shift
+    if p.act_type == "relu":
+        x = np.where(x > 0, x, 0)
+    y = x @ weight.reshape(weight.shape[:2]).T
+    if bias:
+        y = y + bias[0]
+    made = apply_chain(p.chain, np.moveaxis(y, -1, 1), ())
+    outs[0].write(made.astype(ins[0].dtype, copy=False))
+
+
+def refuses(p: NormedConvolutionParams, ins: list[NDArray]) -> str | None:
+    return need_float32(*ins)
+
+
+def _strips(pixels: int, channels: int) -> list[tuple[int, int]]:
+    """[begin, end) of the pixels that are worked on at a time: all alike but the last."""
+    room = STRIP_BYTES * int(lib.ndrt_threads_get())
+    count = min(-(-pixels * channels * 4 // room), MOST_STRIPS)
+    rows = -(-pixels // (count * ROWS_STEP)) * ROWS_STEP
+    return [(begin, min(begin + rows, pixels)) for begin in range(0, pixels, rows)]
+
+
+def _behind(mem: Mem, elements: int) -> Mem:
+    """The memory behind so many elements."""
+    return Mem(mem.desc, ffi.cast("float *", mem.ptr) + elements, mem.keep, mem.epoch)
+
+
+def compute_ex(ctx: OpContext, p: NormedConvolutionParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    n, stream, out = p.num_args, ctx.stream, outs[0].shape
+    parts, scale, shift, weight = ins[:n], *ins[n:n + 3]
+    dtype = weight.dtype
+    shapes = [part.shape for part in parts]
+    channels, pixels = scale.shape[0], prod(out) // out[1]
+    strips = _strips(pixels, channels)
+
+    def build() -> dict[int, Primitive]:
+        """One for each number of rows, all with the weights in the same layout."""
+        made: dict[int, Primitive] = {}
+        for begin, end in strips:
+            if end - begin not in made:
+                packed = made[strips[0][1]].weights if made else None
+                made[end - begin] = _product(p, end - begin, channels, weight.shape, dtype, packed)
+        return made
+    prims = ctx.primitive(("normed_Convolution", p, *shapes), build)
+    # the weight first: converting it may move its memory
+    w = weights(ctx, weight, prims[strips[0][1]].weights)
+    constant = [(Arg.WEIGHTS, w)]
+    if not p.no_bias:
+        constant.append((Arg.BIAS, get_default(ins[n + 3], stream)))
+    sources = [get_data_reorder(part, channels_last_desc(dtype, part.shape), stream)
+               for part in parts]
+    factors, shifts = get_default(scale, stream), get_default(shift, stream)
+    rows = stream.scratch(default_desc(dtype, (strips[0][1], channels)))
+    relu = float(p.act_type == "relu")
+    with outs[0].open(channels_last_desc(dtype, out), stream) as made:
+        for begin, end in strips:
+            column = 0
+            for source, shape in zip(sources, shapes, strict=True):
+                ctx.kernel(lib.NDRT_KERNEL_SCALED_ROWS, (end - begin, shape[1], channels),
+                           (_behind(rows, column), _behind(source, begin * shape[1]),
+                            _behind(factors, column), _behind(shifts, column)), (relu,))
+                column += shape[1]
+            prim = prims[end - begin]
+            ctx.run(prim, [(Arg.SRC, rows.as_desc(prim.src)), *constant,
+                           (Arg.DST, _behind(made, begin * out[1]).as_desc(prim.dst))])
+
+
+def _product(p: NormedConvolutionParams, rows: int, channels: int, weight: Shape, dtype: DType,
+             packed: MemDesc | None) -> Primitive:
+    dst = default_desc(dtype, (rows, p.num_filter))
+    return product(Direction.FORWARD_INFERENCE, (rows, channels, *weight[2:]), weight, dtype,
+                   not p.no_bias, post_specs(p.chain, dst, dtype, (), False), packed)
+
+
+register(OpDef("_fused_normed_Convolution", NormedConvolutionParams, inputs=input_names,
+               infer_shape=infer_shape, infer_type=same_float_type, compute=compute,
+               compute_ex=compute_ex, refuses=refuses, is_fused=True,
+               no_gradient="it is for inference",
+               doc="A convolution with a window of one pixel of tensors one behind the other "
+                   "along the channels, after each channel was multiplied, shifted and "
+                   "rectified.\n\n"
+                   "data0 to dataN (N, channels, ...), scale and shift (all channels,), weight "
+                   "(num_filter, all channels, 1, ...), bias (num_filter,). Made by passes. "
+                   "Source: oneDNN inner product with post-ops, and a kernel that gathers."))

@@ -1,0 +1,64 @@
+"""Convolutions with a window of one pixel as products of matrices, which is what they are in
+channels-last layouts: oneDNN's inner product computes them faster than its convolution does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from ...dtypes import DType
+from ...errors import Unsupported
+from ...op.choose import BLOCKED, prefers_channels_last
+from ...op.registry import Shape
+from ...storage.desc import MemDesc, any_desc, channels_last_desc, default_desc
+from ...storage.primitive import Direction, Kind, PostSpec, Primitive, make_primitive
+from .conv_geometry import Geometry
+
+# of fewer channels than this the convolution makes more channels at least as fast (measured with
+# oneDNN 3.2 on AVX-512; the product is up to 2.7 times as fast elsewhere)
+LEAST_CHANNELS = 48
+
+
+def is_product(geo: Geometry, data: Shape, out: Shape, family: str) -> bool:
+    """It is a product of matrices, and faster as one, in a family of layouts."""
+    return (geo.groups == 1 and data[2:] == out[2:] and set(geo.kernel) == {1}
+            and set(geo.stride) == {1} and family != BLOCKED and prefers_channels_last()
+            and (data[1] >= LEAST_CHANNELS or out[1] <= data[1]))
+
+
+def matrix_dims(shape: Shape) -> tuple[int, int]:
+    """(pixels of the batch, channels)."""
+    return prod(shape) // shape[1], shape[1]
+
+
+def product(direction: Direction, data: Shape, weight: Shape, dtype: DType, has_bias: bool,
+            post_ops: Sequence[PostSpec] = (), packed: MemDesc | None = None) -> Primitive:
+    """The inner product; its weights have the dims of the convolution's, its result is a matrix.
+
+    `packed` is the weights' layout where that is given. Unsupported when oneDNN has no fast one.
+    """
+    pixels, channels = matrix_dims(data)
+    src = default_desc(dtype, (pixels, channels, *weight[2:]))
+    bias = default_desc(dtype, weight[:1]) if has_bias else None
+    return make_primitive(Kind.INNER_PRODUCT, direction, src=src,
+                          weights=packed or any_desc(dtype, weight), bias=bias,
+                          dst=default_desc(dtype, (pixels, weight[0])), post_ops=post_ops)
+
+
+def outward(desc: MemDesc, dtype: DType, shape: Shape) -> MemDesc:
+    """How an array of this shape sees what a convolution's primitive reads or writes as `desc`."""
+    return desc if desc.dims == shape else channels_last_desc(dtype, shape)
+
+
+def as_matrices(shapes: Sequence[Shape], out: Shape) -> list[Shape]:
+    """Shapes of post-ops' operands where the result is seen as a matrix; Unsupported when one of
+    them has none."""
+    made: list[Shape] = []
+    for shape in shapes:
+        if shape == out:
+            made.append(matrix_dims(out))
+        elif prod(shape) == shape[1]:
+            made.append((1, shape[1]))
+        else:
+            raise Unsupported(f"an operand of shape {shape} does not broadcast over a matrix")
+    return made

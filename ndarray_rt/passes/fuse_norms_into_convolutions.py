@@ -1,0 +1,104 @@
+"""Lets a 1x1 convolution gather, normalize and rectify what it reads, as dense blocks need it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..dtypes import FLOAT32
+from ..op.choose import prefers_channels_last
+from ..ops.fused.post_ops import chain_text, num_operands, parse_chain
+from ..symbol.node import Entry, Node, topological
+from .rewrite import Facts, Heads, make, rewrite
+
+NORMS = frozenset({"BatchNorm", "_fused_BatchNorm"})
+LAYERS = frozenset({"Convolution", "_fused_Convolution"})
+
+
+def fuse_norms_into_convolutions(heads: Sequence[Entry], facts: Facts) -> Heads:
+    """Concat, BatchNorm, relu and a convolution of one pixel become one node, which puts nothing
+    one behind the other in memory; a Concat that only others read is dissolved in them (float32,
+    where channels-last layouts are the fastest)."""
+    if not prefers_channels_last():
+        return list(heads)
+
+    def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
+        if node.op is None or node.op.name not in LAYERS:
+            return None
+        norm = inputs[0].node
+        if (norm.op is None or norm.op.name not in NORMS or not facts.used_once(node.inputs[0])
+                or not _is_pointwise(node, facts)):
+            return None
+        act = _activation(norm)
+        parts = _parts(norm.inputs[0])
+        if act is None or len(parts) < 2:
+            return None
+        return [_fused(node, inputs, norm, parts, act)]
+    return _flat(rewrite(heads, change))
+
+
+def _is_pointwise(node: Node, facts: Facts) -> bool:
+    params: Any = node.params
+    chain = parse_chain(params.post_ops) if hasattr(params, "post_ops") else ()
+    data = facts.shapes[node.inputs[0]]
+    return (set(params.kernel) == {1} and not set(params.stride) - {1} and params.num_group == 1
+            and not set(params.pad) - {0} and num_operands(chain) == 0
+            and len(data) in (3, 4, 5) and 0 not in data
+            and all(facts.types[entry] == FLOAT32 for entry in node.inputs))
+
+
+def _activation(norm: Node) -> str | None:
+    """What is done to the normalized values, where that is nothing or relu; else None."""
+    params: Any = norm.params
+    if params.axis != 1 or params.output_mean_var:
+        return None
+    text = getattr(params, "post_ops", "")
+    return {"": "none", "relu": "relu"}.get(text)
+
+
+def _parts(entry: Entry) -> list[Entry]:
+    """What an entry is made of, one behind the other along the channels."""
+    node = entry.node
+    params: Any = node.params
+    if node.op is None or node.op.name != "Concat" or params.dim != 1:
+        return [entry]
+    return [part for source in node.inputs for part in _parts(source)]
+
+
+def _fused(node: Node, inputs: list[Entry], norm: Node, parts: list[Entry], act: str) -> Entry:
+    params: Any = node.params
+    facts: Any = norm.params
+    affine = make("_affine_batch_norm", {"eps": facts.eps, "fix_gamma": facts.fix_gamma},
+                  norm.inputs[1:], f"{norm.name}_affine")
+    chain = parse_chain(getattr(params, "post_ops", ""))
+    attrs = {**params.to_attrs(), "post_ops": chain_text(chain), "num_args": len(parts),
+             "act_type": act}
+    made = make("_fused_normed_Convolution", attrs, [*parts, *affine.outputs, *inputs[1:]],
+                node.name)
+    return Entry(made, 0)
+
+
+def _flat(heads: Heads) -> Heads:
+    """Each Concat that reads another, which nobody else reads, takes that one's inputs."""
+    others: set[Entry] = set(heads)
+    for node in topological(heads):
+        if not _is_concat(node):
+            others.update(node.inputs)
+
+    def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
+        if not _is_concat(node):
+            return None
+        parts = [part for own, now in zip(node.inputs, inputs, strict=True)
+                 for part in (now.node.inputs if own not in others and _is_concat(now.node)
+                              else [now])]
+        if parts == inputs:
+            return None
+        params: Any = node.params
+        return make("Concat", {**params.to_attrs(), "num_args": len(parts)}, parts,
+                    node.name).outputs
+    return rewrite(heads, change)
+
+
+def _is_concat(node: Node) -> bool:
+    params: Any = node.params
+    return node.op is not None and node.op.name == "Concat" and bool(params.dim == 1)
