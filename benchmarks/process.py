@@ -68,11 +68,14 @@ class RunnerProcess:
         assert isinstance(found, dict)
         return found
 
-    def take_turn(self, warmup: int, steps: int) -> Turn:
-        """Runs some steps that are not timed and some that are; leaves the runner stopped."""
+    def take_turn(self, warmup: int, steps: int, case: str = "") -> Turn:
+        """Runs some steps that are not timed and some that are; leaves the runner stopped.
+
+        `case` says of what, to runners that have several.
+        """
         self._signal(signal.SIGCONT)
         own, busy, start = self._cpu_seconds(), busy_seconds(), time.perf_counter()
-        self._write(f"{warmup} {steps}\n")
+        self._write(f"{case} {warmup} {steps}\n".lstrip())
         times = self._read(TURN_TIMEOUT)
         passed = time.perf_counter() - start
         others = busy_seconds() - busy - (self._cpu_seconds() - own)

@@ -111,7 +111,6 @@ ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call);
 int ndrt_kernel_threads(const ndrt_kernel_call *call);
 ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *call, int nthreads);
 /* The same for the kernels in native/gather.c. */
-int ndrt_is_gather(int kernel);
 ndrt_status ndrt_gather_check(const ndrt_kernel_call *call);
 int ndrt_gather_threads(const ndrt_kernel_call *call);
 void ndrt_gather_execute(const ndrt_kernel_call *call, int nthreads);

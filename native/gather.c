@@ -205,11 +205,6 @@ static const struct {
     [NDRT_KERNEL_ARANGE - NDRT_KERNEL_GATHER] = {"arange", arange, 1, 2, 0},
     [NDRT_KERNEL_ERF - NDRT_KERNEL_GATHER] = {"erf", error_function, 2, 1, 0},
 };
-enum { NKERNELS = sizeof kernels / sizeof kernels[0] };
-
-int ndrt_is_gather(int kernel) {
-    return kernel >= NDRT_KERNEL_GATHER && kernel < NDRT_KERNEL_GATHER + NKERNELS;
-}
 
 /* a * b * c, or -1 where that is more than can be. */
 static int64_t product(int64_t a, int64_t b, int64_t c) {

@@ -155,8 +155,27 @@ static const struct {
 };
 enum { NKERNELS = sizeof kernels / sizeof kernels[0], RANGE_STEP = 64 };
 
+/* Kernels of other files, by their numbers. */
+typedef struct {
+    int first, last;
+    ndrt_status (*check)(const ndrt_kernel_call *call);
+    int (*threads)(const ndrt_kernel_call *call);
+    void (*execute)(const ndrt_kernel_call *call, int nthreads);
+} kernel_family;
+static const kernel_family families[] = {
+    {NDRT_KERNEL_GATHER, NDRT_KERNEL_ERF, ndrt_gather_check, ndrt_gather_threads,
+     ndrt_gather_execute},
+};
+
+static const kernel_family *family_of(int kernel) {
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        if (kernel >= families[i].first && kernel <= families[i].last) return &families[i];
+    return NULL;
+}
+
 ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call) {
-    if (ndrt_is_gather(call->kernel)) return ndrt_gather_check(call);
+    const kernel_family *family = family_of(call->kernel);
+    if (family) return family->check(call);
     if (call->kernel < 1 || call->kernel >= NKERNELS || !kernels[call->kernel].name)
         return ndrt_fail(NDRT_INVALID, "kernel %d is none of ndrt_kernel_id", call->kernel);
     const char *name = kernels[call->kernel].name;
@@ -186,7 +205,8 @@ static int64_t work_of(const ndrt_kernel_call *call) {
 }
 
 int ndrt_kernel_threads(const ndrt_kernel_call *call) {
-    if (ndrt_is_gather(call->kernel)) return ndrt_gather_threads(call);
+    const kernel_family *family = family_of(call->kernel);
+    if (family) return family->threads(call);
     if (work_of(call) < NDRT_SMALL_WORK) return 1;
     return call->nthreads ? call->nthreads : ndrt_threads_get();
 }
@@ -211,8 +231,9 @@ static ndrt_kernel_call settled(const ndrt_kernel_call *call) {
 }
 
 ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *given, int nthreads) {
-    if (ndrt_is_gather(given->kernel)) {
-        ndrt_gather_execute(given, nthreads);
+    const kernel_family *family = family_of(given->kernel);
+    if (family) {
+        family->execute(given, nthreads);
         return NDRT_OK;
     }
     ndrt_kernel_call made = settled(given);

@@ -59,8 +59,17 @@ static int64_t biggest_of(const ndrt_spec *spec) {
     return sources > biggest ? sources : biggest;
 }
 
+/* Elements of what is moved, or multiplications of a small product; -1: worth all threads. */
+static int64_t work_of(const ndrt_spec *spec) {
+    if (kinds[spec->kind].elementwise) return biggest_of(spec);
+    if (spec->kind != NDRT_INNER_PRODUCT || !spec->src || !spec->weights) return -1;
+    int64_t rows = ndrt_desc_read(spec->src)->dims[0], each = ndrt_desc_read(spec->weights)->nelems;
+    return rows < NDRT_SMALL_WORK && each < NDRT_SMALL_WORK ? rows * each : -1;
+}
+
 static int threads_for(const ndrt_spec *spec) {
-    if (kinds[spec->kind].elementwise && biggest_of(spec) < NDRT_SMALL_WORK) return 1;
+    int64_t work = work_of(spec);
+    if (work >= 0 && work < NDRT_SMALL_WORK) return 1;
     return spec->nthreads ? spec->nthreads : ndrt_threads_get();
 }
 

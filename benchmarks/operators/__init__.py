@@ -1,0 +1,1 @@
+"""Single operators side by side: the cost of a small call, the throughput of large arrays."""

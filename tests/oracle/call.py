@@ -1,0 +1,121 @@
+"""Calls that MXNet 1.9.1 and this package answer alike. Imports neither of them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Array(NamedTuple):
+    """An input: numbers drawn from [low, high) by a seed, whole ones where `whole`."""
+
+    shape: tuple[int, ...]
+    low: float = -1.0
+    high: float = 1.0
+    dtype: str = "float32"
+    seed: int = 0
+    whole: bool = False
+
+    def make(self) -> Any:
+        made = np.random.RandomState(self.seed + 1).uniform(self.low, self.high, self.shape)
+        return (np.floor(made) if self.whole else made).astype(self.dtype)
+
+
+class Given(NamedTuple):
+    """An input written out."""
+
+    values: Any
+    dtype: str = "float32"
+
+    def make(self) -> Any:
+        return np.array(self.values, dtype=self.dtype)
+
+
+class Call(NamedTuple):
+    """A call of an operator.
+
+    `op` is its name behind `mx.nd.`, such as "linalg.gemm2". `inputs` are Arrays, Givens, or nested
+    lists (float32). `grads` are positions of inputs whose gradients are compared; the gradients of
+    outputs are 1, 2, 3, ... divided by `head_scale`, or are all 1 where that is 0. `after` are
+    positions of inputs that the call changes and that are compared too. `train`: recorded in train
+    mode. `grad_req` is that of all gradients. `rtol`, `atol`: more than the dtype's tolerance.
+    `differs` is the reason why the results are not those of MXNet: then only shapes and dtypes are
+    compared.
+    """
+
+    op: str
+    inputs: Sequence[Any] = ()
+    params: Mapping[str, Any] = MappingProxyType({})
+    grads: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    train: bool = True
+    head_scale: float = 1.0
+    grad_req: str = "write"
+    listed: bool = False
+    rtol: float = 0.0
+    atol: float = 0.0
+    differs: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a test is called."""
+        words = [f"{key}={value}" for key, value in self.params.items()]
+        return "-".join([self.op, *words]).replace(" ", "")[:80]
+
+    @property
+    def sign(self) -> int:
+        """A number that changes with what the answer depends on."""
+        text = repr((self.op, [repr(x) for x in self.inputs], sorted(self.params.items()),
+                     self.grads, self.after, self.train, self.head_scale, self.grad_req))
+        return zlib.crc32(text.encode())
+
+
+def array_of(given: Any) -> Any:
+    """The numpy array of an input."""
+    return (given if isinstance(given, (Array, Given)) else Given(given)).make()
+
+
+def head_of(shape: tuple[int, ...], dtype: Any, scale: float, begin: int = 1) -> Any:
+    """The gradient of an output."""
+    size = int(np.prod(shape))
+    values = np.arange(begin, begin + size) / scale if scale else np.ones(size)
+    return values.reshape(shape).astype(dtype)
+
+
+def find(mx: Any, op: str) -> Any:
+    """The function of an operator."""
+    found = mx.nd
+    for part in op.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def answer(mx: Any, call: Call) -> dict[str, Any]:
+    """Outputs, gradients and changed inputs by name, as `mx` gives them."""
+    arrays = []
+    for given in call.inputs:
+        values = array_of(given)
+        arrays.append(mx.nd.array(values, dtype=values.dtype))
+    for position in call.grads:
+        arrays[position].attach_grad(grad_req=call.grad_req)
+    with mx.autograd.record(train_mode=call.train):
+        function = find(mx, call.op)
+        made = (function(arrays, **call.params) if call.listed
+                else function(*arrays, **call.params))
+    outs = list(made) if isinstance(made, (list, tuple)) else [made]
+    if call.grads:
+        begin, heads = 1, []
+        for out in outs:
+            head = head_of(out.shape, out.dtype, call.head_scale, begin)
+            begin += head.size
+            heads.append(mx.nd.array(head, dtype=out.dtype))
+        mx.autograd.backward(outs, heads)
+    mx.nd.waitall()
+    found = {f"out{i}": out.asnumpy() for i, out in enumerate(outs)}
+    found.update({f"grad{p}": arrays[p].grad.asnumpy() for p in call.grads})
+    found.update({f"after{p}": arrays[p].asnumpy() for p in call.after})
+    return found
