@@ -6,8 +6,9 @@ import numpy as np
 
 from .errors import MXNetError
 
-__all__ = ["MXNetError", "integer_types", "numeric_types", "string_types"]
+__all__ = ["MXNetError", "integer_types", "mx_real_t", "numeric_types", "string_types"]
 
 numeric_types = (float, int, np.generic)
 integer_types = (int, np.int32, np.int64)
 string_types = (str,)
+mx_real_t = np.float32

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .. import config
 from ..context import Context
-from ..errors import MXNetError, NameMismatch
+from ..errors import NameMismatch
 from ..fork import renew_in_child
 from ..native import lib
 from ..ndarray.ndarray import NDArray, new_array
@@ -24,7 +24,7 @@ from .build import BoundGraph, Facts, build_graph, infer_facts
 from .captured import BUDGET, DONE, UNFINISHED, Captured
 from .explain import Explanation, Subject, explain, explain_pass
 from .inference import InferenceGraph, build_inference, shared_prologue
-from .inputs import copy_value, head_gradients
+from .inputs import copy_value
 from .plan import Plan
 from .program import Program, Watch
 from .session import Session
@@ -101,7 +101,8 @@ class Executor(TrainingRuns):
         self._is_to_tune = tune
         self._monitor: Monitor | None = None
         self._monitor_all = False
-        self._ran_training = False
+        # the mode of the last run, if that was finished
+        self._ran: bool | None = None
         self._is_spent = False
         # the stream of plain runs; a run that is recorded has another one
         self._stream = self._context.stream
@@ -123,7 +124,7 @@ class Executor(TrainingRuns):
         if self._is_running:
             self._is_running = False
             self._context.stream = self._stream
-            self._ran_training = False
+            self._ran = None
             self._ready = self._chain = None
             for program in self._programs():
                 program.restart("a fork interrupted a run")
@@ -178,7 +179,7 @@ class Executor(TrainingRuns):
             ready = self._ready
             if ready is not None and not is_train and self._ready_epoch == config.epoch:
                 # nothing but this and native code until the outputs are there
-                self._ran_training = False
+                self._ran = None
                 work.last = self._number
                 try:
                     result = _replay(ready.native, BUDGET, 0)
@@ -189,12 +190,13 @@ class Executor(TrainingRuns):
                     ready.leases.give_back()
                     raise
                 if result == DONE:
+                    self._ran = False
                     return self._outputs[:]
             with self._account:
                 if self._is_to_tune and not is_train:
                     self._tune(TUNING_RUNS)
                 self._run_forward(bool(is_train))
-                self._ran_training = bool(is_train)
+                self._ran = bool(is_train)
         return self._outputs[:]
 
     def forward_kept(self, is_train: bool) -> list[NDArray]:
@@ -202,57 +204,12 @@ class Executor(TrainingRuns):
         self._work.refuse_own_run()
         with self._work.lock, self._account:
             self._run_forward(is_train, kept=True)
-            self._ran_training = True
+            self._ran = True
         return self._outputs[:]
-
-    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
-        """Computes the gradients of the last `forward(is_train=True)` into the bound arrays.
-
-        `out_grads`: one array, or a list with one an output; loss operators need none.
-        MXNetError without such a forward, and a second time after one where the memory plan
-        lets backward take over memory of forward's.
-        """
-        if not self._requests:
-            return
-        self._may_run_backward()
-        self._work.refuse_own_run()
-        with self._work.lock, self._account:
-            self._take_head_grads(out_grads)
-            self._run_backward(bool(is_train))
-
-    def _may_run_backward(self) -> None:
-        """MXNetError where memory does not hold what a forward left for backward."""
-        if not self._ran_training:
-            raise MXNetError("backward needs a forward(is_train=True) before it: the last forward "
-                             "was for inference or did not finish")
-        if self._work.last != self._number:
-            raise MXNetError("backward needs a forward(is_train=True) right before it: an executor "
-                             "that shares this one's memory ran in between")
-        if self._is_spent:
-            raise MXNetError("backward a second time after one forward: the first one took over "
-                             "memory of forward's; call forward(is_train=True) again, or bind with "
-                             "NDRT_PLAN_MEMORY=0")
-
-    def _take_head_grads(self, out_grads: Any) -> None:
-        given = head_gradients(out_grads, list(self._head_grads), self._symbol.list_outputs())
-        for i, array in self._head_grads.items():
-            copy_value(given[i], array, f"out_grads[{i}]")
-
-    def _run_backward(self, is_train: bool) -> None:
-        program = self._full_program()
-        self._chain = None
-        self._clear_unused()
-        # a backward that stops half-way has used up some of what it reads, too
-        self._is_spent = not self._backward_repeats
-        self._is_running = True
-        try:
-            program.run_backward(is_train, self._watch())
-        finally:
-            self._is_running = False
 
     def _run_forward(self, is_train: bool, kept: bool = False) -> None:
         self._ready = None
-        self._ran_training = self._is_spent = False
+        self._ran, self._is_spent = None, False
         self._work.last = self._number
         program = self._full_program() if kept else self._program_for(is_train)
         if program is self._full:
@@ -366,7 +323,7 @@ class Executor(TrainingRuns):
         if graph is None or program is not self._lean:
             return nothing_to_tune("inference runs the graph as it was bound")
         # the arena is written to
-        self._ran_training = False
+        self._ran = None
         self._work.last = self._number
         found = tune_layouts(graph, self._ctx, self._plainly_bound, self._work.arena(), repeat)
         if found.changed:
@@ -429,8 +386,17 @@ class Executor(TrainingRuns):
         return clone_executor(self, (self._fed or None) if inputs is None else inputs)
 
     def debug_str(self) -> str:
-        """The plan as text."""
-        return str(self.plan)
+        """The plan as text, and how much memory it takes."""
+        plan = self.plan
+        return f"{plan}\nTotal {plan.planned_bytes >> 20} MB allocated"
+
+    def get_optimized_symbol(self) -> Symbol:
+        """What inference runs: the symbol after the passes, fused operators among its nodes."""
+        with self._work.lock, self._account:
+            program, graph = self._program_for(False), self._inference
+            heads = (self._symbol.entries if graph is None or program is not self._lean
+                     else graph.optimized.heads)
+            return type(self._symbol)(heads)
 
     @overload
     def explain(self, pass_name: None = None, *, is_train: bool = False,
@@ -454,7 +420,7 @@ class Executor(TrainingRuns):
             optimized = None if used is None else used.optimized
             if pass_name is not None:
                 return explain_pass(pass_name, self._symbol.entries, self._bound, optimized)
-            self._ran_training = False
+            self._ran = None
             runs = [lambda: self._run_forward(is_train)]
             if is_train and self._requests:
                 runs.append(lambda: self._run_backward(True))

@@ -13,13 +13,14 @@ from ..ndarray.ndarray import NDArray
 from ..ndarray.req import Req
 from .bound_arrays import BoundArrays
 from .captured import DONE, UNFINISHED, Captured
-from .inputs import copy_value
+from .inputs import copy_value, head_gradients
 from .program import may_capture
 from .update import Trained, Update, zero_states
 
 if TYPE_CHECKING:
+    from ..symbol.symbol import Symbol
     from .build import BoundGraph
-    from .program import Program
+    from .program import Program, Watch
     from .workspace import Workspace
 
 
@@ -34,13 +35,14 @@ class Chain(NamedTuple):
 class TrainingRuns(BoundArrays):
     """What an executor that computes gradients can do with them."""
 
+    _symbol: Symbol
     _work: Workspace
     _number: int
     _monitor: Any
     _full: Program | None
     _head_grads: Mapping[int, NDArray]
     _backward_repeats: bool
-    _ran_training: bool
+    _ran: bool | None
     _is_spent: bool
     _is_running: bool
     # a step that may be replayed as it is; the last run of the full program was such a step
@@ -50,10 +52,62 @@ class TrainingRuns(BoundArrays):
 
     if TYPE_CHECKING:
         def _copy_inputs(self, given: Mapping[str, Any]) -> None: ...
-        def _take_head_grads(self, out_grads: Any) -> None: ...
         def _run_forward(self, is_train: bool, kept: bool = False) -> None: ...
-        def _run_backward(self, is_train: bool) -> None: ...
+        def _full_program(self) -> Program: ...
+        def _watch(self) -> Watch | None: ...
         def _bound_graph(self) -> BoundGraph: ...
+
+    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+        """Computes the gradients of the last `forward` into the bound arrays.
+
+        `out_grads`: one array, or a list with one an output; loss operators need none.
+        MXNetError without a forward, and a second time after one where the memory plan lets
+        backward take over memory of forward's. An inference run keeps nothing for backward: it is
+        done again, as the graph was bound, with what the inputs hold now.
+        """
+        if not self._requests:
+            return
+        self._may_run_backward()
+        self._work.refuse_own_run()
+        with self._work.lock, self._account:
+            self._take_head_grads(out_grads)
+            if not self._ran:
+                # its gradients are those of inference
+                self._run_forward(False, kept=True)
+                self._ran, is_train = True, False
+            self._run_backward(bool(is_train))
+
+    def _may_run_backward(self) -> None:
+        """MXNetError where memory does not hold what a forward left for backward."""
+        if self._ran is None:
+            raise MXNetError("backward needs a forward before it: there was none, or the last one "
+                             "did not finish")
+        if not self._ran:
+            return
+        if self._work.last != self._number:
+            raise MXNetError("backward needs a forward(is_train=True) right before it: an executor "
+                             "that shares this one's memory ran in between")
+        if self._is_spent:
+            raise MXNetError("backward a second time after one forward: the first one took over "
+                             "memory of forward's; call forward(is_train=True) again, or bind with "
+                             "NDRT_PLAN_MEMORY=0")
+
+    def _take_head_grads(self, out_grads: Any) -> None:
+        given = head_gradients(out_grads, list(self._head_grads), self._symbol.list_outputs())
+        for i, array in self._head_grads.items():
+            copy_value(given[i], array, f"out_grads[{i}]")
+
+    def _run_backward(self, is_train: bool) -> None:
+        program = self._full_program()
+        self._chain = None
+        self._clear_unused()
+        # a backward that stops half-way has used up some of what it reads, too
+        self._is_spent = not self._backward_repeats
+        self._is_running = True
+        try:
+            program.run_backward(is_train, self._watch())
+        finally:
+            self._is_running = False
 
     def bind_update(self, op_name: str, states: Mapping[str, Any] | None = None, *,
                     names: Iterable[str] | None = None,
@@ -107,7 +161,7 @@ class TrainingRuns(BoundArrays):
                     return self._outputs[:]
             if done == 0:
                 self._run_forward(True)
-                self._ran_training = True
+                self._ran = True
             if done < 2:
                 self._run_backward(True)
             if update is not None:
@@ -151,7 +205,7 @@ class TrainingRuns(BoundArrays):
         reads nothing there.
         """
         self._chain = None
-        self._ran_training = self._is_spent = False
+        self._ran, self._is_spent = None, False
         self._work.last = self._number
         self._is_running = True
         try:
@@ -168,7 +222,7 @@ class TrainingRuns(BoundArrays):
                     return self._stopped(chain, done)
         finally:
             self._is_running = False
-        self._ran_training, self._is_spent = True, not self._backward_repeats
+        self._ran, self._is_spent = True, not self._backward_repeats
         self._chain = chain
         return len(chain.parts)
 
@@ -176,6 +230,6 @@ class TrainingRuns(BoundArrays):
         """What is there is to be gone on with step by step."""
         if done:
             chain.parts[done - 1].leave()
-            self._ran_training = True
+            self._ran = True
             self._is_spent = done > 1 and not self._backward_repeats
         return done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from math import prod
 from operator import index
 from typing import Any
 
@@ -15,9 +16,11 @@ from ..ndarray.create import zeros
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.req import parse_grad_req
 from ..ndarray.reshape import reshaped
+from ..op.infer import normalize_axis
 from ..op.registry import find
 from ..storage.desc import MemDesc, channels_last_desc, tagged_desc
 from .backward import backward as run_backward
+from .call import infer_outputs
 from .invoke import invoke
 from .tape import check_outputs, needs_record, record, set_variable
 
@@ -25,7 +28,7 @@ from .tape import check_outputs, needs_record, record, set_variable
 def _ints(values: Any, what: str) -> tuple[int, ...]:
     """One int or several; TypeMismatch for anything else."""
     try:
-        if hasattr(values, "__index__"):
+        if hasattr(values, "__index__") and not getattr(values, "ndim", 0):
             return (index(values),)
         return tuple(value if type(value) is int else int(_whole(value)) for value in values)
     except (TypeError, ValueError):
@@ -73,6 +76,42 @@ def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> Any:
     given = axes[0] if len(axes) == 1 else axes
     wanted = () if given is None else _ints(given, "transpose: axes")
     return invoke("transpose", (self,), {"axes": wanted})
+
+
+def flatten(self: NDArray, inplace: bool = False, **kwargs: Any) -> Any:
+    """All axes but the first as one: a copy, or with `inplace` a view."""
+    made = _with_operator("Flatten", self, inplace, kwargs)
+    return made if made is not None else _view_as(
+        self, (self.shape[0], prod(self.shape[1:])) if self.ndim else (1, 1))
+
+
+def expand_dims(self: NDArray, axis: int, inplace: bool = False, **kwargs: Any) -> Any:
+    """A new axis of size 1 at `axis`: a copy, or with `inplace` a view."""
+    made = _with_operator("expand_dims", self, inplace, {"axis": axis, **kwargs})
+    if made is not None:
+        return made
+    at = normalize_axis(index(axis), self.ndim + 1)
+    return _view_as(self, (*self.shape[:at], 1, *self.shape[at:]))
+
+
+def squeeze(self: NDArray, axis: Any = None, inplace: bool = False, **kwargs: Any) -> Any:
+    """Without axes of size 1, all of them or those named: a copy, or with `inplace` a view."""
+    made = _with_operator("squeeze", self, inplace, {"axis": axis, **kwargs})
+    if made is not None:
+        return made
+    op = find("squeeze")
+    (shape, _), = infer_outputs(op, op.params.parse({"axis": axis}, op.name), [self])
+    return _view_as(self, shape)
+
+
+def _with_operator(name: str, x: NDArray, inplace: bool, attrs: dict[str, Any]) -> Any:
+    """What the operator makes; None where a view is asked for."""
+    out, node = attrs.pop("out", None), attrs.pop("name", None)
+    if not inplace:
+        return invoke(name, (x,), attrs, out, node)
+    if set(attrs) - {"axis"} or out is not None:
+        raise TypeMismatch(f"{name}: inplace makes a view, and takes nothing but an axis")
+    return None
 
 
 def broadcast_to(self: NDArray, shape: Any) -> Any:

@@ -28,12 +28,12 @@ OPERATOR_METHODS = (
     "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax",
     "argmax_channel", "argmin", "argsort", "broadcast_axes", "broadcast_like", "cbrt", "ceil",
     "clip", "cos", "cosh", "degrees", "depth_to_space", "diag", "dot", "erf", "erfinv", "exp",
-    "expand_dims", "expm1", "fix", "flatten", "flip", "floor", "gamma", "gammaln", "log", "log10",
+    "expm1", "fix", "flip", "floor", "gamma", "gammaln", "log", "log10",
     "log1p", "log2", "log_softmax", "max", "mean", "min", "nanprod", "nansum", "norm", "one_hot",
     "ones_like", "pad", "pick", "prod", "radians", "rcbrt", "reciprocal", "relu", "repeat",
     "reshape_like", "rint", "round", "rsqrt", "shape_array", "sigmoid", "sign", "sin", "sinh",
     "size_array", "slice", "slice_axis", "slice_like", "softmax", "softmin", "sort",
-    "space_to_depth", "split", "sqrt", "square", "squeeze", "sum", "swapaxes", "take", "tan",
+    "space_to_depth", "split", "sqrt", "square", "sum", "swapaxes", "take", "tan",
     "tanh", "tile", "topk", "trunc", "zeros_like")
 
 
@@ -173,8 +173,10 @@ def setitem(self: NDArray, key: Any, value: Any) -> None:
 def _assign_recorded(x: NDArray, key: Any, value: NDArray) -> None:
     """Recording, only an array as a whole can be given a value that has a gradient."""
     if not (key is Ellipsis or (isinstance(key, slice) and key == slice(None))):
-        raise MXNetError("x[...] = y: a value with a gradient can not be written to a part of an "
-                         "array while recording; use concat, stack or where")
+        # scripts look for these words of MXNet's
+        raise MXNetError("x[...] = y: Inplace operations (+=, -=, x[:]=, etc) are not supported "
+                         "when recording with autograd, where y has a gradient and x[...] is a "
+                         "part of an array; use concat, stack or where")
     if value.dtype != x.dtype:
         value = value.astype(x.dtype)
     if value.shape != x.shape:
@@ -202,8 +204,8 @@ METHODS: dict[str, Any] = {
     "item": item,
     **{name: getattr(methods, name) for name in (
         "as_in_context", "astype", "attach_grad", "backward", "broadcast_to", "copy", "copyto",
-        "reorder", "reorder_to_default", "reshape", "split_v2", "to_dense", "to_mkldnn",
-        "tostype", "transpose")},
+        "expand_dims", "flatten", "reorder", "reorder_to_default", "reshape", "split_v2",
+        "squeeze", "to_dense", "to_mkldnn", "tostype", "transpose")},
     "as_in_ctx": methods.as_in_context, "wait_to_read": methods.nothing,
     "wait_to_write": methods.nothing, "as_nd_ndarray": methods.as_self,
 }

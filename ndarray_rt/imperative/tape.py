@@ -23,9 +23,10 @@ from ..symbol.node import Entry, Node
 from .dependency import Needs, needs_of
 
 IN_PLACE = (
-    "{what}: an array that is part of a recorded computation can not be written to while recording "
-    "(no +=, -=, x[:]=, out=): its gradient would be undefined. Do it outside of the record "
-    "section, or after backward")
+    # scripts look for these words of MXNet's
+    "{what}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with "
+    "autograd, nor is out=, on arrays that are part of a recorded computation: their gradient "
+    "would be undefined. Do it outside of the record section, or after backward")
 
 
 class State(threading.local):

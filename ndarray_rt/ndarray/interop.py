@@ -6,6 +6,7 @@ An export pins the Chunk: its bytes stay where and as they are until the export 
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -119,12 +120,16 @@ def to_buffer(x: NDArray, flags: int) -> memoryview:
         raise ShareError(f"an array of {x.dtype} has no buffer: {error}") from None
 
 
+# numpy arrays that from_numpy made read-only, by id
+_lent: weakref.WeakValueDictionary[int, AnyArray] = weakref.WeakValueDictionary()
+
+
 def from_numpy(ndarray: AnyArray, zero_copy: bool = True, ctx: Context | None = None) -> NDArray:
     """An array from a numpy array, of its dtype.
 
     With `zero_copy` it lies on numpy's own memory, which must be C-contiguous and becomes
     read-only for numpy, as in MXNet; the memory is pinned as long as the array lives. Memory that
-    is read-only already, or not aligned to its elements, is copied all the same.
+    is read-only for another reason, or not aligned to its elements, is copied all the same.
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeMismatch(f"from_numpy: expected a numpy array, got {type(ndarray).__name__}")
@@ -133,10 +138,12 @@ def from_numpy(ndarray: AnyArray, zero_copy: bool = True, ctx: Context | None = 
     dtype = find_dtype(ndarray.dtype)
     if zero_copy and not ndarray.flags.c_contiguous:
         raise ShareError("from_numpy: only C-contiguous arrays can be used without a copy")
-    if not (zero_copy and ndarray.flags.writeable and ndarray.flags.aligned and ndarray.size):
+    may_write = ndarray.flags.writeable or _lent.get(id(ndarray)) is ndarray
+    if not (zero_copy and may_write and ndarray.flags.aligned and ndarray.size):
         return array(ndarray, ctx, dtype)
     shape = check_shape(ndarray.shape, "from_numpy")
     ndarray.flags.writeable = False
+    _lent[id(ndarray)] = ndarray
     handle = Handle.borrowed(ndarray.__array_interface__["data"][0], ndarray.nbytes, ndarray)
     chunk = Chunk(shape, dtype, handle=handle)
     # writable: what else there is on this memory (a base, views made before) can still write

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import ndarray_rt as mx
 from ndarray_rt import sym
 from ndarray_rt.symbol import Symbol
 
@@ -54,3 +55,12 @@ def test_as_mxnet(name: str, given: dict[str, tuple[int, ...]], full: Any, parti
     made = SYMBOLS[name]()
     assert made.infer_shape(**given) == full
     assert made.infer_shape_partial(**given) == partial
+
+
+def test_a_convolution_without_stride_tells_its_data_from_its_output() -> None:
+    data = mx.sym.Variable("a", shape=(0, 10, 0, 0))
+    made = mx.sym.Convolution(data, num_filter=21, kernel=(3, 3), pad=(1, 1), name="c")
+    other = mx.sym.Variable("other", shape=(5, 21, 32, 30))
+    net = made + other
+    shapes = dict(zip(net.list_arguments(), net.infer_shape()[0], strict=True))
+    assert shapes["a"] == (5, 10, 32, 30)

@@ -84,9 +84,18 @@ def infer_shape(p: ConvolutionParams, ins: ShapeList, outs: ShapeList,
         made[0] = data = (data[0], weight[1] * p.num_group, *data[2:])
     out = (data[0], p.num_filter, *output_dims(data[2:], geo))
     merged = merge(outs[0], out, "output shapes")
-    if merged is not None and data[0] == -1:
-        made[0] = (merge_dim(data[0], merged[0]), *data[1:])
+    if merged is not None:
+        made[0] = (merge_dim(data[0], merged[0]), data[1],
+                   *(_size_before(geo, axis, size, made_size) for axis, (size, made_size)
+                     in enumerate(zip(data[2:], merged[2:], strict=True))))
     return made, [merged]
+
+
+def _size_before(geo: Geometry, axis: int, size: int, out: int) -> int:
+    """The size of data along an axis, from that of the output where the window takes no step."""
+    if size != -1 or out == -1 or geo.stride[axis] != 1:
+        return size
+    return out - 1 + geo.extent(axis) - geo.pad[axis] - geo.pad_end[axis]
 
 
 def _expect(got: tuple[int, ...] | None, wanted: tuple[int, ...], name: str,

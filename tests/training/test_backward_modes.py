@@ -1,0 +1,59 @@
+"""backward behind a forward in either mode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt.errors import MXNetError
+
+
+def bound() -> mx.Executor:
+    data = mx.sym.Variable("data")
+    net = mx.sym.BatchNorm(mx.sym.Dropout(data * data, p=0.5), fix_gamma=False, name="norm")
+    executor = net.simple_bind(mx.cpu(), data=(4, 3))
+    executor.arg_dict["data"][:] = np.arange(12).reshape(4, 3) / 4
+    executor.arg_dict["norm_gamma"][:] = 2
+    executor.aux_dict["norm_moving_var"][:] = 1
+    return executor
+
+
+def test_backward_behind_an_inference_run_is_that_of_inference() -> None:
+    executor = bound()
+    for _ in range(4):  # replayed ones too
+        out = executor.forward()[0].asnumpy()
+        executor.backward(mx.nd.ones((4, 3)))
+        slope = 2 * executor.arg_dict["data"].asnumpy() * 2 / np.sqrt(1 + 1e-3)
+        np.testing.assert_allclose(executor.grad_dict["data"].asnumpy(), slope, rtol=1e-5)
+        np.testing.assert_allclose(executor.outputs[0].asnumpy(), out, rtol=1e-6)
+        assert (executor.aux_dict["norm_moving_var"].asnumpy() == 1).all()
+
+
+def test_backward_without_a_forward_is_refused() -> None:
+    with pytest.raises(MXNetError, match="there was none"):
+        bound().backward(mx.nd.ones((4, 3)))
+
+
+def test_inference_between_two_steps() -> None:
+    executor = bound()
+    for _ in range(2):
+        executor.forward(is_train=True)
+        executor.backward(mx.nd.ones((4, 3)))
+        executor.forward()
+        executor.backward(mx.nd.ones((4, 3)))
+    mean = executor.aux_dict["norm_moving_mean"].asnumpy()
+    assert (mean != 0).any()
+    executor.forward()
+    executor.backward(mx.nd.ones((4, 3)))
+    assert (executor.aux_dict["norm_moving_mean"].asnumpy() == mean).all()
+
+
+def test_the_optimized_symbol_has_the_passes_nodes() -> None:
+    data = mx.sym.Variable("data")
+    net = mx.sym.Activation(mx.sym.FullyConnected(data, num_hidden=3, name="dense"),
+                            act_type="relu", name="out")
+    executor = net.simple_bind(mx.cpu(), data=(2, 5), grad_req="null")
+    made = executor.get_optimized_symbol()
+    assert made.list_arguments() == net.list_arguments()
+    assert "_fused_FullyConnected" in made.tojson()
