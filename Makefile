@@ -48,7 +48,7 @@ bound: $(WITH_BENCH)  ## that C program alone, and the one that only counts memo
 	$(BIN)/python benchmarks/bound/build.py bound
 	$(BIN)/python benchmarks/bound/build.py channels
 
-docs: $(INSTALLED)  ## docs/operators.md and docs/switches.md from the registry and the switches
+docs: $(INSTALLED)  ## what is written from the registry: lists in docs, type stubs
 	$(BIN)/python docs/generate.py
 
 clean:

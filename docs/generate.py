@@ -1,9 +1,11 @@
-"""Writes docs/operators.md and docs/switches.md from the registry and the switches."""
+"""Writes docs/operators.md, docs/switches.md and the type stubs from registry and switches."""
 
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
 from pathlib import Path
+
+import stubs
 
 import ndarray_rt  # noqa: F401 - registers the operators
 from ndarray_rt import config
@@ -43,7 +45,7 @@ def main() -> None:
     (HERE / "switches.md").write_text(
         "# Switches\n\nEnvironment variables, read at import; `ndarray_rt.config.override(...)` "
         "changes them in a `with` block.\nWritten by `make docs`.\n\n" + config.table() + "\n")
-    print(f"{len(ops)} operators, {len(config.SWITCHES)} switches")
+    print(f"{len(ops)} operators, {len(config.SWITCHES)} switches, {stubs.write()} typed functions")
 
 
 if __name__ == "__main__":

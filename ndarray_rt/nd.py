@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .context import Context
 from .dtypes import find_dtype
@@ -37,6 +37,12 @@ from .ndarray.dlpack import (  # noqa: F401 - public here
 from .ndarray.interop import from_numpy  # noqa: F401 - public here
 from .ndarray.ndarray import NDArray
 from .op.registry import keep_registered
+
+if TYPE_CHECKING:
+    from ._stubs import nd_contrib as contrib
+    from ._stubs import nd_image as image
+    from ._stubs import nd_linalg as linalg
+    from ._stubs.nd import *  # noqa: F403
 
 _operators = Namespace("")
 forgets_functions(globals())
@@ -176,9 +182,10 @@ def load_frombuffer(buf: Any) -> Any:
 op = OperatorModule("ndarray_rt.nd.op", "All operators by their own names.", "", everything=True)
 _internal = OperatorModule("ndarray_rt.nd._internal", "Operators whose names begin with _.",
                            "_internal")
-contrib = OperatorModule("ndarray_rt.nd.contrib", "Operators called _contrib_...", "contrib")
-linalg = OperatorModule("ndarray_rt.nd.linalg", "Operators called _linalg_...", "linalg")
-image = OperatorModule("ndarray_rt.nd.image", "Operators called _image_...", "image")
+if not TYPE_CHECKING:
+    contrib = OperatorModule("ndarray_rt.nd.contrib", "Operators called _contrib_...", "contrib")
+    linalg = OperatorModule("ndarray_rt.nd.linalg", "Operators called _linalg_...", "linalg")
+    image = OperatorModule("ndarray_rt.nd.image", "Operators called _image_...", "image")
 sparse = OperatorModule("ndarray_rt.nd.sparse", "Operators of MXNet's sparse namespace, on dense "
                         "arrays.", "", everything=True)
 random = OperatorModule("ndarray_rt.nd.random", "Random numbers by distribution.", "random",

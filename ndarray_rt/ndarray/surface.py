@@ -12,11 +12,14 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from .._stubs.methods import OperatorMethods
     from ..context import Context
     from .ndarray import NDArray
+else:
+    OperatorMethods = object
 
 
-class Surface:
+class Surface(OperatorMethods):
     """Base of NDArray, empty but for type checkers."""
 
     __slots__ = ()

@@ -46,6 +46,8 @@ __all__ = [
     "maximum", "minimum", "ones", "pow", "power", "split_v2", "var", "zeros",
 ]
 
+BY_HAND = tuple(__all__)
+
 # importing them registers the operators and gives Symbol its methods
 _LOADED = (_ops, _arithmetic, _methods)
 

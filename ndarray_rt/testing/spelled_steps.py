@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -26,7 +27,7 @@ def written_activation(b: Builder, x: Value) -> list[Value]:
     s: Any = x.symbol
     kind = b.choose("gelu", "gelu by tanh", "swish", "hard swish", "hard sigmoid", "mish", "leaky",
                     "relu6", "nearly gelu")
-    made = {
+    written: dict[str, Callable[[], Any]] = {
         "gelu": lambda: s * 0.5 * (1 + mx.sym.erf(s / math.sqrt(2))),
         "gelu by tanh": lambda: 0.5 * s * (1 + mx.sym.tanh(
             math.sqrt(2 / math.pi) * (s + 0.044715 * s ** 3))),
@@ -37,9 +38,9 @@ def written_activation(b: Builder, x: Value) -> list[Value]:
         "leaky": lambda: mx.sym.maximum(s, 0.1 * s),
         "relu6": lambda: mx.sym.minimum(mx.sym.maximum(s, 0), 6),
         "nearly gelu": lambda: s * 0.5 * (1 - mx.sym.erf(s / math.sqrt(2))),
-    }[kind]()
+    }
     b.features[kind] += 1
-    return [Value(made, x.shape)]
+    return [Value(written[kind](), x.shape)]
 
 
 @spelled
