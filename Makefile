@@ -13,7 +13,7 @@ WITH_BENCH := $(VENV)/.with-bench
 WITH_SANITIZE := $(VENV)/.with-sanitize
 
 .DEFAULT_GOAL := run
-.PHONY: run test sanitize mutate build lint format bench bench-peers bound docs clean
+.PHONY: run test sanitize mutate build lint format bench bench-peers bound docs docs-onednn clean
 
 run: $(INSTALLED)  ## train and run LeNet on real digits
 	$(BIN)/python examples/train_digits.py $(ARGS)
@@ -50,6 +50,9 @@ bound: $(WITH_BENCH)  ## that C program alone, and the one that only counts memo
 
 docs: $(INSTALLED)  ## what is written from the registry: lists in docs, type stubs
 	$(BIN)/python docs/generate.py
+
+docs-onednn: $(WITH_TESTS)  ## docs/onednn.md: what computes each operator in the harness's cases; some minutes
+	$(BIN)/python docs/onednn.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info ndarray_rt/*.so benchmarks/bound/build \
