@@ -1,4 +1,4 @@
-"""The code of docs/testing.md runs, and names everything that is public."""
+"""The code of docs/testing.md and docs/own_operators.md runs; what is public is named there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from ndarray_rt import testing
 from ndarray_rt.op.registry import REGISTRY
 
-TEXT = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = (DOCS / "testing.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.S)
 
 
@@ -33,6 +34,14 @@ def test_there_are_examples() -> None:
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
 def test_examples_run(number: int) -> None:
     exec(compile(BLOCKS[number], f"docs/testing.md block {number}", "exec"), {"__name__": "doc"})
+
+
+@pytest.mark.usefixtures("_operators_stay")
+def test_an_operator_of_ones_own() -> None:
+    text = (DOCS / "own_operators.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
+    exec(compile(code, "docs/own_operators.md", "exec"), {"__name__": "__main__"})
+    assert "my_half" not in REGISTRY
 
 
 @pytest.mark.parametrize("name", ["check_operator", "check_gradient", "check_consistency",
