@@ -23,15 +23,12 @@ if TYPE_CHECKING:
 def parse_requests(grad_req: Any, names: Sequence[str]) -> dict[str, Req]:
     """A request for each argument, from a string, a list in their order, or a dict by name.
 
-    Names that a dict leaves out get no gradient.
+    Names that a dict leaves out get no gradient; those that are no arguments count for nothing, as
+    in MXNet.
     """
     if isinstance(grad_req, str):
         return dict.fromkeys(names, parse_grad_req(grad_req))
     if isinstance(grad_req, Mapping):
-        for name in grad_req:
-            if name not in names:
-                raise NameMismatch(f"grad_req: {name!r} is no argument; there are: "
-                                   f"{', '.join(names)}")
         return {n: parse_grad_req(grad_req.get(n, "null"), f"grad_req of {n!r}") for n in names}
     if isinstance(grad_req, (list, tuple)):
         if len(grad_req) != len(names):
@@ -144,9 +141,12 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
             raise MXNetError(f"simple_bind: storage type {stype!r} is not available, "
                              "only 'default'")
     _check_shared(shared_exec, "simple_bind")
-    given = {name: check_shape(shape, f"simple_bind: {name}") for name, shape in shapes.items()}
+    known = {*names, *aux_names}
+    # what is neither an argument nor a shape counts for nothing, as in MXNet
+    given = {name: check_shape(shape, f"simple_bind: {name}") for name, shape in shapes.items()
+             if name in known or isinstance(shape, (tuple, list))}
     for name in given:
-        if name not in names and name not in aux_names:
+        if name not in known:
             raise NameMismatch(f"simple_bind: {name!r} is no argument; there are: "
                                f"{', '.join([*names, *aux_names])}")
     arg_shapes, aux_shapes = _inferred_shapes(symbol, given)

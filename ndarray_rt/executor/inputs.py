@@ -58,7 +58,8 @@ def _copy_bytes(value: NDArray, target: NDArray) -> bool:
 def head_gradients(out_grads: Any, needed: Sequence[int], names: Sequence[str]) -> dict[int, Any]:
     """The gradients of outputs by position, from one array, a list, or a dict by name.
 
-    `needed` are the positions that must be there, `names` those of all outputs.
+    `needed` are the positions that must be there, `names` those of all outputs. More than there are
+    outputs count for nothing, as in MXNet.
     """
     if out_grads is None:
         if needed:
@@ -77,6 +78,4 @@ def head_gradients(out_grads: Any, needed: Sequence[int], names: Sequence[str]) 
         if given.get(i) is None:
             raise MXNetError(f"backward: out_grads[{i}] is missing, and output {names[i]!r} is no "
                              "loss")
-    if len(given) > len(names):
-        raise MXNetError(f"backward: {len(given)} out_grads for {len(names)} output(s)")
-    return given
+    return {i: grad for i, grad in given.items() if i < len(names)}

@@ -57,3 +57,14 @@ def test_the_optimized_symbol_has_the_passes_nodes() -> None:
     made = executor.get_optimized_symbol()
     assert made.list_arguments() == net.list_arguments()
     assert "_fused_FullyConnected" in made.tojson()
+
+
+def test_what_names_no_argument_counts_for_nothing() -> None:
+    """As scripts of MXNet's do it: numbers for simple_bind, requests, head gradients too many."""
+    net = mx.sym.take(mx.sym.var("a"), mx.sym.BlockGrad(mx.sym.var("i")), axis=1)
+    executor = net.simple_bind(mx.cpu(), a=(2, 3), i=(2,), axis=1, mode="clip",
+                               grad_req={"a": "write", "bias": "add"})
+    executor.forward(is_train=True)
+    ones = mx.nd.ones((2, 2))
+    executor.backward([ones, ones])
+    assert executor.grad_dict["a"].asnumpy().tolist() == [[2, 0, 0], [2, 0, 0]]

@@ -51,6 +51,19 @@ register(OpDef("BlockGrad", NoParams, inputs=("data",), infer_shape=same_shape,
                doc="Gives data as it is, and no gradient back.\n\nSource: MXNet's BlockGrad."))
 
 
+def gradient_like(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return [out_grads[0], emit.zeros_like(node.inputs[1])]
+
+
+register(OpDef("_identity_with_attr_like_rhs", NoParams, inputs=("lhs", "rhs"),
+               infer_shape=same_shape, infer_type=same_type, compute=compute,
+               compute_ex=compute_ex, refuses=refuses, gradient=gradient_like,
+               inplace={0: 0}, identity=frozenset({0}), ignores=(1,),
+               doc="lhs, which has the shape and dtype of rhs.\n\n"
+                   "So either tells the other's shape. Source: MXNet's "
+                   "_identity_with_attr_like_rhs."))
+
+
 # ---- losses made by users -----------------------------------------------------------------------
 
 

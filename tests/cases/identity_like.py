@@ -1,0 +1,14 @@
+"""_identity_with_attr_like_rhs: the first of two, of the second's shape."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndarray_rt.testing.case import Case
+
+CASES = [
+    Case("_identity_with_attr_like_rhs", {}, [shape, shape], reference=lambda x, y: x + 0,
+         onednn=onednn, exact=True, dtypes=("float32", "float64", "int32"),
+         gradients=lambda x, y, dy: (dy, np.zeros_like(y)))
+    for shape, onednn in (((2, 3, 4), True), ((2, 20, 3, 3), True))
+]
