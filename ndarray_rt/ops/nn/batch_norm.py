@@ -285,8 +285,10 @@ def compute_backward(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
     outs[2].write(d_beta.astype(gamma.dtype, copy=False))
     if batch and axes.size:
         var = np.maximum(1 / np.square(scale.astype(np.float64)) - p.eps, 0)
-        moving_mean[...] = p.momentum * moving_mean + (1 - p.momentum) * mean
-        moving_var[...] = p.momentum * moving_var + (1 - p.momentum) * var
+        # MXNet keeps it in float32, whatever the data's width
+        keep = float(np.float32(p.momentum))
+        moving_mean[...] = keep * moving_mean + (1 - keep) * mean
+        moving_var[...] = keep * moving_var + (1 - keep) * var
 
 
 def refuses_backward(p: BatchNormParams, ins: list[NDArray]) -> str | None:
