@@ -353,7 +353,7 @@ register(OpDef("BatchNorm", BatchNormParams, inputs=("data", "gamma", "beta"),
                visible_outputs=lambda p: 3 if p.output_mean_var else 1,
                infer_shape=infer_shape, infer_type=infer_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient, inplace={0: 0},
-               ignores=ignored,
+               ignores=ignored, aliases=("BatchNorm_v1",),
                doc="Batch normalization: (x - mean) / sqrt(variance + eps) * gamma + beta for "
                    "each channel.\n\n"
                    "data of any rank with C channels at axis; gamma, beta, moving_mean, moving_var "

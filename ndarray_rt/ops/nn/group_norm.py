@@ -81,7 +81,7 @@ def _rows(data: Shape, vector: Shape) -> tuple[int, int, int]:
 def compute(ctx: OpContext, p: Any, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
     data, gamma, beta = (wide(value) for value in ins)
     dtype = ins[0].dtype
-    x = data.reshape(_rows(data.shape, gamma.shape))
+    x: AnyArray = data.reshape(_rows(data.shape, gamma.shape))
     if x.shape[2]:
         mean = x.mean(axis=2, keepdims=True)
         std = np.sqrt(x.var(axis=2, keepdims=True) + x.dtype.type(np.float32(p.eps)))
