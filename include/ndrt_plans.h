@@ -51,7 +51,25 @@ typedef enum {
                                        of the first two are the steps; scalars kind value */
     NDRT_KERNEL_ARANGE = 39,        /* f32: out                      dims n repeat
                                        scalars start step */
-    NDRT_KERNEL_ERF = 40            /* f32: data[0] = erf(data[1])   dims n */
+    NDRT_KERNEL_ERF = 40,           /* f32: data[0] = erf(data[1])   dims n */
+
+    /* f32; rows of contiguous elements, of which row r has the numbers r modulo `vectors` of
+     * gamma and beta. Slopes are 6 floats a row. */
+    NDRT_KERNEL_NORM_ROWS = 96,      /* out, data, gamma, beta, mean, std; dims rows width vectors
+                                        scalars epsilon */
+    NDRT_KERNEL_ROW_SLOPES = 97,     /* slopes, out's gradient, data, gamma, mean, std; the same */
+    NDRT_KERNEL_NORM_ROWS_GRAD = 98, /* data's gradient, out's gradient, data, slopes; the same */
+    NDRT_KERNEL_SUM_SLOPES = 99,     /* gradients of gamma and beta, slopes; the same */
+    /* f32; along the middle of three axes */
+    NDRT_KERNEL_NORM_AXIS = 100,         /* out, data, gamma, beta, mean, std; dims outer axis inner
+                                            scalars epsilon */
+    NDRT_KERNEL_NORM_AXIS_GRAD = 101,    /* data's gradient, out's gradient, data, gamma, mean, std
+                                            the same dims */
+    NDRT_KERNEL_NORM_AXIS_VECTORS = 102, /* gradients of gamma and beta, out's gradient, data, mean,
+                                            std; the same dims */
+    NDRT_KERNEL_L2 = 103,                /* out, data, norm; dims outer axis inner; scalars epsilon
+                                            out = data / norm, norm = sqrt(sum data^2 + epsilon) */
+    NDRT_KERNEL_L2_GRAD = 104            /* data's gradient, out's gradient, out, norm; the same */
 } ndrt_kernel_id;
 enum { NDRT_INDEX_S64 = 64 }; /* among ndrt_dtype's numbers: places that no layout describes */
 /* A stream of random words: where the next draw begins. */

@@ -165,6 +165,8 @@ typedef struct {
 static const kernel_family families[] = {
     {NDRT_KERNEL_GATHER, NDRT_KERNEL_ERF, ndrt_gather_check, ndrt_gather_threads,
      ndrt_gather_execute},
+    {NDRT_KERNEL_NORM_ROWS, NDRT_KERNEL_L2_GRAD, ndrt_norms_check, ndrt_norms_threads,
+     ndrt_norms_execute},
 };
 
 static const kernel_family *family_of(int kernel) {

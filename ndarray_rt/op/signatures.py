@@ -76,6 +76,8 @@ def _probes(cls: type[Params]) -> Iterable[Any]:
     fields = dataclasses.fields(cls)
     plain = {f.name: None if f.default is dataclasses.MISSING else f.default for f in fields}
     yield _unchecked(cls, plain)
+    # all switches at once, so that two inputs with a switch each come in their order
+    yield _unchecked(cls, {**plain, **{f.name: True for f in fields if True in _alternatives(f)}})
     for f in fields:
         for value in _alternatives(f):
             yield _unchecked(cls, {**plain, f.name: value})

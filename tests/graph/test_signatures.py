@@ -29,6 +29,7 @@ ALIASES = {
 INPUTS = {
     "log_softmax": "its parameters have use_length, as softmax's",
     "softmin": "its parameters have use_length, as softmax's",
+    "IdentityAttachKLSparseReg": "without its moving mean MXNet's nd can not call it at all",
 }
 # operator -> why its inputs are counted though MXNet wants the number given
 COUNTED_HERE = {"amp_multicast": "num_outputs is the number of its inputs"}

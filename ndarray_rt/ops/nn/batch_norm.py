@@ -285,8 +285,10 @@ def compute_backward(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
     outs[2].write(d_beta.astype(gamma.dtype, copy=False))
     if batch and axes.size:
         var = np.maximum(1 / np.square(scale.astype(np.float64)) - p.eps, 0)
-        moving_mean[...] = p.momentum * moving_mean + (1 - p.momentum) * mean
-        moving_var[...] = p.momentum * moving_var + (1 - p.momentum) * var
+        # MXNet keeps it in float32, whatever the data's width
+        keep = float(np.float32(p.momentum))
+        moving_mean[...] = keep * moving_mean + (1 - keep) * mean
+        moving_var[...] = keep * moving_var + (1 - keep) * var
 
 
 def refuses_backward(p: BatchNormParams, ins: list[NDArray]) -> str | None:
@@ -351,7 +353,7 @@ register(OpDef("BatchNorm", BatchNormParams, inputs=("data", "gamma", "beta"),
                visible_outputs=lambda p: 3 if p.output_mean_var else 1,
                infer_shape=infer_shape, infer_type=infer_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient, inplace={0: 0},
-               ignores=ignored,
+               ignores=ignored, aliases=("BatchNorm_v1",),
                doc="Batch normalization: (x - mean) / sqrt(variance + eps) * gamma + beta for "
                    "each channel.\n\n"
                    "data of any rank with C channels at axis; gamma, beta, moving_mean, moving_var "

@@ -72,7 +72,7 @@ def compute(ctx: OpContext, p: LayerNormParams, ins: list[AnyArray],
         mean = std = np.full(outs[1].shape, np.nan, x.dtype)
     else:
         mean = x.mean(axis=p.axis, keepdims=True)
-        std = np.sqrt(x.var(axis=p.axis, keepdims=True) + x.dtype.type(p.eps))
+        std = np.sqrt(x.var(axis=p.axis, keepdims=True) + x.dtype.type(np.float32(p.eps)))
     y = (x - mean) / std * _column(p, gamma, x.ndim) + _column(p, beta, x.ndim)
     outs[0].write(y.astype(dtype, copy=False))
     outs[1].write(mean.astype(dtype, copy=False))
@@ -80,12 +80,18 @@ def compute(ctx: OpContext, p: LayerNormParams, ins: list[AnyArray],
 
 
 def refuses(p: LayerNormParams, ins: list[NDArray]) -> str | None:
-    data = ins[0]
-    if p.axis % data.ndim != data.ndim - 1:
-        return "oneDNN normalizes the last axis only"
-    if not data.size:
+    if not ins[0].size:
         return "there is nothing to normalize"
     return need_float32(*ins)
+
+
+def _inner_axis(p: LayerNormParams, data: Shape) -> tuple[int, int, int] | None:
+    """Sizes before, at and behind an axis that is not the last one, which oneDNN has no kernel for.
+    """
+    axis = p.axis % len(data)
+    if axis == len(data) - 1:
+        return None
+    return prod(data[:axis]), data[axis], prod(data[axis + 1:])
 
 
 def _rows(data: Shape) -> tuple[MemDesc, MemDesc, MemDesc]:
@@ -110,6 +116,10 @@ def compute_ex(ctx: OpContext, p: LayerNormParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     data, gamma, beta = ins
     stream = ctx.stream
+    inner = _inner_axis(p, data.shape)
+    if inner is not None:
+        _normalize_axis(ctx, p, ins, outs, inner)
+        return
     matrix, row, vector = _rows(data.shape)
     with_stats = outs[1].requested or outs[2].requested
 
@@ -136,6 +146,17 @@ def compute_ex(ctx: OpContext, p: LayerNormParams, ins: list[NDArray],
                        (Arg.VARIANCE, var)])
         ctx.run(to_std[0], ((Arg.SRC, var), (Arg.DST, std.as_desc(row))))
         ctx.run(to_std[1], ((Arg.SRC, std.as_desc(row)), (Arg.DST, std.as_desc(row))))
+
+
+def _normalize_axis(ctx: OpContext, p: LayerNormParams, ins: list[NDArray], outs: list[Output],
+                    dims: tuple[int, int, int]) -> None:
+    stream = ctx.stream
+    own, stat = default_desc(FLOAT32, ins[0].shape), default_desc(FLOAT32, outs[1].shape)
+    x = get_data_reorder(ins[0], own, stream)
+    vectors = [get_default(value, stream) for value in ins[1:]]
+    with (outs[0].open(own, stream, inplace_of=x) as y, outs[1].open(stat, stream) as mean,
+          outs[2].open(stat, stream) as std):
+        ctx.kernel(lib.NDRT_KERNEL_NORM_AXIS, dims, (y, x, *vectors, mean, std), (p.eps,))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -177,6 +198,10 @@ def compute_ex_backward(ctx: OpContext, p: LayerNormParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
     dy, data, gamma, mean, std = ins
     stream = ctx.stream
+    inner = _inner_axis(p, data.shape)
+    if inner is not None:
+        _axis_backward(ctx, ins, outs, inner)
+        return
     matrix, row, vector = _rows(data.shape)
 
     def build() -> Primitive:
@@ -205,6 +230,22 @@ def compute_ex_backward(ctx: OpContext, p: LayerNormParams, ins: list[NDArray],
                        (Arg.DIFF_SHIFT, d_beta)])
 
 
+def _axis_backward(ctx: OpContext, ins: list[NDArray], outs: list[Output],
+                   dims: tuple[int, int, int]) -> None:
+    stream = ctx.stream
+    own, vector = default_desc(FLOAT32, ins[1].shape), default_desc(FLOAT32, ins[2].shape)
+    dy, x = (get_data_reorder(value, own, stream) for value in ins[:2])
+    gamma, mean, std = (get_default(value, stream) for value in ins[2:])
+    # first, as the gradient of the data may take the memory of dy
+    if outs[1].requested or outs[2].requested:
+        with outs[1].open(vector, stream) as d_gamma, outs[2].open(vector, stream) as d_beta:
+            ctx.kernel(lib.NDRT_KERNEL_NORM_AXIS_VECTORS, dims,
+                       (d_gamma, d_beta, dy, x, mean, std))
+    if outs[0].requested:
+        with outs[0].open(own, stream, inplace_of=dy) as dx:
+            ctx.kernel(lib.NDRT_KERNEL_NORM_AXIS_GRAD, dims, (dx, dy, x, gamma, mean, std))
+
+
 register(OpDef("LayerNorm", LayerNormParams, inputs=("data", "gamma", "beta"),
                outputs=("output", "mean", "std"),
                visible_outputs=lambda p: 3 if p.output_mean_var else 1,
@@ -215,7 +256,8 @@ register(OpDef("LayerNorm", LayerNormParams, inputs=("data", "gamma", "beta"),
                    "data of any rank, gamma and beta (length of the axis,). mean and std (data's "
                    "shape with 1 at the axis) are hidden outputs, visible with output_mean_var; "
                    "gradients do not flow through them. One float dtype. Source: Ba et al. 2016; "
-                   "MXNet's LayerNorm; oneDNN layer normalization."))
+                   "MXNet's LayerNorm; oneDNN layer normalization, or a native "
+                   "kernel where the axis is not the last one."))
 register(OpDef("_backward_LayerNorm", LayerNormParams,
                inputs=("out_grad", "data", "gamma", "mean", "std"),
                outputs=("data_grad", "gamma_grad", "beta_grad"),
