@@ -165,6 +165,8 @@ typedef struct {
 static const kernel_family families[] = {
     {NDRT_KERNEL_GATHER, NDRT_KERNEL_ERF, ndrt_gather_check, ndrt_gather_threads,
      ndrt_gather_execute},
+    {NDRT_KERNEL_NAG_MOM, NDRT_KERNEL_NAG_MOM_OF_MASTER, ndrt_optimizers_check,
+     ndrt_optimizers_threads, ndrt_optimizers_execute},
 };
 
 static const kernel_family *family_of(int kernel) {
