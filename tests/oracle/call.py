@@ -42,7 +42,8 @@ class Call(NamedTuple):
     lists (float32). `grads` are positions of inputs whose gradients are compared; the gradients of
     outputs are 1, 2, 3, ... divided by `head_scale`, or are all 1 where that is 0. `after` are
     positions of inputs that the call changes and that are compared too. `train`: recorded in train
-    mode. `grad_req` is that of all gradients. `out` are positions of inputs that take the results. `rtol`, `atol`: more than the dtype's tolerance.
+    mode. `grad_req` is that of all gradients. `out` are positions of inputs that take the
+    results. `rtol`, `atol`: more than the dtype's tolerance.
     `differs` is the reason why the results are not those of MXNet: then only shapes and dtypes are
     compared.
     """

@@ -243,10 +243,10 @@ def _sgd(p: Any, i: int, tail: Sequence[AnyArray] | None) -> tuple[Rule, Params]
         lr, wd = p.lrs[i], p.wds[i]
     else:
         lr, wd = (0.0, 0.0) if tail is None else (float(tail[0][i]), float(tail[1][i]))
-    common = {"lr": lr, "wd": wd, "rescale_grad": p.rescale_grad,
+    common: dict[str, Any] = {"lr": lr, "wd": wd, "rescale_grad": p.rescale_grad,
               "clip_gradient": p.clip_gradient}
     if isinstance(p, (MultiSGDMomParams, PreloadedSGDMomParams)):
-        return SGD_MOM, SGDMomParams(momentum=p.momentum, **common)
+        return SGD_MOM, SGDMomParams(**{**common, "momentum": p.momentum})
     return SGD, SGDParams(**common)
 
 
@@ -266,9 +266,9 @@ for _is_mp in (False, True):
 
 
 def _adamw(p: MultiAdamWParams, i: int, tail: Sequence[AnyArray] | None) -> tuple[Rule, Params]:
-    params = AdamWParams(lr=p.lrs[i], beta1=p.beta1, beta2=p.beta2, epsilon=p.epsilon, wd=p.wds[i],
-                         eta=p.etas[i], clip_gradient=p.clip_gradient)
-    return adamw_rule(None if tail is None else tail[0]), params
+    values = {"lr": p.lrs[i], "beta1": p.beta1, "beta2": p.beta2, "epsilon": p.epsilon,
+              "wd": p.wds[i], "eta": p.etas[i], "clip_gradient": p.clip_gradient}
+    return adamw_rule(None if tail is None else tail[0]), AdamWParams(**values)
 
 
 for _is_mp in (False, True):
@@ -281,12 +281,13 @@ for _is_mp in (False, True):
 
 
 def _phases(p: MultiLAMBParams, i: int) -> tuple[Phase1Params, Phase2Params]:
-    return (Phase1Params(beta1=p.beta1, beta2=p.beta2, epsilon=p.epsilon,
-                         t=p.step_count[i],  # type: ignore[arg-type]
-                         bias_correction=p.bias_correction, wd=p.wds[i],
-                         rescale_grad=p.rescale_grad, clip_gradient=p.clip_gradient),
-            Phase2Params(lr=p.learning_rates[i], lower_bound=p.lower_bound,
-                         upper_bound=p.upper_bound))
+    first: dict[str, Any] = {
+        "beta1": p.beta1, "beta2": p.beta2, "epsilon": p.epsilon, "t": p.step_count[i],
+        "bias_correction": p.bias_correction, "wd": p.wds[i], "rescale_grad": p.rescale_grad,
+        "clip_gradient": p.clip_gradient}
+    second = {"lr": p.learning_rates[i], "lower_bound": p.lower_bound,
+              "upper_bound": p.upper_bound}
+    return Phase1Params(**first), Phase2Params(**second)
 
 
 def _compute_lamb(many: Many, ctx: OpContext, p: MultiLAMBParams, ins: list[AnyArray],

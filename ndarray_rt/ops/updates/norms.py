@@ -1,4 +1,4 @@
-"""multi_sum_sq, multi_lars, reset_arrays: what optimizers of many weights need besides."""
+"""multi_sum_sq and multi_lars: what optimizers of many weights need besides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import TypeMismatch
 from ...native import lib
 from ...ndarray.layout import AnyArray
 from ...ndarray.ndarray import NDArray
@@ -17,8 +16,8 @@ from ...op.params import Params, how_many, number, params_class
 from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
 from ...storage.stream import Mem
-from ..floats import need_float_types
-from .rule import FLOAT32, HALF_GRADIENT, default_mem, plain_states
+from ..floats import need_float_types, same_float_type, wide
+from .rule import FLOAT32, HALF_GRADIENT, default_mem
 
 
 @params_class
@@ -98,58 +97,21 @@ class LARSParams(Params):
     rescale_grad: float = number(1.0, doc="factor of the gradients")
 
 
-def _lars_type(p: Any, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
-    for dtype in (*ins, *outs):
-        if dtype is not None and dtype != FLOAT32:
-            raise TypeMismatch(f"all of it is float32, got {dtype}")
-    return [FLOAT32] * len(ins), [FLOAT32]
-
-
 def _compute_lars(ctx: OpContext, p: LARSParams, ins: list[AnyArray],
                   outs: list[NumpyOutput]) -> None:
-    lrs, weights, grads, wds = ins
+    lrs, weights, grads, wds = (wide(x) for x in ins)
     number_of = lrs.dtype.type
     norm = np.sqrt(weights)
     length = np.sqrt(grads) * number_of(p.rescale_grad) + wds * norm + number_of(p.eps)
-    outs[0].write(np.where((norm > 0) & (grads > 0), lrs * number_of(p.eta) * norm / length, lrs))
+    made = np.where((norm > 0) & (grads > 0), lrs * number_of(p.eta) * norm / length, lrs)
+    outs[0].write(made.astype(ins[0].dtype, copy=False))
 
 
 register(OpDef(
     "multi_lars", LARSParams, inputs=("lrs", "weights_sum_sq", "grads_sum_sq", "wds"),
-    infer_shape=same_shape, infer_type=_lars_type, compute=_compute_lars, inplace={0: 0},
+    infer_shape=same_shape, infer_type=same_float_type, compute=_compute_lars, inplace={0: 0},
     no_gradient="MXNet has none",
     doc="Learning rates of layers by the norms of their weights and gradients.\n\nlrs eta |w| / "
         "(rescale_grad |g| + wds |w| + eps), and lrs where one of the norms is 0; the inputs are "
-        "the squares of the norms, float32 of one shape. Source: MXNet's multi_lars (You et al., "
-        "2017); numpy."))
-
-# ---- reset_arrays -------------------------------------------------------------------------------
-
-
-def _reset_shape(p: Any, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
-    return ins, outs
-
-
-def _reset_type(p: Any, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
-    return _one_float_type(ins), outs
-
-
-def _compute_reset(ctx: OpContext, p: ArraysParams, ins: list[AnyArray],
-                   outs: list[NumpyOutput]) -> None:
-    for array in ins:
-        array[...] = 0
-
-
-def _run_reset(ctx: OpContext, p: ArraysParams, ins: list[NDArray], outs: list[Output]) -> None:
-    for array, mem in zip(ins, plain_states(ins, ctx), strict=True):
-        ctx.kernel(lib.NDRT_KERNEL_ZERO, (array.nbytes,), (mem,))
-
-
-register(OpDef(
-    "reset_arrays", ArraysParams, inputs=_names, outputs=(), takes_any=True,
-    infer_shape=_reset_shape, infer_type=_reset_type, compute=_compute_reset,
-    compute_ex=_run_reset, mutates=lambda p: tuple(range(p.num_arrays)),
-    no_gradient="it has no output",
-    doc="Writes zeros to each of num_arrays arrays.\n\nArrays of any shapes and of one "
-        "floating-point dtype; there is no output. Source: MXNet's reset_arrays; a kernel of our "
-        "own."))
+        "the squares of the norms, of one shape and floating-point dtype. Source: MXNet's "
+        "multi_lars (You et al., 2017); numpy."))
