@@ -104,7 +104,8 @@ def norm_of(x: AnyArray) -> AnyArray:
     """The root of the sum of squares."""
     # in one order, which vectors of any length share with their views
     flat = np.ascontiguousarray(x).reshape(-1).astype(np.float64)
-    return np.sqrt(np.sum(flat * flat)).astype(x.dtype).reshape(1)
+    made: AnyArray = np.sqrt(np.sum(flat * flat)).astype(x.dtype).reshape(1)
+    return made
 
 
 def _compute_1(ctx: OpContext, p: Phase1Params, ins: list[AnyArray],

@@ -128,7 +128,7 @@ class Many(NamedTuple):
     lists: tuple[str, ...]
     tail: tuple[str, ...] = ()
     has_master: bool = False
-    count: str = "num_weights"
+    counter: str = "num_weights"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ class Many(NamedTuple):
         return ("weight", "grad", *self.states, *(("weight32",) if self.has_master else ()))
 
     def number(self, p: Any) -> int:
-        return int(getattr(p, self.count))
+        return int(getattr(p, self.counter))
 
     def inputs(self, p: Any) -> tuple[str, ...]:
         return (*(f"{name}_{i}" for i in range(self.number(p)) for name in self.names),
@@ -229,7 +229,7 @@ def _register(name: str, params: type[Params], many: Many, compute: Any, compute
                    mutates=many.mutated, no_gradient=NO_GRADIENT,
                    ignores=(lambda p: tuple(i * stride for i in range(many.number(p))))
                    if many.has_master else (),
-                   doc=f"{what} of {many.count} weights in one call.\n\nThe inputs are {arrays} of "
+                   doc=f"{what} of {many.counter} weights in one call.\n\nThe inputs are {arrays} of "
                        f"one weight after the other{tail}; there is an output for each weight. "
                        f"States and master copies change. Source: MXNet's {name}; a kernel of our "
                        "own for each weight."))
