@@ -69,7 +69,25 @@ typedef enum {
                                             std; the same dims */
     NDRT_KERNEL_L2 = 103,                /* out, data, norm; dims outer axis inner; scalars epsilon
                                             out = data / norm, norm = sqrt(sum data^2 + epsilon) */
-    NDRT_KERNEL_L2_GRAD = 104            /* data's gradient, out's gradient, out, norm; the same */
+    NDRT_KERNEL_L2_GRAD = 104,            /* data's gradient, out's gradient, out, norm; the same */
+    /* f32: out, weight, grad, states; dims n, flags (1: grad has 16 bits; 2: weight is a master
+     * copy that changes, out has 16 bits; 4: it stays), k, p: lr and wd are element k - 1 of
+     * data[p] and data[p + 1]; with k = -1 the last number is data[p]. Scalars begin with lr wd
+     * rescale clip where nothing else is said. */
+    NDRT_KERNEL_NAG_MOM = 144,     /* momentum; scalars ... momentum */
+    NDRT_KERNEL_RMSPROP = 145,     /* n; ... gamma1 epsilon clip_weights */
+    NDRT_KERNEL_RMSPROPALEX = 146, /* n g delta; ... gamma1 gamma2 epsilon clip_weights */
+    NDRT_KERNEL_FTRL = 147,        /* z n; ... lamda1 beta */
+    NDRT_KERNEL_FTML = 148,        /* d v z; ... beta1 beta2 epsilon t */
+    NDRT_KERNEL_SIGNSGD = 149,     /* ... */
+    NDRT_KERNEL_SIGNUM = 150,      /* momentum; ... momentum wd_lh */
+    NDRT_KERNEL_LAMB_1 = 151,      /* mean var; t wd rescale clip beta1 beta2 epsilon corrected */
+    NDRT_KERNEL_LAMB_2 = 152,      /* norms of weight and step; lr lower upper */
+    NDRT_KERNEL_ADAMW = 153,       /* mean var; lr wd eta clip beta1 beta2 epsilon rescale */
+    NDRT_KERNEL_NORM = 154,        /* one f32, array; dims n, flag 1; scalars root: or a sum */
+    NDRT_KERNEL_SGD_OF_MANY = 155, /* as SGD */
+    NDRT_KERNEL_SGD_MOM_OF_MANY = 156,  /* as SGD_MOM */
+    NDRT_KERNEL_NAG_MOM_OF_MASTER = 157 /* as NAG_MOM; the new weight decays into the momentum */
 } ndrt_kernel_id;
 enum { NDRT_INDEX_S64 = 64 }; /* among ndrt_dtype's numbers: places that no layout describes */
 /* A stream of random words: where the next draw begins. */

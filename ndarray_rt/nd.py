@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .context import Context
 from .dtypes import find_dtype
 from .errors import ParameterError, ShapeError, TypeMismatch, shown
-from .imperative import distributions
+from .imperative import distributions, updates
 from .imperative.arithmetic import BINARY, function
 from .imperative.array_methods import copyto, split_at
 from .imperative.cached_op import CachedOp  # noqa: F401 - public here
@@ -161,6 +161,18 @@ def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
     return made
 
 
+def reset_arrays(*data: NDArray, num_arrays: int | None = None) -> list[NDArray]:
+    """Writes zeros to each of the arrays; there is nothing to give back."""
+    if num_arrays is not None and num_arrays != len(data):
+        raise ParameterError(f"reset_arrays: num_arrays is {num_arrays}, got {len(data)} array(s)")
+    for i, array in enumerate(data):
+        if not isinstance(array, NDArray):
+            raise TypeMismatch(f"reset_arrays: array {i} got {shown(array)}, expected an NDArray")
+    for array in data:
+        _create.full(array.shape, 0, out=array)
+    return []
+
+
 def save(fname: str, data: Any) -> None:
     """Writes a list or dict of arrays, or one array, in MXNet's .params format."""
     from .io.params_file import save as write
@@ -183,7 +195,8 @@ op = OperatorModule("ndarray_rt.nd.op", "All operators by their own names.", "",
 _internal = OperatorModule("ndarray_rt.nd._internal", "Operators whose names begin with _.",
                            "_internal")
 if not TYPE_CHECKING:
-    contrib = OperatorModule("ndarray_rt.nd.contrib", "Operators called _contrib_...", "contrib")
+    contrib = OperatorModule("ndarray_rt.nd.contrib", "Operators called _contrib_...", "contrib",
+                             extra=updates.FUNCTIONS)
     linalg = OperatorModule("ndarray_rt.nd.linalg", "Operators called _linalg_...", "linalg")
     image = OperatorModule("ndarray_rt.nd.image", "Operators called _image_...", "image")
 sparse = OperatorModule("ndarray_rt.nd.sparse", "Operators of MXNet's sparse namespace, on dense "
@@ -199,7 +212,7 @@ _own = [name for name in (
     "from_numpy", "full", "histogram", "linspace", "load", "load_frombuffer", "moveaxis",
     "onehot_encode", "ones", "save", "split_v2", "to_dlpack_for_read", "to_dlpack_for_write",
     "true_divide", "waitall", "zeros", *BINARY, "_internal", "contrib", "image", "linalg", "op",
-    "random", "sparse") if name in globals()]
+    "random", "reset_arrays", "sparse") if name in globals()]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

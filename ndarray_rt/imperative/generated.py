@@ -21,7 +21,7 @@ TRAILING = {"out": "An NDArray, or a list of them for several outputs: takes the
 def make_function(op: OpDef, name: str) -> Callable[..., Any]:
     """The nd function of an operator: inputs, then parameters, by position or by name."""
     signature = Signature(op)
-    n_inputs = -1 if signature.is_variadic or callable(op.inputs) or callable(op.aux) else (
+    n_inputs = -1 if signature.takes_any or callable(op.inputs) or callable(op.aux) else (
         len(signature.inputs))
 
     inputs = frozenset(signature.inputs)

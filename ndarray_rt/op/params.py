@@ -177,6 +177,20 @@ def shape(default: Any = REQUIRED, *, low: int | None = None, doc: str) -> Any:
                     None if low is None else lambda v: all(item >= low for item in v))
 
 
+def parse_floats(value: object) -> tuple[float, ...]:
+    value = _literal(value)
+    if isinstance(value, (bool, int, float, np.generic)):
+        return (parse_float(value),)
+    if not isinstance(value, (tuple, list, np.ndarray)):
+        raise ValueError
+    return tuple(parse_float(item) for item in value)
+
+
+def numbers(default: Any = REQUIRED, *, doc: str) -> Any:
+    """A tuple of floats; one float counts as a tuple of one."""
+    return _declare(default, parse_floats, "a tuple of floats", doc)
+
+
 def bounds(default: Any = REQUIRED, *, doc: str) -> Any:
     """A tuple of ints and Nones; one of them counts as a tuple of one."""
     return _declare(default, parse_bounds, "a tuple of ints or None", doc)

@@ -92,6 +92,7 @@ class OpDef:
     ignores: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
     numbers: tuple[str, ...] = ()
     num_args: str | None = None  # the parameter that counts the inputs, such as "num_args"
+    takes_any: bool = False  # inputs are given by position, however many the parameters ask for
     aliases: tuple[str, ...] = ()
     is_random: bool | Callable[[Any], bool] = False
     is_loss: bool = False  # its gradient does not depend on the output's gradient

@@ -106,7 +106,7 @@ class Signature:
 
     def __init__(self, op: OpDef) -> None:
         self.op = op
-        self.inputs = () if op.num_args is not None else all_inputs(op)
+        self.inputs = () if op.num_args is not None or op.takes_any else all_inputs(op)
         self.params = tuple(dataclasses.fields(op.params))
         self._places = (*self.inputs, *(f.name for f in self.params if f.name not in self.inputs))
 
@@ -115,14 +115,19 @@ class Signature:
         """It takes any number of inputs by position, and counts them."""
         return self.op.num_args is not None
 
+    @property
+    def takes_any(self) -> bool:
+        """It takes any number of inputs by position, whoever counts them."""
+        return self.is_variadic or self.op.takes_any
+
     def split(self, args: Sequence[Any], kwargs: Mapping[str, Any], arrays: type,
               ) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
         """(inputs by position, inputs by name, parameters) of one call.
 
-        `arrays` is the class that inputs have. Inputs that are None count as not given. Only a
-        variadic operator has inputs by position. Raises TypeMismatch.
+        `arrays` is the class that inputs have. Inputs that are None count as not given. Only an
+        operator that takes any number of inputs has them by position. Raises TypeMismatch.
         """
-        if self.is_variadic:
+        if self.takes_any:
             return self._split_variadic(args, kwargs, arrays)
         named: dict[str, Any] = {}
         params: dict[str, Any] = {}
@@ -184,9 +189,9 @@ class Signature:
     def python(self, trailing: Sequence[str] = ("name", "attr", "out")) -> inspect.Signature:
         """The signature that help() shows."""
         made: list[inspect.Parameter] = []
-        if self.is_variadic:
+        if self.takes_any:
             made.append(inspect.Parameter("data", inspect.Parameter.VAR_POSITIONAL))
-        kind = (inspect.Parameter.KEYWORD_ONLY if self.is_variadic
+        kind = (inspect.Parameter.KEYWORD_ONLY if self.takes_any
                 else inspect.Parameter.POSITIONAL_OR_KEYWORD)
         made += [inspect.Parameter(n, kind, default=None) for n in self.inputs]
         for f in self.params:
@@ -205,7 +210,7 @@ class Signature:
         """
         lines = [self.op.doc.strip() or f"The operator {self.op.name}.", "", "Parameters",
                  "----------"]
-        if self.is_variadic:
+        if self.takes_any:
             lines += [f"*data : {array}", "    The inputs, any number of them."]
         aux = set(self.op.aux) if isinstance(self.op.aux, tuple) else set()
         for name in self.inputs:

@@ -42,7 +42,8 @@ class Call(NamedTuple):
     lists (float32). `grads` are positions of inputs whose gradients are compared; the gradients of
     outputs are 1, 2, 3, ... divided by `head_scale`, or are all 1 where that is 0. `after` are
     positions of inputs that the call changes and that are compared too. `train`: recorded in train
-    mode. `grad_req` is that of all gradients. `rtol`, `atol`: more than the dtype's tolerance.
+    mode. `grad_req` is that of all gradients. `out` are positions of inputs that take the
+    results. `rtol`, `atol`: more than the dtype's tolerance.
     `differs` is the reason why the results are not those of MXNet: then only shapes and dtypes are
     compared.
     """
@@ -56,6 +57,7 @@ class Call(NamedTuple):
     head_scale: float = 1.0
     grad_req: str = "write"
     listed: bool = False
+    out: tuple[int, ...] = ()
     rtol: float = 0.0
     atol: float = 0.0
     differs: str = ""
@@ -70,7 +72,8 @@ class Call(NamedTuple):
     def sign(self) -> int:
         """A number that changes with what the answer depends on."""
         text = repr((self.op, [repr(x) for x in self.inputs], sorted(self.params.items()),
-                     self.grads, self.after, self.train, self.head_scale, self.grad_req))
+                     self.grads, self.after, self.train, self.head_scale, self.grad_req)
+                    + ((self.out,) if self.out else ()))
         return zlib.crc32(text.encode())
 
 
@@ -102,10 +105,12 @@ def answer(mx: Any, call: Call) -> dict[str, Any]:
         arrays.append(mx.nd.array(values, dtype=values.dtype))
     for position in call.grads:
         arrays[position].attach_grad(grad_req=call.grad_req)
+    params = dict(call.params)
+    if call.out:
+        params["out"] = [arrays[position] for position in call.out]
     with mx.autograd.record(train_mode=call.train):
         function = find(mx, call.op)
-        made = (function(arrays, **call.params) if call.listed
-                else function(*arrays, **call.params))
+        made = function(arrays, **params) if call.listed else function(*arrays, **params)
     outs = list(made) if isinstance(made, (list, tuple)) else [made]
     if call.grads:
         begin, heads = 1, []

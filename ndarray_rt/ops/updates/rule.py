@@ -1,0 +1,239 @@
+"""What all update operators share: a rule in numpy, a kernel, and how both meet arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import TypeMismatch
+from ...native import lib
+from ...ndarray.layout import AnyArray, get_data, get_data_if, get_data_reorder, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.context import OpContext
+from ...op.infer import TypeList, merge_types, same_shape
+from ...op.params import Params
+from ...op.registry import OpDef, register
+from ...storage.desc import MemDesc, default_desc
+from ...storage.stream import Mem
+from ..floats import need_float_types, same_float_type, wide
+
+FLOAT32 = np.dtype(np.float32)
+NO_GRADIENT = "nothing is differentiated through an optimizer"
+# native kernels: the gradient has 16 bits; the weight is a master copy, which changes, and the
+# output has 16 bits; the copy stays
+HALF_GRADIENT, HALF_OUT, KEEP_MASTER = 1, 2, 4
+# native kernels: the last number is an array's element
+RESCALE = -1
+
+CLIP_DOC = "bound of the gradient's elements; below 0: none"
+WD_DOC = "weight decay: this part of the weight is added to the gradient"
+LAZY_DOC = "says something about sparse gradients only"
+
+
+def clipped(x: AnyArray, bound: float) -> AnyArray:
+    """`x` within [-bound, bound]; a bound below 0 is none."""
+    if bound < 0:
+        return x
+    limit = x.dtype.type(bound)
+    made: AnyArray = np.where(x > limit, limit, np.where(x < -limit, -limit, x))
+    return made
+
+
+class Rule(NamedTuple):
+    """One optimizer.
+
+    `step(params, [weight, gradient, *states])` gives the new weight, then the new states, in the
+    order of operations of the kernel, so that both give the same bits. `numbers` are the parameters
+    in the order in which the kernel reads them. `many` is the kernel that serves one weight of
+    many, and half precision; `is_safe` says that zeros stay zeros: padding may be computed too.
+    """
+
+    states: tuple[str, ...]
+    step: Callable[[Any, list[AnyArray]], list[AnyArray]]
+    kernel: int
+    numbers: tuple[str, ...]
+    many: int
+    is_safe: Callable[[Any], bool] = lambda p: False
+
+    def scalars(self, p: Params) -> list[float]:
+        return [float(getattr(p, name)) for name in self.numbers]
+
+
+# ---- in numpy -----------------------------------------------------------------------------------
+
+
+def compute_one(rule: Rule, p: Params, ins: list[AnyArray], out: NumpyOutput) -> None:
+    """One weight with its gradient and its states."""
+    weight, *states = rule.step(p, [wide(x) for x in ins])
+    out.write(weight.astype(ins[0].dtype, copy=False))
+    for state, value in zip(ins[2:], states, strict=True):
+        state[...] = value
+
+
+def compute_master(rule: Rule, p: Params, ins: list[AnyArray], out: NumpyOutput) -> None:
+    """The same with a master copy of the weight, which is the last of `ins`."""
+    weight, grad, *states, master = ins
+    # in the width of the copy, which a caller may have made wider
+    made, *changed = rule.step(p, [master, grad.astype(master.dtype), *states])
+    out.write(made.astype(weight.dtype, copy=False))
+    for state, value in zip((*states, master), (*changed, made), strict=True):
+        state[...] = value
+
+
+# ---- in native kernels --------------------------------------------------------------------------
+
+
+class Source(NamedTuple):
+    """Where a kernel takes numbers from that arrays hold: lr and wd of a weight, or a factor."""
+
+    kind: int = 0  # the weight's number among many, from 1; or RESCALE
+    arrays: Sequence[NDArray] = ()
+
+
+def refuses_one(p: Any, ins: list[NDArray]) -> str | None:
+    return need_float32(*ins)
+
+
+def refuses_master(ins: Sequence[NDArray], narrow: int = 2) -> str | None:
+    """The first `narrow` arrays must be float16, the others float32."""
+    for array in ins[:narrow]:
+        if array.dtype.name != "float16":
+            return f"dtype {array.dtype} is not float16"
+    return need_float32(*ins[narrow:])
+
+
+def _common_layout(rule: Rule, p: Params, ins: Sequence[NDArray], ctx: OpContext) -> MemDesc:
+    """The weight's layout where the states are in it too, else the default one."""
+    weight = ins[0]
+    desc = get_data(weight, ctx.stream).desc
+    plain = default_desc(weight.dtype, weight.shape)
+    if any(get_data_if(state, desc, ctx.stream) is None for state in ins[2:]):
+        return plain
+    # zeros must stay zeros where there is padding, also with the numbers of later runs
+    is_safe = rule.is_safe(p) and (ctx.parameters is None or rule.is_safe(None))
+    return desc if is_safe or not desc.is_padded else plain
+
+
+def plain_states(states: Sequence[NDArray], ctx: OpContext) -> list[Mem]:
+    """Memory of arrays that change, in the default layout."""
+    for state in states:
+        state.chunk.reorder_to_default(ctx.stream)
+    return [get_data(state, ctx.stream) for state in states]
+
+
+def default_mem(x: NDArray, ctx: OpContext) -> Mem:
+    """Memory of an array that is read, in the default layout."""
+    return get_data_reorder(x, default_desc(x.dtype, x.shape), ctx.stream)
+
+
+def _dims(n: int, flags: int, source: Source, place: int) -> tuple[int, int, int, int]:
+    return n, flags, source.kind, place if source.kind else 0
+
+
+def run_one(rule: Rule, ctx: OpContext, p: Params, ins: Sequence[NDArray], out: Output,
+            source: Source | None = None) -> None:
+    """One weight with its gradient and its states, in whatever layout they share."""
+    source = source or Source()
+    desc = _common_layout(rule, p, ins, ctx)
+    states = (plain_states(ins[2:], ctx) if desc.is_default
+              else [get_data(state, ctx.stream) for state in ins[2:]])
+    weight = get_data_reorder(ins[0], desc, ctx.stream)
+    grad = get_data_reorder(ins[1], desc, ctx.stream)
+    more = [default_mem(x, ctx) for x in source.arrays]
+    kernel = rule.many if source.kind > 0 else rule.kernel
+    with out.open(desc, ctx.stream, inplace_of=weight) as y:
+        data = [y, weight, grad, *states]
+        ctx.kernel(kernel, _dims(desc.nbytes // 4, 0, source, len(data)), [*data, *more],
+                   rule.scalars(p), ctx.parameters)
+
+
+def run_master(rule: Rule, ctx: OpContext, p: Params, ins: Sequence[NDArray], out: Output,
+               source: Source | None = None) -> None:
+    """The same with a weight and a gradient of 16 bits, and a master copy as the last of `ins`."""
+    source = source or Source()
+    desc = default_desc(ins[0].dtype, ins[0].shape)
+    *states, master = plain_states(ins[2:], ctx)
+    weight = get_data_reorder(ins[0], desc, ctx.stream)
+    grad = get_data_reorder(ins[1], desc, ctx.stream)
+    more = [default_mem(x, ctx) for x in source.arrays]
+    with out.open(desc, ctx.stream, inplace_of=weight) as y:
+        data = [y, master, grad, *states]
+        ctx.kernel(rule.many, _dims(desc.nelems, HALF_GRADIENT | HALF_OUT, source, len(data)),
+                   [*data, *more], rule.scalars(p), ctx.parameters)
+
+
+# ---- registration -------------------------------------------------------------------------------
+
+
+def master_types(p: Any, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    """Weight, gradient and output have one floating-point dtype, all behind them is float32."""
+    one = merge_types([*ins[:2], *outs])
+    need_float_types([one])
+    for dtype in ins[2:]:
+        if dtype is not None and dtype != FLOAT32:
+            raise TypeMismatch(f"states and master copy must be float32, got {dtype}")
+    return [one, one, *[FLOAT32] * (len(ins) - 2)], [one]
+
+
+def _compute_one(rule: Rule, ctx: OpContext, p: Params, ins: list[AnyArray],
+                 outs: list[NumpyOutput]) -> None:
+    compute_one(rule, p, ins, outs[0])
+
+
+def _compute_master(rule: Rule, ctx: OpContext, p: Params, ins: list[AnyArray],
+                    outs: list[NumpyOutput]) -> None:
+    compute_master(rule, p, ins, outs[0])
+
+
+def _run_one(rule: Rule, ctx: OpContext, p: Params, ins: list[NDArray],
+             outs: list[Output]) -> None:
+    run_one(rule, ctx, p, ins, outs[0])
+
+
+def _run_master(rule: Rule, ctx: OpContext, p: Params, ins: list[NDArray],
+                outs: list[Output]) -> None:
+    run_master(rule, ctx, p, ins, outs[0])
+
+
+def _states_text(states: tuple[str, ...]) -> str:
+    return "" if not states else f" {' and '.join(states)}: arrays of the same shape that change."
+
+
+def register_one(name: str, params: type[Params], rule: Rule, formula: str) -> None:
+    """The operator for one weight."""
+    register(OpDef(name, params, inputs=("weight", "grad", *rule.states),
+                   infer_shape=same_shape, infer_type=same_float_type,
+                   compute=partial(_compute_one, rule), compute_ex=partial(_run_one, rule),
+                   refuses=refuses_one, inplace={0: 0},
+                   mutates=tuple(range(2, 2 + len(rule.states))), numbers=rule.numbers,
+                   no_gradient=NO_GRADIENT,
+                   doc=f"The weight after one step: {formula}.\n\ng is rescale_grad grad, "
+                       "clipped; the weight itself changes only when it is given as out."
+                       f"{_states_text(rule.states)} Source: MXNet's {name}; a kernel of our own."))
+
+
+def register_master(name: str, params: type[Params], rule: Rule, of: str) -> None:
+    """The operator for one weight with a master copy."""
+    register(OpDef(name, params, inputs=("weight", "grad", *rule.states, "weight32"),
+                   infer_shape=same_shape, infer_type=master_types,
+                   compute=partial(_compute_master, rule), compute_ex=partial(_run_master, rule),
+                   refuses=lambda p, ins: refuses_master(ins), inplace={0: 0}, ignores=(0,),
+                   mutates=tuple(range(2, 3 + len(rule.states))), numbers=rule.numbers,
+                   no_gradient=NO_GRADIENT,
+                   doc=f"{of} of a weight that has a master copy in float32.\n\nThe step is done "
+                       "on weight32, which changes; what it gives is rounded to the weight's "
+                       f"dtype, float16 for one.{_states_text(rule.states)} Source: MXNet's "
+                       f"{name}; a kernel of our own."))
+
+
+def of_many(rule: Rule, kernel: int) -> Rule:
+    """A rule whose single form has a kernel that knows one layout of numbers only."""
+    return rule._replace(many=kernel)
+
+
+SGD_OF_MANY = lib.NDRT_KERNEL_SGD_OF_MANY
+SGD_MOM_OF_MANY = lib.NDRT_KERNEL_SGD_MOM_OF_MANY
