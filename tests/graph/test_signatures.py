@@ -30,6 +30,8 @@ INPUTS = {
     "log_softmax": "its parameters have use_length, as softmax's",
     "softmin": "its parameters have use_length, as softmax's",
 }
+# operator -> why its parameters are others than MXNet lists
+PARAMETERS = {"_linspace": "MXNet lists those of _arange, and reads num and endpoint"}
 # operator -> why its inputs are counted though MXNet wants the number given
 COUNTED_HERE = {"amp_multicast": "num_outputs is the number of its inputs"}
 
@@ -50,6 +52,8 @@ def test_inputs(op: OpDef) -> None:
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_parameters(op: OpDef) -> None:
+    if op.name in PARAMETERS:
+        return
     wanted = MXNET[op.name]["params"]
     ours = [f.name for f in Signature(op).params if f.name != op.num_args]
     order = [name for name in wanted if name in ours]

@@ -33,7 +33,7 @@ def window(p: CropParams, data: Shape, like: Shape | None) -> Window:
             made.append(None)
             continue
         begin = (length - size) // 2 if p.center_crop else p.offset[axis - 2]
-        if not 0 < size <= length - begin:
+        if size < 1 or begin < 0 or begin + size > length:
             raise ShapeError(f"a window of {what} {size} from {begin} on is no part of data "
                              f"{data}")
         made.append(slice(begin, begin + size, 1))

@@ -70,9 +70,9 @@ def infer_shape_gather(p: NoParams, ins: ShapeList, outs: ShapeList,
     data, indices = ins
     if data is None or indices is None:
         return ins, outs
-    if indices[0] == -1:
-        return ins, outs
     depth = _depth(indices, data)
+    if depth == -1:
+        return ins, outs
     return ins, [merge(outs[0], (*indices[1:], *data[depth:]), "output shapes")]
 
 
@@ -177,8 +177,8 @@ register(OpDef("gather_nd", NoParams, inputs=("data", "indices"), infer_shape=in
                doc="The elements of data, or parts of it, whose coordinates indices has.\n\n"
                    "indices (m, y...) of any dtype, floats cut off towards zero; data (x0, ..., "
                    "xn), m of whose axes go; the output (y..., xm, ..., xn) has data's dtype. A "
-                   "coordinate below 0 counts from the end. Raises an IndexError (a ShapeError too) "
-                   "for one beyond the axis. Source: MXNet's gather_nd."))
+                   "coordinate below 0 counts from the end. Raises an IndexError for one beyond "
+                   "the axis. Source: MXNet's gather_nd."))
 register(OpDef("_backward_gather_nd", NoParams, inputs=("out_grad", "data", "indices"),
                outputs=("data_grad",), infer_shape=infer_shape_backward,
                infer_type=infer_type_backward, compute=compute_backward,

@@ -10,8 +10,16 @@ from ...errors import ShapeError
 from ...ndarray.layout import AnyArray
 from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
-from ...op.infer import ShapeList, TypeList, known, merge, merge_types, need_rank, same_shape
-from ...op.infer import same_type
+from ...op.infer import (
+    ShapeList,
+    TypeList,
+    known,
+    merge,
+    merge_types,
+    need_rank,
+    same_shape,
+    same_type,
+)
 from ...op.params import NoParams, Params, bounds, number, params_class
 from ...op.registry import OpDef, Shape, register
 from .numeric import scalar_of
@@ -48,7 +56,7 @@ def infer_shape_scalar(p: AssignScalarParams, ins: ShapeList, outs: ShapeList,
     made = same_shape(p, ins, outs)
     data = made[0][0]
     if data is not None:
-        window_slice(SliceParams(begin=p.begin, end=p.end, step=p.step), data, None)
+        _cuts(p, data)
     return made
 
 

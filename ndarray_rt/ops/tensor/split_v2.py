@@ -74,7 +74,8 @@ def compute(ctx: OpContext, p: SplitParams, ins: list[AnyArray],
     axis, begin = p.axis % x.ndim, 0
     before = (slice(None),) * axis
     for out, length in zip(outs, _lengths(p, x.shape, axis), strict=True):
-        out.write(x[(*before, begin if p.squeeze_axis else slice(begin, begin + length))])
+        key: tuple[Any, ...] = (*before, begin if p.squeeze_axis else slice(begin, begin + length))
+        out.write(x[key])
         begin += length
 
 

@@ -260,7 +260,7 @@ register_window("slice", SliceParams, window_slice,
                 "data[begin:end:step] along the first axes, the others whole, as Python cuts.",
                 aliases=("crop",))
 register_window("slice_axis", SliceAxisParams, window_axis,
-                "data[begin:end] along one axis; the part has one element at least and lies inside.")
+                "data[begin:end] along one axis, with one element at least, none beyond data.")
 register_window("slice_like", SliceLikeParams, window_like,
                 "data cut to the lengths that shape_like has along the axes given, or along all.",
                 inputs=("data", "shape_like"))
