@@ -92,7 +92,8 @@ def images_of(p: P, columns: AnyArray, size: Shape) -> AnyArray:
         made[cut] += parts[:, :, i]
     inner: tuple[Any, ...] = (..., *(slice(pad, pad + length)
                                      for pad, length in zip(pads, size, strict=True)))
-    return made[inner]
+    found: AnyArray = made[inner]
+    return found
 
 
 def column_shape(p: Im2colParams, data: Shape) -> Shape:
