@@ -122,6 +122,10 @@ void ndrt_norms_execute(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_optimizers_check(const ndrt_kernel_call *call);
 int ndrt_optimizers_threads(const ndrt_kernel_call *call);
 void ndrt_optimizers_execute(const ndrt_kernel_call *call, int nthreads);
+/* And for those in native/ordering.c. */
+ndrt_status ndrt_ordering_check(const ndrt_kernel_call *call);
+int ndrt_ordering_threads(const ndrt_kernel_call *call);
+void ndrt_ordering_execute(const ndrt_kernel_call *call, int nthreads);
 
 /* Compiled for each of these and chosen when the extension loads. A sanitizer's start-up comes too
  * late for that choice. */

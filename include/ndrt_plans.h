@@ -87,7 +87,15 @@ typedef enum {
     NDRT_KERNEL_NORM = 154,        /* one f32, array; dims n, flag 1; scalars root: or a sum */
     NDRT_KERNEL_SGD_OF_MANY = 155, /* as SGD */
     NDRT_KERNEL_SGD_MOM_OF_MANY = 156,  /* as SGD_MOM */
-    NDRT_KERNEL_NAG_MOM_OF_MASTER = 157 /* as NAG_MOM; the new weight decays into the momentum */
+    NDRT_KERNEL_NAG_MOM_OF_MASTER = 157, /* as NAG_MOM; the new weight decays into the momentum */
+    /* The first k of each row in order, those that tie in the order of their places; NaN counts as
+     * the greatest number. */
+    NDRT_KERNEL_TOPK = 80,     /* f32 or s32: values, places, rows, scratch  dims rows n k slots
+                                  scalars dtype descending, what is wanted (1 values, 2 places,
+                                  3 both), dtype of places (F32, S32); scratch is slots times
+                                  ndrt_topk_pairs of 8 bytes */
+    NDRT_KERNEL_TOPK_GRAD = 81 /* f32: rows' gradient, gradient of the values, places
+                                  dims rows n k; scalars dtype of places (F32, S32) */
 } ndrt_kernel_id;
 enum { NDRT_INDEX_S64 = 64 }; /* among ndrt_dtype's numbers: places that no layout describes */
 /* A stream of random words: where the next draw begins. */
@@ -108,6 +116,8 @@ typedef struct {
     const double *parameters; /* not NULL: 8 numbers, read in place of scalars when the call runs */
 } ndrt_kernel_call;
 ndrt_status ndrt_kernel_run(const ndrt_kernel_call *call);
+/* Pairs of 8 bytes that one thread needs to order the first k of n. */
+int64_t ndrt_topk_pairs(int64_t n, int64_t k);
 
 /* ---- plans: recorded steps, run by one call -------------------------------------------- */
 typedef struct ndrt_plan ndrt_plan;

@@ -169,6 +169,8 @@ static const kernel_family families[] = {
      ndrt_norms_execute},
     {NDRT_KERNEL_NAG_MOM, NDRT_KERNEL_NAG_MOM_OF_MASTER, ndrt_optimizers_check,
      ndrt_optimizers_threads, ndrt_optimizers_execute},
+    {NDRT_KERNEL_TOPK, NDRT_KERNEL_TOPK_GRAD, ndrt_ordering_check, ndrt_ordering_threads,
+     ndrt_ordering_execute},
 };
 
 static const kernel_family *family_of(int kernel) {

@@ -1,4 +1,4 @@
-"""_zeros, _ones, _full, _arange, _eye: no inputs at all."""
+"""_zeros, _ones, _full, _arange, _linspace, _eye: no inputs at all."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ CASES += [
          onednn=True),
     case("_full", np.full((1,), 2, np.int32), shape=(1,), value=2.9, dtype="int32"),
     case("_full", np.full((1,), np.inf, np.float32), shape=(1,), value="inf", onednn=True),
+    case("_linspace", np.array([0, 0.25, 0.5, 0.75, 1], np.float32), start=0, stop=1, num=5),
+    case("_linspace", np.array([1, 0.5, 0, -0.5]), start=1, stop=-1, num=4, endpoint=False,
+         dtype="float64"),
+    case("_linspace", np.array([0, 3, 6, 10], np.int32), start=0, stop=10, num=4, dtype="int32"),
+    case("_linspace", np.array([2], np.float32), start=2, stop=9, num=1),
     case("_arange", np.arange(5, dtype=np.float32), start=5),
     case("_arange", np.arange(5, dtype=np.float32), start=0, stop=5, ctx="cpu(0)"),
     case("_arange", np.array([5, 5, 3, 3, 1, 1], np.float32), start=5, stop=0, step=-2, repeat=2),

@@ -1,4 +1,4 @@
-"""Arrays made from parameters alone: _zeros, _ones, _full, _arange, _eye."""
+"""Arrays made from parameters alone: _zeros, _ones, _full, _arange, _linspace, _eye."""
 
 from __future__ import annotations
 
@@ -65,6 +65,16 @@ class ArangeParams(Params):
 
 
 @params_class
+class LinspaceParams(Params):
+    start: float = number(finite=True, doc="first value")
+    stop: float = number(finite=True, doc="last value, or the end if it is not included")
+    num: int = integer(low=0, doc="how many values")
+    endpoint: bool = boolean(True, doc="stop is the last value")
+    ctx: str = text("", doc="accepted and ignored")
+    dtype: str = dtype("float32", doc="dtype of the output")
+
+
+@params_class
 class EyeParams(Params):
     N: int = integer(low=0, doc="rows")
     M: int = integer(0, low=0, doc="columns; 0 is as many as rows")
@@ -73,8 +83,10 @@ class EyeParams(Params):
     dtype: str = dtype("float32", doc="dtype of the output")
 
 
-def infer_type(p: InitParams | FullParams | ArangeParams | EyeParams, ins: TypeList,
-               outs: TypeList) -> tuple[TypeList, TypeList]:
+P = InitParams | FullParams | ArangeParams | LinspaceParams | EyeParams
+
+
+def infer_type(p: P, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
     return [], [merge_types([outs[0], find_dtype(p.dtype)])]
 
 
@@ -103,6 +115,11 @@ def infer_shape_arange(p: ArangeParams, ins: ShapeList, outs: ShapeList,
         raise ShapeError(f"start={start}, stop={stop}, step={p.step} name no values")
     length = math.ceil((stop - start) / p.step) * p.repeat
     return [], [merge(outs[0], (length,), "output shapes")]
+
+
+def infer_shape_linspace(p: LinspaceParams, ins: ShapeList, outs: ShapeList,
+                         ) -> tuple[ShapeList, ShapeList]:
+    return [], [merge(outs[0], (p.num,), "output shapes")]
 
 
 def infer_shape_eye(p: EyeParams, ins: ShapeList, outs: ShapeList,
@@ -144,6 +161,12 @@ def compute_arange(ctx: OpContext, p: ArangeParams, ins: list[AnyArray],
     outs[0].write(convert(first + steps.astype(target), target))
 
 
+def compute_linspace(ctx: OpContext, p: LinspaceParams, ins: list[AnyArray],
+                     outs: list[NumpyOutput]) -> None:
+    values = np.linspace(p.start, p.stop, p.num, endpoint=p.endpoint)
+    outs[0].write(convert(values, outs[0].dtype))
+
+
 def compute_eye(ctx: OpContext, p: EyeParams, ins: list[AnyArray],
                 outs: list[NumpyOutput]) -> None:
     outs[0].write(np.eye(p.N, p.M or p.N, p.k, dtype=outs[0].dtype))
@@ -162,6 +185,10 @@ register(OpDef("_arange", ArangeParams, inputs=(), infer_shape=infer_shape_arang
                infer_type=infer_type, compute=compute_arange, no_gradient=CONSTANT,
                doc="start, start + step, ... up to stop, which is not included, each repeat times."
                    "\n\nShape (ceil((stop - start) / step) * repeat,). Source: MXNet's _arange."))
+register(OpDef("_linspace", LinspaceParams, inputs=(), infer_shape=infer_shape_linspace,
+               infer_type=infer_type, compute=compute_linspace, no_gradient=CONSTANT,
+               doc="num values from start to stop at equal distances.\n\nShape (num,). Source: "
+                   "MXNet's _linspace."))
 register(OpDef("_eye", EyeParams, inputs=(), infer_shape=infer_shape_eye, infer_type=infer_type,
                compute=compute_eye, no_gradient=CONSTANT,
                doc="An N x M matrix with ones on its k-th diagonal.\n\nSource: MXNet's _eye."))

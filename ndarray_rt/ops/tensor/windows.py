@@ -24,7 +24,7 @@ from ...op.params import (
     optional_integer,
     params_class,
 )
-from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ...op.registry import Emit, GradNode, Names, OpDef, Shape, register
 from ...storage.desc import default_desc, strided_desc
 from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
@@ -229,29 +229,38 @@ def gradient_backward(name: str, emit: Emit, node: GradNode, out_grads: Sequence
     return [made, *[None] * (len(node.inputs) - 1)]
 
 
-def _register(name: str, params: type[Params], rule: Rule, doc: str,
-              more: tuple[str, ...] = (), aliases: tuple[str, ...] = ()) -> None:
-    register(OpDef(name, params, inputs=("data", *more), infer_shape=partial(infer_shape, rule),
+def register_window(name: str, params: type[Params], rule: Rule, doc: str,
+                    inputs: Names = ("data",), aliases: tuple[str, ...] = (),
+                    num_args: str | None = None) -> None:
+    """Registers an operator that gives a window of its first input, and its gradient.
+
+    Of the other inputs, as many as `inputs` names, only the shapes are read.
+    """
+    def names(p: Any) -> tuple[str, ...]:
+        return inputs(p) if callable(inputs) else inputs
+
+    register(OpDef(name, params, inputs=inputs, infer_shape=partial(infer_shape, rule),
                    infer_type=infer_type, compute=partial(compute, rule),
                    compute_ex=partial(compute_ex, rule), refuses=partial(refuses, rule),
-                   gradient=partial(gradient, name), ignores=tuple(range(1, 1 + len(more))),
-                   aliases=aliases,
+                   gradient=partial(gradient, name),
+                   ignores=lambda p: tuple(range(1, len(names(p)))), aliases=aliases,
+                   num_args=num_args,
                    doc=f"{doc}\n\nThe dtype stays. Source: MXNet's {name}; oneDNN reorder."))
-    register(OpDef(f"_backward_{name}", params, inputs=("out_grad", "data", *more),
+    register(OpDef(f"_backward_{name}", params, inputs=lambda p: ("out_grad", *names(p)),
                    outputs=("data_grad",), infer_shape=partial(infer_shape_backward, rule),
                    infer_type=infer_type_backward, compute=partial(compute_backward, rule),
                    compute_ex=partial(compute_ex_backward, rule),
                    refuses=partial(refuses_backward, rule),
                    gradient=partial(gradient_backward, name),
-                   ignores=tuple(range(1, 2 + len(more))), is_backward=True,
+                   ignores=lambda p: tuple(range(1, 1 + len(names(p)))), is_backward=True,
                    doc="Zeros shaped as data, with out_grad in the window."))
 
 
-_register("slice", SliceParams, window_slice,
-          "data[begin:end:step] along the first axes, the others whole, as Python cuts.",
-          aliases=("crop",))
-_register("slice_axis", SliceAxisParams, window_axis,
-          "data[begin:end] along one axis; the part has one element at least and lies inside.")
-_register("slice_like", SliceLikeParams, window_like,
-          "data cut to the lengths that shape_like has along the axes given, or along all.",
-          more=("shape_like",))
+register_window("slice", SliceParams, window_slice,
+                "data[begin:end:step] along the first axes, the others whole, as Python cuts.",
+                aliases=("crop",))
+register_window("slice_axis", SliceAxisParams, window_axis,
+                "data[begin:end] along one axis, with one element at least, none beyond data.")
+register_window("slice_like", SliceLikeParams, window_like,
+                "data cut to the lengths that shape_like has along the axes given, or along all.",
+                inputs=("data", "shape_like"))

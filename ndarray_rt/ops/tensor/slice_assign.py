@@ -1,0 +1,116 @@
+"""_slice_assign, _slice_assign_scalar, fill_element_0index: an array, parts of it replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import ShapeError
+from ...ndarray.layout import AnyArray
+from ...ndarray.output import NumpyOutput
+from ...op.context import OpContext
+from ...op.infer import (
+    ShapeList,
+    TypeList,
+    known,
+    merge,
+    merge_types,
+    need_rank,
+    same_shape,
+    same_type,
+)
+from ...op.params import NoParams, Params, bounds, number, params_class
+from ...op.registry import OpDef, Shape, register
+from .numeric import scalar_of
+from .places import inside
+from .windows import SliceParams, window_slice
+
+NONE = "MXNet has none; where and slice have theirs"
+
+
+@params_class
+class AssignScalarParams(Params):
+    begin: tuple[int | None, ...] = bounds(doc="first position along each axis, None for its end")
+    end: tuple[int | None, ...] = bounds(doc="end along each axis, not included")
+    scalar: float = number(0.0, doc="what is written")
+    step: tuple[int | None, ...] = bounds((), doc="steps, None for 1; below 0 backwards")
+
+
+def _cuts(p: Any, shape: Shape) -> tuple[slice, ...]:
+    return tuple(cut for cut in window_slice(p, shape, None) if cut is not None)
+
+
+def infer_shape_assign(p: SliceParams, ins: ShapeList, outs: ShapeList,
+                       ) -> tuple[ShapeList, ShapeList]:
+    whole = merge(ins[0], outs[0], "shapes of lhs and output")
+    if whole is None or not known(whole):
+        return [whole, ins[1]], [whole]
+    wanted = tuple(len(range(*cut.indices(length)))
+                   for cut, length in zip(_cuts(p, whole), whole, strict=True))
+    return [whole, merge(ins[1], wanted, "shapes of rhs and of the window")], [whole]
+
+
+def infer_shape_scalar(p: AssignScalarParams, ins: ShapeList, outs: ShapeList,
+                       ) -> tuple[ShapeList, ShapeList]:
+    made = same_shape(p, ins, outs)
+    data = made[0][0]
+    if data is not None:
+        _cuts(p, data)
+    return made
+
+
+def compute_assign(ctx: OpContext, p: SliceParams, ins: list[AnyArray],
+                   outs: list[NumpyOutput]) -> None:
+    made = ins[0].copy()
+    made[_cuts(p, made.shape)] = ins[1]
+    outs[0].write(made)
+
+
+def compute_scalar(ctx: OpContext, p: AssignScalarParams, ins: list[AnyArray],
+                   outs: list[NumpyOutput]) -> None:
+    made = ins[0].copy()
+    made[_cuts(p, made.shape)] = scalar_of(p.scalar, made.dtype)
+    outs[0].write(made)
+
+
+def infer_shape_fill(p: NoParams, ins: ShapeList, outs: ShapeList,
+                     ) -> tuple[ShapeList, ShapeList]:
+    whole = merge(ins[0], outs[0], "shapes of lhs and output")
+    need_rank(whole, (2,), "lhs")
+    if whole is not None and whole[1] == 0:
+        raise ShapeError(f"lhs has shape {whole}: its rows have no elements to fill")
+    rows = merge(ins[1], ins[2], "shapes of mhs and rhs")
+    if whole is not None:
+        rows = merge(rows, whole[:1], "shapes of mhs, of rhs and of lhs' rows")
+    return [whole, rows, rows], [whole]
+
+
+def infer_type_fill(p: NoParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    one = merge_types([*ins[:2], outs[0]])
+    return [one, one, ins[2]], [one]
+
+
+def compute_fill(ctx: OpContext, p: NoParams, ins: list[AnyArray],
+                 outs: list[NumpyOutput]) -> None:
+    made = ins[0].copy()
+    made[np.arange(len(made)), inside(ins[2], made.shape[1], wrap=False)] = ins[1]
+    outs[0].write(made)
+
+
+register(OpDef("_slice_assign", SliceParams, inputs=("lhs", "rhs"),
+               infer_shape=infer_shape_assign, infer_type=same_type, compute=compute_assign,
+               no_gradient=NONE, aliases=("_crop_assign",),
+               doc="lhs with rhs in place of lhs[begin:end:step].\n\nrhs has the shape of that "
+                   "part; one dtype. Source: MXNet's _slice_assign."))
+register(OpDef("_slice_assign_scalar", AssignScalarParams, inputs=("data",),
+               infer_shape=infer_shape_scalar, infer_type=same_type, compute=compute_scalar,
+               no_gradient=NONE, aliases=("_crop_assign_scalar",),
+               doc="data with a number in place of data[begin:end:step].\n\nThe dtype stays, the "
+                   "number is cast to it. Source: MXNet's _slice_assign_scalar."))
+register(OpDef("fill_element_0index", NoParams, inputs=("lhs", "mhs", "rhs"),
+               infer_shape=infer_shape_fill, infer_type=infer_type_fill, compute=compute_fill,
+               no_gradient=NONE,
+               doc="lhs (n, m) with mhs[i] at lhs[i, rhs[i]].\n\nrhs of any dtype, floats cut off "
+                   "towards zero, brought inside of the row. Source: MXNet's "
+                   "fill_element_0index."))
