@@ -133,3 +133,15 @@ def test_losses_have_none() -> None:
         dx = autograd.grad(nd.SoftmaxOutput(x, nd.array([1])), x, create_graph=True)[0]
     with pytest.raises(mx.MXNetError, match="has no gradient"):
         dx.backward()
+
+
+def test_a_constant_gradient_has_gradients_of_0() -> None:
+    x = nd.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        dx = autograd.grad(x.sum(), x, create_graph=True)[0]
+        again = autograd.grad(dx, x, create_graph=True)[0]
+    np.testing.assert_array_equal(dx.asnumpy(), [1, 1])
+    np.testing.assert_array_equal(again.asnumpy(), [0, 0])
+    dx.backward()
+    np.testing.assert_array_equal(x.grad.asnumpy(), [0, 0])

@@ -43,7 +43,8 @@ class Call(NamedTuple):
     outputs are 1, 2, 3, ... divided by `head_scale`, or are all 1 where that is 0. `after` are
     positions of inputs that the call changes and that are compared too. `train`: recorded in train
     mode. `grad_req` is that of all gradients. `rtol`, `atol`: more than the dtype's tolerance.
-    `differs` is the reason why the results are not those of MXNet: then only shapes and dtypes are
+    `order` 2: compared are the gradients of the gradient of the first of `grads`, whose own head
+    gradients are made in the same way. `differs` is the reason why the results are not those of MXNet: then only shapes and dtypes are
     compared.
     """
 
@@ -58,6 +59,7 @@ class Call(NamedTuple):
     listed: bool = False
     rtol: float = 0.0
     atol: float = 0.0
+    order: int = 1
     differs: str = ""
 
     @property
@@ -71,6 +73,8 @@ class Call(NamedTuple):
         """A number that changes with what the answer depends on."""
         text = repr((self.op, [repr(x) for x in self.inputs], sorted(self.params.items()),
                      self.grads, self.after, self.train, self.head_scale, self.grad_req))
+        if self.order != 1:
+            text += f" {self.order}"
         return zlib.crc32(text.encode())
 
 
@@ -94,6 +98,15 @@ def find(mx: Any, op: str) -> Any:
     return found
 
 
+def _heads(mx: Any, call: Call, outs: Sequence[Any]) -> list[Any]:
+    begin, heads = 1, []
+    for out in outs:
+        head = head_of(out.shape, out.dtype, call.head_scale, begin)
+        begin += head.size
+        heads.append(mx.nd.array(head, dtype=out.dtype))
+    return heads
+
+
 def answer(mx: Any, call: Call) -> dict[str, Any]:
     """Outputs, gradients and changed inputs by name, as `mx` gives them."""
     arrays = []
@@ -106,14 +119,13 @@ def answer(mx: Any, call: Call) -> dict[str, Any]:
         function = find(mx, call.op)
         made = (function(arrays, **call.params) if call.listed
                 else function(*arrays, **call.params))
-    outs = list(made) if isinstance(made, (list, tuple)) else [made]
+        outs = list(made) if isinstance(made, (list, tuple)) else [made]
+        tops = outs
+        for _ in range(1, call.order):
+            tops = mx.autograd.grad(tops, arrays[call.grads[0]], _heads(mx, call, tops),
+                                    create_graph=True, retain_graph=True)
     if call.grads:
-        begin, heads = 1, []
-        for out in outs:
-            head = head_of(out.shape, out.dtype, call.head_scale, begin)
-            begin += head.size
-            heads.append(mx.nd.array(head, dtype=out.dtype))
-        mx.autograd.backward(outs, heads)
+        mx.autograd.backward(tops, _heads(mx, call, tops))
     mx.nd.waitall()
     found = {f"out{i}": out.asnumpy() for i, out in enumerate(outs)}
     found.update({f"grad{p}": arrays[p].grad.asnumpy() for p in call.grads})
