@@ -82,6 +82,8 @@ def backward(heads: Sequence[NDArray], head_grads: Sequence[NDArray | None],
         run.execute()
     finally:
         STATE.recording = recording
+    for state in grads:
+        state.fresh = True
     if not retain_graph:
         _clear(order)
 

@@ -44,8 +44,8 @@ class Call(NamedTuple):
     positions of inputs that the call changes and that are compared too. `train`: recorded in train
     mode. `grad_req` is that of all gradients. `rtol`, `atol`: more than the dtype's tolerance.
     `order` 2: compared are the gradients of the gradient of the first of `grads`, whose own head
-    gradients are made in the same way. `differs` is the reason why the results are not those of MXNet: then only shapes and dtypes are
-    compared.
+    gradients are made in the same way. `differs` is the reason why the results are not those of
+    MXNet: then only shapes and dtypes are compared.
     """
 
     op: str
