@@ -75,8 +75,8 @@ def replaced(params: P, **values: Any) -> P:
 
 
 def product_gradient(forward: str, emit: Emit, node: GradNode, grads: Sequence[Any],
-                     ) -> list[Any]:
-    """The gradient of `_backward_<forward>`(out_grad, a, b), which gives those of a and b.
+                     backward: str = "") -> list[Any]:
+    """The gradient of `backward`(out_grad, a, b), `_backward_<forward>` by default.
 
     `forward` is linear in a and in b, apart from a bias that it may add; so are the backward's
     results in what they read, and each gradient is one call of `forward` or of its backward.
@@ -88,5 +88,5 @@ def product_gradient(forward: str, emit: Emit, node: GradNode, grads: Sequence[A
         plain = replaced(plain, no_bias=True)
     whole = (Term(emit, emit(forward, node.params, of_a, b, *of_bias)[0])
              + Term(emit, emit(forward, plain, a, of_b)[0]))
-    to_a, to_b = emit(f"_backward_{forward}", plain, dy, of_a, of_b)[:2]
+    to_a, to_b = emit(backward or f"_backward_{forward}", plain, dy, of_a, of_b)[:2]
     return [whole.entry, to_a, to_b]
