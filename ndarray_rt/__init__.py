@@ -31,7 +31,7 @@ __version__ = "0.1.0"
 
 # modules that are loaded when first used
 _LAZY = {name: name for name in (
-    "attribute", "context", "io", "model_zoo", "name", "test_utils", "testing")}
+    "attribute", "context", "contrib", "debug", "io", "model_zoo", "name", "test_utils", "testing")}
 rnd = random
 # (operator, reason) -> how often numpy computed it instead of oneDNN
 fallback_reasons = REASONS.as_dict

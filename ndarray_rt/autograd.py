@@ -18,7 +18,7 @@ from .imperative.tape import STATE, entry_of, set_variable
 from .ndarray.ndarray import NDArray
 from .ndarray.req import parse_grad_req
 
-__all__ = ["Function", "backward", "get_symbol", "grad", "is_recording", "is_training",
+__all__ = ["Function", "NDArray", "backward", "get_symbol", "grad", "is_recording", "is_training",
            "mark_variables", "pause", "predict_mode", "record", "set_recording", "set_training",
            "train_mode"]
 
@@ -191,6 +191,10 @@ class Function:
         with pause(STATE.training):
             made = self.forward(*inputs)
         several = isinstance(made, (list, tuple))
+        for y in made if several else [made]:
+            if not isinstance(y, NDArray):
+                raise TypeMismatch(f"{type(self).__name__}: forward gave a {type(y).__name__}, "
+                                   "expected NDArrays")
         # handles of their own: forward may give back an input
         outputs = [y.detach() for y in (made if several else [made])]
         record_call(PythonFunction(type(self).__name__, inputs, self.backward), inputs, outputs)

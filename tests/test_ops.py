@@ -18,6 +18,7 @@ from ndarray_rt.testing.operator import (
     run_executor,
     run_forward,
     run_gradient,
+    run_second_gradient,
 )
 from ndarray_rt.testing.report import Ran
 
@@ -66,6 +67,12 @@ over_slopes = pytest.mark.parametrize("case", [c for c, _ in SLOPES], ids=[n for
 def test_gradient(case: Case) -> None:
     """The gradient in float64 is the slope, or the formula of the case."""
     settle(run_gradient(case))
+
+
+@over_slopes
+def test_second_gradient(case: Case) -> None:
+    """The gradients of backward operators are slopes, where they have gradients."""
+    settle(run_second_gradient(case))
 
 
 @pytest.mark.parametrize("runtime", ["numpy", "onednn"])

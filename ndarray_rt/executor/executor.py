@@ -13,6 +13,7 @@ from ..native import lib
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.req import Req
 from ..op.context import OpContext
+from ..op.dispatch import is_checked
 from ..op.packing import PackedStore
 from ..op.random_state import RandomState
 from ..storage.account import Account
@@ -23,6 +24,7 @@ from .arguments import check_callback, check_repeat, find_params
 from .build import BoundGraph, Facts, build_graph, infer_facts
 from .captured import BUDGET, DONE, UNFINISHED, Captured
 from .explain import Explanation, Subject, explain, explain_pass
+from .finding import Finding
 from .inference import InferenceGraph, build_inference, shared_prologue
 from .inputs import copy_value
 from .plan import Plan
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 _replay = lib.ndrt_replay_run
 
 
-class Executor(TrainingRuns):
+class Executor(TrainingRuns, Finding):
     """Runs a bound symbol forward and backward. Made by `Symbol.bind` and `Symbol.simple_bind`.
 
     The bound arrays stay the user's: changes to them are seen by the next run. The outputs are
@@ -246,7 +248,8 @@ class Executor(TrainingRuns):
 
     def _program_for(self, is_train: bool) -> Program:
         """Inference takes the optimized graph; a monitor is to see each node as it was bound."""
-        if is_train or self._monitor is not None or not config.NDRT_ONEDNN:
+        looked_at = self._monitor is not None or is_checked()
+        if is_train or looked_at or not config.NDRT_ONEDNN:
             return self._full_program()
         switches = (config.NDRT_SKIP_PASSES, config.NDRT_PLAN_MEMORY, config.NDRT_BATCH_TILES)
         if self._lean_switches != switches:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..context import Context
 from ..dtypes import FLOAT32, find_dtype
-from ..errors import NdrtError, ParameterError, ShapeError, TypeMismatch, shown
+from ..errors import MXNetError, NdrtError, ParameterError, ShapeError, TypeMismatch, shown
 from ..ndarray.access import Access
 from ..ndarray.copy import copy_into
 from ..ndarray.create import zeros
@@ -292,6 +292,18 @@ def attach_grad(self: NDArray, grad_req: str = "write", stype: str | None = None
 def grad(self: NDArray) -> NDArray | None:
     """The gradient array, None without attach_grad."""
     return None if self.grad_state is None else self.grad_state.array
+
+
+def fresh_grad(self: NDArray) -> bool:
+    """backward has given the gradient array something since this was set to False."""
+    return self.grad_state is not None and self.grad_state.fresh
+
+
+def set_fresh_grad(self: NDArray, fresh: bool) -> None:
+    if self.grad_state is None:
+        raise MXNetError("_fresh_grad: the array has no gradient, which attach_grad or "
+                         "mark_variables would give it")
+    self.grad_state.fresh = bool(fresh)
 
 
 def backward(self: NDArray, out_grad: NDArray | None = None, retain_graph: bool = False,

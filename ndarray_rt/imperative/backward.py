@@ -11,8 +11,9 @@ from ..ndarray.copy import copy_into
 from ..ndarray.create import full
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.req import Req
-from ..op.params import Params
-from ..op.registry import find
+from ..op.infer import same_shape, same_type
+from ..op.params import NoParams, Params
+from ..op.registry import OpDef, find
 from ..symbol.gradient import gradient_graph
 from ..symbol.node import Entry, Node, topological
 from .call import infer_outputs, run_op
@@ -35,6 +36,12 @@ NOT_RECORDED = (
     "is_recording to true or use autograd.record() to save computational graphs for backward. If "
     "you want to differentiate the same graph twice, you need to pass retain_graph=True to "
     "backward.")
+
+
+# no entry of the registry: nobody can call it
+CONSTANT = OpDef("constant", NoParams, inputs=("data",), infer_shape=same_shape,
+                 infer_type=same_type, compute=lambda ctx, p, ins, outs: outs[0].write(ins[0]),
+                 gradient=lambda emit, node, out_grads: [out_grads[0]])
 
 
 class GradNode(Node):
@@ -75,6 +82,8 @@ def backward(heads: Sequence[NDArray], head_grads: Sequence[NDArray | None],
         run.execute()
     finally:
         STATE.recording = recording
+    for state in grads:
+        state.fresh = True
     if not retain_graph:
         _clear(order)
 
@@ -112,9 +121,21 @@ def grad(heads: Sequence[NDArray], variables: Sequence[NDArray],
         run.execute()
     finally:
         STATE.recording = recording
+    if create_graph:
+        leaves = [Entry(node, 0) for node in order
+                  if isinstance(node, TapeVariable) and node.needs_grad]
+        for state in made:
+            if entry_of(state.array) is None:
+                _record_constant(state.array, leaves)
     if not retain_graph:
         _clear(order)
     return [state.array for state in made]
+
+
+def _record_constant(x: NDArray, leaves: Sequence[Entry]) -> None:
+    """Puts an array on the tape whose gradient for the leaves is zero, for it depends on none."""
+    node = TapeNode(CONSTANT, NoParams(), [Entry(TapeVariable(x, None), 0), *leaves], "", [x])
+    x.entry = Entry(node, 0)
 
 
 def _head_entries(heads: Sequence[NDArray]) -> list[Entry]:

@@ -200,6 +200,7 @@ METHODS: dict[str, Any] = {
     "to_dlpack_for_read": dlpack.to_dlpack_for_read,
     "to_dlpack_for_write": dlpack.to_dlpack_for_write,
     "T": property(methods.transposed), "grad": property(methods.grad),
+    "_fresh_grad": property(methods.fresh_grad, methods.set_fresh_grad),
     "writable": property(lambda x: True), "asnumpy": interop.asnumpy, "asscalar": asscalar,
     "item": item,
     **{name: getattr(methods, name) for name in (

@@ -90,13 +90,17 @@ BEFORE_EXPORT.append(_before_export)
 
 
 class GradState:
-    """What an array with a gradient has: the array that takes it, and how."""
+    """What an array with a gradient has: the array that takes it, and how.
 
-    __slots__ = ("array", "req")
+    `fresh`: a backward has given it something since the user said that it is not.
+    """
+
+    __slots__ = ("array", "fresh", "req")
 
     def __init__(self, array: NDArray, req: Req) -> None:
         self.array = array
         self.req = req
+        self.fresh = False
 
 
 class TapeVariable(Node):

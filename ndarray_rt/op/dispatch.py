@@ -65,6 +65,36 @@ def observe(observer: Observer, replays: bool = False) -> Callable[[], None]:
     return stop
 
 
+# what is called before each call with what it gets, and gives what is called after it, or None
+Check = Callable[[OpDef, Params, str | None, Sequence[NDArray], Sequence[NDArray], Sequence[Req]],
+                 Callable[[], None] | None]
+_checks: list[Check] = []
+
+
+def check_calls(check: Check) -> Callable[[], None]:
+    """Lets `check` look at the arrays of each call, under its leases; returns what ends that.
+
+    Executors run the graph as it was bound meanwhile, node by node.
+    """
+    _checks.append(check)
+    unobserve = observe(_ignore)
+
+    def stop() -> None:
+        if check in _checks:
+            _checks.remove(check)
+            unobserve()
+    return stop
+
+
+def _ignore(told: Dispatched) -> None:
+    pass
+
+
+def is_checked() -> bool:
+    """Somebody looks at the arrays of each call."""
+    return bool(_checks)
+
+
 def is_observed() -> bool:
     """Somebody wants to be told of each call."""
     return bool(_strict)
@@ -235,9 +265,13 @@ def _execute_observed(call: _Call, ctx: OpContext) -> None:
     op, params, ins, outs, node = call.op, call.params, call.ins, call.outs, call.node
     layouts_in = tuple(_layout(array) for array in ins)
     reorders = ctx.stream.counters.reorders
+    checks = [check(op, params, node, ins, outs, call.reqs) for check in tuple(_checks)]
     start = perf_counter()
     key, reason = _execute(call, ctx)
     seconds = perf_counter() - start
+    for look_again in checks:
+        if look_again is not None:
+            look_again()
     told = Dispatched(op, params, node, key, reason, tuple(ctx.stream.impls), layouts_in,
                       tuple(_layout(array) for array in outs),
                       ctx.stream.counters.reorders - reorders, seconds)

@@ -17,12 +17,14 @@ from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.req import Req
 from ..op.infer import run_infer_shape, run_infer_type
 from ..op.params import Params
-from ..op.registry import OpDef, find
-from .case import Array, Case
+from ..op.registry import REGISTRY, OpDef, find
+from .case import Array, Case, Input
 from .compare import assert_close
 from .differences import Steps, assert_slopes
 from .runtimes import NumpyRuntime
 from .subject import Subject, subject_of, widen
+
+KINK = 1e-3
 
 
 @dataclass
@@ -190,6 +192,39 @@ def backward_subjects(case: Case) -> list[Subject]:
         wide.close()
         made.append(_subject(case, call, [read_numpy(out, stream) for out in outs], after))
     slope.runtime.close()
+    return made
+
+
+def second_slopes(case: Case) -> list[Slope]:
+    """Each backward operator's call in the gradient of a case, where that operator has a gradient.
+
+    Of masks, which are drawn, and of inputs that the case keeps out, no slope is checked; of a
+    gradient that is right with its forward operator only, none at all.
+    """
+    slope = Slope(case, "float64")
+    _, calls = slope.own()
+    names = slope.op.input_names(slope.params)
+    kept_out = [value for i, (name, value) in enumerate(zip(names, slope.subject.values,
+                                                            strict=False))
+                if case.is_no_grad(i, name)]
+    slope.runtime.close()
+    made = []
+    for call in calls:
+        if (not call.op.is_backward or call.op.gradient is None
+                or REGISTRY.get_attr(call.op.name, "whole_gradient")):
+            continue
+        names = call.op.input_names(call.params)
+        constant: set[str | int] = {
+            i for i, (name, value) in enumerate(zip(names, call.values, strict=True))
+            if name == "mask" or any(np.array_equal(value, other) for other in kept_out)}
+        # relu's slope as a function of its output jumps at 0
+        inputs = [Input(value.shape, str(value.dtype),
+                        values=np.where(value == 0, KINK, value) if name == "out" else value)
+                  for name, value in zip(names, call.values, strict=True)]
+        made.append(Slope(Case(
+            call.op.name, call.params.to_attrs(), inputs, no_grad=constant,
+            grad_eps=case.grad_eps, grad_rtol=case.grad_rtol, grad_atol=case.grad_atol,
+            note=case.note), "float64"))
     return made
 
 

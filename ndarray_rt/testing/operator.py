@@ -19,7 +19,7 @@ from .case import Case, Input, Reference
 from .checks import Bench, Failures, no_leak
 from .derived_checks import check_dtypes, check_shapes
 from .executor import ExecutorBench
-from .gradient import Slope, backward_subjects
+from .gradient import Slope, backward_subjects, second_slopes
 from .report import Ran, Report
 from .runtimes import RUNTIMES
 from .subject import Subject, subject_of
@@ -59,6 +59,18 @@ def run_backward(case: Case, runtime: str) -> Ran:
     subjects = backward_subjects(case)
     return Ran("backward", runtime, _all_checks(subjects, runtime),
                "" if subjects else "the gradient is made of forward operators alone")
+
+
+def run_second_gradient(case: Case) -> Ran:
+    """The gradients of the backward operators of a case are slopes, too, where they have any."""
+    reason = why_no_gradient(case)
+    if reason:
+        return Ran("gradient of gradient", "numpy", 0, reason)
+    if case.gradients is not None:
+        return Ran("gradient of gradient", "numpy", 0, "the gradient is a formula of its own")
+    compared = sum(slope.check_differences() for slope in second_slopes(case))
+    return Ran("gradient of gradient", "numpy", compared,
+               "" if compared else "no backward operator with a gradient")
 
 
 def run_executor(case: Case) -> Ran:
@@ -203,7 +215,8 @@ def check_operator(op: str | OpDef | Case | Callable[..., Any], inputs: Any = No
 
 
 def _check_case(case: Case) -> Report:
-    steps: list[Callable[[], Ran]] = [lambda: run_gradient(case)]
+    steps: list[Callable[[], Ran]] = [lambda: run_gradient(case),
+                                      lambda: run_second_gradient(case)]
     for runtime in RUNTIMES:
         steps.append(lambda runtime=runtime: run_forward(case, runtime))  # type: ignore[misc]
         steps.append(lambda runtime=runtime: run_backward(case, runtime))  # type: ignore[misc]

@@ -43,7 +43,8 @@ class Call(NamedTuple):
     outputs are 1, 2, 3, ... divided by `head_scale`, or are all 1 where that is 0. `after` are
     positions of inputs that the call changes and that are compared too. `train`: recorded in train
     mode. `grad_req` is that of all gradients. `out` are positions of inputs that take the
-    results. `rtol`, `atol`: more than the dtype's tolerance.
+    results. `rtol`, `atol`: more than the dtype's tolerance. `order` 2: compared are the gradients
+    of the gradient of the first of `grads`, whose own head gradients are made in the same way.
     `differs` is the reason why the results are not those of MXNet: then only shapes and dtypes are
     compared.
     """
@@ -60,6 +61,7 @@ class Call(NamedTuple):
     out: tuple[int, ...] = ()
     rtol: float = 0.0
     atol: float = 0.0
+    order: int = 1
     differs: str = ""
 
     @property
@@ -74,6 +76,8 @@ class Call(NamedTuple):
         text = repr((self.op, [repr(x) for x in self.inputs], sorted(self.params.items()),
                      self.grads, self.after, self.train, self.head_scale, self.grad_req)
                     + ((self.out,) if self.out else ()))
+        if self.order != 1:
+            text += f" {self.order}"
         return zlib.crc32(text.encode())
 
 
@@ -97,6 +101,15 @@ def find(mx: Any, op: str) -> Any:
     return found
 
 
+def _heads(mx: Any, call: Call, outs: Sequence[Any]) -> list[Any]:
+    begin, heads = 1, []
+    for out in outs:
+        head = head_of(out.shape, out.dtype, call.head_scale, begin)
+        begin += head.size
+        heads.append(mx.nd.array(head, dtype=out.dtype))
+    return heads
+
+
 def answer(mx: Any, call: Call) -> dict[str, Any]:
     """Outputs, gradients and changed inputs by name, as `mx` gives them."""
     arrays = []
@@ -111,14 +124,13 @@ def answer(mx: Any, call: Call) -> dict[str, Any]:
     with mx.autograd.record(train_mode=call.train):
         function = find(mx, call.op)
         made = function(arrays, **params) if call.listed else function(*arrays, **params)
-    outs = list(made) if isinstance(made, (list, tuple)) else [made]
+        outs = list(made) if isinstance(made, (list, tuple)) else [made]
+        tops = outs
+        for _ in range(1, call.order):
+            tops = mx.autograd.grad(tops, arrays[call.grads[0]], _heads(mx, call, tops),
+                                    create_graph=True, retain_graph=True)
     if call.grads:
-        begin, heads = 1, []
-        for out in outs:
-            head = head_of(out.shape, out.dtype, call.head_scale, begin)
-            begin += head.size
-            heads.append(mx.nd.array(head, dtype=out.dtype))
-        mx.autograd.backward(outs, heads)
+        mx.autograd.backward(tops, _heads(mx, call, tops))
     mx.nd.waitall()
     found = {f"out{i}": out.asnumpy() for i, out in enumerate(outs)}
     found.update({f"grad{p}": arrays[p].grad.asnumpy() for p in call.grads})

@@ -1,4 +1,4 @@
-"""The code of docs/testing.md and docs/own_operators.md runs; what is public is named there."""
+"""The code of the pages on testing, own operators and NaN runs; what is public is named there."""
 
 from __future__ import annotations
 
@@ -42,6 +42,12 @@ def test_an_operator_of_ones_own() -> None:
     code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
     exec(compile(code, "docs/own_operators.md", "exec"), {"__name__": "__main__"})
     assert "my_half" not in REGISTRY
+
+
+def test_the_finder_of_nan() -> None:
+    text = (DOCS / "nonfinite.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
+    exec(compile(code, "docs/nonfinite.md", "exec"), {"__name__": "__main__"})
 
 
 @pytest.mark.parametrize("name", ["check_operator", "check_gradient", "check_consistency",

@@ -18,6 +18,8 @@ from ...op.params import Params, choice, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..tensor.numeric import convert, wide
+from ..tensor.unary_curves import CURVES
+from ..terms import terms
 
 
 @params_class
@@ -96,6 +98,17 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     return emit("_backward_Activation", node.params, out_grads[0], kept)
 
 
+def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    grad, dy, at = terms(emit, out_grads[0], *node.inputs)
+    to_dy = grad("_backward_Activation", node.params, at)
+    act = node.params.act_type
+    if act == "softrelu":
+        y = at("sigmoid")
+        return [to_dy.entry, (grad * dy * y * (1 - y)).entry]
+    curve = CURVES[act]
+    return [to_dy.entry, None if curve is None else curve(grad * dy, at).entry]
+
+
 def backward_inputs(p: ActivationParams) -> tuple[str, ...]:
     return "out_grad", "out" if p.act_type in FROM_OUTPUT else "data"
 
@@ -135,4 +148,4 @@ register(OpDef("Activation", ActivationParams, inputs=("data",), infer_shape=sam
 register(OpDef("_backward_Activation", ActivationParams, inputs=backward_inputs,
                infer_shape=same_shape, infer_type=same_type, compute=compute_backward,
                compute_ex=compute_ex_backward, refuses=refuses, inplace={0: 0},
-               is_backward=True, no_gradient="there is no second-order gradient of it"))
+               gradient=gradient_backward, is_backward=True))

@@ -26,6 +26,7 @@ from ...op.params import Params, boolean, integer, optional_choice, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ..terms import product_gradient
 from .conv_geometry import (
     Geometry,
     conv_backward_data,
@@ -160,6 +161,10 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
                 node.inputs[1])
 
 
+def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return product_gradient("Convolution", emit, node, out_grads)
+
+
 def backward_outputs(p: ConvolutionParams) -> tuple[str, ...]:
     return ("data_grad", "weight_grad") if p.no_bias else ("data_grad", "weight_grad", "bias_grad")
 
@@ -242,5 +247,5 @@ register(OpDef("Convolution", ConvolutionParams, inputs=input_names, infer_shape
 register(OpDef("_backward_Convolution", ConvolutionParams, inputs=("out_grad", "data", "weight"),
                outputs=backward_outputs, infer_shape=infer_shape_backward,
                infer_type=same_type, compute=compute_backward,
-               compute_ex=compute_ex_backward, refuses=refuses, is_backward=True,
-               no_gradient="there is no second-order gradient of it"))
+               compute_ex=compute_ex_backward, refuses=refuses,
+               gradient=gradient_backward, is_backward=True))

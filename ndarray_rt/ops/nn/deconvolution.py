@@ -21,6 +21,7 @@ from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import wide
+from ..terms import product_gradient
 from .conv_geometry import (
     Geometry,
     conv_backward_data,
@@ -204,6 +205,10 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
                 node.inputs[1])
 
 
+def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return product_gradient("Deconvolution", emit, node, out_grads)
+
+
 def backward_outputs(p: DeconvolutionParams) -> tuple[str, ...]:
     return ("data_grad", "weight_grad") if p.no_bias else ("data_grad", "weight_grad", "bias_grad")
 
@@ -288,5 +293,5 @@ register(OpDef("Deconvolution", DeconvolutionParams, inputs=input_names, infer_s
 register(OpDef("_backward_Deconvolution", DeconvolutionParams,
                inputs=("out_grad", "data", "weight"), outputs=backward_outputs,
                infer_shape=infer_shape_backward, infer_type=same_type, compute=compute_backward,
-               compute_ex=compute_ex_backward, refuses=refuses, is_backward=True,
-               no_gradient="there is no second-order gradient of it"))
+               compute_ex=compute_ex_backward, refuses=refuses,
+               gradient=gradient_backward, is_backward=True))

@@ -159,6 +159,11 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     return emit("_backward_Dropout", node.params, out_grads[0], node.outputs[1])
 
 
+def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    # the mask is drawn, not computed: nothing comes back to it
+    return [*emit("_backward_Dropout", node.params, out_grads[0], node.inputs[1]), None]
+
+
 def infer_shape_backward(p: DropoutParams, ins: ShapeList, outs: ShapeList,
                          ) -> tuple[ShapeList, ShapeList]:
     data = merge(ins[0], outs[0])
@@ -195,5 +200,4 @@ register(OpDef("Dropout", DropoutParams, inputs=("data",), outputs=("output", "m
 register(OpDef("_backward_Dropout", DropoutParams, inputs=("out_grad", "mask"),
                infer_shape=infer_shape_backward, infer_type=same_float_type,
                compute=compute_backward, compute_ex=compute_ex_backward, refuses=refuses,
-               inplace={0: 0}, is_backward=True,
-               no_gradient="there is no second-order gradient of it"))
+               gradient=gradient_backward, inplace={0: 0}, is_backward=True))

@@ -28,6 +28,7 @@ from ...storage.primitive import Arg, Kind, eltwise_post, make_primitive
 from ...storage.stream import Mem
 from ..floats import same_float_type, wide
 from ..tensor.pointwise import shifted
+from ..terms import Term, product_gradient, terms
 
 
 @params_class
@@ -267,6 +268,24 @@ def gradient(op: Product, emit: Emit, node: GradNode, out_grads: Sequence[Any]) 
     return emit(f"_backward_{op.name}", node.params, out_grads[0], *node.inputs)
 
 
+def gradient_backward(op: Product, emit: Emit, node: GradNode, out_grads: Sequence[Any],
+                      ) -> list[Any]:
+    backward, p = f"_backward_{op.name}", node.params
+    if len(op.inputs) == 2:
+        return product_gradient(op.full_name, emit, node, out_grads, backward)
+    # queries and keys of one input: the scores of either's change with the other as it is
+    dy, x, change = terms(emit, *node.inputs, out_grads[0])
+
+    def part(term: Term, begin: int, end: int) -> Term:
+        split = term("Reshape", {"shape": (0, 0, p.heads, 3, -1)})
+        return split("slice_axis", {"axis": 3, "begin": begin, "end": end})(
+            "Reshape", {"shape": (0, 0, -1)})
+    scores = "_contrib_interleaved_matmul_encdec_qk"
+    to_dy = (part(change, 0, 1)(scores, p, part(x, 1, 3))
+             + part(x, 0, 1)(scores, p, part(change, 1, 3)))
+    return [to_dy.entry, dy(backward, p, change).entry]
+
+
 def infer_shape_backward(op: Product, p: AttentionParams, ins: ShapeList, outs: ShapeList,
                          ) -> tuple[ShapeList, ShapeList]:
     known = [merge(x, grad) for x, grad in zip(ins[1:], outs, strict=True)]
@@ -290,8 +309,8 @@ def _register(op: Product, doc: str) -> None:
                    infer_shape=partial(infer_shape_backward, op), infer_type=same_float_type,
                    compute=partial(backward_values if values else backward_scores, op),
                    compute_ex=partial(backward_ex_values if values else backward_ex_scores, op),
-                   refuses=refuses, is_backward=True,
-                   no_gradient="there is no second-order gradient of it"))
+                   refuses=refuses, gradient=partial(gradient_backward, op),
+                   is_backward=True))
 
 
 _register(Product("selfatt_qk", ("queries_keys_values",), Part(0, 3, 0), Part(0, 3, 1)),

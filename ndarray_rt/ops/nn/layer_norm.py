@@ -18,10 +18,11 @@ from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, normalize_axis
 from ...op.params import Params, boolean, integer, number, params_class
-from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ...op.registry import REGISTRY, Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import need_float_types, wide
+from .layer_norm_curves import gradient_backward
 from .shape_rules import expect
 
 FLAGS = lib.NDRT_USE_SCALE | lib.NDRT_USE_SHIFT
@@ -264,4 +265,6 @@ register(OpDef("_backward_LayerNorm", LayerNormParams,
                infer_shape=infer_shape_backward, infer_type=infer_type,
                compute=compute_backward, compute_ex=compute_ex_backward,
                refuses=refuses_backward, inplace={0: 0}, is_backward=True,
-               no_gradient="there is no second-order gradient of it"))
+               gradient=gradient_backward))
+# mean and std count as functions of data there
+REGISTRY.set_attr("_backward_LayerNorm", "whole_gradient", True)

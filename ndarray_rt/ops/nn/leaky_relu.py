@@ -31,9 +31,9 @@ from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
 from ..floats import same_float_type, wide
 from ..tensor.numeric import erf
+from .leaky_curves import SELU_LAMBDA, gradient_backward
 
 SELU_ALPHA = 1.6732632423543772848170429916717
-SELU_LAMBDA = 1.0507009873554804934193349852946
 PRELU_DIMS = 5  # oneDNN has no prelu of more
 _ELU_FROM_DST = 0x102  # oneDNN's number
 
@@ -366,4 +366,4 @@ register(OpDef("_backward_LeakyReLU", LeakyReLUParams, inputs=backward_inputs,
                outputs=backward_outputs, infer_shape=infer_shape_backward,
                infer_type=same_float_type, compute=compute_backward,
                compute_ex=compute_ex_backward, refuses=refuses, is_backward=True,
-               no_gradient="there is no second-order gradient of it"))
+               gradient=gradient_backward))

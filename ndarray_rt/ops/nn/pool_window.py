@@ -5,7 +5,7 @@ Arrays here are (N, C, *spatial). Sums and maxima over a window are taken axis b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -165,16 +165,34 @@ def max_backward(dy: AnyArray, x: AnyArray, win: Windows) -> AnyArray:
     return _each_place(x, win, np.nan, take, dy.dtype)
 
 
+def max_taken(values: AnyArray, x: AnyArray, win: Windows) -> AnyArray:
+    """The value at the place of each window to which `max_backward` would add."""
+    y = max_windows(x, win)
+    made, free = np.zeros(y.shape, values.dtype), np.ones(y.shape, bool)
+    widths = [(0, 0), (0, 0), *((p, max(0, win.beyond(axis))) for axis, p in enumerate(win.pad))]
+    seen, given = np.pad(x, widths, constant_values=np.nan), np.pad(values, widths)
+    for met in _places(win):
+        hit = free & (seen[met] == y)
+        np.logical_and(free, ~hit, out=free)
+        np.copyto(made, given[met], where=hit)
+    return made
+
+
+def _places(win: Windows) -> Iterator[Any]:
+    """For each place of the kernel in order: where it lies in padded data, for all windows."""
+    for place in product(*map(range, win.kernel)):
+        yield (slice(None), slice(None), *(
+            slice(k, k + (n - 1) * s + 1, s)
+            for k, n, s in zip(place, win.out, win.stride, strict=True)))
+
+
 def _each_place(x: AnyArray, win: Windows, fill: float, take: Callable[[AnyArray], AnyArray],
                 dtype: np.dtype[Any]) -> AnyArray:
     """For each place of the kernel in order: what `take` makes of the data there, added there."""
     widths = [(0, 0), (0, 0), *((p, max(0, win.beyond(axis))) for axis, p in enumerate(win.pad))]
     padded = np.pad(x, widths, constant_values=fill)
     dx = np.zeros(padded.shape, dtype)
-    for place in product(*map(range, win.kernel)):
-        met: Any = (slice(None), slice(None), *(
-            slice(k, k + (n - 1) * s + 1, s)
-            for k, n, s in zip(place, win.out, win.stride, strict=True)))
+    for met in _places(win):
         dx[met] += take(padded[met])
     inner: Any = (slice(None), slice(None), *(
         slice(p, p + d) for p, d in zip(win.pad, win.data, strict=True)))

@@ -27,11 +27,13 @@ from ...op.params import (
 )
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ..floats import same_float_type, wide
+from ..terms import replaced, terms
 from .pool_onednn import PoolKernel, run_backward, run_forward
 from .pool_window import (
     Windows,
     divisors,
     max_backward,
+    max_taken,
     max_windows,
     place_windows,
     reduce_windows,
@@ -179,6 +181,23 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     return emit("_backward_Pooling", node.params, out_grads[0], node.inputs[0], node.outputs[0])
 
 
+def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    p: PoolingParams = node.params
+    grad, dy, x, y = terms(emit, out_grads[0], *node.inputs)
+    if p.pool_type == "max":
+        return [grad("_backward_Pooling_taken", p, x).entry, None, None]
+    power = (p.p_value or 1) if p.pool_type == "lp" else 1
+    if power == 1:
+        return [grad("Pooling", p).entry, None, None]
+    # the gradient is x^(power - 1) times the sum, over windows with x, of dy / y^(power - 1)
+    sums = replaced(p, pool_type="sum")
+    met = (grad * x ** (power - 1))("Pooling", sums)
+    share = (dy / y ** (power - 1))("_backward_Pooling", sums, x, y)
+    return [(met / y ** (power - 1)).entry,
+            (grad * x ** (power - 2) * share * (power - 1)).entry,
+            (dy * met / y ** power * (1 - power)).entry]
+
+
 def infer_shape_backward(p: PoolingParams, ins: ShapeList, outs: ShapeList,
                          ) -> tuple[ShapeList, ShapeList]:
     data, out = merge(ins[1], outs[0]), merge(ins[0], ins[2])
@@ -231,5 +250,34 @@ register(OpDef("Pooling", PoolingParams, inputs=("data",), infer_shape=infer_sha
 register(OpDef("_backward_Pooling", PoolingParams, inputs=("out_grad", "data", "out"),
                infer_shape=infer_shape_backward, infer_type=same_float_type,
                compute=compute_backward, compute_ex=compute_ex_backward,
-               refuses=refuses_backward, ignores=ignored_backward, is_backward=True,
-               no_gradient="there is no second-order gradient of it"))
+               refuses=refuses_backward, ignores=ignored_backward, gradient=gradient_backward,
+               is_backward=True))
+
+
+# ---- what max passes on, for gradients of its gradient ------------------------------------------
+
+
+def infer_shape_taken(p: PoolingParams, ins: ShapeList, outs: ShapeList,
+                      ) -> tuple[ShapeList, ShapeList]:
+    one = merge(ins[0], ins[1])
+    _, found = infer_shape(p, [one], outs)
+    return [one, one], found
+
+
+def compute_taken(ctx: OpContext, p: PoolingParams, ins: list[AnyArray],
+                  outs: list[NumpyOutput]) -> None:
+    values, x = (_channels_second(p, array) for array in ins)
+    write(p, outs[0], max_taken(values, x, p.windows(ins[1].shape)))
+
+
+def gradient_taken(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    # the output that the backward of max takes is not read
+    dy = out_grads[0]
+    return [*emit("_backward_Pooling", node.params, dy, node.inputs[1], dy), None]
+
+
+register(OpDef("_backward_Pooling_taken", PoolingParams, inputs=("values", "data"),
+               infer_shape=infer_shape_taken, infer_type=same_float_type, compute=compute_taken,
+               gradient=gradient_taken, is_backward=True,
+               doc="Of each window the value at the first place where data has its maximum; 0 "
+                   "where it has none."))

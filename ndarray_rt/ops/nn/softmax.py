@@ -29,6 +29,7 @@ from ...storage.desc import MemDesc, channels_last_desc, default_desc, strided_d
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.reorder import reorder_mem
 from ..floats import need_float_types, wide
+from ..terms import Term, replaced, terms
 
 
 @params_class
@@ -210,6 +211,36 @@ def gradient(flavour: Flavour, emit: Emit, node: GradNode, out_grads: Sequence[A
     return [emit(f"_backward_{flavour.name}", p, out_grads[0], *reads)[0], None][: 1 + p.use_length]
 
 
+def gradient_backward(flavour: Flavour, emit: Emit, node: GradNode, out_grads: Sequence[Any],
+                      ) -> list[Any]:
+    p: SoftmaxParams = node.params
+    grad, dy, y = terms(emit, out_grads[0], *node.inputs[:2])
+    if p.dtype is not None:
+        grad = grad("_backward_cast", None, dy)
+    plain = replaced(p, temperature=None, dtype=None)
+
+    def counted_only(term: Term) -> Term:
+        """0 where the length says that nothing counts."""
+        if not p.use_length:
+            return term
+        # dy - exp(y) sum(dy), where exp(y) is 0
+        return term("_backward_log_softmax", plain, y("zeros_like") - 1e4,
+                    Term(emit, node.inputs[-1]))
+
+    def total(term: Term) -> Term:
+        return term("sum", {"axis": p.axis, "keepdims": True})
+    grad, dy = counted_only(grad * flavour.factor(p)), counted_only(dy)
+    if flavour.log:
+        size = y("exp")
+        to_dy = grad("broadcast_sub", None, total(grad * size))
+        to_y = -(grad * size)("broadcast_mul", None, total(dy))
+    else:
+        to_dy = y * grad("broadcast_sub", None, total(grad * y))
+        to_y = (grad * dy("broadcast_sub", None, total(dy * y))
+                - dy("broadcast_mul", None, total(grad * y)))
+    return [counted_only(to_dy).entry, to_y.entry, *[None] * len(node.inputs[2:])]
+
+
 def backward_inputs(p: SoftmaxParams) -> tuple[str, ...]:
     # data only says what dtype its gradient has
     return ("out_grad", "out", *(("data",) if p.dtype is not None else ()),
@@ -305,7 +336,7 @@ def _register(flavour: Flavour, formula: str) -> None:
                    compute=partial(compute_backward, flavour),
                    compute_ex=partial(compute_ex_backward, flavour), refuses=refuses,
                    inplace={0: 0}, ignores=backward_ignores, is_backward=True,
-                   no_gradient="there is no second-order gradient of it"))
+                   gradient=partial(gradient_backward, flavour)))
 
 
 _register(Flavour("softmax"), "exp(z) / sum(exp(z))")

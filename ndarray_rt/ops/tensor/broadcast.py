@@ -22,6 +22,7 @@ from .binary import compute as compute_elemwise
 from .binary import compute_ex as compute_ex_elemwise
 from .numeric import BINARY, LOGIC, SMOOTH, convert, wide
 from .pointwise import binary_broadcast, reshape, sum_to
+from .smooth_curves import second_order
 
 COMMUTES = ("add", "mul", "equal", "not_equal")
 ALIASES = {"add": ("broadcast_plus",), "sub": ("broadcast_minus",)}
@@ -213,8 +214,7 @@ def _define_backward(key: str) -> OpDef:
     return OpDef(
         f"_backward_broadcast_{key}", NoParams, inputs=("out_grad", "lhs", "rhs"),
         outputs=("lhs_grad", "rhs_grad"), infer_shape=infer_shape_backward, infer_type=same_type,
-        compute=partial(compute_backward, key), is_backward=True,
-        no_gradient="there is no second-order gradient of it",
+        compute=partial(compute_backward, key), gradient=second_order(key), is_backward=True,
         doc=f"Both gradients of broadcast_{key}, each summed to the shape of its operand.")
 
 

@@ -51,6 +51,11 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
                 node.outputs[0])
 
 
+def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    # data decides only what passes: its own slope is 0 almost everywhere
+    return [*emit("_backward_clip", node.params, out_grads[0], *node.inputs[1:]), None, None]
+
+
 def compute_backward(ctx: OpContext, p: ClipParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dy, x, _ = ins
@@ -72,6 +77,6 @@ register(OpDef("clip", ClipParams, inputs=("data",), infer_shape=same_shape, inf
                    "binary with eltwise and binary post-ops."))
 register(OpDef("_backward_clip", ClipParams, inputs=("out_grad", "data", "out"),
                infer_shape=same_shape, infer_type=same_type, compute=compute_backward,
-               compute_ex=compute_ex_backward, refuses=refuses, inplace={0: 0}, is_backward=True,
-               no_gradient="zero: its slope is constant almost everywhere",
+               compute_ex=compute_ex_backward, refuses=refuses,
+               gradient=gradient_backward, inplace={0: 0}, is_backward=True,
                doc="The gradient of clip: out_grad where data is inside the interval."))

@@ -116,6 +116,10 @@ def backward_outputs(p: ConcatParams) -> tuple[str, ...]:
     return tuple(f"{name}_grad" for name in input_names(p))
 
 
+def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return [*emit("Concat", node.params, *out_grads), *[None] * node.params.num_args]
+
+
 def infer_shape_backward(p: ConcatParams, ins: ShapeList, outs: ShapeList,
                          ) -> tuple[ShapeList, ShapeList]:
     given = [merge(a, b) for a, b in zip(ins[1:], outs, strict=True)]
@@ -166,6 +170,6 @@ REGISTRY.set_attr("_rnn_param_concat", "prologue", True)
 register(OpDef("_backward_Concat", ConcatParams, inputs=backward_inputs,
                outputs=backward_outputs, infer_shape=infer_shape_backward, infer_type=same_type,
                compute=compute_backward, compute_ex=compute_ex_backward,
-               refuses=refuses_backward, ignores=ignored_backward, is_backward=True,
-               no_gradient="there is no second-order gradient of it",
+               refuses=refuses_backward, gradient=gradient_backward, ignores=ignored_backward,
+               is_backward=True,
                doc="The gradient of Concat: out_grad cut into parts."))

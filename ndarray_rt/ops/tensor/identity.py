@@ -149,6 +149,10 @@ def gradient_cast(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[
     return emit("_backward_cast", None, out_grads[0], node.inputs[0])
 
 
+def gradient_cast_back(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return [*emit("_backward_cast", None, out_grads[0], node.inputs[0]), None]
+
+
 def infer_type_like(p: NoParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
     one = merge_types([ins[1], outs[0]])
     return [ins[0], one], [one]
@@ -160,8 +164,8 @@ register(OpDef("Cast", CastParams, inputs=("data",), infer_shape=same_shape,
                doc="data in another dtype.\n\nFloats are cut off towards zero to integers, and "
                    "what does not fit is kept modulo the range. Source: MXNet's Cast."))
 register(OpDef("_backward_cast", NoParams, inputs=("out_grad", "data"), infer_shape=same_shape,
-               infer_type=infer_type_like, compute=compute_cast, ignores=(1,), is_backward=True,
-               no_gradient="there is no second-order gradient of it",
+               infer_type=infer_type_like, compute=compute_cast, ignores=(1,),
+               gradient=gradient_cast_back, is_backward=True,
                doc="The gradient of Cast: out_grad in the dtype of data."))
 
 

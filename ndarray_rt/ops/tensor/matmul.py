@@ -18,6 +18,7 @@ from ...op.params import Params, boolean, optional_choice, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc, strided_desc
 from ...storage.primitive import Arg, Kind, make_primitive
+from ..terms import product_gradient
 from .numeric import convert, is_integer, wide
 
 
@@ -116,6 +117,10 @@ def compute_ex_dot(ctx: OpContext, p: DotParams, ins: list[NDArray], outs: list[
 
 def gradient_dot(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     return emit("_backward_dot", node.params, out_grads[0], *node.inputs)
+
+
+def gradient_dot_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return product_gradient("dot", emit, node, out_grads)
 
 
 def infer_shape_dot_backward(p: DotParams, ins: ShapeList, outs: ShapeList,
@@ -222,8 +227,8 @@ register(OpDef("dot", DotParams, inputs=("lhs", "rhs"), infer_shape=infer_shape_
 register(OpDef("_backward_dot", DotParams, inputs=("out_grad", "lhs", "rhs"),
                outputs=("lhs_grad", "rhs_grad"), infer_shape=infer_shape_dot_backward,
                infer_type=same_type, compute=compute_dot_backward,
-               compute_ex=compute_ex_dot_backward, refuses=refuses, is_backward=True,
-               no_gradient="there is no second-order gradient of it",
+               compute_ex=compute_ex_dot_backward, refuses=refuses,
+               gradient=gradient_dot_backward, is_backward=True,
                doc="Both gradients of dot."))
 register(OpDef("batch_dot", DotParams, inputs=("lhs", "rhs"), infer_shape=infer_shape_batch,
                infer_type=same_type, compute=compute_batch, compute_ex=compute_ex_batch,

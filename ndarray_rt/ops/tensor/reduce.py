@@ -24,6 +24,7 @@ from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
 from ..floats import wide
+from ..terms import Term, terms
 from .reduce_steps import Run, order_of, runs_of, steps_of
 
 _REDUCTION_MUL = 0x2fff5  # oneDNN's number
@@ -216,6 +217,24 @@ def gradient(reduction: Reduction, emit: Emit, node: GradNode, out_grads: Sequen
     return emit(f"_backward_{reduction.name}", node.params, out_grads[0], *reads)
 
 
+def gradient_backward(reduction: Reduction, emit: Emit, node: GradNode,
+                      out_grads: Sequence[Any]) -> list[Any]:
+    p, grad = node.params, Term(emit, out_grads[0])
+    if reduction.mean:
+        # no mean of grad: over no elements that is NaN, and this is 0
+        grad = grad * Term(emit, node.inputs[0])("ones_like")("_backward_mean", p,
+                                                             Term(emit, node.inputs[1]))
+    if reduction.adds:
+        return [grad("sum", p).entry, None]
+    dy, x, y = terms(emit, *node.inputs)
+    wide_dy, wide_y = (small("_backward_sum", p, x) for small in (dy, y))
+    if reduction.name == "prod":
+        to_dy = (grad * wide_y / x)("sum", p)
+        to_x = -(grad * wide_dy * wide_y / x("square"))
+        return [to_dy.entry, to_x.entry, (grad * wide_dy / x)("sum", p).entry]
+    return [(grad * x("_equal", None, wide_y))("sum", p).entry, None, None]
+
+
 def infer_shape_backward(p: ReduceParams, ins: ShapeList, outs: ShapeList,
                          ) -> tuple[ShapeList, ShapeList]:
     data = merge(ins[1], outs[0])
@@ -311,8 +330,8 @@ def _register(reduction: Reduction, result: str, note: str, *aliases: str) -> No
                    compute=partial(compute_backward, reduction),
                    compute_ex=partial(compute_ex_backward, reduction),
                    refuses=refuses_backward,
-                   ignores=(1,) if linear else (), is_backward=True,
-                   no_gradient="there is no second-order gradient of it"))
+                   gradient=partial(gradient_backward, reduction),
+                   ignores=(1,) if linear else (), is_backward=True))
 
 
 _register(Reduction("sum", lib.NDRT_REDUCTION_SUM, _sum), "The sum of elements",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from ...op.context import OpContext
 from ...op.infer import TypeList, merge_types, same_shape, same_type
 from ...op.params import Params, boolean, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
+from ..terms import Term, terms
 from .numeric import BINARY, Function2, convert, is_integer, scalar_of, single, wide
 from .pointwise import bound, eltwise, eltwise_backward
 
@@ -159,6 +161,25 @@ def gradient_smooth(name: str, emit: Emit, node: GradNode, out_grads: Sequence[A
     return emit(f"_backward{name}", node.params, out_grads[0], entry)
 
 
+# what is left of dy in the gradient of a slope; x is what the slope is a function of
+CURVES: dict[str, Callable[[Term, Term, float], Term | None]] = {
+    "_rdiv_scalar": lambda dy, x, s: dy / (x("square") * x) * (2 * s),
+    "_power_scalar": lambda dy, x, s: (None if s in (0, 1)
+                                       else dy * x ** (s - 2) * (s * (s - 1))),
+    "_rpower_scalar": lambda dy, y, s: dy * (math.log(s) if s > 0 else -math.inf if s == 0
+                                             else math.nan),
+    "_hypot_scalar": lambda dy, x, s: dy / x("_hypot_scalar", {"scalar": s}) ** 3 * (s * s),
+}
+
+
+def gradient_backward(name: str, emit: Emit, node: GradNode, out_grads: Sequence[Any],
+                      ) -> list[Any]:
+    grad, dy, at = terms(emit, out_grads[0], *node.inputs)
+    to_dy = grad(f"_backward{name}", node.params, at)
+    curve = CURVES[name](grad * dy, at, node.params.scalar) if name in CURVES else None
+    return [to_dy.entry, None if curve is None else curve.entry]
+
+
 def compute_backward(name: str, ctx: OpContext, p: ScalarParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dy, data = ins
@@ -205,6 +226,5 @@ for _name in SMOOTH:
                    compute=partial(compute_backward, _name),
                    compute_ex=partial(compute_ex_backward, _name) if _name in SLOPES else None,
                    refuses=partial(refuses, _name) if _name in SLOPES else None,
-                   inplace={0: 0}, is_backward=True,
-                   no_gradient="there is no second-order gradient of it",
+                   gradient=partial(gradient_backward, _name), inplace={0: 0}, is_backward=True,
                    doc=f"The gradient of {_name}."))

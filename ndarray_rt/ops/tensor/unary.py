@@ -29,6 +29,7 @@ from .numeric import (
     wide,
 )
 from .pointwise import binary, bound, eltwise, eltwise_backward
+from .unary_curves import second_order
 
 ELTWISE, FROM_OUTPUT, MUL, DIV = "eltwise", "eltwise of the output", "mul", "div"
 
@@ -201,13 +202,16 @@ def _define(name: str, entry: Unary) -> OpDef:
 
 
 def _define_backward(name: str, entry: Unary) -> OpDef:
+    gradient = second_order(name)
     return OpDef(
         f"_backward_{name}", NoParams,
         inputs=("out_grad", "out" if entry.from_output else "data"), infer_shape=same_shape,
         infer_type=same_type, compute=partial(compute_backward, name),
         compute_ex=partial(compute_ex_backward, name) if entry.native_slope else None,
         refuses=refuses if entry.native_slope else None, inplace={0: 0}, is_backward=True,
-        no_gradient="there is no second-order gradient of it", doc=f"The gradient of {name}.")
+        gradient=gradient,
+        no_gradient="" if gradient else "there is no second-order gradient of it",
+        doc=f"The gradient of {name}.")
 
 
 for _name, _entry in TABLE.items():

@@ -1,0 +1,5 @@
+"""Interfaces that MXNet keeps apart from the rest."""
+
+from . import autograd
+
+__all__ = ["autograd"]
