@@ -6,11 +6,33 @@ from ndarray_rt.ndarray.ndarray import NDArray
 
 _Ints = int | Sequence[int]
 
+def AdaptiveAvgPooling2D(data: NDArray, output_size: _Ints = ..., out: Any = None,
+    name: str | None = None, ctx: Any = None) -> NDArray: ...
+def BilinearResize2D(data: NDArray | None = None, like: NDArray | None = None, *,
+    height: int = 1, width: int = 1, scale_height: float | None = None,
+    scale_width: float | None = None, mode: str = 'size', align_corners: bool = True,
+    out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...
+def CTCLoss(data: NDArray | None = None, label: NDArray | None = None,
+    data_lengths: NDArray | None = None, label_lengths: NDArray | None = None, *,
+    use_data_lengths: bool = False, use_label_lengths: bool = False, blank_label: str = 'first',
+    out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...
+def SyncBatchNorm(data: NDArray, gamma: NDArray, beta: NDArray, moving_mean: NDArray,
+    moving_var: NDArray, *, eps: float = 0.001, momentum: float = 0.9, fix_gamma: bool = True,
+    use_global_stats: bool = False, output_mean_var: bool = False, ndev: int = 1, key: str,
+    out: Any = None, name: str | None = None, ctx: Any = None) -> Any: ...
 def arange_like(data: NDArray, start: float = 0.0, step: float = 1.0, repeat: int = 1,
     ctx: str = '', axis: int | None = None, out: Any = None,
     name: str | None = None) -> NDArray: ...
+def ctc_loss(data: NDArray | None = None, label: NDArray | None = None,
+    data_lengths: NDArray | None = None, label_lengths: NDArray | None = None, *,
+    use_data_lengths: bool = False, use_label_lengths: bool = False, blank_label: str = 'first',
+    out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...
 def div_sqrt_dim(data: NDArray, out: Any = None, name: str | None = None,
     ctx: Any = None) -> NDArray: ...
+def index_array(data: NDArray, axes: _Ints | None = None, out: Any = None,
+    name: str | None = None, ctx: Any = None) -> NDArray: ...
+def index_copy(old_tensor: NDArray, index_vector: NDArray, new_tensor: NDArray, out: Any = None,
+    name: str | None = None, ctx: Any = None) -> NDArray: ...
 def interleaved_matmul_encdec_qk(queries: NDArray, keys_values: NDArray, heads: int,
     out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...
 def interleaved_matmul_encdec_valatt(keys_values: NDArray, attention: NDArray, heads: int,
