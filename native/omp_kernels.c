@@ -165,6 +165,8 @@ typedef struct {
 static const kernel_family families[] = {
     {NDRT_KERNEL_GATHER, NDRT_KERNEL_ERF, ndrt_gather_check, ndrt_gather_threads,
      ndrt_gather_execute},
+    {NDRT_KERNEL_REDUCE, NDRT_KERNEL_ARITHMETIC, ndrt_math_check, ndrt_math_threads,
+     ndrt_math_execute},
 };
 
 static const kernel_family *family_of(int kernel) {

@@ -17,6 +17,7 @@ from . import (
     regression_output,
     sequence_mask,
     softmax,
+    softmax_cross_entropy,
     softmax_output,
 )
 
@@ -37,5 +38,6 @@ __all__ = [
     "regression_output",
     "sequence_mask",
     "softmax",
+    "softmax_cross_entropy",
     "softmax_output",
 ]

@@ -28,6 +28,7 @@ from .numeric import (
     single,
     wide,
 )
+from .special import digamma, erfinv, gamma, log_gamma
 from .pointwise import binary, bound, eltwise, eltwise_backward
 
 ELTWISE, FROM_OUTPUT, MUL, DIV = "eltwise", "eltwise of the output", "mul", "div"
@@ -65,6 +66,11 @@ def _linear(factor: float) -> Unary:
 
 def _relu_slope(y: AnyArray) -> AnyArray:
     return np.where(np.isnan(y), y, (y > 0).astype(y.dtype))
+
+
+def _erfinv_whole(x: AnyArray) -> AnyArray:
+    # MXNet's NaN of whole numbers is 0
+    return convert(np.where(np.abs(x) == 1, np.inf, 0.0), x.dtype)
 
 
 TABLE: dict[str, Unary] = {
@@ -124,6 +130,13 @@ TABLE: dict[str, Unary] = {
     "radians": _linear(math.pi / 180),
     "erf": Unary("the error function", erf,
                  lambda x: (2 / math.sqrt(math.pi)) * np.exp(-x * x)),
+    "erfinv": Unary("the inverse of erf; NaN beyond [-1, 1]", erfinv,
+                    lambda y: (math.sqrt(math.pi) / 2) * np.exp(y * y), from_output=True,
+                    whole=_erfinv_whole),
+    "gamma": Unary("the gamma function; NaN at negative whole numbers", gamma,
+                   lambda x: gamma(x) * digamma(x)),
+    "gammaln": Unary("logarithm of |gamma(data)|; infinite at whole numbers up to 0", log_gamma,
+                     digamma),
     "logical_not": Unary("1 where data is 0, else 0", lambda x: (x == 0).astype(x.dtype)),
 }
 
