@@ -32,13 +32,13 @@ CASES = [
                                         ("erfinv", erfinv, -0.99, 0.99))
       for shape, dtypes in ((SHAPE, FLOATS), ((3, 4), ("float32", "float16")))),
     Case("gamma", {}, [Input((2, 3), values=[-2.5, -0.5, 0.001, 12, 33.5, -7.25])],
-         reference=gamma, onednn=False, onednn_backward=False, grad_atol=1e-3, note="far out"),
+         reference=gamma, onednn=False, onednn_backward=False, exempt={
+             "gradient": "too steep for differences"}, note="far out"),
     Case("gammaln", {}, [Input((2, 3), values=[-2.5, -0.5, 0.001, 12, 1e6, 1.25])],
          reference=lgamma, onednn=False, onednn_backward=False, grad_atol=1e-3, note="far out"),
     Case("erfinv", {}, [Input((4,), values=[0.9999, -0.99999, 1e-20, 0.0])],
-         reference=lambda y: np.array([2.7510639057120607, -3.1234132743415708,
-                                       1e-20 * math.sqrt(math.pi) / 2, 0]),
-         rtol={"float32": 1e-3}, onednn=False, onednn_backward=False, exempt={
+         reference=lambda y: np.where(np.abs(y) == 1, np.copysign(np.inf, y), erfinv(y)),
+         onednn=False, onednn_backward=False, exempt={
              "gradient": "too steep for differences"}, note="the ends"),
     *(Case(name, {}, [Input((4,), values=[np.nan, np.inf, 0.0, -1.0])],
            reference=lambda x, want=want: np.array(want), onednn=False, onednn_backward=False,
@@ -198,6 +198,14 @@ CASES += [
 
 # ---- moments, losses, answers about whole arrays ------------------------------------------------
 
+
+
+def whole_moments(x: Array) -> tuple[Array, Array]:
+    cut = np.trunc if x.dtype.kind in "iu" else np.asarray
+    mean = cut(x.mean(1, keepdims=True))
+    return mean[:, 0], cut(((x - mean)**2).mean(1))
+
+
 CASES += [
     Case("moments", {"axes": axes, "keepdims": keepdims}, [(3, 4, 2)], onednn=False,
          onednn_backward=False, reference=lambda x, a=axes, k=keepdims: tuple(
@@ -206,7 +214,7 @@ CASES += [
     for axes, keepdims in (((0,), False), ((-1, 0), True), ((0, 1, 2), False))]
 CASES += [
     Case("moments", {"axes": (1,)}, [Input((2, 3), values=[1, 2, 3, 4, 5, 9])], dtypes=("int32",),
-         reference=lambda x: (np.array([2, 6]), np.array([0, 4])), onednn=False,
+         reference=whole_moments, onednn=False,
          exempt={"gradient": "whole numbers have no differences"}, note="whole numbers"),
 ]
 
@@ -238,16 +246,16 @@ CASES += [
     for values in (FINITE, [1, np.nan, 2, 3], [1, 2, 3, -np.inf])]
 CASES += [
     Case("_contrib_allclose", params, [Input((3,), values=a), Input((3,), values=b)],
-         reference=lambda x, y, want=want: np.array(want), onednn=False, note=note)
-    for a, b, params, want, note in (
-        (FINITE[:3], FINITE[:3], {}, 1, ""), (FINITE[:3], [1, 2, 3.1], {}, 0, ""),
-        (FINITE[:3], [1, 2, 3.1], {"atol": 0.2}, 1, ""),
-        (FINITE[:3], [1, 2, 3.1], {"rtol": 0.1}, 1, ""),
-        ([1, np.nan, 2], [1, np.nan, 2], {}, 1, "NaN"),
-        ([1, np.nan, 2], [1, np.nan, 2], {"equal_nan": False}, 0, "NaN"),
-        ([1, np.inf, 2], [1, np.inf, 2], {}, 1, "infinity"),
-        ([1, np.inf, 2], [1, -np.inf, 2], {}, 0, "infinity"),
-        ([1, 1, 2], [1, np.inf, 2], {}, 0, "infinity"))]
+         reference=lambda x, y, p=params: np.array(np.allclose(
+             x, y, **{"equal_nan": True, **p})), onednn=False, note=note)
+    for a, b, params, note in (
+        (FINITE[:3], FINITE[:3], {}, ""), (FINITE[:3], [1, 2, 3.1], {}, "other"),
+        (FINITE[:3], [1, 2, 3.1], {"atol": 0.2}, ""), (FINITE[:3], [1, 2, 3.1], {"rtol": 0.1}, ""),
+        ([1, np.nan, 2], [1, np.nan, 2], {}, "NaN"),
+        ([1, np.nan, 2], [1, np.nan, 2], {"equal_nan": False}, "NaN"),
+        ([1, np.inf, 2], [1, np.inf, 2], {}, "infinity"),
+        ([1, np.inf, 2], [1, -np.inf, 2], {}, "two infinities"),
+        ([1, 1, 2], [1, np.inf, 2], {}, "one infinity"))]
 CASES += [
     Case("_histogram", {"bin_cnt": 4, "range": (-1, 1)}, [(5, 6)], onednn=False,
          reference=lambda x: np.histogram(x, 4, (-1, 1))),
