@@ -18,10 +18,20 @@ from ..floats import same_float_type
 from .numeric import convert, wide
 
 
+def _single(value: float, x: AnyArray) -> Any:
+    """A number rounded to float32, in the dtype of x."""
+    return x.dtype.type(np.float32(value))
+
+
 @params_class
 class HardSigmoidParams(Params):
     alpha: float = number(0.2, doc="the slope")
     beta: float = number(0.5, doc="the value at 0")
+
+    def line(self, x: AnyArray) -> AnyArray:
+        """MXNet keeps both numbers in float32, also for float64 data."""
+        made: AnyArray = _single(self.alpha, x) * x + _single(self.beta, x)
+        return made
 
 
 @params_class
@@ -37,13 +47,13 @@ class QuadraticParams(Params):
 
 
 def _hard_sigmoid(x: AnyArray, p: HardSigmoidParams) -> AnyArray:
-    y = x * x.dtype.type(p.alpha) + x.dtype.type(p.beta)
+    y = p.line(x)
     return np.where(y > 1, x.dtype.type(1), np.where(y < 0, x.dtype.type(0), y))
 
 
 def _hard_sigmoid_slope(x: AnyArray, p: HardSigmoidParams) -> AnyArray:
-    y = x * x.dtype.type(p.alpha) + x.dtype.type(p.beta)
-    return np.where((y > 0) & (y < 1), x.dtype.type(p.alpha), x.dtype.type(0))
+    y = p.line(x)
+    return np.where((y > 0) & (y < 1), _single(p.alpha, x), x.dtype.type(0))
 
 
 def _edge(p: SmoothL1Params, x: AnyArray) -> tuple[Any, Any]:
@@ -65,13 +75,13 @@ def _smooth_l1_slope(x: AnyArray, p: SmoothL1Params) -> AnyArray:
 
 
 def _quadratic(x: AnyArray, p: QuadraticParams) -> AnyArray:
-    a, b, c = (x.dtype.type(value) for value in (p.a, p.b, p.c))
+    a, b, c = (_single(value, x) for value in (p.a, p.b, p.c))
     made: AnyArray = a * x * x + b * x + c
     return made
 
 
 def _quadratic_slope(x: AnyArray, p: QuadraticParams) -> AnyArray:
-    made: AnyArray = x.dtype.type(2 * p.a) * x + x.dtype.type(p.b)
+    made: AnyArray = _single(2 * p.a, x) * x + _single(p.b, x)
     return made
 
 

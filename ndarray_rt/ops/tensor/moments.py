@@ -87,7 +87,9 @@ def compute_backward(ctx: OpContext, p: MomentsParams, ins: list[AnyArray],
     x = _precise(ins[2])
     count, _, small = _parts(p, x)
     dmean, dvar, mean = (_precise(array).reshape(small) for array in (*ins[:2], ins[3]))
-    outs[0].write(convert(_over(dmean + 2 * (x - mean) * dvar, count), ins[2].dtype))
+    # two quotients: of whole numbers each is cut off
+    slope = _over(np.broadcast_to(dmean, x.shape), count) + _over(2 * (x - mean) * dvar, count)
+    outs[0].write(convert(slope, ins[2].dtype))
 
 
 register(OpDef("moments", MomentsParams, inputs=("data",), outputs=("mean", "var"),

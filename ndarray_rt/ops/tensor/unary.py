@@ -79,7 +79,7 @@ TABLE: dict[str, Unary] = {
                       native=(lib.NDRT_ELTWISE_LINEAR, -1.0, 0.0)),
     "abs": Unary("|data|", np.abs, np.sign, whole=np.abs, native=(lib.NDRT_ELTWISE_ABS, 0.0, 0.0),
                  native_slope=(ELTWISE, lib.NDRT_ELTWISE_ABS)),
-    "sign": Unary("-1, 0 or 1", np.sign,
+    "sign": Unary("-1, 0 or 1; 0 for NaN", lambda x: (x > 0).astype(x.dtype) - (x < 0),
                   whole=lambda x: x if x.dtype.kind == "b" else np.sign(x)),
     "relu": Unary("max(data, 0); NaN stays NaN", lambda x: np.maximum(x, 0), _relu_slope,
                   from_output=True, native_slope=(ELTWISE, lib.NDRT_ELTWISE_RELU)),
