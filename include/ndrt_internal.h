@@ -126,6 +126,13 @@ void ndrt_optimizers_execute(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_ordering_check(const ndrt_kernel_call *call);
 int ndrt_ordering_threads(const ndrt_kernel_call *call);
 void ndrt_ordering_execute(const ndrt_kernel_call *call, int nthreads);
+/* And for those in native/math.c, which drives native/math_point.c. */
+ndrt_status ndrt_math_check(const ndrt_kernel_call *call);
+int ndrt_math_threads(const ndrt_kernel_call *call);
+void ndrt_math_execute(const ndrt_kernel_call *call, int nthreads);
+void ndrt_softmax(const ndrt_kernel_call *call, int nthreads);
+void ndrt_exp(const ndrt_kernel_call *call, int nthreads);
+void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads);
 
 /* Compiled for each of these and chosen when the extension loads. A sanitizer's start-up comes too
  * late for that choice. */

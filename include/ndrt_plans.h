@@ -94,9 +94,41 @@ typedef enum {
                                   scalars dtype descending, what is wanted (1 values, 2 places,
                                   3 both), dtype of places (F32, S32); scratch is slots times
                                   ndrt_topk_pairs of 8 bytes */
-    NDRT_KERNEL_TOPK_GRAD = 81 /* f32: rows' gradient, gradient of the values, places
+    NDRT_KERNEL_TOPK_GRAD = 81, /* f32: rows' gradient, gradient of the values, places
                                   dims rows n k; scalars dtype of places (F32, S32) */
+    /* Numbers of kind F32, F64 or S32, which is the first scalar; out and data have one kind.
+     * dims outer length inner: the work goes along the middle. */
+    NDRT_KERNEL_REDUCE = 64,      /* out, data, and for rows of more than NDRT_REDUCE_BLOCK a double
+                                     for each block of each; scalars kind ndrt_reduction factor */
+    NDRT_KERNEL_ARG_EXTREME = 65, /* out, data; scalars kind, least instead of greatest */
+    NDRT_KERNEL_RUNNING_SUM = 66, /* out, data; scalars kind, from the end */
+    NDRT_KERNEL_SOFTMAX_COLUMNS = 67, /* f32: out, data; scalars kind, its logarithm, factor */
+    NDRT_KERNEL_EXP = 68,             /* f32: out, data                  dims n; scalar kind */
+    NDRT_KERNEL_ARITHMETIC = 69       /* out, left, right                dims n
+                                         scalars kind ndrt_arithmetic_id */
 } ndrt_kernel_id;
+enum { NDRT_REDUCE_BLOCK = 4096 };
+typedef enum {
+    NDRT_REDUCE_SUM = 0,
+    NDRT_REDUCE_MAX = 1, /* NaN wins in both */
+    NDRT_REDUCE_MIN = 2,
+    NDRT_REDUCE_NORM1 = 3, /* no S32 */
+    NDRT_REDUCE_NORM2 = 4
+} ndrt_reduction;
+typedef enum { /* comparisons give 0 and 1 */
+               NDRT_ARITHMETIC_ADD = 0,
+               NDRT_ARITHMETIC_SUB = 1,
+               NDRT_ARITHMETIC_MUL = 2,
+               NDRT_ARITHMETIC_MAX = 3,
+               NDRT_ARITHMETIC_MIN = 4,
+               NDRT_ARITHMETIC_EQ = 5,
+               NDRT_ARITHMETIC_NE = 6,
+               NDRT_ARITHMETIC_GT = 7,
+               NDRT_ARITHMETIC_GE = 8,
+               NDRT_ARITHMETIC_LT = 9,
+               NDRT_ARITHMETIC_LE = 10,
+               NDRT_ARITHMETIC_LAST = 10
+} ndrt_arithmetic_id;
 enum { NDRT_INDEX_S64 = 64 }; /* among ndrt_dtype's numbers: places that no layout describes */
 /* A stream of random words: where the next draw begins. */
 typedef struct {

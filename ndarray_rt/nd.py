@@ -10,6 +10,8 @@ from collections.abc import Callable
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .context import Context
 from .dtypes import find_dtype
 from .errors import ParameterError, ShapeError, TypeMismatch, shown
@@ -141,11 +143,15 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> Any:
 
 
 def histogram(a: NDArray, bins: Any = 10, range: Any = None) -> Any:
-    """(counts, edges) of the elements of `a` in `bins` equal bins, or between given edges."""
+    """(counts, edges) of the elements of `a` in `bins` equal bins, or between given edges.
+
+    Without a range both are float32, and the bins go from the least to the greatest element.
+    """
     if isinstance(bins, NDArray):
         return invoke("_histogram", (a, bins), {})
     if range is None:
-        range = (float(a.min().asscalar()), float(a.max().asscalar()))
+        counts, edges = np.histogram(a.asnumpy(), bins=bins)
+        return [array(counts), array(edges)]
     return invoke("_histogram", (a,), {"bin_cnt": bins, "range": tuple(range)})
 
 

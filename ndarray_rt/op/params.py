@@ -162,6 +162,17 @@ def optional_number(default: Any = None, *, doc: str) -> Any:
     return _declare(default, _optional(parse_float), "a float or None", doc)
 
 
+def _parse_range(value: object) -> tuple[float, float]:
+    low, high = _literal(value)  # type: ignore[misc]
+    return parse_float(low), parse_float(high)
+
+
+def optional_range(default: Any = None, *, doc: str) -> Any:
+    """Two finite floats, or None."""
+    return _declare(default, _optional(_parse_range), "two floats or None", doc,
+                    lambda v: v is None or all(math.isfinite(end) for end in v))
+
+
 def boolean(default: Any = REQUIRED, *, doc: str) -> Any:
     return _declare(default, parse_bool, "a bool", doc)
 

@@ -168,7 +168,7 @@ _FAR = 6.0  # from there on erf is 1 to the last bit
 _BLOCK = 1 << 14  # elements that stay in the cache through all terms
 
 
-def _chebyshev(function: Callable[[float], float], low: float, high: float,
+def chebyshev(function: Callable[[float], float], low: float, high: float,
                terms: int) -> AnyArray:
     """Coefficients of the polynomial that agrees with `function` at the Chebyshev points."""
     def cosine(n: int, k: int) -> float:
@@ -185,21 +185,27 @@ def _erf_series() -> tuple[AnyArray, AnyArray]:
 
     From the exact values that Python's math module gives at a few points.
     """
-    near = _chebyshev(lambda s: math.erf(math.sqrt(s)) / math.sqrt(s), 0.0, _EDGE**2, 21)
-    far = _chebyshev(lambda x: math.exp(x * x) * math.erfc(x), _EDGE, _FAR, 20)
+    near = chebyshev(lambda s: math.erf(math.sqrt(s)) / math.sqrt(s), 0.0, _EDGE**2, 21)
+    far = chebyshev(lambda x: math.exp(x * x) * math.erfc(x), _EDGE, _FAR, 20)
     return near, far
 
 
+def scaled_erfc(x: AnyArray) -> AnyArray:
+    """exp(x**2) (1 - erf(x)) for doubles from 2 to 6."""
+    _, far = _erf_series()
+    made: AnyArray = np.polynomial.chebyshev.chebval((x - _EDGE) * (2 / (_FAR - _EDGE)) - 1, far)
+    return made
+
+
 def _erf_block(x: AnyArray) -> AnyArray:
-    near, far = _erf_series()
-    value = np.polynomial.chebyshev.chebval
+    near, _ = _erf_series()
     size = np.abs(x)
     small = np.minimum(size, _EDGE)
-    made = small * value(small * small * (2 / _EDGE**2) - 1, near)
+    made = small * np.polynomial.chebyshev.chebval(small * small * (2 / _EDGE**2) - 1, near)
     big = size > _EDGE
     if big.any():
         y = np.minimum(size[big], _FAR)
-        tail = np.exp(-y * y) * value((y - _EDGE) * (2 / (_FAR - _EDGE)) - 1, far)
+        tail = np.exp(-y * y) * scaled_erfc(y)
         made[big] = np.where(size[big] >= _FAR, 1.0, 1.0 - tail)
     signed: AnyArray = np.copysign(made, x)
     return np.where(np.isnan(x), x, signed)

@@ -62,7 +62,7 @@ def reduced_axes(p: ReduceParams, rank: int) -> tuple[int, ...]:
     return tuple(d for d in range(rank) if (d in named) != p.exclude)
 
 
-def _kept_shape(p: ReduceParams, data: Shape) -> Shape:
+def kept_shape(p: ReduceParams, data: Shape) -> Shape:
     """data's shape with size 1 for what goes."""
     gone = reduced_axes(p, len(data))
     return tuple(1 if axis in gone else dim for axis, dim in enumerate(data))
@@ -71,7 +71,7 @@ def _kept_shape(p: ReduceParams, data: Shape) -> Shape:
 def output_shape(p: ReduceParams, data: Shape) -> Shape:
     """MXNet has no rank 0: what is reduced to one number has shape (1,)."""
     if p.keepdims:
-        return _kept_shape(p, data)
+        return kept_shape(p, data)
     gone = reduced_axes(p, len(data))
     return tuple(dim for axis, dim in enumerate(data) if axis not in gone) or (1,)
 
@@ -245,7 +245,7 @@ def infer_shape_backward(p: ReduceParams, ins: ShapeList, outs: ShapeList,
 def compute_backward(reduction: Reduction, ctx: OpContext, p: ReduceParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     x = wide(ins[1])
-    small = _kept_shape(p, x.shape)
+    small = kept_shape(p, x.shape)
     dy = wide(ins[0]).reshape(small)
     if reduction.adds:
         count = prod(x.shape[axis] for axis in reduced_axes(p, x.ndim))
@@ -255,13 +255,13 @@ def compute_backward(reduction: Reduction, ctx: OpContext, p: ReduceParams, ins:
     y = wide(ins[2]).reshape(small)
     if reduction.name == "prod":
         # NaN where data is 0, as MXNet has it
-        slopes = y / x if x.dtype.kind == "f" else _whole_quotient(y, x)
+        slopes = y / x if x.dtype.kind == "f" else whole_quotient(y, x)
     else:
         slopes = x == y  # all that tie get the whole gradient
     outs[0].write((dy * slopes).astype(ins[1].dtype, copy=False))
 
 
-def _whole_quotient(a: AnyArray, b: AnyArray) -> AnyArray:
+def whole_quotient(a: AnyArray, b: AnyArray) -> AnyArray:
     """a / b cut towards 0, and 0 where b is."""
     divisor = np.where(b != 0, b, b.dtype.type(1))
     made: AnyArray = np.where(b != 0, (a - np.fmod(a, divisor)) // divisor, b.dtype.type(0))

@@ -28,6 +28,7 @@ from .numeric import (
     single,
     wide,
 )
+from .special import digamma, erfinv, gamma, log_gamma
 from .pointwise import binary, bound, eltwise, eltwise_backward
 from .unary_curves import second_order
 
@@ -68,13 +69,18 @@ def _relu_slope(y: AnyArray) -> AnyArray:
     return np.where(np.isnan(y), y, (y > 0).astype(y.dtype))
 
 
+def _erfinv_whole(x: AnyArray) -> AnyArray:
+    # MXNet's NaN of whole numbers is 0
+    return convert(np.where(np.abs(x) == 1, np.inf, 0.0), x.dtype)
+
+
 TABLE: dict[str, Unary] = {
     "negative": Unary("-data", np.negative, lambda x: -np.ones_like(x),
                       whole=lambda x: x if x.dtype.kind == "b" else np.negative(x),
                       native=(lib.NDRT_ELTWISE_LINEAR, -1.0, 0.0)),
     "abs": Unary("|data|", np.abs, np.sign, whole=np.abs, native=(lib.NDRT_ELTWISE_ABS, 0.0, 0.0),
                  native_slope=(ELTWISE, lib.NDRT_ELTWISE_ABS)),
-    "sign": Unary("-1, 0 or 1", np.sign,
+    "sign": Unary("-1, 0 or 1; 0 for NaN", lambda x: (x > 0).astype(x.dtype) - (x < 0),
                   whole=lambda x: x if x.dtype.kind == "b" else np.sign(x)),
     "relu": Unary("max(data, 0); NaN stays NaN", lambda x: np.maximum(x, 0), _relu_slope,
                   from_output=True, native_slope=(ELTWISE, lib.NDRT_ELTWISE_RELU)),
@@ -125,6 +131,13 @@ TABLE: dict[str, Unary] = {
     "radians": _linear(math.pi / 180),
     "erf": Unary("the error function", erf,
                  lambda x: (2 / math.sqrt(math.pi)) * np.exp(-x * x)),
+    "erfinv": Unary("the inverse of erf; NaN beyond [-1, 1]", erfinv,
+                    lambda y: (math.sqrt(math.pi) / 2) * np.exp(y * y), from_output=True,
+                    whole=_erfinv_whole),
+    "gamma": Unary("the gamma function; NaN at negative whole numbers", gamma,
+                   lambda x: gamma(x) * digamma(x)),
+    "gammaln": Unary("logarithm of |gamma(data)|; infinite at whole numbers up to 0", log_gamma,
+                     digamma),
     "logical_not": Unary("1 where data is 0, else 0", lambda x: (x == 0).astype(x.dtype)),
 }
 

@@ -1,0 +1,500 @@
+/* Reductions, positions of extremes, running sums, softmax across rows, exp, and arithmetic on
+ * dtypes that oneDNN does not compute in.
+ *
+ * An array is seen as (outer, length, inner); the kernel works along its middle. Each result is
+ * computed by one thread, and what is cut into parts is cut by the shape alone, so the bits do not
+ * depend on the number of threads. Whole numbers wrap around. */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "ndrt_internal.h"
+
+typedef const ndrt_kernel_call kernel_call;
+
+enum {
+    BLOCK = NDRT_REDUCE_BLOCK, /* elements of a row that are summed at once */
+    STRIP = 512,               /* columns that are worked on together */
+    ROWS = 128,                /* rows that are summed in the dtype's own precision */
+    LANES = 32
+};
+
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* ---- reductions of the innermost axis ---------------------------------------------------------
+ */
+
+#define SUM_ROW(name, type, sum, term)                                                             \
+    NDRT_FOR_EACH_CPU static sum name(const type *x, int64_t n) {                                  \
+        sum total = 0;                                                                             \
+        _Pragma("omp simd reduction(+ : total)") for (int64_t i = 0; i < n; i++) {                 \
+            sum v = (sum)x[i];                                                                     \
+            total += term;                                                                         \
+        }                                                                                          \
+        return total;                                                                              \
+    }
+SUM_ROW(sum_f32, float, float, v)
+SUM_ROW(sum_f64, double, double, v)
+SUM_ROW(sum_s32, int32_t, uint32_t, v)
+SUM_ROW(abs_f32, float, double, fabs(v))
+SUM_ROW(abs_f64, double, double, fabs(v))
+SUM_ROW(square_f32, float, double, v *v)
+SUM_ROW(square_f64, double, double, v *v)
+
+/* NaN wins: it is not found less than anything, and nothing is found greater than it. */
+#define BETTER_MAX(v, m) ((v) > (m) || (v) != (v))
+#define BETTER_MIN(v, m) ((v) < (m) || (v) != (v))
+
+#define EXTREME_ROW(name, type, better)                                                            \
+    NDRT_FOR_EACH_CPU static type name(const type *x, int64_t n) {                                 \
+        type lane[LANES];                                                                          \
+        int64_t i = 0;                                                                             \
+        for (int k = 0; k < LANES; k++) lane[k] = x[0];                                            \
+        for (; i + LANES <= n; i += LANES) {                                                       \
+            _Pragma("omp simd") for (int k = 0; k < LANES; k++) {                                  \
+                type v = x[i + k];                                                                 \
+                lane[k] = better(v, lane[k]) ? v : lane[k];                                        \
+            }                                                                                      \
+        }                                                                                          \
+        type m = x[0];                                                                             \
+        for (; i < n; i++) m = better(x[i], m) ? x[i] : m;                                         \
+        for (int k = 0; k < LANES; k++) m = better(lane[k], m) ? lane[k] : m;                      \
+        return m;                                                                                  \
+    }
+EXTREME_ROW(max_f32, float, BETTER_MAX)
+EXTREME_ROW(max_f64, double, BETTER_MAX)
+EXTREME_ROW(max_s32, int32_t, BETTER_MAX)
+EXTREME_ROW(min_f32, float, BETTER_MIN)
+EXTREME_ROW(min_f64, double, BETTER_MIN)
+EXTREME_ROW(min_s32, int32_t, BETTER_MIN)
+
+/* The squares of large and small doubles are out of range. */
+static double careful_norm(const double *x, int64_t n) {
+    double big = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (isnan(x[i])) return x[i];
+        big = fabs(x[i]) > big ? fabs(x[i]) : big;
+    }
+    if (big == 0 || isinf(big)) return big;
+    double total = 0;
+    for (int64_t i = 0; i < n; i++) total += (x[i] / big) * (x[i] / big);
+    return sqrt(total) * big;
+}
+
+typedef union {
+    float f32;
+    double f64;
+    uint32_t s32;
+} number;
+
+/* One part of a row; `sum` of f32 is collected in f64. */
+static number reduce_part(int kind, int what, const void *x, int64_t n) {
+    number made = {.f64 = 0};
+    if (kind == NDRT_F32) {
+        switch (what) {
+        case NDRT_REDUCE_SUM: made.f64 = (double)sum_f32(x, n); break;
+        case NDRT_REDUCE_MAX: made.f32 = max_f32(x, n); break;
+        case NDRT_REDUCE_MIN: made.f32 = min_f32(x, n); break;
+        case NDRT_REDUCE_NORM1: made.f64 = abs_f32(x, n); break;
+        default: made.f64 = square_f32(x, n);
+        }
+    } else if (kind == NDRT_F64) {
+        switch (what) {
+        case NDRT_REDUCE_SUM: made.f64 = sum_f64(x, n); break;
+        case NDRT_REDUCE_MAX: made.f64 = max_f64(x, n); break;
+        case NDRT_REDUCE_MIN: made.f64 = min_f64(x, n); break;
+        case NDRT_REDUCE_NORM1: made.f64 = abs_f64(x, n); break;
+        default: made.f64 = square_f64(x, n);
+        }
+    } else {
+        switch (what) {
+        case NDRT_REDUCE_MAX: made.s32 = (uint32_t)max_s32(x, n); break;
+        case NDRT_REDUCE_MIN: made.s32 = (uint32_t)min_s32(x, n); break;
+        default: made.s32 = sum_s32(x, n);
+        }
+    }
+    return made;
+}
+
+static int is_extreme(int what) { return what == NDRT_REDUCE_MAX || what == NDRT_REDUCE_MIN; }
+
+static number join_parts(int kind, int what, const number *parts, int64_t n) {
+    number made = parts[0];
+    int max = what == NDRT_REDUCE_MAX;
+    for (int64_t i = 1; i < n; i++) {
+        number v = parts[i];
+        if (!is_extreme(what)) {
+            if (kind == NDRT_S32)
+                made.s32 += v.s32;
+            else
+                made.f64 += v.f64;
+        } else if (kind == NDRT_F32) {
+            if (max ? BETTER_MAX(v.f32, made.f32) : BETTER_MIN(v.f32, made.f32)) made = v;
+        } else if (kind == NDRT_F64) {
+            if (max ? BETTER_MAX(v.f64, made.f64) : BETTER_MIN(v.f64, made.f64)) made = v;
+        } else if (max ? (int32_t)v.s32 > (int32_t)made.s32 : (int32_t)v.s32 < (int32_t)made.s32) {
+            made = v;
+        }
+    }
+    return made;
+}
+
+static void finish(int kind, int what, double factor, number made, const void *row, int64_t length,
+                   void *out, int64_t at) {
+    if (kind == NDRT_S32) {
+        ((uint32_t *)out)[at] = made.s32;
+        return;
+    }
+    if (what == NDRT_REDUCE_NORM2) {
+        double root = sqrt(made.f64);
+        if (kind == NDRT_F64 && !(made.f64 > 1e-290 && made.f64 < 1e300))
+            root = careful_norm(row, length);
+        made.f64 = root;
+    }
+    if (kind == NDRT_F64)
+        ((double *)out)[at] = made.f64 * factor;
+    else
+        ((float *)out)[at] = is_extreme(what) ? made.f32 : (float)(made.f64 * factor);
+}
+
+static size_t size_of(int kind) { return kind == NDRT_F64 ? 8 : 4; }
+
+static void reduce_rows(kernel_call *call, int nthreads) {
+    int64_t outer = call->dims[0], length = call->dims[1];
+    int kind = (int)call->scalars[0], what = (int)call->scalars[1];
+    double factor = call->scalars[2];
+    size_t size = size_of(kind);
+    const char *in = call->data[1];
+    int64_t parts = length ? (length + BLOCK - 1) / BLOCK : 1;
+    if (parts == 1) {
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+        for (int64_t o = 0; o < outer; o++) {
+            const void *row = in + (size_t)(o * length) * size;
+            finish(kind, what, factor, reduce_part(kind, what, row, length), row, length,
+                   call->data[0], o);
+        }
+        return;
+    }
+    number *found = call->data[2];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < outer * parts; k++) {
+        int64_t begin = k % parts * BLOCK, n = least(BLOCK, length - begin);
+        found[k] = reduce_part(kind, what, in + (size_t)(k / parts * length + begin) * size, n);
+    }
+    for (int64_t o = 0; o < outer; o++)
+        finish(kind, what, factor, join_parts(kind, what, found + o * parts, parts),
+               in + (size_t)(o * length) * size, length, call->data[0], o);
+}
+
+/* ---- reductions of other axes ------------------------------------------------------------------
+ */
+
+/* `width` columns of `rows` rows that are `stride` apart. */
+#define SUM_COLUMNS(name, type, sum, term, last)                                                   \
+    NDRT_FOR_EACH_CPU static void name(const type *x, int64_t rows, int64_t stride, int64_t width, \
+                                       double factor, type *out) {                                 \
+        sum total[STRIP] = {0};                                                                    \
+        for (int64_t first = 0; first < rows; first += ROWS) {                                     \
+            sum part[STRIP] = {0};                                                                 \
+            int64_t end = least(first + ROWS, rows);                                               \
+            for (int64_t r = first; r < end; r++) {                                                \
+                const type *row = x + r * stride;                                                  \
+                _Pragma("omp simd") for (int64_t c = 0; c < width; c++) {                          \
+                    sum v = (sum)row[c];                                                           \
+                    part[c] += term;                                                               \
+                }                                                                                  \
+            }                                                                                      \
+            for (int64_t c = 0; c < width; c++) total[c] += part[c];                               \
+        }                                                                                          \
+        for (int64_t c = 0; c < width; c++) out[c] = (type)(last);                                 \
+    }
+SUM_COLUMNS(columns_sum_f32, float, float, v, (double)total[c] * factor)
+SUM_COLUMNS(columns_sum_f64, double, double, v, total[c] * factor)
+SUM_COLUMNS(columns_sum_s32, int32_t, uint32_t, v, ((void)factor, total[c]))
+SUM_COLUMNS(columns_abs_f32, float, double, fabs(v), total[c] * factor)
+SUM_COLUMNS(columns_abs_f64, double, double, fabs(v), total[c] * factor)
+SUM_COLUMNS(columns_square_f32, float, double, v *v, sqrt(total[c]) * factor)
+SUM_COLUMNS(columns_square_f64, double, double, v *v, sqrt(total[c]) * factor)
+
+#define EXTREME_COLUMNS(name, type, better)                                                        \
+    NDRT_FOR_EACH_CPU static void name(const type *x, int64_t rows, int64_t stride, int64_t width, \
+                                       double factor, type *out) {                                 \
+        (void)factor;                                                                              \
+        type best[STRIP];                                                                          \
+        memcpy(best, x, (size_t)width * sizeof *x);                                                \
+        for (int64_t r = 1; r < rows; r++) {                                                       \
+            const type *row = x + r * stride;                                                      \
+            _Pragma("omp simd") for (int64_t c = 0; c < width; c++) {                              \
+                type v = row[c];                                                                   \
+                best[c] = better(v, best[c]) ? v : best[c];                                        \
+            }                                                                                      \
+        }                                                                                          \
+        memcpy(out, best, (size_t)width * sizeof *x);                                              \
+    }
+EXTREME_COLUMNS(columns_max_f32, float, BETTER_MAX)
+EXTREME_COLUMNS(columns_max_f64, double, BETTER_MAX)
+EXTREME_COLUMNS(columns_max_s32, int32_t, BETTER_MAX)
+EXTREME_COLUMNS(columns_min_f32, float, BETTER_MIN)
+EXTREME_COLUMNS(columns_min_f64, double, BETTER_MIN)
+EXTREME_COLUMNS(columns_min_s32, int32_t, BETTER_MIN)
+
+#define REDUCE_STRIP(type, x, out, one, two, three, four, five)                                    \
+    do {                                                                                           \
+        const type *from = (const type *)(x);                                                      \
+        type *to = (type *)(out);                                                                  \
+        switch (what) {                                                                            \
+        case NDRT_REDUCE_SUM: one(from, length, inner, width, factor, to); break;                  \
+        case NDRT_REDUCE_MAX: two(from, length, inner, width, factor, to); break;                  \
+        case NDRT_REDUCE_MIN: three(from, length, inner, width, factor, to); break;                \
+        case NDRT_REDUCE_NORM1: four(from, length, inner, width, factor, to); break;               \
+        default: five(from, length, inner, width, factor, to);                                     \
+        }                                                                                          \
+    } while (0)
+
+static void reduce_columns(kernel_call *call, int nthreads) {
+    int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];
+    int kind = (int)call->scalars[0], what = (int)call->scalars[1];
+    double factor = call->scalars[2];
+    int64_t strips = (inner + STRIP - 1) / STRIP;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < outer * strips; k++) {
+        int64_t begin = k % strips * STRIP, width = least(STRIP, inner - begin);
+        size_t size = size_of(kind);
+        const char *x =
+            (const char *)call->data[1] + (size_t)(k / strips * length * inner + begin) * size;
+        char *out = (char *)call->data[0] + (size_t)(k / strips * inner + begin) * size;
+        if (kind == NDRT_F32)
+            REDUCE_STRIP(float, x, out, columns_sum_f32, columns_max_f32, columns_min_f32,
+                         columns_abs_f32, columns_square_f32);
+        else if (kind == NDRT_F64)
+            REDUCE_STRIP(double, x, out, columns_sum_f64, columns_max_f64, columns_min_f64,
+                         columns_abs_f64, columns_square_f64);
+        else
+            REDUCE_STRIP(int32_t, x, out, columns_sum_s32, columns_max_s32, columns_min_s32,
+                         columns_sum_s32, columns_sum_s32);
+    }
+}
+
+static void reduce(kernel_call *call, int nthreads) {
+    if (call->dims[2] == 1)
+        reduce_rows(call, nthreads);
+    else
+        reduce_columns(call, nthreads);
+}
+
+/* ---- positions of extremes ---------------------------------------------------------------------
+ */
+
+#define EXTREME_AT(name, type, extreme, better)                                                    \
+    static int64_t name(const type *x, int64_t n) {                                                \
+        enum { PART = 512 };                                                                       \
+        int64_t at = 0;                                                                            \
+        type m = x[0];                                                                             \
+        for (int64_t i = 0; i < n; i += PART) {                                                    \
+            type v = extreme(x + i, least(PART, n - i));                                           \
+            if (v != v) {                                                                          \
+                while (x[i] == x[i]) i++;                                                          \
+                return i;                                                                          \
+            }                                                                                      \
+            if (better(v, m)) {                                                                    \
+                m = v;                                                                             \
+                at = i;                                                                            \
+            }                                                                                      \
+        }                                                                                          \
+        while (x[at] != m) at++;                                                                   \
+        return at;                                                                                 \
+    }
+EXTREME_AT(argmax_f32, float, max_f32, BETTER_MAX)
+EXTREME_AT(argmax_f64, double, max_f64, BETTER_MAX)
+EXTREME_AT(argmax_s32, int32_t, max_s32, BETTER_MAX)
+EXTREME_AT(argmin_f32, float, min_f32, BETTER_MIN)
+EXTREME_AT(argmin_f64, double, min_f64, BETTER_MIN)
+EXTREME_AT(argmin_s32, int32_t, min_s32, BETTER_MIN)
+
+/* The first of all that are as good: a NaN gives way to nothing. */
+#define EXTREME_COLUMNS_AT(name, type, whole, is_better)                                           \
+    NDRT_FOR_EACH_CPU static void name(const type *x, int64_t rows, int64_t stride, int64_t width, \
+                                       type *out) {                                                \
+        type best[STRIP];                                                                          \
+        whole at[STRIP] = {0};                                                                     \
+        memcpy(best, x, (size_t)width * sizeof *x);                                                \
+        for (int64_t r = 1; r < rows; r++) {                                                       \
+            const type *row = x + r * stride;                                                      \
+            _Pragma("omp simd") for (int64_t c = 0; c < width; c++) {                              \
+                type v = row[c], m = best[c];                                                      \
+                int better = (v is_better m) | ((v != v) & (m == m));                              \
+                best[c] = better ? v : m;                                                          \
+                at[c] = better ? (whole)r : at[c];                                                 \
+            }                                                                                      \
+        }                                                                                          \
+        for (int64_t c = 0; c < width; c++) out[c] = (type)at[c];                                  \
+    }
+EXTREME_COLUMNS_AT(columns_argmax_f32, float, int32_t, >)
+EXTREME_COLUMNS_AT(columns_argmax_f64, double, int64_t, >)
+EXTREME_COLUMNS_AT(columns_argmax_s32, int32_t, int32_t, >)
+EXTREME_COLUMNS_AT(columns_argmin_f32, float, int32_t, <)
+EXTREME_COLUMNS_AT(columns_argmin_f64, double, int64_t, <)
+EXTREME_COLUMNS_AT(columns_argmin_s32, int32_t, int32_t, <)
+
+#define ARG_STRIP(type, row_max, row_min, max, min)                                                \
+    do {                                                                                           \
+        const type *x = (const type *)call->data[1] + k / strips * length * inner + begin;         \
+        type *out = (type *)call->data[0] + k / strips * inner + begin;                            \
+        if (inner == 1)                                                                            \
+            *out = (type)(is_min ? row_min(x, length) : row_max(x, length));                       \
+        else if (is_min)                                                                           \
+            min(x, length, inner, width, out);                                                     \
+        else                                                                                       \
+            max(x, length, inner, width, out);                                                     \
+    } while (0)
+
+static void arg_extreme(kernel_call *call, int nthreads) {
+    int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];
+    int kind = (int)call->scalars[0], is_min = call->scalars[1] != 0;
+    int64_t strips = (inner + STRIP - 1) / STRIP;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < outer * strips; k++) {
+        int64_t begin = k % strips * STRIP, width = least(STRIP, inner - begin);
+        if (kind == NDRT_F32)
+            ARG_STRIP(float, argmax_f32, argmin_f32, columns_argmax_f32, columns_argmin_f32);
+        else if (kind == NDRT_F64)
+            ARG_STRIP(double, argmax_f64, argmin_f64, columns_argmax_f64, columns_argmin_f64);
+        else
+            ARG_STRIP(int32_t, argmax_s32, argmin_s32, columns_argmax_s32, columns_argmin_s32);
+    }
+}
+
+/* ---- running sums ------------------------------------------------------------------------------
+ */
+
+enum { TOGETHER = 8 }; /* rows whose sums go on side by side: each waits for its last addition */
+
+#define RUNNING_SUM(name, type)                                                                    \
+    NDRT_FOR_EACH_CPU static void name##_rows(const type *in, type *out, int64_t rows,             \
+                                              int64_t length, int64_t step) {                      \
+        /* backwards: from the last element with a step of -1 */                                   \
+        int64_t first = step < 0 ? length - 1 : 0;                                                 \
+        if (rows == TOGETHER) {                                                                    \
+            type sum[TOGETHER] = {0};                                                              \
+            for (int64_t i = 0, at = first; i < length; i++, at += step)                           \
+                for (int64_t r = 0; r < TOGETHER; r++)                                             \
+                    out[r * length + at] = sum[r] += in[r * length + at];                          \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            type sum = 0;                                                                          \
+            for (int64_t i = 0, at = r * length + first; i < length; i++, at += step)              \
+                out[at] = sum += in[at];                                                           \
+        }                                                                                          \
+    }                                                                                              \
+    NDRT_FOR_EACH_CPU static void name##_columns(const type *in, type *out, int64_t length,        \
+                                                 int64_t inner, int64_t width, int64_t step) {     \
+        type sum[STRIP] = {0};                                                                     \
+        for (int64_t i = 0, at = step < 0 ? length - 1 : 0; i < length; i++, at += step) {         \
+            const type *x = in + at * inner;                                                       \
+            type *y = out + at * inner;                                                            \
+            _Pragma("omp simd") for (int64_t c = 0; c < width; c++) y[c] = sum[c] += x[c];         \
+        }                                                                                          \
+    }                                                                                              \
+    static void name(kernel_call *call, int nthreads) {                                            \
+        int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];              \
+        int64_t step = call->scalars[1] != 0 ? -1 : 1;                                             \
+        type *out = call->data[0];                                                                 \
+        const type *in = call->data[1];                                                            \
+        if (inner == 1) {                                                                          \
+            int64_t groups = (outer + TOGETHER - 1) / TOGETHER;                                    \
+            _Pragma("omp parallel for schedule(static) num_threads(nthreads)") for (int64_t g = 0; \
+                                                                                    g < groups;    \
+                                                                                    g++) {         \
+                int64_t at = g * TOGETHER * length;                                                \
+                name##_rows(in + at, out + at, least(TOGETHER, outer - g * TOGETHER), length,      \
+                            step);                                                                 \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        int64_t strips = (inner + STRIP - 1) / STRIP;                                              \
+        _Pragma("omp parallel for schedule(static) num_threads(nthreads)") for (int64_t k = 0;     \
+                                                                                k <                \
+                                                                                outer * strips;    \
+                                                                                k++) {             \
+            int64_t begin = k % strips * STRIP, at = k / strips * length * inner + begin;          \
+            name##_columns(in + at, out + at, length, inner, least(STRIP, inner - begin), step);   \
+        }                                                                                          \
+    }
+RUNNING_SUM(running_f32, float)
+RUNNING_SUM(running_f64, double)
+RUNNING_SUM(running_s32, uint32_t)
+
+static void running_sum(kernel_call *call, int nthreads) {
+    int kind = (int)call->scalars[0];
+    if (kind == NDRT_F32)
+        running_f32(call, nthreads);
+    else if (kind == NDRT_F64)
+        running_f64(call, nthreads);
+    else
+        running_s32(call, nthreads);
+}
+
+/* ---- driver -----------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *name;
+    void (*run)(kernel_call *call, int nthreads);
+    int ndata;
+    int last; /* the greatest second scalar, whose least is 0 */
+    int reads_rows;
+} kernels[] = {
+    [NDRT_KERNEL_REDUCE - NDRT_KERNEL_REDUCE] = {"reduction", reduce, 2, NDRT_REDUCE_NORM2, 1},
+    [NDRT_KERNEL_ARG_EXTREME - NDRT_KERNEL_REDUCE] = {"position of extreme", arg_extreme, 2, 1, 1},
+    [NDRT_KERNEL_RUNNING_SUM - NDRT_KERNEL_REDUCE] = {"running sum", running_sum, 2, 1, 0},
+    [NDRT_KERNEL_SOFTMAX_COLUMNS - NDRT_KERNEL_REDUCE] = {"softmax of columns", ndrt_softmax, 2, 1,
+                                                          1},
+    [NDRT_KERNEL_EXP - NDRT_KERNEL_REDUCE] = {"exp", ndrt_exp, 2, 0, 0},
+    [NDRT_KERNEL_ARITHMETIC - NDRT_KERNEL_REDUCE] = {"arithmetic", ndrt_arithmetic, 3,
+                                                     NDRT_ARITHMETIC_LAST, 0},
+};
+
+static int is_along(kernel_call *call) { return call->kernel <= NDRT_KERNEL_SOFTMAX_COLUMNS; }
+
+/* Elements of the greatest array, or -1 where that is more than can be. */
+static int64_t elements(kernel_call *call) {
+    int64_t n = call->dims[0];
+    if (!is_along(call)) return n;
+    return __builtin_mul_overflow(n, call->dims[1], &n) ||
+                   __builtin_mul_overflow(n, call->dims[2], &n)
+               ? -1
+               : n;
+}
+
+ndrt_status ndrt_math_check(const ndrt_kernel_call *call) {
+    int at = call->kernel - NDRT_KERNEL_REDUCE;
+    const char *name = kernels[at].name;
+    double kind = call->scalars[0], what = call->scalars[1];
+    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
+    for (int i = 0; i < (is_along(call) ? 3 : 1); i++)
+        if (call->dims[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+    if (kind != NDRT_F32 && kind != NDRT_F64 && kind != NDRT_S32)
+        return ndrt_fail(NDRT_INVALID, "%s: numbers of kind %g", name, kind);
+    if (!(what >= 0 && what <= kernels[at].last && what == floor(what)))
+        return ndrt_fail(NDRT_INVALID, "%s: none of its kinds is %g", name, what);
+    int64_t n = elements(call);
+    if (n < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
+    if (kernels[at].reads_rows && n == 0 && call->dims[0] && call->dims[2])
+        return ndrt_fail(NDRT_INVALID, "%s: an axis of length 0", name);
+    int needs_parts = call->kernel == NDRT_KERNEL_REDUCE && call->dims[2] == 1 &&
+                      call->dims[1] > NDRT_REDUCE_BLOCK;
+    for (int i = 0; i < kernels[at].ndata + needs_parts; i++)
+        if (n && !call->data[i])
+            return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
+    return NDRT_OK;
+}
+
+int ndrt_math_threads(const ndrt_kernel_call *call) {
+    if (elements(call) < NDRT_SMALL_WORK) return 1;
+    return call->nthreads ? call->nthreads : ndrt_threads_get();
+}
+
+void ndrt_math_execute(const ndrt_kernel_call *call, int nthreads) {
+    if (elements(call)) kernels[call->kernel - NDRT_KERNEL_REDUCE].run(call, nthreads);
+}

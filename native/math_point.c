@@ -1,0 +1,162 @@
+/* exp, softmax of columns, and arithmetic element by element on float64 and int32. */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "ndrt_internal.h"
+
+typedef const ndrt_kernel_call kernel_call;
+
+enum { STRIP = 1024, CHUNK = 16384 };
+
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* ---- exp ---------------------------------------------------------------------------------------
+ */
+
+/* exp(x) to about one unit in the last place; 0 and infinity where that is out of range, NaN of
+ * NaN. 2**n times a polynomial on |r| <= log(2) / 2; n is split, as 2**n alone may overflow. */
+static inline __attribute__((always_inline)) float exp_of(float x) {
+    float inside = x < -104.0f ? -104.0f : x;
+    inside = inside > 89.0f ? 89.0f : inside;
+    float n = nearbyintf(inside * 0x1.715476p+0f);
+    float r = inside - n * 0x1.62e400p-1f;
+    r = r - n * 0x1.7f7d1cp-20f;
+    float p = 0x1.6850e4p-10f;
+    p = p * r + 0x1.123bccp-7f;
+    p = p * r + 0x1.555b98p-5f;
+    p = p * r + 0x1.55548ep-3f;
+    p = p * r + 0x1.fffff8p-2f;
+    p = p * r * r + r;
+    p = p + 1.0f;
+    int32_t whole = (int32_t)(n == n ? n : 0.0f), half = whole >> 1, rest = whole - half;
+    union {
+        int32_t bits;
+        float value;
+    } a = {.bits = (half + 127) << 23}, b = {.bits = (rest + 127) << 23};
+    return p * a.value * b.value;
+}
+
+NDRT_FOR_EACH_CPU static void exp_range(float *out, const float *in, int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) out[i] = exp_of(in[i]);
+}
+
+void ndrt_exp(const ndrt_kernel_call *call, int nthreads) {
+    int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
+    float *out = call->data[0];
+    const float *in = call->data[1];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < chunks; k++)
+        exp_range(out + k * CHUNK, in + k * CHUNK, least(CHUNK, n - k * CHUNK));
+}
+
+/* ---- softmax of columns ------------------------------------------------------------------------
+ */
+
+/* The rows are gone through three times; what belongs to the columns stays in the cache. */
+NDRT_FOR_EACH_CPU static void softmax_strip(float *out, const float *in, int64_t rows,
+                                            int64_t stride, int64_t width, float factor, int log) {
+    float top[STRIP], sum[STRIP] = {0};
+#pragma omp simd
+    for (int64_t c = 0; c < width; c++) top[c] = in[c] * factor;
+    for (int64_t r = 1; r < rows; r++) {
+        const float *x = in + r * stride;
+#pragma omp simd
+        for (int64_t c = 0; c < width; c++) {
+            float z = x[c] * factor;
+            top[c] = z > top[c] ? z : top[c];
+        }
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        const float *x = in + r * stride;
+        float *y = out + r * stride;
+        if (log)
+#pragma omp simd
+            for (int64_t c = 0; c < width; c++) sum[c] += exp_of(x[c] * factor - top[c]);
+        else
+#pragma omp simd
+            for (int64_t c = 0; c < width; c++) {
+                float e = exp_of(x[c] * factor - top[c]);
+                y[c] = e;
+                sum[c] += e;
+            }
+    }
+    for (int64_t c = 0; c < width; c++) sum[c] = log ? logf(sum[c]) : 1.0f / sum[c];
+    for (int64_t r = 0; r < rows; r++) {
+        const float *x = in + r * stride;
+        float *y = out + r * stride;
+        if (log)
+#pragma omp simd
+            for (int64_t c = 0; c < width; c++) y[c] = x[c] * factor - top[c] - sum[c];
+        else
+#pragma omp simd
+            for (int64_t c = 0; c < width; c++) y[c] *= sum[c];
+    }
+}
+
+void ndrt_softmax(const ndrt_kernel_call *call, int nthreads) {
+    int64_t outer = call->dims[0], rows = call->dims[1], inner = call->dims[2];
+    int64_t strips = (inner + STRIP - 1) / STRIP;
+    float factor = (float)call->scalars[2];
+    int log = call->scalars[1] != 0;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < outer * strips; k++) {
+        int64_t begin = k % strips * STRIP, at = k / strips * rows * inner + begin;
+        softmax_strip((float *)call->data[0] + at, (const float *)call->data[1] + at, rows, inner,
+                      least(STRIP, inner - begin), factor, log);
+    }
+}
+
+/* ---- arithmetic
+ * ----------------------------------------------------------------------------------
+ */
+
+#define EACH(name, type, expression)                                                               \
+    NDRT_FOR_EACH_CPU static void name(void *to, const void *left, const void *right, int64_t n) { \
+        type *out = to;                                                                            \
+        const type *in = left, *other = right;                                                     \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
+            type a = in[i], b = other[i];                                                          \
+            out[i] = (type)(expression);                                                           \
+        }                                                                                          \
+    }
+/* NaN wins in max and min. Whole numbers wrap around. */
+#define FAMILY(suffix, type, sum)                                                                  \
+    EACH(add_##suffix, type, (sum)a + (sum)b)                                                      \
+    EACH(sub_##suffix, type, (sum)a - (sum)b)                                                      \
+    EACH(mul_##suffix, type, (sum)a *(sum)b)                                                       \
+    EACH(max_##suffix, type, a > b || a != a ? a : b)                                              \
+    EACH(min_##suffix, type, a < b || a != a ? a : b)                                              \
+    EACH(equal_##suffix, type, a == b)                                                             \
+    EACH(not_equal_##suffix, type, a != b)                                                         \
+    EACH(greater_##suffix, type, a > b)                                                            \
+    EACH(greater_equal_##suffix, type, a >= b)                                                     \
+    EACH(lesser_##suffix, type, a < b)                                                             \
+    EACH(lesser_equal_##suffix, type, a <= b)                                                      \
+    static void (*const of_##suffix[])(void *, const void *, const void *, int64_t) = {            \
+        [NDRT_ARITHMETIC_ADD] = add_##suffix,          [NDRT_ARITHMETIC_SUB] = sub_##suffix,       \
+        [NDRT_ARITHMETIC_MUL] = mul_##suffix,          [NDRT_ARITHMETIC_MAX] = max_##suffix,       \
+        [NDRT_ARITHMETIC_MIN] = min_##suffix,          [NDRT_ARITHMETIC_EQ] = equal_##suffix,      \
+        [NDRT_ARITHMETIC_NE] = not_equal_##suffix,     [NDRT_ARITHMETIC_GT] = greater_##suffix,    \
+        [NDRT_ARITHMETIC_GE] = greater_equal_##suffix, [NDRT_ARITHMETIC_LT] = lesser_##suffix,     \
+        [NDRT_ARITHMETIC_LE] = lesser_equal_##suffix,                                              \
+    };
+FAMILY(f32, float, float)
+FAMILY(f64, double, double)
+FAMILY(s32, int32_t, uint32_t)
+
+void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads) {
+    int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
+    int kind = (int)call->scalars[0], what = (int)call->scalars[1];
+    size_t size = kind == NDRT_F64 ? 8 : 4;
+    void (*run)(void *, const void *, const void *, int64_t) = kind == NDRT_F32   ? of_f32[what]
+                                                               : kind == NDRT_F64 ? of_f64[what]
+                                                                                  : of_s32[what];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < chunks; k++) {
+        size_t at = (size_t)(k * CHUNK) * size;
+        run((char *)call->data[0] + at, (const char *)call->data[1] + at,
+            (const char *)call->data[2] + at, least(CHUNK, n - k * CHUNK));
+    }
+}

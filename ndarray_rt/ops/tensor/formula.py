@@ -1,0 +1,137 @@
+"""Functions of one array with parameters: hard_sigmoid, smooth_l1, quadratic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...ndarray.layout import AnyArray
+from ...ndarray.output import NumpyOutput
+from ...op.context import OpContext
+from ...op.infer import same_shape, same_type
+from ...op.params import Params, number, params_class
+from ...op.registry import Emit, GradNode, InferType, OpDef, register
+from ..floats import same_float_type
+from .numeric import convert, wide
+
+
+def _single(value: float, x: AnyArray) -> Any:
+    """A number rounded to float32, in the dtype of x."""
+    return x.dtype.type(np.float32(value))
+
+
+@params_class
+class HardSigmoidParams(Params):
+    alpha: float = number(0.2, doc="the slope")
+    beta: float = number(0.5, doc="the value at 0")
+
+    def line(self, x: AnyArray) -> AnyArray:
+        """MXNet keeps both numbers in float32, also for float64 data."""
+        made: AnyArray = _single(self.alpha, x) * x + _single(self.beta, x)
+        return made
+
+
+@params_class
+class SmoothL1Params(Params):
+    scalar: float = number(1.0, doc="sigma: the parabola ends at 1 / sigma**2")
+
+
+@params_class
+class QuadraticParams(Params):
+    a: float = number(0.0, doc="factor of data**2")
+    b: float = number(0.0, doc="factor of data")
+    c: float = number(0.0, doc="what is added")
+
+
+def _hard_sigmoid(x: AnyArray, p: HardSigmoidParams) -> AnyArray:
+    y = p.line(x)
+    return np.where(y > 1, x.dtype.type(1), np.where(y < 0, x.dtype.type(0), y))
+
+
+def _hard_sigmoid_slope(x: AnyArray, p: HardSigmoidParams) -> AnyArray:
+    y = p.line(x)
+    return np.where((y > 0) & (y < 1), _single(p.alpha, x), x.dtype.type(0))
+
+
+def _edge(p: SmoothL1Params, x: AnyArray) -> tuple[Any, Any]:
+    """(sigma**2, where the parabola ends) in the dtype of x."""
+    square = x.dtype.type(p.scalar) * x.dtype.type(p.scalar)
+    return square, (1 / square if square else x.dtype.type(np.inf))
+
+
+def _smooth_l1(x: AnyArray, p: SmoothL1Params) -> AnyArray:
+    square, edge = _edge(p, x)
+    size = np.abs(x)
+    half = x.dtype.type(0.5)
+    return np.where(size > edge, size - half * edge, half * x * x * square)
+
+
+def _smooth_l1_slope(x: AnyArray, p: SmoothL1Params) -> AnyArray:
+    square, edge = _edge(p, x)
+    return np.where(np.abs(x) > edge, np.sign(x), square * x)
+
+
+def _quadratic(x: AnyArray, p: QuadraticParams) -> AnyArray:
+    a, b, c = (_single(value, x) for value in (p.a, p.b, p.c))
+    made: AnyArray = a * x * x + b * x + c
+    return made
+
+
+def _quadratic_slope(x: AnyArray, p: QuadraticParams) -> AnyArray:
+    made: AnyArray = _single(2 * p.a, x) * x + _single(p.b, x)
+    return made
+
+
+class Formula(NamedTuple):
+    """One member of the family: its value and its slope at an array in a float dtype."""
+
+    name: str
+    params: type[Params]
+    forward: Callable[[AnyArray, Any], AnyArray]
+    slope: Callable[[AnyArray, Any], AnyArray]
+    text: str
+    infer_type: InferType = same_type
+
+    @property
+    def backward(self) -> str:
+        return f"_backward_{self.name.removeprefix('_contrib_')}"
+
+
+def compute(formula: Formula, ctx: OpContext, p: Params, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    outs[0].write(convert(formula.forward(wide(ins[0]), p), ins[0].dtype))
+
+
+def compute_backward(formula: Formula, ctx: OpContext, p: Params, ins: list[AnyArray],
+                     outs: list[NumpyOutput]) -> None:
+    dy, x = ins
+    outs[0].write(convert(wide(dy) * formula.slope(wide(x), p), x.dtype))
+
+
+def gradient(formula: Formula, emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return emit(formula.backward, node.params, out_grads[0], node.inputs[0])
+
+
+def _register(formula: Formula) -> None:
+    register(OpDef(formula.name, formula.params, inputs=("data",), infer_shape=same_shape,
+                   infer_type=formula.infer_type, compute=partial(compute, formula),
+                   gradient=partial(gradient, formula), inplace={0: 0},
+                   doc=f"Element by element: {formula.text}.\n\nThe output has the shape and dtype "
+                       f"of data. Source: MXNet's {formula.name}; numpy."))
+    register(OpDef(formula.backward, formula.params, inputs=("out_grad", "data"),
+                   infer_shape=same_shape, infer_type=formula.infer_type,
+                   compute=partial(compute_backward, formula), inplace={0: 0}, is_backward=True,
+                   no_gradient="there is no second-order gradient of it",
+                   doc=f"The gradient of {formula.name}."))
+
+
+_register(Formula("hard_sigmoid", HardSigmoidParams, _hard_sigmoid, _hard_sigmoid_slope,
+                  "alpha * data + beta, brought into [0, 1]; NaN stays NaN", same_float_type))
+_register(Formula("smooth_l1", SmoothL1Params, _smooth_l1, _smooth_l1_slope,
+                  "(scalar * data)**2 / 2 where |data| is at most 1 / scalar**2, beyond that "
+                  "|data| - 0.5 / scalar**2"))
+_register(Formula("_contrib_quadratic", QuadraticParams, _quadratic, _quadratic_slope,
+                  "a * data**2 + b * data + c; whole numbers are cut off"))
