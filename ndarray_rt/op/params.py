@@ -158,6 +158,12 @@ def number(default: Any = REQUIRED, *, low: float | None = None, high: float | N
     return _declare(default, parse_float, wants, doc, check)
 
 
+def positive(default: Any = REQUIRED, *, doc: str) -> Any:
+    """A finite float above 0."""
+    return _declare(default, parse_float, "a finite float above 0", doc,
+                    lambda v: v > 0 and math.isfinite(v))
+
+
 def optional_number(default: Any = None, *, doc: str) -> Any:
     return _declare(default, _optional(parse_float), "a float or None", doc)
 

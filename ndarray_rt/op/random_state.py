@@ -10,6 +10,8 @@ from ..native import ffi, lib
 from .normal import F64, U32, standard_normal
 
 F32 = np.ndarray[tuple[int], np.dtype[np.float32]]
+U64 = np.ndarray[tuple[int], np.dtype[np.uint64]]
+Words = np.ndarray[tuple[int, int], np.dtype[np.uint32]]
 
 _M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _W0, _W1 = 0x9E3779B9, 0xBB67AE85
@@ -18,19 +20,28 @@ _SHIFT = np.uint64(32)
 _WORD = 0xFFFFFFFFFFFFFFFF
 
 
-def philox_numpy(n: int, key: int, counter: int) -> U32:
-    """`n` words of the stream `key` from block `counter` on, in numpy: the definition."""
-    blocks = (n + 3) // 4
-    index = np.arange(blocks, dtype=np.uint64) + np.uint64(counter)
+def philox_blocks(index: U64, key: int, attempt: int = 0, stage: int = 0) -> Words:
+    """The four words of each block of the stream `key`, in numpy: the definition.
+
+    `attempt` and `stage` are the upper half of the counter, where the stream itself has 0: further
+    words for an element whose own block was not enough.
+    """
     c0, c1 = index & _MASK, index >> _SHIFT
-    c2, c3 = np.zeros_like(c0), np.zeros_like(c0)
+    c2, c3 = np.full_like(c0, attempt), np.full_like(c0, stage)
     k0, k1 = key & 0xFFFFFFFF, key >> 32
     for _ in range(10):
         p0, p1 = _M0 * c0, _M1 * c2
         c0, c1, c2, c3 = ((p1 >> _SHIFT) ^ c1 ^ np.uint64(k0), p1 & _MASK,
                           (p0 >> _SHIFT) ^ c3 ^ np.uint64(k1), p0 & _MASK)
         k0, k1 = (k0 + _W0) & 0xFFFFFFFF, (k1 + _W1) & 0xFFFFFFFF
-    return np.stack([c0, c1, c2, c3], axis=1).astype(np.uint32).reshape(-1)[:n]
+    return np.stack([c0, c1, c2, c3], axis=1).astype(np.uint32)
+
+
+def philox_numpy(n: int, key: int, counter: int) -> U32:
+    """`n` words of the stream `key` from block `counter` on, in numpy."""
+    index = np.arange((n + 3) // 4, dtype=np.uint64) + np.uint64(counter)
+    made: U32 = philox_blocks(index, key).reshape(-1)[:n]
+    return made
 
 
 def philox(n: int, key: int, counter: int) -> U32:

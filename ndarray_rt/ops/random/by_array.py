@@ -1,0 +1,59 @@
+"""_sample_*: for each element of arrays of parameters, an array of random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+
+from ...ndarray.layout import AnyArray
+from ...ndarray.output import NumpyOutput
+from ...op.context import OpContext
+from ...op.infer import ShapeList, TypeList, merge, merge_all, same_type
+from ...op.params import Params, optional_dtype, params_class, shape
+from ...op.registry import OpDef, register
+from .by_number import drawn_type
+from .distributions import DISTRIBUTIONS, sample
+from .source import Source
+
+
+@params_class
+class SampleParams(Params):
+    shape: tuple[int, ...] = shape((), low=1, doc="shape of what is drawn for each element")
+    dtype: str | None = optional_dtype(doc="float16, float32 or float64; default float32")
+
+
+def infer_shape(p: SampleParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
+    one, out = merge_all(ins, "shapes of parameters"), outs[0]
+    if one is None and out is not None and len(out) >= len(p.shape):
+        one = out[:len(out) - len(p.shape)]
+    made = None if one is None else merge(out, one + p.shape, "output shapes")
+    return [one] * len(ins), [made or out]
+
+
+def infer_type(p: SampleParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    return same_type(p, ins, [])[0], [drawn_type(p.dtype, outs[0])]
+
+
+def compute_of(name: str) -> Callable[
+        [OpContext, SampleParams, list[AnyArray], list[NumpyOutput]], None]:
+    """Draws `shape` numbers for each element of the parameters."""
+    def compute(ctx: OpContext, p: SampleParams, ins: list[AnyArray],
+                outs: list[NumpyOutput]) -> None:
+        each = prod(p.shape)
+        numbers = [np.repeat(x.reshape(-1).astype(np.float64), each) for x in ins]
+        made = sample(Source(ctx.random, prod(outs[0].shape)), name, numbers, outs[0].dtype)
+        outs[0].write(made.reshape(outs[0].shape))
+    return compute
+
+
+for _name, _kind in DISTRIBUTIONS.items():
+    register(OpDef(f"_sample_{_name}", SampleParams, inputs=_kind.parameters,
+                   infer_shape=infer_shape, infer_type=infer_type, compute=compute_of(_name),
+                   no_gradient="zero: what is drawn counts as constant", is_random=True,
+                   aliases=(f"sample_{_name}",),
+                   doc=f"Random numbers by arrays of parameters. {_kind.what}.\n\nThe parameters "
+                       "have one shape and dtype, to which `shape` is added: that many numbers "
+                       "for each element. NaN where a parameter has no meaning. Source: MXNet's "
+                       f"_sample_{_name}."))

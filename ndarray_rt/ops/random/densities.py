@@ -1,0 +1,118 @@
+"""Logarithms of densities and their slopes, in numpy. Registers no operator.
+
+Discrete distributions have no slope by their sample. As MXNet's, densities are not cut off where a
+distribution ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ndarray.layout import AnyArray
+from .special import digamma, log_gamma
+
+Function = Callable[..., AnyArray]
+
+
+class Density(NamedTuple):
+    """`log` and `slopes` take sample and parameters; a slope that is None is 0.
+
+    `vectors`: a sample lies along the last axis, which the parameters have, too.
+    """
+
+    name: str
+    what: str
+    parameters: tuple[str, ...]
+    log: Function
+    slopes: tuple[Function | None, ...]
+    vectors: bool = False
+
+
+def _power(x: AnyArray, exponent: AnyArray) -> AnyArray:
+    """exponent log(x), where 0 log(0) is 0."""
+    return np.where(exponent == 0, 0.0, exponent * np.log(x))
+
+
+def _log_normal(x: AnyArray, mu: AnyArray, sigma: AnyArray) -> AnyArray:
+    return -0.5 * ((x - mu) / sigma) ** 2 - np.log(sigma) - 0.5 * math.log(2 * math.pi)
+
+
+def _log_gamma_density(x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
+    return a * np.log(b) + _power(x, a - 1) - b * x - log_gamma(a)
+
+
+def _log_poisson(x: AnyArray, lam: AnyArray) -> AnyArray:
+    return _power(lam, x) - lam - log_gamma(x + 1)
+
+
+def _log_negative_binomial(x: AnyArray, k: AnyArray, p: AnyArray) -> AnyArray:
+    return (log_gamma(x + k) - log_gamma(x + 1) - log_gamma(k) + k * np.log(p)
+            + _power(1 - p, x))
+
+
+def _slope_k(x: AnyArray, k: AnyArray, p: AnyArray) -> AnyArray:
+    return digamma(x + k) - digamma(k) + np.log(p)
+
+
+def _slope_p(x: AnyArray, k: AnyArray, p: AnyArray) -> AnyArray:
+    return k / p - x / (1 - p)
+
+
+def _by_mean(mu: AnyArray, alpha: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """k and p of a mean and a dispersion."""
+    return 1 / alpha, 1 / (mu * alpha + 1)
+
+
+def _log_generalized(x: AnyArray, mu: AnyArray, alpha: AnyArray) -> AnyArray:
+    return _log_negative_binomial(x, *_by_mean(mu, alpha))
+
+
+def _slope_mu(x: AnyArray, mu: AnyArray, alpha: AnyArray) -> AnyArray:
+    k, p = _by_mean(mu, alpha)
+    return _slope_p(x, k, p) * (-alpha * p * p)
+
+
+def _slope_alpha(x: AnyArray, mu: AnyArray, alpha: AnyArray) -> AnyArray:
+    k, p = _by_mean(mu, alpha)
+    return -_slope_k(x, k, p) * k * k - _slope_p(x, k, p) * mu * p * p
+
+
+def _log_dirichlet(x: AnyArray, alpha: AnyArray) -> AnyArray:
+    total = log_gamma(alpha.sum(axis=-1)) - log_gamma(alpha).sum(axis=-1)
+    made: AnyArray = _power(x, alpha - 1).sum(axis=-1) + total
+    return made
+
+
+DENSITIES = (
+    Density("uniform", "The density of the uniform distribution of [low, high)", ("low", "high"),
+            lambda x, low, high: -np.log(high - low) + 0.0 * x,
+            (None, lambda x, low, high: 1 / (high - low), lambda x, low, high: -1 / (high - low))),
+    Density("normal", "The density of the normal distribution of mean mu and standard deviation "
+            "sigma", ("mu", "sigma"), _log_normal,
+            (lambda x, mu, sigma: (mu - x) / sigma**2, lambda x, mu, sigma: (x - mu) / sigma**2,
+             lambda x, mu, sigma: ((x - mu) ** 2 / sigma**2 - 1) / sigma)),
+    Density("gamma", "The density of the gamma distribution of shape alpha and rate beta",
+            ("alpha", "beta"), _log_gamma_density,
+            (lambda x, a, b: (a - 1) / x - b, lambda x, a, b: np.log(b * x) - digamma(a),
+             lambda x, a, b: a / b - x)),
+    Density("exponential", "The density of the exponential distribution of rate lam", ("lam",),
+            lambda x, lam: np.log(lam) - lam * x,
+            (lambda x, lam: -lam + 0.0 * x, lambda x, lam: 1 / lam - x)),
+    Density("poisson", "The probability in the Poisson distribution of mean lam", ("lam",),
+            _log_poisson, (None, lambda x, lam: x / lam - 1)),
+    Density("negative_binomial", "The probability in the negative binomial distribution of k "
+            "successes of probability p", ("k", "p"), _log_negative_binomial,
+            (None, _slope_k, _slope_p)),
+    Density("generalized_negative_binomial", "The probability in the negative binomial "
+            "distribution of mean mu and dispersion alpha", ("mu", "alpha"), _log_generalized,
+            (None, _slope_mu, _slope_alpha)),
+    Density("dirichlet", "The density of the Dirichlet distribution of concentrations alpha",
+            ("alpha",), _log_dirichlet,
+            (lambda x, alpha: (alpha - 1) / x,
+             lambda x, alpha: (digamma(alpha.sum(axis=-1, keepdims=True)) - digamma(alpha)
+                               + np.log(x))), vectors=True),
+)

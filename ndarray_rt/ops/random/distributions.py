@@ -1,0 +1,184 @@
+"""How numbers of each distribution are made from random words, for parameters that are arrays.
+
+Everything is in double precision and element by element. Parameters that mean nothing give NaN.
+Registers no operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...dtypes import DType
+from ...ndarray.layout import AnyArray
+from .source import Source, normal, open_unit, unit
+from .special import log_gamma
+
+# (source, a parameter for each element ...) -> a number for each element
+Draw = Callable[..., AnyArray]
+
+_SMALL_MEAN = 10.0  # below it Poisson numbers are searched for one by one
+_MOST_STEPS = 200  # of that search: far beyond what a double in [0, 1) can tell
+
+# Stages, which have words of their own: those of a number that needs several others.
+_BOOST, _POISSON = 1, 2
+
+
+def draw_uniform(source: Source, low: AnyArray, high: AnyArray) -> AnyArray:
+    words = source.words()
+    return low + (high - low) * unit(words[:, 0], words[:, 1])
+
+
+def draw_normal(source: Source, mean: AnyArray, deviation: AnyArray) -> AnyArray:
+    words = source.words()
+    return mean + deviation * normal(words[:, 0], words[:, 1])
+
+
+def draw_exponential(source: Source, rate: AnyArray) -> AnyArray:
+    words = source.words()
+    made = -np.log(open_unit(words[:, 0], words[:, 1])) / rate
+    return np.where(rate > 0, made, np.nan)
+
+
+def draw_gamma(source: Source, alpha: AnyArray, beta: AnyArray) -> AnyArray:
+    """By rejection (Marsaglia and Tsang, 2000); a shape below 1 through the one above it."""
+    made = np.full(source.n, np.nan)
+    d = np.where(alpha < 1, alpha + 1, alpha) - 1 / 3
+    c = 1 / np.sqrt(9 * d)
+    left = np.flatnonzero((alpha > 0) & np.isfinite(alpha))
+    attempt = 0
+    while left.size:
+        words = source.words(left if attempt else _all_or(left, source.n), attempt)
+        z = normal(words[:, 0], words[:, 1])
+        v = (1 + c[left] * z) ** 3
+        log_u = np.log(open_unit(words[:, 2], words[:, 3]))
+        fits = (v > 0) & (log_u < 0.5 * z * z + d[left] * (1 - v + np.log(v)))
+        made[left[fits]] = (d[left] * v)[fits]
+        left = left[~fits]
+        attempt += 1
+    low = np.flatnonzero((alpha > 0) & (alpha < 1))
+    if low.size:
+        words = source.words(low, 0, _BOOST)
+        made[low] *= open_unit(words[:, 0], words[:, 1]) ** (1 / alpha[low])
+    return np.where(beta > 0, made * beta, np.nan)
+
+
+def _all_or(which: AnyArray, n: int) -> AnyArray | None:
+    """None, which is faster, where these are all elements."""
+    return None if which.size == n else which
+
+
+def draw_poisson(source: Source, mean: AnyArray, stage: int = 0) -> AnyArray:
+    made = np.where(np.isposinf(mean), np.inf, np.nan)
+    small = np.flatnonzero((mean >= 0) & (mean < _SMALL_MEAN))
+    if small.size:
+        made[small] = _poisson_search(source, small, mean[small], stage)
+    large = np.flatnonzero((mean >= _SMALL_MEAN) & np.isfinite(mean))
+    if large.size:
+        made[large] = _poisson_rejection(source, large, mean[large], stage)
+    return made
+
+
+def _poisson_search(source: Source, which: AnyArray, mean: AnyArray, stage: int) -> AnyArray:
+    """The least number whose cumulated probability is above one uniform number."""
+    words = source.words(None if stage else _all_or(which, source.n), 0, stage)
+    if len(words) != len(which):
+        words = words[which]
+    u = unit(words[:, 0], words[:, 1])
+    made = np.zeros(which.size)
+    term = np.exp(-mean)
+    total = term.copy()
+    left = np.flatnonzero(u >= total)
+    for k in range(1, _MOST_STEPS):
+        if not left.size:
+            break
+        made[left] = k
+        term[left] *= mean[left] / k
+        total[left] += term[left]
+        left = left[u[left] >= total[left]]
+    return made
+
+
+def _poisson_rejection(source: Source, which: AnyArray, mean: AnyArray, stage: int) -> AnyArray:
+    """Transformed rejection (Hoermann, 1993: PTRS)."""
+    made = np.empty(which.size)
+    b = 0.931 + 2.53 * np.sqrt(mean)
+    a = -0.059 + 0.02483 * b
+    scale = np.log(1.1239 + 1.1328 / (b - 3.4))
+    sure = 0.9277 - 3.6224 / (b - 2)
+    log_mean = np.log(mean)
+    left = np.arange(which.size)
+    attempt = 0
+    while left.size:
+        words = source.words(which[left], attempt, stage)
+        u = unit(words[:, 0], words[:, 1]) - 0.5
+        v = open_unit(words[:, 2], words[:, 3])
+        near = 0.5 - np.abs(u)
+        k = np.floor((2 * a[left] / near + b[left]) * u + mean[left] + 0.43)
+        possible = (k >= 0) & ~((near < 0.013) & (v > near))
+        bound = k * log_mean[left] - mean[left] - log_gamma(np.abs(k) + 1)
+        exact = np.log(v) + scale[left] - np.log(a[left] / (near * near) + b[left]) <= bound
+        fits = ((near >= 0.07) & (v <= sure[left])) | (possible & exact)
+        made[left[fits]] = k[fits]
+        left = left[~fits]
+        attempt += 1
+    return made
+
+
+def draw_negative_binomial(source: Source, k: AnyArray, p: AnyArray) -> AnyArray:
+    """Poisson numbers whose means are gamma numbers."""
+    mean = draw_gamma(source, k, np.where(p < 1, (1 - p) / p, 1.0))
+    mean = np.where((k == 0) | (p == 1), 0.0, mean)
+    return draw_poisson(source, np.where((k >= 0) & (p >= 0) & (p <= 1), mean, np.nan), _POISSON)
+
+
+def draw_generalized(source: Source, mu: AnyArray, alpha: AnyArray) -> AnyArray:
+    """The same by mean and dispersion; without dispersion Poisson numbers."""
+    spread = alpha > 0
+    mean = draw_gamma(source, np.where(spread, 1 / alpha, 1.0), np.where(mu > 0, mu * alpha, 1.0))
+    mean = np.where(spread & (mu > 0), mean, mu)
+    return draw_poisson(source, np.where(alpha >= 0, mean, np.nan), _POISSON)
+
+
+def below(made: AnyArray, low: AnyArray, high: AnyArray, dtype: DType) -> AnyArray:
+    """Uniform numbers in a dtype; rounding may reach the end, which is not in the interval."""
+    first, end = low.astype(dtype), high.astype(dtype)
+    last = np.where(first < end, np.nextafter(end, first), np.asarray(np.inf, dtype))
+    return np.minimum(made.astype(dtype), last.astype(dtype))
+
+
+class Distribution(NamedTuple):
+    """What is drawn, the names of its parameters as arrays, and how."""
+
+    what: str
+    parameters: tuple[str, ...]
+    draw: Draw
+
+
+DISTRIBUTIONS = {
+    "uniform": Distribution("Evenly from [low, high)", ("low", "high"), draw_uniform),
+    "normal": Distribution("From the normal distribution of mean mu and standard deviation sigma",
+                           ("mu", "sigma"), draw_normal),
+    "gamma": Distribution("From the gamma distribution of shape alpha and scale beta",
+                          ("alpha", "beta"), draw_gamma),
+    "exponential": Distribution("From the exponential distribution of rate lam", ("lam",),
+                                draw_exponential),
+    "poisson": Distribution("From the Poisson distribution of mean lam, as floats", ("lam",),
+                            draw_poisson),
+    "negative_binomial": Distribution(
+        "Failures before the k-th success, each of probability p, as floats", ("k", "p"),
+        draw_negative_binomial),
+    "generalized_negative_binomial": Distribution(
+        "From the negative binomial distribution of mean mu and dispersion alpha, as floats",
+        ("mu", "alpha"), draw_generalized),
+}
+
+
+def sample(source: Source, name: str, parameters: list[AnyArray], dtype: DType) -> AnyArray:
+    """A number for each element of the source, in a dtype; parameters are one for each, too."""
+    made = DISTRIBUTIONS[name].draw(source, *parameters)
+    if name == "uniform":
+        return below(made, *parameters, dtype)
+    return made.astype(dtype)

@@ -1,0 +1,58 @@
+"""_random_randint: random whole numbers."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ...dtypes import find_dtype
+from ...errors import ShapeError, TypeMismatch
+from ...ndarray.layout import AnyArray
+from ...ndarray.output import NumpyOutput
+from ...op.context import OpContext
+from ...op.infer import ShapeList, TypeList, merge_types
+from ...op.params import Params, integer, optional_dtype, params_class, shape, text
+from ...op.registry import OpDef, register
+from ..tensor.init import CONSTANT, given_shape
+from .source import integers
+
+
+@params_class
+class RandintParams(Params):
+    low: int = integer(doc="lower end, included")
+    high: int = integer(doc="upper end, not included")
+    shape: tuple[int, ...] = shape((), low=0, doc="shape of the output; a 0 is left to inference")
+    ctx: str = text("", doc="accepted and ignored")
+    dtype: str | None = optional_dtype(doc="int32 or int64; default int32")
+
+
+def infer_shape(p: RandintParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
+    if p.low >= p.high:
+        raise ShapeError(f"low={p.low}, expected less than high={p.high}")
+    return [], [given_shape(p.shape, outs[0])]
+
+
+def infer_type(p: RandintParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    given = None if p.dtype is None else find_dtype(p.dtype)
+    found = merge_types([outs[0], given]) or np.dtype(np.int32)
+    if found.name not in ("int32", "int64"):
+        raise TypeMismatch(f"dtype {found} is neither int32 nor int64")
+    return [], [found]
+
+
+def compute(ctx: OpContext, p: RandintParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    words = ctx.random.words(2 * prod(outs[0].shape))
+    # of 64 bits, so that no number is noticeably more frequent than another
+    offsets = integers(words[::2], words[1::2]) % np.uint64(p.high - p.low)
+    made = offsets.view(np.int64) + np.int64(p.low)
+    outs[0].write(made.astype(outs[0].dtype).reshape(outs[0].shape))
+
+
+register(OpDef("_random_randint", RandintParams, inputs=(), infer_shape=infer_shape,
+               infer_type=infer_type, compute=compute, no_gradient=CONSTANT, is_random=True,
+               aliases=("random_randint",),
+               doc="Random whole numbers, evenly from [low, high).\n\nBounds beyond int32 wrap "
+                   "round in it. From the caller's stream of random words. Source: MXNet's "
+                   "_random_randint."))

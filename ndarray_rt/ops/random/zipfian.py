@@ -1,0 +1,66 @@
+"""_sample_unique_zipfian: different whole numbers, small ones more often."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import ShapeError
+from ...ndarray.layout import AnyArray
+from ...ndarray.output import NumpyOutput
+from ...op.context import OpContext
+from ...op.infer import ShapeList, TypeList, merge, merge_types
+from ...op.params import Params, integer, params_class, shape
+from ...op.registry import OpDef, register
+from ..tensor.init import CONSTANT
+from .source import Source, unit
+
+INT64 = np.dtype(np.int64)
+_AT_ONCE = 1 << 14  # numbers that are drawn before it is looked again whether they are enough
+
+
+@params_class
+class ZipfianParams(Params):
+    range_max: int = integer(low=1, doc="how many numbers there are")
+    shape: tuple[int, ...] = shape((), doc="(rows, numbers of each row)")
+
+
+def infer_shape(p: ZipfianParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
+    if len(p.shape) != 2 or min(p.shape) < 1:
+        raise ShapeError(f"shape={p.shape}, expected (rows, numbers of each row)")
+    if p.shape[1] > p.range_max:
+        raise ShapeError(f"shape={p.shape}, but there are only range_max={p.range_max} numbers")
+    return [], [merge(outs[0], p.shape), merge(outs[1], p.shape[:1])]
+
+
+def infer_type(p: ZipfianParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    return [], [merge_types([out, INT64]) for out in outs]
+
+
+def _row(ctx: OpContext, range_max: int, count: int) -> tuple[AnyArray, int]:
+    """The first `count` different numbers of a series, and how long it was."""
+    seen = np.empty(0, np.int64)
+    while True:
+        n = min(max(count - len(np.unique(seen)), 16) * 2, _AT_ONCE)
+        words = Source(ctx.random, n).words()
+        u = unit(words[:, 0], words[:, 1])
+        made = np.exp(u * np.log(range_max + 1.0)).astype(np.int64) - 1
+        seen = np.concatenate([seen, np.minimum(made, range_max - 1)])
+        first = np.sort(np.unique(seen, return_index=True)[1])
+        if len(first) >= count:
+            return seen[first[:count]], int(first[count - 1]) + 1
+
+
+def compute(ctx: OpContext, p: ZipfianParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    rows = [_row(ctx, p.range_max, p.shape[1]) for _ in range(p.shape[0])]
+    outs[0].write(np.stack([numbers for numbers, _ in rows]))
+    outs[1].write(np.array([tries for _, tries in rows], np.int64))
+
+
+register(OpDef("_sample_unique_zipfian", ZipfianParams, inputs=(), outputs=("output", "tries"),
+               infer_shape=infer_shape, infer_type=infer_type, compute=compute,
+               no_gradient=CONSTANT, is_random=True,
+               doc="Rows of different whole numbers from [0, range_max), in the order in which "
+                   "they came, and how many had to be drawn for each row.\n\nA number c comes "
+                   "with probability log((c + 2) / (c + 1)) / log(range_max + 1). int64. Source: "
+                   "MXNet's _sample_unique_zipfian."))
