@@ -114,6 +114,10 @@ ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_gather_check(const ndrt_kernel_call *call);
 int ndrt_gather_threads(const ndrt_kernel_call *call);
 void ndrt_gather_execute(const ndrt_kernel_call *call, int nthreads);
+/* In native/vision.c and native/boxes.c. */
+ndrt_status ndrt_vision_check(const ndrt_kernel_call *call);
+int ndrt_vision_threads(const ndrt_kernel_call *call);
+void ndrt_vision_execute(const ndrt_kernel_call *call, int nthreads);
 
 /* Compiled for each of these and chosen when the extension loads. A sanitizer's start-up comes too
  * late for that choice. */

@@ -165,6 +165,8 @@ typedef struct {
 static const kernel_family families[] = {
     {NDRT_KERNEL_GATHER, NDRT_KERNEL_ERF, ndrt_gather_check, ndrt_gather_threads,
      ndrt_gather_execute},
+    {NDRT_KERNEL_ROI_ALIGN, NDRT_KERNEL_MULTIBOX_ASSIGN, ndrt_vision_check, ndrt_vision_threads,
+     ndrt_vision_execute},
 };
 
 static const kernel_family *family_of(int kernel) {

@@ -98,6 +98,14 @@ def parse_shape(value: object) -> tuple[int, ...]:
     return tuple(parse_int(item) for item in value)  # type: ignore[attr-defined]
 
 
+def parse_numbers(value: object) -> tuple[float, ...]:
+    value = _literal(value)
+    if isinstance(value, str) or value is None:
+        raise ValueError
+    items = value if isinstance(value, (tuple, list, np.ndarray)) else (value,)
+    return tuple(parse_float(item) for item in items)
+
+
 def parse_axes(value: object) -> tuple[int, ...] | None:
     value = _literal(value)
     return None if value is None else parse_shape(value)
@@ -175,6 +183,13 @@ def shape(default: Any = REQUIRED, *, low: int | None = None, doc: str) -> Any:
     wants = "a tuple of ints" if low is None else f"a tuple of ints of at least {low}"
     return _declare(default, parse_shape, wants, doc,
                     None if low is None else lambda v: all(item >= low for item in v))
+
+
+def numbers(default: Any = REQUIRED, *, length: int | None = None, doc: str) -> Any:
+    """A tuple of floats, of a length if one is given; one float counts as a tuple of one."""
+    wants = "a tuple of floats" if length is None else f"a tuple of {length} floats"
+    return _declare(default, parse_numbers, wants, doc,
+                    None if length is None else lambda v: len(v) == length)
 
 
 def bounds(default: Any = REQUIRED, *, doc: str) -> Any:
