@@ -236,15 +236,17 @@ static void roi_pool_grad(const ndrt_kernel_call *call, int nthreads) {
 /* ---- resizing --------------------------------------------------------------------------------
  */
 
-/* Two pixels of an axis and the share of the second, for the pixel `at` of `size`. */
-static pair resized(int64_t at, int64_t size, int64_t length) {
-    double scale = (double)length / (double)size;
+/* Two pixels of an axis and the share of the second, for the pixel `at` of `size`. As in OpenCV, a
+ * column has no share in what lies beyond the ends, a row has the end twice. */
+static pair resized(int64_t at, int64_t size, int64_t length, int is_row) {
+    double scale = 1 / ((double)size / (double)length);
     float place = (float)(((double)at + 0.5) * scale - 0.5);
-    float floor_ = floorf(place);
-    int64_t near = (int64_t)floor_;
-    if (near < 0) return (pair){0, 0, 0};
-    if (near >= length - 1) return (pair){length - 1, length - 1, 0};
-    return (pair){near, near + 1, place - floor_};
+    int64_t near = (int64_t)floorf(place);
+    float part = place - (float)near;
+    int64_t low = near < 0 ? 0 : near < length ? near : length - 1;
+    int64_t far = near + 1 < length ? near + 1 : length - 1;
+    if (!is_row && (near < 0 || near >= length - 1)) part = 0;
+    return (pair){low, far, part};
 }
 
 enum { UNIT = 2048 }; /* of the weights for bytes: they are whole numbers */
@@ -255,7 +257,7 @@ static void resize_row(const ndrt_kernel_call *call, int64_t row) {
     int64_t height = call->dims[1], width = call->dims[2], depth = call->dims[3];
     int64_t rows = (int64_t)call->scalars[0], columns = (int64_t)call->scalars[1];
     int64_t image = row / rows;
-    pair v = resized(row % rows, rows, height);
+    pair v = resized(row % rows, rows, height, 1);
     int64_t near = (image * height + v.near) * width * depth;
     int64_t far = (image * height + v.far) * width * depth;
     if (call->scalars[2] == NDRT_U8) {
@@ -264,7 +266,7 @@ static void resize_row(const ndrt_kernel_call *call, int64_t row) {
         uint8_t *out = (uint8_t *)call->data[0] + row * columns * depth;
         int below = weight_of(v.part), above = weight_of(1 - v.part);
         for (int64_t x = 0; x < columns; x++) {
-            pair h = resized(x, columns, width);
+            pair h = resized(x, columns, width, 0);
             int right = weight_of(h.part), left = weight_of(1 - h.part);
             for (int64_t c = 0; c < depth; c++) {
                 int upper = a[h.near * depth + c] * left + a[h.far * depth + c] * right;
@@ -280,7 +282,7 @@ static void resize_row(const ndrt_kernel_call *call, int64_t row) {
     const float *b = (const float *)call->data[1] + far;
     float *out = (float *)call->data[0] + row * columns * depth;
     for (int64_t x = 0; x < columns; x++) {
-        pair h = resized(x, columns, width);
+        pair h = resized(x, columns, width, 0);
         for (int64_t c = 0; c < depth; c++) {
             float upper = a[h.near * depth + c] * (1 - h.part) + a[h.far * depth + c] * h.part;
             float lower = b[h.near * depth + c] * (1 - h.part) + b[h.far * depth + c] * h.part;

@@ -1,5 +1,5 @@
 """Floor 3, the operators: importing this package registers them all."""
 
-from . import fused, nn, rnn, tensor, updates, vision
+from . import fused, image, nn, rnn, tensor, updates, vision
 
-__all__ = ["fused", "nn", "rnn", "tensor", "updates", "vision"]
+__all__ = ["fused", "image", "nn", "rnn", "tensor", "updates", "vision"]

@@ -171,7 +171,8 @@ def infer_type_backward(p: BoxNMSParams, ins: TypeList, outs: TypeList,
 
 
 def _flat(shape: Shape) -> Shape:
-    return prod(shape[:-2]), shape[-2], shape[-1]
+    *outer, count, width = shape
+    return prod(outer), count, width
 
 
 def compute_backward(ctx: OpContext, p: BoxNMSParams, ins: list[AnyArray],
