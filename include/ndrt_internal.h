@@ -133,6 +133,10 @@ void ndrt_math_execute(const ndrt_kernel_call *call, int nthreads);
 void ndrt_softmax(const ndrt_kernel_call *call, int nthreads);
 void ndrt_exp(const ndrt_kernel_call *call, int nthreads);
 void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads);
+/* In native/vision.c and native/boxes.c. */
+ndrt_status ndrt_vision_check(const ndrt_kernel_call *call);
+int ndrt_vision_threads(const ndrt_kernel_call *call);
+void ndrt_vision_execute(const ndrt_kernel_call *call, int nthreads);
 
 /* Compiled for each of these and chosen when the extension loads. A sanitizer's start-up comes too
  * late for that choice. */

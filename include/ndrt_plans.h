@@ -104,8 +104,31 @@ typedef enum {
     NDRT_KERNEL_RUNNING_SUM = 66, /* out, data; scalars kind, from the end */
     NDRT_KERNEL_SOFTMAX_COLUMNS = 67, /* f32: out, data; scalars kind, its logarithm, factor */
     NDRT_KERNEL_EXP = 68,             /* f32: out, data                  dims n; scalar kind */
-    NDRT_KERNEL_ARITHMETIC = 69       /* out, left, right                dims n
+    NDRT_KERNEL_ARITHMETIC = 69,       /* out, left, right                dims n
                                          scalars kind ndrt_arithmetic_id */
+    /* Regions of images: rows of image, left, top, right, bottom. dims regions channels height
+     * width; scalars images, rows and columns of bins, ... */
+    NDRT_KERNEL_ROI_ALIGN = 112,      /* f32: out, data, rois; ... scale samples split */
+    NDRT_KERNEL_ROI_ALIGN_GRAD = 113, /* f32: data's gradient, out's gradient, rois; the same */
+    NDRT_KERNEL_ROI_POOL = 114,       /* f32: out, its places (s32), data, rois; ... scale */
+    NDRT_KERNEL_ROI_POOL_GRAD = 115,  /* f32: data's gradient, out's, places (s32), rois */
+    NDRT_KERNEL_RESIZE = 116,         /* f32, u8: out, images           dims n height width depth
+                                         scalars rows columns, dtype (F32, U8) */
+    NDRT_KERNEL_BOX_NMS = 117,        /* f32: out, record (s32), boxes, 9 words of scratch a box
+                                         dims n boxes width topk; scalars overlap valid, places of
+                                         coordinates, score, id; background force, formats (1 in
+                                         is of centers, 2 out is) */
+    NDRT_KERNEL_MULTIBOX_PRIOR = 118, /* f32: out                       dims height width, anchors
+                                         of a pixel, which of them; scalars half width, half
+                                         height, step y x, offset y x, clip */
+    NDRT_KERNEL_MULTIBOX_DETECTION = 119, /* f32: out, classes, shifts, anchors, 15 words of
+                                             scratch an anchor      dims n classes anchors topk
+                                             scalars threshold clip, 4 variances, overlap force */
+    NDRT_KERNEL_MULTIBOX_MATCH = 120,     /* match (s32), 2 words of scratch an anchor and label,
+                                             anchors, labels, classes (f32)  dims n anchors labels
+                                             width; scalars classes threshold ratio limit */
+    NDRT_KERNEL_MULTIBOX_ASSIGN = 121     /* f32: target, mask, class, anchors, labels, match (s32)
+                                             the same dims; scalars 4 variances, ignored */
 } ndrt_kernel_id;
 enum { NDRT_REDUCE_BLOCK = 4096 };
 typedef enum {

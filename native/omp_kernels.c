@@ -173,6 +173,8 @@ static const kernel_family families[] = {
      ndrt_ordering_execute},
     {NDRT_KERNEL_REDUCE, NDRT_KERNEL_ARITHMETIC, ndrt_math_check, ndrt_math_threads,
      ndrt_math_execute},
+    {NDRT_KERNEL_ROI_ALIGN, NDRT_KERNEL_MULTIBOX_ASSIGN, ndrt_vision_check, ndrt_vision_threads,
+     ndrt_vision_execute},
 };
 
 static const kernel_family *family_of(int kernel) {

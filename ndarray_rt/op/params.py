@@ -203,9 +203,11 @@ def parse_floats(value: object) -> tuple[float, ...]:
     return tuple(parse_float(item) for item in value)
 
 
-def numbers(default: Any = REQUIRED, *, doc: str) -> Any:
-    """A tuple of floats; one float counts as a tuple of one."""
-    return _declare(default, parse_floats, "a tuple of floats", doc)
+def numbers(default: Any = REQUIRED, *, length: int | None = None, doc: str) -> Any:
+    """A tuple of floats, of a length if one is given; one float counts as a tuple of one."""
+    wants = "a tuple of floats" if length is None else f"a tuple of {length} floats"
+    return _declare(default, parse_floats, wants, doc,
+                    None if length is None else lambda v: len(v) == length)
 
 
 def bounds(default: Any = REQUIRED, *, doc: str) -> Any:

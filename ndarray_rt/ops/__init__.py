@@ -1,5 +1,5 @@
 """Floor 3, the operators: importing this package registers them all."""
 
-from . import fused, nn, random, rnn, tensor, updates
+from . import fused, image, nn, random, rnn, tensor, updates, vision
 
-__all__ = ["fused", "nn", "random", "rnn", "tensor", "updates"]
+__all__ = ["fused", "image", "nn", "random", "rnn", "tensor", "updates", "vision"]

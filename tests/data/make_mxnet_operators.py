@@ -14,7 +14,7 @@ import mxnet  # noqa: F401 - loads the library
 from mxnet.base import _LIB, OpHandle, c_str, check_call, py_str
 
 LEFT_OUT = ("_np", "_backward", "_npx", "_sg_", "_contrib_quantized", "_broadcast_backward",
-            "_sparse_", "_image_", "_contrib_tvm", "_contrib_intgemm", "_contrib_dgl", "_cv")
+            "_sparse_", "_contrib_tvm", "_contrib_intgemm", "_contrib_dgl", "_cv")
 
 
 def strings(pointer, count):
