@@ -20,6 +20,7 @@ from ..op.params import Params
 from ..op.registry import OpDef
 from ..storage.chunk import Chunk
 from ..symbol.node import Entry, Node
+from .call_table import CallTable
 from .dependency import Needs, needs_of
 
 IN_PLACE = (
@@ -34,6 +35,7 @@ class State(threading.local):
     def __init__(self) -> None:
         self.recording = False
         self.training = False
+        self.calls = CallTable()
 
 
 STATE = State()

@@ -92,6 +92,12 @@ class OpContext:
         mode = (self.is_train, self.family, lib.ndrt_threads_get())
         return self.cache.find(group, (*sign, *mode), build)
 
+    def group(self) -> Group:
+        """What holds the primitives of the last call."""
+        if self._group is None:
+            self._group = self.cache.group(self.session, self._call_shapes)
+        return self._group
+
     def may_pack(self, w: NDArray) -> bool:
         """Inference may convert this weight in place to the layout that a primitive wants."""
         return w.chunk.native.id not in self.keep_plain
