@@ -154,10 +154,13 @@ typedef struct {
     int nbindings;
     const ndrt_binding *bindings;
     size_t scratch;
+    int hits; /* primitives that the long way looks up */
 } ndrt_call_spec;
 /* With the GIL held. From a tuple of types and their slots (see imperative/fast_call.py) a tuple of
  * Python functions, run and keep. NULL: a Python exception is set. */
 void *ndrt_call_functions(void *setup);
+int64_t ndrt_call_hits(void); /* primitives that calls did not have to look up */
+void ndrt_call_hits_reset(void);
 /* cdef-end */
 
 #endif

@@ -34,6 +34,14 @@ void ndrt_chunk_free(ndrt_chunk *chunk) {
     free(chunk);
 }
 
+uint64_t ndrt_chunk_writes_at(intptr_t chunk) {
+    return __atomic_load_n(&((ndrt_chunk *)chunk)->writes, __ATOMIC_SEQ_CST);
+}
+
+int32_t ndrt_chunk_writable_pins_at(intptr_t chunk) {
+    return __atomic_load_n(&((ndrt_chunk *)chunk)->writable_pins, __ATOMIC_SEQ_CST);
+}
+
 ndrt_status ndrt_chunk_share(ndrt_chunk *chunk, ndrt_chunk **out) {
     __atomic_add_fetch(&chunk->references, 1, __ATOMIC_RELAXED);
     *out = chunk;

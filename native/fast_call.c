@@ -13,6 +13,7 @@
 #include "ndrt_internal.h"
 
 enum { MAX_OUTPUTS = 8, OUT_NONE = 0, OUT_APART = 1, OUT_IS_INPUT = 2 };
+enum { RECORDED = 2 }; /* a flag that the caller gives */
 /* what stands in a key's number of flags above those that the caller gives */
 enum { OUT_SHIFT = 8, ALIAS_SHIFT = 16, ALIAS_BITS = 4 };
 
@@ -70,6 +71,7 @@ typedef struct {
     PyObject *facts; /* for each output: shape, dtype, layout, bytes */
     int nthreads, frees_gil, ninputs, noutputs, nbindings;
     size_t scratch;
+    int hits;
     size_t nbytes[MAX_OUTPUTS];
     int64_t layouts[MAX_OUTPUTS];
     ndrt_binding bindings[];
@@ -103,7 +105,8 @@ static PyObject *keep(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
                  .ninputs = spec->ninputs,
                  .noutputs = spec->noutputs,
                  .nbindings = spec->nbindings,
-                 .scratch = spec->scratch};
+                 .scratch = spec->scratch,
+                 .hits = spec->hits};
     memcpy(e->nbytes, spec->nbytes, (size_t)e->noutputs * sizeof *e->nbytes);
     memcpy(e->layouts, spec->layouts, (size_t)e->noutputs * sizeof *e->layouts);
     memcpy(e->bindings, spec->bindings, n * sizeof *e->bindings);
@@ -284,6 +287,11 @@ static ndrt_status output_new(const entry *e, int i, PyObject *ctx, made_output 
     return status;
 }
 
+static int64_t hits;
+
+int64_t ndrt_call_hits(void) { return __atomic_load_n(&hits, __ATOMIC_RELAXED); }
+void ndrt_call_hits_reset(void) { __atomic_store_n(&hits, 0, __ATOMIC_RELAXED); }
+
 /* ---- running ------------------------------------------------------------------------------------
  */
 
@@ -304,6 +312,7 @@ static ndrt_status execute(const entry *e, const operand *ins, char *const *outs
                                                     : scratch;
         ndrt_plan_bind(e->plan, b->step, b->argument, begin + b->offset);
     }
+    __atomic_add_fetch(&hits, e->hits, __ATOMIC_RELAXED);
     int64_t cursor = 0;
     ndrt_status status;
     if (e->frees_gil) {
@@ -358,38 +367,49 @@ static PyObject *run_given(const entry *e, const operand *ins, const operand *ou
     return out->object;
 }
 
-static PyObject *run_new(const entry *e, const operand *ins) {
+/* `object`s as one Python object: the only one itself, else a list; for a call that goes on the
+ * tape a list behind what the entry keeps alive. Takes them over, or gives NULL with an exception.
+ */
+static PyObject *given_back(const entry *e, made_output *made, int recorded) {
+    if (e->noutputs == 1 && !recorded) return made[0].object;
+    PyObject *list = PyList_New(e->noutputs + recorded);
+    if (!list) return NULL;
+    if (recorded) {
+        Py_INCREF(e->kept);
+        PyList_SetItem(list, 0, e->kept);
+    }
+    for (int i = 0; i < e->noutputs; i++) PyList_SetItem(list, i + recorded, made[i].object);
+    return list;
+}
+
+static PyObject *run_new(const entry *e, const operand *ins, int recorded) {
     made_output made[MAX_OUTPUTS];
     char *outs[MAX_OUTPUTS] = {0};
-    PyObject *ctx = slot_get(&py.array[A_CTX], ins[0].object), *result = NULL;
+    PyObject *ctx = slot_get(&py.array[A_CTX], ins[0].object);
     if (!ctx) return NULL;
     if (ndrt_exports_returned()) ndrt_exports_drain();
     ndrt_status status = NDRT_OK;
     int n = 0, busy = 0;
-    for (; n < e->noutputs && status == NDRT_OK; n++) {
+    while (n < e->noutputs && status == NDRT_OK) {
         status = output_new(e, n, ctx, &made[n]);
         if (status != NDRT_OK) break;
         outs[n] = made[n].buffer->data;
+        n++;
     }
     Py_DECREF(ctx);
     if (status == NDRT_OK) status = run_leased(e, ins, NULL, outs, &busy);
     if (status == NDRT_OK && !busy) {
-        if (n == 1) return made[0].object;
-        result = PyList_New(n);
-        for (int i = 0; result && i < n; i++) {
-            PyList_SetItem(result, i, made[i].object);
-            made[i].object = NULL;
-        }
+        PyObject *result = given_back(e, made, recorded);
         if (result) return result;
         status = NDRT_INTERNAL;
     }
-    for (int i = 0; i < n; i++) Py_XDECREF(made[i].object);
+    for (int i = 0; i < n; i++) Py_DECREF(made[i].object);
     return status != NDRT_OK ? failed(status) : long_way();
 }
 
 /* run(table, operator, flags, inputs, attributes, out). Gives the output, or a list of several;
- * a key that the table does not have, None where the call is to go the long way for another reason,
- * or the number of a status. */
+ * with the flag RECORDED a list that begins with what was kept alive; a key that the table does not
+ * have, None where the call is to go the long way for another reason, or the number of a status. */
 static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     (void)self;
     if (nargs != 6) return PyErr_Format(PyExc_TypeError, "run takes 6 arguments");
@@ -427,7 +447,8 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     if (e->nthreads != ndrt_threads_get()) return long_way();
     /* whatever happens to the table meanwhile */
     Py_INCREF(found);
-    PyObject *result = given == Py_None ? run_new(e, ins) : run_given(e, ins, &out);
+    PyObject *result =
+        given == Py_None ? run_new(e, ins, (flags & RECORDED) != 0) : run_given(e, ins, &out);
     Py_DECREF(found);
     return result;
 }

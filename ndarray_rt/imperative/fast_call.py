@@ -19,6 +19,7 @@ from ..native import check, ffi, lib, with_gil
 from ..ndarray.ndarray import NDArray
 from ..op.context import thread_context
 from ..op.dispatch import is_watched
+from ..op.prim_cache import CACHE
 from ..op.registry import OpDef
 from ..storage.chunk import Chunk
 from ..storage.handle import Handle
@@ -26,6 +27,7 @@ from ..storage.primitive import Primitive
 from ..storage.stream import Recording, RecordingStream
 from ..storage.tmp_mem import TmpMemMgr, align_up
 from .call import UNCACHED, depth, parse
+from .dependency import needs_of
 from .tape import STATE, needs_record, record
 
 # (operator, inputs, attributes, out): the long way
@@ -75,12 +77,10 @@ def _is_recorded(inputs: tuple[Any, ...]) -> bool:
 def _call_recorded(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], slow: Slow,
                    flags: int) -> Any:
     made = _run(STATE.calls, op, flags, inputs, attrs, None)
-    if made.__class__ is NDArray:
-        record(op, parse(op, attrs, None), inputs, (made,))
-        return made
     if made.__class__ is list:
-        record(op, parse(op, attrs, None), inputs, made)
-        return made
+        params, needs, *_ = made.pop(0)
+        record(op, params, inputs, made, None, needs)
+        return made[0] if len(made) == 1 else made
     return _long_way(made, op, inputs, attrs, None, slow)
 
 
@@ -159,6 +159,7 @@ def _note(key: tuple[Any, ...], op: OpDef, inputs: tuple[NDArray, ...], attrs: M
     plain, fallbacks = ctx.stream, ctx.fallbacks
     stream = _NotingStream(plain.tmp.estimate)
     before = [x.chunk.version for x in inputs]
+    lookups = CACHE.lookups()
     ctx.stream = stream
     try:
         result = slow(op, inputs, dict(attrs), out)
@@ -171,7 +172,7 @@ def _note(key: tuple[Any, ...], op: OpDef, inputs: tuple[NDArray, ...], attrs: M
     made = None
     if (ctx.fallbacks == fallbacks and stream.calls == 1 and "ctx" not in attrs
             and op.name not in UNCACHED):
-        made = _made(op, inputs, attrs, result, stream)
+        made = _made(op, inputs, attrs, result, stream, CACHE.lookups() - lookups)
     forget = table.offer(key, made)
     if made is not None:
         group = ctx.group()
@@ -180,7 +181,7 @@ def _note(key: tuple[Any, ...], op: OpDef, inputs: tuple[NDArray, ...], attrs: M
 
 
 def _made(op: OpDef, inputs: tuple[NDArray, ...], attrs: Mapping[str, Any], result: Any,
-          stream: _NotingStream) -> Any:
+          stream: _NotingStream, hits: int) -> Any:
     """What the table keeps of a call that was noted; None where it can not be done again."""
     params = parse(op, attrs, None)
     recording = stream.recording
@@ -205,9 +206,11 @@ def _made(op: OpDef, inputs: tuple[NDArray, ...], attrs: Mapping[str, Any], resu
     spec = ffi.new("ndrt_call_spec *", {
         "plan": plan, "nthreads": lib.ndrt_threads_get(), "frees_gil": nbytes >= FREES_GIL,
         "ninputs": len(inputs), "noutputs": len(outs), "nbytes": arrays[0], "layouts": arrays[1],
-        "nbindings": len(found), "bindings": arrays[2], "scratch": scratch})
+        "nbindings": len(found), "bindings": arrays[2], "scratch": scratch,
+        "hits": hits})
     facts = tuple((y.shape, y.dtype, y.chunk.mkl_mem, y.nbytes) for y in outs)
-    return _keep(_address(spec), facts, (plan, tuple(recording.issued)))
+    return _keep(_address(spec), facts, (params, needs_of(op, params), plan,
+                                          tuple(recording.issued)))
 
 
 def _bindings(inputs: Sequence[NDArray], outs: Sequence[NDArray], stream: _NotingStream,

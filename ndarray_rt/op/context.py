@@ -15,7 +15,7 @@ from ..storage.parameters import ParameterBlock
 from ..storage.primitive import Primitive
 from ..storage.stream import Args, ImmediateStream, Mem
 from ..storage.tmp_mem import TmpMemMgr
-from .prim_cache import CACHE, Group, PrimCache
+from .prim_cache import CACHE, IMPERATIVE, Group, PrimCache
 from .random_state import RandomState, default_random_state
 
 if TYPE_CHECKING:
@@ -144,5 +144,5 @@ def thread_context(depth: int = 0) -> OpContext:
             account = _threads.account = Account(
                 f"thread {next(_thread_numbers)}: {_thread_name()}")
         stream = ImmediateStream(TmpMemMgr(limit=IMPERATIVE_SCRATCH, account=account))
-        contexts.append(OpContext(stream, session="imperative"))
+        contexts.append(OpContext(stream, session=IMPERATIVE))
     return contexts[depth]

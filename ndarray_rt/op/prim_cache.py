@@ -12,6 +12,8 @@ from ..fork import renew_in_child
 
 T = TypeVar("T")
 
+IMPERATIVE = "imperative"  # the session that all threads' imperative calls share
+
 
 class Tally:
     """What happened to the entries of one session, or of those that ended."""
@@ -115,6 +117,11 @@ class PrimCache:
             self.clear(session)
             with self._lock:
                 self._ended.add(self._tallies.pop(session, Tally()))
+
+    def lookups(self) -> int:
+        """How often imperative calls have asked for a primitive."""
+        tally = self._tallies.get(IMPERATIVE)
+        return 0 if tally is None else tally.hits + tally.misses
 
     def stats(self, session: Hashable | None = None) -> dict[str, int]:
         """Counters and the numbers of sessions, groups and entries held now; of one, or of all."""

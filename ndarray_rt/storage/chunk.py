@@ -16,6 +16,9 @@ from .stream import ImmediateStream, Mem
 Placement = tuple[Handle | None, MemDesc | None]
 
 
+_writes, _writable_pins = lib.ndrt_chunk_writes_at, lib.ndrt_chunk_writable_pins_at
+
+
 class PinnedError(NdrtError, BufferError):
     """The bytes are exported and can be neither moved nor converted."""
 
@@ -195,7 +198,12 @@ class Chunk:
     @property
     def writes(self) -> int:
         """Bumped by each write of contents."""
-        return int(self.native.writes)
+        return int(_writes(self.address))
+
+    @property
+    def writable_pins(self) -> int:
+        """Exports alive that somebody may write through, unseen."""
+        return int(_writable_pins(self.address))
 
     @property
     def changes(self) -> int:
