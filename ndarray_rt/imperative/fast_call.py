@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import config
+from ..errors import NdrtError
 from ..native import check, ffi, lib, with_gil
 from ..ndarray.ndarray import NDArray
 from ..op.context import thread_context
@@ -36,6 +37,8 @@ Out = NDArray | None
 
 # bytes of inputs and outputs from which on others may run Python meanwhile
 FREES_GIL = 32 << 10
+# inputs and outputs that a recorded call has at most
+MAX_ARRAYS = 8
 # scratch that is taken anew for each call
 MAX_SCRATCH = 1 << 20
 TRAINING, RECORDED = 1, 2
@@ -168,15 +171,16 @@ def _note(key: tuple[Any, ...], op: OpDef, inputs: tuple[NDArray, ...], attrs: M
         plain.counters.add(stream.counters.as_dict())
     if [x.chunk.version for x in inputs] != before:
         return result  # an input was converted: the next call finds it as it will stay
-    table = STATE.calls
-    made = None
-    if (ctx.fallbacks == fallbacks and stream.calls == 1 and "ctx" not in attrs
-            and op.name not in UNCACHED):
+    if ctx.fallbacks != fallbacks or stream.calls != 1 or "ctx" in attrs or op.name in UNCACHED:
+        STATE.calls.offer(key, None)
+        return result
+    try:
         made = _made(op, inputs, attrs, result, stream, CACHE.lookups() - lookups)
-    forget = table.offer(key, made)
+    except (MemoryError, NdrtError):
+        return result  # the call itself is done
+    forget = STATE.calls.offer(key, made)
     if made is not None:
-        group = ctx.group()
-        group.dependents.append(forget)
+        ctx.group().dependents.append(forget)
     return result
 
 
@@ -189,7 +193,8 @@ def _made(op: OpDef, inputs: tuple[NDArray, ...], attrs: Mapping[str, Any], resu
     outs = [result] if isinstance(result, NDArray) else list(result)
     plan = recording.native_plan()
     if (recording.failed is not None or plan is None or not recording.arguments
-            or op.mutated(params) or op.draws(params) or op.name in UNCACHED
+            or op.mutated(params) or op.draws(params)
+            or max(len(inputs), len(outs)) > MAX_ARRAYS
             or [y.chunk for y in outs] != stream.written):
         return None
     bindings = _bindings(inputs, outs, stream)

@@ -29,8 +29,8 @@ def cache_stats() -> CacheStats:
 
     `hits` (with those that recorded calls spare), `misses` and `evictions` (of groups) count since
     the start or `reset_counters`. `sessions`, `groups` (of input shapes, bounded by
-    NDRT_CACHE_SHAPES) and `entries` are held now, and `reorders` beside them. `primitives` and `layouts` are what lives of oneDNN's, whoever
-    holds it.
+    NDRT_CACHE_SHAPES) and `entries` are held now, and `reorders` beside them. `primitives` and
+    `layouts` are what lives of oneDNN's, whoever holds it.
     """
     held = CACHE.stats()
     return {"hits": held["hits"] + lib.ndrt_call_hits(), "misses": held["misses"],
