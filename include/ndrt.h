@@ -107,8 +107,15 @@ typedef struct {
         uint64_t lease_word;
     };
     ndrt_account *account; /* of the session that made it; its memory is charged there */
+    void *data;            /* where the bytes are; NULL: not allocated yet */
+    int64_t layout;        /* id of the special layout that they are in; 0: the default one */
 } ndrt_chunk;
 ndrt_status ndrt_chunk_new(ndrt_chunk **out);
+/* The same as the fields, for callers that have no pointers. */
+uint64_t ndrt_chunk_writes_at(intptr_t chunk);
+int32_t ndrt_chunk_writable_pins_at(intptr_t chunk);
+ndrt_status ndrt_chunk_share(ndrt_chunk *chunk, ndrt_chunk **out);    /* one more owner of it */
+void ndrt_chunk_place(ndrt_chunk *chunk, void *data, int64_t layout); /* bumps version */
 void ndrt_chunk_free(ndrt_chunk *chunk); /* gives the owner's reference back */
 void ndrt_chunk_add_version(ndrt_chunk *chunk);
 void ndrt_chunk_add_writes(ndrt_chunk *chunk);

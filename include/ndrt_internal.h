@@ -69,6 +69,15 @@ ndrt_status ndrt_primitive_create(dnnl_primitive_t *out, const_dnnl_primitive_de
 ndrt_account *ndrt_account_take(ndrt_account *account);
 void ndrt_account_add(ndrt_account *account, int64_t nbytes);
 
+/* A call reads at most so many arrays. */
+enum { NDRT_CALL_INPUTS = 8 };
+/* Shared leases on what is read and an exclusive one on what is written (NULL: nothing), all or
+ * none, without waiting. A chunk may be read more than once. */
+int ndrt_leases_try(int n, ndrt_chunk *const *read, ndrt_chunk *written);
+void ndrt_leases_undo(int n, ndrt_chunk *const *read, ndrt_chunk *written);
+/* From the next run on step `at` has its argument here. */
+void ndrt_plan_bind(ndrt_plan *plan, int64_t at, int argument, void *data);
+
 const_dnnl_memory_desc_t ndrt_desc_md(const ndrt_desc *desc); /* NULL for NULL */
 ndrt_status ndrt_desc_intern(const_dnnl_memory_desc_t md, ndrt_desc **out);
 

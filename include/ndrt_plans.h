@@ -230,6 +230,38 @@ ndrt_status ndrt_replay_status(const ndrt_replay *replay); /* of the step that f
 int64_t ndrt_replay_runs(const ndrt_replay *replay);       /* finished ones */
 /* From now on each run notes in times[i] the milliseconds that step i took; NULL: no more. */
 void ndrt_replay_profile(ndrt_replay *replay, double *times);
+
+/* ---- calls: what an imperative call of one operator did, to be done again for other arrays ----
+ */
+typedef enum {
+    NDRT_BIND_INPUT = 0,
+    NDRT_BIND_OUTPUT = 1,
+    NDRT_BIND_SCRATCH = 2 /* of the call's one piece of scratch */
+} ndrt_bind_kind;
+typedef struct {
+    int64_t step;
+    int argument;   /* of the step: which of the primitive's arguments, or of the kernel's arrays */
+    int kind;       /* ndrt_bind_kind */
+    int index;      /* which input or output */
+    int64_t offset; /* bytes from where that begins */
+} ndrt_binding;
+typedef struct {
+    ndrt_plan *plan;
+    int nthreads; /* the setting it was recorded under */
+    int frees_gil;
+    int ninputs, noutputs;
+    const size_t *nbytes;   /* of each output's memory */
+    const int64_t *layouts; /* special ones that outputs are left in, 0: the default one */
+    int nbindings;
+    const ndrt_binding *bindings;
+    size_t scratch;
+    int hits; /* primitives that the long way looks up */
+} ndrt_call_spec;
+/* With the GIL held. From a tuple of types and their slots (see imperative/fast_call.py) a tuple of
+ * Python functions, run and keep. NULL: a Python exception is set. */
+void *ndrt_call_functions(void *setup);
+int64_t ndrt_call_hits(void); /* primitives that calls did not have to look up */
+void ndrt_call_hits_reset(void);
 /* cdef-end */
 
 #endif

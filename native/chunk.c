@@ -34,6 +34,26 @@ void ndrt_chunk_free(ndrt_chunk *chunk) {
     free(chunk);
 }
 
+uint64_t ndrt_chunk_writes_at(intptr_t chunk) {
+    return __atomic_load_n(&((ndrt_chunk *)chunk)->writes, __ATOMIC_SEQ_CST);
+}
+
+int32_t ndrt_chunk_writable_pins_at(intptr_t chunk) {
+    return __atomic_load_n(&((ndrt_chunk *)chunk)->writable_pins, __ATOMIC_SEQ_CST);
+}
+
+ndrt_status ndrt_chunk_share(ndrt_chunk *chunk, ndrt_chunk **out) {
+    __atomic_add_fetch(&chunk->references, 1, __ATOMIC_RELAXED);
+    *out = chunk;
+    return NDRT_OK;
+}
+
+void ndrt_chunk_place(ndrt_chunk *chunk, void *data, int64_t layout) {
+    chunk->data = data;
+    chunk->layout = layout;
+    ndrt_chunk_add_version(chunk);
+}
+
 void ndrt_chunk_add_version(ndrt_chunk *chunk) {
     __atomic_add_fetch(&chunk->version, 1, __ATOMIC_SEQ_CST);
 }
@@ -135,6 +155,24 @@ static void leases_wait(const lease *leases, int n) {
     while (!leases_try(leases, n)) pthread_cond_wait(&given_back, &wait_lock);
     __atomic_sub_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&wait_lock);
+}
+
+int ndrt_leases_try(int n, ndrt_chunk *const *read, ndrt_chunk *written) {
+    lease leases[NDRT_CALL_INPUTS + 1];
+    int got = 0;
+    for (int i = 0; i < n; i++)
+        if (read[i] != written) leases[got++] = (lease){read[i], 0};
+    if (written) leases[got++] = (lease){written, 1};
+    int done = leases_try(leases, got);
+    if (!done) wake();
+    return done;
+}
+
+void ndrt_leases_undo(int n, ndrt_chunk *const *read, ndrt_chunk *written) {
+    for (int i = 0; i < n; i++)
+        if (read[i] != written) lease_undo(&(lease){read[i], 0});
+    if (written) lease_undo(&(lease){written, 1});
+    wake();
 }
 
 int ndrt_chunk_copy(ndrt_chunk *to, uint64_t to_version, void *dst, ndrt_chunk *from,

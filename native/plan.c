@@ -97,6 +97,14 @@ int64_t ndrt_plan_rebind(ndrt_plan *plan, const void *from, void *to) {
     return changed;
 }
 
+void ndrt_plan_bind(ndrt_plan *plan, int64_t at, int argument, void *data) {
+    step *s = &plan->steps[at];
+    if (s->prim)
+        dnnl_memory_set_data_handle(s->args[argument].memory, data);
+    else
+        s->kernel.data[argument] = data;
+}
+
 static double now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -12,6 +12,7 @@ from ..errors import TypeMismatch
 from ..ndarray.create import array
 from ..ndarray.ndarray import NDArray
 from ..op.registry import REGISTRY, OpDef
+from .fast_call import call
 from .invoke import invoke
 
 NUMBERS = (int, float, np.generic)
@@ -75,15 +76,15 @@ def binary(kind: str, lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:
     if isinstance(lhs, NDArray):
         if isinstance(rhs, NDArray):
             name = names.same if lhs.shape == rhs.shape else names.broadcast
-            return invoke(_op(name), (lhs, rhs), {}, out)
+            return call(_op(name), (lhs, rhs), {}, out, invoke)
         if isinstance(rhs, NUMBERS):
-            return invoke(_op(names.scalar), (lhs,), {"scalar": _number(rhs)}, out)
+            return call(_op(names.scalar), (lhs,), {"scalar": _number(rhs)}, out, invoke)
         if isinstance(rhs, np.ndarray):
             return binary(kind, lhs, array(rhs, lhs.ctx, lhs.dtype), out)
         return NotImplemented
     if isinstance(rhs, NDArray):
         if isinstance(lhs, NUMBERS):
-            return invoke(_op(names.reflected), (rhs,), {"scalar": _number(lhs)}, out)
+            return call(_op(names.reflected), (rhs,), {"scalar": _number(lhs)}, out, invoke)
         if isinstance(lhs, np.ndarray):
             return binary(kind, array(lhs, rhs.ctx, rhs.dtype), rhs, out)
         return NotImplemented
@@ -99,13 +100,13 @@ def _number(value: Any) -> Any:
 def function(kind: str) -> Callable[..., Any]:
     """nd.add and its kin: of arrays and numbers on either side."""
 
-    def call(lhs: Any, rhs: Any) -> Any:
+    def of(lhs: Any, rhs: Any) -> Any:
         made = binary(kind, lhs, rhs)
         if made is NotImplemented:
             raise TypeMismatch(f"{kind}: types {type(lhs).__name__} and {type(rhs).__name__} are "
                                "not supported; arrays and numbers are")
         return made
-    call.__name__ = call.__qualname__ = kind
-    call.__doc__ = (f"{kind} of two arrays (broadcast), an array and a number, or two numbers.\n\n"
+    of.__name__ = of.__qualname__ = kind
+    of.__doc__ = (f"{kind} of two arrays (broadcast), an array and a number, or two numbers.\n\n"
                     f"Operators: {BINARY[kind].broadcast}, {BINARY[kind].scalar}.")
-    return call
+    return of

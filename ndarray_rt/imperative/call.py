@@ -148,6 +148,11 @@ class _Depth(threading.local):
 _calls = _Depth()
 
 
+def depth() -> int:
+    """How many operator calls of this thread are under way."""
+    return _calls.depth
+
+
 def run_op(op: OpDef, params: Params, ins: Sequence[NDArray], outs: Sequence[NDArray],
            reqs: Sequence[Req], name: str | None, is_train: bool) -> None:
     """Dispatches in this thread's context; inside another operator in a context of its own."""

@@ -12,6 +12,7 @@ from ..ndarray.ndarray import NDArray
 from ..op.registry import REGISTRY, OpDef
 from ..op.signatures import Signature, check_name, public_name
 from .call import check_count, parse
+from .fast_call import call as fast_call
 from .invoke import invoke, invoke_params
 
 TRAILING = {"out": "An NDArray, or a list of them for several outputs: takes the results.",
@@ -27,8 +28,13 @@ def make_function(op: OpDef, name: str) -> Callable[..., Any]:
     inputs = frozenset(signature.inputs)
 
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
-        if name is not None:
-            check_name(op, name)
+        if name is None:
+            return fast_call(op, args, kwargs, out, slow)
+        check_name(op, name)
+        return slow(op, args, kwargs, out, name)
+
+    def slow(op: OpDef, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
+             name: str | None = None) -> Any:
         if len(args) == n_inputs and inputs.isdisjoint(kwargs):
             for value in args:
                 if not isinstance(value, NDArray):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 from weakref import ref
 
 from ..errors import MXNetError
@@ -20,6 +20,7 @@ from ..op.params import Params
 from ..op.registry import OpDef
 from ..storage.chunk import Chunk
 from ..symbol.node import Entry, Node
+from .call_table import CallTable
 from .dependency import Needs, needs_of
 
 IN_PLACE = (
@@ -35,6 +36,7 @@ class State(threading.local):
     def __init__(self) -> None:
         self.recording = False
         self.training = False
+        self.calls = CallTable()
 
 
 STATE = State()
@@ -47,30 +49,42 @@ class Saved:
     now or later, is copied before that can happen.
     """
 
-    __slots__ = ("__weakref__", "array", "checked", "writes")
+    __slots__ = ("__weakref__", "_facts", "checked", "chunk", "writes")
 
     def __init__(self, array: NDArray, checked: bool) -> None:
-        # without an entry: the graph owns values, values do not own the graph
-        self.array = array.detach()
-        self.writes = array.chunk.writes
+        self.chunk = chunk = array.chunk
+        # not the array itself: the graph owns values, values do not own the graph
+        self._facts = (array.shape, array.dtype, array.byte_offset, array.reuse, array.ctx,
+                       array.is_part)
+        self.writes = chunk.writes
         self.checked = checked
         if checked:
-            if array.chunk.native.writable_pins:
+            if chunk.writable_pins:
                 self.copy()
             else:
                 _exportable.add(ref(self, _exportable.discard))
 
+    @property
+    def array(self) -> NDArray:
+        """The value, whether it was written to or not."""
+        shape, dtype, byte_offset, reuse, ctx, is_part = self._facts
+        made = NDArray(self.chunk, shape, dtype, byte_offset, reuse, ctx)
+        made.is_part = is_part
+        return made
+
     def copy(self) -> None:
         """Keeps the value on memory of its own, unless it is lost already."""
-        if self.array.chunk.writes == self.writes:
-            made = copy_of(self.array, self.array.ctx)
-            self.array, self.writes = made, made.chunk.writes
+        if self.chunk.writes == self.writes:
+            shape, dtype, _, _, ctx, _ = self._facts
+            made = copy_of(self.array, ctx)
+            self._facts = (shape, dtype, made.byte_offset, made.reuse, ctx, made.is_part)
+            self.chunk, self.writes = made.chunk, made.chunk.writes
 
     def get(self, what: str) -> NDArray:
         """The value; MXNetError when it was written to since it was saved."""
-        if self.checked and self.array.chunk.writes != self.writes:
+        if self.checked and self.chunk.writes != self.writes:
             raise MXNetError(
-                f"{what}: an array of shape {self.array.shape} that its gradient needs was written "
+                f"{what}: an array of shape {self._facts[0]} that its gradient needs was written "
                 "to after it was recorded; the gradient would be wrong. Write to a copy, or call "
                 "backward first")
         return self.array
@@ -82,7 +96,7 @@ _exportable: set[ref[Saved]] = set()
 def _before_export(chunk: Chunk) -> None:
     for found in tuple(_exportable):
         saved = found()
-        if saved is not None and saved.array.chunk is chunk and saved.checked:
+        if saved is not None and saved.chunk is chunk and saved.checked:
             saved.copy()
 
 
@@ -130,7 +144,7 @@ class TapeNode(Node):
 
     def __init__(self, op: OpDef, params: Params, inputs: Sequence[Entry], name: str,
                  outputs: Sequence[NDArray]) -> None:
-        super().__init__(op, name, {}, params, inputs)
+        super().__init__(op, name, None, params, inputs)
         self.output_facts = [(y.shape, y.dtype, y.ctx) for y in outputs]
         self.saved: list[Saved | None] = [None] * len(outputs)
         self.cleared = False
@@ -186,7 +200,13 @@ def check_outputs(outputs: Sequence[NDArray], what: str) -> None:
 
 def needs_record(inputs: Sequence[NDArray]) -> bool:
     """Recording, and one of the inputs has a gradient."""
-    return STATE.recording and any(x.entry is not None and is_recorded(x) for x in inputs)
+    if STATE.recording:
+        for x in inputs:
+            found: Any = x.entry
+            # a weak reference is that of a constant
+            if found.__class__ is Entry and tape_node(found).needs_grad:
+                return True
+    return False
 
 
 def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequence[NDArray],
@@ -198,7 +218,12 @@ def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequen
     """
     if needs is None:
         needs = needs_of(op, params)
-    entries = [_input_entry(x, i, needs) for i, x in enumerate(inputs)]
+    entries: list[Entry] = []
+    for i, x in enumerate(inputs):
+        found: Any = x.entry
+        if i in needs.inputs or found.__class__ is not Entry or tape_node(found).cleared:
+            found = _input_entry(x, i, needs)
+        entries.append(found)
     node = TapeNode(op, params, entries, name or "", outputs)
     for i, y in enumerate(outputs):
         if i in needs.outputs:

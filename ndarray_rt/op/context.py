@@ -15,7 +15,7 @@ from ..storage.parameters import ParameterBlock
 from ..storage.primitive import Primitive
 from ..storage.stream import Args, ImmediateStream, Mem
 from ..storage.tmp_mem import TmpMemMgr
-from .prim_cache import CACHE, Group, PrimCache
+from .prim_cache import CACHE, IMPERATIVE, Group, PrimCache
 from .random_state import RandomState, default_random_state
 
 if TYPE_CHECKING:
@@ -92,6 +92,12 @@ class OpContext:
         mode = (self.is_train, self.family, lib.ndrt_threads_get())
         return self.cache.find(group, (*sign, *mode), build)
 
+    def group(self) -> Group:
+        """What holds the primitives of the last call."""
+        if self._group is None:
+            self._group = self.cache.group(self.session, self._call_shapes)
+        return self._group
+
     def may_pack(self, w: NDArray) -> bool:
         """Inference may convert this weight in place to the layout that a primitive wants."""
         return w.chunk.native.id not in self.keep_plain
@@ -138,5 +144,5 @@ def thread_context(depth: int = 0) -> OpContext:
             account = _threads.account = Account(
                 f"thread {next(_thread_numbers)}: {_thread_name()}")
         stream = ImmediateStream(TmpMemMgr(limit=IMPERATIVE_SCRATCH, account=account))
-        contexts.append(OpContext(stream, session="imperative"))
+        contexts.append(OpContext(stream, session=IMPERATIVE))
     return contexts[depth]

@@ -100,6 +100,11 @@ def is_observed() -> bool:
     return bool(_strict)
 
 
+def is_watched() -> bool:
+    """Calls are told of, printed or compared: none may take another way than `dispatch`."""
+    return bool(_observers) or config.NDRT_TRACE or config.NDRT_VALIDATE
+
+
 def dispatch(op: OpDef, params: Params, ctx: OpContext, ins: Sequence[NDArray],
              outs: Sequence[NDArray], reqs: Sequence[Req], node: str | None = None) -> None:
     """Runs one operator: `ins` (aux states last) to `outs`, as `reqs` ask.

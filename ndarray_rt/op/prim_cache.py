@@ -12,6 +12,8 @@ from ..fork import renew_in_child
 
 T = TypeVar("T")
 
+IMPERATIVE = "imperative"  # the session that all threads' imperative calls share
+
 
 class Tally:
     """What happened to the entries of one session, or of those that ended."""
@@ -28,13 +30,23 @@ class Tally:
 
 
 class Group(dict[Hashable, Any]):
-    """The entries of one input-shape group, by signature, and the tally of its session."""
+    """The entries of one input-shape group, by signature, and the tally of its session.
 
-    __slots__ = ("tally",)
+    `dependents` are called when the group leaves the store.
+    """
+
+    __slots__ = ("dependents", "tally")
 
     def __init__(self, tally: Tally) -> None:
         super().__init__()
         self.tally = tally
+        self.dependents: list[Callable[[], object]] = []
+
+    def leave(self) -> None:
+        """Is no longer kept: tells who relies on its entries."""
+        dependents, self.dependents = self.dependents, []
+        for tell in dependents:
+            tell()
 
 
 class PrimCache:
@@ -70,6 +82,7 @@ class PrimCache:
                 while len(self._groups) > max(1, config.NDRT_CACHE_SHAPES):
                     _, evicted = self._groups.popitem(last=False)
                     evicted.tally.evictions += 1
+                    evicted.leave()
             else:
                 self._groups.move_to_end(key)
             return found
@@ -89,7 +102,9 @@ class PrimCache:
         with self._lock:
             for key in [k for k in self._groups if session is None or k[0] == session]:
                 # emptied too: whoever ran last may still hold the group
-                self._groups.pop(key).clear()
+                group = self._groups.pop(key)
+                group.clear()
+                group.leave()
 
     def release(self, session: Hashable) -> None:
         """Drops a session at the next use of the store; takes no lock, for finalizers."""
@@ -102,6 +117,11 @@ class PrimCache:
             self.clear(session)
             with self._lock:
                 self._ended.add(self._tallies.pop(session, Tally()))
+
+    def lookups(self) -> int:
+        """How often imperative calls have asked for a primitive."""
+        tally = self._tallies.get(IMPERATIVE)
+        return 0 if tally is None else tally.hits + tally.misses
 
     def stats(self, session: Hashable | None = None) -> dict[str, int]:
         """Counters and the numbers of sessions, groups and entries held now; of one, or of all."""

@@ -27,13 +27,14 @@ class CacheStats(TypedDict):
 def cache_stats() -> CacheStats:
     """The store of primitives, in the whole process.
 
-    `hits`, `misses` and `evictions` (of groups) count since the start or `reset_counters`.
-    `sessions`, `groups` (of input shapes, bounded by NDRT_CACHE_SHAPES) and `entries` are held
-    now, and `reorders` beside them. `primitives` and `layouts` are what lives of oneDNN's, whoever
-    holds it.
+    `hits` (with those that recorded calls spare), `misses` and `evictions` (of groups) count since
+    the start or `reset_counters`. `sessions`, `groups` (of input shapes, bounded by
+    NDRT_CACHE_SHAPES) and `entries` are held now, and `reorders` beside them. `primitives` and
+    `layouts` are what lives of oneDNN's, whoever holds it.
     """
     held = CACHE.stats()
-    return {"hits": held["hits"], "misses": held["misses"], "evictions": held["evictions"],
+    return {"hits": held["hits"] + lib.ndrt_call_hits(), "misses": held["misses"],
+            "evictions": held["evictions"],
             "sessions": held["sessions"], "groups": held["groups"], "entries": held["entries"],
             "reorders": len(REORDERS), "primitives": lib.ndrt_prim_count(),
             "layouts": lib.ndrt_desc_count()}
@@ -64,4 +65,5 @@ def reorder_stats() -> dict[str, int]:
 def reset_counters() -> None:
     """Lets the counters of `cache_stats` and `reorder_stats` start again from 0."""
     CACHE.reset_counters()
+    lib.ndrt_call_hits_reset()
     lib.ndrt_reorders_reset()

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..dtypes import DType, find_dtype
 from ..errors import NdrtError
-from ..native import lib, make
+from ..native import ffi, lib, make
 from .desc import MemDesc, default_desc
 from .handle import Handle
 from .reorder import reorder_mem
@@ -14,6 +14,9 @@ from .stream import ImmediateStream, Mem
 
 # memory and special layout
 Placement = tuple[Handle | None, MemDesc | None]
+
+
+_writes, _writable_pins = lib.ndrt_chunk_writes_at, lib.ndrt_chunk_writable_pins_at
 
 
 class PinnedError(NdrtError, BufferError):
@@ -26,15 +29,20 @@ class Chunk:
     `mkl_mem` is None while the bytes are in the default layout, else the special layout that they
     are in: always over this Chunk's own Handle, never larger than it (I1). Memory is allocated
     when first needed.
+
+    Native calls make Chunks too, without `native` and `_handle`: these are made when they are
+    first asked for, out of `_state` and `_bytes`, which own what they stand for.
     """
 
-    __slots__ = ("__weakref__", "_handle", "_planned", "dtype", "mkl_mem", "moves", "native",
-                 "storage_shape", "zero")
+    __slots__ = ("__weakref__", "_bytes", "_handle", "_planned", "_state", "address", "dtype",
+                 "mkl_mem", "moves", "native", "storage_shape", "zero")
 
     def __init__(self, shape: tuple[int, ...], dtype: DType, handle: Handle | None = None,
                  zero: bool = False) -> None:
         self.native: Any = make(lib.ndrt_chunk_new, out="ndrt_chunk **", free=lib.ndrt_chunk_free,
                                 what="making a chunk")
+        # of the native chunk, for calls that have no pointers
+        self.address = int(ffi.cast("intptr_t", self.native))
         self.storage_shape = shape
         self.dtype = dtype
         self.mkl_mem: MemDesc | None = None
@@ -43,9 +51,27 @@ class Chunk:
             nbytes *= dim
         self._planned = nbytes
         self._handle = handle
+        self._bytes: object = None
         self.zero = zero
         # how often the contents got another Handle
         self.moves = 0
+        if handle is not None:
+            lib.ndrt_chunk_place(self.native, handle.ptr, 0)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "native":
+            self.native = made = make(lib.ndrt_chunk_share, ffi.cast("ndrt_chunk *", self.address),
+                                      out="ndrt_chunk **", free=lib.ndrt_chunk_free,
+                                      what="sharing a chunk")
+            return made
+        if name == "_handle":
+            desc = self.mkl_mem
+            nbytes = self._planned if desc is None else max(self._planned, desc.nbytes)
+            # two threads may come here at once: the owner stays until the memory is given up
+            self._handle = handle = Handle.borrowed(
+                int(ffi.cast("intptr_t", self.native.data)), nbytes, self._bytes)
+            return handle
+        raise AttributeError(f"a Chunk has no attribute {name!r}")
 
     # ---- memory -------------------------------------------------------------------------
 
@@ -85,9 +111,11 @@ class Chunk:
         # no call but the last: an interrupt finds all of it done, or nothing
         if handle is not self._handle:
             self.moves += 1
+            self._bytes = None
         self._handle = handle
         self.mkl_mem = special
-        lib.ndrt_chunk_add_version(self.native)
+        lib.ndrt_chunk_place(self.native, ffi.NULL if handle is None else handle.ptr,
+                             0 if special is None else special.id)
 
     @property
     def placement(self) -> Placement:
@@ -117,9 +145,7 @@ class Chunk:
         Grows when the layout needs more than there is.
         """
         if desc.is_default:
-            if self.mkl_mem is not None:
-                self.mkl_mem = None
-                lib.ndrt_chunk_add_version(self.native)
+            self.invalidate_data()
             self.check_and_alloc(desc.nbytes)
             return
         if self.mkl_mem is desc:
@@ -132,8 +158,7 @@ class Chunk:
     def invalidate_data(self) -> None:
         """Drops a special layout; no data moves, the bytes are default and garbage."""
         if self.mkl_mem is not None:
-            self.mkl_mem = None
-            lib.ndrt_chunk_add_version(self.native)
+            self._place(self._handle, None)
 
     def reorder(self, desc: MemDesc, stream: ImmediateStream) -> None:
         """Converts the contents to `desc` in place; the caller holds the exclusive lease.
@@ -173,7 +198,12 @@ class Chunk:
     @property
     def writes(self) -> int:
         """Bumped by each write of contents."""
-        return int(self.native.writes)
+        return int(_writes(self.address))
+
+    @property
+    def writable_pins(self) -> int:
+        """Exports alive that somebody may write through, unseen."""
+        return int(_writable_pins(self.address))
 
     @property
     def changes(self) -> int:

@@ -75,11 +75,11 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
 
 
 class _Without:
-    """A native library without one of its functions."""
+    """A native library with another function in place of one of its own, or with none."""
 
-    def __init__(self, library: Any, name: str) -> None:
+    def __init__(self, library: Any, name: str, other: Callable[..., object] = _nothing) -> None:
         self._library = library
-        setattr(self, name, _nothing)
+        setattr(self, name, other)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._library, name)
@@ -97,7 +97,9 @@ def readers_in_the_way(patch: Patch) -> None:
 
 
 def no_version(patch: Patch) -> None:
-    patch.setattr(chunk_module, "lib", _Without(chunk_module.lib, "ndrt_chunk_add_version"))
+    def place(chunk: Any, data: Any, special: int) -> None:
+        chunk.data, chunk.layout = data, special
+    patch.setattr(chunk_module, "lib", _Without(chunk_module.lib, "ndrt_chunk_place", place))
 
 
 def _captured_without(patch: Patch, **others: object) -> None:

@@ -1,0 +1,487 @@
+/* Imperative calls that were made before: one native call looks them up, makes the outputs, takes
+ * the leases, binds the pointers and runs.
+ *
+ * Everything here runs with the GIL held, but for big steps, so between a look at an array's memory
+ * and the end of the call no Python code runs that could move it. Nothing waits: what is in the way
+ * sends the caller the long way, which knows what to do about it. */
+#include <Python.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ndrt_internal.h"
+
+enum { MAX_OUTPUTS = 8, OUT_NONE = 0, OUT_APART = 1, OUT_IS_INPUT = 2 };
+enum { RECORDED = 2 }; /* a flag that the caller gives */
+/* what stands in a key's number of flags above those that the caller gives */
+enum { OUT_SHIFT = 8, ALIAS_SHIFT = 16, ALIAS_BITS = 4 };
+
+/* ---- slots of Python objects ---------------------------------------------------------------- */
+
+typedef struct {
+    PyObject *descriptor;
+    descrgetfunc get;
+    descrsetfunc set;
+} slot;
+enum { A_CHUNK, A_SHAPE, A_DTYPE, A_OFFSET, A_REUSE, A_PART, A_CTX, A_ENTRY, A_GRAD, NARRAY };
+enum {
+    C_ADDRESS,
+    C_SHAPE,
+    C_DTYPE,
+    C_LAYOUT,
+    C_MOVES,
+    C_ZERO,
+    C_PLANNED,
+    C_STATE,
+    C_BYTES,
+    NCHUNK
+};
+static struct {
+    PyObject *array_type, *chunk_type;
+    slot array[NARRAY], chunk[NCHUNK];
+    PyObject *zero, *one;
+} py;
+
+/* A new reference, or NULL with an exception. */
+static PyObject *slot_get(const slot *s, PyObject *of) {
+    return s->get(s->descriptor, of, (PyObject *)Py_TYPE(of));
+}
+
+/* A reference that lives as long as the slot is left alone. */
+static PyObject *slot_peek(const slot *s, PyObject *of) {
+    PyObject *found = slot_get(s, of);
+    Py_XDECREF(found);
+    return found;
+}
+
+static int slot_set(const slot *s, PyObject *of, PyObject *to) {
+    return s->set(s->descriptor, of, to);
+}
+
+/* ---- entries ----------------------------------------------------------------------------------
+ */
+
+static const char ENTRY[] = "ndarray_rt call", STATE[] = "ndarray_rt chunk",
+                  BYTES[] = "ndarray_rt bytes";
+
+typedef struct {
+    ndrt_plan *plan;
+    PyObject *kept;  /* what the plan points into */
+    PyObject *facts; /* for each output: shape, dtype, layout, bytes */
+    int nthreads, frees_gil, ninputs, noutputs, nbindings;
+    size_t scratch;
+    int hits;
+    size_t nbytes[MAX_OUTPUTS];
+    int64_t layouts[MAX_OUTPUTS];
+    ndrt_binding bindings[];
+} entry;
+
+static void entry_dies(PyObject *capsule) {
+    entry *e = PyCapsule_GetPointer(capsule, ENTRY);
+    Py_DECREF(e->kept);
+    Py_DECREF(e->facts);
+    free(e);
+}
+
+/* keep(address of an ndrt_call_spec, facts, what to keep alive): what a table holds. */
+static PyObject *keep(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    (void)self;
+    if (nargs != 3) return PyErr_Format(PyExc_TypeError, "keep takes 3 arguments");
+    const ndrt_call_spec *spec = PyLong_AsVoidPtr(args[0]);
+    if (!spec) return NULL;
+    if (spec->ninputs > NDRT_CALL_INPUTS || spec->noutputs < 1 || spec->noutputs > MAX_OUTPUTS ||
+        PyTuple_Size(args[1]) != spec->noutputs)
+        return PyErr_Format(PyExc_ValueError, "a call of %d inputs and %d outputs", spec->ninputs,
+                            spec->noutputs);
+    size_t n = (size_t)spec->nbindings;
+    entry *e = malloc(sizeof *e + n * sizeof *e->bindings);
+    if (!e) return PyErr_NoMemory();
+    *e = (entry){.plan = spec->plan,
+                 .kept = args[2],
+                 .facts = args[1],
+                 .nthreads = spec->nthreads,
+                 .frees_gil = spec->frees_gil,
+                 .ninputs = spec->ninputs,
+                 .noutputs = spec->noutputs,
+                 .nbindings = spec->nbindings,
+                 .scratch = spec->scratch,
+                 .hits = spec->hits};
+    memcpy(e->nbytes, spec->nbytes, (size_t)e->noutputs * sizeof *e->nbytes);
+    memcpy(e->layouts, spec->layouts, (size_t)e->noutputs * sizeof *e->layouts);
+    memcpy(e->bindings, spec->bindings, n * sizeof *e->bindings);
+    PyObject *capsule = PyCapsule_New(e, ENTRY, entry_dies);
+    if (!capsule) {
+        free(e);
+        return NULL;
+    }
+    Py_INCREF(e->kept);
+    Py_INCREF(e->facts);
+    return capsule;
+}
+
+/* ---- what a call is given ---------------------------------------------------------------------
+ */
+
+typedef struct {
+    PyObject *object, *shape, *dtype;
+    ndrt_chunk *chunk;
+    int64_t offset, layout;
+} operand;
+
+/* 1: found; 0: the long way; -1: a Python exception. */
+static int operand_read(PyObject *object, operand *to) {
+    if ((PyObject *)Py_TYPE(object) != py.array_type) return 0;
+    PyObject *chunk = slot_peek(&py.array[A_CHUNK], object);
+    PyObject *address = chunk ? slot_peek(&py.chunk[C_ADDRESS], chunk) : NULL;
+    PyObject *offset = address ? slot_peek(&py.array[A_OFFSET], object) : NULL;
+    if (!offset) return -1;
+    to->object = object;
+    to->chunk = PyLong_AsVoidPtr(address);
+    to->offset = PyLong_AsLongLong(offset);
+    to->shape = slot_peek(&py.array[A_SHAPE], object);
+    to->dtype = slot_peek(&py.array[A_DTYPE], object);
+    if (!to->chunk || !to->shape || !to->dtype || PyErr_Occurred()) return -1;
+    to->layout = to->chunk->layout;
+    if (!to->chunk->data) return 0;
+    if (!to->layout) return 1;
+    /* views see the default layout only, and memory that values reuse may be of another dtype */
+    PyObject *whole = slot_peek(&py.chunk[C_SHAPE], chunk);
+    if (!whole) return -1;
+    if (to->offset || slot_peek(&py.array[A_PART], object) != Py_False ||
+        slot_peek(&py.array[A_REUSE], object) != Py_False)
+        return 0;
+    return PyObject_RichCompareBool(to->shape, whole, Py_EQ);
+}
+
+/* A value that means the same wherever it is equal and of one type. */
+static int is_simple(PyObject *value) {
+    if (value == Py_None || PyUnicode_CheckExact(value) || PyLong_CheckExact(value)) return 1;
+    if (PyBool_Check(value)) return 1;
+    if (PyFloat_CheckExact(value)) {
+        double number = PyFloat_AsDouble(value);
+        return !isnan(number) && !(number == 0 && signbit(number));
+    }
+    if (!PyTuple_CheckExact(value)) return 0;
+    for (Py_ssize_t i = 0, n = PyTuple_Size(value); i < n; i++)
+        if (!PyLong_CheckExact(PyTuple_GetItem(value, i))) return 0;
+    return 1;
+}
+
+/* How the output that is given lies to the inputs; -1: in a way for the long way. */
+static int place_of(const operand *out, const operand *ins, int n) {
+    int place = OUT_APART;
+    for (int i = n; i-- > 0;) {
+        if (ins[i].chunk != out->chunk) continue;
+        if (ins[i].offset != out->offset || ins[i].dtype != out->dtype ||
+            PyObject_RichCompareBool(ins[i].shape, out->shape, Py_EQ) != 1)
+            return -1;
+        place = OUT_IS_INPUT + i;
+    }
+    return place;
+}
+
+static void put(PyObject *key, Py_ssize_t at, PyObject *item) {
+    Py_INCREF(item);
+    PyTuple_SetItem(key, at, item);
+}
+
+/* What the call is looked up by: operator, flags, each input's shape, dtype and layout, which of
+ * them are one array, the parameters. */
+static PyObject *key_of(PyObject *op, long flags, const operand *ins, int n, PyObject *attrs) {
+    Py_ssize_t nattrs = attrs ? PyDict_Size(attrs) : 0, at = 2;
+    for (int i = 1; i < n; i++)
+        for (int j = 0; j < i; j++)
+            if (ins[i].chunk == ins[j].chunk && ins[i].offset == ins[j].offset) {
+                flags |= (j + 1L) << (ALIAS_SHIFT + ALIAS_BITS * (i - 1));
+                break;
+            }
+    PyObject *key = PyTuple_New(2 + 3 * (Py_ssize_t)n + 3 * nattrs);
+    if (!key) return NULL;
+    put(key, 0, op);
+    PyTuple_SetItem(key, 1, PyLong_FromLong(flags));
+    for (int i = 0; i < n; i++) {
+        put(key, at++, ins[i].shape);
+        put(key, at++, ins[i].dtype);
+        PyTuple_SetItem(key, at++, PyLong_FromLongLong(ins[i].layout));
+    }
+    PyObject *name, *value;
+    for (Py_ssize_t next = 0; nattrs && PyDict_Next(attrs, &next, &name, &value);) {
+        put(key, at++, name);
+        put(key, at++, (PyObject *)Py_TYPE(value));
+        put(key, at++, value);
+    }
+    return key;
+}
+
+/* ---- outputs ------------------------------------------------------------------------------------
+ */
+
+typedef struct {
+    PyObject *object; /* a new reference */
+    ndrt_chunk *chunk;
+    ndrt_buffer *buffer;
+} made_output;
+
+static void state_dies(PyObject *capsule) { ndrt_chunk_free(PyCapsule_GetPointer(capsule, STATE)); }
+
+static void bytes_die(PyObject *capsule) { ndrt_buffer_free(PyCapsule_GetPointer(capsule, BYTES)); }
+
+/* Gives the new objects their slots; 0: done, -1: an exception. */
+static int fill(PyObject *array, PyObject *chunk, PyObject *facts, PyObject *ctx,
+                const made_output *made, PyObject *state, PyObject *bytes) {
+    PyObject *shape = PyTuple_GetItem(facts, 0), *dtype = PyTuple_GetItem(facts, 1);
+    PyObject *address = PyLong_FromVoidPtr(made->chunk);
+    if (!address) return -1;
+    PyObject *of_chunk[NCHUNK] = {address,
+                                  shape,
+                                  dtype,
+                                  PyTuple_GetItem(facts, 2),
+                                  py.one,
+                                  Py_False,
+                                  PyTuple_GetItem(facts, 3),
+                                  state,
+                                  bytes};
+    PyObject *of_array[NARRAY] = {chunk,    shape, dtype,   py.zero, Py_False,
+                                  Py_False, ctx,   Py_None, Py_None};
+    int failed = 0;
+    for (int i = 0; i < NCHUNK; i++) failed |= slot_set(&py.chunk[i], chunk, of_chunk[i]);
+    for (int i = 0; i < NARRAY; i++) failed |= slot_set(&py.array[i], array, of_array[i]);
+    Py_DECREF(address);
+    return failed;
+}
+
+/* One output with memory of its own. A failure leaves nothing; with NDRT_INTERNAL there is a Python
+ * exception. */
+static ndrt_status output_new(const entry *e, int i, PyObject *ctx, made_output *out) {
+    made_output made = {0};
+    TRY(ndrt_chunk_new(&made.chunk));
+    PyObject *state = PyCapsule_New(made.chunk, STATE, state_dies), *bytes = NULL;
+    ndrt_status status = NDRT_INTERNAL;
+    if (!state) {
+        ndrt_chunk_free(made.chunk);
+        return status;
+    }
+    status = ndrt_buffer_new_for(made.chunk->account, e->nbytes[i], 0, &made.buffer);
+    if (status != NDRT_OK) {
+        Py_DECREF(state);
+        return status;
+    }
+    bytes = PyCapsule_New(made.buffer, BYTES, bytes_die);
+    if (!bytes) ndrt_buffer_free(made.buffer);
+    PyObject *chunk = bytes ? PyType_GenericAlloc((PyTypeObject *)py.chunk_type, 0) : NULL;
+    PyObject *array = chunk ? PyType_GenericAlloc((PyTypeObject *)py.array_type, 0) : NULL;
+    status = NDRT_INTERNAL;
+    if (array && !fill(array, chunk, PyTuple_GetItem(e->facts, i), ctx, &made, state, bytes)) {
+        ndrt_chunk_place(made.chunk, made.buffer->data, e->layouts[i]);
+        ndrt_chunk_add_writes(made.chunk);
+        status = NDRT_OK;
+    } else {
+        Py_XDECREF(array);
+    }
+    Py_XDECREF(chunk);
+    Py_XDECREF(bytes);
+    Py_DECREF(state);
+    made.object = array;
+    if (status == NDRT_OK) *out = made;
+    return status;
+}
+
+static int64_t hits;
+
+int64_t ndrt_call_hits(void) { return __atomic_load_n(&hits, __ATOMIC_RELAXED); }
+void ndrt_call_hits_reset(void) { __atomic_store_n(&hits, 0, __ATOMIC_RELAXED); }
+
+/* ---- running ------------------------------------------------------------------------------------
+ */
+
+/* Is all as it was when the key was made? Objects were made since, and a collection of garbage can
+ * run anything. */
+static int is_unchanged(const operand *ins, int n) {
+    for (int i = 0; i < n; i++)
+        if (ins[i].chunk->layout != ins[i].layout || !ins[i].chunk->data) return 0;
+    return 1;
+}
+
+static ndrt_status execute(const entry *e, const operand *ins, char *const *outs, char *scratch) {
+    for (int i = 0; i < e->nbindings; i++) {
+        const ndrt_binding *b = &e->bindings[i];
+        char *begin = b->kind == NDRT_BIND_INPUT
+                          ? (char *)ins[b->index].chunk->data + ins[b->index].offset
+                      : b->kind == NDRT_BIND_OUTPUT ? outs[b->index]
+                                                    : scratch;
+        ndrt_plan_bind(e->plan, b->step, b->argument, begin + b->offset);
+    }
+    __atomic_add_fetch(&hits, e->hits, __ATOMIC_RELAXED);
+    int64_t cursor = 0;
+    ndrt_status status;
+    if (e->frees_gil) {
+        PyThreadState *thread = PyEval_SaveThread();
+        status = ndrt_plan_run(e->plan, -1, &cursor);
+        PyEval_RestoreThread(thread);
+    } else {
+        status = ndrt_plan_run(e->plan, -1, &cursor);
+    }
+    return status;
+}
+
+/* The run under its leases. *busy: nothing was done, because something is in the way. */
+static ndrt_status run_leased(const entry *e, const operand *ins, const operand *out,
+                              char *const *outs, int *busy) {
+    ndrt_chunk *read[NDRT_CALL_INPUTS], *written = out ? out->chunk : NULL;
+    for (int i = 0; i < e->ninputs; i++) read[i] = ins[i].chunk;
+    ndrt_buffer *scratch = NULL;
+    if (e->scratch) TRY(ndrt_buffer_new(e->scratch, 0, &scratch));
+    *busy = !ndrt_leases_try(e->ninputs, read, written);
+    ndrt_status status = NDRT_OK;
+    if (!*busy) {
+        *busy = !is_unchanged(ins, e->ninputs) || (out && (!is_unchanged(out, 1) || written->pins));
+        if (!*busy) {
+            if (out) ndrt_chunk_add_writes(written);
+            status = execute(e, ins, outs, scratch ? scratch->data : NULL);
+        }
+        ndrt_leases_undo(e->ninputs, read, written);
+    }
+    if (scratch) ndrt_buffer_free(scratch);
+    return status;
+}
+
+static PyObject *long_way(void) { Py_RETURN_NONE; }
+
+static PyObject *failed(ndrt_status status) {
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(status);
+}
+
+static PyObject *run_given(const entry *e, const operand *ins, const operand *out) {
+    PyObject *facts = PyTuple_GetItem(e->facts, 0);
+    if (e->noutputs != 1 || e->layouts[0] || out->layout || out->chunk->pins ||
+        out->dtype != PyTuple_GetItem(facts, 1) ||
+        PyObject_RichCompareBool(out->shape, PyTuple_GetItem(facts, 0), Py_EQ) != 1)
+        return long_way();
+    char *bytes = (char *)out->chunk->data + out->offset;
+    int busy;
+    ndrt_status status = run_leased(e, ins, out, &bytes, &busy);
+    if (status != NDRT_OK) return failed(status);
+    if (busy) return long_way();
+    Py_INCREF(out->object);
+    return out->object;
+}
+
+/* `object`s as one Python object: the only one itself, else a list; for a call that goes on the
+ * tape a list behind what the entry keeps alive. Takes them over, or gives NULL with an exception.
+ */
+static PyObject *given_back(const entry *e, made_output *made, int recorded) {
+    if (e->noutputs == 1 && !recorded) return made[0].object;
+    PyObject *list = PyList_New(e->noutputs + recorded);
+    if (!list) return NULL;
+    if (recorded) {
+        Py_INCREF(e->kept);
+        PyList_SetItem(list, 0, e->kept);
+    }
+    for (int i = 0; i < e->noutputs; i++) PyList_SetItem(list, i + recorded, made[i].object);
+    return list;
+}
+
+static PyObject *run_new(const entry *e, const operand *ins, int recorded) {
+    made_output made[MAX_OUTPUTS];
+    char *outs[MAX_OUTPUTS] = {0};
+    PyObject *ctx = slot_get(&py.array[A_CTX], ins[0].object);
+    if (!ctx) return NULL;
+    if (ndrt_exports_returned()) ndrt_exports_drain();
+    ndrt_status status = NDRT_OK;
+    int n = 0, busy = 0;
+    while (n < e->noutputs && status == NDRT_OK) {
+        status = output_new(e, n, ctx, &made[n]);
+        if (status != NDRT_OK) break;
+        outs[n] = made[n].buffer->data;
+        n++;
+    }
+    Py_DECREF(ctx);
+    if (status == NDRT_OK) status = run_leased(e, ins, NULL, outs, &busy);
+    if (status == NDRT_OK && !busy) {
+        PyObject *result = given_back(e, made, recorded);
+        if (result) return result;
+        status = NDRT_INTERNAL;
+    }
+    for (int i = 0; i < n; i++) Py_DECREF(made[i].object);
+    return status != NDRT_OK ? failed(status) : long_way();
+}
+
+/* run(table, operator, flags, inputs, attributes, out). Gives the output, or a list of several;
+ * with the flag RECORDED a list that begins with what was kept alive; a key that the table does not
+ * have, None where the call is to go the long way for another reason, or the number of a status. */
+static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    (void)self;
+    if (nargs != 6) return PyErr_Format(PyExc_TypeError, "run takes 6 arguments");
+    PyObject *inputs = args[3], *attrs = args[4], *given = args[5];
+    operand ins[NDRT_CALL_INPUTS], out;
+    Py_ssize_t n = PyTuple_Size(inputs);
+    if (n < 1 || n > NDRT_CALL_INPUTS) return n < 0 ? NULL : long_way();
+    for (Py_ssize_t i = 0; i < n; i++) {
+        int found = operand_read(PyTuple_GetItem(inputs, i), &ins[i]);
+        if (found != 1) return found ? NULL : long_way();
+    }
+    PyObject *name, *value;
+    for (Py_ssize_t next = 0; PyDict_Next(attrs, &next, &name, &value);)
+        if (!is_simple(value)) return long_way();
+    long flags = PyLong_AsLong(args[2]);
+    if (given != Py_None) {
+        int found = operand_read(given, &out);
+        if (found != 1) return found < 0 ? NULL : long_way();
+        int place = place_of(&out, ins, (int)n);
+        if (place < 0) return PyErr_Occurred() ? NULL : long_way();
+        flags |= (long)place << OUT_SHIFT;
+    }
+    PyObject *key = key_of(args[1], flags, ins, (int)n, attrs);
+    if (!key) return NULL;
+    PyObject *found = PyDict_GetItemWithError(args[0], key);
+    if (!found) {
+        if (!PyErr_Occurred()) return key;
+        Py_DECREF(key);
+        return NULL;
+    }
+    Py_DECREF(key);
+    if (found == Py_None) return long_way();
+    entry *e = PyCapsule_GetPointer(found, ENTRY);
+    if (!e) return NULL;
+    if (e->nthreads != ndrt_threads_get()) return long_way();
+    /* whatever happens to the table meanwhile */
+    Py_INCREF(found);
+    PyObject *result =
+        given == Py_None ? run_new(e, ins, (flags & RECORDED) != 0) : run_given(e, ins, &out);
+    Py_DECREF(found);
+    return result;
+}
+
+/* ---- set-up
+ * --------------------------------------------------------------------------------------- */
+
+static int slots_read(PyObject *descriptors, slot *to, Py_ssize_t n) {
+    if (PyTuple_Size(descriptors) != n) return -1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *d = PyTuple_GetItem(descriptors, i);
+        to[i] = (slot){d, (descrgetfunc)PyType_GetSlot(Py_TYPE(d), Py_tp_descr_get),
+                       (descrsetfunc)PyType_GetSlot(Py_TYPE(d), Py_tp_descr_set)};
+        if (!to[i].get || !to[i].set) return -1;
+    }
+    return 0;
+}
+
+void *ndrt_call_functions(void *setup) {
+    static PyMethodDef run_def = {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, NULL};
+    static PyMethodDef keep_def = {"keep", (PyCFunction)(void (*)(void))keep, METH_FASTCALL, NULL};
+    PyObject *given = setup;
+    if (PyTuple_Size(given) != 4 || slots_read(PyTuple_GetItem(given, 2), py.array, NARRAY) ||
+        slots_read(PyTuple_GetItem(given, 3), py.chunk, NCHUNK))
+        return PyErr_Format(PyExc_TypeError, "types and slots are not those of arrays and chunks");
+    py.array_type = PyTuple_GetItem(given, 0);
+    py.chunk_type = PyTuple_GetItem(given, 1);
+    py.zero = PyLong_FromLong(0);
+    py.one = PyLong_FromLong(1);
+    Py_INCREF(given); /* it owns all of them, as long as the process lives */
+    PyObject *made = PyTuple_New(2);
+    if (!made) return NULL;
+    PyTuple_SetItem(made, 0, PyCFunction_NewEx(&run_def, NULL, NULL));
+    PyTuple_SetItem(made, 1, PyCFunction_NewEx(&keep_def, NULL, NULL));
+    return made;
+}

@@ -1,0 +1,65 @@
+"""CallTable: what one thread's imperative calls did, by what they were given. Runs nothing.
+
+Looked at by native/fast_call.c, which makes the keys too.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable
+from typing import Any
+from weakref import ref
+
+from .. import config
+
+CAPACITY = 1024
+ONCE = 1024  # keys of which it is known that they came once
+
+
+class CallTable(dict[Hashable, Any]):
+    """Key -> a recorded call, or None for one that can not be recorded.
+
+    A full table starts again, and so does one of another time of the switches.
+    """
+
+    __slots__ = ("__weakref__", "_once", "epoch")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.renew()
+
+    def renew(self) -> None:
+        """Forgets everything."""
+        self.clear()
+        self.epoch = config.epoch
+        self._once = array("q", bytes(8 * ONCE))
+
+    def came_before(self, key: Hashable) -> bool:
+        """This key was asked for before, as far as that is remembered; from now on it was."""
+        mark = hash(key)
+        if self._once[mark % ONCE] == mark:
+            return True
+        self._once[mark % ONCE] = mark
+        return False
+
+    def offer(self, key: Hashable, call: Any) -> Forget:
+        """Keeps a call; gives what forgets it."""
+        if len(self) >= CAPACITY:
+            self.clear()
+        self[key] = call
+        return Forget(self, key)
+
+
+class Forget:
+    """Takes one call out of a table, if that still lives."""
+
+    __slots__ = ("_key", "_table")
+
+    def __init__(self, table: CallTable, key: Hashable) -> None:
+        self._table = ref(table)
+        self._key = key
+
+    def __call__(self) -> None:
+        table = self._table()
+        if table is not None:
+            table.pop(self._key, None)

@@ -1,0 +1,292 @@
+"""Calls that were made before: what they give, what they count, and what sends them the long way.
+
+A call of one kind is recorded the second time and done again natively from the third time on.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt import config, nd
+from ndarray_rt.errors import OutOfMemory
+from ndarray_rt.imperative.fast_call import call
+from ndarray_rt.imperative.invoke import invoke
+from ndarray_rt.imperative.tape import STATE
+from ndarray_rt.native import lib
+from ndarray_rt.op.dispatch import observe
+from ndarray_rt.op.registry import find
+from ndarray_rt.testing.case import Case
+from tests.case_table import all_cases, unique_ids
+
+ROUNDS = 5
+CASES = [case for case in all_cases() if case.inputs and all(i.shape for i in case.all_inputs())]
+
+
+@pytest.fixture(autouse=True)
+def nothing_recorded() -> None:
+    STATE.calls.renew()
+
+
+def kept() -> int:
+    """Calls that are done again natively."""
+    return sum(made is not None for made in STATE.calls.values())
+
+
+def again(function: Callable[..., Any], *inputs: Any) -> Any:
+    for _ in range(ROUNDS):
+        made = function(*inputs)
+    return made
+
+
+def part_of(x: np.ndarray[Any, Any]) -> mx.nd.NDArray:
+    """The same numbers as rows of a larger array."""
+    return nd.array(np.concatenate([x[:1], x, x[:1]]), dtype=x.dtype)[1:1 + len(x)]
+
+
+def values(made: Any) -> list[np.ndarray[Any, Any]]:
+    return [y.asnumpy() for y in (made if isinstance(made, list) else [made])]
+
+
+def assert_same(got: Any, wanted: Any) -> None:
+    for y, expected in zip(values(got), values(wanted), strict=True):
+        np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("case", CASES, ids=unique_ids(tuple(CASES)))
+def test_every_case_again(case: Case) -> None:
+    """Other arrays of the same kinds, parts of arrays among them: what the long way gives."""
+    op = find(case.op)
+    params = op.params.parse(case.params, op.name)
+    if op.draws(params):
+        pytest.skip("two calls give different numbers")
+    before, STATE.training = STATE.training, case.is_train
+    rng = np.random.default_rng(7)
+    try:
+        for turn in range(ROUNDS):
+            drawn = [given.draw(rng, case.dtypes[0]) for given in case.all_inputs()]
+            make = part_of if turn == ROUNDS - 1 else (lambda x: nd.array(x, dtype=x.dtype))
+            if 0 in [x.size for x in drawn]:
+                make = lambda x: nd.array(x, dtype=x.dtype)  # noqa: E731
+            ins, copies = [make(x) for x in drawn], [make(x) for x in drawn]
+            got = call(op, tuple(ins), dict(case.params), None, invoke)
+            assert_same(got, invoke(op, copies, case.params))
+            assert_same(ins, copies)
+    finally:
+        STATE.training = before
+
+
+def test_arrays_are_ordinary_ones() -> None:
+    """Memory, layouts, counters and views of what a recorded call made."""
+    a = nd.array(np.arange(16, dtype="f").reshape(4, 4))
+    y = again(nd.square, a)
+    assert kept() == 1
+    assert (y.shape, y.dtype, y.ctx, y.layout) == (a.shape, a.dtype, a.ctx, "default")
+    assert (y.chunk.writes, y.chunk.moves, y.chunk.nbytes) == (1, 1, 64)
+    row = y[1]
+    row[:] = -1
+    assert (y.asnumpy()[1] == -1).all()
+    assert y.chunk.writes == 2
+    pinned = y.__array__(copy=False)
+    y += 1
+    assert pinned[1, 0] == 0
+    taken = np.from_dlpack(y)
+    del y
+    assert taken[0, 1] == 2
+
+
+def test_memory_comes_back() -> None:
+    a = nd.ones((32, 32))
+    again(nd.exp, a)
+    gc.collect()
+    before = mx.memory_stats()["live"]
+    for _ in range(100):
+        y = nd.exp(a)
+    assert mx.memory_stats()["live"] - before == 4096
+    y.chunk.handle  # noqa: B018 - an owner of its own for the memory
+    del y
+    assert mx.memory_stats()["live"] == before
+
+
+def test_chains_in_special_layouts() -> None:
+    x = nd.random.uniform(shape=(1, 16, 9, 9))
+    w = nd.random.uniform(shape=(16, 16, 3, 3))
+
+    def net() -> Any:
+        y = nd.Convolution(x, w, kernel=(3, 3), num_filter=16, no_bias=True)
+        y = nd.relu(y - 1)
+        return nd.Pooling(y, kernel=(2, 2), stride=(2, 2), pool_type="max")
+    wanted = net().asnumpy()
+    np.testing.assert_array_equal(again(net).asnumpy(), wanted)
+    w *= 2  # packed anew when it is next read
+    y = net()
+    with config.override(NDRT_ONEDNN=False):
+        np.testing.assert_allclose(y.asnumpy(), net().asnumpy(), rtol=1e-5)
+
+
+def test_outputs_that_are_given() -> None:
+    a, b, y = nd.array([1, 2, 3]), nd.array([4, 5, 6]), nd.zeros(3)
+    for _ in range(ROUNDS):
+        writes = y.chunk.writes
+        assert nd.elemwise_add(a, b, out=y) is y
+        assert y.chunk.writes == writes + 1
+        assert y.asnumpy().tolist() == [5, 7, 9]
+        y[:] = 0
+    held = a
+    for i in range(ROUNDS):
+        a += b
+        assert a is held
+        assert a.asnumpy().tolist() == [1 + 4 * (i + 1), 2 + 5 * (i + 1), 3 + 6 * (i + 1)]
+    rows = nd.array(np.arange(8, dtype="f").reshape(4, 2))
+    for _ in range(ROUNDS):
+        before = rows.asnumpy()
+        nd.elemwise_add(rows[0:3], rows[0:3], out=rows[1:4])  # shifted onto itself
+        np.testing.assert_array_equal(rows.asnumpy()[1:], before[:3] * 2)
+    with pytest.raises(mx.errors.ShapeError):
+        nd.elemwise_add(a, b, out=nd.zeros(4))
+
+
+def test_one_array_twice() -> None:
+    a, b = nd.array([1, 2, 3]), nd.array([4, 5, 6])
+    for _ in range(ROUNDS):
+        assert (a * a).asnumpy().tolist() == [1, 4, 9]
+        assert (a * b).asnumpy().tolist() == [4, 10, 18]
+        assert (b - b).asnumpy().tolist() == [0, 0, 0]
+
+
+def test_numbers_are_told_apart() -> None:
+    a = nd.array([1, -1], dtype="int32")
+    x = nd.array([1.0, -1.0])
+    for _ in range(ROUNDS):
+        assert (a * 1).asnumpy().tolist() == [1, -1]
+        assert (x + True).asnumpy().tolist() == [2, 0]
+        assert (x + 1.0).asnumpy().tolist() == [2, 0]
+        assert np.isnan((x + float("nan")).asnumpy()).all()
+        assert nd.clip(x, a_min=0.0, a_max=0.5).asnumpy().tolist() == [0.5, 0]
+
+
+def test_the_tape_sees_recorded_calls() -> None:
+    a, w = nd.array([0.5, -2.0]), nd.array([3.0, 4.0])
+    a.attach_grad()
+    for _ in range(ROUNDS):
+        with mx.autograd.record():
+            y = nd.sigmoid(a) * w
+            z = y + nd.relu(a)
+        z.backward()
+        s = 1 / (1 + np.exp(-a.asnumpy()))
+        np.testing.assert_allclose(a.grad.asnumpy(), 3 * s * (1 - s) * [1, 4 / 3] + [1, 0],
+                                   rtol=1e-5)
+    with mx.autograd.record():
+        z = again(nd.exp, a)
+    z[:] = 0
+    with pytest.raises(mx.MXNetError, match="was written to"):
+        z.backward()
+
+
+def test_switches_observers_and_caches_end_it() -> None:
+    a = nd.array([1.0, 2.0])
+    again(nd.sqrt, a)
+    assert kept() == 1
+    seen: list[object] = []
+    stop = observe(seen.append, replays=True)
+    again(nd.sqrt, a)
+    stop()
+    assert len(seen) == ROUNDS
+    again(nd.sqrt, a)
+    assert kept() == 1
+    mx.clear_cache()
+    assert kept() == 0
+    again(nd.sqrt, a)
+    with config.override(NDRT_ONEDNN=False):
+        again(nd.sqrt, a)
+        assert kept() == 0
+
+
+def test_groups_that_leave_the_store_take_their_calls_along() -> None:
+    with config.override(NDRT_CACHE_SHAPES=4):
+        for n in range(1, 30):
+            again(nd.sqrt, nd.ones((n,)))
+        assert kept() <= 4
+
+
+def test_the_number_of_threads_counts() -> None:
+    a = nd.ones((64, 64))
+    before = mx.num_threads() if hasattr(mx, "num_threads") else lib.ndrt_threads_get()
+    again(nd.exp, a)
+    try:
+        lib.ndrt_threads_set(before + 1)
+        assert (again(nd.exp, a).asnumpy() == nd.exp(nd.ones((1, 1))).asnumpy()[0, 0]).all()
+    finally:
+        lib.ndrt_threads_set(before)
+
+
+def test_each_lack_of_memory_is_one_exception() -> None:
+    a = nd.ones((8, 8))
+    again(nd.softmax, a)
+    live = mx.memory_stats()["live"]
+    failures = 0
+    for n in range(10):
+        lib.ndrt_memory_fail_after(n)
+        try:
+            y = nd.softmax(a)
+        except OutOfMemory:
+            failures += 1
+            continue
+        finally:
+            lib.ndrt_memory_fail_after(-1)
+            gc.collect()
+        assert y.asnumpy()[0, 0] == 0.125
+        break
+    assert failures >= 2
+    del y
+    assert mx.memory_stats()["live"] == live
+
+
+def test_arrays_that_others_hold_wait_or_are_refused() -> None:
+    a = nd.array([1.0, 2.0])
+    again(nd.sqrt, a)
+    from ndarray_rt.storage.lease import LeaseError, Leases
+    with Leases([], [a.chunk]), pytest.raises(LeaseError):
+        nd.sqrt(a)
+    with Leases([a.chunk], []):
+        assert nd.sqrt(a).asnumpy()[0] == 1
+
+
+def test_threads_have_tables_of_their_own() -> None:
+    a = nd.array(np.arange(4096, dtype="f"))
+    wanted = np.sqrt(np.arange(4096, dtype="f")) + np.arange(4096, dtype="f")
+    wrong: list[object] = []
+
+    def work() -> None:
+        for _ in range(200):
+            y = nd.sqrt(a) + a
+            if not np.allclose(y.asnumpy(), wanted, rtol=1e-6):
+                wrong.append(y)
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_what_is_wrong_is_said_as_ever() -> None:
+    a, b = nd.ones((2, 3)), nd.ones((2, 4))
+    for _ in range(ROUNDS):
+        with pytest.raises(mx.errors.ShapeError):
+            nd.elemwise_add(a, b)
+        with pytest.raises(mx.errors.TypeMismatch):
+            nd.elemwise_add(a, np.ones((2, 3)))
+        with pytest.raises(mx.errors.NameMismatch):
+            nd.elemwise_add(a)
+        with pytest.raises(mx.errors.ParameterError):
+            nd.softmax(a, axs=1)
+    assert kept() == 0
+
+
