@@ -16,13 +16,51 @@ def CTCLoss(data: NDArray | None = None, label: NDArray | None = None,
     data_lengths: NDArray | None = None, label_lengths: NDArray | None = None, *,
     use_data_lengths: bool = False, use_label_lengths: bool = False, blank_label: str = 'first',
     out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...
+def MultiBoxDetection(cls_prob: NDArray, loc_pred: NDArray, anchor: NDArray, *,
+    clip: bool = True, threshold: float = 0.01, background_id: int = 0,
+    nms_threshold: float = 0.5, force_suppress: bool = False, variances: Any = ...,
+    nms_topk: int = -1, out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...
+def MultiBoxPrior(data: NDArray, sizes: Any = ..., ratios: Any = ..., clip: bool = False,
+    steps: Any = ..., offsets: Any = ..., out: Any = None, name: str | None = None,
+    ctx: Any = None) -> NDArray: ...
+def MultiBoxTarget(anchor: NDArray, label: NDArray, cls_pred: NDArray, *,
+    overlap_threshold: float = 0.5, ignore_label: float = -1.0,
+    negative_mining_ratio: float = -1.0, negative_mining_thresh: float = 0.5,
+    minimum_negative_samples: int = 0, variances: Any = ..., out: Any = None,
+    name: str | None = None, ctx: Any = None) -> list[NDArray]: ...
+def ROIAlign(data: NDArray, rois: NDArray, pooled_size: _Ints, spatial_scale: float,
+    sample_ratio: int = -1, position_sensitive: bool = False, aligned: bool = False,
+    out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...
 def SyncBatchNorm(data: NDArray, gamma: NDArray, beta: NDArray, moving_mean: NDArray,
     moving_var: NDArray, *, eps: float = 0.001, momentum: float = 0.9, fix_gamma: bool = True,
     use_global_stats: bool = False, output_mean_var: bool = False, ndev: int = 1, key: str,
     out: Any = None, name: str | None = None, ctx: Any = None) -> Any: ...
+def allclose(a: NDArray, b: NDArray, rtol: float = 1e-05, atol: float = 1e-08,
+    equal_nan: bool = True, out: Any = None, name: str | None = None,
+    ctx: Any = None) -> NDArray: ...
 def arange_like(data: NDArray, start: float = 0.0, step: float = 1.0, repeat: int = 1,
     ctx: str = '', axis: int | None = None, out: Any = None,
     name: str | None = None) -> NDArray: ...
+def bipartite_matching(data: NDArray, threshold: float, is_ascend: bool = False, topk: int = -1,
+    out: Any = None, name: str | None = None, ctx: Any = None) -> list[NDArray]: ...
+def box_decode(data: NDArray, anchors: NDArray, std0: float = 1.0, std1: float = 1.0,
+    std2: float = 1.0, std3: float = 1.0, clip: float = -1.0, format: str = 'center',
+    out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...
+def box_encode(samples: NDArray, matches: NDArray, anchors: NDArray, refs: NDArray,
+    means: NDArray, stds: NDArray, out: Any = None, name: str | None = None,
+    ctx: Any = None) -> list[NDArray]: ...
+def box_iou(lhs: NDArray, rhs: NDArray, format: str = 'corner', out: Any = None,
+    name: str | None = None, ctx: Any = None) -> NDArray: ...
+def box_nms(data: NDArray, overlap_thresh: float = 0.5, valid_thresh: float = 0.0,
+    topk: int = -1, coord_start: int = 2, score_index: int = 1, id_index: int = -1,
+    background_id: int = -1, force_suppress: bool = False, in_format: str = 'corner',
+    out_format: str = 'corner', out: Any = None, name: str | None = None,
+    ctx: Any = None) -> NDArray: ...
+def box_non_maximum_suppression(data: NDArray, overlap_thresh: float = 0.5,
+    valid_thresh: float = 0.0, topk: int = -1, coord_start: int = 2, score_index: int = 1,
+    id_index: int = -1, background_id: int = -1, force_suppress: bool = False,
+    in_format: str = 'corner', out_format: str = 'corner', out: Any = None,
+    name: str | None = None, ctx: Any = None) -> NDArray: ...
 def ctc_loss(data: NDArray | None = None, label: NDArray | None = None,
     data_lengths: NDArray | None = None, label_lengths: NDArray | None = None, *,
     use_data_lengths: bool = False, use_label_lengths: bool = False, blank_label: str = 'first',
@@ -41,3 +79,5 @@ def interleaved_matmul_selfatt_qk(queries_keys_values: NDArray, heads: int, out:
     name: str | None = None, ctx: Any = None) -> NDArray: ...
 def interleaved_matmul_selfatt_valatt(queries_keys_values: NDArray, attention: NDArray,
     heads: int, out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...
+def quadratic(data: NDArray, a: float = 0.0, b: float = 0.0, c: float = 0.0, out: Any = None,
+    name: str | None = None, ctx: Any = None) -> NDArray: ...

@@ -16,14 +16,57 @@ def CTCLoss(data: Symbol | None = None, label: Symbol | None = None,
     data_lengths: Symbol | None = None, label_lengths: Symbol | None = None, *,
     use_data_lengths: bool = False, use_label_lengths: bool = False, blank_label: str = 'first',
     name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
+def MultiBoxDetection(cls_prob: Symbol | None = None, loc_pred: Symbol | None = None,
+    anchor: Symbol | None = None, *, clip: bool = True, threshold: float = 0.01,
+    background_id: int = 0, nms_threshold: float = 0.5, force_suppress: bool = False,
+    variances: Any = ..., nms_topk: int = -1, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def MultiBoxPrior(data: Symbol | None = None, sizes: Any = ..., ratios: Any = ...,
+    clip: bool = False, steps: Any = ..., offsets: Any = ..., name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def MultiBoxTarget(anchor: Symbol | None = None, label: Symbol | None = None,
+    cls_pred: Symbol | None = None, *, overlap_threshold: float = 0.5,
+    ignore_label: float = -1.0, negative_mining_ratio: float = -1.0,
+    negative_mining_thresh: float = 0.5, minimum_negative_samples: int = 0, variances: Any = ...,
+    name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
+def ROIAlign(data: Symbol | None = None, rois: Symbol | None = None, pooled_size: _Ints = ...,
+    spatial_scale: float = ..., sample_ratio: int = -1, position_sensitive: bool = False,
+    aligned: bool = False, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
 def SyncBatchNorm(data: Symbol | None = None, gamma: Symbol | None = None,
     beta: Symbol | None = None, moving_mean: Symbol | None = None,
     moving_var: Symbol | None = None, *, eps: float = 0.001, momentum: float = 0.9,
     fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False,
     ndev: int = 1, key: str = ..., name: str | None = None,
     attr: dict[str, str] | None = None) -> Any: ...
+def allclose(a: Symbol | None = None, b: Symbol | None = None, rtol: float = 1e-05,
+    atol: float = 1e-08, equal_nan: bool = True, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
 def arange_like(data: Symbol | None = None, start: float = 0.0, step: float = 1.0,
     repeat: int = 1, ctx: str = '', axis: int | None = None, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def bipartite_matching(data: Symbol | None = None, threshold: float = ...,
+    is_ascend: bool = False, topk: int = -1, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def box_decode(data: Symbol | None = None, anchors: Symbol | None = None, std0: float = 1.0,
+    std1: float = 1.0, std2: float = 1.0, std3: float = 1.0, clip: float = -1.0,
+    format: str = 'center', name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def box_encode(samples: Symbol | None = None, matches: Symbol | None = None,
+    anchors: Symbol | None = None, refs: Symbol | None = None, means: Symbol | None = None,
+    stds: Symbol | None = None, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def box_iou(lhs: Symbol | None = None, rhs: Symbol | None = None, format: str = 'corner',
+    name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
+def box_nms(data: Symbol | None = None, overlap_thresh: float = 0.5, valid_thresh: float = 0.0,
+    topk: int = -1, coord_start: int = 2, score_index: int = 1, id_index: int = -1,
+    background_id: int = -1, force_suppress: bool = False, in_format: str = 'corner',
+    out_format: str = 'corner', name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def box_non_maximum_suppression(data: Symbol | None = None, overlap_thresh: float = 0.5,
+    valid_thresh: float = 0.0, topk: int = -1, coord_start: int = 2, score_index: int = 1,
+    id_index: int = -1, background_id: int = -1, force_suppress: bool = False,
+    in_format: str = 'corner', out_format: str = 'corner', name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
 def ctc_loss(data: Symbol | None = None, label: Symbol | None = None,
     data_lengths: Symbol | None = None, label_lengths: Symbol | None = None, *,
@@ -47,3 +90,5 @@ def interleaved_matmul_selfatt_qk(queries_keys_values: Symbol | None = None, hea
 def interleaved_matmul_selfatt_valatt(queries_keys_values: Symbol | None = None,
     attention: Symbol | None = None, heads: int = ..., name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
+def quadratic(data: Symbol | None = None, a: float = 0.0, b: float = 0.0, c: float = 0.0,
+    name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...

@@ -28,8 +28,8 @@ from .numeric import (
     single,
     wide,
 )
-from .special import digamma, erfinv, gamma, log_gamma
 from .pointwise import binary, bound, eltwise, eltwise_backward
+from .special import digamma, erfinv, gamma, log_gamma
 from .unary_curves import second_order
 
 ELTWISE, FROM_OUTPUT, MUL, DIV = "eltwise", "eltwise of the output", "mul", "div"
