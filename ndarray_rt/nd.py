@@ -15,7 +15,7 @@ import numpy as np
 from .context import Context
 from .dtypes import find_dtype
 from .errors import ParameterError, ShapeError, TypeMismatch, shown
-from .imperative import distributions, updates
+from .imperative import distributions, finite, updates
 from .imperative.arithmetic import BINARY, function
 from .imperative.array_methods import copyto, split_at
 from .imperative.cached_op import CachedOp  # noqa: F401 - public here
@@ -202,7 +202,7 @@ _internal = OperatorModule("ndarray_rt.nd._internal", "Operators whose names beg
                            "_internal")
 if not TYPE_CHECKING:
     contrib = OperatorModule("ndarray_rt.nd.contrib", "Operators called _contrib_...", "contrib",
-                             extra=updates.FUNCTIONS)
+                             extra={**updates.FUNCTIONS, **finite.FUNCTIONS})
     linalg = OperatorModule("ndarray_rt.nd.linalg", "Operators called _linalg_...", "linalg")
     image = OperatorModule("ndarray_rt.nd.image", "Operators called _image_...", "image")
 sparse = OperatorModule("ndarray_rt.nd.sparse", "Operators of MXNet's sparse namespace, on dense "

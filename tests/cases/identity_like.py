@@ -12,3 +12,8 @@ CASES = [
          gradients=lambda x, y, dy: (dy, np.zeros_like(y)))
     for shape, onednn in (((2, 3, 4), True), ((2, 20, 3, 3), True))
 ]
+CASES += [
+    Case("_contrib_gradientmultiplier", {"scalar": factor}, [(2, 3)], reference=lambda x: x + 0,
+         onednn=True, exact=True, gradients=lambda x, dy, factor=factor: dy * factor)
+    for factor in (-0.5, 2.0)
+]

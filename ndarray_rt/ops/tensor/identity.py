@@ -64,6 +64,24 @@ register(OpDef("_identity_with_attr_like_rhs", NoParams, inputs=("lhs", "rhs"),
                    "_identity_with_attr_like_rhs."))
 
 
+@params_class
+class GradientMultiplierParams(Params):
+    scalar: float = number(1.0, doc="what the gradient is multiplied by")
+
+
+def gradient_multiplied(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return emit("_mul_scalar", {"scalar": node.params.scalar}, out_grads[0])
+
+
+register(OpDef("_contrib_gradientmultiplier", GradientMultiplierParams, inputs=("data",),
+               infer_shape=same_shape, infer_type=same_type, compute=compute,
+               compute_ex=compute_ex, refuses=refuses, gradient=gradient_multiplied,
+               inplace={0: 0}, identity=frozenset({0}),
+               doc="Gives data as it is, and its gradient times a number back.\n\n"
+                   "A negative number turns the gradient round. Source: MXNet's "
+                   "_contrib_gradientmultiplier."))
+
+
 # ---- losses made by users -----------------------------------------------------------------------
 
 
