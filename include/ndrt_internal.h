@@ -127,6 +127,10 @@ void ndrt_gather_execute(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_norms_check(const ndrt_kernel_call *call);
 int ndrt_norms_threads(const ndrt_kernel_call *call);
 void ndrt_norms_execute(const ndrt_kernel_call *call, int nthreads);
+/* And in native/resize.c. */
+ndrt_status ndrt_resize_check(const ndrt_kernel_call *call);
+int ndrt_resize_threads(const ndrt_kernel_call *call);
+void ndrt_resize_execute(const ndrt_kernel_call *call, int nthreads);
 /* And for those in native/optimizers.c. */
 ndrt_status ndrt_optimizers_check(const ndrt_kernel_call *call);
 int ndrt_optimizers_threads(const ndrt_kernel_call *call);

@@ -69,7 +69,9 @@ typedef enum {
                                             std; the same dims */
     NDRT_KERNEL_L2 = 103,                /* out, data, norm; dims outer axis inner; scalars epsilon
                                             out = data / norm, norm = sqrt(sum data^2 + epsilon) */
-    NDRT_KERNEL_L2_GRAD = 104,            /* data's gradient, out's gradient, out, norm; the same */
+    NDRT_KERNEL_L2_GRAD = 104,           /* data's gradient, out's gradient, out, norm; the same */
+    NDRT_KERNEL_RESIZE_AXIS = 105, /* f32: out, data; dims outer, the axis before and after, inner
+                                 scalars ndrt_resize_kind, whether it is the way back */
     /* f32: out, weight, grad, states; dims n, flags (1: grad has 16 bits; 2: weight is a master
      * copy that changes, out has 16 bits; 4: it stays), k, p: lr and wd are element k - 1 of
      * data[p] and data[p + 1]; with k = -1 the last number is data[p]. Scalars begin with lr wd
@@ -86,14 +88,14 @@ typedef enum {
     NDRT_KERNEL_ADAMW = 153,       /* mean var; lr wd eta clip beta1 beta2 epsilon rescale */
     NDRT_KERNEL_NORM = 154,        /* one f32, array; dims n, flag 1; scalars root: or a sum */
     NDRT_KERNEL_SGD_OF_MANY = 155, /* as SGD */
-    NDRT_KERNEL_SGD_MOM_OF_MANY = 156,  /* as SGD_MOM */
+    NDRT_KERNEL_SGD_MOM_OF_MANY = 156,   /* as SGD_MOM */
     NDRT_KERNEL_NAG_MOM_OF_MASTER = 157, /* as NAG_MOM; the new weight decays into the momentum */
     /* The first k of each row in order, those that tie in the order of their places; NaN counts as
      * the greatest number. */
-    NDRT_KERNEL_TOPK = 80,     /* f32 or s32: values, places, rows, scratch  dims rows n k slots
-                                  scalars dtype descending, what is wanted (1 values, 2 places,
-                                  3 both), dtype of places (F32, S32); scratch is slots times
-                                  ndrt_topk_pairs of 8 bytes */
+    NDRT_KERNEL_TOPK = 80,      /* f32 or s32: values, places, rows, scratch  dims rows n k slots
+                                   scalars dtype descending, what is wanted (1 values, 2 places,
+                                   3 both), dtype of places (F32, S32); scratch is slots times
+                                   ndrt_topk_pairs of 8 bytes */
     NDRT_KERNEL_TOPK_GRAD = 81, /* f32: rows' gradient, gradient of the values, places
                                   dims rows n k; scalars dtype of places (F32, S32) */
     /* Numbers of kind F32, F64 or S32, which is the first scalar; out and data have one kind.
@@ -104,8 +106,8 @@ typedef enum {
     NDRT_KERNEL_RUNNING_SUM = 66, /* out, data; scalars kind, from the end */
     NDRT_KERNEL_SOFTMAX_COLUMNS = 67, /* f32: out, data; scalars kind, its logarithm, factor */
     NDRT_KERNEL_EXP = 68,             /* f32: out, data                  dims n; scalar kind */
-    NDRT_KERNEL_ARITHMETIC = 69,       /* out, left, right                dims n
-                                         scalars kind ndrt_arithmetic_id */
+    NDRT_KERNEL_ARITHMETIC = 69,      /* out, left, right                dims n
+                                        scalars kind ndrt_arithmetic_id */
     /* Regions of images: rows of image, left, top, right, bottom. dims regions channels height
      * width; scalars images, rows and columns of bins, ... */
     NDRT_KERNEL_ROI_ALIGN = 112,      /* f32: out, data, rois; ... scale samples split */
@@ -152,6 +154,11 @@ typedef enum { /* comparisons give 0 and 1 */
                NDRT_ARITHMETIC_LE = 10,
                NDRT_ARITHMETIC_LAST = 10
 } ndrt_arithmetic_id;
+typedef enum {
+    NDRT_RESIZE_CORNERS = 0, /* from two neighbours; places at the ends stay there */
+    NDRT_RESIZE_EDGES = 1,   /* the same; the edges of the places at the ends do */
+    NDRT_RESIZE_MEAN = 2     /* means of windows; of more places: each of them again and again */
+} ndrt_resize_kind;
 enum { NDRT_INDEX_S64 = 64 }; /* among ndrt_dtype's numbers: places that no layout describes */
 /* A stream of random words: where the next draw begins. */
 typedef struct {

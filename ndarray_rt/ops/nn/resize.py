@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...dtypes import FLOAT32
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ...native import lib
+from ...ndarray.layout import AnyArray, get_data_reorder, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, need_rank
 from ...op.params import (
@@ -23,6 +26,7 @@ from ...op.params import (
     shape,
 )
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ...storage.desc import default_desc
 from ..floats import same_float_type, wide
 
 MODES = ("size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up")
@@ -87,12 +91,38 @@ def _both(x: AnyArray, rows: Matrix, columns: Matrix) -> AnyArray:
     return made
 
 
+def resize_images(ctx: OpContext, kind: int, data: NDArray, out: Output) -> None:
+    """The native kernel along columns, then along rows."""
+    stream, (n, c, height, width), (*_, rows, columns) = ctx.stream, data.shape, out.shape
+    x = get_data_reorder(data, default_desc(FLOAT32, data.shape), stream)
+    between = stream.scratch(default_desc(FLOAT32, (n, c, height, columns)))
+    with out.open(default_desc(FLOAT32, out.shape), stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_RESIZE_AXIS, (n * c * height, width, columns, 1), (between, x),
+                   (kind, 0))
+        ctx.kernel(lib.NDRT_KERNEL_RESIZE_AXIS, (n * c, height, rows, columns), (y, between),
+                   (kind, 0))
+
+
+def resize_back(ctx: OpContext, kind: int, grad: NDArray, out: Output) -> None:
+    """The gradient of `resize_images`."""
+    stream, (n, c, rows, columns), (*_, height, width) = ctx.stream, grad.shape, out.shape
+    dy = get_data_reorder(grad, default_desc(FLOAT32, grad.shape), stream)
+    between = stream.scratch(default_desc(FLOAT32, (n, c, height, columns)))
+    with out.open(default_desc(FLOAT32, out.shape), stream) as dx:
+        ctx.kernel(lib.NDRT_KERNEL_RESIZE_AXIS, (n * c, height, rows, columns), (between, dy),
+                   (kind, 1))
+        ctx.kernel(lib.NDRT_KERNEL_RESIZE_AXIS, (n * c * height, width, columns, 1),
+                   (dx, between), (kind, 1))
+
+
 class Family(NamedTuple):
-    """One operator: the size of its output and its matrix from one size to another."""
+    """One operator: the size of its output, its matrix from one size to another, and what the
+    native kernel calls that."""
 
     name: str
     size: Callable[[Any, tuple[int, int], Shape | None], tuple[int, int]]
     matrix: Callable[[Any, int, int], Matrix]
+    kind: Callable[[Any], int]
 
 
 def _resized(p: BilinearResize2DParams, size: tuple[int, int], like: Shape | None,
@@ -127,8 +157,11 @@ def _pooled(p: AdaptiveAvgPooling2DParams, size: tuple[int, int], like: Shape | 
 
 
 RESIZE = Family("_contrib_BilinearResize2D", _resized,
-                lambda p, size, made: _bilinear(size, made, p.align_corners))
-POOL = Family("_contrib_AdaptiveAvgPooling2D", _pooled, lambda p, size, made: _mean(size, made))
+                lambda p, size, made: _bilinear(size, made, p.align_corners),
+                lambda p: int(lib.NDRT_RESIZE_CORNERS if p.align_corners
+                              else lib.NDRT_RESIZE_EDGES))
+POOL = Family("_contrib_AdaptiveAvgPooling2D", _pooled, lambda p, size, made: _mean(size, made),
+              lambda p: int(lib.NDRT_RESIZE_MEAN))
 
 
 def input_names(p: BilinearResize2DParams) -> tuple[str, ...]:
@@ -161,6 +194,15 @@ def compute(family: Family, ctx: OpContext, p: Any, ins: list[AnyArray],
     outs[0].write(_both(x, rows, columns).astype(ins[0].dtype, copy=False))
 
 
+def refuses(p: Any, ins: list[NDArray]) -> str | None:
+    return need_float32(ins[0])
+
+
+def compute_ex(family: Family, ctx: OpContext, p: Any, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    resize_images(ctx, family.kind(p), ins[0], outs[0])
+
+
 def gradient(family: Family, emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     made = emit(f"_backward{family.name}", node.params, out_grads[0], node.inputs[0])
     return [made[0], *[None] * (len(node.inputs) - 1)]
@@ -180,15 +222,22 @@ def compute_backward(family: Family, ctx: OpContext, p: Any, ins: list[AnyArray]
     outs[0].write(_both(dy, rows.T, columns.T).astype(ins[0].dtype, copy=False))
 
 
+def compute_ex_backward(family: Family, ctx: OpContext, p: Any, ins: list[NDArray],
+                        outs: list[Output]) -> None:
+    resize_back(ctx, family.kind(p), ins[0], outs[0])
+
+
 def _register(family: Family, params: type[Params], inputs: Any, doc: str) -> None:
     register(OpDef(family.name, params, inputs=inputs, infer_shape=partial(infer_shape, family),
                    infer_type=same_float_type, compute=partial(compute, family),
+                   compute_ex=partial(compute_ex, family), refuses=refuses,
                    gradient=partial(gradient, family),
                    ignores=lambda p: tuple(range(1, len(inputs(p)))) if callable(inputs) else (),
                    doc=doc))
     register(OpDef(f"_backward{family.name}", params, inputs=("out_grad", "data"),
                    outputs=("data_grad",), infer_shape=infer_shape_backward,
                    infer_type=same_float_type, compute=partial(compute_backward, family),
+                   compute_ex=partial(compute_ex_backward, family), refuses=refuses,
                    ignores=(1,), is_backward=True,
                    no_gradient="there is no second-order gradient of it"))
 
@@ -196,10 +245,11 @@ def _register(family: Family, params: type[Params], inputs: Any, doc: str) -> No
 _register(RESIZE, BilinearResize2DParams, input_names,
           "Images of another size, each pixel from its four neighbours.\n\n"
           "data (N, C, H, W); the output's size follows from mode. One float dtype. Raises "
-          "ShapeError for an output without pixels. Source: MXNet's contrib.BilinearResize2D.")
+          "ShapeError for an output without pixels. Source: MXNet's contrib.BilinearResize2D; a "
+          "native kernel.")
 _register(POOL, AdaptiveAvgPooling2DParams, ("data",),
           "Images of another size, each pixel the mean of a window; windows cover the image "
           "evenly.\n\n"
           "data (N, C, H, W), output (N, C, *output_size). Row i of n is made of rows floor(i H / "
           "n) up to ceil((i + 1) H / n). One float dtype. Source: MXNet's "
-          "contrib.AdaptiveAvgPooling2D.")
+          "contrib.AdaptiveAvgPooling2D; a native kernel.")

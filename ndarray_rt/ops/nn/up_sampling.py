@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
+from ...native import lib
+from ...ndarray.layout import AnyArray, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
@@ -19,6 +20,7 @@ from ...op.registry import Emit, GradNode, OpDef, register
 from ..floats import same_float_type, wide
 from . import deconvolution
 from .deconvolution import DeconvolutionParams
+from .resize import resize_back, resize_images
 
 
 @params_class
@@ -114,12 +116,17 @@ def compute(ctx: OpContext, p: UpSamplingParams, ins: list[AnyArray],
 
 def refuses(p: UpSamplingParams, ins: list[NDArray]) -> str | None:
     if p.is_nearest:
-        return "numpy repeats pixels"
+        return ("numpy repeats the pixels of several inputs" if p.num_args > 1
+                else need_float32(*ins))
     return deconvolution.refuses(_as_deconvolution(p), ins)
 
 
 def compute_ex(ctx: OpContext, p: UpSamplingParams, ins: list[NDArray],
                outs: list[Output]) -> None:
+    if p.is_nearest:
+        # of more places than there are, each is the mean of one
+        resize_images(ctx, lib.NDRT_RESIZE_MEAN, ins[0], outs[0])
+        return
     deconvolution.compute_ex(ctx, _as_deconvolution(p), ins, outs)
 
 
@@ -150,6 +157,15 @@ def compute_backward(ctx: OpContext, p: UpSamplingParams, ins: list[AnyArray],
         out.write(blocks.sum(axis=(3, 5)).astype(x.dtype, copy=False))
 
 
+def refuses_backward(p: UpSamplingParams, ins: list[NDArray]) -> str | None:
+    return refuses(p, ins[:1])
+
+
+def compute_ex_backward(ctx: OpContext, p: UpSamplingParams, ins: list[NDArray],
+                        outs: list[Output]) -> None:
+    resize_back(ctx, lib.NDRT_RESIZE_MEAN, ins[0], outs[0])
+
+
 register(OpDef("UpSampling", UpSamplingParams, inputs=input_names, num_args="num_args",
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient,
@@ -158,11 +174,12 @@ register(OpDef("UpSampling", UpSamplingParams, inputs=input_names, num_args="num
                    "size divides that of the output, are brought to the same size and come "
                    "behind as channels, or are added. bilinear: a deconvolution of each channel "
                    "by weight (C, 1, k, k), k = 2 scale - scale % 2. One float dtype. Source: "
-                   "MXNet's UpSampling; oneDNN deconvolution."))
+                   "MXNet's UpSampling; oneDNN deconvolution, a native kernel for "
+                   "nearest."))
 register(OpDef("_backward_UpSampling", UpSamplingParams,
                inputs=lambda p: ("out_grad", *input_names(p)),
                outputs=lambda p: tuple(f"{name}_grad" for name in input_names(p)),
                infer_shape=infer_shape_backward, infer_type=same_float_type,
-               compute=compute_backward,
+               compute=compute_backward, compute_ex=compute_ex_backward, refuses=refuses_backward,
                ignores=lambda p: tuple(range(1, 1 + p.num_args)), is_backward=True,
                no_gradient="there is no second-order gradient of it"))

@@ -1,0 +1,155 @@
+/* Images to another size along one axis, and the gradient of that: each place of the output is a
+ * weighted sum of neighbouring places.
+ *
+ * Each element is computed by one thread in one order, so the bits do not depend on the number of
+ * threads. */
+#include <string.h>
+
+#include "ndrt_internal.h"
+
+typedef const ndrt_kernel_call kernel_call;
+
+enum { STRIP = 512, ROWS = 128 };
+
+/* From `size` places to `made` ones. */
+typedef struct {
+    int kind; /* NDRT_RESIZE_... */
+    int64_t size, made;
+} resize_map;
+
+/* What place k is made of: places from `begin` up to `end`, of bilinear maps at most two. */
+typedef struct {
+    int64_t begin, end;
+    float first, other; /* weights of `begin` and of the others */
+} resize_tap;
+
+static resize_tap tap_of(resize_map map, int64_t k) {
+    double size = (double)map.size, made = (double)map.made, at = 0;
+    if (map.kind == NDRT_RESIZE_MEAN) {
+        int64_t begin = k * map.size / map.made;
+        int64_t end = ((k + 1) * map.size + map.made - 1) / map.made;
+        float share = 1.0f / (float)(end - begin);
+        return (resize_tap){begin, end, share, share};
+    }
+    if (map.made > 1)
+        at = map.kind == NDRT_RESIZE_CORNERS ? (double)k * ((size - 1) / (made - 1))
+                                             : ((double)k + 0.5) * (size / made) - 0.5;
+    if (at < 0) at = 0;
+    int64_t begin = (int64_t)at;
+    if (begin >= map.size - 1) return (resize_tap){map.size - 1, map.size, 1, 0};
+    float share = (float)(at - (double)begin);
+    return (resize_tap){begin, begin + 2, 1 - share, share};
+}
+
+/* The sources of one place after the other, and their weights. */
+typedef struct {
+    resize_map map;
+    int back;       /* from the made places to the others */
+    int64_t lo, hi; /* sources of the place */
+    resize_tap tap; /* of the place; not on the way back */
+} resize_walk;
+
+static void next_place(resize_walk *walk, int64_t place) {
+    if (!walk->back) {
+        walk->tap = tap_of(walk->map, place);
+        walk->lo = walk->tap.begin;
+        walk->hi = walk->tap.end;
+        return;
+    }
+    while (walk->lo < walk->map.made && tap_of(walk->map, walk->lo).end <= place) walk->lo++;
+    if (walk->hi < walk->lo) walk->hi = walk->lo;
+    while (walk->hi < walk->map.made && tap_of(walk->map, walk->hi).begin <= place) walk->hi++;
+}
+
+static float weight_of(const resize_walk *walk, int64_t place, int64_t source) {
+    resize_tap tap = walk->back ? tap_of(walk->map, source) : walk->tap;
+    return (walk->back ? place : source) == tap.begin ? tap.first : tap.other;
+}
+
+NDRT_FOR_EACH_CPU static void add_strip(float *out, const float *in, float weight, int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) out[i] += weight * in[i];
+}
+
+/* A strip of what stands behind the axis. */
+static void resize_strip(resize_walk walk, const float *in, float *out, int64_t inner, int64_t n) {
+    int64_t places = walk.back ? walk.map.size : walk.map.made;
+    for (int64_t place = 0; place < places; place++) {
+        float *to = out + place * inner;
+        next_place(&walk, place);
+        memset(to, 0, (size_t)n * sizeof *to);
+        for (int64_t s = walk.lo; s < walk.hi; s++)
+            add_strip(to, in + s * inner, weight_of(&walk, place, s), n);
+    }
+}
+
+/* Some rows, when nothing stands behind the axis. */
+static void resize_rows(resize_walk walk, const float *in, float *out, int64_t rows) {
+    int64_t places = walk.back ? walk.map.size : walk.map.made;
+    int64_t sources = walk.back ? walk.map.made : walk.map.size;
+    for (int64_t place = 0; place < places; place++) {
+        float sums[ROWS] = {0};
+        next_place(&walk, place);
+        for (int64_t s = walk.lo; s < walk.hi; s++) {
+            float weight = weight_of(&walk, place, s);
+            for (int64_t row = 0; row < rows; row++) sums[row] += weight * in[row * sources + s];
+        }
+        for (int64_t row = 0; row < rows; row++) out[row * places + place] = sums[row];
+    }
+}
+
+static int64_t product(int64_t a, int64_t b, int64_t c) {
+    int64_t n;
+    return __builtin_mul_overflow(a, b, &n) || __builtin_mul_overflow(n, c, &n) ? -1 : n;
+}
+
+ndrt_status ndrt_resize_check(const ndrt_kernel_call *call) {
+    const int64_t *d = call->dims;
+    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "resize: %d threads", call->nthreads);
+    for (int i = 0; i < 4; i++)
+        if (d[i] < 0) return ndrt_fail(NDRT_INVALID, "resize: a count below 0");
+    if (call->scalars[0] != NDRT_RESIZE_CORNERS && call->scalars[0] != NDRT_RESIZE_EDGES &&
+        call->scalars[0] != NDRT_RESIZE_MEAN)
+        return ndrt_fail(NDRT_INVALID, "resize: kind %g", call->scalars[0]);
+    int64_t from = product(d[0], d[1], d[3]), to = product(d[0], d[2], d[3]);
+    int64_t both = product(d[1], d[2], 2);
+    if (from < 0 || to < 0 || both < 0)
+        return ndrt_fail(NDRT_INVALID, "resize: more elements than can be");
+    if (d[0] && d[3] && (!d[1] || !d[2]))
+        return ndrt_fail(NDRT_INVALID, "resize: an axis of length 0");
+    for (int i = 0; i < 2; i++)
+        if (from && !call->data[i])
+            return ndrt_fail(NDRT_INVALID, "resize: array %d has no bytes", i);
+    return NDRT_OK;
+}
+
+int ndrt_resize_threads(const ndrt_kernel_call *call) {
+    const int64_t *d = call->dims;
+    if (d[0] * d[3] * (d[1] > d[2] ? d[1] : d[2]) < NDRT_SMALL_WORK) return 1;
+    return call->nthreads ? call->nthreads : ndrt_threads_get();
+}
+
+void ndrt_resize_execute(const ndrt_kernel_call *call, int nthreads) {
+    int64_t outer = call->dims[0], inner = call->dims[3];
+    if (!outer || !inner) return;
+    resize_walk walk = {.map = {(int)call->scalars[0], call->dims[1], call->dims[2]},
+                        .back = call->scalars[1] != 0};
+    int64_t places = walk.back ? walk.map.size : walk.map.made;
+    int64_t sources = walk.back ? walk.map.made : walk.map.size;
+    float *out = call->data[0];
+    const float *in = call->data[1];
+    if (inner == 1) {
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+        for (int64_t row = 0; row < outer; row += ROWS)
+            resize_rows(walk, in + row * sources, out + row * places,
+                        outer - row < ROWS ? outer - row : ROWS);
+        return;
+    }
+    int64_t strips = (inner + STRIP - 1) / STRIP;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < outer * strips; k++) {
+        int64_t row = k / strips, from = k % strips * STRIP;
+        resize_strip(walk, in + row * sources * inner + from, out + row * places * inner + from,
+                     inner, inner - from < STRIP ? inner - from : STRIP);
+    }
+}
