@@ -86,3 +86,8 @@ def test_a_gradient_is_fresh_after_backward() -> None:
     with autograd.record():
         autograd.grad(y * y, y)
     assert not y._fresh_grad
+
+
+def test_the_operators_of_contrib() -> None:
+    assert mx.contrib.nd is mx.contrib.ndarray is mx.nd.contrib
+    assert mx.contrib.sym is mx.contrib.symbol is mx.sym.contrib

@@ -29,6 +29,21 @@ def test_imperative_code() -> None:
     assert np.isnan(nd.log(x).asnumpy()).any(), "it is over with the block"
 
 
+def test_calls_that_were_made_many_times() -> None:
+    """They go a short way otherwise."""
+    x = nd.array([-1.0] * 16)
+    for _ in range(5):
+        nd.sqrt(x)
+        x + x
+    with find_nonfinite(), pytest.raises(NonFiniteError, match="sqrt made 16 NaN"):
+        nd.sqrt(x)
+    y = nd.full((16,), 3e38)
+    for _ in range(5):
+        y + y
+    with find_nonfinite(), pytest.raises(NonFiniteError, match="made 16 infinite"):
+        y + y
+
+
 def test_lists_instead_of_raising() -> None:
     x = nd.array([0.0, 1.0])
     with find_nonfinite(raises=False) as finder:

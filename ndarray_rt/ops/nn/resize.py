@@ -208,6 +208,13 @@ def gradient(family: Family, emit: Emit, node: GradNode, out_grads: Sequence[Any
     return [made[0], *[None] * (len(node.inputs) - 1)]
 
 
+def gradient_backward(family: Family, emit: Emit, node: GradNode, out_grads: Sequence[Any],
+                      ) -> list[Any]:
+    # the gradient of the output has the size that a second input would give
+    like = node.inputs[:1] if getattr(node.params, "mode", "") == "like" else []
+    return [emit(family.name, node.params, out_grads[0], *like)[0], None]
+
+
 def infer_shape_backward(p: Any, ins: ShapeList, outs: ShapeList,
                          ) -> tuple[ShapeList, ShapeList]:
     data = merge(ins[1], outs[0], "shapes of data and its gradient")
@@ -238,8 +245,8 @@ def _register(family: Family, params: type[Params], inputs: Any, doc: str) -> No
                    outputs=("data_grad",), infer_shape=infer_shape_backward,
                    infer_type=same_float_type, compute=partial(compute_backward, family),
                    compute_ex=partial(compute_ex_backward, family), refuses=refuses,
-                   ignores=(1,), is_backward=True,
-                   no_gradient="there is no second-order gradient of it"))
+                   ignores=(1,), gradient=partial(gradient_backward, family),
+                   is_backward=True))
 
 
 _register(RESIZE, BilinearResize2DParams, input_names,

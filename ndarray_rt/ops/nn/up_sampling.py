@@ -137,6 +137,10 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     return emit("_backward_UpSampling", p, out_grads[0], *node.inputs)
 
 
+def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    return [*emit("UpSampling", node.params, *out_grads), *[None] * len(out_grads)]
+
+
 def infer_shape_backward(p: UpSamplingParams, ins: ShapeList, outs: ShapeList,
                          ) -> tuple[ShapeList, ShapeList]:
     inputs = [merge(a, b, "shapes of an input and its gradient")
@@ -181,5 +185,5 @@ register(OpDef("_backward_UpSampling", UpSamplingParams,
                outputs=lambda p: tuple(f"{name}_grad" for name in input_names(p)),
                infer_shape=infer_shape_backward, infer_type=same_float_type,
                compute=compute_backward, compute_ex=compute_ex_backward, refuses=refuses_backward,
-               ignores=lambda p: tuple(range(1, 1 + p.num_args)), is_backward=True,
-               no_gradient="there is no second-order gradient of it"))
+               ignores=lambda p: tuple(range(1, 1 + p.num_args)), gradient=gradient_backward,
+               is_backward=True))

@@ -15,6 +15,7 @@ from ...op.infer import same_shape, same_type
 from ...op.params import Params, number, params_class
 from ...op.registry import Emit, GradNode, InferType, OpDef, register
 from ..floats import same_float_type
+from ..terms import Term, terms
 from .numeric import convert, wide
 
 
@@ -85,8 +86,18 @@ def _quadratic_slope(x: AnyArray, p: QuadraticParams) -> AnyArray:
     return made
 
 
+def _smooth_l1_curve(dy: Term, x: Term, p: SmoothL1Params) -> Term | None:
+    square = p.scalar * p.scalar
+    if not square:
+        return None
+    return dy * x("abs")("_lesser_equal_scalar", {"scalar": 1 / square}) * square
+
+
 class Formula(NamedTuple):
-    """One member of the family: its value and its slope at an array in a float dtype."""
+    """One member of the family: its value and its slope at an array in a float dtype.
+
+    `curve` gives its first argument times the slope of the slope; None: that is 0.
+    """
 
     name: str
     params: type[Params]
@@ -94,6 +105,7 @@ class Formula(NamedTuple):
     slope: Callable[[AnyArray, Any], AnyArray]
     text: str
     infer_type: InferType = same_type
+    curve: Callable[[Term, Term, Any], Term | None] = lambda dy, x, p: None
 
     @property
     def backward(self) -> str:
@@ -115,6 +127,14 @@ def gradient(formula: Formula, emit: Emit, node: GradNode, out_grads: Sequence[A
     return emit(formula.backward, node.params, out_grads[0], node.inputs[0])
 
 
+def gradient_backward(formula: Formula, emit: Emit, node: GradNode, out_grads: Sequence[Any],
+                      ) -> list[Any]:
+    grad, dy, x = terms(emit, out_grads[0], *node.inputs)
+    to_data = formula.curve(grad * dy, x, node.params)
+    return [grad(formula.backward, node.params, x).entry,
+            None if to_data is None else to_data.entry]
+
+
 def _register(formula: Formula) -> None:
     register(OpDef(formula.name, formula.params, inputs=("data",), infer_shape=same_shape,
                    infer_type=formula.infer_type, compute=partial(compute, formula),
@@ -124,7 +144,7 @@ def _register(formula: Formula) -> None:
     register(OpDef(formula.backward, formula.params, inputs=("out_grad", "data"),
                    infer_shape=same_shape, infer_type=formula.infer_type,
                    compute=partial(compute_backward, formula), inplace={0: 0}, is_backward=True,
-                   no_gradient="there is no second-order gradient of it",
+                   gradient=partial(gradient_backward, formula),
                    doc=f"The gradient of {formula.name}."))
 
 
@@ -132,6 +152,7 @@ _register(Formula("hard_sigmoid", HardSigmoidParams, _hard_sigmoid, _hard_sigmoi
                   "alpha * data + beta, brought into [0, 1]; NaN stays NaN", same_float_type))
 _register(Formula("smooth_l1", SmoothL1Params, _smooth_l1, _smooth_l1_slope,
                   "(scalar * data)**2 / 2 where |data| is at most 1 / scalar**2, beyond that "
-                  "|data| - 0.5 / scalar**2"))
+                  "|data| - 0.5 / scalar**2", curve=_smooth_l1_curve))
 _register(Formula("_contrib_quadratic", QuadraticParams, _quadratic, _quadratic_slope,
-                  "a * data**2 + b * data + c; whole numbers are cut off"))
+                  "a * data**2 + b * data + c; whole numbers are cut off",
+                  curve=lambda dy, x, p: dy * (2 * p.a)))

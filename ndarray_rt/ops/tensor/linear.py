@@ -23,6 +23,7 @@ from ...op.registry import Emit, FComputeEx, GradNode, OpDef, Refuses, Shape, re
 from ...storage.desc import default_desc, strided_desc
 from ...storage.reorder import reorder_mem
 from ..floats import wide
+from ..terms import replaced
 from .broadcast import infer_type_first
 from .places import can_add
 
@@ -66,7 +67,11 @@ def compute_backward(back: Back, ctx: OpContext, p: Params, ins: list[AnyArray],
 
 def gradient_backward(name: str, emit: Emit, node: GradNode, out_grads: Sequence[Any],
                       ) -> list[Any]:
-    return [emit(name, node.params, out_grads[0])[0], None]
+    params = node.params
+    if hasattr(params, "constant_value"):
+        # what is put there is no part of the gradient
+        params = replaced(params, constant_value=0.0)
+    return [emit(name, params, out_grads[0])[0], None]
 
 
 def register_linear(name: str, params: type[Params], rule: Rule, forward: Forward, back: Back,

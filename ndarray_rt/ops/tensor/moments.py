@@ -15,6 +15,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, same_type
 from ...op.params import Params, axes, boolean, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ..terms import terms
 from .numeric import convert, is_integer
 from .reduce import ReduceParams, kept_shape, output_shape, reduced_axes
 
@@ -75,6 +76,16 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     return emit("_backward_moments", node.params, *heads, node.inputs[0], node.outputs[0])
 
 
+def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    grad, _, dvar, x, mean = terms(emit, out_grads[0], *node.inputs)
+    over = node.params.reduction()
+    share = grad * dvar("ones_like")("_backward_mean", over, x)
+    deviation = x - mean("_backward_sum", over, x)
+    to_x = grad * dvar("_backward_mean", over, x) * 2
+    return [share("sum", over).entry, (share * deviation * 2)("sum", over).entry, to_x.entry,
+            (-to_x("sum", over)).entry]
+
+
 def infer_shape_backward(p: MomentsParams, ins: ShapeList, outs: ShapeList,
                          ) -> tuple[ShapeList, ShapeList]:
     data = merge(ins[2], outs[0])
@@ -102,5 +113,5 @@ register(OpDef("moments", MomentsParams, inputs=("data",), outputs=("mean", "var
 register(OpDef("_backward_moments", MomentsParams,
                inputs=("mean_grad", "var_grad", "data", "mean"), infer_shape=infer_shape_backward,
                infer_type=same_type, compute=compute_backward, is_backward=True,
-               no_gradient="there is no second-order gradient of it",
+               gradient=gradient_backward,
                doc="The gradient of moments."))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -10,8 +12,9 @@ from ...ndarray.layout import AnyArray
 from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import same_type
-from ...op.registry import OpDef, register
+from ...op.registry import Emit, GradNode, OpDef, register
 from ..floats import wide
+from ..terms import terms
 from .reduce import (
     ReduceParams,
     Reduction,
@@ -51,6 +54,22 @@ def compute_backward(reduction: Reduction, ctx: OpContext, p: ReduceParams, ins:
     outs[0].write(made.astype(ins[1].dtype, copy=False))
 
 
+def gradient_backward(reduction: Reduction, emit: Emit, node: GradNode, out_grads: Sequence[Any],
+                      ) -> list[Any]:
+    grad, dy, x, y = terms(emit, out_grads[0], *node.inputs)
+    p = node.params
+    counts = x("_equal", None, x)  # not NaN
+    if reduction.apply is not _nanprod:
+        return [(grad * counts)("sum", p).entry, None, None]
+    # as for prod, with NaN for 1 and without gradients there
+    real = counts("where", None, x, x("ones_like"))
+    grad = grad * counts
+    wide_dy, wide_y = (small("_backward_sum", p, x) for small in (dy, y))
+    return [(grad * wide_y / real)("sum", p).entry,
+            (-(grad * wide_dy * wide_y / real("square"))).entry,
+            (grad * wide_dy / real)("sum", p).entry]
+
+
 def _register(reduction: Reduction, result: str, note: str) -> None:
     register(OpDef(reduction.name, ReduceParams, inputs=("data",),
                    infer_shape=partial(infer_shape, reduction), infer_type=same_type,
@@ -62,7 +81,8 @@ def _register(reduction: Reduction, result: str, note: str) -> None:
     register(OpDef(f"_backward_{reduction.name}", ReduceParams,
                    inputs=("out_grad", "data", "out"), infer_shape=infer_shape_backward,
                    infer_type=same_type, compute=partial(compute_backward, reduction),
-                   is_backward=True, no_gradient="there is no second-order gradient of it"))
+                   is_backward=True,
+                   gradient=partial(gradient_backward, reduction)))
 
 
 _register(Reduction("nansum", None, _nansum), "The sum", "The gradient of NaN is 0.")

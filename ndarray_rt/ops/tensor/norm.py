@@ -17,6 +17,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import Params, axes, boolean, integer, optional_choice, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
+from ..terms import terms
 from .axis_kernels import need_kind, reduced
 from .numeric import convert, is_integer, wide
 from .reduce import ReduceParams, kept_shape, output_shape, reduced_axes
@@ -82,6 +83,20 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     return emit("_backward_norm", node.params, out_grads[0], node.inputs[0], node.outputs[0])
 
 
+def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    grad, dy, x, y = terms(emit, out_grads[0], *node.inputs)
+    p, over, data = node.params, node.params.reduction(), x
+    if p.out_dtype is not None:
+        grad, x = (term("Cast", {"dtype": p.out_dtype}) for term in (grad, x))
+    if p.ord == 1:
+        return [(grad * x("sign"))("sum", over).entry, None, None]
+    # dy x / y, where x and y count apart
+    share = grad * dy("_backward_sum", over, x) / y("_backward_sum", over, x)
+    to_x = share if p.out_dtype is None else share("_backward_cast", None, data)
+    return [((grad * x)("sum", over) / y).entry, to_x.entry,
+            (-((share * x)("sum", over) / y)).entry]
+
+
 def infer_shape_backward(p: NormParams, ins: ShapeList, outs: ShapeList,
                          ) -> tuple[ShapeList, ShapeList]:
     data = merge(ins[1], outs[0])
@@ -114,5 +129,5 @@ register(OpDef("norm", NormParams, inputs=("data",), infer_shape=infer_shape,
 register(OpDef("_backward_norm", NormParams, inputs=("out_grad", "data", "out"),
                infer_shape=infer_shape_backward, infer_type=infer_type_backward,
                compute=compute_backward, is_backward=True,
-               no_gradient="there is no second-order gradient of it",
+               gradient=gradient_backward,
                doc="The gradient of norm."))

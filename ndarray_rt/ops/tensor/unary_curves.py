@@ -45,6 +45,7 @@ CURVES: dict[str, Callable[[Term, Term], Term] | None] = {
     "arccosh": lambda dy, x: -(dy * x * _inverse_root_cubed(x("square") - 1)),
     "arctanh": lambda dy, x: dy * x * 2 / (1 - x("square"))("square"),
     "erf": lambda dy, x: dy * x * (-x("square"))("exp") * (-4 / math.sqrt(math.pi)),
+    "erfinv": lambda dy, y: dy * y * y("square")("exp") * math.sqrt(math.pi),
 }
 
 
