@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class CustomParams(Params):
     op_type: str = text(doc="the name that the operator is registered under")
 
     @classmethod
-    def parse(cls, attrs: Mapping[str, object], op: str,  # type: ignore[override]
+    def parse(cls, attrs: Mapping[str, object], op: str,
               node: str | None = None) -> CustomParams:
         given = {name: value if isinstance(value, str) else attr_text(value)
                  for name, value in attrs.items()
@@ -258,7 +259,7 @@ class BackwardParams(Params):
         """Gradients of outputs, inputs, outputs, aux states."""
         n_in, n_out = len(self.forward.names[0]), len(self.forward.names[1])
         ends = (0, n_out, n_out + n_in, 2 * n_out + n_in, len(self.names))
-        return tuple(list(values[a:b]) for a, b in zip(ends, ends[1:], strict=False))
+        return tuple(list(values[a:b]) for a, b in pairwise(ends))
 
     @property
     def ignored(self) -> tuple[int, ...]:
