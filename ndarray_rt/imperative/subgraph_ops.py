@@ -286,8 +286,8 @@ def _output_names(p: Any) -> tuple[str, ...]:
 
 
 _DOC = ("{}\n\nMade by sym.contrib.{}, which says what its inputs are; shapes and dtypes follow "
-        "from its graphs, whose nodes run one by one. The gradient computes the graphs again. Source: "
-        "MXNet's {}.")
+        "from its graphs, whose nodes run one by one. The gradient computes the graphs again. "
+        "Source: MXNet's {}.")
 
 
 def _register(name: str, params: type[SubgraphParams], infer_shape: Any, what: str) -> None:

@@ -20,6 +20,10 @@ from .symbol import Symbol
 _SCOPE = "__subgraph_name__"
 
 
+class UnusedInput(ParameterError, AssertionError):
+    """Data, states or loop variables that a function does not use; MXNet asserts that it does."""
+
+
 class _Counts(threading.local):
     """How many graphs of each name this thread has made."""
 
@@ -113,13 +117,9 @@ def _node(op_name: str, graphs: Sequence[_Made], inputs: Sequence[Entry],
     params = op.params.parse({**text, KEY: [made.cut.graph for made in graphs]}, op_name)
     name = current_names().get(None, op_name)
     text.update(current_attrs().get(None))
-    node = Node(op, name, text, params, _own_variables(inputs))
+    node = Node(op, name, text, params, inputs)
     check_mutated(node)
     return list(Symbol(node.outputs))
-
-
-def _own_variables(inputs: Sequence[Entry]) -> list[Entry]:
-    return list(inputs)
 
 
 def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states: Any,
@@ -145,8 +145,8 @@ def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states:
     locs = [made.place_of(node) for node in made.own]
     if -1 in locs:
         unused = made.own[locs.index(-1)].name
-        raise ParameterError(f"foreach: body does not use {unused!r}: all data and all states "
-                             "must be used")
+        raise UnusedInput(f"foreach: body does not use {unused!r}: all data and all states must "
+                          "be used")
     remain = [i for i, node in enumerate(made.variables) if node not in made.own]
     inputs = [made.sources[node] for node in made.own]
     inputs += [made.sources[made.variables[i]] for i in remain]
@@ -200,8 +200,8 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., tuple[Any, Any]], l
         raise ShapeError("while_loop: cond must give one symbol")
     locs = [steps.place_of(node) for node in steps.own]
     if -1 in locs:
-        raise ParameterError(f"while_loop: func does not use its loop_var {locs.index(-1)}: all of "
-                             "them must be used")
+        raise UnusedInput(f"while_loop: func does not use its loop_var {locs.index(-1)}: all of "
+                          "them must be used")
     inputs, (cond_locs, func_locs) = _union([tests, steps])
     found = _node("_while_loop", [tests, steps], inputs, {
         "num_outputs": len(outputs) + len(new), "num_out_data": len(outputs),

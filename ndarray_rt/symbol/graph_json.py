@@ -184,6 +184,17 @@ def load_graph(text: str) -> list[Entry]:
     return _loaded(data, _version(data))
 
 
+def load_graphs(text: str) -> list[list[Entry]]:
+    """The heads of each graph of a list in JSON text."""
+    try:
+        graphs = json.loads(text, strict=False)
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"symbol JSON: this is no JSON: {error}") from None
+    if not isinstance(graphs, list):
+        raise ParameterError(f"symbol JSON: expected a list, got {type(graphs).__name__}")
+    return [_subgraph(graph, "a node") for graph in graphs]
+
+
 def _loaded(data: Mapping[str, Any], version: int) -> list[Entry]:
     drafts = [_draft(i, item) for i, item in enumerate(_list(data, "nodes", "the file"))]
     heads = [_entry(item, drafts, f"heads[{i}]")

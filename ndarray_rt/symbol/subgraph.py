@@ -51,6 +51,9 @@ class SubgraphParams(Params):
         given = dict(attrs)
         graphs = given.pop(KEY, None)
         made = super().parse(given, op, node)
+        if isinstance(graphs, str):
+            from .graph_json import load_graphs
+            graphs = load_graphs(graphs)
         if not isinstance(graphs, (list, tuple)):
             raise ParameterError(f"{where(op, node)}: has no graphs: it is made by the functions "
                                  "of contrib")
@@ -106,7 +109,8 @@ class SubgraphParams(Params):
         return hash((type(self), self._fields()))
 
     def to_attrs(self) -> dict[str, str]:
-        return {**super().to_attrs(), KEY: self.graphs}  # type: ignore[dict-item]
+        text = ", ".join(graph.as_text() for graph in self.graphs)
+        return {**super().to_attrs(), KEY: f"[{text}]"}
 
 
 def read_graph(given: Any) -> Subgraph:
