@@ -7,7 +7,7 @@ import numpy as np
 import ndarray_rt as mx
 from ndarray_rt.testing.case import Array, Case, Input
 
-X, S, W, I = (mx.sym.Variable(name) for name in ("x", "s", "w", "i"))
+X, S, W, STEP = (mx.sym.Variable(name) for name in ("x", "s", "w", "i"))
 
 
 def graphs(*made: mx.sym.Symbol) -> str:
@@ -46,13 +46,14 @@ CASES += [
     Case("_while_loop",
          {"num_args": 5, "num_outputs": 3, "num_out_data": 1, "max_iterations": 5,
           "cond_input_locs": (0,), "func_input_locs": (1, 2, 0), "func_var_locs": (2, 0),
-          "subgraphs": graphs(I < 3, mx.sym.Group([mx.sym.identity(_POWER), I + 1, _POWER]))},
+          "subgraphs": graphs(
+              STEP < 3, mx.sym.Group([mx.sym.identity(_POWER), STEP + 1, _POWER]))},
          [Input((1,), values=[0]), Input((2, 3)), Input((2, 3))], reference=powers, no_grad={0},
          dtypes=("float32", "float64"), onednn=False),
     *(Case("_cond",
            {"num_args": 6, "num_outputs": 1, "cond_input_locs": (0,), "then_input_locs": (1, 2),
             "else_input_locs": (2,),
-            "subgraphs": graphs(mx.sym.identity(I), X * W, W + 1)},
+            "subgraphs": graphs(mx.sym.identity(STEP), X * W, W + 1)},
            [Input((1,), values=[test]), Input((2, 3)), Input((2, 3))],
            reference=lambda i, x, w: x * w if i[0] else w + 1, no_grad={0},
            dtypes=("float32", "float64"), onednn=False) for test in (1, 0)),
