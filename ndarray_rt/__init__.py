@@ -17,7 +17,7 @@ from .imperative import methods as _methods
 _methods.install()
 
 # ruff: noqa: E402 - the front ends need the methods
-from . import autograd, base, executor, nd, random, sym
+from . import autograd, base, executor, nd, operator, random, sym
 from .attribute import AttrScope
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .errors import MXNetError
@@ -39,7 +39,7 @@ fallback_reasons = REASONS.as_dict
 __all__ = [
     "AttrScope", "Context", "MXNetError", "NameManager", "autograd", "base", "cache_stats",
     "clear_cache", "cpu", "cpu_pinned", "current_context", "executor", "fallback_reasons",
-    "get_num_threads", "gpu", "memory_stats", "nd", "ndarray", "num_gpus", "random",
+    "get_num_threads", "gpu", "memory_stats", "nd", "ndarray", "num_gpus", "operator", "random",
     "reorder_stats", "reset_counters", "reset_peak", "rnd", "set_num_threads", "sym", "symbol",
     "trim"]
 

@@ -15,7 +15,8 @@ import numpy as np
 from .context import Context
 from .dtypes import find_dtype
 from .errors import ParameterError, ShapeError, TypeMismatch, shown
-from .imperative import distributions, finite, updates
+from .imperative import control_flow, distributions, finite, updates
+from .imperative import subgraph_ops as _subgraph_ops  # noqa: F401 - registers operators
 from .imperative.arithmetic import BINARY, function
 from .imperative.array_methods import copyto, split_at
 from .imperative.cached_op import CachedOp  # noqa: F401 - public here
@@ -202,7 +203,8 @@ _internal = OperatorModule("ndarray_rt.nd._internal", "Operators whose names beg
                            "_internal")
 if not TYPE_CHECKING:
     contrib = OperatorModule("ndarray_rt.nd.contrib", "Operators called _contrib_...", "contrib",
-                             extra={**updates.FUNCTIONS, **finite.FUNCTIONS})
+                             extra={**updates.FUNCTIONS, **finite.FUNCTIONS,
+                                    **control_flow.FUNCTIONS})
     linalg = OperatorModule("ndarray_rt.nd.linalg", "Operators called _linalg_...", "linalg")
     image = OperatorModule("ndarray_rt.nd.image", "Operators called _image_...", "image")
 sparse = OperatorModule("ndarray_rt.nd.sparse", "Operators of MXNet's sparse namespace, on dense "

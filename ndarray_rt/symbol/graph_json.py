@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
 from ..errors import MXNetError, NameMismatch, ParameterError, Unsupported
+from ..op.params import Params
 from ..op.registry import find
 from .atomic_file import write_atomic
 from .compose import mutated_inputs, parse_params, set_initializers
 from .json_upgrade import Draft, upgrade
 from .node import Entry, Node, topological
+from .subgraph import KEY, SubgraphParams
 
 VERSION = 10901
 # files without a version come from before there was one
@@ -42,6 +44,13 @@ def mutation_counts(order: Sequence[Node]) -> dict[Node, list[int]]:
 
 def save_graph(heads: Sequence[Entry], remove_amp_cast: bool = True) -> str:
     """The graph of `heads` as JSON text."""
+    parts = _graph_parts(heads, remove_amp_cast, 0)
+    return _object([*parts, ("attrs", f'{{"mxnet_version": ["int", {VERSION}]}}')], 0, True)
+
+
+def _graph_parts(heads: Sequence[Entry], remove_amp_cast: bool, depth: int,
+                 ) -> list[tuple[str, str]]:
+    """Nodes and heads as JSON text, `depth` levels inside."""
     if remove_amp_cast:
         heads = without_casts(heads)
     order = topological(heads)
@@ -50,15 +59,14 @@ def save_graph(heads: Sequence[Entry], remove_amp_cast: bool = True) -> str:
     rows, nodes = [0], []
     for node in order:
         rows.append(rows[-1] + _outputs_in_file(node))
-        nodes.append(_node_text(node, place, versions.get(node, [])))
+        nodes.append(_node_text(node, place, versions.get(node, []), depth))
     arg_nodes = [str(place[node]) for node in order if node.is_variable]
-    parts = [("nodes", _array(nodes, 1, True)),
-             ("arg_nodes", _array(arg_nodes, 1)),
-             ("node_row_ptr", _array([str(row) for row in rows], 1)),
-             ("heads", _array([f"[{place[e.node]}, {e.index}, {_head_version(e, order, versions)}]"
-                               for e in heads], 1)),
-             ("attrs", f'{{"mxnet_version": ["int", {VERSION}]}}')]
-    return _object(parts, 0, True)
+    inner = depth + 1
+    return [("nodes", _array(nodes, inner, True)),
+            ("arg_nodes", _array(arg_nodes, inner)),
+            ("node_row_ptr", _array([str(row) for row in rows], inner)),
+            ("heads", _array([f"[{place[e.node]}, {e.index}, {_head_version(e, order, versions)}]"
+                              for e in heads], inner))]
 
 
 # operators of which MXNet counts hidden outputs that are not needed here
@@ -90,16 +98,21 @@ def _head_version(entry: Entry, order: Sequence[Node], versions: Mapping[Node, l
                 for i, e in enumerate(node.inputs) if e.node is entry.node), default=0)
 
 
-def _node_text(node: Node, place: Mapping[Node, int], versions: Sequence[int]) -> str:
+def _node_text(node: Node, place: Mapping[Node, int], versions: Sequence[int],
+               depth: int) -> str:
     parts = [("op", _string("null" if node.op is None else node.op.name)),
              ("name", _string(node.name))]
     if node.attrs:
         items = [(key, _string(node.attrs[key])) for key in sorted(node.attrs)]
-        parts.append(("attrs", _object(items, 3, len(items) > 1)))
+        parts.append(("attrs", _object(items, depth + 3, len(items) > 1)))
     inputs = [f"[{place[e.node]}, {e.index}, {version}]"
               for e, version in zip(node.inputs, versions, strict=True)]
-    parts.append(("inputs", _array(inputs, 3)))
-    return _object(parts, 2, True)
+    parts.append(("inputs", _array(inputs, depth + 3)))
+    if isinstance(node.params, SubgraphParams):
+        graphs = [_object(_graph_parts(graph.heads, False, depth + 4), depth + 4, True)
+                  for graph in node.params.graphs]
+        parts.append(("subgraphs", _array(graphs, depth + 3, True)))
+    return _object(parts, depth + 2, True)
 
 
 _ESCAPES = str.maketrans({"\r": "\\r", "\n": "\\n", "\\": "\\\\", "\t": "\\t", '"': '\\"'})
@@ -168,6 +181,21 @@ def load_graph(text: str) -> list[Entry]:
     NameMismatch for an operator that is not registered.
     """
     data = _parsed(text)
+    return _loaded(data, _version(data))
+
+
+def load_graphs(text: str) -> list[list[Entry]]:
+    """The heads of each graph of a list in JSON text."""
+    try:
+        graphs = json.loads(text, strict=False)
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"symbol JSON: this is no JSON: {error}") from None
+    if not isinstance(graphs, list):
+        raise ParameterError(f"symbol JSON: expected a list, got {type(graphs).__name__}")
+    return [_subgraph(graph, "a node") for graph in graphs]
+
+
+def _loaded(data: Mapping[str, Any], version: int) -> list[Entry]:
     drafts = [_draft(i, item) for i, item in enumerate(_list(data, "nodes", "the file"))]
     heads = [_entry(item, drafts, f"heads[{i}]")
              for i, item in enumerate(_list(data, "heads", "the file"))]
@@ -183,7 +211,7 @@ def load_graph(text: str) -> list[Entry]:
     for i in order:
         if drafts[i].op_name != "null":
             drafts[i].op = _operator(drafts[i])
-    upgrade(drafts, order, _version(data))
+    upgrade(drafts, order, version)
     return _built(drafts, order, heads)
 
 
@@ -215,10 +243,9 @@ def _draft(number: int, item: Any) -> Draft:
         if not isinstance(item.get(key), str):
             raise ParameterError(f"symbol JSON: {owner} has no {key!r}, or it is no string")
     owner = f'node "{item["name"]}"'
-    for key, why in (("subgraphs", "control flow operators"), ("control_deps", "dependencies")):
-        if item.get(key):
-            raise Unsupported(f"symbol JSON: {owner} ({item['op']}) has {key!r}: {why} in files "
-                              "are not supported")
+    if item.get("control_deps"):
+        raise Unsupported(f"symbol JSON: {owner} ({item['op']}) has 'control_deps': dependencies "
+                          "in files are not supported")
     attrs: dict[str, str] = {}
     # "param" (before 0.9) gives way to the others
     for key in ("param", "attr", "attrs"):
@@ -226,7 +253,18 @@ def _draft(number: int, item: Any) -> Draft:
         if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
             raise ParameterError(f"symbol JSON: {key!r} of {owner} is no object of strings")
         attrs.update(value)
-    return Draft(item["op"], item["name"], attrs, _list(item, "inputs", owner))
+    made = Draft(item["op"], item["name"], attrs, _list(item, "inputs", owner))
+    if item.get("subgraphs"):
+        made.subgraphs = [_subgraph(graph, owner) for graph in _list(item, "subgraphs", owner)]
+    return made
+
+
+def _subgraph(data: Any, owner: str) -> list[Entry]:
+    """The heads of a graph inside of a node."""
+    if not isinstance(data, dict):
+        raise ParameterError(f"symbol JSON: a graph of {owner} is {type(data).__name__}, expected "
+                             "an object")
+    return _loaded(data, VERSION)
 
 
 def _is_index(value: Any, things: Sequence[Any]) -> bool:
@@ -287,6 +325,18 @@ def _version(data: Mapping[str, Any]) -> int:
     return value[1]
 
 
+def _params(draft: Draft) -> Params:
+    assert draft.op is not None
+    if not issubclass(draft.op.params, SubgraphParams):
+        if draft.subgraphs:
+            raise Unsupported(f'symbol JSON: node "{draft.name}" ({draft.op_name}) has '
+                              "'subgraphs', which only _foreach, _while_loop and _cond have here")
+        return parse_params(draft.op, draft.attrs, draft.name)
+    given = {**draft.attrs, KEY: draft.subgraphs}
+    made: Params = draft.op.params.parse(given, draft.op.name, draft.name)
+    return made
+
+
 def _built(drafts: list[Draft], order: Sequence[int],
            heads: Sequence[tuple[int, int]]) -> list[Entry]:
     """Drafts as nodes; checks the number of inputs and outputs."""
@@ -306,7 +356,7 @@ def _built(drafts: list[Draft], order: Sequence[int],
                 raise ParameterError(f'symbol JSON: variable "{draft.name}" has inputs')
             made[i] = Node(None, draft.name, draft.attrs)
             continue
-        params = parse_params(draft.op, draft.attrs, draft.name)
+        params = _params(draft)
         wanted = draft.op.num_inputs(params)
         inputs = [entry_of(place, f'input {n} of node "{draft.name}"')
                   for n, place in enumerate(draft.inputs)]

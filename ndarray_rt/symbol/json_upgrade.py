@@ -21,6 +21,7 @@ class Draft:
     raw_inputs: list[Any]
     op: OpDef | None = None
     inputs: list[tuple[int, int]] = field(default_factory=list)
+    subgraphs: list[Any] = field(default_factory=list)  # heads of the graphs inside of it
     missing: list[str] = field(default_factory=list)  # variables that the file leaves out
 
 

@@ -166,9 +166,14 @@ def test_unknown_operator_is_named() -> None:
         sym.load_json(node(op="Zork"))
 
 
-def test_control_flow_is_refused() -> None:
-    with pytest.raises(Unsupported, match=r'"act".*subgraphs'):
+def test_graphs_inside_of_other_operators_are_refused() -> None:
+    with pytest.raises(ParameterError, match=r'a graph of node "act" is str'):
+        sym.load_json(node(subgraphs=["x"]))
+    with pytest.raises(ParameterError, match="has no 'nodes'"):
         sym.load_json(node(subgraphs=[{}]))
+    inner = json.loads(sym.Variable("x").tojson())
+    with pytest.raises(Unsupported, match=r'"act".*subgraphs'):
+        sym.load_json(node(subgraphs=[inner]))
 
 
 def test_long_cycle() -> None:

@@ -19,6 +19,12 @@ OPTIMIZERS = {
     "sgd_update": (0, {"wd": 0.01}),
     "sgd_mom_update": (1, {"wd": 0.01, "momentum": 0.9, "clip_gradient": 0.5}),
     "adam_update": (2, {"wd": 0.01, "rescale_grad": 0.25}),
+    "nag_mom_update": (1, {"wd": 0.01, "momentum": 0.9, "clip_gradient": 0.5}),
+    "rmsprop_update": (1, {"wd": 0.01, "clip_weights": 0.75}),
+    "rmspropalex_update": (3, {"wd": 0.01, "epsilon": 1.0, "clip_weights": 0.75}),
+    "ftrl_update": (2, {"wd": 0.01, "lamda1": 0.25}),
+    "ftml_update": (3, {"wd": 0.01, "t": 2}),
+    "signum_update": (1, {"wd": 0.01, "momentum": 0.9, "wd_lh": 0.01}),
 }
 LR_MULT, WD_MULT = {"fc_bias": 2.0}, {"fc_bias": 0.0, "scale": 0.0}
 
@@ -70,6 +76,32 @@ def test_numbers_change_and_nothing_is_recorded_again(op: str, capture: bool) ->
     assert update.counters["callbacks"] == 0
     assert update.numbers["lr"] == 0.1 / 7
     assert update.numbers["wd"] == 0.02
+
+
+def test_master_copies_are_captured() -> None:
+    """float16 weights, states and copies in float32: the bits of single calls."""
+    rng = np.random.default_rng(0)
+
+    def made() -> list[Trained]:
+        found = []
+        for name, shape in SHAPES.items():
+            values = rng.uniform(0.1, 1, shape)
+            weight, grad = (mx.nd.array(v, dtype="float16") for v in (values, values / 2))
+            found.append(Trained(name, weight, grad,
+                                 [mx.nd.zeros(shape), mx.nd.array(values, dtype="float32")]))
+        return found
+    ours = made()
+    rng = np.random.default_rng(0)
+    naive = made()
+    update = Update("mp_sgd_mom_update", ours, {"lr": 0.1, "momentum": 0.5, "wd": 0.25})
+    for i in range(4):
+        update(lr=0.1 / (i + 1))
+        for one in naive:
+            mx.nd.mp_sgd_mom_update(*one.arrays, out=one.weight, lr=0.1 / (i + 1), momentum=0.5,
+                                    wd=0.25)
+        for got, want in zip(values(ours), values(naive), strict=True):
+            np.testing.assert_array_equal(got, want)
+    assert update.capture_state == "captured"
 
 
 def test_each_replay_counts_as_a_write() -> None:

@@ -1,0 +1,112 @@
+"""nd.contrib.foreach, while_loop and cond: plain loops and branches, recorded step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import ParameterError, ShapeError
+from ..ndarray.create import zeros
+from ..ndarray.ndarray import NDArray
+from ..symbol.nested import flatten, regroup
+from .invoke import invoke
+
+
+def joined(steps: Sequence[NDArray], length: int | None = None) -> NDArray:
+    """Arrays of one shape along a new axis 0; with `length`, zeros behind them."""
+    shapes = {x.shape for x in steps}
+    if len(shapes) > 1:
+        raise ShapeError(f"outputs of different steps have the shapes "
+                         f"{', '.join(map(str, sorted(shapes)))}, expected one")
+    parts = [invoke("expand_dims", (x,), {"axis": 0}) for x in steps]
+    if length is not None and length > len(steps):
+        first = steps[0]
+        parts.append(zeros((length - len(steps), *first.shape), first.ctx, first.dtype))
+    made: NDArray = invoke("Concat", parts, {"dim": 0, "num_args": len(parts)})
+    return made
+
+
+def step_of(data: NDArray, i: int) -> NDArray:
+    """Row `i` of axis 0."""
+    made: NDArray = data[i]
+    return made
+
+
+def is_true(value: NDArray, what: str) -> bool:
+    """The truth of an array of one element."""
+    if not isinstance(value, NDArray):
+        return bool(value)
+    if value.size != 1:
+        raise ShapeError(f"{what} has shape {value.shape}, expected one element")
+    return bool(value.asnumpy().reshape(-1)[0])
+
+
+def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states: Any,
+            ) -> tuple[Any, Any]:
+    """A loop over axis 0 of `data`.
+
+    `body(step, states)` gives (outputs, new states). Returns the outputs of all steps, joined along
+    a new axis 0, and the last states. `data`, states and outputs are arrays or nested lists.
+    """
+    flat, form = flatten(data, NDArray, "foreach: data")
+    _, state_form = flatten(init_states, NDArray, "foreach: init_states")
+    lengths = {len(x) for x in flat}
+    if len(lengths) != 1:
+        raise ShapeError(f"foreach: the data have the lengths {sorted(lengths)}, expected one")
+    states = init_states
+    made: list[list[NDArray]] = []
+    out_form: Any = []
+    for i in range(lengths.pop()):
+        outs, states = body(regroup([step_of(x, i) for x in flat], form), states)
+        found, out_form = flatten(outs, NDArray, "foreach: the outputs of body")
+        if flatten(states, NDArray, "foreach: the states of body")[1] != state_form:
+            raise ShapeError("foreach: the states that body gives are nested otherwise than "
+                             "init_states")
+        if made and len(made[0]) != len(found):
+            raise ShapeError(f"foreach: body gave {len(found)} outputs after {len(made[0])}")
+        made.append(found)
+    outputs = [joined(steps) for steps in zip(*made, strict=True)]
+    return regroup(outputs, out_form), states
+
+
+def while_loop(cond: Callable[..., Any], func: Callable[..., tuple[Any, Any]], loop_vars: Any,
+               max_iterations: int | None = None) -> tuple[Any, Any]:
+    """A loop that runs as long as `cond(*loop_vars)` is not 0.
+
+    `func(*loop_vars)` gives (outputs, new loop_vars). Returns the outputs of all steps, joined
+    along a new axis 0 of length `max_iterations` and 0 where no step was, and the last loop_vars.
+    """
+    if max_iterations is None:
+        raise ParameterError("while_loop: max_iterations must be given")
+    limit = int(max_iterations)
+    flat, form = flatten(loop_vars, NDArray, "while_loop: loop_vars")
+    if not flat:
+        raise ParameterError("while_loop: loop_vars is empty")
+    values = loop_vars
+    made: list[list[NDArray]] = []
+    out_form: Any = []
+    for _ in range(limit):
+        arguments = [values] if form is None else values
+        if not is_true(cond(*arguments), "while_loop: the condition"):
+            break
+        outs, values = func(*arguments)
+        found, out_form = flatten([] if outs is None else outs, NDArray,
+                                  "while_loop: the outputs of func")
+        new, _ = flatten([] if values is None else values, NDArray,
+                         "while_loop: the loop_vars of func")
+        if len(new) != len(flat):
+            raise ShapeError(f"while_loop: func gave {len(new)} loop_vars, expected {len(flat)}")
+        values = regroup(new, form)
+        if made and len(made[0]) != len(found):
+            raise ShapeError(f"while_loop: func gave {len(found)} outputs after {len(made[0])}")
+        made.append(found)
+    outputs = [joined(steps, limit) for steps in zip(*made, strict=True)]
+    return regroup(outputs, out_form), values
+
+
+def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:
+    """What `then_func()` gives where `pred` is not 0, else what `else_func()` gives."""
+    return then_func() if is_true(pred, "cond: pred") else else_func()
+
+
+FUNCTIONS = {"foreach": foreach, "while_loop": while_loop, "cond": cond}
