@@ -1,4 +1,4 @@
-"""_image_random_...: brightness, contrast, saturation, hue and light of images, changed at random."""
+"""_image_random_...: brightness, contrast, saturation, hue and light of images."""
 
 from __future__ import annotations
 
