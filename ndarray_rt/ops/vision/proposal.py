@@ -82,7 +82,8 @@ def _anchors(p: ProposalParams, height: int, width: int) -> AnyArray:
     """(pixels * anchors, 4)."""
     y, x = np.indices((height, width), dtype=np.float32) * np.float32(p.feature_stride)
     shift = np.stack([x, y, x, y], -1)[:, :, None]
-    return (shift + _base(p)).reshape(-1, 4)
+    made: AnyArray = (shift + _base(p)).reshape(-1, 4)
+    return made
 
 
 def _moved(p: ProposalParams, anchors: AnyArray, shifts: AnyArray, info: AnyArray) -> AnyArray:
@@ -96,7 +97,8 @@ def _moved(p: ProposalParams, anchors: AnyArray, shifts: AnyArray, info: AnyArra
         half = _HALF * (np.exp(shifts[:, 2:]) * size - 1)
         made = np.concatenate([center - half, center + half], 1)
     limit = np.array([info[1], info[0], info[1], info[0]]) - 1
-    return np.maximum(np.minimum(made, limit), 0)
+    inside: AnyArray = np.maximum(np.minimum(made, limit), 0)
+    return inside
 
 
 def _kept(p: ProposalParams, boxes: AnyArray, most: int) -> AnyArray:

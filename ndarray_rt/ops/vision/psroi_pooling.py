@@ -76,10 +76,10 @@ def _regions(p: PSROIPoolingParams, rois: AnyArray, data: Shape) -> Iterator[Sha
                    _shares(left, right, p.pooled_size, data[3]))
 
 
-def _groups(p: PSROIPoolingParams) -> tuple[AnyArray, AnyArray]:
-    """Row and column of the group of each bin."""
+def _groups(p: PSROIPoolingParams) -> Any:
+    """The index of the groups of all bins, row by row."""
     at = np.arange(p.pooled_size) * p.groups // p.pooled_size
-    return at[:, None], at[None, :]
+    return slice(None), at[:, None], at[None, :]
 
 
 def _grouped(p: PSROIPoolingParams, image: AnyArray) -> AnyArray:
@@ -93,7 +93,7 @@ def compute(ctx: OpContext, p: PSROIPoolingParams, ins: list[AnyArray],
     data, rois = wide(ins[0]), wide(ins[1])
     made = np.zeros(outs[0].shape, data.dtype)
     for i, image, rows, columns in _regions(p, rois, data.shape):
-        parts = _grouped(p, data[image])[(slice(None), *_groups(p))]
+        parts = _grouped(p, data[image])[_groups(p)]
         made[i] = np.einsum("ph,cpqhw,qw->cpq", rows, parts, columns, optimize=True)
     outs[0].write(made.astype(ins[0].dtype, copy=False))
 
@@ -117,7 +117,7 @@ def compute_backward(ctx: OpContext, p: PSROIPoolingParams, ins: list[AnyArray],
     made = np.zeros(outs[0].shape, dy.dtype)
     for i, image, rows, columns in _regions(p, rois, made.shape):
         parts = np.einsum("ph,cpq,qw->cpqhw", rows, dy[i], columns, optimize=True)
-        np.add.at(_grouped(p, made[image]), (slice(None), *_groups(p)), parts)
+        np.add.at(_grouped(p, made[image]), _groups(p), parts)
     outs[0].write(made.astype(ins[0].dtype, copy=False))
 
 

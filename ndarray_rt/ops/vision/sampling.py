@@ -78,7 +78,8 @@ def data_gradient(dy: AnyArray, places: list[Corner], shape: tuple[int, ...]) ->
         image = np.arange(images)[:, None]
         for c in places:
             np.add.at(made, (image, c.at), (dy * c.weight[:, None]).swapaxes(1, 2))
-    return made.swapaxes(1, 2).reshape(shape)
+    back: AnyArray = made.swapaxes(1, 2).reshape(shape)
+    return back
 
 
 def place_gradients(dy: AnyArray, data: AnyArray, places: list[Corner],

@@ -70,10 +70,10 @@ def compute_grid(ctx: OpContext, p: GridGeneratorParams, ins: list[AnyArray],
     data = wide(ins[0])
     out = outs[0].shape
     if p.transform_type == "affine":
-        made = data.reshape(out[0] * 2, 3) @ _targets(*out[2:], data.dtype)
+        made = data.reshape(out[0] * 2, 3) @ _targets(out[2], out[3], data.dtype)
     else:
         y, x = np.indices(out[2:], dtype=data.dtype)
-        made = (data + np.stack([x, y])) / _middles(*out[2:], data.dtype) - 1
+        made = (data + np.stack([x, y])) / _middles(out[2], out[3], data.dtype) - 1
     outs[0].write(made.reshape(out).astype(ins[0].dtype, copy=False))
 
 
@@ -155,7 +155,8 @@ def compute_sampler_backward(ctx: OpContext, p: NoParams, ins: list[AnyArray],
 # ---- SpatialTransformer -------------------------------------------------------------------------
 
 def _grid_params(p: SpatialTransformerParams) -> GridGeneratorParams:
-    return GridGeneratorParams(transform_type="affine", target_shape=p.target_shape)
+    return GridGeneratorParams.parse({"transform_type": "affine", "target_shape": p.target_shape},
+                                     "GridGenerator")
 
 
 def infer_shape_transformer(p: SpatialTransformerParams, ins: ShapeList, outs: ShapeList,
