@@ -178,7 +178,7 @@ def _flat(shape: Shape) -> Shape:
 def compute_backward(ctx: OpContext, p: BoxNMSParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     # as in MXNet, gradients are not brought back to the other format
-    dy = ins[0].reshape(_flat(ins[0].shape))
+    dy: AnyArray = ins[0].reshape(_flat(ins[0].shape))
     record = ins[1].reshape(dy.shape[:2])
     made = np.zeros(dy.shape, dy.dtype)
     used = np.argwhere((record >= 0) & (record < dy.shape[1]))
