@@ -16,6 +16,18 @@ def CTCLoss(data: NDArray | None = None, label: NDArray | None = None,
     data_lengths: NDArray | None = None, label_lengths: NDArray | None = None, *,
     use_data_lengths: bool = False, use_label_lengths: bool = False, blank_label: str = 'first',
     out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...
+def DeformableConvolution(data: NDArray | None = None, offset: NDArray | None = None,
+    weight: NDArray | None = None, bias: NDArray | None = None, *, kernel: _Ints = ...,
+    stride: _Ints = ..., dilate: _Ints = ..., pad: _Ints = ..., num_filter: int = ...,
+    num_group: int = 1, num_deformable_group: int = 1, no_bias: bool = False,
+    layout: str | None = None, out: Any = None, name: str | None = None,
+    ctx: Any = None) -> NDArray: ...
+def ModulatedDeformableConvolution(data: NDArray | None = None, offset: NDArray | None = None,
+    mask: NDArray | None = None, weight: NDArray | None = None, bias: NDArray | None = None, *,
+    kernel: _Ints = ..., stride: _Ints = ..., dilate: _Ints = ..., pad: _Ints = ...,
+    num_filter: int = ..., num_group: int = 1, num_deformable_group: int = 1,
+    no_bias: bool = False, im2col_step: int = 64, layout: str | None = None, out: Any = None,
+    name: str | None = None, ctx: Any = None) -> NDArray: ...
 def MultiBoxDetection(cls_prob: NDArray, loc_pred: NDArray, anchor: NDArray, *,
     clip: bool = True, threshold: float = 0.01, background_id: int = 0,
     nms_threshold: float = 0.5, force_suppress: bool = False, variances: Any = ...,
@@ -28,6 +40,19 @@ def MultiBoxTarget(anchor: NDArray, label: NDArray, cls_pred: NDArray, *,
     negative_mining_ratio: float = -1.0, negative_mining_thresh: float = 0.5,
     minimum_negative_samples: int = 0, variances: Any = ..., out: Any = None,
     name: str | None = None, ctx: Any = None) -> list[NDArray]: ...
+def MultiProposal(cls_prob: NDArray, bbox_pred: NDArray, im_info: NDArray, *,
+    rpn_pre_nms_top_n: int = 6000, rpn_post_nms_top_n: int = 300, threshold: float = 0.7,
+    rpn_min_size: int = 16, scales: Any = ..., ratios: Any = ..., feature_stride: int = 16,
+    output_score: bool = False, iou_loss: bool = False, out: Any = None, name: str | None = None,
+    ctx: Any = None) -> Any: ...
+def PSROIPooling(data: NDArray, rois: NDArray, spatial_scale: float, output_dim: int,
+    pooled_size: int, group_size: int = 0, out: Any = None, name: str | None = None,
+    ctx: Any = None) -> NDArray: ...
+def Proposal(cls_prob: NDArray, bbox_pred: NDArray, im_info: NDArray, *,
+    rpn_pre_nms_top_n: int = 6000, rpn_post_nms_top_n: int = 300, threshold: float = 0.7,
+    rpn_min_size: int = 16, scales: Any = ..., ratios: Any = ..., feature_stride: int = 16,
+    output_score: bool = False, iou_loss: bool = False, out: Any = None, name: str | None = None,
+    ctx: Any = None) -> Any: ...
 def ROIAlign(data: NDArray, rois: NDArray, pooled_size: _Ints, spatial_scale: float,
     sample_ratio: int = -1, position_sensitive: bool = False, aligned: bool = False,
     out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...

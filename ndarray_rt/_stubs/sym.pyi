@@ -20,6 +20,8 @@ def BatchNorm_v1(data: Symbol | None = None, gamma: Symbol | None = None,
     fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False,
     axis: int = 1, min_calib_range: float | None = None, max_calib_range: float | None = None,
     name: str | None = None, attr: dict[str, str] | None = None) -> Any: ...
+def BilinearSampler(data: Symbol | None = None, grid: Symbol | None = None,
+    name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
 def BlockGrad(data: Symbol | None = None, name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
 def CTCLoss(data: Symbol | None = None, label: Symbol | None = None,
@@ -39,6 +41,10 @@ def Convolution_v1(data: Symbol | None = None, weight: Symbol | None = None,
     bias: Symbol | None = None, *, kernel: _Ints = ..., stride: _Ints = ..., dilate: _Ints = ...,
     pad: _Ints = ..., num_filter: int = ..., num_group: int = 1, no_bias: bool = False,
     layout: str | None = None, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def Correlation(data1: Symbol | None = None, data2: Symbol | None = None, kernel_size: int = 1,
+    max_displacement: int = 1, stride1: int = 1, stride2: int = 1, pad_size: int = 0,
+    is_multiply: bool = True, name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
 def Crop(*data: Symbol, num_args: int = ..., offset: _Ints = ..., h_w: _Ints = ...,
     center_crop: bool = False, name: str | None = None,
@@ -60,6 +66,9 @@ def Flatten(data: Symbol | None = None, name: str | None = None,
 def FullyConnected(data: Symbol | None = None, weight: Symbol | None = None,
     bias: Symbol | None = None, *, num_hidden: int = ..., no_bias: bool = False,
     flatten: bool = True, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def GridGenerator(data: Symbol | None = None, transform_type: str = ...,
+    target_shape: _Ints = ..., name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
 def GroupNorm(data: Symbol | None = None, gamma: Symbol | None = None,
     beta: Symbol | None = None, *, num_groups: int = 1, eps: float = 1e-05,
@@ -148,6 +157,9 @@ def SoftmaxOutput(data: Symbol | None = None, label: Symbol | None = None,
     use_ignore: bool = False, preserve_shape: bool = False, normalization: str = 'null',
     out_grad: bool = False, smooth_alpha: float = 0.0, name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
+def SpatialTransformer(data: Symbol | None = None, loc: Symbol | None = None,
+    transform_type: str = ..., sampler_type: str = ..., target_shape: _Ints = ...,
+    name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
 def SwapAxis(data: Symbol | None = None, dim1: int = 0, dim2: int = 0, name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
 def UpSampling(*data: Symbol, scale: int = ..., num_filter: int = 0, sample_type: str = ...,

@@ -1,4 +1,4 @@
-"""_image_random_...: brightness, contrast, saturation, hue and light of images, changed at random."""
+"""_image_random_...: brightness, contrast, saturation, hue and light of images."""
 
 from __future__ import annotations
 
@@ -51,14 +51,16 @@ class RandomLightingParams(Params):
 
 
 def brightness(image: AnyArray, factor: Any) -> AnyArray:
-    return single(image) * factor
+    made: AnyArray = single(image) * factor
+    return made
 
 
 def contrast(image: AnyArray, factor: Any) -> AnyArray:
     x = single(image)
     gray = x @ _GRAY if x.shape[2] == 3 else x[..., 0]
     mean = gray.mean(dtype=np.float32) if gray.size else np.float32(0)
-    return x * factor + (1 - factor) * mean
+    made: AnyArray = x * factor + (1 - factor) * mean
+    return made
 
 
 def saturation(image: AnyArray, factor: Any) -> AnyArray:
@@ -66,7 +68,8 @@ def saturation(image: AnyArray, factor: Any) -> AnyArray:
     if x.shape[2] == 1:
         return x
     # as in MXNet, which takes the share of blue for the whole of the gray
-    return x[..., 2:] * _GRAY[2] * (1 - factor) + x * factor
+    made: AnyArray = x[..., 2:] * _GRAY[2] * (1 - factor) + x * factor
+    return made
 
 
 def _to_hls(x: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:

@@ -18,7 +18,7 @@ from ..floats import wide
 from ..tensor.places import can_add
 from ..vision.shared import plain
 from .shapes import need_images
-from .taps import LINEAR, halves, resize
+from .taps import LINEAR, resize
 
 DTYPES = ("uint8", "float16", "float32", "float64")
 
@@ -88,8 +88,6 @@ def refuses(p: ResizeParams, ins: list[NDArray]) -> str | None:
         return "the native kernel is bilinear"
     if data.dtype.name not in ("uint8", "float32"):
         return f"dtype {data.dtype} is neither uint8 nor float32"
-    if halves(data.shape[-3:-1], *p.sized(*data.shape[-3:-1])):
-        return "an image of half the size is made of means"
     return None if data.size else "there is nothing to resize"
 
 

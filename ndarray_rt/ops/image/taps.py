@@ -117,24 +117,29 @@ def _blocks(images: AnyArray, high: int, wide: int) -> AnyArray:
     if images.dtype == np.uint8:
         total = parts.sum((2, 4), dtype=np.int64)
         if high == wide == 2:
-            return ((total + 2) >> 2).astype(np.uint8)
-        return np.rint(total.astype(np.float32) * np.float32(1 / (high * wide))).astype(np.uint8)
-    return parts.mean((2, 4), dtype=images.dtype)
+            made: AnyArray = (total + 2) >> 2
+        else:
+            made = np.rint(total.astype(np.float32) * np.float32(1 / (high * wide)))
+    else:
+        made = parts.mean((2, 4), dtype=images.dtype)
+    return made.astype(images.dtype)
 
 
 def _bytes(images: AnyArray, rows: Taps, columns: Taps, interp: int) -> AnyArray:
     """Bytes in whole numbers."""
     def whole(taps: Taps) -> AnyArray:
-        return np.rint(taps.weight * np.float32(_UNIT)).astype(np.int64)
+        weight: AnyArray = np.rint(taps.weight * np.float32(_UNIT)).astype(np.int64)
+        return weight
     across = _sum(images.astype(np.int64), columns, 2, whole(columns))
     if interp in (LINEAR, AREA):
         weight = whole(rows)[:, :, None, None]
         near = np.take(across, rows.at[:, 0], 1) >> 4
         far = np.take(across, rows.at[:, 1], 1) >> 4
-        made = (((weight[:, 0] * near) >> 16) + ((weight[:, 1] * far) >> 16) + 2) >> 2
+        made: AnyArray = (((weight[:, 0] * near) >> 16) + ((weight[:, 1] * far) >> 16) + 2) >> 2
     else:
         made = (_sum(across, rows, 1, whole(rows)) + (1 << 21)) >> 22
-    return np.clip(made, 0, 255).astype(np.uint8)
+    clipped: AnyArray = np.clip(made, 0, 255).astype(np.uint8)
+    return clipped
 
 
 def halves(old: tuple[int, ...], height: int, width: int) -> bool:

@@ -5,11 +5,16 @@ from . import (
     box_codes,
     box_iou,
     box_nms,
+    correlation,
+    deformable_convolution,
     multibox_detection,
     multibox_prior,
     multibox_target,
+    proposal,
+    psroi_pooling,
     roi_align,
     roi_pooling,
+    spatial_transformer,
 )
 
 __all__ = [
@@ -17,9 +22,14 @@ __all__ = [
     "box_codes",
     "box_iou",
     "box_nms",
+    "correlation",
+    "deformable_convolution",
     "multibox_detection",
     "multibox_prior",
     "multibox_target",
+    "proposal",
+    "psroi_pooling",
     "roi_align",
     "roi_pooling",
+    "spatial_transformer",
 ]

@@ -178,10 +178,11 @@ def _flat(shape: Shape) -> Shape:
 def compute_backward(ctx: OpContext, p: BoxNMSParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     # as in MXNet, gradients are not brought back to the other format
-    dy = ins[0].reshape(_flat(ins[0].shape))
+    dy: AnyArray = ins[0].reshape(_flat(ins[0].shape))
     record = ins[1].reshape(dy.shape[:2])
     made = np.zeros(dy.shape, dy.dtype)
-    batch, at = np.nonzero((record >= 0) & (record < dy.shape[1]))
+    used = np.argwhere((record >= 0) & (record < dy.shape[1]))
+    batch, at = used[:, 0], used[:, 1]
     made[batch, record[batch, at]] = dy[batch, at]
     outs[0].write(made.reshape(outs[0].shape))
 
