@@ -18,12 +18,17 @@ def turned(x: Array) -> Array:
 
 
 def values(shape: tuple[int, ...], kind: str) -> Input:
-    """Matrices far from singular: full, lower triangles with rubbish above, or symmetric."""
-    a = np.random.default_rng(sum(shape)).uniform(-1, 1, shape)
-    a = a + 2 * np.eye(shape[-1])
+    """Matrices far from singular, or symmetric ones that are positive definite.
+
+    Of the latter also the lower triangles are, after all numbers have moved on by one place: so
+    the harness makes other contents.
+    """
+    n = shape[-1]
     if kind == "symmetric":
-        a = np.matmul(a, turned(a)) + np.diag(np.arange(shape[-1]) * 0.7)
-    return Input(shape, values=a)
+        line = np.diag(5 + 0.1 * np.arange(n)) + 2.4 * (np.eye(n, k=1) + np.eye(n, k=-1))
+        return Input(shape, values=np.broadcast_to(line, shape))
+    return Input(shape, values=np.random.default_rng(sum(shape)).uniform(-1, 1, shape)
+                 + 2 * np.eye(n))
 
 
 def slope(function: Callable[..., Any], symmetric: bool) -> Callable[..., Any]:

@@ -119,8 +119,8 @@ _register("makediag", DiagonalParams,
           "becomes two.")
 _register("extracttrian", TrianParams,
           _extract(triangle_places, lambda p, n: _edge(p, n) * (_edge(p, n) + 1) // 2),
-          "maketrian", "Triangles of square matrices as vectors.\n\nThe last two axes become one; lower "
-          "triangles come row by row, upper ones column by column.")
+          "maketrian", "Triangles of square matrices as vectors.\n\nThe last two axes become one; "
+          "lower triangles come row by row, upper ones column by column.")
 _register("maketrian", TrianParams, _make(triangle_places, _triangle_rows), "extracttrian",
           "Square matrices with vectors as their triangles and zeros elsewhere.\n\nThe last axis "
           "becomes two; lower triangles are filled row by row, upper ones column by column.")

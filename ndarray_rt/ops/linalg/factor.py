@@ -187,8 +187,8 @@ register(OpDef("_linalg_gelqf", NoParams, inputs=("A",), outputs=("output0", "ou
                infer_shape=infer_shape_gelqf, infer_type=wide_types, compute=compute_gelqf,
                gradient=gradient_gelqf, aliases=("linalg_gelqf",),
                doc="Q and L with A = L Q: L are lower triangles, the rows of Q are orthonormal."
-                   "\n\nA has at least as many columns as rows. float32 or float64. Source: MXNet's "
-                   "linalg_gelqf; LAPACK through NumPy."))
+                   "\n\nA has at least as many columns as rows. float32 or float64. Source: "
+                   "MXNet's linalg_gelqf; LAPACK through NumPy."))
 register(OpDef("_backward_linalg_gelqf", NoParams, inputs=("Q_grad", "L_grad", "Q", "L"),
                infer_shape=infer_shape_gelqf_backward, infer_type=wide_types,
                compute=compute_gelqf_backward, is_backward=True, no_gradient=NO_SECOND,

@@ -48,7 +48,8 @@ def unit(high: AnyArray, low: AnyArray) -> AnyArray:
 
 def open_unit(high: AnyArray, low: AnyArray) -> AnyArray:
     """Two words as a double in (0, 1)."""
-    return unit(high, low) + 2.0**-54
+    made: AnyArray = unit(high, low) + 2.0**-54
+    return made
 
 
 def normal(radius: AnyArray, angle: AnyArray) -> AnyArray:
