@@ -25,7 +25,7 @@ def values(shape: tuple[int, ...], kind: str) -> Input:
     """
     n = shape[-1]
     if kind == "symmetric":
-        line = np.diag(5 + 0.1 * np.arange(n)) + 2.4 * (np.eye(n, k=1) + np.eye(n, k=-1))
+        line = np.diag(5 + 0.37 * np.arange(n) ** 1.5) + 2.4 * (np.eye(n, k=1) + np.eye(n, k=-1))
         return Input(shape, values=np.broadcast_to(line, shape))
     return Input(shape, values=np.random.default_rng(sum(shape)).uniform(-1, 1, shape)
                  + 2 * np.eye(n))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ndarray.layout import AnyArray
-from .special import digamma, log_gamma
+from ..tensor.special import digamma, log_gamma
 
 Function = Callable[..., Any]
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from ...dtypes import DType
 from ...ndarray.layout import AnyArray
+from ..tensor.special import log_gamma
 from .source import Source, normal, open_unit, unit
-from .special import log_gamma
 
 # (source, a parameter for each element ...) -> a number for each element
 Draw = Callable[..., AnyArray]

@@ -60,4 +60,5 @@ def normal(radius: AnyArray, angle: AnyArray) -> AnyArray:
 
 def integers(high: AnyArray, low: AnyArray) -> AnyArray:
     """Two words as one of 64 bits."""
-    return (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
+    made: AnyArray = (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
+    return made
