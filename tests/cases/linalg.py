@@ -149,6 +149,14 @@ CASES += [Case(f"_linalg_{name}", {}, [values(shape, kind)], reference=function,
                gradients=slope(function, symmetric), dtypes=FLOATS,
                rtol={"float32": 1e-3, "float64": 1e-7}, atol={"float32": 1e-3, "float64": 1e-7})
           for name, kind, function, symmetric in SQUARE for shape in ((3, 3), (2, 4, 4), (1, 1))]
+CASES += [Case(f"_linalg_{name}", {"lower": False}, [values((3, 3), kind)], reference=function,
+               gradients=slope(function, symmetric), dtypes=FLOATS,
+               rtol={"float32": 1e-3, "float64": 1e-7}, atol={"float32": 1e-3, "float64": 1e-7},
+               exempt={} if name == "potri" else {
+                   "executor": "the other contents that it takes are not positive definite"})
+          for name, kind, function, symmetric in (
+              ("potrf", "symmetric", lambda a: turned(np.linalg.cholesky(a)), True),
+              ("potri", "full", lambda a: potri(turned(a)), False))]
 CASES += [Case("_linalg_gelqf", {}, [shape], reference=gelqf, gradients=slope(gelqf, False),
                dtypes=FLOATS, rtol={"float32": 1e-3, "float64": 1e-7},
                atol={"float32": 1e-3, "float64": 1e-7}) for shape in ((2, 3), (2, 2, 5))]

@@ -12,7 +12,7 @@ from ...ndarray.layout import AnyArray
 from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
-from ...op.params import NoParams
+from ...op.params import NoParams, Params, boolean, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from .lapack import copied_down, solve, turned
 from .rules import matrices, same_square, square, wide_types
@@ -25,23 +25,33 @@ _LEAST = 1e-20
 # ---- Cholesky -----------------------------------------------------------------------------------
 
 
-def compute_potrf(ctx: OpContext, p: NoParams, ins: list[AnyArray],
+@params_class
+class CholeskyParams(Params):
+    lower: bool = boolean(True, doc="factors are lower triangles; else upper ones, U^T U")
+
+
+def _as_lower(p: CholeskyParams, x: AnyArray) -> AnyArray:
+    """An upper triangle is the transpose of a lower one."""
+    return x if p.lower else turned(x)
+
+
+def compute_potrf(ctx: OpContext, p: CholeskyParams, ins: list[AnyArray],
                   outs: list[NumpyOutput]) -> None:
     try:
-        outs[0].write(np.linalg.cholesky(ins[0]))
+        outs[0].write(_as_lower(p, np.linalg.cholesky(_as_lower(p, ins[0]))))
     except np.linalg.LinAlgError:
         raise NdrtError(f"{where('_linalg_potrf', ctx.node_name)}: A is not positive definite"
                         ) from None
 
 
 def gradient_potrf(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
-    return emit("_backward_linalg_potrf", None, out_grads[0], node.outputs[0])
+    return emit("_backward_linalg_potrf", node.params, out_grads[0], node.outputs[0])
 
 
-def compute_potrf_backward(ctx: OpContext, p: NoParams, ins: list[AnyArray],
+def compute_potrf_backward(ctx: OpContext, p: CholeskyParams, ins: list[AnyArray],
                            outs: list[NumpyOutput]) -> None:
     """1/2 L^-T S L^-1, where S has the lower triangle of L^T dL (Murray, 2016)."""
-    dl, low = ins
+    dl, low = (_as_lower(p, x) for x in ins)
     middle = copied_down(np.matmul(turned(low), dl))
     left = solve(turned(low), middle, False)
     outs[0].write(turned(solve(turned(low), turned(left), False)) * dl.dtype.type(0.5))
@@ -52,25 +62,27 @@ def _inverse_of_factor(low: AnyArray) -> AnyArray:
     return solve(low, identity)
 
 
-def compute_potri(ctx: OpContext, p: NoParams, ins: list[AnyArray],
+def compute_potri(ctx: OpContext, p: CholeskyParams, ins: list[AnyArray],
                   outs: list[NumpyOutput]) -> None:
     if not np.all(np.diagonal(ins[0], axis1=-2, axis2=-1)):
         raise NdrtError(f"{where('_linalg_potri', ctx.node_name)}: the diagonal of A has a 0, so "
                         "that it is no factor of an invertible matrix")
-    inverse = _inverse_of_factor(ins[0])
+    inverse = _inverse_of_factor(_as_lower(p, ins[0]))
     outs[0].write(np.matmul(turned(inverse), inverse))
 
 
 def gradient_potri(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
-    return emit("_backward_linalg_potri", None, out_grads[0], node.inputs[0], node.outputs[0])
+    return emit("_backward_linalg_potri", node.params, out_grads[0], node.inputs[0],
+                node.outputs[0])
 
 
-def compute_potri_backward(ctx: OpContext, p: NoParams, ins: list[AnyArray],
+def compute_potri_backward(ctx: OpContext, p: CholeskyParams, ins: list[AnyArray],
                            outs: list[NumpyOutput]) -> None:
     """The lower triangle of -B (dB + dB^T) L^-T."""
-    db, low, inverse = ins
-    product = np.matmul(np.matmul(inverse, db + turned(db)), turned(_inverse_of_factor(low)))
-    outs[0].write(np.tril(-product))
+    db, factor, inverse = ins
+    turned_inverse = turned(_inverse_of_factor(_as_lower(p, factor)))
+    product = np.matmul(np.matmul(inverse, db + turned(db)), turned_inverse)
+    outs[0].write(_as_lower(p, np.tril(-product)))
 
 
 # ---- LQ -----------------------------------------------------------------------------------------
@@ -164,23 +176,24 @@ def compute_syevd_backward(ctx: OpContext, p: NoParams, ins: list[AnyArray],
     outs[0].write(np.matmul(np.matmul(turned(u), middle.astype(u.dtype)), u))
 
 
-register(OpDef("_linalg_potrf", NoParams, inputs=("A",), infer_shape=same_square,
+register(OpDef("_linalg_potrf", CholeskyParams, inputs=("A",), infer_shape=same_square,
                infer_type=wide_types, compute=compute_potrf, gradient=gradient_potrf,
                aliases=("linalg_potrf",),
                doc="The lower triangles L with A = L L^T, of symmetric positive definite "
-                   "matrices.\n\nOnly the lower triangle of A is read. float32 or float64. Raises "
+                   "matrices; the upper ones U with A = U^T U where not `lower`.\n\nOnly that "
+                   "triangle of A is read. float32 or float64. Raises "
                    "MXNetError where A is not positive definite. Source: MXNet's linalg_potrf; "
                    "LAPACK through NumPy."))
-register(OpDef("_backward_linalg_potrf", NoParams, inputs=("out_grad", "L"),
+register(OpDef("_backward_linalg_potrf", CholeskyParams, inputs=("out_grad", "L"),
                infer_shape=same_square, infer_type=wide_types, compute=compute_potrf_backward,
                is_backward=True, no_gradient=NO_SECOND, doc="The gradient of potrf."))
-register(OpDef("_linalg_potri", NoParams, inputs=("A",), infer_shape=same_square,
+register(OpDef("_linalg_potri", CholeskyParams, inputs=("A",), infer_shape=same_square,
                infer_type=wide_types, compute=compute_potri, gradient=gradient_potri,
                aliases=("linalg_potri",),
-               doc="The inverses of the matrices A A^T, where A are lower triangles.\n\nOnly the "
-                   "lower triangle of A is read. float32 or float64. Raises MXNetError where its "
+               doc="The inverses of the matrices A A^T, where A are lower triangles; of A^T A and "
+                   "upper triangles where not `lower`.\n\nOnly that triangle of A is read. float32 or float64. Raises MXNetError where its "
                    "diagonal has a 0. Source: MXNet's linalg_potri."))
-register(OpDef("_backward_linalg_potri", NoParams, inputs=("out_grad", "A", "B"),
+register(OpDef("_backward_linalg_potri", CholeskyParams, inputs=("out_grad", "A", "B"),
                infer_shape=same_square, infer_type=wide_types, compute=compute_potri_backward,
                is_backward=True, no_gradient=NO_SECOND, doc="The gradient of potri."))
 register(OpDef("_linalg_gelqf", NoParams, inputs=("A",), outputs=("output0", "output1"),
