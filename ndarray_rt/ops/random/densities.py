@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...ndarray.layout import AnyArray
-from .special import digamma, log_gamma
+from ..tensor.special import digamma, log_gamma
 
-Function = Callable[..., AnyArray]
+Function = Callable[..., Any]
 
 
 class Density(NamedTuple):
@@ -32,59 +32,58 @@ class Density(NamedTuple):
     vectors: bool = False
 
 
-def _power(x: AnyArray, exponent: AnyArray) -> AnyArray:
+def _power(x: AnyArray, exponent: AnyArray) -> Any:
     """exponent log(x), where 0 log(0) is 0."""
     return np.where(exponent == 0, 0.0, exponent * np.log(x))
 
 
-def _log_normal(x: AnyArray, mu: AnyArray, sigma: AnyArray) -> AnyArray:
+def _log_normal(x: AnyArray, mu: AnyArray, sigma: AnyArray) -> Any:
     return -0.5 * ((x - mu) / sigma) ** 2 - np.log(sigma) - 0.5 * math.log(2 * math.pi)
 
 
-def _log_gamma_density(x: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
+def _log_gamma_density(x: AnyArray, a: AnyArray, b: AnyArray) -> Any:
     return a * np.log(b) + _power(x, a - 1) - b * x - log_gamma(a)
 
 
-def _log_poisson(x: AnyArray, lam: AnyArray) -> AnyArray:
+def _log_poisson(x: AnyArray, lam: AnyArray) -> Any:
     return _power(lam, x) - lam - log_gamma(x + 1)
 
 
-def _log_negative_binomial(x: AnyArray, k: AnyArray, p: AnyArray) -> AnyArray:
+def _log_negative_binomial(x: AnyArray, k: AnyArray, p: AnyArray) -> Any:
     return (log_gamma(x + k) - log_gamma(x + 1) - log_gamma(k) + k * np.log(p)
             + _power(1 - p, x))
 
 
-def _slope_k(x: AnyArray, k: AnyArray, p: AnyArray) -> AnyArray:
+def _slope_k(x: AnyArray, k: AnyArray, p: AnyArray) -> Any:
     return digamma(x + k) - digamma(k) + np.log(p)
 
 
-def _slope_p(x: AnyArray, k: AnyArray, p: AnyArray) -> AnyArray:
+def _slope_p(x: AnyArray, k: AnyArray, p: AnyArray) -> Any:
     return k / p - x / (1 - p)
 
 
-def _by_mean(mu: AnyArray, alpha: AnyArray) -> tuple[AnyArray, AnyArray]:
+def _by_mean(mu: AnyArray, alpha: AnyArray) -> tuple[Any, Any]:
     """k and p of a mean and a dispersion."""
     return 1 / alpha, 1 / (mu * alpha + 1)
 
 
-def _log_generalized(x: AnyArray, mu: AnyArray, alpha: AnyArray) -> AnyArray:
+def _log_generalized(x: AnyArray, mu: AnyArray, alpha: AnyArray) -> Any:
     return _log_negative_binomial(x, *_by_mean(mu, alpha))
 
 
-def _slope_mu(x: AnyArray, mu: AnyArray, alpha: AnyArray) -> AnyArray:
+def _slope_mu(x: AnyArray, mu: AnyArray, alpha: AnyArray) -> Any:
     k, p = _by_mean(mu, alpha)
     return _slope_p(x, k, p) * (-alpha * p * p)
 
 
-def _slope_alpha(x: AnyArray, mu: AnyArray, alpha: AnyArray) -> AnyArray:
+def _slope_alpha(x: AnyArray, mu: AnyArray, alpha: AnyArray) -> Any:
     k, p = _by_mean(mu, alpha)
     return -_slope_k(x, k, p) * k * k - _slope_p(x, k, p) * mu * p * p
 
 
-def _log_dirichlet(x: AnyArray, alpha: AnyArray) -> AnyArray:
+def _log_dirichlet(x: AnyArray, alpha: AnyArray) -> Any:
     total = log_gamma(alpha.sum(axis=-1)) - log_gamma(alpha).sum(axis=-1)
-    made: AnyArray = _power(x, alpha - 1).sum(axis=-1) + total
-    return made
+    return _power(x, alpha - 1).sum(axis=-1) + total
 
 
 DENSITIES = (

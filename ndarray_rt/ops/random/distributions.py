@@ -13,8 +13,8 @@ import numpy as np
 
 from ...dtypes import DType
 from ...ndarray.layout import AnyArray
+from ..tensor.special import log_gamma
 from .source import Source, normal, open_unit, unit
-from .special import log_gamma
 
 # (source, a parameter for each element ...) -> a number for each element
 Draw = Callable[..., AnyArray]
@@ -28,12 +28,14 @@ _BOOST, _POISSON = 1, 2
 
 def draw_uniform(source: Source, low: AnyArray, high: AnyArray) -> AnyArray:
     words = source.words()
-    return low + (high - low) * unit(words[:, 0], words[:, 1])
+    made: AnyArray = low + (high - low) * unit(words[:, 0], words[:, 1])
+    return made
 
 
 def draw_normal(source: Source, mean: AnyArray, deviation: AnyArray) -> AnyArray:
     words = source.words()
-    return mean + deviation * normal(words[:, 0], words[:, 1])
+    made: AnyArray = mean + deviation * normal(words[:, 0], words[:, 1])
+    return made
 
 
 def draw_exponential(source: Source, rate: AnyArray) -> AnyArray:
@@ -146,7 +148,8 @@ def below(made: AnyArray, low: AnyArray, high: AnyArray, dtype: DType) -> AnyArr
     """Uniform numbers in a dtype; rounding may reach the end, which is not in the interval."""
     first, end = low.astype(dtype), high.astype(dtype)
     last = np.where(first < end, np.nextafter(end, first), np.asarray(np.inf, dtype))
-    return np.minimum(made.astype(dtype), last.astype(dtype))
+    least: AnyArray = np.minimum(made.astype(dtype), last.astype(dtype))
+    return least
 
 
 class Distribution(NamedTuple):
@@ -180,5 +183,6 @@ def sample(source: Source, name: str, parameters: list[AnyArray], dtype: DType) 
     """A number for each element of the source, in a dtype; parameters are one for each, too."""
     made = DISTRIBUTIONS[name].draw(source, *parameters)
     if name == "uniform":
-        return below(made, *parameters, dtype)
+        low, high = parameters
+        return below(made, low, high, dtype)
     return made.astype(dtype)

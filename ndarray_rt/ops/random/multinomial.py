@@ -29,7 +29,7 @@ class MultinomialParams(Params):
 
 
 def output_names(p: MultinomialParams) -> tuple[str, ...]:
-    return ("output", "log_prob") if p.get_prob else ("output",)
+    return ("output0", "output1") if p.get_prob else ("output",)
 
 
 def _drawn_shape(p: MultinomialParams, data: Shape) -> Shape:

@@ -42,19 +42,23 @@ class Source:
 def unit(high: AnyArray, low: AnyArray) -> AnyArray:
     """Two words as a double in [0, 1), a multiple of 2**-53."""
     bits = (high.astype(np.uint64) << np.uint64(21)) ^ (low >> np.uint32(11)).astype(np.uint64)
-    return bits * 2.0**-53
+    made: AnyArray = bits * 2.0**-53
+    return made
 
 
 def open_unit(high: AnyArray, low: AnyArray) -> AnyArray:
     """Two words as a double in (0, 1)."""
-    return unit(high, low) + 2.0**-54
+    made: AnyArray = unit(high, low) + 2.0**-54
+    return made
 
 
 def normal(radius: AnyArray, angle: AnyArray) -> AnyArray:
     """Two words as a double from the standard normal distribution (Box and Muller, 1958)."""
-    return np.sqrt(minus_two_log(radius)) * sine_cosine(angle)[1]
+    made: AnyArray = np.sqrt(minus_two_log(radius)) * sine_cosine(angle)[1]
+    return made
 
 
 def integers(high: AnyArray, low: AnyArray) -> AnyArray:
     """Two words as one of 64 bits."""
-    return (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
+    made: AnyArray = (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
+    return made

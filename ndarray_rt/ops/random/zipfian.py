@@ -57,7 +57,7 @@ def compute(ctx: OpContext, p: ZipfianParams, ins: list[AnyArray],
     outs[1].write(np.array([tries for _, tries in rows], np.int64))
 
 
-register(OpDef("_sample_unique_zipfian", ZipfianParams, inputs=(), outputs=("output", "tries"),
+register(OpDef("_sample_unique_zipfian", ZipfianParams, inputs=(), outputs=("output0", "output1"),
                infer_shape=infer_shape, infer_type=infer_type, compute=compute,
                no_gradient=CONSTANT, is_random=True,
                doc="Rows of different whole numbers from [0, range_max), in the order in which "

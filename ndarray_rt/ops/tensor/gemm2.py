@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -30,14 +30,27 @@ class Gemm2Params(Params):
     axis: int = integer(-2, doc="the axis of the rows; the columns are the last one")
 
 
-def _row_axis(p: Gemm2Params, rank: int) -> int:
+class Products(Protocol):
+    """The parameters that say which matrices are multiplied."""
+
+    @property
+    def transpose_a(self) -> bool: ...
+    @property
+    def transpose_b(self) -> bool: ...
+    @property
+    def alpha(self) -> float: ...
+    @property
+    def axis(self) -> int: ...
+
+
+def _row_axis(p: Products, rank: int) -> int:
     axis = normalize_axis(p.axis, rank)
     if axis == rank - 1:
         raise ShapeError(f"axis={p.axis} is the axis of the columns")
     return axis
 
 
-def infer_shape(p: Gemm2Params, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
+def infer_shape(p: Products, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
     a, b = ins
     if a is None or b is None:
         return ins, outs
@@ -62,19 +75,25 @@ def infer_type(p: Gemm2Params, ins: TypeList, outs: TypeList) -> tuple[TypeList,
     return same_type(p, ins, outs)
 
 
-def compute(ctx: OpContext, p: Gemm2Params, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
-    a, b = (np.moveaxis(x, p.axis, -2) for x in ins)
+def product_of(p: Products, a: AnyArray, b: AnyArray) -> AnyArray:
+    """alpha times the products, with the rows where `axis` says."""
+    dtype = a.dtype
+    a, b = np.moveaxis(a, p.axis, -2), np.moveaxis(b, p.axis, -2)
     a = np.swapaxes(a, -1, -2) if p.transpose_a else a
     b = np.swapaxes(b, -1, -2) if p.transpose_b else b
-    y = np.matmul(a, b) * ins[0].dtype.type(p.alpha)
-    outs[0].write(np.moveaxis(y, -2, p.axis))
+    y = np.matmul(a, b) * dtype.type(p.alpha)
+    return np.moveaxis(y, -2, p.axis)
+
+
+def compute(ctx: OpContext, p: Gemm2Params, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
+    outs[0].write(product_of(p, ins[0], ins[1]))
 
 
 def refuses(p: Gemm2Params, ins: list[NDArray]) -> str | None:
     return need_float32(*ins)
 
 
-def _seen(p: Gemm2Params, shape: Shape, turned: bool = False) -> MemDesc:
+def seen(p: Products, shape: Shape, turned: bool = False) -> MemDesc:
     """An array as matrices, with the batch axes before and behind the rows as one each."""
     axis = _row_axis(p, len(shape))
     before, rows, behind, columns = (prod(shape[:axis]), shape[axis], prod(shape[axis + 1:-1]),
@@ -94,8 +113,8 @@ def compute_ex(ctx: OpContext, p: Gemm2Params, ins: list[NDArray], outs: list[Ou
     a, b = ins
     if not outs[0].requested:
         return
-    src, w = _seen(p, a.shape, p.transpose_a), _seen(p, b.shape, p.transpose_b)
-    dst = _seen(p, outs[0].shape)
+    src, w = seen(p, a.shape, p.transpose_a), seen(p, b.shape, p.transpose_b)
+    dst = seen(p, outs[0].shape)
     ops = [] if p.alpha == 1.0 else [eltwise_post(lib.NDRT_ELTWISE_LINEAR, p.alpha, 0.0)]
     prim = ctx.primitive(("gemm2", src.id, w.id, dst.id, p.alpha), lambda: make_primitive(
         Kind.MATMUL, src=src, weights=w, dst=dst, post_ops=ops))

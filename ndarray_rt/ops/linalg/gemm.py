@@ -1,0 +1,97 @@
+"""_linalg_gemm: scaled matrix products of batches, added to scaled matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ShapeError
+from ...native import lib
+from ...ndarray.layout import AnyArray, get_default, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.context import OpContext
+from ...op.infer import ShapeList, merge
+from ...op.params import Params, boolean, integer, number, params_class
+from ...op.registry import Emit, GradNode, OpDef, register
+from ...storage.desc import default_desc
+from ...storage.primitive import Arg, Kind, binary_post, eltwise_post, make_primitive
+from ..tensor.gemm2 import infer_shape as infer_product
+from ..tensor.gemm2 import product_of, seen
+from .rules import wide_types
+
+
+@params_class
+class GemmParams(Params):
+    transpose_a: bool = boolean(False, doc="A is turned round")
+    transpose_b: bool = boolean(False, doc="B is turned round")
+    alpha: float = number(1.0, doc="what the product is multiplied by")
+    beta: float = number(1.0, doc="what C is multiplied by")
+    axis: int = integer(-2, doc="the axis of the rows; the columns are the last one")
+
+
+def infer_shape(p: GemmParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
+    c = merge(ins[2], outs[0], "shapes of C and the output")
+    product = infer_product(p, ins[:2], [None])[1][0]
+    try:
+        c = merge(c, product)
+    except ShapeError:
+        raise ShapeError(f"C has shape {c}, expected that of the product: {product}") from None
+    return [*ins[:2], c], [c]
+
+
+def compute(ctx: OpContext, p: GemmParams, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
+    outs[0].write(product_of(p, ins[0], ins[1]) + ins[2] * ins[2].dtype.type(p.beta))
+
+
+def refuses(p: GemmParams, ins: list[NDArray]) -> str | None:
+    if p.axis not in (-2, ins[2].ndim - 2):
+        return "C can be added where rows lie along the last axis but one"
+    if not np.isfinite(p.alpha / p.beta if p.beta else np.inf):
+        return "C is added before it is multiplied by beta"
+    return need_float32(*ins)
+
+
+def compute_ex(ctx: OpContext, p: GemmParams, ins: list[NDArray], outs: list[Output]) -> None:
+    a, b, c = ins
+    if not outs[0].requested:
+        return
+    src, w = seen(p, a.shape, p.transpose_a), seen(p, b.shape, p.transpose_b)
+    dst = seen(p, c.shape)
+    # alpha a b + beta c as beta (alpha / beta a b + c)
+    ops = [binary_post(lib.NDRT_BINARY_ADD, dst)]
+    if p.alpha != p.beta:
+        ops.insert(0, eltwise_post(lib.NDRT_ELTWISE_LINEAR, p.alpha / p.beta, 0.0))
+    if p.beta != 1.0:
+        ops.append(eltwise_post(lib.NDRT_ELTWISE_LINEAR, p.beta, 0.0))
+    prim = ctx.primitive(("gemm", src.id, w.id, dst.id, p.alpha, p.beta), lambda: make_primitive(
+        Kind.MATMUL, src=src, weights=w, dst=dst, post_ops=ops))
+    added = Arg.POST_OP * (2 if p.alpha != p.beta else 1) + Arg.SRC_1
+    x, y, z = (get_default(array, ctx.stream).as_desc(desc)
+               for array, desc in ((a, src), (b, w), (c, dst)))
+    with outs[0].open(default_desc(c.dtype, outs[0].shape), ctx.stream) as out:
+        ctx.run(prim, ((Arg.SRC, x), (Arg.WEIGHTS, y), (added, z), (Arg.DST, out.as_desc(dst))))
+
+
+def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    p: GemmParams = node.params
+    dy, (a, b, _), ta, tb = out_grads[0], node.inputs, p.transpose_a, p.transpose_b
+
+    def product(x: Any, y: Any, turn_x: bool, turn_y: bool) -> Any:
+        params = {"transpose_a": turn_x, "transpose_b": turn_y, "alpha": p.alpha, "axis": p.axis}
+        return emit("_linalg_gemm2", params, x, y)[0]
+    da = product(b, dy, tb, True) if ta else product(dy, b, False, not tb)
+    db = product(dy, a, True, ta) if tb else product(a, dy, not ta, False)
+    dc = dy if p.beta == 1 else emit("_mul_scalar", {"scalar": p.beta}, dy)[0]
+    return [da, db, dc]
+
+
+register(OpDef("_linalg_gemm", GemmParams, inputs=("A", "B", "C"), infer_shape=infer_shape,
+               infer_type=wide_types, compute=compute, compute_ex=compute_ex, refuses=refuses,
+               gradient=gradient, aliases=("linalg_gemm",),
+               doc="alpha times the matrix products of A and B, plus beta times C, for each place "
+                   "in the other axes.\n\nRows lie along axis, columns along the last one; "
+                   "transpose_a and transpose_b turn these two round. C has the shape of the "
+                   "output. float32 or float64. Source: MXNet's linalg_gemm; oneDNN matmul."))
