@@ -40,6 +40,13 @@ class ReduceParams(Params):
     exclude: bool = boolean(False, doc="all axes go but those named")
 
 
+def reduce_params(axis: tuple[int, ...] | None, keepdims: bool) -> ReduceParams:
+    """Parameters of a reduction, for operators that have others."""
+    make: Any = ReduceParams
+    made: ReduceParams = make(axis=axis, keepdims=keepdims)
+    return made
+
+
 class Reduction(NamedTuple):
     """One member of the family."""
 
@@ -342,7 +349,8 @@ def _register(reduction: Reduction, result: str, note: str, *aliases: str) -> No
                    aliases=aliases,
                    doc=f"{result} over axes.\n\nThe output has data's dtype, and its shape "
                        "without the axes (with size 1 there if keepdims); over all axes it has "
-                       f"shape (1,). {note} Source: MXNet's {reduction.name}; oneDNN reduction."))
+                       f"shape (1,). {note} Source: MXNet's {reduction.name}; oneDNN "
+                       "reduction, a kernel of ours."))
     register(OpDef(f"_backward_{reduction.name}", ReduceParams,
                    inputs=("out_grad", "data") if linear else ("out_grad", "data", "out"),
                    infer_shape=infer_shape_backward, infer_type=same_type,
@@ -353,13 +361,16 @@ def _register(reduction: Reduction, result: str, note: str, *aliases: str) -> No
                    ignores=(1,) if linear else (), is_backward=True))
 
 
-_register(Reduction("sum", lib.NDRT_REDUCTION_SUM, _sum, what=lib.NDRT_REDUCE_SUM), "The sum of elements",
+_register(Reduction("sum", lib.NDRT_REDUCTION_SUM, _sum, what=lib.NDRT_REDUCE_SUM),
+          "The sum of elements",
           "Whole numbers wrap around.", "sum_axis")
 _register(Reduction("mean", lib.NDRT_REDUCTION_SUM, _sum, mean=True, what=lib.NDRT_REDUCE_SUM),
           "The mean of elements", "Whole numbers are cut towards 0.")
-_register(Reduction("max", None, _max, has_empty=False, what=lib.NDRT_REDUCE_MAX), "The greatest element",
+_register(Reduction("max", None, _max, has_empty=False, what=lib.NDRT_REDUCE_MAX),
+          "The greatest element",
           "NaN wins. All elements that tie get the whole gradient.", "max_axis")
-_register(Reduction("min", None, _min, has_empty=False, what=lib.NDRT_REDUCE_MIN), "The least element",
+_register(Reduction("min", None, _min, has_empty=False, what=lib.NDRT_REDUCE_MIN),
+          "The least element",
           "NaN wins. All elements that tie get the whole gradient.", "min_axis")
 _register(Reduction("prod", _REDUCTION_MUL, _prod), "The product of elements",
           "Whole numbers wrap around. The gradient is the product divided by the element.")

@@ -220,8 +220,8 @@ def _define(name: str, entry: Unary) -> OpDef:
         no_gradient="" if entry.slope else "zero: a step has no slope", inplace={0: 0},
         doc=f"Element by element: {entry.formula}.\n\nThe output has the shape and dtype of data; "
             "what an integer can not hold is cut off. Source: MXNet's "
-            f"{name}" + ("; a kernel of ours." if name in ("erf", "exp") else "; oneDNN eltwise or binary." if native
-                         else "; numpy."))
+            f"{name}" + ("; numpy." if native is None else "; a kernel of ours."
+                         if name in ("erf", "exp") else "; oneDNN eltwise or binary."))
 
 
 def _define_backward(name: str, entry: Unary) -> OpDef:
