@@ -144,6 +144,7 @@ ndrt_status ndrt_math_check(const ndrt_kernel_call *call);
 int ndrt_math_threads(const ndrt_kernel_call *call);
 void ndrt_math_execute(const ndrt_kernel_call *call, int nthreads);
 void ndrt_softmax(const ndrt_kernel_call *call, int nthreads);
+void ndrt_running_sum(const ndrt_kernel_call *call, int nthreads);
 void ndrt_exp(const ndrt_kernel_call *call, int nthreads);
 void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads);
 /* In native/vision.c and native/boxes.c. */

@@ -1,5 +1,4 @@
-/* Reductions, positions of extremes, running sums, softmax across rows, exp, and arithmetic on
- * dtypes that oneDNN does not compute in.
+/* Reductions and positions of extremes, and the driver for these and for native/math_point.c.
  *
  * An array is seen as (outer, length, inner); the kernel works along its middle. Each result is
  * computed by one thread, and what is cut into parts is cut by the shape alone, so the bits do not
@@ -16,7 +15,7 @@ enum {
     BLOCK = NDRT_REDUCE_BLOCK, /* elements of a row that are summed at once */
     STRIP = 512,               /* columns that are worked on together */
     ROWS = 128,                /* rows that are summed in the dtype's own precision */
-    LANES = 32
+    LANES = 128
 };
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -47,18 +46,22 @@ SUM_ROW(square_f64, double, double, v *v)
 
 #define EXTREME_ROW(name, type, better)                                                            \
     NDRT_FOR_EACH_CPU static type name(const type *x, int64_t n) {                                 \
-        type lane[LANES];                                                                          \
+        type lane[LANES], m = x[0];                                                                \
         int64_t i = 0;                                                                             \
-        for (int k = 0; k < LANES; k++) lane[k] = x[0];                                            \
-        for (; i + LANES <= n; i += LANES) {                                                       \
-            _Pragma("omp simd") for (int k = 0; k < LANES; k++) {                                  \
-                type v = x[i + k];                                                                 \
-                lane[k] = better(v, lane[k]) ? v : lane[k];                                        \
+        if (n >= LANES) {                                                                          \
+            memcpy(lane, x, sizeof lane);                                                          \
+            for (i = LANES; i + LANES <= n; i += LANES) {                                          \
+                _Pragma("omp simd") for (int k = 0; k < LANES; k++) {                              \
+                    type v = x[i + k];                                                             \
+                    lane[k] = better(v, lane[k]) ? v : lane[k];                                    \
+                }                                                                                  \
             }                                                                                      \
+            for (int w = LANES / 2; w > 0; w /= 2)                                                 \
+                for (int k = 0; k < w; k++)                                                        \
+                    lane[k] = better(lane[k + w], lane[k]) ? lane[k + w] : lane[k];                \
+            m = lane[0];                                                                           \
         }                                                                                          \
-        type m = x[0];                                                                             \
         for (; i < n; i++) m = better(x[i], m) ? x[i] : m;                                         \
-        for (int k = 0; k < LANES; k++) m = better(lane[k], m) ? lane[k] : m;                      \
         return m;                                                                                  \
     }
 EXTREME_ROW(max_f32, float, BETTER_MAX)
@@ -364,77 +367,6 @@ static void arg_extreme(kernel_call *call, int nthreads) {
     }
 }
 
-/* ---- running sums ------------------------------------------------------------------------------
- */
-
-enum { TOGETHER = 8 }; /* rows whose sums go on side by side: each waits for its last addition */
-
-#define RUNNING_SUM(name, type)                                                                    \
-    NDRT_FOR_EACH_CPU static void name##_rows(const type *in, type *out, int64_t rows,             \
-                                              int64_t length, int64_t step) {                      \
-        /* backwards: from the last element with a step of -1 */                                   \
-        int64_t first = step < 0 ? length - 1 : 0;                                                 \
-        if (rows == TOGETHER) {                                                                    \
-            type sum[TOGETHER] = {0};                                                              \
-            for (int64_t i = 0, at = first; i < length; i++, at += step)                           \
-                for (int64_t r = 0; r < TOGETHER; r++)                                             \
-                    out[r * length + at] = sum[r] += in[r * length + at];                          \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            type sum = 0;                                                                          \
-            for (int64_t i = 0, at = r * length + first; i < length; i++, at += step)              \
-                out[at] = sum += in[at];                                                           \
-        }                                                                                          \
-    }                                                                                              \
-    NDRT_FOR_EACH_CPU static void name##_columns(const type *in, type *out, int64_t length,        \
-                                                 int64_t inner, int64_t width, int64_t step) {     \
-        type sum[STRIP] = {0};                                                                     \
-        for (int64_t i = 0, at = step < 0 ? length - 1 : 0; i < length; i++, at += step) {         \
-            const type *x = in + at * inner;                                                       \
-            type *y = out + at * inner;                                                            \
-            _Pragma("omp simd") for (int64_t c = 0; c < width; c++) y[c] = sum[c] += x[c];         \
-        }                                                                                          \
-    }                                                                                              \
-    static void name(kernel_call *call, int nthreads) {                                            \
-        int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];              \
-        int64_t step = call->scalars[1] != 0 ? -1 : 1;                                             \
-        type *out = call->data[0];                                                                 \
-        const type *in = call->data[1];                                                            \
-        if (inner == 1) {                                                                          \
-            int64_t groups = (outer + TOGETHER - 1) / TOGETHER;                                    \
-            _Pragma("omp parallel for schedule(static) num_threads(nthreads)") for (int64_t g = 0; \
-                                                                                    g < groups;    \
-                                                                                    g++) {         \
-                int64_t at = g * TOGETHER * length;                                                \
-                name##_rows(in + at, out + at, least(TOGETHER, outer - g * TOGETHER), length,      \
-                            step);                                                                 \
-            }                                                                                      \
-            return;                                                                                \
-        }                                                                                          \
-        int64_t strips = (inner + STRIP - 1) / STRIP;                                              \
-        _Pragma("omp parallel for schedule(static) num_threads(nthreads)") for (int64_t k = 0;     \
-                                                                                k <                \
-                                                                                outer * strips;    \
-                                                                                k++) {             \
-            int64_t begin = k % strips * STRIP, at = k / strips * length * inner + begin;          \
-            name##_columns(in + at, out + at, length, inner, least(STRIP, inner - begin), step);   \
-        }                                                                                          \
-    }
-RUNNING_SUM(running_f32, float)
-RUNNING_SUM(running_f64, double)
-RUNNING_SUM(running_s32, uint32_t)
-
-static void running_sum(kernel_call *call, int nthreads) {
-    int kind = (int)call->scalars[0];
-    if (kind == NDRT_F32)
-        running_f32(call, nthreads);
-    else if (kind == NDRT_F64)
-        running_f64(call, nthreads);
-    else
-        running_s32(call, nthreads);
-}
-
 /* ---- driver -----------------------------------------------------------------------------------
  */
 
@@ -447,7 +379,7 @@ static const struct {
 } kernels[] = {
     [NDRT_KERNEL_REDUCE - NDRT_KERNEL_REDUCE] = {"reduction", reduce, 2, NDRT_REDUCE_NORM2, 1},
     [NDRT_KERNEL_ARG_EXTREME - NDRT_KERNEL_REDUCE] = {"position of extreme", arg_extreme, 2, 1, 1},
-    [NDRT_KERNEL_RUNNING_SUM - NDRT_KERNEL_REDUCE] = {"running sum", running_sum, 2, 1, 0},
+    [NDRT_KERNEL_RUNNING_SUM - NDRT_KERNEL_REDUCE] = {"running sum", ndrt_running_sum, 2, 1, 0},
     [NDRT_KERNEL_SOFTMAX_COLUMNS - NDRT_KERNEL_REDUCE] = {"softmax of columns", ndrt_softmax, 2, 1,
                                                           1},
     [NDRT_KERNEL_EXP - NDRT_KERNEL_REDUCE] = {"exp", ndrt_exp, 2, 0, 0},
@@ -474,7 +406,8 @@ ndrt_status ndrt_math_check(const ndrt_kernel_call *call) {
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < (is_along(call) ? 3 : 1); i++)
         if (call->dims[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    if (kind != NDRT_F32 && kind != NDRT_F64 && kind != NDRT_S32)
+    int single = call->kernel == NDRT_KERNEL_SOFTMAX_COLUMNS || call->kernel == NDRT_KERNEL_EXP;
+    if (kind != NDRT_F32 && (single || (kind != NDRT_F64 && kind != NDRT_S32)))
         return ndrt_fail(NDRT_INVALID, "%s: numbers of kind %g", name, kind);
     if (!(what >= 0 && what <= kernels[at].last && what == floor(what)))
         return ndrt_fail(NDRT_INVALID, "%s: none of its kinds is %g", name, what);

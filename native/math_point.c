@@ -1,4 +1,5 @@
-/* exp, softmax of columns, and arithmetic element by element on float64 and int32. */
+/* exp, softmax of columns, running sums, and arithmetic element by element, on float64 and int32
+ * too. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -14,8 +15,9 @@ static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /* ---- exp ---------------------------------------------------------------------------------------
  */
 
-/* exp(x) to about one unit in the last place; 0 and infinity where that is out of range, NaN of
- * NaN. 2**n times a polynomial on |r| <= log(2) / 2; n is split, as 2**n alone may overflow. */
+/* exp(x) to about one unit in the last place; 0 and infinity where that is out of range (of what
+ * is no denormal), NaN of NaN. 2**n times a polynomial on |r| <= log(2) / 2; n is split, as 2**n
+ * alone may overflow. */
 static inline __attribute__((always_inline)) float exp_of(float x) {
     float inside = x < -104.0f ? -104.0f : x;
     inside = inside > 89.0f ? 89.0f : inside;
@@ -106,6 +108,69 @@ void ndrt_softmax(const ndrt_kernel_call *call, int nthreads) {
         softmax_strip((float *)call->data[0] + at, (const float *)call->data[1] + at, rows, inner,
                       least(STRIP, inner - begin), factor, log);
     }
+}
+
+/* ---- running sums ------------------------------------------------------------------------------
+ */
+
+enum { RUN = 8 }; /* elements that are summed before what came before them is added */
+
+#define RUNNING_SUM(name, type)                                                                    \
+    /* backwards: from the last element with a step of -1 */                                       \
+    static void name##_row(const type *in, type *out, int64_t n, int64_t step) {                   \
+        int64_t at = step < 0 ? n - 1 : 0, i = 0;                                                  \
+        type sum = 0;                                                                              \
+        for (; i + RUN <= n; i += RUN, at += RUN * step) {                                         \
+            type part[RUN];                                                                        \
+            part[0] = in[at];                                                                      \
+            for (int k = 1; k < RUN; k++) part[k] = part[k - 1] + in[at + k * step];               \
+            for (int k = 0; k < RUN; k++) out[at + k * step] = sum + part[k];                      \
+            sum += part[RUN - 1];                                                                  \
+        }                                                                                          \
+        for (; i < n; i++, at += step) out[at] = sum += in[at];                                    \
+    }                                                                                              \
+    NDRT_FOR_EACH_CPU static void name##_columns(const type *in, type *out, int64_t length,        \
+                                                 int64_t inner, int64_t width, int64_t step) {     \
+        type sum[STRIP] = {0};                                                                     \
+        for (int64_t i = 0, at = step < 0 ? length - 1 : 0; i < length; i++, at += step) {         \
+            const type *x = in + at * inner;                                                       \
+            type *y = out + at * inner;                                                            \
+            _Pragma("omp simd") for (int64_t c = 0; c < width; c++) y[c] = sum[c] += x[c];         \
+        }                                                                                          \
+    }                                                                                              \
+    static void name(kernel_call *call, int nthreads) {                                            \
+        int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];              \
+        int64_t step = call->scalars[1] != 0 ? -1 : 1;                                             \
+        type *out = call->data[0];                                                                 \
+        const type *in = call->data[1];                                                            \
+        if (inner == 1) {                                                                          \
+            _Pragma("omp parallel for schedule(static) num_threads(nthreads)") for (int64_t o = 0; \
+                                                                                    o < outer;     \
+                                                                                    o++)           \
+                name##_row(in + o * length, out + o * length, length, step);                       \
+            return;                                                                                \
+        }                                                                                          \
+        int64_t strips = (inner + STRIP - 1) / STRIP;                                              \
+        _Pragma("omp parallel for schedule(static) num_threads(nthreads)") for (int64_t k = 0;     \
+                                                                                k <                \
+                                                                                outer * strips;    \
+                                                                                k++) {             \
+            int64_t begin = k % strips * STRIP, at = k / strips * length * inner + begin;          \
+            name##_columns(in + at, out + at, length, inner, least(STRIP, inner - begin), step);   \
+        }                                                                                          \
+    }
+RUNNING_SUM(running_f32, float)
+RUNNING_SUM(running_f64, double)
+RUNNING_SUM(running_s32, uint32_t)
+
+void ndrt_running_sum(kernel_call *call, int nthreads) {
+    int kind = (int)call->scalars[0];
+    if (kind == NDRT_F32)
+        running_f32(call, nthreads);
+    else if (kind == NDRT_F64)
+        running_f64(call, nthreads);
+    else
+        running_s32(call, nthreads);
 }
 
 /* ---- arithmetic

@@ -169,7 +169,8 @@ def optional_number(default: Any = None, *, doc: str) -> Any:
 
 
 def _parse_range(value: object) -> tuple[float, float]:
-    low, high = _literal(value)  # type: ignore[misc]
+    ends: Any = _literal(value)
+    low, high = ends
     return parse_float(low), parse_float(high)
 
 

@@ -67,7 +67,7 @@ CASES += [
          dtypes=("int32", "uint8", "float64")),
     *(Case(name, {}, [Input((2, 20, 3, 3), kind="distinct"),
                       Input((2, 20, 3, 3), kind="distinct", low=-0.9, high=1.3)],
-           reference=function, onednn=False, dtypes=ALL[:4])
+           reference=function, onednn=True, dtypes=ALL[:4])
       for name, function in {"_maximum": np.maximum, "_minimum": np.minimum}.items()),
     Case("_maximum", {}, [[1.0, 2.0, 3.0], [1.0, 3.0, 2.0]], reference=np.maximum,
          gradients=lambda a, b, dy: (dy * (a >= b), dy * (a < b)), note="equal operands"),

@@ -34,7 +34,7 @@ SMOOTH = {
     "degrees": (np.degrees, "uniform", -4, 4), "radians": (np.radians, "uniform", -200, 200),
 }
 NATIVE = {"negative", "abs", "sqrt", "square", "reciprocal", "relu", "sigmoid", "tanh", "degrees",
-          "radians", "erf"}
+          "radians", "erf", "exp"}
 NATIVE_SLOPE = {"abs", "relu", "sigmoid", "tanh", "exp", "log", "log2", "log10", "sqrt", "square"}
 STEPS = {
     "sign": np.sign, "floor": np.floor, "ceil": np.ceil, "fix": np.trunc, "trunc": np.trunc,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from ...dtypes import INT32, find_dtype
 from ...errors import ShapeError, TypeMismatch
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data_reorder, need_float32
+from ...ndarray.layout import AnyArray, get_data_reorder, get_default, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
@@ -178,10 +179,29 @@ def forward_primitive(ctx: OpContext, desc: MemDesc, axis: int, alg: int) -> Pri
         Kind.SOFTMAX, Direction.FORWARD_TRAINING, alg=alg, src=desc, dst=desc, axis=axis))
 
 
+MANY_COLUMNS = 16  # from there on a kernel that goes along rows is worth its while
+
+
+def columns(ctx: OpContext, flavour: Flavour, factor: float, data: NDArray, axis: int,
+            out: Output) -> None:
+    """softmax over an axis with others inside of it, of row-major memory."""
+    if not out.requested:
+        return
+    shape, x = data.shape, get_default(data, ctx.stream)
+    with out.open(x.desc, ctx.stream, inplace_of=x) as y:
+        ctx.kernel(lib.NDRT_KERNEL_SOFTMAX_COLUMNS,
+                   [prod(shape[:axis]), shape[axis], prod(shape[axis + 1:])], [y, x],
+                   [float(lib.NDRT_F32), float(flavour.log), factor])
+
+
 def compute_ex(flavour: Flavour, ctx: OpContext, p: SoftmaxParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     data, stream = ins[0], ctx.stream
     axis = normalize_axis(p.axis, data.ndim)
+    inner = prod(data.shape[axis + 1:])
+    if inner >= MANY_COLUMNS and data.size and data.chunk.mkl_mem is None:
+        columns(ctx, flavour, flavour.factor(p), data, axis, outs[0])
+        return
     desc, stays = rows_desc(data, axis)
     prim = forward_primitive(ctx, desc, axis, flavour.alg)
     scale = scaling(ctx, desc, flavour.factor(p))

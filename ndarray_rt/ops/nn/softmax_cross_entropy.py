@@ -66,10 +66,11 @@ def compute_backward(ctx: OpContext, p: NoParams, ins: list[AnyArray],
 register(OpDef("softmax_cross_entropy", NoParams, inputs=("data", "label"),
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute,
                gradient=gradient,
-               doc="The sum over rows of -log(softmax(data)[label]).\n\ndata (rows, columns), label "
-                   "(rows,) with the columns' numbers, cut off towards zero; one float dtype. The "
-                   "output has shape (1,). A probability below 1e-8, and that of a label beyond "
-                   "the columns, counts as 1e-8. Source: MXNet's softmax_cross_entropy; numpy."))
+               doc="The sum over rows of -log(softmax(data)[label]).\n\ndata (rows, columns), "
+                   "label (rows,) with the columns' numbers, cut off towards zero; one float "
+                   "dtype. The output has shape (1,). A probability below 1e-8, and that of a "
+                   "label beyond the columns, counts as 1e-8. Source: MXNet's "
+                   "softmax_cross_entropy; numpy."))
 register(OpDef("_backward_softmax_cross_entropy", NoParams,
                inputs=("out_grad", "data", "label"), infer_shape=infer_shape_backward,
                infer_type=same_float_type, compute=compute_backward, is_backward=True,

@@ -28,7 +28,7 @@ class ArgParams(Params):
     keepdims: bool = boolean(False, doc="the axis stays, with size 1")
 
 
-_CHANNELS = ArgParams(axis=1)
+_CHANNELS = ArgParams.parse({"axis": 1}, "argmax_channel")
 
 
 def _settled(p: Params) -> ArgParams:

@@ -7,15 +7,17 @@ from functools import partial
 from typing import Any
 
 from ...native import lib
-from ...ndarray.layout import AnyArray, need_float32
+from ...ndarray.layout import AnyArray, get_default, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import same_shape, same_type
 from ...op.params import NoParams
 from ...op.registry import Emit, Gradient, GradNode, OpDef, register
+from .axis_kernels import kernel_kind, need_kind
 from .numeric import BINARY, LOGIC, SMOOTH
-from .pointwise import binary
+from .places import can_add
+from .pointwise import FLOAT_NUM, binary
 
 # (algorithm, are the operands swapped). oneDNN's max and min lose a NaN, its > and >= find it
 # greater than anything.
@@ -67,12 +69,37 @@ def compute(key: str, ctx: OpContext, p: NoParams, ins: list[AnyArray],
     outs[0].write(BINARY[key].forward(ins[0], ins[1]))
 
 
-def refuses(p: NoParams, ins: list[NDArray]) -> str | None:
-    return need_float32(*ins)
+# what a kernel of ours computes in other dtypes, and where oneDNN loses NaN
+KERNELS = {
+    "add": lib.NDRT_ARITHMETIC_ADD, "sub": lib.NDRT_ARITHMETIC_SUB,
+    "mul": lib.NDRT_ARITHMETIC_MUL, "maximum": lib.NDRT_ARITHMETIC_MAX,
+    "minimum": lib.NDRT_ARITHMETIC_MIN, "equal": lib.NDRT_ARITHMETIC_EQ,
+    "not_equal": lib.NDRT_ARITHMETIC_NE, "greater": lib.NDRT_ARITHMETIC_GT,
+    "greater_equal": lib.NDRT_ARITHMETIC_GE, "lesser": lib.NDRT_ARITHMETIC_LT,
+    "lesser_equal": lib.NDRT_ARITHMETIC_LE,
+}
+
+
+def refuses(key: str, p: NoParams, ins: list[NDArray]) -> str | None:
+    reason = need_float32(*ins)
+    return reason and (need_kind(*ins) if key in KERNELS else reason)
+
+
+def _kernel(key: str, ctx: OpContext, a: NDArray, b: NDArray, out: Output) -> None:
+    if not out.requested:
+        return
+    can_add(out)
+    left, right = get_default(a, ctx.stream), get_default(b, ctx.stream)
+    with out.open(left.desc, ctx.stream, inplace_of=left) as y:
+        ctx.kernel(lib.NDRT_KERNEL_ARITHMETIC, [a.size], [y, left, right],
+                   [float(kernel_kind(a.dtype) or 0), float(KERNELS[key])])
 
 
 def compute_ex(key: str, ctx: OpContext, p: NoParams, ins: list[NDArray],
                outs: list[Output]) -> None:
+    if key not in ALGS or ins[0].dtype.num != FLOAT_NUM:
+        _kernel(key, ctx, ins[0], ins[1], outs[0])
+        return
     alg, swapped = ALGS[key]
     a, b = reversed(ins) if swapped else ins
     binary(ctx, "binary", alg, a, b, outs[0])
@@ -112,17 +139,19 @@ GRADIENTS: dict[str, Gradient] = {
 
 def _define(key: str) -> OpDef:
     name, *aliases = NAMES[key]
-    native: Callable[..., None] | None = partial(compute_ex, key) if key in ALGS else None
+    native: Callable[..., None] | None = None
+    if key in ALGS or key in KERNELS:
+        native = partial(compute_ex, key)
     return OpDef(
         name, NoParams, inputs=("lhs", "rhs"), infer_shape=same_shape, infer_type=same_type,
         compute=partial(compute, key), compute_ex=native,
-        refuses=refuses if native else None,
+        refuses=partial(refuses, key) if native else None,
         gradient=GRADIENTS.get(key),
         no_gradient="zero: a step has no slope" if key in LOGIC else "",
         inplace={0: 0}, aliases=tuple(aliases),
         doc=f"Of two arrays of one shape, element by element: {FORMULA[key]}.\n\n"
             f"lhs and rhs have one shape and one dtype, which the output has too. Source: MXNet's "
-            f"{name}" + ("; oneDNN binary." if native else "; numpy."))
+            f"{name}" + ("; oneDNN binary, a kernel of ours." if native else "; numpy."))
 
 
 for _key in NAMES:

@@ -17,9 +17,10 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, same_type
 from ...op.params import NoParams
 from ...op.registry import Emit, Gradient, GradNode, OpDef, Shape, register
-from .binary import ALGS, FORMULA
+from .binary import ALGS, FORMULA, KERNELS
 from .binary import compute as compute_elemwise
 from .binary import compute_ex as compute_ex_elemwise
+from .binary import refuses as refuses_elemwise
 from .numeric import BINARY, LOGIC, SMOOTH, convert, wide
 from .pointwise import binary_broadcast, reshape, sum_to
 from .smooth_curves import second_order
@@ -64,14 +65,17 @@ def compute_ex(key: str, ctx: OpContext, p: NoParams, ins: list[NDArray],
 
 def refuses(key: str, p: NoParams, ins: list[NDArray]) -> str | None:
     a, b = ins
-    if a.shape != b.shape:
-        size = prod(np.broadcast_shapes(a.shape, b.shape))
-        if size not in (a.size, b.size):
-            return f"oneDNN broadcasts one operand, and not both of {a.shape} and {b.shape}"
-        if ALGS[key][1]:
-            return f"oneDNN's {key} finds NaN greater than anything"
-        if size != a.size and key not in (*COMMUTES, "sub"):
-            return f"oneDNN does not broadcast the first operand of {key}"
+    if a.shape == b.shape:
+        return refuses_elemwise(key, p, ins)
+    if key not in ALGS:
+        return f"oneDNN's {key} loses NaN"
+    size = prod(np.broadcast_shapes(a.shape, b.shape))
+    if size not in (a.size, b.size):
+        return f"oneDNN broadcasts one operand, and not both of {a.shape} and {b.shape}"
+    if ALGS[key][1]:
+        return f"oneDNN's {key} finds NaN greater than anything"
+    if size != a.size and key not in (*COMMUTES, "sub"):
+        return f"oneDNN does not broadcast the first operand of {key}"
     return need_float32(a, b)
 
 
@@ -197,7 +201,9 @@ def gradient_reduce(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> lis
 
 def _define(key: str) -> OpDef:
     name = f"broadcast_{key}"
-    native: Callable[..., None] | None = partial(compute_ex, key) if key in ALGS else None
+    native: Callable[..., None] | None = None
+    if key in ALGS or key in KERNELS:
+        native = partial(compute_ex, key)
     return OpDef(
         name, NoParams, inputs=("lhs", "rhs"), infer_shape=infer_shape, infer_type=same_type,
         compute=partial(compute_elemwise, key), compute_ex=native,
@@ -207,7 +213,7 @@ def _define(key: str) -> OpDef:
         doc=f"Of two arrays broadcast against each other: {FORMULA[key]}.\n\n"
             "Shapes are lined up at their last axes; axes of size 1 and missing ones repeat. "
             f"One dtype, which the output has too. Source: MXNet's {name}"
-            + ("; oneDNN binary." if native else "; numpy."))
+            + ("; oneDNN binary, a kernel of ours." if native else "; numpy."))
 
 
 def _define_backward(key: str) -> OpDef:

@@ -49,12 +49,14 @@ class QuadraticParams(Params):
 
 def _hard_sigmoid(x: AnyArray, p: HardSigmoidParams) -> AnyArray:
     y = p.line(x)
-    return np.where(y > 1, x.dtype.type(1), np.where(y < 0, x.dtype.type(0), y))
+    made: AnyArray = np.where(y > 1, x.dtype.type(1), np.where(y < 0, x.dtype.type(0), y))
+    return made
 
 
 def _hard_sigmoid_slope(x: AnyArray, p: HardSigmoidParams) -> AnyArray:
     y = p.line(x)
-    return np.where((y > 0) & (y < 1), _single(p.alpha, x), x.dtype.type(0))
+    made: AnyArray = np.where((y > 0) & (y < 1), _single(p.alpha, x), x.dtype.type(0))
+    return made
 
 
 def _edge(p: SmoothL1Params, x: AnyArray) -> tuple[Any, Any]:
@@ -67,7 +69,8 @@ def _smooth_l1(x: AnyArray, p: SmoothL1Params) -> AnyArray:
     square, edge = _edge(p, x)
     size = np.abs(x)
     half = x.dtype.type(0.5)
-    return np.where(size > edge, size - half * edge, half * x * x * square)
+    made: AnyArray = np.where(size > edge, size - half * edge, half * x * x * square)
+    return made
 
 
 def _smooth_l1_slope(x: AnyArray, p: SmoothL1Params) -> AnyArray:

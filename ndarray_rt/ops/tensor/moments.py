@@ -17,7 +17,7 @@ from ...op.params import Params, axes, boolean, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ..terms import terms
 from .numeric import convert, is_integer
-from .reduce import ReduceParams, kept_shape, output_shape, reduced_axes
+from .reduce import ReduceParams, kept_shape, output_shape, reduce_params, reduced_axes
 
 
 @params_class
@@ -30,7 +30,7 @@ class MomentsParams(Params):
         if not self.axes:
             raise ParameterError(f"parameter 'axes' got {self.axes}, expected at least one axis: "
                                  "name all of them for the moments of the whole array")
-        return ReduceParams(axis=self.axes, keepdims=self.keepdims)
+        return reduce_params(self.axes, self.keepdims)
 
 
 def infer_shape(p: MomentsParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:

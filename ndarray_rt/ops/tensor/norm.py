@@ -20,7 +20,7 @@ from ...op.registry import Emit, GradNode, OpDef, register
 from ..terms import terms
 from .axis_kernels import need_kind, reduced
 from .numeric import convert, is_integer, wide
-from .reduce import ReduceParams, kept_shape, output_shape, reduced_axes
+from .reduce import ReduceParams, kept_shape, output_shape, reduce_params, reduced_axes
 
 
 @params_class
@@ -35,7 +35,7 @@ class NormParams(Params):
         """The same for a reduction; ParameterError for another norm than 1 and 2."""
         if self.ord not in (1, 2):
             raise ParameterError(f"norm: parameter 'ord' got {self.ord}, expected 1 or 2")
-        return ReduceParams(axis=self.axis, keepdims=self.keepdims)
+        return reduce_params(self.axis, self.keepdims)
 
 
 def infer_shape(p: NormParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:

@@ -25,6 +25,9 @@ from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
 from ..floats import wide
 from ..terms import Term, terms
+from .axis_kernels import need_kind, part_of, reduced
+from .numeric import is_integer
+from .pointwise import FLOAT_NUM
 from .reduce_steps import Run, order_of, runs_of, steps_of
 
 _REDUCTION_MUL = 0x2fff5  # oneDNN's number
@@ -37,6 +40,13 @@ class ReduceParams(Params):
     exclude: bool = boolean(False, doc="all axes go but those named")
 
 
+def reduce_params(axis: tuple[int, ...] | None, keepdims: bool) -> ReduceParams:
+    """Parameters of a reduction, for operators that have others."""
+    make: Any = ReduceParams
+    made: ReduceParams = make(axis=axis, keepdims=keepdims)
+    return made
+
+
 class Reduction(NamedTuple):
     """One member of the family."""
 
@@ -45,6 +55,7 @@ class Reduction(NamedTuple):
     apply: Callable[[AnyArray, tuple[int, ...]], AnyArray]  # keeps the axes with size 1
     has_empty: bool = True  # there is a result of no elements
     mean: bool = False
+    what: int | None = None  # ours
 
     @property
     def adds(self) -> bool:
@@ -144,9 +155,20 @@ def compute(reduction: Reduction, ctx: OpContext, p: ReduceParams, ins: list[Any
 
 
 def refuses(reduction: Reduction, p: ReduceParams, ins: list[NDArray]) -> str | None:
-    if reduction.alg is None:
-        return f"oneDNN's {reduction.name} passes over NaN and knows no infinity"
-    return need_float32(*ins)
+    if reduction.what is None:
+        return need_float32(*ins) if reduction.alg is not None else "numpy passes over NaN"
+    if reduction.mean and is_integer(ins[0].dtype):
+        return "quotients of whole numbers"
+    return need_kind(*ins)
+
+
+def _by_kernel(reduction: Reduction, data: NDArray, gone: tuple[int, ...]) -> bool:
+    """Ours is the better one: other dtypes, NaN, and rows in memory."""
+    if reduction.alg is None or data.dtype.num != FLOAT_NUM:
+        return True
+    part = part_of(data.shape, gone)
+    return (reduction.adds and part is not None and part[2] == 1 and data.size > 0
+            and data.chunk.mkl_mem is None)
 
 
 def _scaling(ctx: OpContext, desc: MemDesc, factor: float) -> Primitive:
@@ -164,9 +186,14 @@ def _can_reduce(reduction: Reduction, runs: list[Run]) -> bool:
 def compute_ex(reduction: Reduction, ctx: OpContext, p: ReduceParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     data, stream, alg = ins[0], ctx.stream, reduction.alg
+    gone = reduced_axes(p, data.ndim)
+    count = prod(data.shape[axis] for axis in gone)
+    if reduction.what is not None and _by_kernel(reduction, data, gone):
+        reduced(ctx, reduction.what, data, gone, outs[0],
+                1.0 / count if reduction.mean and count else 1.0)
+        return
     if alg is None:
         raise Unsupported(f"oneDNN's {reduction.name}")
-    gone = reduced_axes(p, data.ndim)
     out = default_desc(data.dtype, outs[0].shape)
     x = get_data(data, stream)
     order = order_of(x.desc)
@@ -177,7 +204,6 @@ def compute_ex(reduction: Reduction, ctx: OpContext, p: ReduceParams, ins: list[
             raise Unsupported(f"a {reduction.name} over axes that are not innermost")
         x = get_default(data, stream)
     steps = steps_of(alg, ctx, runs_of(x.desc, order, gone))
-    count = prod(data.shape[axis] for axis in gone)
     stay = [axis for axis in order if axis not in gone]
     in_order = stay == sorted(stay)
     flat = default_desc(data.dtype, (out.nelems,))
@@ -323,7 +349,8 @@ def _register(reduction: Reduction, result: str, note: str, *aliases: str) -> No
                    aliases=aliases,
                    doc=f"{result} over axes.\n\nThe output has data's dtype, and its shape "
                        "without the axes (with size 1 there if keepdims); over all axes it has "
-                       f"shape (1,). {note} Source: MXNet's {reduction.name}; oneDNN reduction."))
+                       f"shape (1,). {note} Source: MXNet's {reduction.name}; oneDNN "
+                       "reduction, a kernel of ours."))
     register(OpDef(f"_backward_{reduction.name}", ReduceParams,
                    inputs=("out_grad", "data") if linear else ("out_grad", "data", "out"),
                    infer_shape=infer_shape_backward, infer_type=same_type,
@@ -334,13 +361,16 @@ def _register(reduction: Reduction, result: str, note: str, *aliases: str) -> No
                    ignores=(1,) if linear else (), is_backward=True))
 
 
-_register(Reduction("sum", lib.NDRT_REDUCTION_SUM, _sum), "The sum of elements",
+_register(Reduction("sum", lib.NDRT_REDUCTION_SUM, _sum, what=lib.NDRT_REDUCE_SUM),
+          "The sum of elements",
           "Whole numbers wrap around.", "sum_axis")
-_register(Reduction("mean", lib.NDRT_REDUCTION_SUM, _sum, mean=True), "The mean of elements",
-          "Whole numbers are cut towards 0.")
-_register(Reduction("max", None, _max, has_empty=False), "The greatest element",
+_register(Reduction("mean", lib.NDRT_REDUCTION_SUM, _sum, mean=True, what=lib.NDRT_REDUCE_SUM),
+          "The mean of elements", "Whole numbers are cut towards 0.")
+_register(Reduction("max", None, _max, has_empty=False, what=lib.NDRT_REDUCE_MAX),
+          "The greatest element",
           "NaN wins. All elements that tie get the whole gradient.", "max_axis")
-_register(Reduction("min", None, _min, has_empty=False), "The least element",
+_register(Reduction("min", None, _min, has_empty=False, what=lib.NDRT_REDUCE_MIN),
+          "The least element",
           "NaN wins. All elements that tie get the whole gradient.", "min_axis")
 _register(Reduction("prod", _REDUCTION_MUL, _prod), "The product of elements",
           "Whole numbers wrap around. The gradient is the product divided by the element.")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data, need_float32
+from ...ndarray.layout import AnyArray, get_data, get_default, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
@@ -142,6 +142,9 @@ TABLE: dict[str, Unary] = {
 }
 
 
+OWN = ("relu", "erf", "exp")  # computed by something else than one eltwise
+
+
 def compute(name: str, ctx: OpContext, p: NoParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     entry, x = TABLE[name], ins[0]
@@ -158,7 +161,14 @@ def refuses(p: NoParams, ins: list[NDArray]) -> str | None:
 def compute_ex(name: str, ctx: OpContext, p: NoParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     native = TABLE[name].native
-    if name == "erf":
+    if name == "exp":
+        x = get_data(ins[0], ctx.stream)
+        if x.desc.is_padded:
+            # exp(0) would not leave 0 in the padding
+            x = get_default(ins[0], ctx.stream)
+        with outs[0].open(x.desc, ctx.stream, inplace_of=x) as y:
+            ctx.kernel(lib.NDRT_KERNEL_EXP, [x.desc.nelems], [y, x], [float(lib.NDRT_F32)])
+    elif name == "erf":
         x = get_data(ins[0], ctx.stream)
         with outs[0].open(x.desc, ctx.stream, inplace_of=x) as y:
             # padding stays zero: erf(0) is 0
@@ -200,7 +210,7 @@ def compute_ex_backward(name: str, ctx: OpContext, p: NoParams, ins: list[NDArra
 
 def _define(name: str, entry: Unary) -> OpDef:
     native: Callable[..., None] | None = None
-    if entry.native is not None or name in ("relu", "erf"):
+    if entry.native is not None or name in OWN:
         native = partial(compute_ex, name)
     return OpDef(
         name, NoParams, inputs=("data",), infer_shape=same_shape, infer_type=same_type,
@@ -210,8 +220,8 @@ def _define(name: str, entry: Unary) -> OpDef:
         no_gradient="" if entry.slope else "zero: a step has no slope", inplace={0: 0},
         doc=f"Element by element: {entry.formula}.\n\nThe output has the shape and dtype of data; "
             "what an integer can not hold is cut off. Source: MXNet's "
-            f"{name}" + ("." if name == "erf" else "; oneDNN eltwise or binary." if native
-                         else "; numpy."))
+            f"{name}" + ("; numpy." if native is None else "; a kernel of ours."
+                         if name in ("erf", "exp") else "; oneDNN eltwise or binary."))
 
 
 def _define_backward(name: str, entry: Unary) -> OpDef:
