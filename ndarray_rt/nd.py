@@ -22,6 +22,7 @@ from .imperative.array_methods import copyto, split_at
 from .imperative.cached_op import CachedOp  # noqa: F401 - public here
 from .imperative.generated import Namespace, OperatorModule, forgets_functions
 from .imperative.invoke import invoke
+from .imperative.masks import boolean_mask
 from .imperative.tape import needs_record
 from .ndarray import create as _create
 from .ndarray.create import (  # noqa: F401 - public here
@@ -204,7 +205,7 @@ _internal = OperatorModule("ndarray_rt.nd._internal", "Operators whose names beg
 if not TYPE_CHECKING:
     contrib = OperatorModule("ndarray_rt.nd.contrib", "Operators called _contrib_...", "contrib",
                              extra={**updates.FUNCTIONS, **finite.FUNCTIONS,
-                                    **control_flow.FUNCTIONS})
+                                    **control_flow.FUNCTIONS, "boolean_mask": boolean_mask})
     linalg = OperatorModule("ndarray_rt.nd.linalg", "Operators called _linalg_...", "linalg")
     image = OperatorModule("ndarray_rt.nd.image", "Operators called _image_...", "image")
 sparse = OperatorModule("ndarray_rt.nd.sparse", "Operators of MXNet's sparse namespace, on dense "

@@ -47,6 +47,8 @@ def infer_shape(to_space: bool, p: BlockParams, ins: ShapeList, outs: ShapeList,
     data, out = ins[0], outs[0]
     need_rank(data, (4,), "data")
     need_rank(out, (4,), "the output")
+    if data is not None and 0 in data:
+        raise ShapeError(f"data has shape {data}, expected no axis of length 0")
     if data is not None:
         out = merge(out, (_wide if to_space else _deep)(p, data), "output shapes")
     if out is not None:
@@ -69,7 +71,7 @@ def compute(to_space: bool, ctx: OpContext, p: BlockParams, ins: list[AnyArray],
 
 
 def refuses(p: BlockParams, ins: list[NDArray]) -> str | None:
-    return "no elements" if 0 in ins[0].shape else need_native(ins[0])
+    return need_native(ins[0])
 
 
 def compute_ex(to_space: bool, ctx: OpContext, p: BlockParams, ins: list[NDArray],

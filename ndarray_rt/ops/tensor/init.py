@@ -33,7 +33,8 @@ CONSTANT = "zero: it depends on no array"
 
 @params_class
 class InitParams(Params):
-    shape: tuple[int, ...] = shape((), low=0, doc="shape of the output; a 0 is left to inference")
+    shape: tuple[int, ...] = shape((), low=-1, doc="shape of the output; 0 and -1 are left to "
+                                   "inference")
     ctx: str = text("", doc="accepted and ignored")
     dtype: str = dtype("float32", doc="dtype of the output")
 
@@ -41,7 +42,8 @@ class InitParams(Params):
 @params_class
 class FullParams(Params):
     value: float = number(doc="what each element is")
-    shape: tuple[int, ...] = shape((), low=0, doc="shape of the output; a 0 is left to inference")
+    shape: tuple[int, ...] = shape((), low=-1, doc="shape of the output; 0 and -1 are left to "
+                                   "inference")
     ctx: str = text("", doc="accepted and ignored")
     dtype: str = dtype("float32", doc="dtype of the output")
 
@@ -91,13 +93,13 @@ def infer_type(p: P, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]
 
 
 def given_shape(target: Shape, out: Shape | None) -> Shape | None:
-    """A `shape` parameter with what else is known: MXNet's 0, and (), are left to inference.
+    """A `shape` parameter with what else is known: MXNet's 0 and -1, and (), are left to inference.
 
     So an RNN's first state, zeros of shape (0, hidden), gets its batch size from the data.
     """
     if not target:
         return out
-    return merge(out, tuple(dim or -1 for dim in target), "output shapes")
+    return merge(out, tuple(dim if dim > 0 else -1 for dim in target), "output shapes")
 
 
 def infer_shape(p: InitParams | FullParams, ins: ShapeList, outs: ShapeList,

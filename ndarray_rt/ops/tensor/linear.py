@@ -6,7 +6,7 @@ strides can describe. Registers operators when it is asked to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -23,7 +23,6 @@ from ...op.registry import Emit, FComputeEx, GradNode, OpDef, Refuses, Shape, re
 from ...storage.desc import default_desc, strided_desc
 from ...storage.reorder import reorder_mem
 from ..floats import wide
-from ..terms import replaced
 from .broadcast import infer_type_first
 from .places import can_add
 
@@ -33,6 +32,7 @@ Rule = Callable[[Any, Shape], Shape]
 Forward = Callable[[Any, AnyArray], AnyArray]
 # (params, gradient of the output, shape of data) -> gradient of data
 Back = Callable[[Any, AnyArray, Shape], AnyArray]
+Slope = Callable[[Any], Params | Mapping[str, object]]
 
 
 def infer_shape(rule: Rule, p: Params, ins: ShapeList, outs: ShapeList,
@@ -65,26 +65,29 @@ def compute_backward(back: Back, ctx: OpContext, p: Params, ins: list[AnyArray],
     outs[0].write(back(p, wide(dy), outs[0].shape).astype(dy.dtype, copy=False))
 
 
-def gradient_backward(name: str, emit: Emit, node: GradNode, out_grads: Sequence[Any],
-                      ) -> list[Any]:
-    params = node.params
-    if hasattr(params, "constant_value"):
-        # what is put there is no part of the gradient
-        params = replaced(params, constant_value=0.0)
-    return [emit(name, params, out_grads[0])[0], None]
+def gradient_backward(name: str, slope: Slope, emit: Emit, node: GradNode,
+                      out_grads: Sequence[Any]) -> list[Any]:
+    return [emit(name, slope(node.params), out_grads[0])[0], None]
+
+
+def _itself(p: Params) -> Params:
+    return p
 
 
 def register_linear(name: str, params: type[Params], rule: Rule, forward: Forward, back: Back,
                     doc: str, aliases: tuple[str, ...] = (), compute_ex: FComputeEx | None = None,
-                    refuses: Refuses | None = None) -> None:
-    """Registers an operator on one array, and its gradient."""
+                    refuses: Refuses | None = None, slope: Slope = _itself) -> None:
+    """Registers an operator on one array, and its gradient.
+
+    `slope`: the parameters without what the operator adds that does not depend on data.
+    """
     register(OpDef(name, params, inputs=("data",), infer_shape=partial(infer_shape, rule),
                    infer_type=same_type, compute=partial(compute, forward), compute_ex=compute_ex,
                    refuses=refuses, gradient=partial(gradient, name), aliases=aliases, doc=doc))
     register(OpDef(f"_backward_{name}", params, inputs=("out_grad", "data"),
                    outputs=("data_grad",), infer_shape=partial(infer_shape_backward, rule),
                    infer_type=infer_type_first, compute=partial(compute_backward, back),
-                   gradient=partial(gradient_backward, name), ignores=(1,), is_backward=True,
+                   gradient=partial(gradient_backward, name, slope), ignores=(1,), is_backward=True,
                    doc=f"The gradient of {name}."))
 
 

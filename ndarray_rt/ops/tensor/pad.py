@@ -125,4 +125,5 @@ register_linear("Pad", PadParams, out_shape, forward, back,
                 "Images with more elements at their edges.\n\ndata (n, c, h, w) or "
                 "(n, c, d, h, w) of any dtype, which stays. mode reflect does not repeat the edge "
                 "itself, and gives less than there are elements. Source: MXNet's Pad.",
-                aliases=("pad",), compute_ex=compute_ex, refuses=refuses)
+                aliases=("pad",), compute_ex=compute_ex, refuses=refuses,
+                slope=lambda p: {"mode": p.mode, "pad_width": p.pad_width})

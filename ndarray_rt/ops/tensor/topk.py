@@ -143,7 +143,8 @@ def _ordered(p: P, rows: AnyArray, k: int) -> AnyArray:
         return np.argsort(rows, axis=1, kind="stable")[:, :k]
     n = rows.shape[1]
     # turned round twice, those that tie are in the order of their places again
-    return (n - 1 - np.argsort(rows[:, ::-1], axis=1, kind="stable")[:, ::-1])[:, :k]
+    made: AnyArray = n - 1 - np.argsort(rows[:, ::-1], axis=1, kind="stable")[:, ::-1]
+    return made[:, :k]
 
 
 def compute(ctx: OpContext, p: P, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
