@@ -1,4 +1,4 @@
-"""What the case tables can not say of all_finite and histogram: outputs that count, and defaults."""
+"""What case tables can not say of all_finite and histogram: outputs that count, defaults."""
 
 from __future__ import annotations
 
