@@ -191,7 +191,8 @@ register(OpDef("_linalg_potri", CholeskyParams, inputs=("A",), infer_shape=same_
                infer_type=wide_types, compute=compute_potri, gradient=gradient_potri,
                aliases=("linalg_potri",),
                doc="The inverses of the matrices A A^T, where A are lower triangles; of A^T A and "
-                   "upper triangles where not `lower`.\n\nOnly that triangle of A is read. float32 or float64. Raises MXNetError where its "
+                   "upper triangles where not `lower`.\n\nOnly that triangle of A is read. "
+                   "float32 or float64. Raises MXNetError where its "
                    "diagonal has a 0. Source: MXNet's linalg_potri."))
 register(OpDef("_backward_linalg_potri", CholeskyParams, inputs=("out_grad", "A", "B"),
                infer_shape=same_square, infer_type=wide_types, compute=compute_potri_backward,
