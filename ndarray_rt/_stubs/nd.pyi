@@ -46,6 +46,8 @@ def Correlation(data1: NDArray, data2: NDArray, kernel_size: int = 1, max_displa
 def Crop(*data: NDArray, num_args: int = ..., offset: _Ints = ..., h_w: _Ints = ...,
     center_crop: bool = False, out: Any = None, name: str | None = None,
     ctx: Any = None) -> NDArray: ...
+def Custom(*, op_type: str = ..., out: Any = None, name: str | None = None,
+    ctx: Any = None) -> Any: ...
 def Deconvolution(data: NDArray | None = None, weight: NDArray | None = None,
     bias: NDArray | None = None, *, kernel: _Ints = ..., stride: _Ints = ...,
     dilate: _Ints = ..., pad: _Ints = ..., adj: _Ints = ..., target_shape: _Ints = ...,

@@ -49,6 +49,8 @@ def Correlation(data1: Symbol | None = None, data2: Symbol | None = None, kernel
 def Crop(*data: Symbol, num_args: int = ..., offset: _Ints = ..., h_w: _Ints = ...,
     center_crop: bool = False, name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
+def Custom(*, op_type: str = ..., name: str | None = None,
+    attr: dict[str, str] | None = None) -> Any: ...
 def Deconvolution(data: Symbol | None = None, weight: Symbol | None = None,
     bias: Symbol | None = None, *, kernel: _Ints = ..., stride: _Ints = ..., dilate: _Ints = ...,
     pad: _Ints = ..., adj: _Ints = ..., target_shape: _Ints = ..., num_filter: int = ...,

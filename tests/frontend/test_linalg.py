@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,11 @@ nd = mx.nd
 
 
 @pytest.fixture(params=["with scipy", "without"])
-def _ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "without":
         monkeypatch.setattr(lapack, "_blas", lambda: None)
     else:
         pytest.importorskip("scipy")
-    yield
 
 
 @pytest.mark.usefixtures("_ways")
