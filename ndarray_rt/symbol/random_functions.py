@@ -40,7 +40,8 @@ def normal(loc: Any = 0, scale: Any = 1, shape: Any = None, dtype: Any = None,
 
 
 def randn(*shape: int, loc: Any = 0, scale: Any = 1, dtype: Any = None, **kwargs: Any) -> Symbol:
-    """As `normal`, with the shape as positional ints."""
+    """As `normal`, with the shape as positional ints; `data` is ignored, as in MXNet."""
+    kwargs.pop("data", None)
     return normal(loc, scale, shape, dtype, **kwargs)
 
 

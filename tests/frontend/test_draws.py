@@ -202,6 +202,7 @@ def test_a_draw_does_not_depend_on_the_other_elements() -> None:
     lambda: nd.random.uniform(nd.ones(2), nd.ones(2), shape=0),
     lambda: nd.random.multinomial(nd.ones(2, dtype="int32")),
     lambda: nd.random.multinomial(nd.ones(2), dtype="int64"),
+    lambda: nd.random.multinomial(nd.ones(257), dtype="uint8"),
     lambda: nd.random.uniform_like(nd.ones(2, dtype="int32")),
     lambda: nd._internal._sample_unique_zipfian(100, shape=(5,)),
     lambda: nd._internal._sample_unique_zipfian(4, shape=(1, 5)),

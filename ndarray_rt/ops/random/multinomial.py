@@ -38,10 +38,18 @@ def _drawn_shape(p: MultinomialParams, data: Shape) -> Shape:
     return data[:-1] + p.shape or (1,)
 
 
+# how many places a dtype can tell apart
+_MOST = {"uint8": 1 << 8, "float16": 1 << 11, "float32": 1 << 24, "int32": 1 << 31,
+         "float64": 1 << 53}
+
+
 def infer_shape(p: MultinomialParams, ins: ShapeList, outs: ShapeList,
                 ) -> tuple[ShapeList, ShapeList]:
     if ins[0] is None:
         return ins, outs
+    if ins[0] and ins[0][-1] > _MOST[p.dtype]:
+        raise ShapeError(f"data has shape {ins[0]}, expected at most {_MOST[p.dtype]} places: no "
+                         f"more can be told apart in {p.dtype}")
     made = _drawn_shape(p, ins[0])
     return ins, [merge(out, made, "output shapes") for out in outs]
 
