@@ -211,7 +211,9 @@ static PyObject *key_of(PyObject *op, long flags, const operand *ins, int n, PyO
         put(key, at++, (PyObject *)Py_TYPE(value));
         put(key, at++, value);
     }
-    return key;
+    if (!PyErr_Occurred()) return key;
+    Py_DECREF(key); /* a number that there was no memory for */
+    return NULL;
 }
 
 /* ---- outputs ------------------------------------------------------------------------------------

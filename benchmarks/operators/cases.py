@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,20 +12,25 @@ SIDE = 4096  # a matrix of 16 M elements
 
 @dataclass(frozen=True)
 class Case:
-    """One operator on arrays of these shapes. `calls` of them are timed together."""
+    """One operator on arrays of these shapes. `calls` of them are timed together.
+
+    `recorded`: for a gradient of the first array.
+    """
 
     op: str
     shapes: tuple[tuple[int, ...], ...]
     dtype: str = "float32"
     params: dict[str, Any] = field(default_factory=dict)
     calls: int = 1
+    recorded: bool = False
 
     @property
     def name(self) -> str:
         words = [f"{key}={value}" for key, value in self.params.items()]
         shapes = " ".join("x".join(map(str, shape)) for shape in self.shapes)
         kind = "" if self.dtype == "float32" else f" {self.dtype}"
-        return " ".join([self.op, *words, f"({shapes}{kind})"])
+        how = ["recorded"] if self.recorded else []
+        return " ".join([self.op, *words, f"({shapes}{kind})", *how])
 
     def arrays(self) -> list[Any]:
         """The inputs: positive numbers, positions for `take`."""
@@ -50,6 +55,7 @@ SMALL = [
     Case("dot", ((16, 16), (16, 16)), calls=1000),
     Case("softmax", ((4, 16),), params={"axis": 1}, calls=1000),
 ]
+SMALL += [replace(case, recorded=True) for case in SMALL[:3]]
 LARGE = [
     *(Case("add", (SQUARE, SQUARE), dtype) for dtype in ("float32", "float64", "int32")),
     *(Case("greater", (SQUARE, SQUARE), dtype) for dtype in ("float32", "float64", "int32")),

@@ -1,4 +1,4 @@
-"""PyTorch's calls, without gradients."""
+"""PyTorch's calls, without gradients where the case is not recorded."""
 
 from __future__ import annotations
 
@@ -31,11 +31,15 @@ def functions(torch: Any) -> dict[str, Callable[..., Any]]:
     }
 
 
-def load(torch: Any, case: Case) -> tuple[Callable[[], Any], Callable[[], None]]:
-    """(one call, nothing to wait for)."""
+def load(torch: Any, case: Case) -> tuple[Callable[[int], None], Callable[[], None]]:
+    """(so many calls, nothing to wait for)."""
     arrays = [torch.from_numpy(x) for x in case.arrays()]
     function, params = functions(torch)[case.op], case.params
+    if case.recorded:
+        arrays[0].requires_grad_()
 
-    def call() -> Any:
-        return function(*arrays, **params)
-    return call, lambda: None
+    def repeat(calls: int) -> None:
+        with torch.set_grad_enabled(case.recorded):
+            for _ in range(calls):
+                function(*arrays, **params)
+    return repeat, lambda: None

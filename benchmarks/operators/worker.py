@@ -50,13 +50,12 @@ def main() -> None:
         if loaded[0] != number:
             loaded = (-1, None)
             loaded = (number, load(case))
-        call, wait = loaded[1]
+        repeat, wait = loaded[1]
         times = []
         for step in range(warmup + steps):
             wait()
             begin = time.perf_counter()
-            for _ in range(case.calls):
-                call()
+            repeat(case.calls)
             if case.calls == 1:
                 wait()
             if step >= warmup:

@@ -101,12 +101,12 @@ def _long_way(made: Any, op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, An
 
 
 class _NotedScratch(TmpMemMgr):
-    """Scratch that remembers its pieces: (address, bytes)."""
+    """Scratch that remembers its pieces: (address, bytes). Each is a buffer of its own."""
 
     __slots__ = ("pieces",)
 
-    def __init__(self, estimate: int) -> None:
-        super().__init__(estimate, keep=True)
+    def __init__(self) -> None:
+        super().__init__(0, keep=True)
         self.pieces: list[tuple[int, int]] = []
 
     def alloc(self, nbytes: int) -> tuple[Any, Handle]:
@@ -135,9 +135,9 @@ class _NotingStream(RecordingStream):
 
     __slots__ = ("calls", "written")
 
-    def __init__(self, estimate: int) -> None:
+    def __init__(self) -> None:
         super().__init__(0)
-        self.tmp = _NotedScratch(estimate)
+        self.tmp = _NotedScratch()
         self.recording = _NotedRecording(self.tmp)
         self.calls = 0
         self.written: list[Chunk] = []
@@ -160,7 +160,7 @@ def _note(key: tuple[Any, ...], op: OpDef, inputs: tuple[NDArray, ...], attrs: M
     """The long way, on a stream that notes the steps; what they are is kept, if they can be."""
     ctx = thread_context(depth())
     plain, fallbacks = ctx.stream, ctx.fallbacks
-    stream = _NotingStream(plain.tmp.estimate)
+    stream = _NotingStream()
     before = [x.chunk.version for x in inputs]
     lookups = CACHE.lookups()
     ctx.stream = stream
