@@ -103,8 +103,8 @@ class Executor(TrainingRuns, Finding):
         self._is_to_tune = tune
         self._monitor: Monitor | None = None
         self._monitor_all = False
-        # the mode of the last run, if that was finished
-        self._ran: bool | None = None
+        # the mode of the last run, None where it did not finish; nothing was kept for backward yet
+        self._ran: bool | None = False
         self._is_spent = False
         # the stream of plain runs; a run that is recorded has another one
         self._stream = self._context.stream

@@ -61,9 +61,10 @@ class TrainingRuns(BoundArrays):
         """Computes the gradients of the last `forward` into the bound arrays.
 
         `out_grads`: one array, or a list with one an output; loss operators need none.
-        MXNetError without a forward, and a second time after one where the memory plan lets
-        backward take over memory of forward's. An inference run keeps nothing for backward: it is
-        done again, as the graph was bound, with what the inputs hold now.
+        MXNetError behind a forward that did not finish, and a second time after one where the
+        memory plan lets backward take over memory of forward's. An inference run keeps nothing for
+        backward: it is done again, as the graph was bound, with what the inputs hold now. So it is
+        where there was no forward at all.
         """
         if not self._requests:
             return
@@ -80,8 +81,8 @@ class TrainingRuns(BoundArrays):
     def _may_run_backward(self) -> None:
         """MXNetError where memory does not hold what a forward left for backward."""
         if self._ran is None:
-            raise MXNetError("backward needs a forward before it: there was none, or the last one "
-                             "did not finish")
+            raise MXNetError("backward needs a forward before it: the last one did not finish, or "
+                             "its results were given up (explain, tune)")
         if not self._ran:
             return
         if self._work.last != self._number:

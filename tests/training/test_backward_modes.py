@@ -30,9 +30,19 @@ def test_backward_behind_an_inference_run_is_that_of_inference() -> None:
         assert (executor.aux_dict["norm_moving_var"].asnumpy() == 1).all()
 
 
-def test_backward_without_a_forward_is_refused() -> None:
-    with pytest.raises(MXNetError, match="there was none"):
-        bound().backward(mx.nd.ones((4, 3)))
+def test_backward_without_a_forward_runs_one() -> None:
+    executor = bound()
+    executor.backward(mx.nd.ones((4, 3)))
+    slope = 2 * executor.arg_dict["data"].asnumpy() * 2 / np.sqrt(1 + 1e-3)
+    np.testing.assert_allclose(executor.grad_dict["data"].asnumpy(), slope, rtol=1e-5)
+
+
+def test_backward_behind_what_gave_up_its_results_is_refused() -> None:
+    executor = bound()
+    executor.forward(is_train=True)
+    executor.explain(repeat=1)
+    with pytest.raises(MXNetError, match="given up"):
+        executor.backward(mx.nd.ones((4, 3)))
 
 
 def test_inference_between_two_steps() -> None:

@@ -21,7 +21,7 @@ from .binary import ALGS, FORMULA, KERNELS
 from .binary import compute as compute_elemwise
 from .binary import compute_ex as compute_ex_elemwise
 from .binary import refuses as refuses_elemwise
-from .numeric import BINARY, LOGIC, SMOOTH, convert, wide
+from .numeric import BINARY, LOGIC, SMOOTH, convert, is_integer, times_slope, wide
 from .pointwise import binary_broadcast, reshape, sum_to
 from .smooth_curves import second_order
 
@@ -131,9 +131,13 @@ def compute_backward(key: str, ctx: OpContext, p: NoParams, ins: list[AnyArray],
     dy, a, b = ins
     function = BINARY[key]
     for out, slope in zip(outs, (function.slope_a, function.slope_b), strict=True):
-        if out.requested and slope is not None:
+        if not out.requested or slope is None:
+            continue
+        if is_integer(dy.dtype):
+            grad = np.zeros_like(dy) if function.steps else times_slope(dy, slope(wide(a), wide(b)))
+        else:
             grad = wide(dy) * slope(wide(a), wide(b))
-            out.write(convert(sum_to_shape(grad, out.shape), dy.dtype))
+        out.write(convert(sum_to_shape(grad, out.shape), dy.dtype))
 
 
 # ---- the sum that undoes a broadcast ------------------------------------------------------------

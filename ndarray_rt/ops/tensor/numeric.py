@@ -82,6 +82,13 @@ def _divide(a: AnyArray, b: AnyArray) -> AnyArray:
     return np.where(b == 0, np.zeros((), a.dtype), up)
 
 
+def times_slope(dy: AnyArray, slope: AnyArray) -> AnyArray:
+    """dy times a slope, in the dtype of dy; a slope of integers is one first, as in MXNet."""
+    if is_integer(dy.dtype):
+        return np.asarray(dy * convert(slope, dy.dtype))
+    return convert(wide(dy) * slope, dy.dtype)
+
+
 def _mod(a: AnyArray, b: AnyArray) -> AnyArray:
     if a.dtype.kind == "b":
         return np.zeros(np.broadcast(a, b).shape, a.dtype)
@@ -103,11 +110,15 @@ def _as_input(function: Function2) -> Function2:
 
 
 class Binary(NamedTuple):
-    """A function of two numbers and its slopes, computed in the dtype of `wide`."""
+    """A function of two numbers and its slopes, computed in the dtype of `wide`.
+
+    `steps`: of integers the slopes are 0, as in MXNet.
+    """
 
     forward: Function2
     slope_a: Function2 | None = None
     slope_b: Function2 | None = None
+    steps: bool = False
 
 
 BINARY: dict[str, Binary] = {
@@ -115,7 +126,8 @@ BINARY: dict[str, Binary] = {
     "sub": Binary(_bool_safe(np.subtract)),
     "mul": Binary(_bool_safe(np.multiply)),
     "div": Binary(_bool_safe(_divide)),
-    "mod": Binary(_mod, lambda a, b: np.ones_like(a), lambda a, b: -np.floor(a / b)),
+    "mod": Binary(_mod, lambda a, b: np.ones_like(a), lambda a, b: -np.floor(a / b),
+                  steps=True),
     "power": Binary(_power, lambda a, b: b * np.power(a, b - 1),
                     lambda a, b: np.power(a, b) * np.log(a)),
     "maximum": Binary(np.maximum, lambda a, b: (a >= b).astype(a.dtype),

@@ -19,7 +19,16 @@ from ...op.infer import TypeList, merge_types, same_shape, same_type
 from ...op.params import Params, boolean, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ..terms import Term, terms
-from .numeric import BINARY, Function2, convert, is_integer, scalar_of, single, wide
+from .numeric import (
+    BINARY,
+    Function2,
+    convert,
+    is_integer,
+    scalar_of,
+    single,
+    times_slope,
+    wide,
+)
 from .pointwise import bound, eltwise, eltwise_backward
 
 
@@ -180,13 +189,20 @@ def gradient_backward(name: str, emit: Emit, node: GradNode, out_grads: Sequence
     return [to_dy.entry, None if curve is None else curve.entry]
 
 
+# of integers their slopes are 0, as in MXNet
+STEPS = ("_mod_scalar", "_rmod_scalar")
+
+
 def compute_backward(name: str, ctx: OpContext, p: ScalarParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dy, data = ins
     slope = TABLE[name].slope
     assert slope is not None
+    if name in STEPS and is_integer(dy.dtype):
+        outs[0].write(np.zeros_like(dy))
+        return
     x = wide(data)
-    outs[0].write(convert(wide(dy) * slope(x, scalar_of(p.scalar, x.dtype)), dy.dtype))
+    outs[0].write(times_slope(dy, slope(x, scalar_of(p.scalar, x.dtype))))
 
 
 def _alias(name: str) -> str:

@@ -26,6 +26,7 @@ from .numeric import (
     round_half_down,
     sigmoid,
     single,
+    times_slope,
     wide,
 )
 from .pointwise import binary, bound, eltwise, eltwise_backward
@@ -191,7 +192,7 @@ def compute_backward(name: str, ctx: OpContext, p: NoParams, ins: list[AnyArray]
     dy, data = ins
     slope = TABLE[name].slope
     assert slope is not None
-    outs[0].write(convert(wide(dy) * slope(wide(data)), dy.dtype))
+    outs[0].write(times_slope(dy, slope(wide(data))))
 
 
 def compute_ex_backward(name: str, ctx: OpContext, p: NoParams, ins: list[NDArray],
