@@ -32,7 +32,7 @@ static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
         }                                                                                          \
         return total;                                                                              \
     }
-SUM_ROW(sum_f32, float, float, v)
+SUM_ROW(sum_f32, float, double, v)
 SUM_ROW(sum_f64, double, double, v)
 SUM_ROW(sum_s32, int32_t, uint32_t, v)
 SUM_ROW(abs_f32, float, double, fabs(v))
@@ -95,7 +95,7 @@ static number reduce_part(int kind, int what, const void *x, int64_t n) {
     number made = {.f64 = 0};
     if (kind == NDRT_F32) {
         switch (what) {
-        case NDRT_REDUCE_SUM: made.f64 = (double)sum_f32(x, n); break;
+        case NDRT_REDUCE_SUM: made.f64 = sum_f32(x, n); break;
         case NDRT_REDUCE_MAX: made.f32 = max_f32(x, n); break;
         case NDRT_REDUCE_MIN: made.f32 = min_f32(x, n); break;
         case NDRT_REDUCE_NORM1: made.f64 = abs_f32(x, n); break;
@@ -211,7 +211,7 @@ static void reduce_rows(kernel_call *call, int nthreads) {
         }                                                                                          \
         for (int64_t c = 0; c < width; c++) out[c] = (type)(last);                                 \
     }
-SUM_COLUMNS(columns_sum_f32, float, float, v, (double)total[c] * factor)
+SUM_COLUMNS(columns_sum_f32, float, double, v, total[c] * factor)
 SUM_COLUMNS(columns_sum_f64, double, double, v, total[c] * factor)
 SUM_COLUMNS(columns_sum_s32, int32_t, uint32_t, v, ((void)factor, total[c]))
 SUM_COLUMNS(columns_abs_f32, float, double, fabs(v), total[c] * factor)

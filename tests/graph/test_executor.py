@@ -215,8 +215,8 @@ def test_bad_bindings_are_refused_before_anything_happens():
 def test_bad_calls_lose_nothing():
     exe = filled(small_net().simple_bind(mx.cpu(), data=(3, 5)))
     before = {n: a.asnumpy() for n, a in exe.arg_dict.items()}
-    with pytest.raises(mx.MXNetError, match="forward"):
-        exe.backward(mx.nd.ones((3, 2)))
+    with pytest.raises(mx.MXNetError, match="out_grads"):
+        exe.backward()
     with pytest.raises(NameMismatch, match="dada"):
         exe.forward(dada=np.ones((3, 5)))
     with pytest.raises(ShapeError, match=r"\(3, 4\)"):

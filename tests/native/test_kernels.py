@@ -198,8 +198,8 @@ def test_same_bits_at_any_number_of_threads() -> None:
 
 def test_refusals() -> None:
     a = np.zeros(4, "f4")
-    with pytest.raises(ParameterError, match="kernel 99 is none"):
-        kernel(99, [4], [a])
+    with pytest.raises(ParameterError, match="kernel 999 is none"):
+        kernel(999, [4], [a])
     with pytest.raises(ParameterError, match="a count below 0"):
         kernel(lib.NDRT_KERNEL_ZERO, [-1], [a])
     with pytest.raises(ParameterError, match="array 0 has no bytes"):

@@ -74,9 +74,8 @@ NETS: dict[str, tuple[mx.sym.Symbol, Shapes]] = {
 NUMPY = {
     "lp pooling": {"Pooling", "_backward_Pooling"},  # oneDNN has none
     "softsign": {"Activation", "_backward_Activation"},  # oneDNN has none
-    "broadcast maximum": {"broadcast_maximum", "_backward_broadcast_maximum"},  # NaN is lost
-    "max": {"max"},  # oneDNN's passes over NaN
-    "exp": {"exp"}, "log": {"log"},  # no kernel of our own yet that is as exact as numpy's
+    "broadcast maximum": {"_backward_broadcast_maximum"},  # NaN is lost
+    "log": {"log"},  # no kernel of our own yet that is as exact as numpy's
 }
 
 
