@@ -12,10 +12,12 @@ from ndarray_rt.errors import NameMismatch
 from ndarray_rt.op.infer import run_infer_shape, run_infer_type
 from ndarray_rt.op.params import Params
 from ndarray_rt.op.registry import REGISTRY, OpDef, Registry, find
+from ndarray_rt.op.signatures import public_name
 from ndarray_rt.testing.case import Case
 from ndarray_rt.testing.subject import subject_of
 
 from .case_table import all_cases, unique_ids
+from .test_golden import all_calls
 
 OPS = REGISTRY.ops()
 FORWARD = [op for op in OPS if not op.is_backward]
@@ -44,6 +46,47 @@ def test_has_doc(op: OpDef) -> None:
 @over_forward
 def test_has_case(op: OpDef, tested: set[str]) -> None:
     assert op.name in tested, "no case in tests/cases calls this operator"
+
+
+# operators without golden data of MXNet 1.9.1, and why
+NO_GOLDEN = {
+    "Custom": "users' Python code: tests/frontend/test_custom.py",
+    "_cond": "a graph inside of it: compared as files in tests/frontend/test_control_flow.py",
+    "_foreach": "a graph inside of it: compared as files in tests/frontend/test_control_flow.py",
+    "_while_loop": "a graph inside of it: compared as files in tests/frontend/test_control_flow.py",
+    "IdentityAttachKLSparseReg": "MXNet's nd can not call it",
+    "_identity_with_attr_like_rhs": "MXNet's nd can not call it",
+    "_scatter_set_nd": "MXNet's writes to its first input only",
+    "_rnn_param_concat": "tests/data/mxnet_rnn has its data",
+    "_broadcast_reduce": "it is not among MXNet's",
+    "_index": "it is not among MXNet's",
+}
+
+
+def functions_of(op: OpDef) -> set[str]:
+    """What calls of the oracle may name an operator."""
+    made = set()
+    for name in (op.name, *op.aliases):
+        space, public = public_name(name)
+        made |= {name, f"_internal.{name}", f"{space}.{public}" if space else public}
+        for word in ("_random_", "_sample_"):
+            if name.startswith(word):
+                made.add(f"random.{name.removeprefix(word)}")
+        if name.startswith("linalg_"):
+            made.add(f"linalg.{name.removeprefix('linalg_')}")
+    return made
+
+
+@pytest.fixture(scope="module")
+def golden() -> set[str]:
+    return {call.op for _, _, call in all_calls()}
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.is_public], ids=lambda op: op.name)
+def test_has_golden_data(op: OpDef, golden: set[str]) -> None:
+    has = not functions_of(op).isdisjoint(golden)
+    assert has != (op.name in NO_GOLDEN), (
+        "expected a call in tests/oracle/calls, or a reason in NO_GOLDEN, and not both")
 
 
 @over_ops
