@@ -7,6 +7,7 @@ import numpy as np
 from ndarray_rt.testing.case import Array, Case, Input
 
 
+# eps is a float32 number, as MXNet's
 def normalize(x: Array, gamma: Array, beta: Array, axis: int, eps: float,
               ) -> tuple[Array, Array, Array]:
     moved = np.moveaxis(x, axis, -1)
@@ -14,7 +15,7 @@ def normalize(x: Array, gamma: Array, beta: Array, axis: int, eps: float,
     for at in np.ndindex(*moved.shape[:-1]):
         row = moved[at]
         mean[at] = sum(row) / len(row)
-        std[at] = (sum((row - mean[at]) ** 2) / len(row) + eps) ** 0.5
+        std[at] = (sum((row - mean[at]) ** 2) / len(row) + float(np.float32(eps))) ** 0.5
         y[at] = (row - mean[at]) / std[at] * gamma + beta
     return (np.moveaxis(y, -1, axis), np.expand_dims(mean, axis), np.expand_dims(std, axis))
 
