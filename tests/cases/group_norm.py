@@ -9,7 +9,11 @@ from ndarray_rt.testing.case import Array, Case, Input
 LOOSE = {"float32": 1e-4, "float16": 1e-2}
 
 
-# eps is a float32 number, as MXNet's
+def single(eps: float) -> float:
+    """eps is a float32 number, as MXNet's."""
+    return float(np.float32(eps))
+
+
 def normalize(x: Array, gamma: Array, beta: Array, groups: int, eps: float,
               ) -> tuple[Array, Array, Array]:
     """One group after the other."""
@@ -20,7 +24,7 @@ def normalize(x: Array, gamma: Array, beta: Array, groups: int, eps: float,
             own = slice(g * size, (g + 1) * size)
             part = x[n, own]
             mean[n, g] = part.sum() / part.size
-            std[n, g] = (((part - mean[n, g]) ** 2).sum() / part.size + float(np.float32(eps))) ** 0.5
+            std[n, g] = (((part - mean[n, g]) ** 2).sum() / part.size + single(eps)) ** 0.5
             y[n, own] = (part - mean[n, g]) / std[n, g] * gamma[g] + beta[g]
     return y, mean, std
 
@@ -54,7 +58,7 @@ AXES = {"instance": lambda n: tuple(range(1, n)), "channel": lambda n: (1,),
 def l2(data: tuple[int, ...], mode: str, eps: float = 1e-10, onednn: bool = True) -> Case:
     axes = AXES[mode](len(data))
     return Case("L2Normalization", {"mode": mode, "eps": eps}, [data],
-                reference=lambda x: x / np.sqrt((x * x).sum(axes, keepdims=True) + float(np.float32(eps))),
+                reference=lambda x: x / np.sqrt((x * x).sum(axes, keepdims=True) + single(eps)),
                 onednn=onednn, onednn_backward=onednn, dtypes=("float32", "float64", "float16"))
 
 
