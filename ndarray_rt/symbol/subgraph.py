@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -43,7 +44,7 @@ class Subgraph:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class SubgraphParams(Params):
+class SubgraphParams(Params, ABC):
     """Parameters of an operator that runs graphs; `graphs` are no parameter that users write."""
 
     @classmethod
@@ -85,9 +86,9 @@ class SubgraphParams(Params):
         return int(getattr(self, "num_args", 0)) - len(self.graphs)
 
     @property
+    @abstractmethod
     def places(self) -> list[Sequence[int]]:
         """For each graph the numbers of the inputs that its variables take."""
-        raise NotImplementedError
 
     @property
     def aux(self) -> tuple[int, ...]:
