@@ -13,7 +13,9 @@ from ..dtypes import DType, find_dtype
 from ..errors import MXNetError, NameMismatch, ParameterError, ShapeError, TypeMismatch
 from ..ndarray.ndarray import NDArray, check_shape, new_array
 from ..ndarray.req import Req, parse_grad_req
+from ..op.registry import Shape
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
+from ..symbol.node import Entry
 from .executor import Executor
 
 if TYPE_CHECKING:
@@ -99,9 +101,10 @@ def bind(symbol: Symbol, ctx: Context | None, args: Any, args_grad: Any = None,
         if grad.dtype != arrays[name].dtype:
             raise TypeMismatch(f"bind: args_grad[{name!r}] has dtype {grad.dtype}, expected "
                                f"{arrays[name].dtype} from args[{name!r}]")
-    _check_shapes(symbol, arrays, aux)
+    shapes = infer_graph_shapes(symbol.entries,
+                                {n: a.shape for n, a in {**arrays, **aux}.items()})
     return Executor(symbol, _context_of(ctx, "bind"), arrays, grads, requests, aux,
-                    shared=shared_exec, tune=bool(tune))
+                    shared=shared_exec, tune=bool(tune), shapes=shapes)
 
 
 def _context_of(ctx: Any, what: str) -> Context:
@@ -116,11 +119,6 @@ def _check_shared(shared: Any, what: str) -> None:
     if shared is not None and not isinstance(shared, Executor):
         raise TypeMismatch(f"{what}: shared_exec got a {type(shared).__name__}, expected an "
                            "Executor")
-
-
-def _check_shapes(symbol: Symbol, args: Mapping[str, NDArray], aux: Mapping[str, NDArray]) -> None:
-    """Shapes of the arrays agree with what the operators infer from each other."""
-    infer_graph_shapes(symbol.entries, {n: a.shape for n, a in {**args, **aux}.items()})
 
 
 def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
@@ -149,37 +147,35 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
         if name not in known:
             raise NameMismatch(f"simple_bind: {name!r} is no argument; there are: "
                                f"{', '.join([*names, *aux_names])}")
-    arg_shapes, aux_shapes = _inferred_shapes(symbol, given)
-    arg_types, aux_types = _inferred_types(symbol, type_dict or {})
+    table, of_name = _inferred_shapes(symbol, given, [*names, *aux_names])
+    arg_types, aux_types = _inferred_types(symbol, type_dict or {}, names, aux_names)
     requests = parse_requests(grad_req, names)
     reuse = _Reuse(ctx, shared_exec, set(shared_arg_names or ()), shared_buffer)
-    args = {n: reuse.array(n, s, t) for n, s, t in zip(names, arg_shapes, arg_types, strict=True)}
+    args = {n: reuse.array(n, of_name[n], t) for n, t in zip(names, arg_types, strict=True)}
     grads = {n: reuse.grad(n, args[n]) for n in names if requests[n] != Req.kNullOp}
-    aux = {n: reuse.aux(n, s, t) for n, s, t in zip(aux_names, aux_shapes, aux_types, strict=True)}
-    return Executor(symbol, ctx, args, grads, requests, aux, shared=shared_exec, tune=bool(tune))
+    aux = {n: reuse.aux(n, of_name[n], t) for n, t in zip(aux_names, aux_types, strict=True)}
+    return Executor(symbol, ctx, args, grads, requests, aux, shared=shared_exec, tune=bool(tune),
+                    shapes=table)
 
 
-def _inferred_shapes(symbol: Symbol, given: Mapping[str, tuple[int, ...]],
-                     ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    found = {entry.node: shape for entry, shape in
-             infer_graph_shapes(symbol.entries, given).items() if entry.node.is_variable}
-    by_name = {node.name: shape for node, shape in found.items()}
-
-    def complete(names: Sequence[str]) -> list[tuple[int, ...]]:
-        made = []
-        for name in names:
-            shape = by_name.get(name)
-            if shape is None or -1 in shape:
-                raise ShapeError(f"simple_bind: the shape of {name!r} can not be inferred "
-                                 f"(known: {shape}) from {dict(given)}")
-            made.append(shape)
-        return made
-    return complete(symbol.list_arguments()), complete(symbol.list_auxiliary_states())
+def _inferred_shapes(symbol: Symbol, given: Mapping[str, tuple[int, ...]], names: Sequence[str],
+                     ) -> tuple[dict[Entry, Shape | None], dict[str, tuple[int, ...]]]:
+    """The shape of each entry, and those of the variables by name, of which all must be known."""
+    table = infer_graph_shapes(symbol.entries, given)
+    found = {entry.node.name: shape for entry, shape in table.items() if entry.node.is_variable}
+    made: dict[str, tuple[int, ...]] = {}
+    for name in names:
+        shape = found.get(name)
+        if shape is None or -1 in shape:
+            raise ShapeError(f"simple_bind: the shape of {name!r} can not be inferred "
+                             f"(known: {shape}) from {dict(given)}")
+        made[name] = shape
+    return table, made
 
 
-def _inferred_types(symbol: Symbol, given: Mapping[str, Any]) -> tuple[list[DType], list[DType]]:
+def _inferred_types(symbol: Symbol, given: Mapping[str, Any], names: Sequence[str],
+                    aux_names: Sequence[str]) -> tuple[list[DType], list[DType]]:
     known = {name: find_dtype(value) for name, value in given.items()}
-    names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
     for name in known:
         if name not in names and name not in aux_names:
             raise NameMismatch(f"simple_bind: type_dict has {name!r}, which is no argument")
@@ -235,7 +231,8 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
     for name in shapes:
         if name not in old.arg_dict:
             raise NameMismatch(f"reshape: {name!r} is no argument of this symbol")
-    arg_shapes, aux_shapes = _inferred_shapes(symbol, shapes)
+    names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+    table, of_name = _inferred_shapes(symbol, shapes, [*names, *aux_names])
 
     def fitted(name: str, array: NDArray, shape: tuple[int, ...], named: bool) -> NDArray:
         if array.shape == shape:
@@ -251,14 +248,13 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
         return new_array(shape, array.dtype, array.ctx, zero=True)
 
     args, grads = {}, {}
-    for name, shape in zip(symbol.list_arguments(), arg_shapes, strict=True):
-        args[name] = fitted(name, old.arg_dict[name], shape, name in shapes)
+    for name in names:
+        args[name] = fitted(name, old.arg_dict[name], of_name[name], name in shapes)
         grad = old.grad_dict.get(name)
         if grad is not None:
-            grads[name] = fitted(name, grad, shape, name in shapes)
-    aux = {name: fitted(name, old.aux_dict[name], shape, False)
-           for name, shape in zip(symbol.list_auxiliary_states(), aux_shapes, strict=True)}
-    return Executor(symbol, old.context, args, grads, old.requests, aux, like=old)
+            grads[name] = fitted(name, grad, of_name[name], name in shapes)
+    aux = {name: fitted(name, old.aux_dict[name], of_name[name], False) for name in aux_names}
+    return Executor(symbol, old.context, args, grads, old.requests, aux, like=old, shapes=table)
 
 
 def evaluate(symbol: Symbol, ctx: Context | None = None, **kwargs: NDArray) -> list[NDArray]:

@@ -9,7 +9,7 @@ from .. import config
 from ..dtypes import DType
 from ..errors import ShapeError
 from ..ndarray.req import Req
-from ..op.registry import find
+from ..op.registry import Shape, find
 from ..symbol.gradient import gradient_graph
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry, Node, topological
@@ -41,8 +41,13 @@ class Facts:
 def infer_shapes(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
                  ) -> dict[Entry, tuple[int, ...]]:
     """From `shapes` of all variables by name; ShapeError where one does not follow."""
+    return all_known(infer_graph_shapes(heads, shapes))
+
+
+def all_known(table: Mapping[Entry, Shape | None]) -> dict[Entry, tuple[int, ...]]:
+    """The shapes as they are; ShapeError where one is not known."""
     made: dict[Entry, tuple[int, ...]] = {}
-    for entry, shape in infer_graph_shapes(heads, shapes).items():
+    for entry, shape in table.items():
         if shape is None or -1 in shape:
             raise ShapeError(f"the shape of {entry!r} can not be inferred: got {shape}")
         made[entry] = shape
@@ -56,7 +61,12 @@ def infer_facts(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
     `like` is that of the same heads for other shapes: where the variables have the same dtypes, all
     others have them too.
     """
-    made = infer_shapes(heads, shapes)
+    return add_types(heads, infer_shapes(heads, shapes), types, like)
+
+
+def add_types(heads: Sequence[Entry], made: dict[Entry, tuple[int, ...]],
+              types: Mapping[str, DType], like: Facts | None = None) -> Facts:
+    """`infer_facts` where the shapes are there."""
     if like is not None and made.keys() == like.types.keys() and all(
             like.types[entry] == types[entry.node.name] for entry in made
             if entry.node.is_variable):

@@ -16,12 +16,13 @@ from ..op.context import OpContext
 from ..op.dispatch import is_checked
 from ..op.packing import PackedStore
 from ..op.random_state import RandomState
+from ..op.registry import Shape
 from ..storage.account import Account
 from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Entry, topological
 from .arguments import check_callback, check_repeat, find_params
-from .build import BoundGraph, Facts, build_graph, infer_facts
+from .build import BoundGraph, Facts, add_types, all_known, build_graph, infer_shapes
 from .captured import BUDGET, DONE, UNFINISHED, Captured
 from .explain import Explanation, Subject, explain, explain_pass
 from .finding import Finding
@@ -57,12 +58,14 @@ class Executor(TrainingRuns, Finding):
                  grads: dict[str, NDArray], requests: dict[str, Req], aux: dict[str, NDArray],
                  like: Executor | None = None, shared: Executor | None = None,
                  session: Session | None = None, trained: Collection[str] = (),
-                 random: RandomState | None = None, tune: bool = False) -> None:
+                 random: RandomState | None = None, tune: bool = False,
+                 shapes: Mapping[Entry, Shape | None] | None = None) -> None:
         """`like` is an executor of the same symbol over the same parameters: what it has folded,
         packed and planned is used again. The memory of `shared` is used for intermediate values;
         the two never run at the same time, and neither's backward may follow the other's run.
         `trained` are parameters that others write to, so that they are not packed in place. With
-        `tune` the first run for inference tunes."""
+        `tune` the first run for inference tunes. `shapes` are those of the symbol's entries where
+        they were inferred for these arrays already."""
         self._symbol = symbol
         self._ctx = ctx.check()
         self.arg_dict = args
@@ -70,9 +73,11 @@ class Executor(TrainingRuns, Finding):
         self.aux_dict = aux
         self._requests = {n: r for n, r in requests.items() if r != Req.kNullOp and n in grads}
         self._bound = {**args, **aux}
-        self._facts: Facts = infer_facts(
-            symbol.entries, {n: a.shape for n, a in self._bound.items()},
-            {n: a.dtype for n, a in self._bound.items()}, None if like is None else like._facts)
+        known = (infer_shapes(symbol.entries, {n: a.shape for n, a in self._bound.items()})
+                 if shapes is None else all_known(shapes))
+        self._facts: Facts = add_types(
+            symbol.entries, known, {n: a.dtype for n, a in self._bound.items()},
+            None if like is None else like._facts)
         self._variables = {node.name: Entry(node, 0) for node in topological(symbol.entries)
                            if node.is_variable}
         self._graph: BoundGraph | None = None

@@ -123,8 +123,7 @@ def shared_prologue(graph: InferenceGraph, like: InferenceGraph, program: Progra
     """The prologue of `program`, which runs `like`, where `graph` has the same one over the same
     parameters; its constants are among what is given for `graph` then."""
     if like.optimized is not graph.optimized or any(
-            graph.given.get(entry) is not array for entry, array in like.given.items()
-            if entry in program.folded_from):
+            graph.given.get(entry) is not like.given[entry] for entry in program.folded_from()):
         return None
     graph.given.update(program.constants())
     return program.prologue

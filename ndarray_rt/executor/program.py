@@ -188,7 +188,6 @@ class Program:
         for capture in self._captures.values():
             capture.restart(reason)
 
-    @property
     def folded_from(self) -> set[Entry]:
         """The variables that the prologue reads."""
         return {self.plan.values[i].entry for step in self.plan.steps[:self.plan.num_prologue]

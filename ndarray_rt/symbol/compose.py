@@ -82,9 +82,11 @@ def input_names(op: OpDef, params: Params) -> tuple[str, ...]:
 
 def mutated_inputs(op: OpDef, params: Params) -> set[int]:
     """Positions of the inputs that count as aux states: declared ones and those written to."""
+    aux = len(op.aux_names(params))
+    if not aux:
+        return set(op.mutated(params))
     first = len(op.input_names(params))
-    aux = range(first, first + len(op.aux_names(params)))
-    return {*aux, *op.mutated(params)}
+    return {*range(first, first + aux), *op.mutated(params)}
 
 
 def operator_node(op: OpDef, attrs: dict[str, str], name: str, args: Sequence[Entry] = (),
@@ -162,14 +164,20 @@ def variables(heads: Sequence[Entry]) -> list[Node]:
     return [node for node in topological(heads) if node.is_variable]
 
 
-def aux_variables(heads: Sequence[Entry]) -> set[Node]:
-    """The variables that operators write to."""
-    found: set[Node] = set()
-    for node in topological(heads):
+def arguments_and_aux(heads: Sequence[Entry]) -> tuple[list[Node], list[Node]]:
+    """The variables that operators only read, and those that they write to, in order."""
+    order = topological(heads)
+    written: set[Node] = set()
+    for node in order:
         if node.op is not None and node.params is not None:
-            found.update(node.inputs[i].node for i in mutated_inputs(node.op, node.params)
-                         if i < len(node.inputs))
-    return found
+            written.update(node.inputs[i].node for i in mutated_inputs(node.op, node.params)
+                           if i < len(node.inputs))
+    args: list[Node] = []
+    aux: list[Node] = []
+    for node in order:
+        if node.is_variable:
+            (aux if node in written else args).append(node)
+    return args, aux
 
 
 def replace_variables(heads: list[Entry], args: Sequence[Entry],

@@ -82,25 +82,30 @@ def rule_of(node: Node) -> tuple[OpDef, Params]:
 
 
 class _Inference(Generic[T]):
-    """One run: what is known of each entry, and which node said so."""
+    """One run: what is known of each output of each node, and who said so."""
 
     def __init__(self, order: list[Node], rules: _Rules[T]) -> None:
         self.order = order
         self.rules = rules
-        self.table: dict[Entry, T | None] = {e: None for node in order for e in node.outputs}
-        self.source: dict[Entry, str] = {}
+        self.known: dict[Node, list[T | None]] = {n: [None] * n.num_outputs for n in order}
+        self.source: dict[Node, list[Node | str]] = {n: [""] * n.num_outputs for n in order}
         self.operators = [node for node in order if node.op is not None]
         self.done: set[Node] = set()
 
-    def set(self, entry: Entry, value: T | None, source: str) -> bool:
-        """Adds what is known of an entry; whether that is news."""
-        old = self.table[entry]
+    def table(self) -> dict[Entry, T | None]:
+        """What is known of each entry."""
+        return {Entry(node, i): value for node, values in self.known.items()
+                for i, value in enumerate(values)}
+
+    def set(self, node: Node, index: int, value: T | None, source: Node | str) -> bool:
+        """Adds what is known of an output; whether that is news."""
+        old = self.known[node][index]
         new = self.rules.merge(old, value)
         # numpy counts dtype float64 equal to None
         if new is None or (old is not None and new == old):
             return False
-        self.table[entry] = new
-        self.source[entry] = source
+        self.known[node][index] = new
+        self.source[node][index] = source
         return True
 
     def run(self) -> None:
@@ -116,33 +121,41 @@ class _Inference(Generic[T]):
         return changed
 
     def _visit(self, node: Node) -> bool:
-        op = rule_of(node)[0]
-        ins = [self.table[e] for e in node.inputs]
-        outs = [self.table[e] for e in node.outputs]
+        known, rules = self.known, self.rules
+        ins = [known[source][index] for source, index in node.inputs]
+        outs = known[node]
         try:
-            new_ins, new_outs = self.rules.run(node, list(ins), list(outs))
+            new_ins, new_outs = rules.run(node, ins.copy(), outs.copy())
         except (ShapeError, TypeMismatch) as error:
             raise type(error)(f"{error}{self._explain(node)}") from None
         if len(new_ins) != len(ins) or len(new_outs) != len(outs):
-            raise MXNetError(f"{where(op.name, node.name)}: its {self.rules.what} rule gave "
+            op = rule_of(node)[0]
+            raise MXNetError(f"{where(op.name, node.name)}: its {rules.what} rule gave "
                              f"{len(new_ins)} inputs and {len(new_outs)} outputs for "
                              f"{len(ins)} and {len(outs)}")
         changed = False
-        told = where(op.name, node.name)
-        for entry, value in zip((*node.inputs, *node.outputs), (*new_ins, *new_outs),
-                                strict=True):
-            try:
-                changed |= self.set(entry, value, told)
-            except (ShapeError, TypeMismatch) as error:
-                raise type(error)(f"{told}: {self.rules.what} of {output_name(entry)}: {error}"
-                                  f"{self._explain(node)}") from None
-        if all(self.rules.complete(self.table[e]) for e in (*node.inputs, *node.outputs)):
+        for (source, index), old, new in zip(node.inputs, ins, new_ins, strict=True):
+            if new is not None and (old is None or new != old):
+                changed |= self._tell(node, source, index, new)
+        for index, (old, new) in enumerate(zip(outs, new_outs, strict=True)):
+            if new is not None and (old is None or new != old):
+                changed |= self._tell(node, node, index, new)
+        if all(map(rules.complete, outs)):
             # a visit with all inputs known has checked that all of it goes together
-            if all(map(self.rules.complete, ins)):
+            if all(map(rules.complete, ins)):
                 self.done.add(node)
-            else:
+            elif all(rules.complete(known[source][index]) for source, index in node.inputs):
                 changed = True
         return changed
+
+    def _tell(self, node: Node, source: Node, index: int, value: T) -> bool:
+        """What a node's rule says of one of its inputs or outputs."""
+        try:
+            return self.set(source, index, value, node)
+        except (ShapeError, TypeMismatch) as error:
+            told = where(rule_of(node)[0].name, node.name)
+            raise type(error)(f"{told}: {self.rules.what} of {output_name(Entry(source, index))}: "
+                              f"{error}{self._explain(node)}") from None
 
     def _explain(self, node: Node) -> str:
         """What each input is and who said so, for the end of an error."""
@@ -151,11 +164,14 @@ class _Inference(Generic[T]):
         names = input_names(node.op, node.params)
         lines = []
         for i, entry in enumerate(node.inputs):
-            value = self.table[entry]
+            value = self.known[entry.node][entry.index]
             if value is not None:
                 name = names[i] if i < len(names) else f"input {i}"
+                source = self.source[entry.node][entry.index]
+                if isinstance(source, Node):
+                    source = where(rule_of(source)[0].name, source.name)
                 lines.append(f"\n  {name}: {output_name(entry)} has {self.rules.what} {value}, "
-                             f"from {self.source[entry]}")
+                             f"from {source}")
         return "".join(lines)
 
 
@@ -172,21 +188,20 @@ def infer_graph_shapes(heads: Sequence[Entry],
     for node in run.order:
         if not node.is_variable:
             continue
-        entry = Entry(node, 0)
         given = known.get(node.name)
         if given is not None:
-            run.set(entry, given, "what was given")
+            run.set(node, 0, given, "what was given")
         text = node.attrs.get("__shape__")
         if text is not None and not rules.complete(given):
             noted = shape_attribute(node.name, text)
             try:
-                run.set(entry, noted, "its attribute __shape__")
+                run.set(node, 0, noted, "its attribute __shape__")
             except ShapeError:
                 # a shape given in part does not go with the attribute: the attribute wins
-                run.table[entry] = noted
-                run.source[entry] = "its attribute __shape__"
+                run.known[node][0] = noted
+                run.source[node][0] = "its attribute __shape__"
     run.run()
-    return run.table
+    return run.table()
 
 
 def shape_attribute(name: str, text: str) -> Shape | None:
@@ -235,14 +250,14 @@ def infer_graph_types(heads: Sequence[Entry], known: Mapping[str, DType | None],
             given = dtype_attribute(node.name, node.attrs["__dtype__"])
             source = "its attribute __dtype__"
         if given is not None:
-            run.set(Entry(node, 0), given, source)
+            run.set(node, 0, given, source)
     run.run()
     if default is not None:
         for node in run.order:
-            if node.is_variable and run.table[Entry(node, 0)] is None:
-                run.set(Entry(node, 0), default, f"the default, {default}")
+            if node.is_variable and run.known[node][0] is None:
+                run.set(node, 0, default, f"the default, {default}")
                 run.run()
-    return run.table
+    return run.table()
 
 
 def dtype_attribute(name: str, text: str) -> DType | None:

@@ -12,9 +12,9 @@ from ..dtypes import DType, find_dtype
 from ..errors import NameMismatch, TypeMismatch
 from ..op.infer import known as shape_known
 from ..op.registry import Shape
-from .compose import aux_variables, variables
+from .compose import arguments_and_aux, variables
 from .infer import from_public, infer_graph_shapes, infer_graph_types, to_public
-from .node import Entry, Node
+from .node import Entry
 
 Shapes = (tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]
           | tuple[None, None, None])
@@ -27,16 +27,14 @@ def _given(heads: Sequence[Entry], what: str, args: Sequence[Any], kwargs: Mappi
     """What a user says is known, by the name of the variable."""
     if args and kwargs:
         raise ValueError(f"infer_{what}: known {what}s are given by position or by name, not both")
-    everything = variables(heads)
-    names = [node.name for node in everything]
     if args:
-        aux = aux_variables(heads)
-        arguments = [node.name for node in everything if node not in aux]
+        arguments = [node.name for node in arguments_and_aux(heads)[0]]
         if len(args) > len(arguments):
             raise NameMismatch(f"infer_{what}: {len(args)} {what}s for {len(arguments)} "
                                f"argument(s): {', '.join(arguments)}")
         return {name: read(value, name) for name, value in zip(arguments, args, strict=False)
                 if value is not None}
+    names = [node.name for node in variables(heads)]
     for name in kwargs:
         if name not in names:
             raise NameMismatch(f"infer_{what}: there is no argument {name!r}; there are "
@@ -64,11 +62,9 @@ def _read_type(value: Any, name: str) -> DType | None:
 def _sorted(heads: Sequence[Entry], table: Mapping[Entry, Any],
             show: Callable[[Any], Any]) -> tuple[list[Any], list[Any], list[Any]]:
     """Values of arguments, outputs and aux states, each in its order."""
-    aux = aux_variables(heads)
-    nodes: list[Node] = variables(heads)
-    return ([show(table[Entry(n, 0)]) for n in nodes if n not in aux],
-            [show(table[entry]) for entry in heads],
-            [show(table[Entry(n, 0)]) for n in nodes if n in aux])
+    args, aux = arguments_and_aux(heads)
+    return ([show(table[Entry(n, 0)]) for n in args], [show(table[entry]) for entry in heads],
+            [show(table[Entry(n, 0)]) for n in aux])
 
 
 def _warn(what: str, note: str, unknown: list[str]) -> None:
@@ -85,8 +81,7 @@ def infer_shape(heads: Sequence[Entry], partial: bool, args: Sequence[Any],
     made = _sorted(heads, table, to_public)
     if partial or all(map(shape_known, table.values())):
         return made
-    aux = aux_variables(heads)
-    names = [node.name for node in variables(heads) if node not in aux]
+    names = [node.name for node in arguments_and_aux(heads)[0]]
     _warn("shape", " (0s in shape means unknown dimensions)",
           [f"{name}: {shape}" for name, shape in zip(names, made[0], strict=True)
            if not shape or 0 in shape])
@@ -105,8 +100,7 @@ def infer_type(heads: Sequence[Entry], partial: bool, args: Sequence[Any],
     made = _sorted(heads, table, _numpy_type)
     if partial or all(dtype is not None for dtype in table.values()):
         return made
-    aux = aux_variables(heads)
-    names = [node.name for node in variables(heads) if node not in aux]
+    names = [node.name for node in arguments_and_aux(heads)[0]]
     _warn("type", "", [f"{name}: {dtype}" for name, dtype
                               in zip(names, made[0], strict=True) if dtype is None])
     return None, None, None

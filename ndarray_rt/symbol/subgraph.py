@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from ..errors import NameMismatch, ParameterError, TypeMismatch, where
 from ..op.params import Params, integer, shape
-from .compose import aux_variables
+from .compose import arguments_and_aux
 from .node import Entry, Node, topological
 
 # the attribute under which a node's graphs are given
@@ -25,7 +25,7 @@ class Subgraph:
         self.heads = list(heads)
         self.order = topological(heads)
         self.variables = [node for node in self.order if node.is_variable]
-        written = aux_variables(heads)
+        written = set(arguments_and_aux(heads)[1])
         self.aux = tuple(i for i, node in enumerate(self.variables) if node in written)
         self.draws = any(node.op is not None and node.params is not None
                          and node.op.draws(node.params) for node in self.order)

@@ -13,7 +13,7 @@ from ..errors import MXNetError, NdrtError, ParameterError, TypeMismatch
 from . import graph_json, hooks
 from .compose import (
     HIDDEN_KEYS,
-    aux_variables,
+    arguments_and_aux,
     copy_graph,
     hidden_key,
     output_name,
@@ -187,13 +187,11 @@ class Symbol:
 
     def list_arguments(self) -> list[str]:
         """Names of the variables that operators only read, in order."""
-        aux = aux_variables(self._entries)
-        return [node.name for node in variables(self._entries) if node not in aux]
+        return [node.name for node in arguments_and_aux(self._entries)[0]]
 
     def list_auxiliary_states(self) -> list[str]:
         """Names of the variables that operators write to, such as moving averages."""
-        aux = aux_variables(self._entries)
-        return [node.name for node in variables(self._entries) if node in aux]
+        return [node.name for node in arguments_and_aux(self._entries)[1]]
 
     def list_inputs(self) -> list[str]:
         """Names of all variables, in order."""
