@@ -152,6 +152,15 @@ ndrt_status ndrt_vision_check(const ndrt_kernel_call *call);
 int ndrt_vision_threads(const ndrt_kernel_call *call);
 void ndrt_vision_execute(const ndrt_kernel_call *call, int nthreads);
 
+/* a * b * c; -1 where that is more than can be, or where one of them was so already. */
+static inline int64_t ndrt_product(int64_t a, int64_t b, int64_t c) {
+    int64_t n;
+    if (a < 0 || b < 0 || c < 0) return -1;
+    return __builtin_mul_overflow(a, b, &n) || __builtin_mul_overflow(n, c, &n) ? -1 : n;
+}
+/* The threads of a kernel's call that does so much work. */
+int ndrt_team_for(const ndrt_kernel_call *call, int64_t work);
+
 /* Compiled for each of these and chosen when the extension loads. A sanitizer's start-up comes too
  * late for that choice. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_UNDEFINED__)
@@ -162,6 +171,8 @@ void ndrt_vision_execute(const ndrt_kernel_call *call, int nthreads);
 
 /* Kernels element by element do those from `from` up to `to`; `from` is a multiple of 64. */
 typedef void (*ndrt_range_kernel)(const ndrt_kernel_call *call, int64_t from, int64_t to);
+/* Shares n elements out among the threads. */
+void ndrt_share_out(ndrt_range_kernel range, const ndrt_kernel_call *call, int64_t n, int nthreads);
 void ndrt_sgd(const ndrt_kernel_call *call, int64_t from, int64_t to);
 void ndrt_sgd_mom(const ndrt_kernel_call *call, int64_t from, int64_t to);
 void ndrt_adam(const ndrt_kernel_call *call, int64_t from, int64_t to);

@@ -15,11 +15,13 @@ typedef struct {
     int32_t at;
 } ranked;
 
-/* Larger scores first; equal ones in the order in which they came. */
+/* Larger scores first, what is no number last; equal ones in the order in which they came. */
 static int by_score(const void *a, const void *b) {
     const ranked *x = a, *y = b;
-    if (x->score != y->score) return x->score > y->score ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
+    if (x->score > y->score) return -1;
+    if (x->score < y->score) return 1;
+    int lost = (x->score != x->score) - (y->score != y->score);
+    return lost ? lost : (x->at > y->at) - (x->at < y->at);
 }
 
 /* ---- suppression ---------------------------------------------------------------------------- */
@@ -337,18 +339,18 @@ void ndrt_multibox_match(const ndrt_kernel_call *call, int nthreads) {
 
 void ndrt_multibox_assign(const ndrt_kernel_call *call, int nthreads) {
     const double *s = call->scalars;
-    int64_t anchors = call->dims[1], width = call->dims[3];
+    int64_t anchors = call->dims[1], labels = call->dims[2], width = call->dims[3];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t i = 0; i < call->dims[0] * anchors; i++) {
         int32_t match = ((const int32_t *)call->data[5])[i];
+        if (match >= labels) match = IGNORED;
         float *target = (float *)call->data[0] + i * 4, *mask = (float *)call->data[1] + i * 4;
         float *kind = (float *)call->data[2] + i;
         for (int k = 0; k < 4; k++) target[k] = 0, mask[k] = match >= 0;
         *kind = match == NEGATIVE ? 0 : (float)s[4];
         if (match < 0) continue;
         const float *a = (const float *)call->data[3] + i % anchors * 4;
-        const float *label =
-            (const float *)call->data[4] + (i / anchors * call->dims[2] + match) * width;
+        const float *label = (const float *)call->data[4] + (i / anchors * labels + match) * width;
         const float *g = label + 1;
         float aw = a[2] - a[0], ah = a[3] - a[1];
         *kind = label[0] + 1;

@@ -206,24 +206,18 @@ static const struct {
     [NDRT_KERNEL_ERF - NDRT_KERNEL_GATHER] = {"erf", error_function, 2, 1, 0},
 };
 
-/* a * b * c, or -1 where that is more than can be. */
-static int64_t product(int64_t a, int64_t b, int64_t c) {
-    int64_t n;
-    return __builtin_mul_overflow(a, b, &n) || __builtin_mul_overflow(n, c, &n) ? -1 : n;
-}
-
 /* Elements of the output, bytes for GATHER and PICK. */
 static int64_t written(kernel_call *call) {
     const int64_t *d = call->dims;
     switch (call->kernel) {
-    case NDRT_KERNEL_GATHER: return product(d[0], d[1], d[3]);
+    case NDRT_KERNEL_GATHER: return ndrt_product(d[0], d[1], d[3]);
     case NDRT_KERNEL_GATHER_GRAD:
-    case NDRT_KERNEL_PICK: return product(d[0], d[2], d[3]);
+    case NDRT_KERNEL_PICK: return ndrt_product(d[0], d[2], d[3]);
     case NDRT_KERNEL_ARANGE:
     case NDRT_KERNEL_ERF: return d[0];
     case NDRT_KERNEL_PICK_GRAD:
-    case NDRT_KERNEL_SEQUENCE_MASK: return product(d[0], d[1], d[2]);
-    default: return product(d[0], d[1], 1);
+    case NDRT_KERNEL_SEQUENCE_MASK: return ndrt_product(d[0], d[1], d[2]);
+    default: return ndrt_product(d[0], d[1], 1);
     }
 }
 
@@ -231,9 +225,9 @@ static int64_t written(kernel_call *call) {
 static int64_t along_axis(kernel_call *call) {
     const int64_t *d = call->dims;
     switch (call->kernel) {
-    case NDRT_KERNEL_GATHER: return product(d[0], d[2], d[3]);
-    case NDRT_KERNEL_GATHER_GRAD: return product(d[0], d[1], d[3]);
-    case NDRT_KERNEL_PICK: return product(d[0], d[1], product(d[2], d[3], 1));
+    case NDRT_KERNEL_GATHER: return ndrt_product(d[0], d[2], d[3]);
+    case NDRT_KERNEL_GATHER_GRAD: return ndrt_product(d[0], d[1], d[3]);
+    case NDRT_KERNEL_PICK: return ndrt_product(d[0], d[1], ndrt_product(d[2], d[3], 1));
     default: return 1;
     }
 }
@@ -264,8 +258,7 @@ ndrt_status ndrt_gather_check(const ndrt_kernel_call *call) {
 int ndrt_gather_threads(const ndrt_kernel_call *call) {
     int64_t n = written(call);
     if (call->kernel == NDRT_KERNEL_GATHER) n /= 4;
-    if (n < NDRT_SMALL_WORK) return 1;
-    return call->nthreads ? call->nthreads : ndrt_threads_get();
+    return ndrt_team_for(call, n);
 }
 
 void ndrt_gather_execute(const ndrt_kernel_call *call, int nthreads) {

@@ -391,12 +391,8 @@ static int is_along(kernel_call *call) { return call->kernel <= NDRT_KERNEL_SOFT
 
 /* Elements of the greatest array, or -1 where that is more than can be. */
 static int64_t elements(kernel_call *call) {
-    int64_t n = call->dims[0];
-    if (!is_along(call)) return n;
-    return __builtin_mul_overflow(n, call->dims[1], &n) ||
-                   __builtin_mul_overflow(n, call->dims[2], &n)
-               ? -1
-               : n;
+    const int64_t *d = call->dims;
+    return is_along(call) ? ndrt_product(d[0], d[1], d[2]) : d[0];
 }
 
 ndrt_status ndrt_math_check(const ndrt_kernel_call *call) {
@@ -423,10 +419,7 @@ ndrt_status ndrt_math_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_math_threads(const ndrt_kernel_call *call) {
-    if (elements(call) < NDRT_SMALL_WORK) return 1;
-    return call->nthreads ? call->nthreads : ndrt_threads_get();
-}
+int ndrt_math_threads(const ndrt_kernel_call *call) { return ndrt_team_for(call, elements(call)); }
 
 void ndrt_math_execute(const ndrt_kernel_call *call, int nthreads) {
     if (elements(call)) kernels[call->kernel - NDRT_KERNEL_REDUCE].run(call, nthreads);

@@ -403,10 +403,7 @@ static int is_of_rows(int kernel) { return kernel <= NDRT_KERNEL_SUM_SLOPES; }
 /* Elements of the data, or -1 where that is more than can be. */
 static int64_t elements(kernel_call *call) {
     const int64_t *d = call->dims;
-    int64_t n;
-    if (__builtin_mul_overflow(d[0], d[1], &n)) return -1;
-    if (!is_of_rows(call->kernel) && __builtin_mul_overflow(n, d[2], &n)) return -1;
-    return n;
+    return ndrt_product(d[0], d[1], is_of_rows(call->kernel) ? 1 : d[2]);
 }
 
 ndrt_status ndrt_norms_check(const ndrt_kernel_call *call) {
@@ -427,8 +424,7 @@ ndrt_status ndrt_norms_check(const ndrt_kernel_call *call) {
 }
 
 int ndrt_norms_threads(const ndrt_kernel_call *call) {
-    if (call->kernel == NDRT_KERNEL_SUM_SLOPES || elements(call) < NDRT_SMALL_WORK) return 1;
-    return call->nthreads ? call->nthreads : ndrt_threads_get();
+    return ndrt_team_for(call, call->kernel == NDRT_KERNEL_SUM_SLOPES ? 0 : elements(call));
 }
 
 void ndrt_norms_execute(const ndrt_kernel_call *call, int nthreads) {

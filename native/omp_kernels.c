@@ -219,7 +219,11 @@ static int64_t work_of(const ndrt_kernel_call *call) {
 int ndrt_kernel_threads(const ndrt_kernel_call *call) {
     const kernel_family *family = family_of(call->kernel);
     if (family) return family->threads(call);
-    if (work_of(call) < NDRT_SMALL_WORK) return 1;
+    return ndrt_team_for(call, work_of(call));
+}
+
+int ndrt_team_for(const ndrt_kernel_call *call, int64_t work) {
+    if (work < NDRT_SMALL_WORK) return 1;
     return call->nthreads ? call->nthreads : ndrt_threads_get();
 }
 
@@ -242,6 +246,22 @@ static ndrt_kernel_call settled(const ndrt_kernel_call *call) {
     return made;
 }
 
+void ndrt_share_out(ndrt_range_kernel range, const ndrt_kernel_call *call, int64_t n,
+                    int nthreads) {
+    if (nthreads == 1) {
+        range(call, 0, n);
+        return;
+    }
+    int64_t steps = (n + RANGE_STEP - 1) / RANGE_STEP;
+#pragma omp parallel num_threads(nthreads)
+    {
+        int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
+        int64_t from = steps * me / team * RANGE_STEP, to = steps * (me + 1) / team * RANGE_STEP;
+        if (to > n) to = n;
+        if (from < to) range(call, from, to);
+    }
+}
+
 ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *given, int nthreads) {
     const kernel_family *family = family_of(given->kernel);
     if (family) {
@@ -258,18 +278,7 @@ ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *given, int nthreads) {
         memmove(call->data[0], call->data[1], (size_t)n);
         return NDRT_OK;
     }
-    if (nthreads == 1) {
-        range(call, 0, n);
-        return NDRT_OK;
-    }
-    int64_t steps = (n + RANGE_STEP - 1) / RANGE_STEP;
-#pragma omp parallel num_threads(nthreads)
-    {
-        int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
-        int64_t from = steps * me / team * RANGE_STEP, to = steps * (me + 1) / team * RANGE_STEP;
-        if (to > n) to = n;
-        if (from < to) range(call, from, to);
-    }
+    ndrt_share_out(range, call, n, nthreads);
     return NDRT_OK;
 }
 

@@ -7,7 +7,6 @@
  * that the bits do not depend on the number of threads. */
 #include <immintrin.h>
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "ndrt_internal.h"
@@ -249,7 +248,7 @@ static void norm(kernel_call *call, int nthreads) {
 /* ---- driver -----------------------------------------------------------------------------------
  */
 
-enum { FIRST = NDRT_KERNEL_NAG_MOM, RANGE_STEP = 64, STRIP = 256 };
+enum { FIRST = NDRT_KERNEL_NAG_MOM, STRIP = 256 };
 
 static const struct {
     const char *name;
@@ -288,7 +287,7 @@ ndrt_status ndrt_optimizers_check(const ndrt_kernel_call *call) {
     int last = kernels[at].ndata - 1;
     if (call->dims[2] != NUMBERS_OF_CALL) {
         int64_t first = call->dims[3], count = call->dims[2] > 0 ? 2 : 1;
-        if (call->dims[2] < NUMBERS_RESCALE || first <= last || first + count > 6)
+        if (call->dims[2] < NUMBERS_RESCALE || first <= last || first > 6 - count)
             return ndrt_fail(NDRT_INVALID, "%s: numbers of kind %lld at %lld", name,
                              (long long)call->dims[2], (long long)first);
         last = (int)(first + count) - 1;
@@ -300,8 +299,7 @@ ndrt_status ndrt_optimizers_check(const ndrt_kernel_call *call) {
 }
 
 int ndrt_optimizers_threads(const ndrt_kernel_call *call) {
-    if (call->dims[0] < NDRT_SMALL_WORK) return 1;
-    return call->nthreads ? call->nthreads : ndrt_threads_get();
+    return ndrt_team_for(call, call->dims[0]);
 }
 
 /* A strip at a time, wide in between. */
@@ -355,16 +353,5 @@ void ndrt_optimizers_execute(const ndrt_kernel_call *given, int nthreads) {
     }
     for (int i = kernels[call->kernel - FIRST].ndata; i < 6; i++) made.data[i] = NULL;
     ndrt_range_kernel range = call->dims[1] ? in_16_bits : kernels[call->kernel - FIRST].range;
-    if (nthreads == 1) {
-        range(call, 0, n);
-        return;
-    }
-    int64_t steps = (n + RANGE_STEP - 1) / RANGE_STEP;
-#pragma omp parallel num_threads(nthreads)
-    {
-        int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
-        int64_t from = steps * me / team * RANGE_STEP, to = steps * (me + 1) / team * RANGE_STEP;
-        if (to > n) to = n;
-        if (from < to) range(call, from, to);
-    }
+    ndrt_share_out(range, call, n, nthreads);
 }

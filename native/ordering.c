@@ -205,12 +205,11 @@ ndrt_status ndrt_ordering_check(const ndrt_kernel_call *call) {
     int is_topk = call->kernel == NDRT_KERNEL_TOPK;
     const char *name = is_topk ? "topk" : "topk gradient";
     const int64_t *d = call->dims;
-    int64_t total;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     if (d[0] < 0 || d[1] < 0 || d[2] < 0 || d[2] > d[1] || d[1] > INT32_MAX)
         return ndrt_fail(NDRT_INVALID, "%s: %lld of %lld", name, (long long)d[2], (long long)d[1]);
-    if (__builtin_mul_overflow(d[0], d[1], &total))
-        return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
+    int64_t total = ndrt_product(d[0], d[1], 1);
+    if (total < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
     if (!is_kind(call->scalars[0]) || (is_topk && !is_kind(call->scalars[3])))
         return ndrt_fail(NDRT_INVALID, "%s: elements of kind %g, places of kind %g", name,
                          call->scalars[0], call->scalars[3]);
@@ -224,8 +223,7 @@ ndrt_status ndrt_ordering_check(const ndrt_kernel_call *call) {
 }
 
 int ndrt_ordering_threads(const ndrt_kernel_call *call) {
-    if (call->dims[0] * call->dims[1] < NDRT_SMALL_WORK) return 1;
-    return call->nthreads ? call->nthreads : ndrt_threads_get();
+    return ndrt_team_for(call, call->dims[0] * call->dims[1]);
 }
 
 void ndrt_ordering_execute(const ndrt_kernel_call *call, int nthreads) {

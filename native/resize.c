@@ -98,11 +98,6 @@ static void resize_rows(resize_walk walk, const float *in, float *out, int64_t r
     }
 }
 
-static int64_t product(int64_t a, int64_t b, int64_t c) {
-    int64_t n;
-    return __builtin_mul_overflow(a, b, &n) || __builtin_mul_overflow(n, c, &n) ? -1 : n;
-}
-
 ndrt_status ndrt_resize_check(const ndrt_kernel_call *call) {
     const int64_t *d = call->dims;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "resize: %d threads", call->nthreads);
@@ -111,8 +106,8 @@ ndrt_status ndrt_resize_check(const ndrt_kernel_call *call) {
     if (call->scalars[0] != NDRT_RESIZE_CORNERS && call->scalars[0] != NDRT_RESIZE_EDGES &&
         call->scalars[0] != NDRT_RESIZE_MEAN)
         return ndrt_fail(NDRT_INVALID, "resize: kind %g", call->scalars[0]);
-    int64_t from = product(d[0], d[1], d[3]), to = product(d[0], d[2], d[3]);
-    int64_t both = product(d[1], d[2], 2);
+    int64_t from = ndrt_product(d[0], d[1], d[3]), to = ndrt_product(d[0], d[2], d[3]);
+    int64_t both = ndrt_product(d[1], d[2], 2);
     if (from < 0 || to < 0 || both < 0)
         return ndrt_fail(NDRT_INVALID, "resize: more elements than can be");
     if (d[0] && d[3] && (!d[1] || !d[2]))
@@ -125,8 +120,7 @@ ndrt_status ndrt_resize_check(const ndrt_kernel_call *call) {
 
 int ndrt_resize_threads(const ndrt_kernel_call *call) {
     const int64_t *d = call->dims;
-    if (d[0] * d[3] * (d[1] > d[2] ? d[1] : d[2]) < NDRT_SMALL_WORK) return 1;
-    return call->nthreads ? call->nthreads : ndrt_threads_get();
+    return ndrt_team_for(call, d[0] * d[3] * (d[1] > d[2] ? d[1] : d[2]));
 }
 
 void ndrt_resize_execute(const ndrt_kernel_call *call, int nthreads) {
