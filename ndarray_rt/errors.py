@@ -91,6 +91,13 @@ def shown(value: object) -> str:
     return f"{type(value).__name__}{length}"
 
 
+def name_call(error: NdrtError, operator: str, node: str | None = None) -> None:
+    """Puts the operator before the text of an error that does not begin with it."""
+    text = str(error)
+    if not text.startswith(operator) and f"operator {operator}" not in text:
+        error.args = (f"{where(operator, node)}: {text}",)
+
+
 def where(operator: str, node: str | None = None) -> str:
     """The beginning of an error's text: the operator, and its node where it has a name."""
     return f'{operator} "{node}"' if node else operator

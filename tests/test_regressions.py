@@ -10,7 +10,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.errors import NdrtError, ShapeError
+from ndarray_rt.errors import NdrtError, ParameterError, ShapeError
 from ndarray_rt.executor.executor import Executor
 from ndarray_rt.ndarray.interop import from_numpy
 from ndarray_rt.ndarray.ndarray import NDArray
@@ -167,3 +167,50 @@ def test_a_pickle_with_another_order_of_bytes_is_no_surprise() -> None:
     bad = pickle.dumps(mx.nd.ones(3)).replace(b"little", b"lottle")
     with pytest.raises(NdrtError, match="the order of bytes is 'lottle'"):
         pickle.loads(bad)
+
+
+def test_scores_that_are_no_numbers_come_last_in_negative_mining() -> None:
+    # natively the order of those that compare with nothing was left to chance
+    anchors = np.random.default_rng(0).random((1, 40, 4), dtype=np.float32)
+    anchors[..., 2:] += anchors[..., :2]
+    labels = np.array([[[1, 0.1, 0.1, 0.4, 0.5]]], np.float32)
+    pred = np.random.default_rng(1).standard_normal((1, 3, 40)).astype(np.float32)
+    pred[:, :, ::3] = np.nan
+    found = []
+    for native in (True, False):
+        with config.override(NDRT_ONEDNN=native):
+            made = mx.nd.contrib.MultiBoxTarget(*map(mx.nd.array, (anchors, labels, pred)),
+                                                negative_mining_ratio=3)
+        found.append([y.asnumpy() for y in made])
+    for ours, want in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, want)
+
+
+def test_thresholds_of_boxes_have_single_precision() -> None:
+    # what single precision can not tell from 0 switched suppression on in numpy only
+    prob = np.random.default_rng(0).random((1, 3, 9), dtype=np.float32)
+    shifts = np.zeros((1, 36), np.float32)
+    anchors = np.tile(np.array([0.1, 0.1, 0.6, 0.7], np.float32), (1, 9, 1))
+    found = []
+    for native in (True, False):
+        with config.override(NDRT_ONEDNN=native):
+            made = mx.nd.contrib.MultiBoxDetection(*map(mx.nd.array, (prob, shifts, anchors)),
+                                                   nms_threshold=1e-300)
+        found.append(made.asnumpy())
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
+def test_wrong_counts_of_parts_and_classes_are_refused() -> None:
+    with pytest.raises(ParameterError, match="'sections' got 2147483648"):
+        mx.nd.split_v2(mx.nd.ones((4, 4)), 2**31)
+    with pytest.raises(ShapeError, match="_contrib_MultiBoxTarget: cls_pred has shape"):
+        mx.nd.contrib.MultiBoxTarget(mx.nd.ones((1, 3, 4)), mx.nd.ones((1, 1, 5)),
+                                     mx.nd.zeros((1, 0, 3)))
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 1e-300), (1.0, 1e-30), (1e-20, 1e20)])
+def test_gemm_with_factors_far_apart(alpha: float, beta: float) -> None:
+    # the product times alpha / beta left single precision
+    a, c = np.full((2, 2), 3, np.float32), np.zeros((2, 2), np.float32)
+    made = mx.nd.linalg.gemm(mx.nd.array(a), mx.nd.array(a), mx.nd.array(c), alpha=alpha, beta=beta)
+    np.testing.assert_allclose(made.asnumpy(), np.full((2, 2), 18 * alpha), rtol=1e-5)

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from .. import config
-from ..errors import Unsupported, where
+from ..errors import NdrtError, Unsupported, name_call, where
 from ..ndarray.copy import copy_into
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.output import Output
@@ -234,6 +234,15 @@ class _Call(NamedTuple):
 
 
 def _execute(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
+    """Runs a call; errors name its operator and node."""
+    try:
+        return _run(call, ctx)
+    except NdrtError as error:
+        name_call(error, call.op.name, call.node)
+        raise
+
+
+def _run(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
     op, params, ins, outs, reqs, node, mutated, stale = call
     ctx.begin(node, ins)
     key, reason = expected_kernel(op, params, ins, outs)

@@ -148,14 +148,16 @@ def optional_integer(default: Any = None, *, doc: str) -> Any:
 def number(default: Any = REQUIRED, *, low: float | None = None, high: float | None = None,
            finite: bool = False, doc: str) -> Any:
     """A float within [low, high]; NaN is refused where a bound or `finite` is given."""
-    wants = "a float"
-    if low is not None or high is not None:
-        wants += f" within [{'-inf' if low is None else low}, {'inf' if high is None else high}]"
-
     def check(value: float) -> bool:
         return ((low is None or value >= low) and (high is None or value <= high)
                 and (not finite or math.isfinite(value)))
-    return _declare(default, parse_float, wants, doc, check)
+    return _declare(default, parse_float, f"a float{_within(low, high)}", doc, check)
+
+
+def _within(low: float | None, high: float | None) -> str:
+    if low is None and high is None:
+        return ""
+    return f" within [{'-inf' if low is None else low}, {'inf' if high is None else high}]"
 
 
 def positive(default: Any = REQUIRED, *, doc: str) -> Any:
@@ -164,8 +166,12 @@ def positive(default: Any = REQUIRED, *, doc: str) -> Any:
                     lambda v: v > 0 and math.isfinite(v))
 
 
-def optional_number(default: Any = None, *, doc: str) -> Any:
-    return _declare(default, _optional(parse_float), "a float or None", doc)
+def optional_number(default: Any = None, *, low: float | None = None, high: float | None = None,
+                    doc: str) -> Any:
+    """A float within [low, high], or None; NaN is refused where a bound is given."""
+    return _declare(default, _optional(parse_float), f"a float{_within(low, high)} or None", doc,
+                    lambda v: v is None or ((low is None or v >= low)
+                                            and (high is None or v <= high)))
 
 
 def _parse_range(value: object) -> tuple[float, float]:

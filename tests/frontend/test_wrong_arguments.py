@@ -146,3 +146,39 @@ def test_shown_is_short() -> None:
     assert shown(10**5000) == "<int>"
     assert shown(Rude()) == "<Rude>"
     assert shown(X) == "NDArray of shape (2, 3)"
+
+
+WRONG_CONTENTS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: nd.take(X, nd.array([9]), mode="raise"), "^take: indices holds 9"),
+    (lambda: nd.take(X, nd.array([9]), mode="raise", name="rows"), '^take "rows": indices holds 9'),
+    (lambda: nd.gather_nd(X, nd.array([[5]])), "^gather_nd: .*5"),
+    (lambda: nd.contrib.box_encode(nd.ones((1, 1)), nd.array([[7]]), nd.ones((1, 1, 4)),
+                                   nd.ones((1, 1, 4)), nd.zeros((4,)), nd.ones((4,))),
+     "^_contrib_box_encode: matches holds 7"),
+    (lambda: nd.histogram(X, bins=0, range=(0, 1)), "^_histogram: parameter 'bin_cnt' got 0"),
+    (lambda: nd.zeros((2,), ctx="x"), "ctx got 'x'"),
+    (lambda: nd.random.uniform(shape=(2,), ctx="x"), "ctx got 'x'"),
+]
+
+
+@pytest.mark.parametrize(("run", "text"), WRONG_CONTENTS)
+def test_errors_that_are_found_while_an_operator_computes_name_it(run: Callable[[], Any],
+                                                                  text: str) -> None:
+    with pytest.raises(errors.MXNetError, match=text):
+        run()
+
+
+@pytest.mark.parametrize("scale", [-1.0, NAN, INF])
+def test_scales_of_images_are_numbers_from_0(scale: float) -> None:
+    images = nd.ones((1, 1, 4, 4))
+    with pytest.raises(ParameterError, match=r"'scale_height' got .* within"):
+        nd.contrib.BilinearResize2D(images, scale_height=scale, scale_width=1.0)
+
+
+def test_steps_of_windows_may_be_longer_than_any_array() -> None:
+    x = nd.array(np.arange(16, dtype="f4").reshape(1, 1, 4, 4))
+    far = (2**62, 2**62)
+    assert nd.Pooling(x, kernel=(2, 2), stride=far, pool_type="max").asnumpy().tolist() == [[[[5]]]]
+    first = nd.Pooling_v1(x, kernel=(2, 2), stride=far, pool_type="max")
+    assert first.asnumpy().tolist() == [[[[5]]]]
+    assert nd.im2col(x, kernel=(2, 2), stride=far).asnumpy().ravel().tolist() == [0, 1, 4, 5]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...errors import ShapeError
 from ...native import lib
 from ...ndarray.layout import AnyArray, get_default, need_float32
@@ -21,6 +19,8 @@ from ...storage.primitive import Arg, Kind, binary_post, eltwise_post, make_prim
 from ..tensor.gemm2 import infer_shape as infer_product
 from ..tensor.gemm2 import product_of, seen
 from .rules import wide_types
+
+LEAST_RATIO = 1e-4  # of alpha and beta: numbers in between do not leave single precision
 
 
 @params_class
@@ -49,8 +49,8 @@ def compute(ctx: OpContext, p: GemmParams, ins: list[AnyArray], outs: list[Numpy
 def refuses(p: GemmParams, ins: list[NDArray]) -> str | None:
     if p.axis not in (-2, ins[2].ndim - 2):
         return "C can be added where rows lie along the last axis but one"
-    if not np.isfinite(p.alpha / p.beta if p.beta else np.inf):
-        return "C is added before it is multiplied by beta"
+    if p.beta == 0 or not LEAST_RATIO <= abs(p.alpha / p.beta) <= 1 / LEAST_RATIO:
+        return "the product is multiplied by alpha / beta, which must not be large or small"
     return need_float32(*ins)
 
 

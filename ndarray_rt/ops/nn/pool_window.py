@@ -64,6 +64,9 @@ def place_windows(kernel: Shape, stride: Shape, pad: Shape, convention: str, is_
     if convention == "same" and (rank != 1 or any(pads)):
         raise ShapeError("pooling_convention 'same' is for one spatial axis and no padding, got "
                          f"kernel {kernel}, pad {pads}")
+    # a step that leaves the data at once is as good as any longer one
+    strides = tuple(s if d == -1 else min(s, d + 2 * p + k)
+                    for d, k, s, p in zip(spatial, kernel, strides, pads, strict=True))
     out = tuple(_count(d, k, s, p, convention)
                 for d, k, s, p in zip(spatial, kernel, strides, pads, strict=True))
     return Windows(kernel, strides, pads, spatial, out)

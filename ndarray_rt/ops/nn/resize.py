@@ -36,9 +36,10 @@ MODES = ("size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down
 class BilinearResize2DParams(Params):
     height: int = integer(1, low=1, doc="rows of the output, with mode size")
     width: int = integer(1, low=1, doc="columns of the output, with mode size")
-    scale_height: float | None = optional_number(doc="rows of the output by those of data, with "
+    scale_height: float | None = optional_number(low=0.0, high=1e4,
+                                                 doc="rows of the output by those of data, with "
                                                      "modes size and odd_scale")
-    scale_width: float | None = optional_number(doc="the same of columns")
+    scale_width: float | None = optional_number(low=0.0, high=1e4, doc="the same of columns")
     mode: str = choice(*MODES, default="size",
                        doc="size: height and width, or scales; odd_scale: n columns become "
                            "scale n of them, or scale (n - 1) + 1 where n is odd; like: the size "
@@ -137,7 +138,8 @@ def _resized(p: BilinearResize2DParams, size: tuple[int, int], like: Shape | Non
         elif n == -1:
             made.append(-1)
         elif p.mode == "size":
-            made.append(int(n * (scale or 0.0)))
+            assert scale is not None
+            made.append(int(n * scale))
         elif p.mode == "odd_scale":
             if scale is None:
                 raise ShapeError("mode 'odd_scale' needs scale_height and scale_width")

@@ -84,9 +84,10 @@ def compute(ctx: OpContext, p: MultiBoxDetectionParams, ins: list[AnyArray],
         best, kind = scores.max(1), scores.argmax(1)
         boxes = _decode(p, loc.reshape(*loc.shape[:1], -1, 4), anchor[0])
         found = (best > -1) & ~(best < np.float32(p.threshold))
+        suppresses = 0 < np.float32(p.nms_threshold) <= 1
         for i, own in enumerate(found):
             rows = np.column_stack([kind[i, own].astype(prob.dtype), best[i, own], boxes[i, own]])
-            if len(rows) and 0 < p.nms_threshold <= 1:
+            if len(rows) and suppresses:
                 _settle(p, rows)
             made[i, :len(rows)] = rows
     outs[0].write(made.astype(ins[0].dtype, copy=False))

@@ -43,6 +43,8 @@ def infer_shape(p: MultiBoxTargetParams, ins: ShapeList, outs: ShapeList,
     if label is not None and (label[1] == 0 or 0 <= label[2] < 5):
         raise ShapeError(f"label has shape {label}, expected (N, labels, 5 or more) with one or "
                          "more labels")
+    if pred[1] == 0:
+        raise ShapeError(f"cls_pred has shape {pred}, expected one or more classes")
     target = merge(fits(outs[0], (-1, -1), "loc_target"), outs[1], "loc_target and loc_mask")
     kind = fits(outs[2], (-1, -1), "cls_target") or (-1, -1)
     count = merge_dim(merge_dim(anchor[1], pred[2], "numbers of anchors"), kind[1],
@@ -91,14 +93,15 @@ def _match(p: MultiBoxTargetParams, anchors: AnyArray, labels: AnyArray,
     shares = np.where(np.isnan(shares), -2, shares)
     match = _match_labels(shares)
     best, label = shares.max(1), shares.argmax(1)
-    if p.overlap_threshold > 0:
-        near = (match == IGNORED) & (best > np.float32(p.overlap_threshold))
+    threshold, ratio = np.float32(p.overlap_threshold), np.float32(p.negative_mining_ratio)
+    if threshold > 0:
+        near = (match == IGNORED) & (best > threshold)
         match[near] = label[near]
-    if not p.negative_mining_ratio > 0:
+    if not ratio > 0:
         match[match == IGNORED] = NEGATIVE
         return match
     positive = int((match >= 0).sum())
-    wanted = np.float32(positive) * np.float32(p.negative_mining_ratio)
+    wanted = np.float32(positive) * ratio
     count = int(min(wanted, len(match) - positive))
     hard = np.flatnonzero((match == IGNORED) & (best < np.float32(p.negative_mining_thresh)))
     order = by_score(-_background(pred[:, hard]).astype(np.float32)) if hard.size else hard

@@ -21,13 +21,16 @@ from ...storage.desc import default_desc
 from ..floats import same_float_type, wide
 from .shared import fits, need_plain, plain
 
+MAX_SAMPLES = 1 << 12  # along a side of a bin: a bin's time grows with their square
+
 
 @params_class
 class ROIAlignParams(Params):
     pooled_size: tuple[int, ...] = shape(low=1, doc="bins of a region: (height, width)")
     spatial_scale: float = number(doc="pixels of data for one unit of a region's corners")
-    sample_ratio: int = integer(-1, doc="samples along each side of a bin; 0 or less: as many as "
-                                        "a bin has pixels, rounded up")
+    sample_ratio: int = integer(-1, high=MAX_SAMPLES,
+                                doc="samples along each side of a bin; 0 or less: as many as a "
+                                    "bin has pixels, rounded up")
     position_sensitive: bool = boolean(False, doc="each bin has channels of its own")
     aligned: bool = boolean(False, doc="pixels have their centers at halves")
 
