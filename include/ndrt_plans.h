@@ -189,8 +189,6 @@ ndrt_status ndrt_plan_add_prim(ndrt_plan *plan, const ndrt_prim *prim, int nargs
                                const ndrt_arg *args); /* the plan does not own the primitive */
 ndrt_status ndrt_plan_add_kernel(ndrt_plan *plan, const ndrt_kernel_call *call);
 int64_t ndrt_plan_size(const ndrt_plan *plan);
-/* Points every argument that is `from` at `to`, neither of them NULL; says how many there were. */
-int64_t ndrt_plan_rebind(ndrt_plan *plan, const void *from, void *to);
 /* The steps so far leave no array half written. */
 void ndrt_plan_mark_whole(ndrt_plan *plan);
 /* Runs from step *cursor until the end, or until budget_ms has passed (below 0: no limit) and no

@@ -76,27 +76,6 @@ void ndrt_plan_mark_whole(ndrt_plan *plan) {
     if (plan->nsteps) plan->steps[plan->nsteps - 1].is_whole = 1;
 }
 
-int64_t ndrt_plan_rebind(ndrt_plan *plan, const void *from, void *to) {
-    int64_t changed = 0;
-    if (!from || !to) return 0;
-    for (step *s = plan->steps, *end = s + plan->nsteps; s < end; s++) {
-        for (int i = 0; i < s->nargs; i++) {
-            void *data = NULL;
-            dnnl_memory_get_data_handle(s->args[i].memory, &data);
-            if (data != from) continue;
-            dnnl_memory_set_data_handle(s->args[i].memory, to);
-            changed++;
-        }
-        if (s->prim) continue;
-        for (size_t i = 0; i < sizeof s->kernel.data / sizeof s->kernel.data[0]; i++)
-            if (s->kernel.data[i] == from) {
-                s->kernel.data[i] = to;
-                changed++;
-            }
-    }
-    return changed;
-}
-
 void ndrt_plan_bind(ndrt_plan *plan, int64_t at, int argument, void *data) {
     step *s = &plan->steps[at];
     if (s->prim)

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from .errors import MXNetError, ShapeError, TypeMismatch
+from .errors import MXNetError, TypeMismatch
 from .imperative import backward as _backward
 from .imperative.function import PythonFunction, record_call
 from .imperative.tape import STATE, entry_of, set_variable
 from .ndarray.ndarray import NDArray
 from .ndarray.req import parse_grad_req
+from .op.infer import need_like
 
 __all__ = ["Function", "NDArray", "backward", "get_symbol", "grad", "is_recording", "is_training",
            "mark_variables", "pause", "predict_mode", "record", "set_recording", "set_training",
@@ -98,12 +99,7 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str
         raise MXNetError(f"mark_variables: got {len(variables)} variables, {len(gradients)} "
                          f"gradients and {len(grad_reqs)} requests")
     for variable, gradient, req in zip(variables, gradients, grad_reqs, strict=True):
-        if variable.shape != gradient.shape:
-            raise ShapeError(f"mark_variables: the gradient has shape {gradient.shape}, "
-                             f"expected {variable.shape} from its variable")
-        if variable.dtype != gradient.dtype:
-            raise TypeMismatch(f"mark_variables: the gradient has dtype {gradient.dtype}, "
-                               f"expected {variable.dtype} from its variable")
+        need_like(gradient, variable, "mark_variables: the gradient", "its variable")
         set_variable(variable, gradient, parse_grad_req(req))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import accumulate
 from math import prod
 
 from ..dtypes import DType
@@ -103,17 +102,6 @@ class Plan:
     @property
     def arena_bytes(self) -> int:
         return max((s.offset + s.nbytes for s in self.storages), default=0)
-
-    @property
-    def largest_live_bytes(self) -> int:
-        """The most that storages take that live at the same time: no arena can be smaller."""
-        change = [0] * (len(self.steps) + 1)
-        for storage in self.storages:
-            if storage.inside is not None:
-                continue
-            change[storage.born] += storage.nbytes
-            change[storage.dies + 1] -= storage.nbytes
-        return max(accumulate(change), default=0)
 
     @property
     def constant_bytes(self) -> int:

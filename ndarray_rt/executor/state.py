@@ -47,8 +47,3 @@ class State:
             found = given.get(value.entry)
             return new_array(value.shape, value.dtype, ctx) if found is None else found
         return self.storages[value.storage].as_array(value.shape, value.dtype)
-
-    @property
-    def own_bytes(self) -> int:
-        """Bytes of what left the arena."""
-        return sum(s.chunk.nbytes for s in self.storages if s.chunk.handle.is_own)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ..errors import MXNetError, NdrtError, ShapeError, TypeMismatch, where
+from ..errors import MXNetError, NdrtError, ShapeError, where
 from ..ndarray.access import Access
 from ..ndarray.copy import copy_into
 from ..ndarray.create import full
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.req import Req
-from ..op.infer import same_shape, same_type
+from ..op.infer import need_like, same_shape, same_type
 from ..op.params import NoParams, Params
 from ..op.registry import OpDef, find
 from ..symbol.gradient import gradient_graph
@@ -155,12 +155,7 @@ def _head_grad_entries(heads: Sequence[NDArray], head_grads: Sequence[NDArray | 
         if given is None:
             made.append(None)
             continue
-        if given.shape != head.shape:
-            raise ShapeError(f"backward: the head gradient has shape {given.shape}, expected "
-                             f"{head.shape} from its head")
-        if given.dtype != head.dtype:
-            raise TypeMismatch(f"backward: the head gradient has dtype {given.dtype}, expected "
-                               f"{head.dtype} from its head")
+        need_like(given, head, "backward: the head gradient", "its head")
         made.append(Entry(HeadVariable(given), 0))
     return made
 
@@ -192,7 +187,7 @@ class _Run:
         self._targets = targets
         self._train_mode = train_mode
         self._create_graph = create_graph
-        self._order = list(_gradient_order(list(self._wanted)))
+        self._order = topological(self._wanted, GradNode)
         self._values: dict[Entry, NDArray] = {}
         self._uses: Counter[Entry] = Counter()
         for node in self._order:
@@ -311,24 +306,3 @@ def _write_zero(state: GradState) -> None:
     """The heads do not depend on this leaf, but for operators whose gradient is zero."""
     if state.req == Req.kWriteTo:
         full(state.array.shape, 0, out=state.array)
-
-
-def _gradient_order(results: Sequence[Entry]) -> Iterator[Node]:
-    """The gradient's own nodes, each after those it reads."""
-    seen: set[Node] = set()
-    for head in results:
-        if not isinstance(head.node, GradNode) or head.node in seen:
-            continue
-        seen.add(head.node)
-        stack: list[tuple[Node, Iterator[Entry]]] = [(head.node, iter(head.node.inputs))]
-        while stack:
-            node, inputs = stack[-1]
-            for entry in inputs:
-                if isinstance(entry.node, GradNode) and entry.node not in seen:
-                    seen.add(entry.node)
-                    stack.append((entry.node, iter(entry.node.inputs)))
-                    break
-            else:
-                stack.pop()
-                yield node
-

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from ..context import Context, current_context
-from ..errors import NameMismatch, ParameterError, ShapeError, TypeMismatch
+from ..errors import NameMismatch, ParameterError, TypeMismatch
 from ..executor.session import Session
 from ..fork import renew_in_child
 from ..ndarray.ndarray import NDArray
+from ..op.infer import need_like
 from ..op.params import Params, boolean, integer, params_class, shape, text
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import topological
@@ -288,10 +289,5 @@ class CachedOp:
 
     def _check_out(self, given: Sequence[NDArray], instance: Instance) -> None:
         for name, out, y in zip(self._symbol.list_outputs(), given, instance.outputs, strict=True):
-            if out.shape != y.shape:
-                raise ShapeError(f"{self.name}: out for {name!r} has shape {out.shape}, expected "
-                                 f"{y.shape} from the inputs")
-            if out.dtype != y.dtype:
-                raise TypeMismatch(f"{self.name}: out for {name!r} has dtype {out.dtype}, "
-                                   f"expected {y.dtype} from the inputs")
+            need_like(out, y, f"{self.name}: out for {name!r}", "the inputs")
 

@@ -15,13 +15,8 @@ from .ndarray import NDArray
 from .req import Req
 
 
-class Output:
-    """One output of one operator call, on the oneDNN path.
-
-    `open(desc, stream)` and `open_weight_grad(desc, stream)` are context managers: they give
-    memory in that layout, and on leaving do what the request asks for (MXNet's CreateMKLDNNMem and
-    CommitOutput). Under the stream's `hold` nothing is written before the operator is done.
-    """
+class Requested:
+    """An array that an operator call writes to, and what is asked for."""
 
     __slots__ = ("array", "req")
 
@@ -37,6 +32,17 @@ class Output:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.array.shape
+
+
+class Output(Requested):
+    """One output of one operator call, on the oneDNN path.
+
+    `open(desc, stream)` and `open_weight_grad(desc, stream)` are context managers: they give
+    memory in that layout, and on leaving do what the request asks for (MXNet's CreateMKLDNNMem and
+    CommitOutput). Under the stream's `hold` nothing is written before the operator is done.
+    """
+
+    __slots__ = ()
 
     def open(self, desc: MemDesc, stream: ImmediateStream,
              inplace_of: Mem | None = None) -> OpenOutput:
@@ -113,28 +119,18 @@ class OpenOutput:
             write_mem(array, mem, stream)
 
 
-class NumpyOutput:
+class NumpyOutput(Requested):
     """One output of one operator call, on the numpy path.
 
     `write(value)` keeps the value; `commit` does what the request asks for after `compute` is done,
     so that an output that shares memory with an input can not change it under the computation.
     """
 
-    __slots__ = ("array", "req", "value")
+    __slots__ = ("value",)
 
     def __init__(self, array: NDArray, req: Req) -> None:
-        self.array = array
-        self.req = req
+        super().__init__(array, req)
         self.value: AnyArray | None = None
-
-    @property
-    def requested(self) -> bool:
-        """False for kNullOp: nothing needs to be computed."""
-        return self.req != Req.kNullOp
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:

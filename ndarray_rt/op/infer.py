@@ -11,7 +11,7 @@ from typing import Any
 
 from ..dtypes import DType
 from ..errors import NdrtError, ShapeError, TypeMismatch, name_call, where
-from ..ndarray.ndarray import MAX_DIMS, MAX_SIZE
+from ..ndarray.ndarray import MAX_DIMS, MAX_SIZE, NDArray
 from .params import Params
 from .registry import OpDef, Shape
 
@@ -51,6 +51,14 @@ def merge_dim(a: int, b: int, what: str = "dimensions") -> int:
     if a != b and a != -1 and b != -1:
         raise ShapeError(f"{what} disagree: {a} and {b}")
     return max(a, b)
+
+
+def need_like(array: NDArray, like: NDArray, what: str, source: str) -> None:
+    """ShapeError or TypeMismatch where an array has not the shape and dtype of another."""
+    if array.shape != like.shape:
+        raise ShapeError(f"{what} has shape {array.shape}, expected {like.shape} from {source}")
+    if array.dtype != like.dtype:
+        raise TypeMismatch(f"{what} has dtype {array.dtype}, expected {like.dtype} from {source}")
 
 
 def same_shape(params: Any, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:

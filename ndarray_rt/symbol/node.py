@@ -59,19 +59,22 @@ class Entry(NamedTuple):
         return f"{self.node.name}[{self.index}]"
 
 
-def topological(heads: Iterable[Entry]) -> list[Node]:
-    """All nodes that the entries need, each after its inputs, in MXNet's order (depth first)."""
+def topological(heads: Iterable[Entry], kind: type[Node] = Node) -> list[Node]:
+    """All nodes that the entries need, each after its inputs, in MXNet's order (depth first).
+
+    Nodes that are not of the kind, and what only they need, are left out.
+    """
     order: list[Node] = []
     seen: set[Node] = set()
     for head in heads:
-        if head.node in seen:
+        if head.node in seen or not isinstance(head.node, kind):
             continue
         seen.add(head.node)
         stack: list[tuple[Node, Iterator[Entry]]] = [(head.node, iter(head.node.inputs))]
         while stack:
             node, inputs = stack[-1]
             for entry in inputs:
-                if entry.node not in seen:
+                if entry.node not in seen and isinstance(entry.node, kind):
                     seen.add(entry.node)
                     stack.append((entry.node, iter(entry.node.inputs)))
                     break

@@ -132,10 +132,6 @@ class Made:
             assert desc is None, f"{kind}: exported bytes were converted"
             self._check_pinned()
 
-    @property
-    def around_is_stale(self) -> bool:
-        return self.kind == "reused:stale"
-
     def release(self) -> None:
         """Ends what `make` began."""
         self.exported = None

@@ -58,9 +58,9 @@ def run_or_add(arrays: list[Array], plan: Plan | None = None) -> None:
 @pytest.mark.parametrize("shape", [(3, 4), (40, 1001)])
 def test_a_plan_equals_the_calls(shape: tuple[int, int]) -> None:
     data = np.random.default_rng(0).standard_normal((2, *shape)).astype("f4")
-    arrays = [[Array(desc(shape)), Array(desc(shape)), Array(desc(shape, "ba"))] for _ in range(3)]
-    for group, values in zip(arrays, (data[0], data[0], data[1]), strict=True):
-        group[0].bytes()[:] = values.tobytes()
+    arrays = [[Array(desc(shape)), Array(desc(shape)), Array(desc(shape, "ba"))] for _ in range(2)]
+    for group in arrays:
+        group[0].bytes()[:] = data[0].tobytes()
     plan = Plan()
     run_or_add(arrays[0])
     run_or_add(arrays[1], plan)
@@ -69,16 +69,11 @@ def test_a_plan_equals_the_calls(shape: tuple[int, int]) -> None:
     assert plan.run() == 3
     np.testing.assert_array_equal(arrays[1][2].numpy(), arrays[0][2].numpy())
 
-    expected = [Array(a.desc) for a in arrays[0]]
-    expected[0].bytes()[:] = data[1].tobytes()
-    run_or_add(expected)
-    changed = [lib.ndrt_plan_rebind(plan.ptr, old.buffer.data, new.buffer.data)
-               for old, new in zip(arrays[1], arrays[2], strict=True)]
-    assert changed == [1, 3, 2]
+    for group in arrays:
+        group[0].bytes()[:] = data[1].tobytes()
+    run_or_add(arrays[0])
     plan.run()
-    np.testing.assert_array_equal(arrays[2][2].numpy(), expected[2].numpy())
-    assert lib.ndrt_plan_rebind(plan.ptr, arrays[1][0].buffer.data, arrays[0][0].buffer.data) == 0
-    assert lib.ndrt_plan_rebind(plan.ptr, arrays[2][0].buffer.data, ffi.NULL) == 0
+    np.testing.assert_array_equal(arrays[1][2].numpy(), arrays[0][2].numpy())
 
 
 def test_budget_and_cursor() -> None:

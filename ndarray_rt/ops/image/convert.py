@@ -120,10 +120,6 @@ def compute_normalize_backward(ctx: OpContext, p: NormalizeParams, ins: list[Any
     _written(wide(ins[0]) / p.column("std", ins[0].shape[-3]), outs[0])
 
 
-def gradient_again(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
-    return emit("_backward_image_normalize", node.params, out_grads[0])
-
-
 register(OpDef("_image_to_tensor", NoParams, inputs=("data",), infer_shape=infer_shape_tensor,
                infer_type=infer_type_tensor, compute=compute_tensor, gradient=gradient_tensor,
                doc="An image as a network takes it: channels first, divided by 255.\n\n"
@@ -144,5 +140,5 @@ register(OpDef("_image_normalize", NormalizeParams, inputs=("data",),
                    "_image_normalize."))
 register(OpDef("_backward_image_normalize", NormalizeParams, inputs=("out_grad",),
                outputs=("data_grad",), infer_shape=infer_shape_normalize, infer_type=same_type,
-               compute=compute_normalize_backward, gradient=gradient_again, inplace={0: 0},
+               compute=compute_normalize_backward, gradient=gradient_normalize, inplace={0: 0},
                is_backward=True))

@@ -230,10 +230,5 @@ def register_master(name: str, params: type[Params], rule: Rule, of: str) -> Non
                        f"{name}; a kernel of our own."))
 
 
-def of_many(rule: Rule, kernel: int) -> Rule:
-    """A rule whose single form has a kernel that knows one layout of numbers only."""
-    return rule._replace(many=kernel)
-
-
 SGD_OF_MANY = lib.NDRT_KERNEL_SGD_OF_MANY
 SGD_MOM_OF_MANY = lib.NDRT_KERNEL_SGD_MOM_OF_MANY

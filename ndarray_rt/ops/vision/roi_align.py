@@ -183,10 +183,6 @@ def compute_backward(ctx: OpContext, p: ROIAlignParams, ins: list[AnyArray],
     outs[0].write(made.astype(ins[0].dtype, copy=False))
 
 
-def refuses_backward(p: ROIAlignParams, ins: list[NDArray]) -> str | None:
-    return refuses(p, ins)
-
-
 def compute_ex_backward(ctx: OpContext, p: ROIAlignParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
     dy, rois = plain(ctx, ins[0]), plain(ctx, ins[2])
@@ -214,6 +210,6 @@ register(OpDef("_contrib_ROIAlign", ROIAlignParams, inputs=("data", "rois"),
 register(OpDef("_backward_ROIAlign", ROIAlignParams, inputs=("out_grad", "data", "rois"),
                outputs=("data_grad",), infer_shape=infer_shape_backward,
                infer_type=same_float_type, compute=compute_backward,
-               compute_ex=compute_ex_backward, refuses=refuses_backward, ignores=(1,),
+               compute_ex=compute_ex_backward, refuses=refuses, ignores=(1,),
                gradient=gradient_backward, is_backward=True,
                doc="The gradient of _contrib_ROIAlign's data."))
