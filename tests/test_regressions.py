@@ -214,3 +214,10 @@ def test_gemm_with_factors_far_apart(alpha: float, beta: float) -> None:
     a, c = np.full((2, 2), 3, np.float32), np.zeros((2, 2), np.float32)
     made = mx.nd.linalg.gemm(mx.nd.array(a), mx.nd.array(a), mx.nd.array(c), alpha=alpha, beta=beta)
     np.testing.assert_allclose(made.asnumpy(), np.full((2, 2), 18 * alpha), rtol=1e-5)
+
+
+@pytest.mark.parametrize("height", [np.nan, np.inf])
+def test_sizes_of_images_that_are_not_finite_are_refused(height: float) -> None:
+    info = mx.nd.array([[height, 32, 1]])
+    with pytest.raises(ParameterError, match=r"^_contrib_Proposal: im_info holds"):
+        mx.nd.contrib.Proposal(mx.nd.ones((1, 24, 2, 2)), mx.nd.zeros((1, 48, 2, 2)), info)

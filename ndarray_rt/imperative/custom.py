@@ -242,6 +242,8 @@ def _compute(ctx: OpContext, p: CustomParams, ins: list[AnyArray],
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BackwardParams(Params):
+    """The operator whose gradient is computed, and where its inputs lie among this one's."""
+
     forward: CustomParams = dataclasses.field(metadata={
         "doc": "the operator", "wants": "its parameters", "parse": lambda value: value,
         "check": None})

@@ -140,6 +140,8 @@ def _compute(ctx: OpContext, p: SubgraphParams, ins: list[AnyArray],
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BackwardParams(Params):
+    """The operator whose gradient is computed; its inputs stand behind gradients of outputs."""
+
     forward: SubgraphParams = dataclasses.field(metadata={
         "doc": "the operator", "wants": "its parameters", "parse": lambda value: value,
         "check": None})

@@ -137,6 +137,8 @@ def _same_places(places: Sequence[int], count: int, what: str) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class ForeachParams(SubgraphParams):
+    """A graph, and which of its variables are data, states and others."""
+
     num_args: int = integer(low=1, doc="number of inputs, the graph among them")
     num_outputs: int = integer(low=0, doc="number of outputs")
     num_out_data: int = integer(low=0, doc="how many of them are made at each step")
@@ -167,6 +169,8 @@ class ForeachParams(SubgraphParams):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class WhileLoopParams(SubgraphParams):
+    """A condition and a step, and which inputs each of them takes."""
+
     num_args: int = integer(low=2, doc="number of inputs, the two graphs among them")
     num_outputs: int = integer(low=1, doc="number of outputs")
     num_out_data: int = integer(low=0, doc="how many of them are made at each step")
@@ -200,6 +204,8 @@ class WhileLoopParams(SubgraphParams):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class CondParams(SubgraphParams):
+    """A condition and two branches, and which inputs each of them takes."""
+
     num_args: int = integer(low=3, doc="number of inputs, the three graphs among them")
     num_outputs: int = integer(low=1, doc="number of outputs")
     cond_input_locs: tuple[int, ...] = shape(doc="inputs that the condition takes")

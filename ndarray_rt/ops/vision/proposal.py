@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...dtypes import FLOAT32
-from ...errors import ShapeError
+from ...errors import ParameterError, ShapeError
 from ...ndarray.layout import AnyArray
 from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
@@ -123,6 +123,9 @@ def _kept(p: ProposalParams, boxes: AnyArray, most: int) -> AnyArray:
 def compute(ctx: OpContext, p: ProposalParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     prob, pred, infos = ins
+    if not np.isfinite(infos).all():
+        raise ParameterError("im_info holds numbers that are not finite, expected height, width "
+                             "and scale of each image")
     batch, _, height, width = prob.shape
     count = prob.shape[1] // 2
     anchors = _anchors(p, height, width)
@@ -135,7 +138,7 @@ def compute(ctx: OpContext, p: ProposalParams, ins: list[AnyArray],
         shifts = pred[i].reshape(count, 4, height, width).transpose(2, 3, 0, 1).reshape(-1, 4)
         boxes = _moved(p, anchors, shifts, info)
         # what lies beyond the image is padding of the batch
-        rows, columns = (int(length / np.float32(p.feature_stride)) for length in info[:2])
+        rows, columns = (info[:2] / np.float32(p.feature_stride)).astype(np.int64)
         score[rows:], score[:, columns:] = -1, -1
         flat = score.reshape(-1)
         least = np.float32(p.rpn_min_size) * info[2]
@@ -163,4 +166,5 @@ for _name, _rule, _what in (("_contrib_Proposal", infer_shape_one, "one image"),
                        "height, width and scale of the image. The output (N * "
                        "rpn_post_nms_top_n, 5): image, left, top, right, bottom, best first; too "
                        "few regions come again. score (N * rpn_post_nms_top_n, 1). float32; the "
-                       f"gradient is zero. Source: Ren et al. 2015; MXNet's {_name}."))
+                       "gradient is zero. Raises ParameterError where im_info is not finite. "
+                       f"Source: Ren et al. 2015; MXNet's {_name}."))
