@@ -42,6 +42,11 @@ def single(x: AnyArray) -> AnyArray:
     return x.astype(np.float32 if is_integer(x.dtype) else wide_dtype(x.dtype), copy=False)
 
 
+def ordered(x: AnyArray) -> AnyArray:
+    """`x` in a dtype whose NaN numpy finds greater than all numbers: of bfloat16 it does not."""
+    return wide(x) if x.dtype.name == "bfloat16" else x
+
+
 def convert(value: Any, dtype: DType) -> AnyArray:
     """`value` cast as C does: towards zero, small integers modulo their range."""
     made: AnyArray = np.asarray(value)
