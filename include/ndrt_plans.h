@@ -108,6 +108,8 @@ typedef enum {
     NDRT_KERNEL_EXP = 68,             /* f32: out, data                  dims n; scalar kind */
     NDRT_KERNEL_ARITHMETIC = 69,      /* out, left, right                dims n
                                         scalars kind ndrt_arithmetic_id */
+    NDRT_KERNEL_CLIP_GRAD = 70,       /* f32: data's gradient, out's gradient, data   dims n
+                                        scalars kind 0 low high; NaN is inside */
     /* Regions of images: rows of image, left, top, right, bottom. dims regions channels height
      * width; scalars images, rows and columns of bins, ... */
     NDRT_KERNEL_ROI_ALIGN = 112,      /* f32: out, data, rois; ... scale samples split */

@@ -1,5 +1,5 @@
-/* exp, softmax of columns, running sums, and arithmetic element by element, on float64 and int32
- * too. */
+/* exp, softmax of columns, running sums, clip's gradient, and arithmetic element by element, on
+ * float64 and int32 too. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -224,4 +224,24 @@ void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads) {
         run((char *)call->data[0] + at, (const char *)call->data[1] + at,
             (const char *)call->data[2] + at, least(CHUNK, n - k * CHUNK));
     }
+}
+
+/* ---- clip --------------------------------------------------------------------------------------
+ */
+
+NDRT_FOR_EACH_CPU static void clip_grad_range(float *out, const float *grad, const float *data,
+                                              int64_t n, float low, float high) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (data[i] < low) | (data[i] > high) ? 0.0f : grad[i];
+}
+
+void ndrt_clip_grad(const ndrt_kernel_call *call, int nthreads) {
+    int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
+    float *out = call->data[0], low = (float)call->scalars[2], high = (float)call->scalars[3];
+    const float *grad = call->data[1], *data = call->data[2];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < chunks; k++)
+        clip_grad_range(out + k * CHUNK, grad + k * CHUNK, data + k * CHUNK,
+                        least(CHUNK, n - k * CHUNK), low, high);
 }

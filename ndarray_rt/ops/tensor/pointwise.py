@@ -266,15 +266,6 @@ def clamp(ctx: OpContext, name: str, low: float, high: float, x: NDArray, out: O
             ctx.run(prim, (*((arg, mem) for arg, _ in BOUND_ARGS), (Arg.DST, target)))
 
 
-def masked(ctx: OpContext, name: str, dy: NDArray, x: NDArray, y: NDArray, out: Output) -> None:
-    """out = dy where x == y, else 0 times dy."""
-    def make(desc: MemDesc) -> Primitive:
-        return make_primitive(Kind.BINARY, alg=lib.NDRT_BINARY_EQ, srcs=(desc, desc), dst=desc,
-                              post_ops=[binary_post(lib.NDRT_BINARY_MUL, desc)])
-    args = [(Arg.SRC, 1), (Arg.SRC_1, 2), (Arg.POST_OP + Arg.SRC_1, 0)]
-    pointwise(ctx, (name,), [dy, x, y], out, args, make)
-
-
 def _scaled(scale: float) -> list[PostSpec]:
     return [] if scale == 1.0 else [eltwise_post(lib.NDRT_ELTWISE_LINEAR, scale, 0.0)]
 

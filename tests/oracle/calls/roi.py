@@ -24,7 +24,7 @@ CALLS = [
     Call("contrib.ROIAlign", [Array((2, 3, 7, 8), dtype="float64"), Given(ROIS, "float64")],
          {"pooled_size": (3, 2), "spatial_scale": 0.5}, (0,), grad_req="add"),
     Call("contrib.ROIAlign", [Array((2, 3, 7, 8), dtype="float16"), Given(ROIS, "float16")],
-         {"pooled_size": (3, 2), "spatial_scale": 0.5}, rtol=1e-2, atol=1e-2),
+         {"pooled_size": (3, 2), "spatial_scale": 0.5}),
     *(
         Call("ROIPooling", [Array(DATA.shape, seed=seed), ROIS],
              {"pooled_size": bins, "spatial_scale": scale}, (0, 1))
