@@ -232,8 +232,7 @@ void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads) {
 NDRT_FOR_EACH_CPU static void clip_grad_range(float *out, const float *grad, const float *data,
                                               int64_t n, float low, float high) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++)
-        out[i] = (data[i] < low) | (data[i] > high) ? 0.0f : grad[i];
+    for (int64_t i = 0; i < n; i++) out[i] = (data[i] < low) | (data[i] > high) ? 0.0f : grad[i];
 }
 
 void ndrt_clip_grad(const ndrt_kernel_call *call, int nthreads) {

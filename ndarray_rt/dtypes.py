@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import TypeMismatch, shown
+from .errors import MissingPackage, TypeMismatch, shown
 
 DType = np.dtype[Any]
 
@@ -33,12 +33,12 @@ NATIVE_CODES = {"float16": 1, "bfloat16": 2, "float32": 3, "int32": 4, "int8": 5
 
 
 def bfloat16() -> DType:
-    """The bfloat16 dtype of the ml_dtypes package; TypeMismatch when it is not installed."""
+    """The bfloat16 dtype of the ml_dtypes package; MissingPackage when it is not installed."""
     try:
         import ml_dtypes
     except ImportError:
-        raise TypeMismatch("dtype bfloat16 needs the package ml_dtypes "
-                           "(pip install 'ndarray_rt[bfloat16]')") from None
+        raise MissingPackage("dtype bfloat16 needs the package ml_dtypes "
+                             "(pip install 'ndarray_rt[bfloat16]')") from None
     made: DType = np.dtype(ml_dtypes.bfloat16)
     return made
 

@@ -61,7 +61,8 @@ def _hard_sigmoid_slope(x: AnyArray, p: HardSigmoidParams) -> AnyArray:
 
 
 def _whole_sigma(p: SmoothL1Params) -> SmoothL1Params:
-    return SmoothL1Params(scalar=float(int(p.scalar)) if math.isfinite(p.scalar) else 0.0)
+    sigma = float(int(p.scalar)) if math.isfinite(p.scalar) else 0.0
+    return SmoothL1Params.parse({"scalar": sigma}, "smooth_l1")
 
 
 def _edge(p: SmoothL1Params, x: AnyArray) -> tuple[Any, Any]:
