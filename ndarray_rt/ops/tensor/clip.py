@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data, get_data_reorder, need_float32
+from ...ndarray.layout import AnyArray, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
@@ -16,7 +16,7 @@ from ...op.infer import same_shape, same_type
 from ...op.params import Params, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from .numeric import convert
-from .pointwise import clamp
+from .pointwise import clamp, step_grad
 
 
 @params_class
@@ -65,14 +65,7 @@ def compute_backward(ctx: OpContext, p: ClipParams, ins: list[AnyArray],
 
 def compute_ex_backward(ctx: OpContext, p: ClipParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
-    if not outs[0].requested:
-        return
-    dy = get_data(ins[0], ctx.stream)
-    x = get_data_reorder(ins[1], dy.desc, ctx.stream)
-    with outs[0].open(dy.desc, ctx.stream, inplace_of=dy) as y:
-        # padding stays zero: out_grad is there
-        ctx.kernel(lib.NDRT_KERNEL_CLIP_GRAD, [dy.desc.nbytes // ins[0].dtype.itemsize],
-                   [y, dy, x], [float(lib.NDRT_F32), 0.0, p.a_min, p.a_max])
+    step_grad(ctx, lib.NDRT_STEP_CLIP, ins[0], ins[1], outs[0], p.a_min, p.a_max)
 
 
 register(OpDef("clip", ClipParams, inputs=("data",), infer_shape=same_shape, infer_type=same_type,

@@ -266,6 +266,19 @@ def clamp(ctx: OpContext, name: str, low: float, high: float, x: NDArray, out: O
             ctx.run(prim, (*((arg, mem) for arg, _ in BOUND_ARGS), (Arg.DST, target)))
 
 
+def step_grad(ctx: OpContext, step: int, dy: NDArray, at: NDArray, out: Output,
+              low: float = 0.0, high: float = 0.0) -> None:
+    """out = dy times a slope that is a step (ndrt_step) at `at`, by a kernel of ours."""
+    if not out.requested:
+        return
+    grad = get_data(dy, ctx.stream)
+    x = get_data_reorder(at, grad.desc, ctx.stream)
+    with out.open(grad.desc, ctx.stream, inplace_of=grad) as y:
+        # padding stays zero: dy is there
+        ctx.kernel(lib.NDRT_KERNEL_STEP_GRAD, [grad.desc.nbytes // dy.dtype.itemsize],
+                   [y, grad, x], [float(lib.NDRT_F32), float(step), low, high])
+
+
 def _scaled(scale: float) -> list[PostSpec]:
     return [] if scale == 1.0 else [eltwise_post(lib.NDRT_ELTWISE_LINEAR, scale, 0.0)]
 
