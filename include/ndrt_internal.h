@@ -147,6 +147,7 @@ void ndrt_softmax(const ndrt_kernel_call *call, int nthreads);
 void ndrt_running_sum(const ndrt_kernel_call *call, int nthreads);
 void ndrt_exp(const ndrt_kernel_call *call, int nthreads);
 void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads);
+void ndrt_step_grad(const ndrt_kernel_call *call, int nthreads);
 /* In native/vision.c and native/boxes.c. */
 ndrt_status ndrt_vision_check(const ndrt_kernel_call *call);
 int ndrt_vision_threads(const ndrt_kernel_call *call);

@@ -108,6 +108,8 @@ typedef enum {
     NDRT_KERNEL_EXP = 68,             /* f32: out, data                  dims n; scalar kind */
     NDRT_KERNEL_ARITHMETIC = 69,      /* out, left, right                dims n
                                         scalars kind ndrt_arithmetic_id */
+    NDRT_KERNEL_STEP_GRAD = 70,       /* f32: data's gradient, out's gradient, data (of relu: out)
+                                        dims n; scalars kind ndrt_step low high */
     /* Regions of images: rows of image, left, top, right, bottom. dims regions channels height
      * width; scalars images, rows and columns of bins, ... */
     NDRT_KERNEL_ROI_ALIGN = 112,      /* f32: out, data, rois; ... scale samples split */
@@ -154,6 +156,12 @@ typedef enum { /* comparisons give 0 and 1 */
                NDRT_ARITHMETIC_LE = 10,
                NDRT_ARITHMETIC_LAST = 10
 } ndrt_arithmetic_id;
+typedef enum {
+    NDRT_STEP_CLIP = 0, /* NaN is inside */
+    NDRT_STEP_ABS = 1,  /* the slope at NaN is 0 */
+    NDRT_STEP_RELU = 2, /* the slope at NaN is NaN */
+    NDRT_STEP_LAST = 2
+} ndrt_step;
 typedef enum {
     NDRT_RESIZE_CORNERS = 0, /* from two neighbours; places at the ends stay there */
     NDRT_RESIZE_EDGES = 1,   /* the same; the edges of the places at the ends do */

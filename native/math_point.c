@@ -1,5 +1,5 @@
-/* exp, softmax of columns, running sums, and arithmetic element by element, on float64 and int32
- * too. */
+/* exp, softmax of columns, running sums, slopes that are steps, and arithmetic element by element,
+ * on float64 and int32 too. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -223,5 +223,43 @@ void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads) {
         size_t at = (size_t)(k * CHUNK) * size;
         run((char *)call->data[0] + at, (const char *)call->data[1] + at,
             (const char *)call->data[2] + at, least(CHUNK, n - k * CHUNK));
+    }
+}
+
+/* ---- slopes that are steps ---------------------------------------------------------------------
+ */
+
+NDRT_FOR_EACH_CPU static void clip_grad(float *out, const float *grad, const float *x, int64_t n,
+                                        float low, float high) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) out[i] = (x[i] < low) | (x[i] > high) ? 0.0f : grad[i];
+}
+
+NDRT_FOR_EACH_CPU static void abs_grad(float *out, const float *grad, const float *x, int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        out[i] = grad[i] * (x[i] > 0.0f ? 1.0f : x[i] < 0.0f ? -1.0f : 0.0f);
+}
+
+NDRT_FOR_EACH_CPU static void relu_grad(float *out, const float *grad, const float *y, int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        out[i] = grad[i] * (y[i] > 0.0f ? 1.0f : y[i] != y[i] ? y[i] : 0.0f);
+}
+
+void ndrt_step_grad(const ndrt_kernel_call *call, int nthreads) {
+    int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
+    int what = (int)call->scalars[1];
+    float *out = call->data[0], low = (float)call->scalars[2], high = (float)call->scalars[3];
+    const float *grad = call->data[1], *x = call->data[2];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < chunks; k++) {
+        int64_t at = k * CHUNK, m = least(CHUNK, n - at);
+        if (what == NDRT_STEP_CLIP)
+            clip_grad(out + at, grad + at, x + at, m, low, high);
+        else if (what == NDRT_STEP_ABS)
+            abs_grad(out + at, grad + at, x + at, m);
+        else
+            relu_grad(out + at, grad + at, x + at, m);
     }
 }

@@ -173,7 +173,7 @@ static const kernel_family families[] = {
      ndrt_optimizers_threads, ndrt_optimizers_execute},
     {NDRT_KERNEL_TOPK, NDRT_KERNEL_TOPK_GRAD, ndrt_ordering_check, ndrt_ordering_threads,
      ndrt_ordering_execute},
-    {NDRT_KERNEL_REDUCE, NDRT_KERNEL_ARITHMETIC, ndrt_math_check, ndrt_math_threads,
+    {NDRT_KERNEL_REDUCE, NDRT_KERNEL_STEP_GRAD, ndrt_math_check, ndrt_math_threads,
      ndrt_math_execute},
     {NDRT_KERNEL_ROI_ALIGN, NDRT_KERNEL_MULTIBOX_ASSIGN, ndrt_vision_check, ndrt_vision_threads,
      ndrt_vision_execute},

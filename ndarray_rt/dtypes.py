@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import TypeMismatch, shown
+from .errors import MissingPackage, TypeMismatch, shown
 
 DType = np.dtype[Any]
 
@@ -32,14 +32,13 @@ NATIVE_CODES = {"float16": 1, "bfloat16": 2, "float32": 3, "int32": 4, "int8": 5
                 "float64": 7}
 
 
-
 def bfloat16() -> DType:
-    """The bfloat16 dtype of the ml_dtypes package; TypeMismatch when it is not installed."""
+    """The bfloat16 dtype of the ml_dtypes package; MissingPackage when it is not installed."""
     try:
         import ml_dtypes
     except ImportError:
-        raise TypeMismatch("dtype bfloat16 needs the package ml_dtypes "
-                           "(pip install ml_dtypes)") from None
+        raise MissingPackage("dtype bfloat16 needs the package ml_dtypes "
+                             "(pip install 'ndarray_rt[bfloat16]')") from None
     made: DType = np.dtype(ml_dtypes.bfloat16)
     return made
 
@@ -66,6 +65,19 @@ def find_dtype(value: object) -> DType:
     if str(made) not in TYPE_FLAGS or not made.isnative:
         raise TypeMismatch(f"dtype {made} is none of: {', '.join(TYPE_FLAGS)}")
     return made
+
+
+def is_float(value: DType) -> bool:
+    """Is it a floating-point dtype? bfloat16 is one, though numpy does not know it."""
+    return value.kind == "f" or value.name == "bfloat16"
+
+
+def precision(value: DType) -> tuple[float, float]:
+    """(the step from 1 to the next number, the least normal number) of a floating-point dtype."""
+    if value.name == "bfloat16":
+        return 2.0**-7, float(np.finfo(np.float32).tiny)
+    info = np.finfo(value)
+    return float(info.eps), float(info.tiny)
 
 
 def dtype_name(value: DType) -> str:

@@ -26,6 +26,10 @@ class TypeMismatch(NdrtError, TypeError):
     """Dtypes, or kinds of objects, that do not go together: a caller's mistake."""
 
 
+class MissingPackage(TypeMismatch):
+    """A dtype that comes from a package that is not installed."""
+
+
 class ParameterError(NdrtError, ValueError):
     """A parameter that is unknown, missing, unreadable or out of its range."""
 

@@ -56,6 +56,9 @@ def Proposal(cls_prob: NDArray, bbox_pred: NDArray, im_info: NDArray, *,
 def ROIAlign(data: NDArray, rois: NDArray, pooled_size: _Ints, spatial_scale: float,
     sample_ratio: int = -1, position_sensitive: bool = False, aligned: bool = False,
     out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...
+def RROIAlign(data: NDArray, rois: NDArray, pooled_size: _Ints, spatial_scale: float,
+    sampling_ratio: int = -1, out: Any = None, name: str | None = None,
+    ctx: Any = None) -> NDArray: ...
 def SyncBatchNorm(data: NDArray, gamma: NDArray, beta: NDArray, moving_mean: NDArray,
     moving_var: NDArray, *, eps: float = 0.001, momentum: float = 0.9, fix_gamma: bool = True,
     use_global_stats: bool = False, output_mean_var: bool = False, ndev: int = 1, key: str,

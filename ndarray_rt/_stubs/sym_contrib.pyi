@@ -61,6 +61,9 @@ def ROIAlign(data: Symbol | None = None, rois: Symbol | None = None, pooled_size
     spatial_scale: float = ..., sample_ratio: int = -1, position_sensitive: bool = False,
     aligned: bool = False, name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
+def RROIAlign(data: Symbol | None = None, rois: Symbol | None = None, pooled_size: _Ints = ...,
+    spatial_scale: float = ..., sampling_ratio: int = -1, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
 def SyncBatchNorm(data: Symbol | None = None, gamma: Symbol | None = None,
     beta: Symbol | None = None, moving_mean: Symbol | None = None,
     moving_var: Symbol | None = None, *, eps: float = 0.001, momentum: float = 0.9,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import is_float
 from ..errors import MXNetError, ShapeError, TypeMismatch
 from ..native import ffi, lib
 from ..ndarray.access import Access
@@ -24,7 +25,7 @@ def copy_value(value: Any, target: NDArray, name: str) -> None:
             value = np.asarray(value)
         except ValueError:
             raise TypeMismatch(f"{name}: got a {type(value).__name__}, expected an array") from None
-        if value.dtype.kind not in "biuf" and value.dtype.name != "bfloat16":
+        if not (value.dtype.kind in "biu" or is_float(value.dtype)):
             raise TypeMismatch(f"{name}: got an array of {value.dtype}, expected numbers")
     if value.shape != target.shape:
         raise ShapeError(f"{name} has shape {value.shape}, expected {target.shape} "

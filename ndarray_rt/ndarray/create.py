@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..context import Context
-from ..dtypes import FLOAT32, DType, find_dtype
+from ..dtypes import FLOAT32, DType, find_dtype, is_float
 from ..errors import OutOfMemory, ParameterError, ShapeError, TypeMismatch, shown
 from .access import Access
 from .copy import copy_into, write_numpy
@@ -31,7 +31,7 @@ def as_plain_data(source: object, what: str) -> AnyArray:
         raise TypeMismatch(f"{what} must be array like, of numbers and with rows of equal length: "
                            f"{error}") from None
     # bfloat16 of ml_dtypes is of kind V
-    if made.dtype.kind not in "biuf" and made.dtype.name != "bfloat16":
+    if not (made.dtype.kind in "biu" or is_float(made.dtype)):
         raise TypeMismatch(f"{what} must be array like, of numbers; got {type(source).__name__} "
                            f"with elements of {made.dtype}")
     return made
@@ -110,7 +110,7 @@ def _number(value: Any, what: str) -> int | float:
             data = np.asarray(value)
         except (ValueError, TypeError):
             data = np.empty(0)
-        if data.size != 1 or data.dtype.kind not in "biuf":
+        if data.size != 1 or not (data.dtype.kind in "biu" or is_float(data.dtype)):
             raise TypeMismatch(f"{what} got {shown(value)}, expected a number")
         found = data.item()
     try:

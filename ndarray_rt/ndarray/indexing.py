@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import is_float
 from ..errors import NdrtError, ShapeError
 from .access import Access
 from .create import as_plain_data
@@ -137,7 +138,7 @@ def _index_arrays(part: Any) -> list[AnyArray]:
                               f"of type {type(part).__name__}")
     if found.dtype.kind == "b" and found.ndim:
         return list(found.nonzero())
-    if found.dtype.kind not in "iuf":
+    if not (found.dtype.kind in "iu" or is_float(found.dtype)):
         raise ArrayIndexError(f"an array can not be indexed with elements of {found.dtype}")
     # indices are often float32, the default dtype; they count as truncated
     with np.errstate(invalid="ignore"):

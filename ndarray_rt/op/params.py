@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..dtypes import dtype_name, find_dtype
-from ..errors import ParameterError, shown, where
+from ..errors import MissingPackage, ParameterError, shown, where
 
 P = TypeVar("P", bound="Params")
 
@@ -293,6 +293,8 @@ class Params:
         try:
             parsed = meta["parse"](value)
             good = meta["check"] is None or meta["check"](parsed)
+        except MissingPackage as error:
+            raise MissingPackage(f"{where(op, node)}: parameter {spec.name!r}: {error}") from None
         except (ValueError, TypeError, OverflowError, KeyError):
             good = False
         if not good:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..dtypes import is_float, precision
 from ..errors import MXNetError, where
 from ..ndarray.copy import read_numpy
 from ..ndarray.layout import AnyArray
@@ -67,7 +68,7 @@ class Validation:
     def _compute(self, wide: bool) -> tuple[list[AnyArray | None], list[AnyArray]]:
         """The outputs and the inputs after the call, in numpy; random bits are the same again."""
         op, params, ctx, _, outs, reqs = self._call
-        arrays = [a.astype(np.float64) if wide and a.dtype.kind == "f" else a.copy()
+        arrays = [a.astype(np.float64) if wide and is_float(a.dtype) else a.copy()
                   for a in self._arrays]
         expected = [NumpyOutput(new_array(out.shape, out.dtype),
                                 Req.kWriteTo if req else Req.kNullOp)
@@ -102,10 +103,10 @@ class Validation:
             lost = float(np.max(off, where=np.isfinite(off), initial=0.0))
         difference = np.where(np.isnan(difference), np.inf, difference)
         bound = lost * 16
-        if got.dtype.kind == "f":
-            info = np.finfo(got.dtype)
-            bound += float(info.eps) * scale * (ROUNDINGS + 4 * sqrt(self._terms(got.size)))
-            bound += float(info.tiny)
+        if is_float(got.dtype):
+            eps, tiny = precision(got.dtype)
+            bound += eps * scale * (ROUNDINGS + 4 * sqrt(self._terms(got.size)))
+            bound += tiny
         worst = np.unravel_index(int(np.argmax(difference)), difference.shape)
         if difference[worst] > bound:
             place = tuple(int(i) for i in worst)

@@ -11,6 +11,7 @@ from .. import ops as _ops
 from ..op.registry import keep_registered
 from . import arithmetic as _arithmetic
 from . import methods as _methods
+from .contrib_functions import FUNCTIONS as _CONTRIB
 from .control_flow import FUNCTIONS as _CONTROL_FLOW
 from .functions import (
     Group,
@@ -65,7 +66,7 @@ def _public() -> dict[str, Any]:
         module.__dict__.update(functions)
         made[space] = module
     made["random"].__dict__.update(_RANDOM)
-    made["contrib"].__dict__.update(_CONTROL_FLOW)
+    made["contrib"].__dict__.update({**_CONTROL_FLOW, **_CONTRIB})
     op = _Namespace(f"{__name__}.op", "", "All operators that have no namespace of their own.")
     op.__dict__.update({name: value for name, value in made.items() if callable(value)})
     made["op"] = op

@@ -37,13 +37,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..dtypes import find_dtype
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Reference = Callable[..., Any]
 Kind = Literal["uniform", "positive", "away", "distinct", "ints", "bits"]
 Tolerance = float | Mapping[str, float] | None
 
-RTOL = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-10}
-ATOL = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-10}
+RTOL = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-10, "bfloat16": 3.2e-2}
+ATOL = RTOL
 # layouts to try for a data input of a rank: channels-last, and blocks that pad odd channel counts
 LAYOUTS = {3: ("acb", "aBc16b"), 4: ("acdb", "aBcd16b", "aBcd8b"), 5: ("acdeb", "aBcde16b")}
 WEIGHT_LAYOUTS = {2: ("ba",), 3: ("acb",), 4: ("ABcd16b16a", "acdb"), 5: ("ABcde16b16a",),
@@ -73,7 +75,7 @@ class Input:
 
     def dtype_in(self, run: str) -> np.dtype[Any]:
         """The dtype in a run of dtype `run`."""
-        return np.dtype(self.dtype or run)
+        return find_dtype(self.dtype or run)
 
     def draw(self, rng: np.random.Generator, run: str) -> Array:
         """Contents, in the dtype of this input."""

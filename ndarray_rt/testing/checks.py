@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import is_float
 from ..ndarray.copy import read_numpy
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.req import Req
@@ -40,7 +41,7 @@ class Bench:
     @staticmethod
     def _prior(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """What an output holds before the call."""
-        if dtype.kind == "f":
+        if is_float(dtype):
             return rng.uniform(-1, 1, shape).astype(dtype)
         return rng.integers(0, 2 if dtype.kind == "b" else 5, shape).astype(dtype)
 
@@ -50,7 +51,7 @@ class Bench:
         ignored = self.subject.op.ignored(self.subject.params)
         made = []
         for i, (value, kind) in enumerate(zip(self.subject.values, kinds, strict=True)):
-            if i in ignored and value.dtype.kind == "f":
+            if i in ignored and is_float(value.dtype):
                 value = np.full_like(value, np.nan)
             made.append(make(value, kind, self.stream))
         return made
@@ -59,7 +60,7 @@ class Bench:
         made = []
         for prior in self.priors:
             value = prior
-            if not keep and prior.dtype.kind == "f":
+            if not keep and is_float(prior.dtype):
                 value = np.full_like(prior, np.nan)
             fits = kind if why_not(kind, prior.shape, prior.dtype) is None else "plain"
             made.append(make(value, fits, self.stream, output=True, keep=keep))

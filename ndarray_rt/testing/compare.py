@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import is_float
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -28,7 +30,7 @@ def assert_close(got: Array, want: Any, rtol: float, atol: float, what: str = "r
 
 
 def _assert_equal(got: Array, want: Array, what: str) -> None:
-    if want.dtype.kind == "f":
+    if is_float(want.dtype):
         assert np.all(np.isfinite(want)), f"{what}: the reference is not finite, {got.dtype} is"
     excess = np.where(got == want, -np.inf, 1.0)
     _blame(excess, got, want, what, "equal")
@@ -39,7 +41,7 @@ def assert_bits(got: Array, want: Array, what: str = "result") -> None:
     assert got.dtype == want.dtype, f"{what} has dtype {got.dtype}, expected {want.dtype}"
     assert got.shape == want.shape, f"{what} has shape {got.shape}, expected {want.shape}"
     same = got == want
-    if got.dtype.kind == "f":
+    if is_float(got.dtype):
         same = (same & (np.signbit(got) == np.signbit(want))) | (np.isnan(got) & np.isnan(want))
     _blame(np.where(same, -np.inf, 1.0), got, want, what, "equal bits")
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..dtypes import TYPE_FLAGS, find_dtype
+from ..dtypes import TYPE_FLAGS, find_dtype, is_float
 from ..errors import NdrtError, TypeMismatch
 from ..ndarray.req import Req
 from .case import Case, as_input
@@ -116,7 +116,7 @@ def check_dtypes(case: Case, failures: Failures, dtypes: Sequence[str] = DTYPES)
 
 def _check_reference(case: Case, subject: Subject, failures: Failures) -> None:
     """Floats of another width agree with the reference too."""
-    if case.reference is None or np.dtype(subject.dtype).kind != "f" or case.exact or not all(
+    if case.reference is None or not is_float(find_dtype(subject.dtype)) or case.exact or not all(
             np.isfinite(value).all() for value in subject.values):
         return  # whole numbers wrap around, and what is too large for a dtype is infinite in it
     full = subject_of(case, subject.dtype)

@@ -16,6 +16,7 @@ import numpy as np
 import ndarray_rt as mx
 
 from .. import config
+from ..dtypes import is_float
 from ..ndarray.copy import read_numpy, write_numpy
 from ..ndarray.ndarray import NDArray
 from ..ndarray.req import GRAD_REQS
@@ -88,13 +89,13 @@ class ExecutorBench:
 
     def _differentiable(self) -> bool:
         return ("gradient" not in self.case.exempt
-                and any(self.subject.values[i].dtype.kind == "f" for i in range(self.num_inputs)))
+                and any(is_float(self.subject.values[i].dtype) for i in range(self.num_inputs)))
 
     def trainable(self) -> list[int]:
         """Inputs that may have a gradient."""
         is_aux = set(self.symbol.list_auxiliary_states())
         return [i for i in range(self.num_inputs) if self.names[i] not in is_aux
-                and self.subject.values[i].dtype.kind == "f"]
+                and is_float(self.subject.values[i].dtype)]
 
     def bind(self, made: list[Made], grads: dict[int, Made], reqs: dict[int, str]) -> Any:
         names = self.names
@@ -116,7 +117,7 @@ class ExecutorBench:
     def poison(self, executor: Any) -> None:
         """Garbage in the outputs, so that a run that forgets to write them is seen."""
         for out in executor.outputs:
-            if out.dtype.kind == "f" and out.chunk.is_allocated and not out.is_special:
+            if is_float(out.dtype) and out.chunk.is_allocated and not out.is_special:
                 write_numpy(out, np.full(out.shape, np.nan, out.dtype), self.stream)
 
     def check_chained(self, failures: Failures) -> None:

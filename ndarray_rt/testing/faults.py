@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import is_float
 from ..native import lib
 from ..ndarray.access import Access
 from ..ndarray.copy import read_numpy, write_numpy
@@ -220,7 +221,7 @@ def _one(make: Callable[[], Scenario], fault: Fault, error: type[BaseException],
 
 
 def _same(a: Array, b: Array) -> bool:
-    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+    return bool(np.array_equal(a, b, equal_nan=is_float(a.dtype)))
 
 
 def _near(a: Array, b: Array, scenario: Scenario) -> bool:

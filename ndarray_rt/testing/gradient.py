@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import is_float
 from ..ndarray.copy import read_numpy, write_numpy
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.req import Req
@@ -107,7 +108,7 @@ class Slope:
             draw = rng.uniform(0.5, 1.5, shape) * np.where(rng.random(shape) < 0.5, -1, 1)
             self.weights.append(draw.astype(out_dtype))
         self.visible = self.op.num_visible(self.params)
-        widths = [t.itemsize for t in self.subject.out_dtypes[:self.visible] if t.kind == "f"]
+        widths = [t.itemsize for t in self.subject.out_dtypes[:self.visible] if is_float(t)]
         # outputs of a narrow dtype whatever the inputs are: only wide steps show through rounding
         self.eps, self.rtol = {2: (0.125, 2e-2), 4: (0.125, 1e-4)}.get(
             min(widths, default=8), (case.grad_eps, case.grad_rtol))
@@ -138,7 +139,7 @@ class Slope:
         outs = run_op(runtime, self.op, self.params, arrays_of(values, runtime))
         total = 0.0
         for out, weight in zip(outs[:self.visible], self.weights, strict=False):
-            if weight.dtype.kind == "f":
+            if is_float(weight.dtype):
                 total += float(np.sum(read_numpy(out, runtime.ctx.stream) * weight,
                                       dtype=np.float64))
         return total
@@ -147,7 +148,7 @@ class Slope:
         """Own gradients agree with finite differences; gives the number of slopes compared."""
         grads, _ = self.own()
         names = self.op.input_names(self.params)
-        wanted = [i for i, name in enumerate(names) if self.subject.values[i].dtype.kind == "f"
+        wanted = [i for i, name in enumerate(names) if is_float(self.subject.values[i].dtype)
                   and not self.case.is_no_grad(i, name)]
         return assert_slopes(self.value, self.subject.values, grads, names, wanted,
                              Steps(self.eps, self.rtol, self.case.grad_atol))

@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import is_float
 from ..ndarray.copy import write_numpy
 from ..ndarray.interop import export
 from ..ndarray.ndarray import NDArray, new_array
@@ -137,7 +138,7 @@ def _earlier(nbytes: int, dtype: np.dtype[Any], stream: ImmediateStream) -> NDAr
     """An array of 20 channels of more than `nbytes`, used up."""
     columns = max(1, -(-(nbytes + 4) // (dtype.itemsize * 2 * 20)))
     earlier = new_array((2, 20, 1, columns), dtype)
-    write_numpy(earlier, np.full(earlier.shape, np.nan if dtype.kind == "f" else 3, dtype), stream)
+    write_numpy(earlier, np.full(earlier.shape, np.nan if is_float(dtype) else 3, dtype), stream)
     return earlier
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import is_float
 from ..ndarray.copy import read_numpy
 from ..ndarray.ndarray import NDArray
 from ..op.registry import OpDef
@@ -62,7 +63,7 @@ def differences(computation: Computation, case: Case) -> tuple[int, list[Array |
         outs = [read_numpy(y, stream) for y in computation.forward(plain(at), True)]
         weights = head_weights([y.shape for y in outs], [y.dtype for y in outs])
         return sum(float(np.sum(y * w, dtype=np.float64))
-                   for y, w in zip(outs, weights, strict=True) if y.dtype.kind == "f")
+                   for y, w in zip(outs, weights, strict=True) if is_float(y.dtype))
     steps = Steps(case.grad_eps, case.grad_rtol, case.grad_atol)
     return assert_slopes(value, values, grads, names, wanted, steps), grads
 
@@ -70,7 +71,7 @@ def differences(computation: Computation, case: Case) -> tuple[int, list[Array |
 def trainable(computation: Computation, case: Case, values: Sequence[Array]) -> list[int]:
     """Positions of the inputs whose gradients are looked at."""
     names = computation.names(len(values))
-    return [i for i in computation.differentiable(len(values)) if values[i].dtype.kind == "f"
+    return [i for i in computation.differentiable(len(values)) if is_float(values[i].dtype)
             and not case.is_no_grad(i, names[i])]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import is_float
 from ..op.infer import run_infer_shape, run_infer_type
 from ..op.params import Params
 from ..op.registry import OpDef, find
@@ -196,17 +197,17 @@ class Subject:
             assert_bits(got, np.asarray(want), what)
             return
         rtol, atol = self.tolerance(got.dtype.name)
-        if got.dtype.kind == "f":
+        if is_float(got.dtype):
             with np.errstate(all="ignore"):
                 narrow = np.asarray(want).astype(got.dtype)
             # what is too large for the dtype is infinite in it
-            want = np.where(np.isinf(narrow), narrow, want)
+            want = np.where(np.isinf(narrow), narrow.astype(np.float64), want)
         assert_close(got, want, rtol, atol, what)
 
 
 def widen(value: Array) -> Array:
     """Floats as float64, so that a reference does not lose digits."""
-    return value.astype(np.float64) if value.dtype.kind == "f" else value.copy()
+    return value.astype(np.float64) if is_float(value.dtype) else value.copy()
 
 
 def subject_of(case: Case, dtype: str) -> Subject:

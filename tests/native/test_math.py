@@ -116,6 +116,34 @@ def test_arithmetic(what: int, dtype: str) -> None:
         np.testing.assert_array_equal(out, ARITHMETIC[what](a, b).astype(dtype))
 
 
+def test_exp_of_what_is_subnormal() -> None:
+    x = np.array([-87, -88, -90, -95, -100, -103, -103.9, -104, -150, 88.7, 89], np.float32)
+    out = np.empty_like(x)
+    lib.ndrt_flush_subnormals_set(0)
+    try:
+        kernel(lib.NDRT_KERNEL_EXP, [x.size], [out, x], [lib.NDRT_F32], 2)
+    finally:
+        lib.ndrt_flush_subnormals_set(1)
+    with np.errstate(all="ignore"):
+        want = np.exp(x.astype(np.float64)).astype(np.float32)
+    np.testing.assert_allclose(out, want, 2e-7, 1.5e-45)
+
+
+def test_step_grad() -> None:
+    grad, data = drawn(40001, "float32"), drawn(40001, "float32")[::-1].copy()
+    data[:5] = [np.nan, np.inf, -np.inf, -0.5, 0.25]
+    grad[1:3] = np.inf
+    out = np.empty_like(grad)
+    kernel(lib.NDRT_KERNEL_STEP_GRAD, [grad.size], [out, grad, data],
+           [lib.NDRT_F32, 0, -0.5, 0.25], 3)
+    np.testing.assert_array_equal(out, np.where((data < -0.5) | (data > 0.25), 0, grad))
+    for step, slope in ((lib.NDRT_STEP_ABS, np.nan_to_num(np.sign(data), nan=0)),
+                        (lib.NDRT_STEP_RELU, np.where(np.isnan(data), data, data > 0))):
+        kernel(lib.NDRT_KERNEL_STEP_GRAD, [grad.size], [out, grad, data], [lib.NDRT_F32, step], 3)
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(out, grad * slope)
+
+
 @pytest.mark.parametrize(("number", "dims", "scalars", "text"), [
     (lib.NDRT_KERNEL_REDUCE, [1, -1, 1], [lib.NDRT_F32, 0, 1], "a count below 0"),
     (lib.NDRT_KERNEL_REDUCE, [1, 0, 1], [lib.NDRT_F32, 0, 1], "an axis of length 0"),
@@ -123,6 +151,7 @@ def test_arithmetic(what: int, dtype: str) -> None:
     (lib.NDRT_KERNEL_REDUCE, [1, 2, 1], [lib.NDRT_F16, 0, 1], "numbers of kind 1"),
     (lib.NDRT_KERNEL_REDUCE, [1, 2, 1], [lib.NDRT_F32, 9, 1], "none of its kinds is 9"),
     (lib.NDRT_KERNEL_EXP, [2], [lib.NDRT_F64, 0], "numbers of kind 7"),
+    (lib.NDRT_KERNEL_STEP_GRAD, [2], [lib.NDRT_F64, 0, 0, 1], "numbers of kind 7"),
     (lib.NDRT_KERNEL_ARITHMETIC, [2], [lib.NDRT_F32, 0], "array 0 has no bytes"),
 ])
 def test_what_can_not_be_is_refused(number: int, dims: list[int], scalars: list[float],

@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...dtypes import DType, find_dtype
+from ...dtypes import find_dtype, is_float
 from ...ndarray.layout import AnyArray
 from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, same_shape
 from ...op.params import REQUIRED, Params, boolean, dtype, how_many, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
-
-HALF = ("float16", "bfloat16")
 
 
 @params_class
@@ -30,15 +28,11 @@ class AmpMulticastParams(Params):
     cast_narrow: bool = boolean(False, doc="to the narrowest of the dtypes, not to the widest")
 
 
-def _is_float(one: DType) -> bool:
-    return one.kind == "f" or one.name in HALF
-
-
 def infer_type_cast(p: AmpCastParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
     data = ins[0]
     if data is None:
         return ins, outs
-    return ins, [find_dtype(p.dtype) if _is_float(data) else data]
+    return ins, [find_dtype(p.dtype) if is_float(data) else data]
 
 
 def infer_type_multicast(p: AmpMulticastParams, ins: TypeList, outs: TypeList,
@@ -47,9 +41,9 @@ def infer_type_multicast(p: AmpMulticastParams, ins: TypeList, outs: TypeList,
     known = [one for one in ins if one is not None]
     if len(known) < len(ins):
         return ins, outs
-    floats = [one for one in known if _is_float(one)]
+    floats = [one for one in known if is_float(one)]
     pick = min if p.cast_narrow else max
-    return ins, [pick(floats, key=lambda found: found.itemsize) if _is_float(one) else one
+    return ins, [pick(floats, key=lambda found: found.itemsize) if is_float(one) else one
                  for one in known]
 
 

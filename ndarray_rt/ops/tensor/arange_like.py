@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...dtypes import is_float
 from ...native import lib
 from ...ndarray.layout import AnyArray, need_float32
 from ...ndarray.ndarray import NDArray
@@ -40,7 +41,7 @@ def infer_shape(p: ArangeLikeParams, ins: ShapeList, outs: ShapeList,
 def compute(ctx: OpContext, p: ArangeLikeParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     shape, dtype = outs[0].shape, outs[0].dtype
-    made = wide_dtype(dtype) if dtype.kind == "f" else dtype
+    made = wide_dtype(dtype) if is_float(dtype) else dtype
     at = (np.arange(int(np.prod(shape))) // p.repeat).astype(made)
     values = scalar_of(p.start, made) + at * scalar_of(p.step, made)
     outs[0].write(convert(values, dtype).reshape(shape))

@@ -17,7 +17,7 @@ from ...op.infer import ShapeList, TypeList, known, merge, normalize_axis, same_
 from ...op.params import NoParams, Params, boolean, optional_integer, params_class
 from ...op.registry import OpDef, register
 from .axis_kernels import FEW_COLUMNS, along, need_kind, part_of
-from .numeric import convert
+from .numeric import convert, ordered
 
 Find = Callable[..., AnyArray]
 
@@ -63,7 +63,7 @@ def compute(find: Find, ctx: OpContext, p: Params, ins: list[AnyArray],
     if not outs[0].array.size:
         outs[0].write(np.empty(outs[0].shape, x.dtype))
         return
-    outs[0].write(convert(find(x, axis=axis), x.dtype).reshape(outs[0].shape))
+    outs[0].write(convert(find(ordered(x), axis=axis), x.dtype).reshape(outs[0].shape))
 
 
 def refuses(p: Params, ins: list[NDArray]) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...native import lib
 from ...ndarray.layout import AnyArray, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
@@ -15,7 +16,7 @@ from ...op.infer import same_shape, same_type
 from ...op.params import Params, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from .numeric import convert
-from .pointwise import clamp, masked
+from .pointwise import clamp, step_grad
 
 
 @params_class
@@ -47,26 +48,24 @@ def compute_ex(ctx: OpContext, p: ClipParams, ins: list[NDArray], outs: list[Out
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
-    return emit("_backward_clip", node.params, out_grads[0], node.inputs[0],
-                node.outputs[0])
+    return emit("_backward_clip", node.params, out_grads[0], node.inputs[0])
 
 
 def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     # data decides only what passes: its own slope is 0 almost everywhere
-    return [*emit("_backward_clip", node.params, out_grads[0], *node.inputs[1:]), None, None]
+    return [*emit("_backward_clip", node.params, out_grads[0], node.inputs[1]), None]
 
 
 def compute_backward(ctx: OpContext, p: ClipParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
-    dy, x, _ = ins
+    dy, x = ins
     low, high = p.ends()
     outs[0].write(np.where((x > high) | (x < low), np.zeros((), dy.dtype), dy))
 
 
 def compute_ex_backward(ctx: OpContext, p: ClipParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
-    # inside the interval, and there only, clip changes nothing
-    masked(ctx, "_backward_clip", ins[0], ins[1], ins[2], outs[0])
+    step_grad(ctx, lib.NDRT_STEP_CLIP, ins[0], ins[1], outs[0], p.a_min, p.a_max)
 
 
 register(OpDef("clip", ClipParams, inputs=("data",), infer_shape=same_shape, infer_type=same_type,
@@ -75,8 +74,8 @@ register(OpDef("clip", ClipParams, inputs=("data",), infer_shape=same_shape, inf
                doc="Every element brought into [a_min, a_max]; NaN stays NaN.\n\n"
                    "The output has the shape and dtype of data. Source: MXNet's clip; oneDNN "
                    "binary with eltwise and binary post-ops."))
-register(OpDef("_backward_clip", ClipParams, inputs=("out_grad", "data", "out"),
+register(OpDef("_backward_clip", ClipParams, inputs=("out_grad", "data"),
                infer_shape=same_shape, infer_type=same_type, compute=compute_backward,
                compute_ex=compute_ex_backward, refuses=refuses,
                gradient=gradient_backward, inplace={0: 0}, is_backward=True,
-               doc="The gradient of clip: out_grad where data is inside the interval."))
+               doc="The gradient of clip: out_grad where data is inside the interval or NaN."))

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...errors import ShapeError
 from ...native import lib
 from ...ndarray.layout import AnyArray, need_float32
@@ -15,7 +17,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, same_shape, same_type
 from ...op.params import NoParams
 from ...op.registry import Emit, GradNode, OpDef, register
-from .numeric import convert, wide
+from .numeric import BINARY, convert, is_integer, wide
 from .pointwise import eltwise
 
 
@@ -26,8 +28,13 @@ def infer_shape(p: NoParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList
 
 
 def compute(ctx: OpContext, p: NoParams, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
+    root = math.sqrt(ins[0].shape[-1] or 1)
+    if is_integer(ins[0].dtype):
+        # the root is a whole number first
+        outs[0].write(BINARY["div"].forward(ins[0], convert(np.float64(root), ins[0].dtype)))
+        return
     x = wide(ins[0])
-    outs[0].write(convert(x / x.dtype.type(math.sqrt(ins[0].shape[-1] or 1)), ins[0].dtype))
+    outs[0].write(convert(x / x.dtype.type(root), ins[0].dtype))
 
 
 def refuses(p: NoParams, ins: list[NDArray]) -> str | None:
@@ -47,5 +54,5 @@ register(OpDef("_contrib_div_sqrt_dim", NoParams, inputs=("data",), infer_shape=
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
                gradient=gradient, inplace={0: 0},
                doc="data divided by the square root of the length of its last axis.\n\nShape and "
-                   "dtype stay. Source: Vaswani et al. 2017; MXNet's div_sqrt_dim; oneDNN "
-                   "eltwise."))
+                   "dtype stay; whole numbers are divided by the whole part of the root. Source: "
+                   "Vaswani et al. 2017; MXNet's div_sqrt_dim; oneDNN eltwise."))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from ...op.params import Params, number, params_class
 from ...op.registry import Emit, GradNode, InferType, OpDef, register
 from ..floats import same_float_type
 from ..terms import Term, terms
-from .numeric import convert, wide
+from .numeric import convert, is_integer, single, wide
 
 
 def _single(value: float, x: AnyArray) -> Any:
@@ -59,6 +60,11 @@ def _hard_sigmoid_slope(x: AnyArray, p: HardSigmoidParams) -> AnyArray:
     return made
 
 
+def _whole_sigma(p: SmoothL1Params) -> SmoothL1Params:
+    sigma = float(int(p.scalar)) if math.isfinite(p.scalar) else 0.0
+    return SmoothL1Params.parse({"scalar": sigma}, "smooth_l1")
+
+
 def _edge(p: SmoothL1Params, x: AnyArray) -> tuple[Any, Any]:
     """(sigma**2, where the parabola ends) in the dtype of x."""
     square = x.dtype.type(p.scalar) * x.dtype.type(p.scalar)
@@ -99,7 +105,8 @@ def _smooth_l1_curve(dy: Term, x: Term, p: SmoothL1Params) -> Term | None:
 class Formula(NamedTuple):
     """One member of the family: its value and its slope at an array in a float dtype.
 
-    `curve` gives its first argument times the slope of the slope; None: that is 0.
+    `curve` gives its first argument times the slope of the slope; None: that is 0. `whole` gives
+    the parameters that whole numbers are computed with, in single precision then.
     """
 
     name: str
@@ -109,21 +116,29 @@ class Formula(NamedTuple):
     text: str
     infer_type: InferType = same_type
     curve: Callable[[Term, Term, Any], Term | None] = lambda dy, x, p: None
+    whole: Callable[[Any], Any] | None = None
 
     @property
     def backward(self) -> str:
         return f"_backward_{self.name.removeprefix('_contrib_')}"
 
 
+def _settled(formula: Formula, x: AnyArray, p: Any) -> tuple[AnyArray, Any]:
+    """Data in the dtype that the formula is computed in, and its parameters there."""
+    if formula.whole is not None and is_integer(x.dtype):
+        return single(x), formula.whole(p)
+    return wide(x), p
+
+
 def compute(formula: Formula, ctx: OpContext, p: Params, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    outs[0].write(convert(formula.forward(wide(ins[0]), p), ins[0].dtype))
+    outs[0].write(convert(formula.forward(*_settled(formula, ins[0], p)), ins[0].dtype))
 
 
 def compute_backward(formula: Formula, ctx: OpContext, p: Params, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dy, x = ins
-    outs[0].write(convert(wide(dy) * formula.slope(wide(x), p), x.dtype))
+    outs[0].write(convert(wide(dy) * formula.slope(*_settled(formula, x, p)), x.dtype))
 
 
 def gradient(formula: Formula, emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -155,7 +170,8 @@ _register(Formula("hard_sigmoid", HardSigmoidParams, _hard_sigmoid, _hard_sigmoi
                   "alpha * data + beta, brought into [0, 1]; NaN stays NaN", same_float_type))
 _register(Formula("smooth_l1", SmoothL1Params, _smooth_l1, _smooth_l1_slope,
                   "(scalar * data)**2 / 2 where |data| is at most 1 / scalar**2, beyond that "
-                  "|data| - 0.5 / scalar**2", curve=_smooth_l1_curve))
+                  "|data| - 0.5 / scalar**2; of whole numbers scalar is cut off, too",
+                  curve=_smooth_l1_curve, whole=_whole_sigma))
 _register(Formula("_contrib_quadratic", QuadraticParams, _quadratic, _quadratic_slope,
                   "a * data**2 + b * data + c; whole numbers are cut off",
                   curve=lambda dy, x, p: dy * (2 * p.a)))

@@ -42,6 +42,11 @@ def single(x: AnyArray) -> AnyArray:
     return x.astype(np.float32 if is_integer(x.dtype) else wide_dtype(x.dtype), copy=False)
 
 
+def ordered(x: AnyArray) -> AnyArray:
+    """`x` in a dtype whose NaN numpy finds greater than all numbers: of bfloat16 it does not."""
+    return wide(x) if x.dtype.name == "bfloat16" else x
+
+
 def convert(value: Any, dtype: DType) -> AnyArray:
     """`value` cast as C does: towards zero, small integers modulo their range."""
     made: AnyArray = np.asarray(value)
@@ -96,8 +101,13 @@ def _mod(a: AnyArray, b: AnyArray) -> AnyArray:
     return np.where(b == 0, np.zeros((), a.dtype), np.mod(a, b))
 
 
+def power(a: AnyArray, b: AnyArray) -> AnyArray:
+    """C's pow: numpy takes roots for powers of one number 0.5, which differ at -0 and -inf."""
+    return np.asarray(np.power(a, np.array(np.broadcast_to(b, np.broadcast(a, b).shape))))
+
+
 def _power(a: AnyArray, b: AnyArray) -> AnyArray:
-    return convert(np.power(single(a), single(b)), a.dtype)
+    return convert(power(single(a), single(b)), a.dtype)
 
 
 def _hypot(a: AnyArray, b: AnyArray) -> AnyArray:
@@ -128,8 +138,8 @@ BINARY: dict[str, Binary] = {
     "div": Binary(_bool_safe(_divide)),
     "mod": Binary(_mod, lambda a, b: np.ones_like(a), lambda a, b: -np.floor(a / b),
                   steps=True),
-    "power": Binary(_power, lambda a, b: b * np.power(a, b - 1),
-                    lambda a, b: np.power(a, b) * np.log(a)),
+    "power": Binary(_power, lambda a, b: b * power(a, b - 1),
+                    lambda a, b: power(a, b) * np.log(a)),
     "maximum": Binary(np.maximum, lambda a, b: (a >= b).astype(a.dtype),
                       lambda a, b: (a < b).astype(a.dtype)),
     "minimum": Binary(np.minimum, lambda a, b: (a <= b).astype(a.dtype),

@@ -266,13 +266,17 @@ def clamp(ctx: OpContext, name: str, low: float, high: float, x: NDArray, out: O
             ctx.run(prim, (*((arg, mem) for arg, _ in BOUND_ARGS), (Arg.DST, target)))
 
 
-def masked(ctx: OpContext, name: str, dy: NDArray, x: NDArray, y: NDArray, out: Output) -> None:
-    """out = dy where x == y, else 0 times dy."""
-    def make(desc: MemDesc) -> Primitive:
-        return make_primitive(Kind.BINARY, alg=lib.NDRT_BINARY_EQ, srcs=(desc, desc), dst=desc,
-                              post_ops=[binary_post(lib.NDRT_BINARY_MUL, desc)])
-    args = [(Arg.SRC, 1), (Arg.SRC_1, 2), (Arg.POST_OP + Arg.SRC_1, 0)]
-    pointwise(ctx, (name,), [dy, x, y], out, args, make)
+def step_grad(ctx: OpContext, step: int, dy: NDArray, at: NDArray, out: Output,
+              low: float = 0.0, high: float = 0.0) -> None:
+    """out = dy times a slope that is a step (ndrt_step) at `at`, by a kernel of ours."""
+    if not out.requested:
+        return
+    grad = get_data(dy, ctx.stream)
+    x = get_data_reorder(at, grad.desc, ctx.stream)
+    with out.open(grad.desc, ctx.stream, inplace_of=grad) as y:
+        # padding stays zero: dy is there
+        ctx.kernel(lib.NDRT_KERNEL_STEP_GRAD, [grad.desc.nbytes // dy.dtype.itemsize],
+                   [y, grad, x], [float(lib.NDRT_F32), float(step), low, high])
 
 
 def _scaled(scale: float) -> list[PostSpec]:

@@ -33,7 +33,7 @@ from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc, strided_desc
 from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
-from .numeric import convert
+from .numeric import convert, ordered
 from .places import can_add, whole
 
 VALUES, PLACES = 1, 2  # what the kernel is asked for
@@ -139,6 +139,7 @@ def infer_type(p: P, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]
 
 def _ordered(p: P, rows: AnyArray, k: int) -> AnyArray:
     """Places of the first k along the middle axis."""
+    rows = ordered(rows)
     if p.is_ascend:
         return np.argsort(rows, axis=1, kind="stable")[:, :k]
     n = rows.shape[1]

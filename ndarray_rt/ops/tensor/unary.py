@@ -29,11 +29,11 @@ from .numeric import (
     times_slope,
     wide,
 )
-from .pointwise import binary, bound, eltwise, eltwise_backward
+from .pointwise import binary, bound, eltwise, eltwise_backward, step_grad
 from .special import digamma, erfinv, gamma, log_gamma
 from .unary_curves import second_order
 
-ELTWISE, FROM_OUTPUT, MUL, DIV = "eltwise", "eltwise of the output", "mul", "div"
+FROM_OUTPUT, STEP, MUL, DIV = "eltwise of the output", "step", "mul", "div"
 
 
 class Unary(NamedTuple):
@@ -42,8 +42,8 @@ class Unary(NamedTuple):
     `forward` gets its argument in a float dtype. `slope` is a function of x, or with `from_output`
     of y; None: zero everywhere. `whole`: the function of integers, where it is not the float one
     cut off. `single`: MXNet computes integers in float, not in double. `native` is oneDNN's
-    eltwise (algorithm, alpha, beta). `native_slope` is (ELTWISE or FROM_OUTPUT, algorithm), or
-    (MUL or DIV, factor): dy times or through the slope's argument times a factor.
+    eltwise (algorithm, alpha, beta). `native_slope` is (FROM_OUTPUT, algorithm), (STEP, ndrt_step),
+    or (MUL or DIV, factor): dy times or through the slope's argument times a factor.
     """
 
     formula: str
@@ -66,6 +66,10 @@ def _linear(factor: float) -> Unary:
                  native=(lib.NDRT_ELTWISE_LINEAR, factor, 0.0))
 
 
+def _sign(x: AnyArray) -> AnyArray:
+    return (x > 0).astype(x.dtype) - (x < 0)
+
+
 def _relu_slope(y: AnyArray) -> AnyArray:
     return np.where(np.isnan(y), y, (y > 0).astype(y.dtype))
 
@@ -79,12 +83,13 @@ TABLE: dict[str, Unary] = {
     "negative": Unary("-data", np.negative, lambda x: -np.ones_like(x),
                       whole=lambda x: x if x.dtype.kind == "b" else np.negative(x),
                       native=(lib.NDRT_ELTWISE_LINEAR, -1.0, 0.0)),
-    "abs": Unary("|data|", np.abs, np.sign, whole=np.abs, native=(lib.NDRT_ELTWISE_ABS, 0.0, 0.0),
-                 native_slope=(ELTWISE, lib.NDRT_ELTWISE_ABS)),
-    "sign": Unary("-1, 0 or 1; 0 for NaN", lambda x: (x > 0).astype(x.dtype) - (x < 0),
+    "abs": Unary("|data|", np.abs, _sign, whole=np.abs, native=(lib.NDRT_ELTWISE_ABS, 0.0, 0.0),
+                 native_slope=(STEP, lib.NDRT_STEP_ABS)),
+    "sign": Unary("-1, 0 or 1; 0 for NaN", _sign,
                   whole=lambda x: x if x.dtype.kind == "b" else np.sign(x)),
     "relu": Unary("max(data, 0); NaN stays NaN", lambda x: np.maximum(x, 0), _relu_slope,
-                  from_output=True, native_slope=(ELTWISE, lib.NDRT_ELTWISE_RELU)),
+                  from_output=True, whole=lambda x: np.maximum(x, np.zeros((), x.dtype)),
+                  native_slope=(STEP, lib.NDRT_STEP_RELU)),
     "sigmoid": Unary("1 / (1 + exp(-data))", sigmoid, lambda y: y * (1 - y), from_output=True,
                      native=(lib.NDRT_ELTWISE_LOGISTIC, 0.0, 0.0),
                      native_slope=(FROM_OUTPUT, lib.NDRT_ELTWISE_LOGISTIC_FROM_DST)),
@@ -204,9 +209,10 @@ def compute_ex_backward(name: str, ctx: OpContext, p: NoParams, ins: list[NDArra
     if how in (MUL, DIV):
         alg = lib.NDRT_BINARY_MUL if how == MUL else lib.NDRT_BINARY_DIV
         binary(ctx, "binary", alg, dy, data, outs[0], what)
+    elif how == STEP:
+        step_grad(ctx, int(what), dy, data, outs[0])
     else:
-        eltwise_backward(ctx, f"_backward_{name}", int(what), dy, data, outs[0],
-                         how == FROM_OUTPUT)
+        eltwise_backward(ctx, f"_backward_{name}", int(what), dy, data, outs[0], True)
 
 
 def _define(name: str, entry: Unary) -> OpDef:

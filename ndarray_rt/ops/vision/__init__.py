@@ -14,6 +14,7 @@ from . import (
     psroi_pooling,
     roi_align,
     roi_pooling,
+    rroi_align,
     spatial_transformer,
 )
 
@@ -31,5 +32,6 @@ __all__ = [
     "psroi_pooling",
     "roi_align",
     "roi_pooling",
+    "rroi_align",
     "spatial_transformer",
 ]

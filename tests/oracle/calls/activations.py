@@ -39,8 +39,8 @@ CALLS = [
     ),
     Call("softmax", [Array((2, 3, 4), -3, 3), Given([[0, 1, 2, 3], [3, 2, 1, 0]], "int32")],
          {"use_length": True, "axis": 1, "temperature": 0.5}, (0,)),
-    Call("softmax", [Array((3, 4), dtype="float16")], {"dtype": "float32"}, (0,), rtol=1e-3,
-         atol=1e-2),
-    Call("softmax", [Array((3, 4))], {"dtype": "float64"}, (0,), rtol=1e-5, atol=1e-6),
+    # MXNet rounds to float16 (here float32) what goes into exp
+    Call("softmax", [Array((3, 4), dtype="float16")], {"dtype": "float32"}, (0,), rtol=2e-3),
+    Call("softmax", [Array((3, 4))], {"dtype": "float64"}, (0,), rtol=2e-6),
     Call("softmax", [Array((3, 4))], {}, (0,), grad_req="add"),
 ]

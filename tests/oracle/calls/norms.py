@@ -31,7 +31,6 @@ BATCH = [
     {"fix_gamma": False, "use_global_stats": True},
     {"fix_gamma": False, "output_mean_var": True},
 ]
-HALF: dict[str, Any] = {"rtol": 1e-2, "atol": 1e-2}
 
 CALLS = [
     *(
@@ -63,7 +62,7 @@ CALLS = [
     ),
     Call("L2Normalization", [Array((3, 4))], {"eps": 0.5}, (0,)),
     Call("L2Normalization", [of("float64")], {"mode": "channel"}, (0,)),
-    Call("L2Normalization", [of("float16")], {}, (0,), head_scale=50, **HALF),
+    Call("L2Normalization", [of("float16")], {}, (0,), head_scale=50),
     Call("L2Normalization", [X], {"mode": "spatial"}, (0,), grad_req="add", head_scale=10),
     *(
         Call("LayerNorm", [SEQUENCE, *vectors(size)], {"axis": axis}, (0, 1, 2), head_scale=10)
@@ -71,8 +70,7 @@ CALLS = [
     ),
     Call("LayerNorm", [X, *vectors(2)], {"eps": 0.1, "output_mean_var": True}, (0, 1, 2)),
     Call("LayerNorm", [of("float64"), *vectors(2, "float64")], {}, (0, 1, 2)),
-    Call("LayerNorm", [of("float16", SEQUENCE), *vectors(5, "float16")], {}, (0,), head_scale=30,
-         rtol=2e-2, atol=2e-2),
+    Call("LayerNorm", [of("float16", SEQUENCE), *vectors(5, "float16")], {}, (0,), head_scale=30),
     Call("LayerNorm", [SEQUENCE, *vectors(5)], {}, (0, 1, 2), grad_req="add", head_scale=10),
     *(
         Call("BatchNorm", [X, *vectors(4), *moving(4)], params, (0, 1, 2), (3, 4), train,
@@ -86,8 +84,9 @@ CALLS = [
          (3, 4), head_scale=10),
     Call("BatchNorm", [of("float64"), *vectors(4, "float64"), *moving(4, "float64")],
          {"fix_gamma": False}, (0, 1, 2), (3, 4), head_scale=10),
+    # MXNet's variance of float16 is wrong in the fifth digit
     Call("BatchNorm", [of("float16"), *vectors(4), *moving(4)], {"fix_gamma": False}, (0, 1, 2),
-         (3, 4), head_scale=100, **HALF),
+         (3, 4), head_scale=100, atol=3e-4),
     Call("BatchNorm", [X, *vectors(4), *moving(4)], {"fix_gamma": False}, (0, 1, 2), (3, 4),
          head_scale=10, grad_req="add"),
     *(

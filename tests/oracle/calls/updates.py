@@ -117,8 +117,9 @@ CALLS = [
     many("_internal._multi_lamb_update", 2, "float32", [], **LAMB_MANY, bias_correction=False,
          lower_bound=0.5, upper_bound=0.75, clip_gradient=0.25),
     many("_internal._multi_mp_lamb_update", 2, "float16", [], **LAMB_MANY),
+    # MXNet rounds the squares to float16
     *(Call("multi_sum_sq", [some(0, dtype), some(1, dtype, shape=(5,))], {"num_arrays": 2},
-           rtol=1e-3 if dtype == "float16" else 0.0)
+           rtol=2e-4 if dtype == "float16" else 0.0)
       for dtype in ("float32", "float16", "float64")),
     Call("multi_lars", [Given([0.5, 0.25, 1.0]), Given([4.0, 0.0, 1.0]), Given([1.0, 1.0, 0.0]),
                         Given([0.125, 0.0, 0.5])], {"eta": 0.5, "eps": 0.25, "rescale_grad": 2.0}),

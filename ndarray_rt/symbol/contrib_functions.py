@@ -1,0 +1,47 @@
+"""sym.contrib's functions that are written by hand: steps of AdamW; what no graph can have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import MXNetError
+from .create import call
+from .functions import full
+from .symbol import Symbol
+
+
+def _factor(rescale_grad: Any) -> Symbol:
+    """rescale_grad as the input that the operators take."""
+    return rescale_grad if isinstance(rescale_grad, Symbol) else full((1,), rescale_grad)
+
+
+def adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, rescale_grad: Any,
+                 lr: float, eta: float, *, name: str | None = None, **params: Any) -> Symbol:
+    """A step of AdamW; `rescale_grad` is a number or a symbol of one element.
+
+    mean and var are auxiliary states. Source: MXNet's sym.contrib.adamw_update.
+    """
+    return call("_adamw_update", weight, grad, mean, var, _factor(rescale_grad), name=name,
+                lr=lr, eta=eta, **params)
+
+
+def mp_adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, weight32: Symbol,
+                    rescale_grad: Any, lr: float, eta: float, *, name: str | None = None,
+                    **params: Any) -> Symbol:
+    """A step of AdamW on a master copy; `rescale_grad` is a number or a symbol of one element.
+
+    mean, var and weight32 are auxiliary states. Source: MXNet's sym.contrib.mp_adamw_update.
+    """
+    return call("_mp_adamw_update", weight, grad, mean, var, weight32, _factor(rescale_grad),
+                name=name, lr=lr, eta=eta, **params)
+
+
+def boolean_mask(*args: Any, **params: Any) -> Symbol:
+    """Raises MXNetError: how many rows a mask chooses no graph knows before it runs."""
+    raise MXNetError(
+        "boolean_mask: its shape follows from the values of the mask, and a symbol's shapes are "
+        "known when it is bound; use nd.contrib.boolean_mask on arrays, or in a graph where or "
+        "SequenceMask, which keep the shape")
+
+
+FUNCTIONS = {made.__name__: made for made in (adamw_update, mp_adamw_update, boolean_mask)}
