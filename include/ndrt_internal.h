@@ -151,6 +151,15 @@ void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_vision_check(const ndrt_kernel_call *call);
 int ndrt_vision_threads(const ndrt_kernel_call *call);
 void ndrt_vision_execute(const ndrt_kernel_call *call, int nthreads);
+/* native/moves.c; of these one can fail when it runs. */
+ndrt_status ndrt_moves_check(const ndrt_kernel_call *call);
+int ndrt_moves_threads(const ndrt_kernel_call *call);
+ndrt_status ndrt_flat_places(const ndrt_kernel_call *call, int nthreads);
+void ndrt_moves_execute(const ndrt_kernel_call *call, int nthreads);
+/* native/functions.c */
+ndrt_status ndrt_functions_check(const ndrt_kernel_call *call);
+int ndrt_functions_threads(const ndrt_kernel_call *call);
+void ndrt_functions_execute(const ndrt_kernel_call *call, int nthreads);
 
 /* Compiled for each of these and chosen when the extension loads. A sanitizer's start-up comes too
  * late for that choice. */
