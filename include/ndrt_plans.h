@@ -179,24 +179,19 @@ typedef enum { /* of x and two numbers; a slope is multiplied by the gradient */
                NDRT_FUNCTION_XOR = 19,
                NDRT_FUNCTION_HARD_SIGMOID = 20, /* p x + q within 0 and 1 */
                NDRT_FUNCTION_SMOOTH_L1 = 21,    /* p x^2 / 2 up to q, then a line */
-               NDRT_FUNCTION_SIN = 22,
-               NDRT_FUNCTION_COS = 23,
-               NDRT_FUNCTION_LOG1P = 24,
-               NDRT_FUNCTION_EXPM1 = 25,
-               NDRT_FUNCTION_FIRST_SLOPE = 26,
-               NDRT_FUNCTION_SOFTSIGN_SLOPE = 26,
-               NDRT_FUNCTION_RSQRT_SLOPE = 27,
-               NDRT_FUNCTION_ERFINV_SLOPE = 28, /* x is erfinv's output */
-               NDRT_FUNCTION_ERF_SLOPE = 29,
-               NDRT_FUNCTION_MAXIMUM_SLOPE = 30, /* of x and p */
-               NDRT_FUNCTION_MINIMUM_SLOPE = 31,
-               NDRT_FUNCTION_HARD_SIGMOID_SLOPE = 32,
-               NDRT_FUNCTION_SMOOTH_L1_SLOPE = 33,
-               NDRT_FUNCTION_SIN_SLOPE = 34,
-               NDRT_FUNCTION_COS_SLOPE = 35,
-               NDRT_FUNCTION_LOG1P_SLOPE = 36,
-               NDRT_FUNCTION_EXPM1_SLOPE = 37,
-               NDRT_FUNCTION_RECIPROCAL_SLOPE = 38
+               NDRT_FUNCTION_LOG1P = 22,
+               NDRT_FUNCTION_FIRST_SLOPE = 23,
+               NDRT_FUNCTION_SOFTSIGN_SLOPE = 23,
+               NDRT_FUNCTION_RSQRT_SLOPE = 24,
+               NDRT_FUNCTION_ERFINV_SLOPE = 25, /* x is erfinv's output */
+               NDRT_FUNCTION_ERF_SLOPE = 26,
+               NDRT_FUNCTION_MAXIMUM_SLOPE = 27, /* of x and p */
+               NDRT_FUNCTION_MINIMUM_SLOPE = 28,
+               NDRT_FUNCTION_HARD_SIGMOID_SLOPE = 29,
+               NDRT_FUNCTION_SMOOTH_L1_SLOPE = 30,
+               NDRT_FUNCTION_LOG1P_SLOPE = 31,
+               NDRT_FUNCTION_EXPM1_SLOPE = 32,
+               NDRT_FUNCTION_RECIPROCAL_SLOPE = 33
 } ndrt_function_id;
 enum { NDRT_REDUCE_BLOCK = 4096 };
 typedef enum {

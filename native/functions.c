@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_exp.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
@@ -15,15 +15,14 @@ enum { CHUNK = 16384 };
  */
 
 /* log(2**k m) = k log(2) + 2 atanh((m - 1) / (m + 1)), m near 1: a short series in double. */
-static inline __attribute__((always_inline)) float log_of(float x) {
+static inline __attribute__((always_inline)) double log_of_positive(double x) {
     union {
         double value;
         int64_t bits;
     } whole = {.value = x}, part;
-    /* from sqrt(1/2) on the exponent is that of the next power */
-    int64_t shifted = whole.bits - 0x3fe6a09e667f3bcd;
-    int64_t k = shifted >> 52;
-    part.bits = whole.bits - (k << 52);
+    /* from sqrt(1/2) on */
+    int64_t k = (whole.bits - 0x3fe6a09e667f3bcd) >> 52;
+    part.bits = whole.bits - (int64_t)((uint64_t)k << 52);
     double s = (part.value - 1) / (part.value + 1), z = s * s;
     double series = 1.0 / 13;
     series = series * z + 1.0 / 11;
@@ -31,11 +30,29 @@ static inline __attribute__((always_inline)) float log_of(float x) {
     series = series * z + 1.0 / 7;
     series = series * z + 1.0 / 5;
     series = series * z + 1.0 / 3;
-    double made = (double)(int32_t)k * 0x1.62e42fefa39efp-1 + 2 * (s + s * z * series);
-    float rounded = (float)made;
-    rounded = x == 0 ? -INFINITY : rounded;
-    rounded = x < 0 ? NAN : rounded;
-    return x < INFINITY ? rounded : x; /* NaN is not less than anything */
+    return (double)(int32_t)k * 0x1.62e42fefa39efp-1 + 2 * (s + s * z * series);
+}
+
+/* Denormals are taken from their bits, as the CPU may be told to take them for zero. */
+static inline __attribute__((always_inline)) float log_of(float x) {
+    union {
+        float value;
+        int32_t bits;
+    } given = {.value = x};
+    int32_t size = given.bits & 0x7fffffff;
+    double wide = size < 0x00800000 ? (double)size * 0x1p-149 : (double)x;
+    float made = (float)log_of_positive(wide);
+    made = given.bits < 0 ? NAN : made;
+    made = size == 0 ? -INFINITY : made;
+    return size > 0x7f800000 || given.bits == 0x7f800000 ? x : made;
+}
+
+static inline __attribute__((always_inline)) float log1p_of_x(float x) {
+    double wide = x, small = wide * (1 - wide * (0.5 - wide * (1.0 / 3)));
+    float made = (float)(fabsf(x) < 1e-4f ? small : log_of_positive(1 + wide));
+    made = x < -1 ? NAN : made;
+    made = x == -1 ? -INFINITY : made;
+    return x < INFINITY ? made : x; /* NaN is not less than anything */
 }
 
 /* ---- inverse error function --------------------------------------------------------------------
@@ -147,22 +164,17 @@ VALUE(either, x != 0 || p != 0)
 VALUE(one, (x != 0) != (p != 0))
 VALUE(hard_sigmoid, within_unit(p *x + q))
 VALUE(smooth_l1, fabsf(x) > q ? fabsf(x) - 0.5f * q : 0.5f * x * x * p)
-VALUE(sine, sinf(x))
-VALUE(cosine, cosf(x))
-VALUE(log1p_of, log1pf(x))
-VALUE(expm1_of, expm1f(x))
+VALUE(log1p_of, log1p_of_x(x))
 SLOPE(softsign_slope, 1 / ((1 + fabsf(x)) * (1 + fabsf(x))))
 SLOPE(rsqrt_slope, -0.5f / (sqrtf(x) * x))
-SLOPE(erfinv_slope, 0x1.c5bf8ap-1f * expf(x * x))
-SLOPE(erf_slope, 0x1.20dd76p+0f * expf(-x * x))
+SLOPE(erfinv_slope, 0x1.c5bf8ap-1f * ndrt_exp_of(x * x))
+SLOPE(erf_slope, 0x1.20dd76p+0f * ndrt_exp_of(-x * x))
 SLOPE(maximum_slope, x >= p)
 SLOPE(minimum_slope, x <= p)
 SLOPE(hard_sigmoid_slope, p *x + q > 0 && p * x + q < 1 ? p : 0)
 SLOPE(smooth_l1_slope, fabsf(x) > q ? (float)SIGN : p * x)
-SLOPE(sine_slope, cosf(x))
-SLOPE(cosine_slope, -sinf(x))
 SLOPE(log1p_slope, 1 / (1 + x))
-SLOPE(expm1_slope, expf(x))
+SLOPE(expm1_slope, ndrt_exp_of(x))
 SLOPE(reciprocal_slope, -1 / (x * x))
 
 static function *const functions[] = {
@@ -188,10 +200,7 @@ static function *const functions[] = {
     [NDRT_FUNCTION_XOR] = one,
     [NDRT_FUNCTION_HARD_SIGMOID] = hard_sigmoid,
     [NDRT_FUNCTION_SMOOTH_L1] = smooth_l1,
-    [NDRT_FUNCTION_SIN] = sine,
-    [NDRT_FUNCTION_COS] = cosine,
     [NDRT_FUNCTION_LOG1P] = log1p_of,
-    [NDRT_FUNCTION_EXPM1] = expm1_of,
     [NDRT_FUNCTION_SOFTSIGN_SLOPE] = softsign_slope,
     [NDRT_FUNCTION_RSQRT_SLOPE] = rsqrt_slope,
     [NDRT_FUNCTION_ERFINV_SLOPE] = erfinv_slope,
@@ -200,8 +209,6 @@ static function *const functions[] = {
     [NDRT_FUNCTION_MINIMUM_SLOPE] = minimum_slope,
     [NDRT_FUNCTION_HARD_SIGMOID_SLOPE] = hard_sigmoid_slope,
     [NDRT_FUNCTION_SMOOTH_L1_SLOPE] = smooth_l1_slope,
-    [NDRT_FUNCTION_SIN_SLOPE] = sine_slope,
-    [NDRT_FUNCTION_COS_SLOPE] = cosine_slope,
     [NDRT_FUNCTION_LOG1P_SLOPE] = log1p_slope,
     [NDRT_FUNCTION_EXPM1_SLOPE] = expm1_slope,
     [NDRT_FUNCTION_RECIPROCAL_SLOPE] = reciprocal_slope,

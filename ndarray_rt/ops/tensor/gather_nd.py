@@ -142,12 +142,14 @@ def _put(ctx: OpContext, lhs: NDArray | None, data: NDArray, indices: NDArray,
 
 def compute_ex_scatter(ctx: OpContext, p: ScatterParams, ins: list[NDArray],
                        outs: list[Output]) -> None:
-    _put(ctx, None, *ins, outs[0])
+    data, indices = ins
+    _put(ctx, None, data, indices, outs[0])
 
 
 def compute_ex_set(ctx: OpContext, p: ScatterParams, ins: list[NDArray],
                    outs: list[Output]) -> None:
-    _put(ctx, *ins, outs[0])
+    lhs, rhs, indices = ins
+    _put(ctx, lhs, rhs, indices, outs[0])
 
 
 # ---- gather_nd ----------------------------------------------------------------------------------
@@ -287,5 +289,5 @@ register(OpDef("_scatter_set_nd", ScatterParams, inputs=("lhs", "rhs", "indices"
                compute_ex=compute_ex_set, refuses=refuses_scatter,
                inplace={0: 0}, no_gradient="MXNet has none",
                doc="lhs with rhs' elements or parts at the coordinates of indices.\n\nAs "
-                   "scatter_nd; lhs has the shape given. Source: MXNet's _scatter_set_nd; kernels of "
-                   "ours."))
+                   "scatter_nd; lhs has the shape given. Source: MXNet's _scatter_set_nd; "
+                   "kernels of ours."))

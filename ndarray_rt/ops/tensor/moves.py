@@ -22,13 +22,13 @@ from .pointwise import reshape
 
 
 class Step(NamedTuple):
-    """What is taken along one axis: `count` elements, element i from begin + i * step.
+    """What is taken along one axis: `taken` elements, element i from begin + i * step.
 
     `kind` says what is taken from beyond the axis: NDRT_AXIS_WINDOW of what never goes there.
     """
 
     axis: int
-    count: int
+    taken: int
     begin: int
     step: int = 1
     kind: int = lib.NDRT_AXIS_WINDOW
@@ -47,7 +47,7 @@ def window_steps(cuts: Sequence[slice], data: Shape) -> list[Step]:
 def _dims(shape: Sequence[int], step: Step, width: int) -> list[int]:
     """dims of the kernels for data of this shape."""
     return [prod(shape[:step.axis]), shape[step.axis], prod(shape[step.axis + 1:]) * width,
-            step.count]
+            step.taken]
 
 
 def take_steps(ctx: OpContext, data: NDArray, out: Output, steps: Sequence[Step]) -> None:
@@ -61,7 +61,7 @@ def take_steps(ctx: OpContext, data: NDArray, out: Output, steps: Sequence[Step]
     stream, dtype = ctx.stream, data.dtype
     shapes = [data.shape]
     for step in steps:
-        shapes.append((*shapes[-1][:step.axis], step.count, *shapes[-1][step.axis + 1:]))
+        shapes.append((*shapes[-1][:step.axis], step.taken, *shapes[-1][step.axis + 1:]))
     mems = [get_default(data, stream),
             *(stream.scratch(default_desc(dtype, shape)) for shape in shapes[1:-1])]
     with out.open(default_desc(dtype, out.shape), stream) as y:
