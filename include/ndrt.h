@@ -19,7 +19,8 @@ typedef enum {
     NDRT_INVALID = 1,     /* the caller's mistake */
     NDRT_UNSUPPORTED = 2, /* correct, but oneDNN has no implementation */
     NDRT_NOMEM = 3,
-    NDRT_INTERNAL = 4
+    NDRT_INTERNAL = 4,
+    NDRT_RANGE = 5 /* a number in an array names no element of another */
 } ndrt_status;
 
 /* This thread's last failure; valid until its next ndrt_ call that fails. */

@@ -152,6 +152,15 @@ void ndrt_step_grad(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_vision_check(const ndrt_kernel_call *call);
 int ndrt_vision_threads(const ndrt_kernel_call *call);
 void ndrt_vision_execute(const ndrt_kernel_call *call, int nthreads);
+/* native/moves.c; of these one can fail when it runs. */
+ndrt_status ndrt_moves_check(const ndrt_kernel_call *call);
+int ndrt_moves_threads(const ndrt_kernel_call *call);
+ndrt_status ndrt_flat_places(const ndrt_kernel_call *call, int nthreads);
+void ndrt_moves_execute(const ndrt_kernel_call *call, int nthreads);
+/* native/functions.c */
+ndrt_status ndrt_functions_check(const ndrt_kernel_call *call);
+int ndrt_functions_threads(const ndrt_kernel_call *call);
+void ndrt_functions_execute(const ndrt_kernel_call *call, int nthreads);
 
 /* a * b * c; -1 where that is more than can be, or where one of them was so already. */
 static inline int64_t ndrt_product(int64_t a, int64_t b, int64_t c) {

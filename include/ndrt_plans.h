@@ -131,9 +131,70 @@ typedef enum {
     NDRT_KERNEL_MULTIBOX_MATCH = 120,     /* match (s32), 2 words of scratch an anchor and label,
                                              anchors, labels, classes (f32)  dims n anchors labels
                                              width; scalars classes threshold ratio limit */
-    NDRT_KERNEL_MULTIBOX_ASSIGN = 121     /* f32: target, mask, class, anchors, labels, match (s32)
+    NDRT_KERNEL_MULTIBOX_ASSIGN = 121,    /* f32: target, mask, class, anchors, labels, match (s32)
                                              the same dims; scalars 4 variances, ignored */
+    /* Parts of arrays to other places; a width is that of a part, in bytes. */
+    NDRT_KERNEL_FLAT_PLACES = 192, /* out (s64), places as rows of coordinates  dims rows n
+                                      scalars kind, the length of each axis; out[i] = the number of
+                                      the element with the coordinates of column i, which below 0
+                                      count from the end; NDRT_RANGE for one beyond its axis */
+    NDRT_KERNEL_PUT_ROWS = 193,    /* out, rows, places (s64)          dims n, rows of out, width
+                                      out[places[i]] = rows[i]; the last one stays */
+    NDRT_KERNEL_AXIS_MOVE = 194, /* out, data           dims outer, axis of data, width, axis of out
+                                    scalars ndrt_axis_kind begin step; out[o][i] = data[o][f(i)],
+                                    f as the kind says of begin + i step */
+    NDRT_KERNEL_AXIS_MOVE_GRAD = 195,   /* f32: data's gradient, out's gradient; the same, but that
+                                           the width counts elements */
+    NDRT_KERNEL_SEQUENCE_REVERSE = 196, /* out, data, lengths     dims steps batch width; scalars
+                                           kind the first lengths[b] steps of b turned round */
+    NDRT_KERNEL_SEQUENCE_LAST = 197,    /* out, data, lengths     dims rows columns width, which of
+                                           the first two are the steps; scalars kind */
+    NDRT_KERNEL_SEQUENCE_LAST_GRAD = 198, /* data's gradient, out's gradient, lengths; the same */
+    NDRT_KERNEL_FUNCTION = 199            /* f32: out, x, and for slopes the gradient   dims n
+                                             scalars ndrt_function_id, p, q */
 } ndrt_kernel_id;
+typedef enum {
+    NDRT_AXIS_WINDOW = 0, /* as it is: all inside of the axis */
+    NDRT_AXIS_EDGE = 1,   /* beyond the axis its nearer end; step 1, as below */
+    NDRT_AXIS_REFLECT = 2 /* beyond the axis back again, but for the end itself, once */
+} ndrt_axis_kind;
+typedef enum { /* of x and two numbers; a slope is multiplied by the gradient */
+               NDRT_FUNCTION_SIGN = 0,
+               NDRT_FUNCTION_NOT = 1,
+               NDRT_FUNCTION_FLOOR = 2,
+               NDRT_FUNCTION_CEIL = 3,
+               NDRT_FUNCTION_TRUNC = 4,
+               NDRT_FUNCTION_ROUND = 5, /* halves away from zero */
+               NDRT_FUNCTION_RINT = 6,  /* halves down */
+               NDRT_FUNCTION_SOFTSIGN = 7,
+               NDRT_FUNCTION_RSQRT = 8,
+               NDRT_FUNCTION_LOG = 9,
+               NDRT_FUNCTION_ERFINV = 10,
+               NDRT_FUNCTION_EQ = 11, /* of x and p, as those up to XOR */
+               NDRT_FUNCTION_NE = 12,
+               NDRT_FUNCTION_GT = 13,
+               NDRT_FUNCTION_GE = 14,
+               NDRT_FUNCTION_LT = 15,
+               NDRT_FUNCTION_LE = 16,
+               NDRT_FUNCTION_AND = 17,
+               NDRT_FUNCTION_OR = 18,
+               NDRT_FUNCTION_XOR = 19,
+               NDRT_FUNCTION_HARD_SIGMOID = 20, /* p x + q within 0 and 1 */
+               NDRT_FUNCTION_SMOOTH_L1 = 21,    /* p x^2 / 2 up to q, then a line */
+               NDRT_FUNCTION_LOG1P = 22,
+               NDRT_FUNCTION_FIRST_SLOPE = 23,
+               NDRT_FUNCTION_SOFTSIGN_SLOPE = 23,
+               NDRT_FUNCTION_RSQRT_SLOPE = 24,
+               NDRT_FUNCTION_ERFINV_SLOPE = 25, /* x is erfinv's output */
+               NDRT_FUNCTION_ERF_SLOPE = 26,
+               NDRT_FUNCTION_MAXIMUM_SLOPE = 27, /* of x and p */
+               NDRT_FUNCTION_MINIMUM_SLOPE = 28,
+               NDRT_FUNCTION_HARD_SIGMOID_SLOPE = 29,
+               NDRT_FUNCTION_SMOOTH_L1_SLOPE = 30,
+               NDRT_FUNCTION_LOG1P_SLOPE = 31,
+               NDRT_FUNCTION_EXPM1_SLOPE = 32,
+               NDRT_FUNCTION_RECIPROCAL_SLOPE = 33
+} ndrt_function_id;
 enum { NDRT_REDUCE_BLOCK = 4096 };
 typedef enum {
     NDRT_REDUCE_SUM = 0,

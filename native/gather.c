@@ -7,31 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_places.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
 /* ---- places -------------------------------------------------------------------------------- */
-
-static int is_index_kind(double kind) {
-    return kind == NDRT_F32 || kind == NDRT_F64 || kind == NDRT_S32 || kind == NDRT_S8 ||
-           kind == NDRT_U8 || kind == NDRT_INDEX_S64;
-}
-
-static inline int64_t whole(double x) {
-    return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN;
-}
-
-static inline int64_t index_at(const void *index, int kind, int64_t i) {
-    switch (kind) {
-    case NDRT_F32: return whole((double)((const float *)index)[i]);
-    case NDRT_F64: return whole(((const double *)index)[i]);
-    case NDRT_S32: return ((const int32_t *)index)[i];
-    case NDRT_S8: return ((const int8_t *)index)[i];
-    case NDRT_U8: return ((const uint8_t *)index)[i];
-    default: return ((const int64_t *)index)[i];
-    }
-}
 
 /* Inside of [0, n): to the nearer end, or counted round and round. */
 static inline int64_t inside(int64_t i, int64_t n, int wrap) {
@@ -50,7 +30,7 @@ static void gather(kernel_call *call, int nthreads) {
     int kind = (int)call->scalars[0], wrap = call->scalars[1] != 0;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * count; k++) {
-        int64_t row = inside(index_at(call->data[2], kind, k % count), rows, wrap);
+        int64_t row = inside(ndrt_index_at(call->data[2], kind, k % count), rows, wrap);
         memcpy(out + (size_t)k * width, table + (size_t)(k / count * rows + row) * width, width);
     }
 }
@@ -69,7 +49,7 @@ static void gather_grad(kernel_call *call, int nthreads) {
             float *own = grad + o * rows * width;
             memset(own + from * width, 0, (size_t)((to - from) * width) * sizeof *own);
             for (int64_t i = 0; i < count; i++) {
-                int64_t row = inside(index_at(call->data[2], kind, i), rows, wrap);
+                int64_t row = inside(ndrt_index_at(call->data[2], kind, i), rows, wrap);
                 if (row < from || row >= to) continue;
                 float *sum = own + row * width;
                 const float *add = in + (o * count + i) * width;
@@ -91,7 +71,7 @@ static void pick(kernel_call *call, int nthreads) {
     int kind = (int)call->scalars[0], wrap = call->scalars[1] != 0;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * inner; k++) {
-        int64_t at = inside(index_at(call->data[2], kind, k), length, wrap);
+        int64_t at = inside(ndrt_index_at(call->data[2], kind, k), length, wrap);
         size_t from = (size_t)((k / inner * length + at) * inner + k % inner);
         memcpy(out + (size_t)k * size, in + from * size, size);
     }
@@ -107,7 +87,7 @@ static void pick_grad(kernel_call *call, int nthreads) {
         float *own = grad + o * length * inner;
         memset(own, 0, (size_t)(length * inner) * sizeof *own);
         for (int64_t i = 0; i < inner; i++) {
-            int64_t at = inside(index_at(call->data[2], kind, o * inner + i), length, wrap);
+            int64_t at = inside(ndrt_index_at(call->data[2], kind, o * inner + i), length, wrap);
             own[at * inner + i] = in[o * inner + i];
         }
     }
@@ -128,7 +108,7 @@ static void one_hot(kernel_call *call, int nthreads) {
     int kind = (int)call->scalars[0], dtype = (int)call->scalars[3];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t i = 0; i < count; i++) {
-        int64_t at = index_at(call->data[1], kind, i);
+        int64_t at = ndrt_index_at(call->data[1], kind, i);
         if (dtype == NDRT_F32)
             ONE_HOT_OF(float);
         else
@@ -140,7 +120,7 @@ static void one_hot(kernel_call *call, int nthreads) {
 static inline int is_true(const void *condition, int kind, int64_t i) {
     if (kind == NDRT_F32) return ((const float *)condition)[i] != 0;
     if (kind == NDRT_F64) return ((const double *)condition)[i] != 0;
-    return index_at(condition, kind, i) != 0;
+    return ndrt_index_at(condition, kind, i) != 0;
 }
 
 static void where(kernel_call *call, int nthreads) {
@@ -165,7 +145,7 @@ static void sequence_mask(kernel_call *call, int nthreads) {
         int64_t row = k / columns, column = k % columns;
         int64_t step = steps_first ? row : column, batch = steps_first ? column : row;
         float *to = out + k * width;
-        if (step >= index_at(call->data[2], kind, batch))
+        if (step >= ndrt_index_at(call->data[2], kind, batch))
             for (int64_t j = 0; j < width; j++) to[j] = value;
         else if (to != in + k * width)
             memcpy(to, in + k * width, (size_t)width * sizeof *to);
@@ -238,7 +218,7 @@ ndrt_status ndrt_gather_check(const ndrt_kernel_call *call) {
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < kernels[at].ndims; i++)
         if (call->dims[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    if (kernels[at].has_kind && !is_index_kind(call->scalars[0]))
+    if (kernels[at].has_kind && !ndrt_is_index_kind(call->scalars[0]))
         return ndrt_fail(NDRT_INVALID, "%s: places of kind %g", name, call->scalars[0]);
     if (call->kernel == NDRT_KERNEL_ONE_HOT && call->scalars[3] != NDRT_F32 &&
         call->scalars[3] != NDRT_S32)

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_exp.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
@@ -15,33 +15,9 @@ static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /* ---- exp ---------------------------------------------------------------------------------------
  */
 
-/* exp(x) to about one unit in the last place; 0 and infinity where that is out of range (of what
- * is no denormal), NaN of NaN. 2**n times a polynomial on |r| <= log(2) / 2; n is split, as 2**n
- * alone may overflow. */
-static inline __attribute__((always_inline)) float exp_of(float x) {
-    float inside = x < -104.0f ? -104.0f : x;
-    inside = inside > 89.0f ? 89.0f : inside;
-    float n = nearbyintf(inside * 0x1.715476p+0f);
-    float r = inside - n * 0x1.62e400p-1f;
-    r = r - n * 0x1.7f7d1cp-20f;
-    float p = 0x1.6850e4p-10f;
-    p = p * r + 0x1.123bccp-7f;
-    p = p * r + 0x1.555b98p-5f;
-    p = p * r + 0x1.55548ep-3f;
-    p = p * r + 0x1.fffff8p-2f;
-    p = p * r * r + r;
-    p = p + 1.0f;
-    int32_t whole = (int32_t)(n == n ? n : 0.0f), half = whole >> 1, rest = whole - half;
-    union {
-        int32_t bits;
-        float value;
-    } a = {.bits = (half + 127) << 23}, b = {.bits = (rest + 127) << 23};
-    return p * a.value * b.value;
-}
-
 NDRT_FOR_EACH_CPU static void exp_range(float *out, const float *in, int64_t n) {
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) out[i] = exp_of(in[i]);
+    for (int64_t i = 0; i < n; i++) out[i] = ndrt_exp_of(in[i]);
 }
 
 void ndrt_exp(const ndrt_kernel_call *call, int nthreads) {
@@ -75,11 +51,11 @@ NDRT_FOR_EACH_CPU static void softmax_strip(float *out, const float *in, int64_t
         float *y = out + r * stride;
         if (log)
 #pragma omp simd
-            for (int64_t c = 0; c < width; c++) sum[c] += exp_of(x[c] * factor - top[c]);
+            for (int64_t c = 0; c < width; c++) sum[c] += ndrt_exp_of(x[c] * factor - top[c]);
         else
 #pragma omp simd
             for (int64_t c = 0; c < width; c++) {
-                float e = exp_of(x[c] * factor - top[c]);
+                float e = ndrt_exp_of(x[c] * factor - top[c]);
                 y[c] = e;
                 sum[c] += e;
             }

@@ -177,6 +177,10 @@ static const kernel_family families[] = {
      ndrt_math_execute},
     {NDRT_KERNEL_ROI_ALIGN, NDRT_KERNEL_MULTIBOX_ASSIGN, ndrt_vision_check, ndrt_vision_threads,
      ndrt_vision_execute},
+    {NDRT_KERNEL_FLAT_PLACES, NDRT_KERNEL_SEQUENCE_LAST_GRAD, ndrt_moves_check, ndrt_moves_threads,
+     ndrt_moves_execute},
+    {NDRT_KERNEL_FUNCTION, NDRT_KERNEL_FUNCTION, ndrt_functions_check, ndrt_functions_threads,
+     ndrt_functions_execute},
 };
 
 static const kernel_family *family_of(int kernel) {
@@ -263,6 +267,7 @@ void ndrt_share_out(ndrt_range_kernel range, const ndrt_kernel_call *call, int64
 }
 
 ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *given, int nthreads) {
+    if (given->kernel == NDRT_KERNEL_FLAT_PLACES) return ndrt_flat_places(given, nthreads);
     const kernel_family *family = family_of(given->kernel);
     if (family) {
         family->execute(given, nthreads);

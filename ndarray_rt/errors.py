@@ -22,6 +22,10 @@ class ShapeError(NdrtError, ValueError):
     """Shapes that do not go together: a caller's mistake."""
 
 
+class OutOfBounds(ShapeError, IndexError):
+    """A coordinate that names no element."""
+
+
 class TypeMismatch(NdrtError, TypeError):
     """Dtypes, or kinds of objects, that do not go together: a caller's mistake."""
 

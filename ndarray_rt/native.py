@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import config
-from .errors import NativeError, NdrtError, OutOfMemory, ParameterError, Unsupported
+from .errors import NativeError, NdrtError, OutOfBounds, OutOfMemory, ParameterError, Unsupported
 
 WHEEL = "onednn-cpu-gomp"
 LIBRARY = "libdnnl.so.3"
@@ -170,6 +170,7 @@ EXCEPTIONS: dict[int, type[NdrtError]] = {
     lib.NDRT_UNSUPPORTED: Unsupported,
     lib.NDRT_NOMEM: OutOfMemory,
     lib.NDRT_INTERNAL: NativeError,
+    lib.NDRT_RANGE: OutOfBounds,
 }
 
 call(lib.ndrt_engine_init, what="starting oneDNN")

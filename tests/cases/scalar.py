@@ -47,7 +47,7 @@ CASES += [case("_power_scalar", (2, 20, 3, 3), 2.0), case("_rminus_scalar", (7,)
 CASES[-1] = Case("_rminus_scalar", {"scalar": 1e-40}, [(7,)], reference=lambda x: 1e-40 - x,
                  onednn=False, note="too small for oneDNN")
 CASES += [Case(name, {"scalar": number}, [Input((3, 4), kind="ints", low=-2, high=3)],
-               reference=lambda x, f=function, s=number: f(x, s).astype(x.dtype), onednn=False,
+               reference=lambda x, f=function, s=number: f(x, s).astype(x.dtype), onednn=True,
                dtypes=("float32", "int32", "uint8") if number == 1 else ("float32",))
           for name, function in STEPS.items() for number in (1, 0, 0.5)]
 # an integer array cuts the number off: 2.7 is 2, and the result stays an integer

@@ -34,8 +34,9 @@ SMOOTH = {
     "degrees": (np.degrees, "uniform", -4, 4), "radians": (np.radians, "uniform", -200, 200),
 }
 NATIVE = {"negative", "abs", "sqrt", "square", "reciprocal", "relu", "sigmoid", "tanh", "degrees",
-          "radians", "erf", "exp"}
-NATIVE_SLOPE = {"abs", "relu", "sigmoid", "tanh", "exp", "log", "log2", "log10", "sqrt", "square"}
+          "radians", "erf", "exp", "softsign", "rsqrt", "log", "log1p"}
+NATIVE_SLOPE = {"abs", "relu", "sigmoid", "tanh", "exp", "log", "log2", "log10", "sqrt", "square",
+                "softsign", "rsqrt", "log1p", "expm1", "erf", "reciprocal"}
 STEPS = {
     "sign": np.sign, "floor": np.floor, "ceil": np.ceil, "fix": np.trunc, "trunc": np.trunc,
     "round": half_away, "rint": half_down, "logical_not": lambda x: (x == 0).astype(x.dtype),

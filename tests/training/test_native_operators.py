@@ -57,6 +57,16 @@ NETS: dict[str, tuple[mx.sym.Symbol, Shapes]] = {
     "layer norm": of_one(S.LayerNorm(X), (5, 16)), "clip": of_one(S.clip(X, a_min=0, a_max=1)),
     "square": of_one(S.square(X)), "sqrt": of_one(S.sqrt(X)), "abs": of_one(S.abs(X)),
     "exp": of_one(S.exp(X)), "log": of_one(S.log(X)),
+    "log1p": of_one(S.log1p(X)), "erfinv": of_one(S.erfinv(X)), "rsqrt": of_one(S.rsqrt(X)),
+    "smooth l1": of_one(S.smooth_l1(X, scalar=2)), "above a number": of_one(X * (X > 0.5)),
+    "reverse": of_one(S.reverse(X, axis=(1, 3))),
+    **{f"pad with {mode}": of_one(S.Pad(X, mode=mode, pad_width=(0, 0, 0, 0, 1, 2, 1, 0)))
+       for mode in ("constant", "edge", "reflect")},
+    "steps backwards": of_one(S.slice(X, begin=(None, None), end=(None, None), step=(1, -3))),
+    "last steps": of_one(S.SequenceLast(X)), "steps reversed": of_one(S.SequenceReverse(X)),
+    "parts by coordinates": of_one(S.gather_nd(X, S.zeros((2, 5)))),
+    "parts to coordinates": of_one(S.scatter_nd(X, S.ones((1, 4)), shape=(6, 20, 5, 5)),
+                                   (4, 20, 5, 5)),
     "batch norm": of_one(S.BatchNorm(X, fix_gamma=False)),
     "batch norm of a matrix": of_one(S.BatchNorm(X), (8, 20)),
     "batch norm of the last axis": of_one(S.BatchNorm(X, axis=3)),
@@ -75,7 +85,6 @@ NUMPY = {
     "lp pooling": {"Pooling", "_backward_Pooling"},  # oneDNN has none
     "softsign": {"Activation", "_backward_Activation"},  # oneDNN has none
     "broadcast maximum": {"_backward_broadcast_maximum"},  # NaN is lost
-    "log": {"log"},  # no kernel of our own yet that is as exact as numpy's
 }
 
 

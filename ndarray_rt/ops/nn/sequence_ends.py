@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ...native import lib
+from ...ndarray.layout import AnyArray, get_bytes, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import Params, boolean, integer, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
-from ..tensor.places import whole
+from ...storage.desc import default_desc
+from ..tensor.moves import Step, give_back, take_steps
+from ..tensor.places import can_add, kind_of, need_kind, need_moved, whole
 from .shape_rules import expect
 
 
@@ -146,21 +151,78 @@ def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> l
     return [made, *[None] * (len(node.inputs) - 1)]
 
 
+# ---- natively -----------------------------------------------------------------------------------
+
+
+def refuses(p: P, ins: list[NDArray]) -> str | None:
+    return need_moved(ins[0]) or (need_kind(ins[1]) if p.use_sequence_length else None)
+
+
+def refuses_backward(p: P, ins: list[NDArray]) -> str | None:
+    return need_float32(ins[0]) or (need_kind(ins[2]) if p.use_sequence_length else None)
+
+
+def _run(ctx: OpContext, kernel: int, p: P, source: NDArray, lengths: NDArray, data: Shape,
+         out: Output) -> None:
+    """One of the kernels for sequences whose data has this shape."""
+    if not out.requested:
+        return
+    can_add(out)
+    stream, dtype = ctx.stream, source.dtype
+    x, ends = get_bytes(source, stream), get_bytes(lengths, stream)
+    with out.open(default_desc(dtype, out.shape), stream) as y:
+        ctx.kernel(kernel, [*data[:2], prod(data[2:]) * dtype.itemsize, p.axis], [y, x, ends],
+                   [float(kind_of(lengths.dtype) or 0)])
+
+
+def compute_ex_last(ctx: OpContext, p: SequenceParams, ins: list[NDArray],
+                    outs: list[Output]) -> None:
+    data = ins[0]
+    if p.use_sequence_length:
+        _run(ctx, lib.NDRT_KERNEL_SEQUENCE_LAST, p, data, ins[1], data.shape, outs[0])
+    else:
+        take_steps(ctx, data, outs[0], [Step(p.axis, 1, data.shape[p.axis] - 1)])
+
+
+def compute_ex_backward(ctx: OpContext, p: SequenceParams, ins: list[NDArray],
+                        outs: list[Output]) -> None:
+    shape = outs[0].shape
+    if p.use_sequence_length:
+        _run(ctx, lib.NDRT_KERNEL_SEQUENCE_LAST_GRAD, p, ins[0], ins[2], shape, outs[0])
+    else:
+        kept = (*shape[:p.axis], 1, *shape[p.axis + 1:])
+        give_back(ctx, ins[0], outs[0], [Step(p.axis, 1, shape[p.axis] - 1)], kept)
+
+
+def compute_ex_reverse(ctx: OpContext, p: ReverseParams, ins: list[NDArray],
+                       outs: list[Output]) -> None:
+    data = ins[0]
+    if p.use_sequence_length:
+        _run(ctx, lib.NDRT_KERNEL_SEQUENCE_REVERSE, p, data, ins[1], data.shape, outs[0])
+    else:
+        steps = data.shape[0]
+        take_steps(ctx, data, outs[0], [Step(0, steps, steps - 1, -1)])
+
+
 _SHARED = ("data (steps, batch, ...); sequence_length (batch,) of any dtype, floats cut off "
            "towards zero, beyond the steps all of them. The dtype stays.")
 _define = partial(OpDef, inputs=input_names, infer_type=infer_type)
 
 register(_define("SequenceLast", SequenceParams, infer_shape=infer_shape_last,
-                 compute=compute_last, gradient=gradient_last,
+                 compute=compute_last, compute_ex=compute_ex_last, refuses=refuses,
+                 gradient=gradient_last,
                  doc=f"The last step of each sequence.\n\n{_SHARED} With axis=1 (batch, steps, "
                      "...). The axis of steps goes; a sequence without steps gives the first one. "
-                     "Source: MXNet's SequenceLast."))
+                     "Source: MXNet's SequenceLast; kernels of ours."))
 register(OpDef("_backward_SequenceLast", SequenceParams, inputs=backward_names,
                outputs=("data_grad",), infer_shape=infer_shape_backward,
                infer_type=infer_type_backward, compute=compute_backward,
+               compute_ex=compute_ex_backward, refuses=refuses_backward,
                gradient=gradient_backward, ignores=(1,), is_backward=True,
                doc="Zeros shaped as data, with out_grad at the last steps."))
 register(_define("SequenceReverse", ReverseParams, infer_shape=infer_shape_reverse,
-                 compute=compute_reverse, gradient=gradient_reverse,
+                 compute=compute_reverse, compute_ex=compute_ex_reverse, refuses=refuses,
+                 gradient=gradient_reverse,
                  doc=f"The steps of each sequence from its last to its first.\n\n{_SHARED} What "
-                     "lies behind the end stays there. Source: MXNet's SequenceReverse."))
+                     "lies behind the end stays there. Source: MXNet's SequenceReverse; kernels "
+                     "of ours."))

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, normalize_axis, same_shape, same_type
 from ...op.params import Params, params_class, shape
 from ...op.registry import Emit, GradNode, OpDef, register
+from .moves import Step, take_steps
+from .places import need_moved
 
 
 @params_class
@@ -37,11 +40,24 @@ def compute(ctx: OpContext, p: ReverseParams, ins: list[AnyArray],
     outs[0].write(made)
 
 
+def refuses(p: ReverseParams, ins: list[NDArray]) -> str | None:
+    return need_moved(ins[0])
+
+
+def compute_ex(ctx: OpContext, p: ReverseParams, ins: list[NDArray], outs: list[Output]) -> None:
+    data = ins[0]
+    named = [axis % len(data.shape) for axis in p.axis]
+    steps = [Step(axis, length, length - 1, -1) for axis, length in enumerate(data.shape)
+             if named.count(axis) % 2 and length > 1]
+    take_steps(ctx, data, outs[0], steps)
+
+
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     return emit("reverse", node.params, out_grads[0])
 
 
 register(OpDef("reverse", ReverseParams, inputs=("data",), infer_shape=infer_shape,
-               infer_type=same_type, compute=compute, gradient=gradient, aliases=("flip",),
+               infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
+               gradient=gradient, aliases=("flip",),
                doc="data with the order of its elements turned round along some axes.\n\n"
-                   "Shape and dtype stay. Source: MXNet's reverse."))
+                   "Shape and dtype stay. Source: MXNet's reverse; a kernel of ours."))

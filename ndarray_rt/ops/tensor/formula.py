@@ -9,14 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ...native import lib
+from ...ndarray.layout import AnyArray, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import same_shape, same_type
 from ...op.params import Params, number, params_class
 from ...op.registry import Emit, GradNode, InferType, OpDef, register
 from ..floats import same_float_type
 from ..terms import Term, terms
+from .functions import function, slope
 from .numeric import convert, is_integer, single, wide
 
 
@@ -141,6 +144,36 @@ def compute_backward(formula: Formula, ctx: OpContext, p: Params, ins: list[AnyA
     outs[0].write(convert(wide(dy) * formula.slope(*_settled(formula, x, p)), x.dtype))
 
 
+def _parabola(p: SmoothL1Params) -> tuple[float, float]:
+    square, edge = _edge(p, np.zeros((), np.float32))
+    return float(square), float(edge)
+
+
+# (function, slope) of the kernel, and its two numbers
+NATIVE: dict[str, tuple[int, int, Callable[[Any], tuple[float, float]]]] = {
+    "hard_sigmoid": (lib.NDRT_FUNCTION_HARD_SIGMOID, lib.NDRT_FUNCTION_HARD_SIGMOID_SLOPE,
+                     lambda p: (p.alpha, p.beta)),
+    "smooth_l1": (lib.NDRT_FUNCTION_SMOOTH_L1, lib.NDRT_FUNCTION_SMOOTH_L1_SLOPE,
+                  _parabola),
+}
+
+
+def refuses(p: Params, ins: list[NDArray]) -> str | None:
+    return need_float32(*ins)
+
+
+def compute_ex(name: str, ctx: OpContext, p: Params, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    which, _, numbers = NATIVE[name]
+    function(ctx, which, ins[0], outs[0], *numbers(p))
+
+
+def compute_ex_backward(name: str, ctx: OpContext, p: Params, ins: list[NDArray],
+                        outs: list[Output]) -> None:
+    _, which, numbers = NATIVE[name]
+    slope(ctx, which, ins[0], ins[1], outs[0], *numbers(p))
+
+
 def gradient(formula: Formula, emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     return emit(formula.backward, node.params, out_grads[0], node.inputs[0])
 
@@ -154,14 +187,20 @@ def gradient_backward(formula: Formula, emit: Emit, node: GradNode, out_grads: S
 
 
 def _register(formula: Formula) -> None:
+    native = formula.name in NATIVE
+    source = "a kernel of ours" if native else "numpy"
     register(OpDef(formula.name, formula.params, inputs=("data",), infer_shape=same_shape,
                    infer_type=formula.infer_type, compute=partial(compute, formula),
+                   compute_ex=partial(compute_ex, formula.name) if native else None,
+                   refuses=refuses if native else None,
                    gradient=partial(gradient, formula), inplace={0: 0},
                    doc=f"Element by element: {formula.text}.\n\nThe output has the shape and dtype "
-                       f"of data. Source: MXNet's {formula.name}; numpy."))
+                       f"of data. Source: MXNet's {formula.name}; {source}."))
     register(OpDef(formula.backward, formula.params, inputs=("out_grad", "data"),
                    infer_shape=same_shape, infer_type=formula.infer_type,
-                   compute=partial(compute_backward, formula), inplace={0: 0}, is_backward=True,
+                   compute=partial(compute_backward, formula),
+                   compute_ex=partial(compute_ex_backward, formula.name) if native else None,
+                   refuses=refuses if native else None, inplace={0: 0}, is_backward=True,
                    gradient=partial(gradient_backward, formula),
                    doc=f"The gradient of {formula.name}."))
 

@@ -8,26 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ...dtypes import UINT8
+from ...errors import OutOfBounds, ShapeError
+from ...native import lib
+from ...ndarray.layout import AnyArray, get_bytes, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, merge, merge_types
 from ...op.params import NoParams, Params, params_class
 from ...op.params import shape as dims
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ...storage.desc import default_desc
+from ...storage.stream import Mem
 from ..floats import wide
 from .numeric import convert
-from .places import whole
+from .places import can_add, kind_of, need_kind, need_moved, whole
 
 
 @params_class
 class ScatterParams(Params):
     shape: tuple[int, ...] = dims(low=0, doc="shape of the output")
-
-
-class OutOfBounds(ShapeError, IndexError):
-    """A coordinate that names no element."""
 
 
 def _depth(indices: Shape, data: Shape | None, what: str = "data") -> int:
@@ -60,6 +61,95 @@ def flat_places(indices: AnyArray, data: Shape) -> AnyArray:
 def _rows(x: AnyArray, depth: int) -> AnyArray:
     """x as (parts that coordinates name, elements of a part)."""
     return x.reshape(prod(x.shape[:depth]), prod(x.shape[depth:]))
+
+
+# ---- natively -----------------------------------------------------------------------------------
+
+MAX_AXES = 7  # of coordinates, that the kernel takes
+
+
+def need_coordinates(indices: NDArray) -> str | None:
+    """A reason why the native kernels may not: coordinates that they do not read."""
+    if not 1 <= indices.shape[0] <= MAX_AXES:
+        return f"coordinates along {indices.shape[0]} axes"
+    return need_kind(indices)
+
+
+def native_places(ctx: OpContext, indices: NDArray, data: Shape) -> Mem:
+    """`flat_places` in scratch; the step raises, before anything is written to an array."""
+    depth, count = indices.shape[0], prod(indices.shape[1:])
+    source = get_bytes(indices, ctx.stream)
+    made = ctx.stream.scratch(default_desc(UINT8, (8 * count,)))
+    ctx.kernel(lib.NDRT_KERNEL_FLAT_PLACES, [depth, count], [made, source],
+               [float(kind_of(indices.dtype) or 0), *map(float, data[:depth])])
+    return made
+
+
+def refuses_gather(p: NoParams, ins: list[NDArray]) -> str | None:
+    return need_moved(ins[0]) or need_coordinates(ins[1])
+
+
+def compute_ex_gather(ctx: OpContext, p: NoParams, ins: list[NDArray],
+                      outs: list[Output]) -> None:
+    (data, indices), out, stream = ins, outs[0], ctx.stream
+    can_add(out)
+    depth = indices.shape[0]
+    places, table = native_places(ctx, indices, data.shape), get_bytes(data, stream)
+    with out.open(default_desc(data.dtype, out.shape), stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_GATHER,
+                   [1, prod(indices.shape[1:]), prod(data.shape[:depth]),
+                    prod(data.shape[depth:]) * data.dtype.itemsize], [y, table, places],
+                   [float(lib.NDRT_INDEX_S64), 0.0])
+
+
+def refuses_backward(p: NoParams, ins: list[NDArray]) -> str | None:
+    return need_float32(ins[0]) or need_coordinates(ins[2])
+
+
+def compute_ex_backward(ctx: OpContext, p: NoParams, ins: list[NDArray],
+                        outs: list[Output]) -> None:
+    dy, data, indices = ins
+    stream, depth = ctx.stream, indices.shape[0]
+    places, source = native_places(ctx, indices, data.shape), get_bytes(dy, stream)
+    with outs[0].open_weight_grad(default_desc(dy.dtype, data.shape), stream) as dx:
+        ctx.kernel(lib.NDRT_KERNEL_GATHER_GRAD,
+                   [1, prod(indices.shape[1:]), prod(data.shape[:depth]),
+                    prod(data.shape[depth:])], [dx, source, places],
+                   [float(lib.NDRT_INDEX_S64), 0.0])
+
+
+def refuses_scatter(p: ScatterParams, ins: list[NDArray]) -> str | None:
+    return need_moved(ins[0]) or need_coordinates(ins[-1])
+
+
+def _put(ctx: OpContext, lhs: NDArray | None, data: NDArray, indices: NDArray,
+         out: Output) -> None:
+    """out = lhs, or zeros, with data's parts where indices say."""
+    stream, shape, depth = ctx.stream, out.shape, indices.shape[0]
+    can_add(out)
+    places, source = native_places(ctx, indices, shape), get_bytes(data, stream)
+    desc = default_desc(data.dtype, shape)
+    under = get_bytes(lhs, stream) if lhs is not None else None
+    with out.open(desc, stream, inplace_of=under) as y:
+        if under is None:
+            ctx.kernel(lib.NDRT_KERNEL_ZERO, [desc.nbytes], [y])
+        elif y.ptr != under.ptr:
+            ctx.kernel(lib.NDRT_KERNEL_COPY, [desc.nbytes], [y, under])
+        ctx.kernel(lib.NDRT_KERNEL_PUT_ROWS,
+                   [prod(indices.shape[1:]), prod(shape[:depth]),
+                    prod(shape[depth:]) * data.dtype.itemsize], [y, source, places])
+
+
+def compute_ex_scatter(ctx: OpContext, p: ScatterParams, ins: list[NDArray],
+                       outs: list[Output]) -> None:
+    data, indices = ins
+    _put(ctx, None, data, indices, outs[0])
+
+
+def compute_ex_set(ctx: OpContext, p: ScatterParams, ins: list[NDArray],
+                   outs: list[Output]) -> None:
+    lhs, rhs, indices = ins
+    _put(ctx, lhs, rhs, indices, outs[0])
 
 
 # ---- gather_nd ----------------------------------------------------------------------------------
@@ -173,26 +263,31 @@ def compute_set(ctx: OpContext, p: ScatterParams, ins: list[AnyArray],
 
 
 register(OpDef("gather_nd", NoParams, inputs=("data", "indices"), infer_shape=infer_shape_gather,
-               infer_type=infer_type_gather, compute=compute_gather, gradient=gradient_gather,
+               infer_type=infer_type_gather, compute=compute_gather,
+               compute_ex=compute_ex_gather, refuses=refuses_gather, gradient=gradient_gather,
                doc="The elements of data, or parts of it, whose coordinates indices has.\n\n"
                    "indices (m, y...) of any dtype, floats cut off towards zero; data (x0, ..., "
                    "xn), m of whose axes go; the output (y..., xm, ..., xn) has data's dtype. A "
                    "coordinate below 0 counts from the end. Raises an IndexError for one beyond "
-                   "the axis. Source: MXNet's gather_nd."))
+                   "the axis. Source: MXNet's gather_nd; kernels of ours."))
 register(OpDef("_backward_gather_nd", NoParams, inputs=("out_grad", "data", "indices"),
                outputs=("data_grad",), infer_shape=infer_shape_backward,
                infer_type=infer_type_backward, compute=compute_backward,
+               compute_ex=compute_ex_backward, refuses=refuses_backward,
                gradient=gradient_backward, ignores=(1,), is_backward=True,
                doc="The gradient of gather_nd's data: sums where coordinates come twice."))
 register(OpDef("scatter_nd", ScatterParams, inputs=("data", "indices"),
                infer_shape=infer_shape_scatter, infer_type=infer_type_gather,
-               compute=compute_scatter, gradient=gradient_scatter,
+               compute=compute_scatter, compute_ex=compute_ex_scatter, refuses=refuses_scatter,
+               gradient=gradient_scatter,
                doc="Zeros of a shape, with data's elements or parts at the coordinates of indices."
                    "\n\ngather_nd turned round; of several for one place the last one stays. "
                    "Raises an IndexError for a coordinate beyond the shape. Source: MXNet's "
-                   "scatter_nd."))
+                   "scatter_nd; kernels of ours."))
 register(OpDef("_scatter_set_nd", ScatterParams, inputs=("lhs", "rhs", "indices"),
                infer_shape=infer_shape_set, infer_type=infer_type_set, compute=compute_set,
+               compute_ex=compute_ex_set, refuses=refuses_scatter,
                inplace={0: 0}, no_gradient="MXNet has none",
                doc="lhs with rhs' elements or parts at the coordinates of indices.\n\nAs "
-                   "scatter_nd; lhs has the shape given. Source: MXNet's _scatter_set_nd."))
+                   "scatter_nd; lhs has the shape given. Source: MXNet's _scatter_set_nd; "
+                   "kernels of ours."))

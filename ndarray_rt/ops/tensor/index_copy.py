@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import INT32
-from ...errors import ShapeError
+from ...errors import OutOfBounds, ShapeError
 from ...ndarray.layout import AnyArray
 from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, need_rank
 from ...op.params import NoParams
 from ...op.registry import Emit, GradNode, OpDef, register
-from .gather_nd import OutOfBounds
 from .places import inside, whole
 
 

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from ...dtypes import find_dtype
+from ...dtypes import FLOAT32, find_dtype
 from ...errors import ShapeError
+from ...native import lib
 from ...ndarray.layout import AnyArray
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
@@ -25,6 +26,7 @@ from ...op.params import (
     text,
 )
 from ...op.registry import OpDef, Shape, register
+from ...storage.desc import default_desc
 from .fill import fill_one, fill_value, fill_zero
 from .numeric import convert, wide_dtype
 
@@ -163,6 +165,17 @@ def compute_arange(ctx: OpContext, p: ArangeParams, ins: list[AnyArray],
     outs[0].write(convert(first + steps.astype(target), target))
 
 
+def refuses_arange(p: ArangeParams, ins: list[NDArray]) -> str | None:
+    return None if p.dtype == "float32" else f"dtype {p.dtype} is not float32"
+
+
+def compute_ex_arange(ctx: OpContext, p: ArangeParams, ins: list[NDArray],
+                      outs: list[Output]) -> None:
+    desc = default_desc(FLOAT32, outs[0].shape)
+    with outs[0].open(desc, ctx.stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_ARANGE, [desc.nelems, p.repeat], [y], [p.interval()[0], p.step])
+
+
 def compute_linspace(ctx: OpContext, p: LinspaceParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     values = np.linspace(p.start, p.stop, p.num, endpoint=p.endpoint)
@@ -184,7 +197,8 @@ register(OpDef("_full", FullParams, inputs=(), infer_shape=infer_shape, infer_ty
                compute=compute_full, compute_ex=compute_ex_full, no_gradient=CONSTANT,
                doc="One value everywhere, of a shape and dtype.\n\nSource: MXNet's _full."))
 register(OpDef("_arange", ArangeParams, inputs=(), infer_shape=infer_shape_arange,
-               infer_type=infer_type, compute=compute_arange, no_gradient=CONSTANT,
+               infer_type=infer_type, compute=compute_arange, compute_ex=compute_ex_arange,
+               refuses=refuses_arange, no_gradient=CONSTANT,
                doc="start, start + step, ... up to stop, which is not included, each repeat times."
                    "\n\nShape (ceil((stop - start) / step) * repeat,). Source: MXNet's _arange."))
 register(OpDef("_linspace", LinspaceParams, inputs=(), infer_shape=infer_shape_linspace,

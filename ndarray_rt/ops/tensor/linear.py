@@ -76,10 +76,13 @@ def _itself(p: Params) -> Params:
 
 def register_linear(name: str, params: type[Params], rule: Rule, forward: Forward, back: Back,
                     doc: str, aliases: tuple[str, ...] = (), compute_ex: FComputeEx | None = None,
-                    refuses: Refuses | None = None, slope: Slope = _itself) -> None:
+                    refuses: Refuses | None = None, slope: Slope = _itself,
+                    compute_ex_back: FComputeEx | None = None,
+                    refuses_back: Refuses | None = None) -> None:
     """Registers an operator on one array, and its gradient.
 
-    `slope`: the parameters without what the operator adds that does not depend on data.
+    `compute_ex_back` and `refuses_back` are the gradient's, on oneDNN. `slope`: the parameters
+    without what the operator adds that does not depend on data.
     """
     register(OpDef(name, params, inputs=("data",), infer_shape=partial(infer_shape, rule),
                    infer_type=same_type, compute=partial(compute, forward), compute_ex=compute_ex,
@@ -87,6 +90,7 @@ def register_linear(name: str, params: type[Params], rule: Rule, forward: Forwar
     register(OpDef(f"_backward_{name}", params, inputs=("out_grad", "data"),
                    outputs=("data_grad",), infer_shape=partial(infer_shape_backward, rule),
                    infer_type=infer_type_first, compute=partial(compute_backward, back),
+                   compute_ex=compute_ex_back, refuses=refuses_back,
                    gradient=partial(gradient_backward, name, slope), ignores=(1,), is_backward=True,
                    doc=f"The gradient of {name}."))
 

@@ -17,7 +17,9 @@ from ...op.registry import Shape
 from ...storage.desc import default_desc, strided_desc
 from ...storage.reorder import reorder_mem
 from .linear import register_linear
+from .moves import Step, give_back, take_steps
 from .numeric import scalar_of
+from .places import need_moved
 from .pointwise import shifted
 
 
@@ -100,15 +102,26 @@ def back(p: PadParams, dy: AnyArray, data: Shape) -> AnyArray:
 
 
 def refuses(p: PadParams, ins: list[NDArray]) -> str | None:
-    if p.mode != "constant":
-        return f"mode {p.mode}"
     if min(p.pad_width) < 0 or 0 in ins[0].shape:
         return "elements go, or there are none"
-    return need_float32(ins[0])
+    return need_float32(ins[0]) if p.mode == "constant" else need_moved(ins[0])
+
+
+KINDS = {"constant": lib.NDRT_AXIS_WINDOW, "edge": lib.NDRT_AXIS_EDGE,
+         "reflect": lib.NDRT_AXIS_REFLECT}
+
+
+def _steps(p: PadParams, data: Shape) -> list[Step]:
+    return [Step(axis, before + length + behind, -before, kind=KINDS[p.mode])
+            for axis, (length, (before, behind)) in enumerate(zip(data, p.pairs(), strict=True))
+            if before or behind]
 
 
 def compute_ex(ctx: OpContext, p: PadParams, ins: list[NDArray], outs: list[Output]) -> None:
     data, out, stream = ins[0], outs[0], ctx.stream
+    if p.mode != "constant":
+        take_steps(ctx, data, out, _steps(p, data.shape))
+        return
     if not out.requested:
         return
     desc = default_desc(data.dtype, out.shape)
@@ -121,9 +134,27 @@ def compute_ex(ctx: OpContext, p: PadParams, ins: list[NDArray], outs: list[Outp
         reorder_mem(stream, x, shifted(y, first, window))
 
 
+def refuses_back(p: PadParams, ins: list[NDArray]) -> str | None:
+    if min(p.pad_width) < 0 or 0 in ins[1].shape:
+        return "elements go, or there are none"
+    return need_moved(ins[0]) if p.mode == "constant" else need_float32(ins[0])
+
+
+def compute_ex_back(ctx: OpContext, p: PadParams, ins: list[NDArray], outs: list[Output]) -> None:
+    dy, shape = ins[0], outs[0].shape
+    if p.mode != "constant":
+        give_back(ctx, dy, outs[0], _steps(p, shape))
+        return
+    take_steps(ctx, dy, outs[0], [Step(axis, length, before) for axis, (length, (before, behind))
+                                  in enumerate(zip(shape, p.pairs(), strict=True))
+                                  if before or behind])
+
+
 register_linear("Pad", PadParams, out_shape, forward, back,
                 "Images with more elements at their edges.\n\ndata (n, c, h, w) or "
                 "(n, c, d, h, w) of any dtype, which stays. mode reflect does not repeat the edge "
-                "itself, and gives less than there are elements. Source: MXNet's Pad.",
+                "itself, and gives less than there are elements. Source: MXNet's Pad; "
+                "kernels of ours and oneDNN reorder.",
                 aliases=("pad",), compute_ex=compute_ex, refuses=refuses,
+                compute_ex_back=compute_ex_back, refuses_back=refuses_back,
                 slope=lambda p: {"mode": p.mode, "pad_width": p.pad_width})

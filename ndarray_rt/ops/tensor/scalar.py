@@ -19,6 +19,7 @@ from ...op.infer import TypeList, merge_types, same_shape, same_type
 from ...op.params import Params, boolean, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ..terms import Term, terms
+from .functions import SCALAR, SCALAR_SLOPES, function, slope
 from .numeric import (
     BINARY,
     Function2,
@@ -128,6 +129,8 @@ BOUNDS = {"_maximum_scalar": lib.NDRT_BINARY_MAX, "_minimum_scalar": lib.NDRT_BI
 def refuses(name: str, p: ScalarParams, ins: list[NDArray]) -> str | None:
     if name == "_power_scalar" and p.scalar != 2:
         return "oneDNN's powers other than 2 are not faster"
+    if name in SCALAR:
+        return need_float32(*ins)
     size = abs(p.scalar)
     # NaN fails each comparison
     if not (size == 0 or 1e-37 < size < 1e37) or (size == 0 and name == "_div_scalar"):
@@ -137,7 +140,9 @@ def refuses(name: str, p: ScalarParams, ins: list[NDArray]) -> str | None:
 
 def compute_ex(name: str, ctx: OpContext, p: ScalarParams, ins: list[NDArray],
                outs: list[Output]) -> None:
-    if name in BOUNDS:
+    if name in SCALAR:
+        function(ctx, SCALAR[name], ins[0], outs[0], p.scalar)
+    elif name in BOUNDS:
         bound(ctx, "bound", BOUNDS[name], p.scalar, ins[0], outs[0])
     else:
         eltwise(ctx, "eltwise", *ELTWISE[name](p.scalar), ins[0], outs[0])
@@ -150,8 +155,15 @@ SLOPES: dict[str, Callable[[float], tuple[int, float, float]]] = {
 
 def compute_ex_backward(name: str, ctx: OpContext, p: ScalarParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
+    if name in SCALAR_SLOPES:
+        slope(ctx, SCALAR_SLOPES[name], ins[0], ins[1], outs[0], p.scalar)
+        return
     alg, alpha, beta = SLOPES[name](p.scalar)
     eltwise_backward(ctx, f"_backward{name}", alg, ins[0], ins[1], outs[0], False, alpha, beta)
+
+
+def refuses_backward(name: str, p: ScalarParams, ins: list[NDArray]) -> str | None:
+    return need_float32(*ins) if name in SCALAR_SLOPES else refuses(name, p, ins)
 
 
 # ---- gradients ---------------------------------------------------------------------------------
@@ -197,13 +209,13 @@ STEPS = ("_mod_scalar", "_rmod_scalar")
 def compute_backward(name: str, ctx: OpContext, p: ScalarParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dy, data = ins
-    slope = TABLE[name].slope
-    assert slope is not None
+    slope_of = TABLE[name].slope
+    assert slope_of is not None
     if name in STEPS and is_integer(dy.dtype):
         outs[0].write(np.zeros_like(dy))
         return
     x = wide(data)
-    outs[0].write(times_slope(dy, slope(x, scalar_of(p.scalar, x.dtype))))
+    outs[0].write(times_slope(dy, slope_of(x, scalar_of(p.scalar, x.dtype))))
 
 
 def _alias(name: str) -> str:
@@ -216,7 +228,7 @@ def _alias(name: str) -> str:
 
 def _define(name: str, entry: Scalar) -> OpDef:
     native: Callable[..., None] | None = None
-    if name in ELTWISE or name in BOUNDS:
+    if name in ELTWISE or name in BOUNDS or name in SCALAR:
         native = partial(compute_ex, name)
     gradient = None
     if name in LINEAR:
@@ -232,16 +244,18 @@ def _define(name: str, entry: Scalar) -> OpDef:
         doc=f"Of an array and a number: {entry.formula}.\n\n"
             "The number is cast to data's dtype first: an integer array stays one (with is_int="
             f"False it becomes float64). Source: MXNet's {name}"
-            + ("; oneDNN eltwise or binary." if native else "; numpy."))
+            + ("; a kernel of ours." if name in SCALAR
+               else "; oneDNN eltwise or binary." if native else "; numpy."))
 
 
 for _name, _entry in TABLE.items():
     register(_define(_name, _entry))
 for _name in SMOOTH:
+    _native = _name in SLOPES or _name in SCALAR_SLOPES
     register(OpDef(f"_backward{_name}", ScalarParams, inputs=("out_grad", "data"),
                    infer_shape=same_shape, infer_type=same_type,
                    compute=partial(compute_backward, _name),
-                   compute_ex=partial(compute_ex_backward, _name) if _name in SLOPES else None,
-                   refuses=partial(refuses, _name) if _name in SLOPES else None,
+                   compute_ex=partial(compute_ex_backward, _name) if _native else None,
+                   refuses=partial(refuses_backward, _name) if _native else None,
                    gradient=partial(gradient_backward, _name), inplace={0: 0}, is_backward=True,
                    doc=f"The gradient of {_name}."))

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ...dtypes import FLOAT32
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ...native import lib
+from ...ndarray.layout import AnyArray, get_data, get_default, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import (
     ShapeList,
@@ -22,9 +25,13 @@ from ...op.infer import (
 )
 from ...op.params import NoParams, Params, bounds, number, params_class
 from ...op.registry import OpDef, Shape, register
+from ...storage.desc import default_desc
+from ...storage.reorder import reorder_mem
+from ...storage.stream import Mem
 from .numeric import scalar_of
-from .places import inside
-from .windows import SliceParams, window_slice
+from .places import can_add, inside
+from .pointwise import need_native
+from .windows import SliceParams, in_place, strange, window_slice
 
 NONE = "MXNet has none; where and slice have theirs"
 
@@ -74,6 +81,54 @@ def compute_scalar(ctx: OpContext, p: AssignScalarParams, ins: list[AnyArray],
     outs[0].write(made)
 
 
+def _empty(p: Any, shape: Shape) -> bool:
+    return any(not range(*cut.indices(length))
+               for cut, length in zip(_cuts(p, shape), shape, strict=True))
+
+
+def refuses_assign(p: SliceParams, ins: list[NDArray]) -> str | None:
+    shape = ins[0].shape
+    return need_native(ins[0]) or strange(_cuts(p, shape), shape)
+
+
+def refuses_scalar(p: AssignScalarParams, ins: list[NDArray]) -> str | None:
+    shape = ins[0].shape
+    return need_float32(ins[0]) or strange(_cuts(p, shape), shape)
+
+
+def _put(ctx: OpContext, p: Any, lhs: NDArray, part: Mem | None, out: Output) -> None:
+    """out = lhs with a part, in any layout, in the window."""
+    stream = ctx.stream
+    under, desc = get_default(lhs, stream), default_desc(lhs.dtype, lhs.shape)
+    with out.open(desc, stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_COPY, [desc.nbytes], [y, under])
+        if part is not None:
+            reorder_mem(stream, part, in_place(y, _cuts(p, lhs.shape), part.desc.dims))
+
+
+def compute_ex_assign(ctx: OpContext, p: SliceParams, ins: list[NDArray],
+                      outs: list[Output]) -> None:
+    if not outs[0].requested:
+        return
+    can_add(outs[0])
+    lhs, rhs = ins
+    part = None if _empty(p, lhs.shape) else get_data(rhs, ctx.stream)
+    _put(ctx, p, lhs, part, outs[0])
+
+
+def compute_ex_scalar(ctx: OpContext, p: AssignScalarParams, ins: list[NDArray],
+                      outs: list[Output]) -> None:
+    if not outs[0].requested:
+        return
+    data, part = ins[0], None
+    if not _empty(p, data.shape):
+        dims = tuple(len(range(*cut.indices(length)))
+                     for cut, length in zip(_cuts(p, data.shape), data.shape, strict=True))
+        part = ctx.stream.scratch(default_desc(FLOAT32, dims))
+        ctx.kernel(lib.NDRT_KERNEL_FILL, [part.desc.nelems], [part], [p.scalar])
+    _put(ctx, p, data, part, outs[0])
+
+
 def infer_shape_fill(p: NoParams, ins: ShapeList, outs: ShapeList,
                      ) -> tuple[ShapeList, ShapeList]:
     whole = merge(ins[0], outs[0], "shapes of lhs and output")
@@ -100,14 +155,18 @@ def compute_fill(ctx: OpContext, p: NoParams, ins: list[AnyArray],
 
 register(OpDef("_slice_assign", SliceParams, inputs=("lhs", "rhs"),
                infer_shape=infer_shape_assign, infer_type=same_type, compute=compute_assign,
+               compute_ex=compute_ex_assign, refuses=refuses_assign,
                no_gradient=NONE, aliases=("_crop_assign",),
                doc="lhs with rhs in place of lhs[begin:end:step].\n\nrhs has the shape of that "
-                   "part; one dtype. Source: MXNet's _slice_assign."))
+                   "part; one dtype. Source: MXNet's _slice_assign; oneDNN "
+                   "reorder."))
 register(OpDef("_slice_assign_scalar", AssignScalarParams, inputs=("data",),
                infer_shape=infer_shape_scalar, infer_type=same_type, compute=compute_scalar,
+               compute_ex=compute_ex_scalar, refuses=refuses_scalar,
                no_gradient=NONE, aliases=("_crop_assign_scalar",),
                doc="data with a number in place of data[begin:end:step].\n\nThe dtype stays, the "
-                   "number is cast to it. Source: MXNet's _slice_assign_scalar."))
+                   "number is cast to it. Source: MXNet's _slice_assign_scalar; oneDNN "
+                   "reorder."))
 register(OpDef("fill_element_0index", NoParams, inputs=("lhs", "mhs", "rhs"),
                infer_shape=infer_shape_fill, infer_type=infer_type_fill, compute=compute_fill,
                no_gradient=NONE,

@@ -17,6 +17,7 @@ from ...op.context import OpContext
 from ...op.infer import same_shape, same_type
 from ...op.params import NoParams
 from ...op.registry import Emit, GradNode, OpDef, register
+from .functions import UNARY, UNARY_SLOPES, function, slope
 from .numeric import (
     Function1,
     convert,
@@ -167,7 +168,9 @@ def refuses(p: NoParams, ins: list[NDArray]) -> str | None:
 def compute_ex(name: str, ctx: OpContext, p: NoParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     native = TABLE[name].native
-    if name == "exp":
+    if name in UNARY:
+        function(ctx, UNARY[name], ins[0], outs[0])
+    elif name == "exp":
         x = get_data(ins[0], ctx.stream)
         if x.desc.is_padded:
             # exp(0) would not leave 0 in the padding
@@ -195,14 +198,17 @@ def gradient(name: str, emit: Emit, node: GradNode, out_grads: Sequence[Any]) ->
 def compute_backward(name: str, ctx: OpContext, p: NoParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dy, data = ins
-    slope = TABLE[name].slope
-    assert slope is not None
-    outs[0].write(times_slope(dy, slope(wide(data))))
+    slope_of = TABLE[name].slope
+    assert slope_of is not None
+    outs[0].write(times_slope(dy, slope_of(wide(data))))
 
 
 def compute_ex_backward(name: str, ctx: OpContext, p: NoParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
     dy, data = ins
+    if name in UNARY_SLOPES:
+        slope(ctx, UNARY_SLOPES[name], dy, data, outs[0])
+        return
     native = TABLE[name].native_slope
     assert native is not None
     how, what = native
@@ -217,7 +223,7 @@ def compute_ex_backward(name: str, ctx: OpContext, p: NoParams, ins: list[NDArra
 
 def _define(name: str, entry: Unary) -> OpDef:
     native: Callable[..., None] | None = None
-    if entry.native is not None or name in OWN:
+    if entry.native is not None or name in OWN or name in UNARY:
         native = partial(compute_ex, name)
     return OpDef(
         name, NoParams, inputs=("data",), infer_shape=same_shape, infer_type=same_type,
@@ -228,17 +234,18 @@ def _define(name: str, entry: Unary) -> OpDef:
         doc=f"Element by element: {entry.formula}.\n\nThe output has the shape and dtype of data; "
             "what an integer can not hold is cut off. Source: MXNet's "
             f"{name}" + ("; numpy." if native is None else "; a kernel of ours."
-                         if name in ("erf", "exp") else "; oneDNN eltwise or binary."))
+                         if name in ("erf", "exp", *UNARY) else "; oneDNN eltwise or binary."))
 
 
 def _define_backward(name: str, entry: Unary) -> OpDef:
     gradient = second_order(name)
+    native = entry.native_slope is not None or name in UNARY_SLOPES
     return OpDef(
         f"_backward_{name}", NoParams,
         inputs=("out_grad", "out" if entry.from_output else "data"), infer_shape=same_shape,
         infer_type=same_type, compute=partial(compute_backward, name),
-        compute_ex=partial(compute_ex_backward, name) if entry.native_slope else None,
-        refuses=refuses if entry.native_slope else None, inplace={0: 0}, is_backward=True,
+        compute_ex=partial(compute_ex_backward, name) if native else None,
+        refuses=refuses if native else None, inplace={0: 0}, is_backward=True,
         gradient=gradient,
         no_gradient="" if gradient else "there is no second-order gradient of it",
         doc=f"The gradient of {name}.")

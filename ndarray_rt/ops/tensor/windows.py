@@ -28,6 +28,8 @@ from ...op.registry import Emit, GradNode, Names, OpDef, Shape, register
 from ...storage.desc import default_desc, strided_desc
 from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
+from .moves import give_back, take_steps, window_steps
+from .places import need_moved
 from .pointwise import dense_like, dtype_of, move, need_native, shifted, unblocked
 
 
@@ -148,7 +150,7 @@ def compute(rule: Rule, ctx: OpContext, p: Params, ins: list[AnyArray],
     outs[0].write(ins[0][_cuts(rule, p, ins[0].shape, _likes(ins[1:]))])
 
 
-def _strange(cuts: Sequence[slice], data: Shape) -> str | None:
+def strange(cuts: Sequence[slice], data: Shape) -> str | None:
     """A reason why strides can not describe the window."""
     for cut, length in zip(cuts, data, strict=True):
         if cut.step < 0:
@@ -160,11 +162,10 @@ def _strange(cuts: Sequence[slice], data: Shape) -> str | None:
 
 
 def refuses(rule: Rule, p: Params, ins: list[NDArray]) -> str | None:
-    data = ins[0].shape
-    return need_native(ins[0]) or _strange(_cuts(rule, p, data, _likes(ins[1:])), data)
+    return need_moved(ins[0])
 
 
-def _seen(mem: Mem, cuts: Sequence[slice], dims: Shape) -> Mem:
+def in_place(mem: Mem, cuts: Sequence[slice], dims: Shape) -> Mem:
     """The window of memory without blocks, in place."""
     strides = tuple(step * cut.step for step, cut in zip(mem.desc.strides, cuts, strict=True))
     first = sum(step * cut.start for step, cut in zip(mem.desc.strides, cuts, strict=True))
@@ -176,8 +177,11 @@ def compute_ex(rule: Rule, ctx: OpContext, p: Params, ins: list[NDArray],
     if not outs[0].requested:
         return
     cuts = _cuts(rule, p, ins[0].shape, _likes(ins[1:]))
+    if need_native(ins[0]) or strange(cuts, ins[0].shape):
+        take_steps(ctx, ins[0], outs[0], window_steps(cuts, ins[0].shape))
+        return
     x, dims = unblocked(ins[0], ctx.stream), outs[0].shape
-    move(ctx, _seen(x, cuts, dims), outs[0], dense_like(x.desc, dims))
+    move(ctx, in_place(x, cuts, dims), outs[0], dense_like(x.desc, dims))
 
 
 def infer_shape_backward(rule: Rule, p: Params, ins: ShapeList, outs: ShapeList,
@@ -202,8 +206,7 @@ def compute_backward(rule: Rule, ctx: OpContext, p: Params, ins: list[AnyArray],
 def refuses_backward(rule: Rule, p: Params, ins: list[NDArray]) -> str | None:
     if ins[0].dtype.name != "float32":
         return f"dtype {ins[0].dtype} is not float32"
-    data = ins[1].shape
-    return _strange(_cuts(rule, p, data, _likes(ins[2:])), data)
+    return None
 
 
 def compute_ex_backward(rule: Rule, ctx: OpContext, p: Params, ins: list[NDArray],
@@ -212,10 +215,13 @@ def compute_ex_backward(rule: Rule, ctx: OpContext, p: Params, ins: list[NDArray
     if not outs[0].requested:
         return
     cuts, desc = _cuts(rule, p, shape, _likes(ins[2:])), default_desc(dy.dtype, shape)
+    if strange(cuts, shape):
+        give_back(ctx, dy, outs[0], window_steps(cuts, shape))
+        return
     source = get_data(dy, stream)
     with outs[0].open(desc, stream) as dx:
         ctx.kernel(lib.NDRT_KERNEL_ZERO, [desc.nbytes], [dx])
-        reorder_mem(stream, source, _seen(dx, cuts, dy.shape))
+        reorder_mem(stream, source, in_place(dx, cuts, dy.shape))
 
 
 def gradient(name: str, emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -245,7 +251,8 @@ def register_window(name: str, params: type[Params], rule: Rule, doc: str,
                    gradient=partial(gradient, name),
                    ignores=lambda p: tuple(range(1, len(names(p)))), aliases=aliases,
                    num_args=num_args,
-                   doc=f"{doc}\n\nThe dtype stays. Source: MXNet's {name}; oneDNN reorder."))
+                   doc=f"{doc}\n\nThe dtype stays. Source: MXNet's {name}; oneDNN reorder, or "
+                       "a kernel of ours where the steps or the dtype are not for that."))
     register(OpDef(f"_backward_{name}", params, inputs=lambda p: ("out_grad", *names(p)),
                    outputs=("data_grad",), infer_shape=partial(infer_shape_backward, rule),
                    infer_type=infer_type_backward, compute=partial(compute_backward, rule),

@@ -1,0 +1,248 @@
+/* Functions of floats, element by element, that oneDNN lacks or gives other results for NaN; and
+ * their slopes times a gradient.
+ *
+ * An element's result depends neither on its neighbours nor on the number of threads. */
+#include <math.h>
+#include <string.h>
+
+#include "ndrt_exp.h"
+
+typedef const ndrt_kernel_call kernel_call;
+
+enum { CHUNK = 16384 };
+
+/* ---- logarithm -------------------------------------------------------------------------------
+ */
+
+/* log(2**k m) = k log(2) + 2 atanh((m - 1) / (m + 1)), m near 1: a short series in double. */
+static inline __attribute__((always_inline)) double log_of_positive(double x) {
+    union {
+        double value;
+        int64_t bits;
+    } whole = {.value = x}, part;
+    /* from sqrt(1/2) on */
+    int64_t k = (whole.bits - 0x3fe6a09e667f3bcd) >> 52;
+    part.bits = whole.bits - (int64_t)((uint64_t)k << 52);
+    double s = (part.value - 1) / (part.value + 1), z = s * s;
+    double series = 1.0 / 13;
+    series = series * z + 1.0 / 11;
+    series = series * z + 1.0 / 9;
+    series = series * z + 1.0 / 7;
+    series = series * z + 1.0 / 5;
+    series = series * z + 1.0 / 3;
+    return (double)(int32_t)k * 0x1.62e42fefa39efp-1 + 2 * (s + s * z * series);
+}
+
+/* Denormals are taken from their bits, as the CPU may be told to take them for zero. */
+static inline __attribute__((always_inline)) float log_of(float x) {
+    union {
+        float value;
+        int32_t bits;
+    } given = {.value = x};
+    int32_t size = given.bits & 0x7fffffff;
+    double wide = size < 0x00800000 ? (double)size * 0x1p-149 : (double)x;
+    float made = (float)log_of_positive(wide);
+    made = given.bits < 0 ? NAN : made;
+    made = size == 0 ? -INFINITY : made;
+    return size > 0x7f800000 || given.bits == 0x7f800000 ? x : made;
+}
+
+static inline __attribute__((always_inline)) float log1p_of_x(float x) {
+    double wide = x, small = wide * (1 - wide * (0.5 - wide * (1.0 / 3)));
+    float made = (float)(fabsf(x) < 1e-4f ? small : log_of_positive(1 + wide));
+    made = x < -1 ? NAN : made;
+    made = x == -1 ? -INFINITY : made;
+    return x < INFINITY ? made : x; /* NaN is not less than anything */
+}
+
+/* ---- inverse error function --------------------------------------------------------------------
+ */
+
+static inline double ratio(const double *over, const double *under, double r) {
+    double a = over[7], b = under[7];
+    for (int i = 6; i >= 0; i--) {
+        a = a * r + over[i];
+        b = b * r + under[i];
+    }
+    return a / b;
+}
+
+/* The quantile of the normal distribution at (x + 1) / 2, by the root of 2: M. J. Wichura's
+ * rational functions (algorithm AS 241, Applied Statistics 37, 1988), right to 1e-16. */
+static float erfinv_of(float x) {
+    static const double a[] = {3.3871328727963666080e0, 1.3314166789178437745e2,
+                               1.9715909503065514427e3, 1.3731693765509461125e4,
+                               4.5921953931549871457e4, 6.7265770927008700853e4,
+                               3.3430575583588128105e4, 2.5090809287301226727e3};
+    static const double b[] = {1.0,
+                               4.2313330701600911252e1,
+                               6.8718700749205790830e2,
+                               5.3941960214247511077e3,
+                               2.1213794301586595867e4,
+                               3.9307895800092710610e4,
+                               2.8729085735721942674e4,
+                               5.2264952788528545610e3};
+    static const double c[] = {1.42343711074968357734e0,  4.63033784615654529590e0,
+                               5.76949722146069140550e0,  3.64784832476320460504e0,
+                               1.27045825245236838258e0,  2.41780725177450611770e-1,
+                               2.27238449892691845833e-2, 7.74545014278341407640e-4};
+    static const double d[] = {1.0,
+                               2.05319162663775882187e0,
+                               1.67638483018380384940e0,
+                               6.89767334985100004550e-1,
+                               1.48103976427480074590e-1,
+                               1.51986665636164571966e-2,
+                               5.47593808499534494600e-4,
+                               1.05075007164441684324e-9};
+    double size = fabs((double)x), made;
+    if (!(size < 1)) return size == 1 ? copysignf(INFINITY, x) : NAN;
+    if (size <= 0.85) {
+        double q = x * 0.5;
+        made = q * ratio(a, b, 0.180625 - q * q);
+        return (float)(made * 0x1.6a09e667f3bcdp-1);
+    }
+    /* floats below 1 end where the second tail of the algorithm would begin */
+    double r = sqrt(-log((1 - size) * 0.5));
+    made = ratio(c, d, r - 1.6) * 0x1.6a09e667f3bcdp-1;
+    return (float)copysign(made, x);
+}
+
+/* ---- the table ---------------------------------------------------------------------------------
+ */
+
+typedef void function(float *out, const float *in, const float *dy, int64_t n, float p, float q);
+
+#define VALUE(name, expression)                                                                    \
+    NDRT_FOR_EACH_CPU static void name(float *out, const float *in, const float *dy, int64_t n,    \
+                                       float p, float q) {                                         \
+        (void)dy, (void)p, (void)q;                                                                \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
+            float x = in[i];                                                                       \
+            out[i] = (float)(expression);                                                          \
+        }                                                                                          \
+    }
+#define SLOPE(name, expression)                                                                    \
+    NDRT_FOR_EACH_CPU static void name(float *out, const float *in, const float *dy, int64_t n,    \
+                                       float p, float q) {                                         \
+        (void)p, (void)q;                                                                          \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
+            float x = in[i];                                                                       \
+            out[i] = dy[i] * (float)(expression);                                                  \
+        }                                                                                          \
+    }
+
+static inline __attribute__((always_inline)) float half_away(float x) {
+    float whole = truncf(x);
+    return whole + copysignf(fabsf(x - whole) >= 0.5f ? 1.0f : 0.0f, x);
+}
+
+static inline __attribute__((always_inline)) float within_unit(float x) {
+    float above = x < 0 ? 0 : x;
+    return above > 1 ? 1 : above;
+}
+
+#define SIGN ((x > 0) - (x < 0))
+VALUE(sign, SIGN)
+VALUE(no, x == 0)
+VALUE(floor_of, floorf(x))
+VALUE(ceil_of, ceilf(x))
+VALUE(trunc_of, truncf(x))
+VALUE(round_of, half_away(x))
+VALUE(rint_of, x - floorf(x) <= ceilf(x) - x ? floorf(x) : ceilf(x))
+VALUE(softsign, x / (1 + fabsf(x)))
+VALUE(rsqrt, 1 / sqrtf(x))
+VALUE(natural_log, log_of(x))
+VALUE(erfinv, erfinv_of(x))
+VALUE(equal, x == p)
+VALUE(not_equal, x != p)
+VALUE(greater, x > p)
+VALUE(greater_equal, x >= p)
+VALUE(lesser, x < p)
+VALUE(lesser_equal, x <= p)
+VALUE(both, x != 0 && p != 0)
+VALUE(either, x != 0 || p != 0)
+VALUE(one, (x != 0) != (p != 0))
+VALUE(hard_sigmoid, within_unit(p *x + q))
+VALUE(smooth_l1, fabsf(x) > q ? fabsf(x) - 0.5f * q : 0.5f * x * x * p)
+VALUE(log1p_of, log1p_of_x(x))
+SLOPE(softsign_slope, 1 / ((1 + fabsf(x)) * (1 + fabsf(x))))
+SLOPE(rsqrt_slope, -0.5f / (sqrtf(x) * x))
+SLOPE(erfinv_slope, 0x1.c5bf8ap-1f * ndrt_exp_of(x * x))
+SLOPE(erf_slope, 0x1.20dd76p+0f * ndrt_exp_of(-x * x))
+SLOPE(maximum_slope, x >= p)
+SLOPE(minimum_slope, x <= p)
+SLOPE(hard_sigmoid_slope, p *x + q > 0 && p * x + q < 1 ? p : 0)
+SLOPE(smooth_l1_slope, fabsf(x) > q ? (float)SIGN : p * x)
+SLOPE(log1p_slope, 1 / (1 + x))
+SLOPE(expm1_slope, ndrt_exp_of(x))
+SLOPE(reciprocal_slope, -1 / (x * x))
+
+static function *const functions[] = {
+    [NDRT_FUNCTION_SIGN] = sign,
+    [NDRT_FUNCTION_NOT] = no,
+    [NDRT_FUNCTION_FLOOR] = floor_of,
+    [NDRT_FUNCTION_CEIL] = ceil_of,
+    [NDRT_FUNCTION_TRUNC] = trunc_of,
+    [NDRT_FUNCTION_ROUND] = round_of,
+    [NDRT_FUNCTION_RINT] = rint_of,
+    [NDRT_FUNCTION_SOFTSIGN] = softsign,
+    [NDRT_FUNCTION_RSQRT] = rsqrt,
+    [NDRT_FUNCTION_LOG] = natural_log,
+    [NDRT_FUNCTION_ERFINV] = erfinv,
+    [NDRT_FUNCTION_EQ] = equal,
+    [NDRT_FUNCTION_NE] = not_equal,
+    [NDRT_FUNCTION_GT] = greater,
+    [NDRT_FUNCTION_GE] = greater_equal,
+    [NDRT_FUNCTION_LT] = lesser,
+    [NDRT_FUNCTION_LE] = lesser_equal,
+    [NDRT_FUNCTION_AND] = both,
+    [NDRT_FUNCTION_OR] = either,
+    [NDRT_FUNCTION_XOR] = one,
+    [NDRT_FUNCTION_HARD_SIGMOID] = hard_sigmoid,
+    [NDRT_FUNCTION_SMOOTH_L1] = smooth_l1,
+    [NDRT_FUNCTION_LOG1P] = log1p_of,
+    [NDRT_FUNCTION_SOFTSIGN_SLOPE] = softsign_slope,
+    [NDRT_FUNCTION_RSQRT_SLOPE] = rsqrt_slope,
+    [NDRT_FUNCTION_ERFINV_SLOPE] = erfinv_slope,
+    [NDRT_FUNCTION_ERF_SLOPE] = erf_slope,
+    [NDRT_FUNCTION_MAXIMUM_SLOPE] = maximum_slope,
+    [NDRT_FUNCTION_MINIMUM_SLOPE] = minimum_slope,
+    [NDRT_FUNCTION_HARD_SIGMOID_SLOPE] = hard_sigmoid_slope,
+    [NDRT_FUNCTION_SMOOTH_L1_SLOPE] = smooth_l1_slope,
+    [NDRT_FUNCTION_LOG1P_SLOPE] = log1p_slope,
+    [NDRT_FUNCTION_EXPM1_SLOPE] = expm1_slope,
+    [NDRT_FUNCTION_RECIPROCAL_SLOPE] = reciprocal_slope,
+};
+enum { NFUNCTIONS = sizeof functions / sizeof functions[0] };
+
+ndrt_status ndrt_functions_check(kernel_call *call) {
+    double which = call->scalars[0];
+    if (!(which >= 0 && which < NFUNCTIONS))
+        return ndrt_fail(NDRT_INVALID, "function %g is none of ndrt_function_id", which);
+    if (call->nthreads < 0)
+        return ndrt_fail(NDRT_INVALID, "function %g: %d threads", which, call->nthreads);
+    if (call->dims[0] < 0) return ndrt_fail(NDRT_INVALID, "function %g: a count below 0", which);
+    int ndata = which >= NDRT_FUNCTION_FIRST_SLOPE ? 3 : 2;
+    for (int i = 0; i < ndata; i++)
+        if (call->dims[0] && !call->data[i])
+            return ndrt_fail(NDRT_INVALID, "function %g: array %d has no bytes", which, i);
+    return NDRT_OK;
+}
+
+int ndrt_functions_threads(kernel_call *call) {
+    if (call->dims[0] < NDRT_SMALL_WORK) return 1;
+    return call->nthreads ? call->nthreads : ndrt_threads_get();
+}
+
+void ndrt_functions_execute(kernel_call *call, int nthreads) {
+    int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
+    function *run = functions[(int)call->scalars[0]];
+    const float *dy = call->data[2];
+    float p = (float)call->scalars[1], q = (float)call->scalars[2];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < chunks; k++) {
+        int64_t at = k * CHUNK, width = n - at < CHUNK ? n - at : CHUNK;
+        run((float *)call->data[0] + at, (const float *)call->data[1] + at, dy ? dy + at : NULL,
+            width, p, q);
+    }
+}

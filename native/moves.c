@@ -1,0 +1,308 @@
+/* Kernels that move parts of arrays: to places that coordinates name, along an axis with its ends
+ * repeated or turned round, and the ends of sequences.
+ *
+ * Each element is written by one thread in one order, so the bits do not depend on the number of
+ * threads. */
+#include <omp.h>
+#include <string.h>
+
+#include "ndrt_places.h"
+
+typedef const ndrt_kernel_call kernel_call;
+
+enum { STRIP = 4096 }; /* columns that are summed together */
+
+/* The sizes of one element are moves of their own. */
+static inline void move_part(char *to, const char *from, size_t width) {
+    switch (width) {
+    case 1: *to = *from; break;
+    case 2: memcpy(to, from, 2); break;
+    case 4: memcpy(to, from, 4); break;
+    case 8: memcpy(to, from, 8); break;
+    default: memcpy(to, from, width);
+    }
+}
+
+static inline int64_t clamped(int64_t i, int64_t low, int64_t high) {
+    return i < low ? low : i > high ? high : i;
+}
+
+/* ---- places that coordinates name -------------------------------------------------------------
+ */
+
+ndrt_status ndrt_flat_places(kernel_call *call, int nthreads) {
+    int64_t rank = call->dims[0], n = call->dims[1];
+    int64_t *out = call->data[0];
+    const double *lengths = call->scalars + 1;
+    int kind = (int)call->scalars[0], wrong = 0;
+#pragma omp parallel for schedule(static) num_threads(nthreads) reduction(| : wrong)
+    for (int64_t i = 0; i < n; i++) {
+        int64_t flat = 0;
+        for (int64_t axis = 0; axis < rank; axis++) {
+            int64_t length = (int64_t)lengths[axis];
+            int64_t at = ndrt_index_at(call->data[1], kind, axis * n + i);
+            wrong |= at < -length || at >= length;
+            flat = flat * length + (at < 0 ? at + length : at);
+            /* what follows stays inside of int64 */
+            flat = wrong ? 0 : flat;
+        }
+        out[i] = flat;
+    }
+    if (!wrong) return NDRT_OK;
+    for (int64_t k = 0; k < rank * n; k++) {
+        int64_t length = (int64_t)lengths[k / n], at = ndrt_index_at(call->data[1], kind, k);
+        if (at < -length || at >= length)
+            return ndrt_fail(NDRT_RANGE, "index %lld is out of bounds for axis %lld with size %lld",
+                             (long long)at, (long long)(k / n), (long long)length);
+    }
+    return NDRT_OK;
+}
+
+/* Each thread has a range of rows, and writes what belongs there in the order of the places. */
+static void put_rows(kernel_call *call, int nthreads) {
+    int64_t n = call->dims[0], rows = call->dims[1];
+    size_t width = (size_t)call->dims[2];
+    char *out = call->data[0];
+    const char *in = call->data[1];
+    const int64_t *places = call->data[2];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t part = 0; part < nthreads; part++) {
+        int64_t from = rows * part / nthreads, to = rows * (part + 1) / nthreads;
+        for (int64_t i = 0; i < n; i++)
+            if (places[i] >= from && places[i] < to)
+                move_part(out + (size_t)places[i] * width, in + (size_t)i * width, width);
+    }
+}
+
+/* ---- along an axis ---------------------------------------------------------------------------
+ */
+
+typedef struct {
+    int kind;
+    int64_t begin, step, length;
+} axis_map;
+
+static axis_map map_of(kernel_call *call) {
+    axis_map made = {(int)call->scalars[0], (int64_t)call->scalars[1], (int64_t)call->scalars[2],
+                     call->dims[1]};
+    return made;
+}
+
+static inline int64_t source_of(const axis_map *map, int64_t i) {
+    int64_t at = map->begin + i * map->step, last = map->length - 1;
+    if (map->kind == NDRT_AXIS_WINDOW) return at;
+    if (map->kind == NDRT_AXIS_EDGE) return clamped(at, 0, last);
+    at = at < 0 ? -at : at;
+    return at > last ? 2 * last - at : at;
+}
+
+static void axis_move(kernel_call *call, int nthreads) {
+    int64_t length = call->dims[1], count = call->dims[3], total = call->dims[0] * count;
+    size_t width = (size_t)call->dims[2];
+    const axis_map map = map_of(call);
+    char *out = call->data[0];
+    const char *in = call->data[1];
+#pragma omp parallel num_threads(nthreads)
+    {
+        int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
+        int64_t from = total * me / team, to = total * (me + 1) / team;
+        int64_t o = from / count, i = from % count;
+        for (int64_t k = from; k < to; k++) {
+            int64_t at = o * length + source_of(&map, i);
+            move_part(out + (size_t)k * width, in + (size_t)at * width, width);
+            if (++i == count) {
+                i = 0;
+                o++;
+            }
+        }
+    }
+}
+
+NDRT_FOR_EACH_CPU static void add_row(float *to, const float *from, int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) to[i] += from[i];
+}
+
+/* What lies on the axis comes first, then what was taken from it once more. */
+static void axis_move_grad(kernel_call *call, int nthreads) {
+    int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];
+    int64_t count = call->dims[3], strips = (inner + STRIP - 1) / STRIP;
+    const axis_map map = map_of(call);
+    float *grad = call->data[0];
+    const float *in = call->data[1];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < outer * strips; k++) {
+        int64_t o = k / strips, first = k % strips * STRIP;
+        int64_t width = inner - first < STRIP ? inner - first : STRIP;
+        float *own = grad + o * length * inner + first;
+        const float *from = in + o * count * inner + first;
+        for (int64_t i = 0; i < length; i++)
+            memset(own + i * inner, 0, (size_t)width * sizeof *own);
+        for (int outside = 0; outside < 2; outside++)
+            for (int64_t i = 0; i < count; i++) {
+                int64_t at = map.begin + i * map.step;
+                if ((at < 0 || at >= length) != outside) continue;
+                float *to = own + source_of(&map, i) * inner;
+                if (outside)
+                    add_row(to, from + i * inner, width);
+                else
+                    memcpy(to, from + i * inner, (size_t)width * sizeof *to);
+            }
+    }
+}
+
+/* ---- sequences -------------------------------------------------------------------------------
+ */
+
+static void sequence_reverse(kernel_call *call, int nthreads) {
+    int64_t steps = call->dims[0], batch = call->dims[1];
+    size_t width = (size_t)call->dims[2];
+    int kind = (int)call->scalars[0];
+    char *out = call->data[0];
+    const char *in = call->data[1];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < steps * batch; k++) {
+        int64_t step = k / batch, b = k % batch;
+        int64_t length = clamped(ndrt_index_at(call->data[2], kind, b), 0, steps);
+        int64_t from = step < length ? length - 1 - step : step;
+        move_part(out + (size_t)k * width, in + (size_t)(from * batch + b) * width, width);
+    }
+}
+
+/* The part of sequence b that is its last; of a sequence without steps its first. */
+static inline int64_t last_of(kernel_call *call, int64_t b) {
+    int steps_first = call->dims[3] == 0;
+    int64_t columns = call->dims[1], steps = steps_first ? call->dims[0] : columns;
+    int64_t end = clamped(ndrt_index_at(call->data[2], (int)call->scalars[0], b), 1, steps);
+    return steps_first ? (end - 1) * columns + b : b * columns + end - 1;
+}
+
+static void sequence_last(kernel_call *call, int nthreads) {
+    int64_t batch = call->dims[call->dims[3] == 0];
+    size_t width = (size_t)call->dims[2];
+    char *out = call->data[0];
+    const char *in = call->data[1];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t b = 0; b < batch; b++)
+        move_part(out + (size_t)b * width, in + (size_t)last_of(call, b) * width, width);
+}
+
+static void sequence_last_grad(kernel_call *call, int nthreads) {
+    int64_t parts = call->dims[0] * call->dims[1], batch = call->dims[call->dims[3] == 0];
+    size_t width = (size_t)call->dims[2];
+    char *grad = call->data[0];
+    const char *in = call->data[1];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < parts; k++) memset(grad + (size_t)k * width, 0, width);
+    for (int64_t b = 0; b < batch; b++)
+        move_part(grad + (size_t)last_of(call, b) * width, in + (size_t)b * width, width);
+}
+
+/* ---- driver ------------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *name;
+    void (*run)(kernel_call *call, int nthreads);
+    int ndata, has_kind; /* the first scalar is the dtype of places */
+} kernels[] = {
+    [NDRT_KERNEL_FLAT_PLACES - NDRT_KERNEL_FLAT_PLACES] = {"flat places", NULL, 2, 1},
+    [NDRT_KERNEL_PUT_ROWS - NDRT_KERNEL_FLAT_PLACES] = {"put rows", put_rows, 3, 0},
+    [NDRT_KERNEL_AXIS_MOVE - NDRT_KERNEL_FLAT_PLACES] = {"move along an axis", axis_move, 2, 0},
+    [NDRT_KERNEL_AXIS_MOVE_GRAD - NDRT_KERNEL_FLAT_PLACES] = {"move along an axis, gradient",
+                                                              axis_move_grad, 2, 0},
+    [NDRT_KERNEL_SEQUENCE_REVERSE - NDRT_KERNEL_FLAT_PLACES] = {"sequence reverse",
+                                                                sequence_reverse, 3, 1},
+    [NDRT_KERNEL_SEQUENCE_LAST - NDRT_KERNEL_FLAT_PLACES] = {"sequence last", sequence_last, 3, 1},
+    [NDRT_KERNEL_SEQUENCE_LAST_GRAD - NDRT_KERNEL_FLAT_PLACES] = {"sequence last, gradient",
+                                                                  sequence_last_grad, 3, 1},
+};
+
+static int is_axis_move(kernel_call *call) {
+    return call->kernel == NDRT_KERNEL_AXIS_MOVE || call->kernel == NDRT_KERNEL_AXIS_MOVE_GRAD;
+}
+
+/* a * b * c, or -1 where that is more than can be. */
+static int64_t product(int64_t a, int64_t b, int64_t c) {
+    int64_t n;
+    return __builtin_mul_overflow(a, b, &n) || __builtin_mul_overflow(n, c, &n) || n > INT64_MAX / 8
+               ? -1
+               : n;
+}
+
+/* What is gone through, in bytes or elements; 0: nothing is to be done. */
+static int64_t work_of(kernel_call *call) {
+    const int64_t *d = call->dims;
+    switch (call->kernel) {
+    case NDRT_KERNEL_FLAT_PLACES: return product(d[0], d[1], 1);
+    case NDRT_KERNEL_PUT_ROWS: return product(d[0], d[2], 1);
+    case NDRT_KERNEL_AXIS_MOVE: return product(d[0], d[3], d[2]);
+    case NDRT_KERNEL_AXIS_MOVE_GRAD: return product(d[0], d[1], d[2]);
+    case NDRT_KERNEL_SEQUENCE_LAST: return product(d[d[3] == 0], d[2], 1);
+    default: return product(d[0], d[1], d[2]);
+    }
+}
+
+/* Is each place where the map says that it is? */
+static int is_inside(kernel_call *call) {
+    const int64_t length = call->dims[1], count = call->dims[3];
+    const double *s = call->scalars, begin = s[1], end = s[1] + (double)(count - 1) * s[2];
+    double low = begin < end ? begin : end, high = begin < end ? end : begin;
+    if (!(low > -0x1p52 && high < 0x1p52)) return 0;
+    if (count == 0) return 1;
+    if (s[0] == NDRT_AXIS_WINDOW) return s[2] != 0 && low >= 0 && high < (double)length;
+    if (s[2] != 1 || length == 0) return 0;
+    return s[0] == NDRT_AXIS_EDGE ||
+           (s[0] == NDRT_AXIS_REFLECT && low > (double)-length && high < 2.0 * (double)length - 1);
+}
+
+ndrt_status ndrt_moves_check(kernel_call *call) {
+    int at = call->kernel - NDRT_KERNEL_FLAT_PLACES;
+    const char *name = kernels[at].name;
+    const int64_t *d = call->dims;
+    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
+    for (int i = 0; i < 4; i++)
+        if (d[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+    if (kernels[at].has_kind && !ndrt_is_index_kind(call->scalars[0]))
+        return ndrt_fail(NDRT_INVALID, "%s: places of kind %g", name, call->scalars[0]);
+    if (call->kernel == NDRT_KERNEL_FLAT_PLACES) {
+        if (d[0] > 7) return ndrt_fail(NDRT_INVALID, "%s: %lld axes", name, (long long)d[0]);
+        double all = 1;
+        for (int64_t axis = 0; axis < d[0]; axis++) {
+            if (!(call->scalars[1 + axis] >= 0))
+                return ndrt_fail(NDRT_INVALID, "%s: an axis of length %g", name,
+                                 call->scalars[1 + axis]);
+            all *= call->scalars[1 + axis] > 1 ? call->scalars[1 + axis] : 1;
+        }
+        if (!(all < 0x1p52)) return ndrt_fail(NDRT_INVALID, "%s: %g elements", name, all);
+    }
+    int64_t n = work_of(call);
+    if (n < 0 ||
+        (is_axis_move(call) && (product(d[0], d[1], d[2]) < 0 || product(d[0], d[3], d[2]) < 0)) ||
+        (!is_axis_move(call) && call->kernel != NDRT_KERNEL_FLAT_PLACES &&
+         product(d[0], d[1], d[2]) < 0 && call->kernel != NDRT_KERNEL_PUT_ROWS))
+        return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
+    if (is_axis_move(call) && !is_inside(call))
+        return ndrt_fail(NDRT_INVALID, "%s: places beyond an axis of %lld", name, (long long)d[1]);
+    if (call->kernel == NDRT_KERNEL_SEQUENCE_LAST && n && d[d[3] != 0] == 0)
+        return ndrt_fail(NDRT_INVALID, "%s: no steps", name);
+    if (!n) return NDRT_OK;
+    for (int i = 0; i < kernels[at].ndata; i++) {
+        int unread = call->kernel == NDRT_KERNEL_AXIS_MOVE_GRAD && i == 1 && d[3] == 0;
+        if (!call->data[i] && !unread)
+            return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
+    }
+    return NDRT_OK;
+}
+
+int ndrt_moves_threads(kernel_call *call) {
+    int64_t n = work_of(call);
+    if (call->kernel != NDRT_KERNEL_FLAT_PLACES && call->kernel != NDRT_KERNEL_AXIS_MOVE_GRAD)
+        n /= 4;
+    if (n < NDRT_SMALL_WORK) return 1;
+    return call->nthreads ? call->nthreads : ndrt_threads_get();
+}
+
+void ndrt_moves_execute(kernel_call *call, int nthreads) {
+    if (work_of(call)) kernels[call->kernel - NDRT_KERNEL_FLAT_PLACES].run(call, nthreads);
+}

@@ -1,0 +1,68 @@
+"""Functions of float32 element by element by a kernel of ours, where oneDNN has none.
+
+Registers no operator.
+"""
+
+from __future__ import annotations
+
+from ...native import lib
+from ...ndarray.layout import get_data, get_data_reorder, get_default
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import Output
+from ...op.context import OpContext
+from ...storage.stream import ImmediateStream, Mem
+
+# by the operators' names
+UNARY: dict[str, int] = {
+    "sign": lib.NDRT_FUNCTION_SIGN, "floor": lib.NDRT_FUNCTION_FLOOR,
+    "ceil": lib.NDRT_FUNCTION_CEIL, "fix": lib.NDRT_FUNCTION_TRUNC,
+    "trunc": lib.NDRT_FUNCTION_TRUNC, "round": lib.NDRT_FUNCTION_ROUND,
+    "rint": lib.NDRT_FUNCTION_RINT, "logical_not": lib.NDRT_FUNCTION_NOT,
+    "softsign": lib.NDRT_FUNCTION_SOFTSIGN, "rsqrt": lib.NDRT_FUNCTION_RSQRT,
+    "log": lib.NDRT_FUNCTION_LOG, "erfinv": lib.NDRT_FUNCTION_ERFINV,
+    "log1p": lib.NDRT_FUNCTION_LOG1P,
+}
+UNARY_SLOPES: dict[str, int] = {
+    "softsign": lib.NDRT_FUNCTION_SOFTSIGN_SLOPE, "rsqrt": lib.NDRT_FUNCTION_RSQRT_SLOPE,
+    "erfinv": lib.NDRT_FUNCTION_ERFINV_SLOPE, "erf": lib.NDRT_FUNCTION_ERF_SLOPE,
+    "log1p": lib.NDRT_FUNCTION_LOG1P_SLOPE, "expm1": lib.NDRT_FUNCTION_EXPM1_SLOPE,
+    "reciprocal": lib.NDRT_FUNCTION_RECIPROCAL_SLOPE,
+}
+SCALAR: dict[str, int] = {
+    "_equal_scalar": lib.NDRT_FUNCTION_EQ, "_not_equal_scalar": lib.NDRT_FUNCTION_NE,
+    "_greater_scalar": lib.NDRT_FUNCTION_GT, "_greater_equal_scalar": lib.NDRT_FUNCTION_GE,
+    "_lesser_scalar": lib.NDRT_FUNCTION_LT, "_lesser_equal_scalar": lib.NDRT_FUNCTION_LE,
+    "_logical_and_scalar": lib.NDRT_FUNCTION_AND, "_logical_or_scalar": lib.NDRT_FUNCTION_OR,
+    "_logical_xor_scalar": lib.NDRT_FUNCTION_XOR,
+}
+SCALAR_SLOPES: dict[str, int] = {
+    "_maximum_scalar": lib.NDRT_FUNCTION_MAXIMUM_SLOPE,
+    "_minimum_scalar": lib.NDRT_FUNCTION_MINIMUM_SLOPE,
+}
+
+
+def _unpadded(x: NDArray, stream: ImmediateStream) -> Mem:
+    """The contents in their own layout, unless a function of 0 would get into its padding."""
+    mem = get_data(x, stream)
+    return get_default(x, stream) if mem.desc.is_padded else mem
+
+
+def function(ctx: OpContext, which: int, x: NDArray, out: Output, p: float = 0.0,
+             q: float = 0.0) -> None:
+    """out = the function (ndrt_function_id) of x and two numbers."""
+    if not out.requested:
+        return
+    mem = _unpadded(x, ctx.stream)
+    with out.open(mem.desc, ctx.stream, inplace_of=mem) as y:
+        ctx.kernel(lib.NDRT_KERNEL_FUNCTION, [mem.desc.nelems], [y, mem], [which, p, q])
+
+
+def slope(ctx: OpContext, which: int, dy: NDArray, x: NDArray, out: Output, p: float = 0.0,
+          q: float = 0.0) -> None:
+    """out = dy times the slope at x; the output may be the memory of dy."""
+    if not out.requested:
+        return
+    grad = _unpadded(dy, ctx.stream)
+    at = get_data_reorder(x, grad.desc, ctx.stream)
+    with out.open(grad.desc, ctx.stream, inplace_of=grad) as dx:
+        ctx.kernel(lib.NDRT_KERNEL_FUNCTION, [grad.desc.nelems], [dx, at, grad], [which, p, q])
