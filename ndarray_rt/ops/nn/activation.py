@@ -51,7 +51,7 @@ FORWARD: dict[str, Callable[[AnyArray], AnyArray]] = {
 # f'(x) from y = f(x) where that is enough, so that x need not be kept; from x elsewhere
 FROM_OUTPUT = frozenset({"relu", "sigmoid", "tanh"})
 SLOPE: dict[str, Callable[[AnyArray], AnyArray]] = {
-    "relu": lambda y: (y > 0).astype(y.dtype),
+    "relu": lambda y: np.where(np.isnan(y), y, (y > 0).astype(y.dtype)),
     "sigmoid": lambda y: y * (1 - y),
     "tanh": lambda y: 1 - y * y,
     "softrelu": _sigmoid,

@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data, get_default, need_float32
+from ...ndarray.layout import (
+    AnyArray,
+    get_data,
+    get_data_reorder,
+    get_default,
+    need_float32,
+)
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
@@ -34,6 +40,7 @@ from .special import digamma, erfinv, gamma, log_gamma
 from .unary_curves import second_order
 
 ELTWISE, FROM_OUTPUT, MUL, DIV = "eltwise", "eltwise of the output", "mul", "div"
+SLOPED = "sloped"
 
 
 class Unary(NamedTuple):
@@ -43,7 +50,8 @@ class Unary(NamedTuple):
     of y; None: zero everywhere. `whole`: the function of integers, where it is not the float one
     cut off. `single`: MXNet computes integers in float, not in double. `native` is oneDNN's
     eltwise (algorithm, alpha, beta). `native_slope` is (ELTWISE or FROM_OUTPUT, algorithm), or
-    (MUL or DIV, factor): dy times or through the slope's argument times a factor.
+    (MUL or DIV, factor): dy times or through the slope's argument times a factor. SLOPED: a kernel
+    for outputs that are never below 0.
     """
 
     formula: str
@@ -66,6 +74,10 @@ def _linear(factor: float) -> Unary:
                  native=(lib.NDRT_ELTWISE_LINEAR, factor, 0.0))
 
 
+def _sign(x: AnyArray) -> AnyArray:
+    return np.asarray((x > 0).astype(x.dtype) - (x < 0))
+
+
 def _relu_slope(y: AnyArray) -> AnyArray:
     return np.where(np.isnan(y), y, (y > 0).astype(y.dtype))
 
@@ -79,12 +91,12 @@ TABLE: dict[str, Unary] = {
     "negative": Unary("-data", np.negative, lambda x: -np.ones_like(x),
                       whole=lambda x: x if x.dtype.kind == "b" else np.negative(x),
                       native=(lib.NDRT_ELTWISE_LINEAR, -1.0, 0.0)),
-    "abs": Unary("|data|", np.abs, np.sign, whole=np.abs, native=(lib.NDRT_ELTWISE_ABS, 0.0, 0.0),
+    "abs": Unary("|data|", np.abs, _sign, whole=np.abs, native=(lib.NDRT_ELTWISE_ABS, 0.0, 0.0),
                  native_slope=(ELTWISE, lib.NDRT_ELTWISE_ABS)),
-    "sign": Unary("-1, 0 or 1; 0 for NaN", lambda x: (x > 0).astype(x.dtype) - (x < 0),
+    "sign": Unary("-1, 0 or 1; 0 for NaN", _sign,
                   whole=lambda x: x if x.dtype.kind == "b" else np.sign(x)),
     "relu": Unary("max(data, 0); NaN stays NaN", lambda x: np.maximum(x, 0), _relu_slope,
-                  from_output=True, native_slope=(ELTWISE, lib.NDRT_ELTWISE_RELU)),
+                  from_output=True, native_slope=(SLOPED, 0.0)),
     "sigmoid": Unary("1 / (1 + exp(-data))", sigmoid, lambda y: y * (1 - y), from_output=True,
                      native=(lib.NDRT_ELTWISE_LOGISTIC, 0.0, 0.0),
                      native_slope=(FROM_OUTPUT, lib.NDRT_ELTWISE_LOGISTIC_FROM_DST)),
@@ -204,6 +216,12 @@ def compute_ex_backward(name: str, ctx: OpContext, p: NoParams, ins: list[NDArra
     if how in (MUL, DIV):
         alg = lib.NDRT_BINARY_MUL if how == MUL else lib.NDRT_BINARY_DIV
         binary(ctx, "binary", alg, dy, data, outs[0], what)
+    elif how == SLOPED:
+        # what is not above 0 is its own slope: 0 is 0, and NaN stays NaN
+        y = get_data(data, ctx.stream)
+        given = get_data_reorder(dy, y.desc, ctx.stream)
+        with outs[0].open(y.desc, ctx.stream, inplace_of=given) as dx:
+            ctx.kernel(lib.NDRT_KERNEL_SLOPED, [y.desc.nbytes // 4], [dx, y, y, given])
     else:
         eltwise_backward(ctx, f"_backward_{name}", int(what), dy, data, outs[0],
                          how == FROM_OUTPUT)
