@@ -21,6 +21,7 @@ from . import autograd, base, executor, nd, operator, random, sym
 from .attribute import AttrScope
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .errors import MXNetError
+from .np_shape import is_np_shape, np_shape, set_np_shape
 from .op.fallback import REASONS
 from .op.statistics import cache_stats, clear_cache, reorder_stats, reset_counters
 from .storage.handle import memory_stats, reset_peak, trim
@@ -31,7 +32,8 @@ __version__ = "0.1.0"
 
 # modules that are loaded when first used
 _LAZY = {name: name for name in (
-    "attribute", "context", "contrib", "debug", "io", "model_zoo", "name", "test_utils", "testing")}
+    "attribute", "context", "contrib", "debug", "engine", "io", "model_zoo", "name", "test_utils",
+    "testing", "util")}
 rnd = random
 # (operator, reason) -> how often numpy computed it instead of oneDNN
 fallback_reasons = REASONS.as_dict
@@ -39,9 +41,9 @@ fallback_reasons = REASONS.as_dict
 __all__ = [
     "AttrScope", "Context", "MXNetError", "NameManager", "autograd", "base", "cache_stats",
     "clear_cache", "cpu", "cpu_pinned", "current_context", "executor", "fallback_reasons",
-    "get_num_threads", "gpu", "memory_stats", "nd", "ndarray", "num_gpus", "operator", "random",
-    "reorder_stats", "reset_counters", "reset_peak", "rnd", "set_num_threads", "sym", "symbol",
-    "trim"]
+    "get_num_threads", "gpu", "is_np_shape", "memory_stats", "nd", "ndarray", "np_shape",
+    "num_gpus", "operator", "random", "reorder_stats", "reset_counters", "reset_peak", "rnd",
+    "set_np_shape", "set_num_threads", "sym", "symbol", "trim"]
 
 
 def _long_name(name: str) -> object:

@@ -224,6 +224,11 @@ def set_variable(name: str, value: str | None) -> str | None:
     return before
 
 
+def get_variable(name: str) -> str | None:
+    """An environment variable, None when it is not set."""
+    return os.environ.get(name)
+
+
 @contextmanager
 def environment(values: Mapping[str, str | None]) -> Iterator[None]:
     """Other environment variables inside the `with` block; switches among them take effect."""

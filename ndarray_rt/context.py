@@ -6,14 +6,28 @@ import threading
 from types import TracebackType
 from typing import Any
 
-from .errors import MXNetError, ParameterError, shown
+from .errors import MXNetError, ParameterError, TypeMismatch, shown
 
 _DEVICES = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
 _NAMES = {number: name for name, number in _DEVICES.items()}
 _current = threading.local()
 
 
-class Context:
+class _HasDefault(type):
+    """Gives Context the class attribute `default_ctx` that MXNet's has: this thread's default."""
+
+    @property
+    def default_ctx(cls) -> Context:
+        return current_context()
+
+    @default_ctx.setter
+    def default_ctx(cls, ctx: Context) -> None:
+        if not isinstance(ctx, Context):
+            raise TypeMismatch(f"default_ctx got {shown(ctx)}, expected a Context")
+        set_current(ctx)
+
+
+class Context(metaclass=_HasDefault):
     """A device by type and number, usable in a `with` as the default for new arrays.
 
     All CPU contexts share one memory; their numbers are kept, as scripts compare them.

@@ -25,6 +25,7 @@ from .imperative.invoke import invoke
 from .imperative.masks import boolean_mask
 from .imperative.tape import needs_record
 from .ndarray import create as _create
+from .ndarray import ndarray  # noqa: F401 - mx.nd.ndarray.NDArray
 from .ndarray.create import (  # noqa: F401 - public here
     arange,
     concatenate,
@@ -205,7 +206,8 @@ _internal = OperatorModule("ndarray_rt.nd._internal", "Operators whose names beg
 if not TYPE_CHECKING:
     contrib = OperatorModule("ndarray_rt.nd.contrib", "Operators called _contrib_...", "contrib",
                              extra={**updates.FUNCTIONS, **finite.FUNCTIONS,
-                                    **control_flow.FUNCTIONS, "boolean_mask": boolean_mask})
+                                    **control_flow.FUNCTIONS, "boolean_mask": boolean_mask,
+                                    "rand_zipfian": distributions.rand_zipfian})
     linalg = OperatorModule("ndarray_rt.nd.linalg", "Operators called _linalg_...", "linalg")
     image = OperatorModule("ndarray_rt.nd.image", "Operators called _image_...", "image")
 sparse = OperatorModule("ndarray_rt.nd.sparse", "Operators of MXNet's sparse namespace, on dense "

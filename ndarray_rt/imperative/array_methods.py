@@ -14,8 +14,8 @@ from ..ndarray.access import Access
 from ..ndarray.copy import copy_into
 from ..ndarray.create import zeros
 from ..ndarray.ndarray import NDArray, new_array
+from ..ndarray.new_shape import reshaped
 from ..ndarray.req import parse_grad_req
-from ..ndarray.reshape import reshaped
 from ..op.infer import normalize_axis
 from ..op.registry import find
 from ..storage.desc import MemDesc, channels_last_desc, tagged_desc

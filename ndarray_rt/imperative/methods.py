@@ -7,7 +7,7 @@ name are made from its nd function.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from ..errors import MXNetError, ShapeError, TypeMismatch
 from ..ndarray import dlpack, interop, pickling
@@ -184,6 +184,19 @@ def _assign_recorded(x: NDArray, key: Any, value: NDArray) -> None:
     invoke("_copy", (value,), {}, out=x)
 
 
+def slice_assign(self: NDArray, rhs: NDArray, begin: Any, end: Any, step: Any = ()) -> NDArray:
+    """Writes rhs to a part of this array, named as `slice` names it; this array."""
+    return cast(NDArray, invoke("_slice_assign", (self, rhs),
+                                {"begin": begin, "end": end, "step": step}, self))
+
+
+def slice_assign_scalar(self: NDArray, value: float, begin: Any, end: Any,
+                        step: Any = ()) -> NDArray:
+    """Writes a number to a part of this array, named as `slice` names it; this array."""
+    return cast(NDArray, invoke("_slice_assign_scalar", (self,),
+                                {"scalar": value, "begin": begin, "end": end, "step": step}, self))
+
+
 # ---- installing -----------------------------------------------------------------------------
 
 
@@ -207,6 +220,7 @@ METHODS: dict[str, Any] = {
         "as_in_context", "astype", "attach_grad", "backward", "broadcast_to", "copy", "copyto",
         "expand_dims", "flatten", "reorder", "reorder_to_default", "reshape", "split_v2",
         "squeeze", "to_dense", "to_mkldnn", "tostype", "transpose")},
+    "slice_assign": slice_assign, "slice_assign_scalar": slice_assign_scalar,
     "as_in_ctx": methods.as_in_context, "wait_to_read": methods.nothing,
     "wait_to_write": methods.nothing, "as_nd_ndarray": methods.as_self,
 }

@@ -27,6 +27,7 @@ from ..errors import MXNetError, ParameterError, TypeMismatch, Unsupported
 from ..ndarray.copy import read_numpy
 from ..ndarray.layout import plain_numpy
 from ..ndarray.ndarray import MAX_DIMS, NDArray, new_array
+from ..np_shape import is_np_shape
 from ..op.context import thread_context
 from ..symbol.atomic_file import write_atomic
 
@@ -85,7 +86,7 @@ def _sorted(data: Any) -> tuple[list[str], list[NDArray]]:
 
 def _write(file: BinaryIO, names: Sequence[str], arrays: Sequence[NDArray]) -> None:
     # MXNet reads a file in one of two modes, so all arrays take the form that one of them needs
-    form = (FORM_NUMPY_SHAPE if any(not x.shape or 0 in x.shape for x in arrays)
+    form = (FORM_NUMPY_SHAPE if is_np_shape() or any(not x.shape for x in arrays)
             else FORM_STORAGE)
     file.write(struct.pack("<QQQ", LIST_MAGIC, 0, len(arrays)))
     for x in arrays:
@@ -151,6 +152,7 @@ class _Reader:
         self.left = size
         self.what = what
         self.part = "the header"
+        self.forms: set[int] = set()
 
     def bad(self, text: str) -> ParameterError:
         return ParameterError(f"{self.what}: {self.part}, byte {self.size - self.left}: {text}")
@@ -187,6 +189,7 @@ class _Reader:
         for i in range(number):
             self.part = f"array {i} of {number}"
             arrays.append(self.array())
+        self.check_mode(arrays)
         self.part = "the names"
         names = [self.name() for _ in range(self.count("names", 8))]
         if not names:
@@ -194,6 +197,21 @@ class _Reader:
         if len(names) != len(arrays):
             raise self.bad(f"{len(names)} names for {len(arrays)} arrays")
         return dict(zip(names, arrays, strict=True))
+
+    def check_mode(self, arrays: Sequence[NDArray]) -> None:
+        """MXNetError when a dimension 0 was written in the other mode of np_shape.
+
+        A file of the form for that mode is also written without it, when an array has rank 0.
+        """
+        if not any(0 in x.shape for x in arrays):
+            return
+        if is_np_shape():
+            if self.forms != {FORM_NUMPY_SHAPE}:
+                raise MXNetError(f"{self.what}: dimensions of 0 were written outside of np_shape: "
+                                 "load it there, in a `with np_shape(False)`")
+        elif FORM_NUMPY_SHAPE in self.forms and all(x.shape for x in arrays):
+            raise MXNetError(f"{self.what}: dimensions of 0 were written under np_shape: load it "
+                             "there, in a `with np_shape()`")
 
     def name(self) -> str:
         length = self.count("bytes of a name", 1)
@@ -206,6 +224,7 @@ class _Reader:
 
     def array(self) -> NDArray:
         form = self.unpack("I")[0]
+        self.forms.add(form)
         if form in (FORM_STORAGE, FORM_NUMPY_SHAPE):
             storage = self.unpack("i")[0]
             if storage != 0:

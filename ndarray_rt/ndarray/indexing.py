@@ -13,6 +13,7 @@ import numpy as np
 
 from ..dtypes import is_float
 from ..errors import NdrtError, ShapeError
+from ..np_shape import is_np_shape
 from .access import Access
 from .create import as_plain_data
 from .interop import asnumpy
@@ -60,6 +61,11 @@ def with_arrays(items: tuple[Item, ...], arrays: Any) -> tuple[Any, ...]:
         return items
     left = iter(arrays)
     return tuple(next(left) if item is ARRAY else item for item in items)
+
+
+def one_element() -> tuple[int, ...]:
+    """The shape that an index which leaves no axis gives."""
+    return () if is_np_shape() else (1,)
 
 
 def never_scalar(key: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -177,7 +183,7 @@ def view_of(x: NDArray, key: Key) -> NDArray | None:
     if part.size:
         offset += (part.__array_interface__["data"][0]
                    - whole.__array_interface__["data"][0])
-    return x.part(part.shape or (1,), offset)
+    return x.part(part.shape or one_element(), offset)
 
 
 def _take(x: NDArray, whole: AnyArray, key: tuple[Any, ...]) -> AnyArray:

@@ -13,6 +13,7 @@ import numpy as np
 from ..context import Context, current_context
 from ..dtypes import DType
 from ..errors import ShapeError, TypeMismatch
+from ..np_shape import is_np_shape
 from ..storage.chunk import Chunk
 from .surface import Surface
 
@@ -129,9 +130,12 @@ class NDArray(Surface):
         return self.part((end - begin, *self.shape[1:]), self.byte_offset + begin * row)
 
     def at(self, index: int) -> NDArray:
-        """Row `index` of axis 0 as a view of rank one less; rank 1 gives shape (1,) (C++ At)."""
+        """Row `index` of axis 0 as a view of rank one less; rank 1 gives shape (1,) (C++ At).
+
+        Under np_shape it gives shape ().
+        """
         row = self.rows(index, index + 1)
-        if len(self.shape) > 1:
+        if len(self.shape) > 1 or is_np_shape():
             row.shape = self.shape[1:]
         return row
 

@@ -11,15 +11,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
 from ..errors import MXNetError, NameMismatch, ParameterError, Unsupported
+from ..np_shape import is_np_shape
 from ..op.params import Params
 from ..op.registry import find
 from .atomic_file import write_atomic
 from .compose import mutated_inputs, parse_params, set_initializers
-from .json_upgrade import Draft, upgrade
+from .json_upgrade import Draft, mark_unknown, upgrade
 from .node import Entry, Node, topological
 from .subgraph import KEY, SubgraphParams
 
 VERSION = 10901
+NUMPY_SHAPE = "is_np_shape"  # the attribute of graphs that were saved under np_shape
 # files without a version come from before there was one
 OLDEST_VERSION = 800
 
@@ -45,7 +47,10 @@ def mutation_counts(order: Sequence[Node]) -> dict[Node, list[int]]:
 def save_graph(heads: Sequence[Entry], remove_amp_cast: bool = True) -> str:
     """The graph of `heads` as JSON text."""
     parts = _graph_parts(heads, remove_amp_cast, 0)
-    return _object([*parts, ("attrs", f'{{"mxnet_version": ["int", {VERSION}]}}')], 0, True)
+    attrs = [("mxnet_version", f'["int", {VERSION}]')]
+    if is_np_shape():
+        attrs.insert(0, (NUMPY_SHAPE, '["int", 1]'))
+    return _object([*parts, ("attrs", _object(attrs, 1, len(attrs) > 1))], 0, True)
 
 
 def _graph_parts(heads: Sequence[Entry], remove_amp_cast: bool, depth: int,
@@ -181,7 +186,8 @@ def load_graph(text: str) -> list[Entry]:
     NameMismatch for an operator that is not registered.
     """
     data = _parsed(text)
-    return _loaded(data, _version(data))
+    version = _version(data)
+    return _loaded(data, version, NUMPY_SHAPE in (data.get("attrs") or {}))
 
 
 def load_graphs(text: str) -> list[list[Entry]]:
@@ -195,7 +201,7 @@ def load_graphs(text: str) -> list[list[Entry]]:
     return [_subgraph(graph, "a node") for graph in graphs]
 
 
-def _loaded(data: Mapping[str, Any], version: int) -> list[Entry]:
+def _loaded(data: Mapping[str, Any], version: int, numpy_shape: bool = True) -> list[Entry]:
     drafts = [_draft(i, item) for i, item in enumerate(_list(data, "nodes", "the file"))]
     heads = [_entry(item, drafts, f"heads[{i}]")
              for i, item in enumerate(_list(data, "heads", "the file"))]
@@ -212,6 +218,8 @@ def _loaded(data: Mapping[str, Any], version: int) -> list[Entry]:
         if drafts[i].op_name != "null":
             drafts[i].op = _operator(drafts[i])
     upgrade(drafts, order, version)
+    if is_np_shape() and not numpy_shape:
+        mark_unknown(drafts)
     return _built(drafts, order, heads)
 
 

@@ -1,7 +1,7 @@
 """Shapes and dtypes over a graph, forwards and backwards, until nothing more follows.
 
 Shapes are the internal ones: None or -1 is unknown, 0 is a real dimension. What the public methods
-of Symbol take and give (0 and () for unknown) is translated in infer_public.py.
+of Symbol take and give (0 and () for unknown, but under np_shape) is translated in infer_public.py.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from ..dtypes import FLOAT32, DType, find_dtype
 from ..errors import MXNetError, ParameterError, ShapeError, TypeMismatch, where
+from ..np_shape import is_np_shape
 from ..op.infer import known as shape_known
 from ..op.infer import merge, run_infer_shape, run_infer_type
 from ..op.params import Params
@@ -205,7 +206,7 @@ def infer_graph_shapes(heads: Sequence[Entry],
 
 
 def shape_attribute(name: str, text: str) -> Shape | None:
-    """The shape that a `__shape__` attribute stands for, in which 0 is unknown."""
+    """The shape that a `__shape__` attribute stands for; the mode says what is unknown in it."""
     try:
         value: Any = ast.literal_eval(text.replace("L", ""))
         dims = (value,) if isinstance(value, int) else tuple(value)
@@ -220,14 +221,23 @@ def shape_attribute(name: str, text: str) -> Shape | None:
 
 
 def from_public(dims: Sequence[int] | None) -> Shape | None:
-    """A shape in which 0 or -1 is an unknown dimension, and () nothing known, as ours."""
-    if not dims:
+    """A shape in which 0 or -1 is an unknown dimension, and () nothing known, as ours.
+
+    Under np_shape 0 and () are real.
+    """
+    if dims is None or (not dims and not is_np_shape()):
         return None
-    return tuple(dim if dim > 0 else -1 for dim in dims)
+    least = 0 if is_np_shape() else 1
+    return tuple(dim if dim >= least else -1 for dim in dims)
 
 
-def to_public(shape: Shape | None) -> tuple[int, ...]:
-    """Our shape with 0 for an unknown dimension, () when nothing is known."""
+def to_public(shape: Shape | None) -> tuple[int, ...] | None:
+    """Our shape with 0 for an unknown dimension, () when nothing is known.
+
+    Under np_shape these are -1 and None.
+    """
+    if is_np_shape():
+        return shape
     return () if shape is None else tuple(max(dim, 0) for dim in shape)
 
 

@@ -10,14 +10,15 @@ import numpy as np
 
 from ..dtypes import DType, find_dtype
 from ..errors import NameMismatch, TypeMismatch
+from ..np_shape import is_np_shape
 from ..op.infer import known as shape_known
 from ..op.registry import Shape
 from .compose import arguments_and_aux, variables
 from .infer import from_public, infer_graph_shapes, infer_graph_types, to_public
 from .node import Entry
 
-Shapes = (tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]
-          | tuple[None, None, None])
+PublicShapes = list[tuple[int, ...] | None]
+Shapes = tuple[PublicShapes, PublicShapes, PublicShapes] | tuple[None, None, None]
 Types = (tuple[list[type[Any] | None], list[type[Any] | None], list[type[Any] | None]]
          | tuple[None, None, None])
 
@@ -82,9 +83,10 @@ def infer_shape(heads: Sequence[Entry], partial: bool, args: Sequence[Any],
     if partial or all(map(shape_known, table.values())):
         return made
     names = [node.name for node in arguments_and_aux(heads)[0]]
-    _warn("shape", " (0s in shape means unknown dimensions)",
+    unknown, nothing = (-1, None) if is_np_shape() else (0, ())
+    _warn("shape", f" ({unknown}s in shape means unknown dimensions)",
           [f"{name}: {shape}" for name, shape in zip(names, made[0], strict=True)
-           if not shape or 0 in shape])
+           if shape == nothing or unknown in shape])
     return None, None, None
 
 

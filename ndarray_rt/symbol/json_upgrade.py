@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +43,20 @@ def upgrade(drafts: Sequence[Draft], order: Sequence[int], version: int) -> None
     if version < 904:
         for draft in nodes:
             _add_initializers(draft, drafts)
+
+
+def mark_unknown(drafts: Sequence[Draft]) -> None:
+    """Shapes of variables, in which 0 and () are unknown, as np_shape has them: -1 and None."""
+    for draft in drafts:
+        text = draft.attrs.get("__shape__")
+        if draft.op_name != "null" or text is None:
+            continue
+        try:
+            dims = ast.literal_eval(text)
+        except (ValueError, SyntaxError, RecursionError):
+            continue  # reported when the shape is asked for
+        if isinstance(dims, (tuple, list)):
+            draft.attrs["__shape__"] = str(tuple(dim or -1 for dim in dims) or None)
 
 
 def _names(draft: Draft) -> tuple[str, ...]:

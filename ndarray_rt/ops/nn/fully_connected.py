@@ -45,16 +45,16 @@ def matrix(p: FullyConnectedParams, shape: Shape) -> tuple[int, int]:
 def infer_shape(p: FullyConnectedParams, ins: ShapeList, outs: ShapeList,
                 ) -> tuple[ShapeList, ShapeList]:
     data = ins[0]
+    if data is None:
+        return ins, outs
     if data == ():
         raise ShapeError("data has shape (), expected rank 1 or more")
-    features = -1 if data is None else matrix(p, data)[1]
+    features = matrix(p, data)[1]
     implied = f"data {data}, num_hidden={p.num_hidden}, flatten={p.flatten}"
     weight = expect(ins[1], (p.num_hidden, features), "weight", implied)
     made: ShapeList = [data, weight]
     if not p.no_bias:
         made.append(expect(ins[2], (p.num_hidden,), "bias", implied))
-    if data is None:
-        return made, [outs[0]]
     if features == -1 and (not p.flatten or len(data) == 2):
         data = (*data[:-1], merge_dim(data[-1], weight[1]))
     kept = 1 if p.flatten else len(data) - 1

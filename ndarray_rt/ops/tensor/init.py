@@ -12,6 +12,7 @@ from ...native import lib
 from ...ndarray.layout import AnyArray
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
+from ...np_shape import is_np_shape
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import (
@@ -97,8 +98,11 @@ def infer_type(p: P, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]
 def given_shape(target: Shape, out: Shape | None) -> Shape | None:
     """A `shape` parameter with what else is known: MXNet's 0 and -1, and (), are left to inference.
 
-    So an RNN's first state, zeros of shape (0, hidden), gets its batch size from the data.
+    So an RNN's first state, zeros of shape (0, hidden), gets its batch size from the data. Under
+    np_shape only -1 is.
     """
+    if is_np_shape():
+        return merge(out, target, "output shapes")
     if not target:
         return out
     return merge(out, tuple(dim if dim > 0 else -1 for dim in target), "output shapes")

@@ -179,6 +179,9 @@ def infer_shape_batch(p: DotParams, ins: ShapeList, outs: ShapeList,
     except ShapeError:
         raise ShapeError(f"rhs has shape {b}, expected one that fits lhs {a}, {_flags(p)}"
                          ) from None
+    if k == -1 or other == -1:
+        # nothing is said before both contracted axes are known, as in MXNet
+        return ins, outs
     return ins, [merge(outs[0], (*(batch or ()), m, n), "output shapes")]
 
 

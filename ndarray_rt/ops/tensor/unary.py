@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data, get_default, need_float32
+from ...ndarray.layout import (
+    AnyArray,
+    get_data,
+    get_data_reorder,
+    get_default,
+    need_float32,
+)
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
@@ -68,7 +74,7 @@ def _linear(factor: float) -> Unary:
 
 
 def _sign(x: AnyArray) -> AnyArray:
-    return (x > 0).astype(x.dtype) - (x < 0)
+    return np.asarray((x > 0).astype(x.dtype) - (x < 0))
 
 
 def _relu_slope(y: AnyArray) -> AnyArray:

@@ -13,7 +13,7 @@ from ...ndarray.layout import AnyArray, get_bytes, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
-from ...op.infer import ShapeList, TypeList, merge, merge_all, merge_types
+from ...op.infer import ShapeList, TypeList, known, merge, merge_all, merge_types
 from ...op.params import NoParams
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
@@ -22,6 +22,10 @@ from .places import kind_of, need_kind
 
 def infer_shape(p: NoParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
     condition = ins[0]
+    if not known(condition):
+        # x and y have one shape, but what comes out is not said, as in MXNet
+        either = merge_all(ins[1:], "shapes of x and y")
+        return [condition, either, either], outs
     one = merge_all([*ins[1:], outs[0]], "shapes of x, y and output")
     if condition is not None and one is not None:
         by_row = len(condition) == 1 and len(one) > 1
