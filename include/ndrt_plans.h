@@ -129,9 +129,29 @@ typedef enum {
     NDRT_KERNEL_MULTIBOX_MATCH = 120,     /* match (s32), 2 words of scratch an anchor and label,
                                              anchors, labels, classes (f32)  dims n anchors labels
                                              width; scalars classes threshold ratio limit */
-    NDRT_KERNEL_MULTIBOX_ASSIGN = 121     /* f32: target, mask, class, anchors, labels, match (s32)
+    NDRT_KERNEL_MULTIBOX_ASSIGN = 121,    /* f32: target, mask, class, anchors, labels, match (s32)
                                              the same dims; scalars 4 variances, ignored */
+    /* Random numbers; their stream is the second of their data. */
+    NDRT_KERNEL_DRAW = 208,        /* out, stream, arrays of parameters  dims n ndrt_distribution,
+                                      elements for each parameter, dtype of out (F16, F32, F64)
+                                      scalars the two parameters where there are no arrays (0
+                                      elements for each), else the arrays' kind */
+    NDRT_KERNEL_RANDINT = 209,     /* s32: out, stream               dims n least, how many */
+    NDRT_KERNEL_MULTINOMIAL = 210, /* places, stream, probabilities, doubles (one more than them in
+                                      each row), logarithms or NULL  dims rows width draws
+                                      scalars dtype of places, of probabilities */
+    NDRT_KERNEL_SHUFFLE = 211      /* bytes: out, stream, rows, 3 times 8 bytes a row (8 more the
+                                      last)                          dims rows width */
 } ndrt_kernel_id;
+typedef enum {
+    NDRT_DRAW_UNIFORM = 0,
+    NDRT_DRAW_NORMAL = 1,
+    NDRT_DRAW_EXPONENTIAL = 2,
+    NDRT_DRAW_GAMMA = 3,
+    NDRT_DRAW_POISSON = 4,
+    NDRT_DRAW_NEGATIVE_BINOMIAL = 5,
+    NDRT_DRAW_GENERALIZED = 6
+} ndrt_distribution;
 enum { NDRT_REDUCE_BLOCK = 4096 };
 typedef enum {
     NDRT_REDUCE_SUM = 0,
@@ -160,7 +180,7 @@ typedef enum {
     NDRT_RESIZE_MEAN = 2     /* means of windows; of more places: each of them again and again */
 } ndrt_resize_kind;
 enum { NDRT_INDEX_S64 = 64 }; /* among ndrt_dtype's numbers: places that no layout describes */
-/* A stream of random words: where the next draw begins. */
+/* A stream of random words: where the next draw begins. Streams lie at multiples of 16 bytes. */
 typedef struct {
     uint64_t key, counter; /* of blocks of four words */
 } ndrt_random;

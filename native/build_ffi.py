@@ -90,7 +90,8 @@ def make_ffi() -> FFI:
         "\n".join(f'#include "{name}"' for name in HEADERS),
         # setuptools wants sources relative to the project's root, from where it runs.
         sources=sorted(f"native/{path.name}" for path in (ROOT / "native").glob("*.c")),
-        depends=[f"include/{name}" for name in (*HEADERS, "ndrt_internal.h", "ndrt_vision.h")],
+        depends=[f"include/{name}" for name in (
+            *HEADERS, "ndrt_draws.h", "ndrt_internal.h", "ndrt_random.h", "ndrt_vision.h")],
         # oneDNN's headers are not ours to warn about: -isystem silences them.
         include_dirs=["include"],
         library_dirs=[str(lib)],

@@ -177,6 +177,8 @@ static const kernel_family families[] = {
      ndrt_math_execute},
     {NDRT_KERNEL_ROI_ALIGN, NDRT_KERNEL_MULTIBOX_ASSIGN, ndrt_vision_check, ndrt_vision_threads,
      ndrt_vision_execute},
+    {NDRT_KERNEL_DRAW, NDRT_KERNEL_SHUFFLE, ndrt_draws_check, ndrt_draws_threads,
+     ndrt_draws_execute},
 };
 
 static const kernel_family *family_of(int kernel) {
