@@ -1,6 +1,7 @@
 /* Kernels that draw random numbers: arrays of them, places by their probabilities, rows in random
  * order. Each takes its words off its stream when it runs, as many as its dims say, so that a plan
  * that runs again draws the next numbers; which thread makes what changes nothing. */
+#include <float.h>
 #include <immintrin.h>
 #include <math.h>
 #include <string.h>
@@ -150,7 +151,7 @@ static void put_place(void *out, int dtype, int64_t i, int64_t place) {
 }
 
 static void put_log(void *out, int dtype, int64_t i, double probability) {
-    double made = log(probability);
+    double made = probability >= DBL_MIN ? ndrt_plain_log(probability) : log(probability);
     if (dtype == NDRT_F32)
         ((float *)out)[i] = (float)made;
     else if (dtype == NDRT_F64)

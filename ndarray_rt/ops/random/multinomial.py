@@ -17,11 +17,12 @@ from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
+from ...op.normal import log
 from ...op.params import Params, boolean, choice, params_class, shape
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc
 from ..floats import need_float_types
-from .distributions import FLOATS
+from .distributions import FLOATS, rounded
 from .native import can_write
 from .source import unit
 
@@ -95,7 +96,8 @@ def compute(ctx: OpContext, p: MultinomialParams, ins: list[AnyArray],
     outs[0].write(made.astype(outs[0].dtype).reshape(outs[0].shape))
     if p.get_prob and outs[1].requested:
         found = np.take_along_axis(rows, made, axis=1).astype(np.float64)
-        outs[1].write(np.log(found).astype(outs[1].dtype).reshape(outs[1].shape))
+        logs = np.where(found >= np.finfo(np.float64).tiny, log(found), np.log(found))
+        outs[1].write(rounded(logs, outs[1].dtype).reshape(outs[1].shape))
 
 
 def compute_ex(ctx: OpContext, p: MultinomialParams, ins: list[NDArray],
