@@ -93,7 +93,7 @@ def generalized_negative_binomial(mu: Any = 1, alpha: Any = 1, shape: Any = None
 def randint(low: Any, high: Any, shape: Any = None, dtype: Any = None, ctx: Any = None,
             out: NDArray | None = None) -> Any:
     """Whole numbers in [low, high), int32 unless told otherwise."""
-    if isinstance(low, NUMBERS) and isinstance(high, NUMBERS) and low >= high:
+    if all(isinstance(value, NUMBERS) for value in (low, high)) and low >= high:
         raise ParameterError(f"random.randint: low {low} must be less than high {high}")
     return _draw("randint", {"low": low, "high": high}, shape, dtype, ctx, out)
 
