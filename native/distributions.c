@@ -114,8 +114,7 @@ static double generalized_of(place at, double mu, double alpha) {
     return poisson_of(at, mean, POISSON);
 }
 
-/* ---- 64 elements ------------------------------------------------------------------------------
- */
+/* ---- 64 elements ------------------------------------------------------------ */
 
 NDRT_FOR_EACH_CPU static void uniform(const uint32_t *words, int wide, const double *low,
                                       const double *high, double *out) {

@@ -18,8 +18,7 @@ static ndrt_random taken(kernel_call *call, int64_t words) {
     return begin;
 }
 
-/* ---- arrays of numbers
- * ---------------------------------------------------------------------------- */
+/* ---- arrays of numbers ------------------------------------------------------------ */
 
 __attribute__((target("f16c"))) static float from_half(uint16_t bits) { return _cvtsh_ss(bits); }
 
