@@ -192,6 +192,9 @@ void ndrt_dropout_mask(const ndrt_kernel_call *call, int64_t from, int64_t to);
 void ndrt_dropout(const ndrt_kernel_call *call, int64_t from, int64_t to);
 void ndrt_random_uniform(const ndrt_kernel_call *call, int64_t from, int64_t to);
 void ndrt_random_normal(const ndrt_kernel_call *call, int64_t from, int64_t to);
+ndrt_status ndrt_draws_check(const ndrt_kernel_call *call);
+int ndrt_draws_threads(const ndrt_kernel_call *call);
+void ndrt_draws_execute(const ndrt_kernel_call *call, int nthreads);
 
 /* What the makers share. */
 typedef struct {

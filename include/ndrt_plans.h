@@ -150,9 +150,29 @@ typedef enum {
     NDRT_KERNEL_SEQUENCE_LAST = 197,    /* out, data, lengths     dims rows columns width, which of
                                            the first two are the steps; scalars kind */
     NDRT_KERNEL_SEQUENCE_LAST_GRAD = 198, /* data's gradient, out's gradient, lengths; the same */
-    NDRT_KERNEL_FUNCTION = 199            /* f32: out, x, and for slopes the gradient   dims n
-                                             scalars ndrt_function_id, p, q */
+    NDRT_KERNEL_FUNCTION = 199,           /* f32: out, x, and for slopes the gradient   dims n
+                                            scalars ndrt_function_id, p, q */
+    /* Random numbers; their stream is the second of their data. */
+    NDRT_KERNEL_DRAW = 208,        /* out, stream, arrays of parameters  dims n ndrt_distribution,
+                                      elements for each parameter, dtype of out (F16, F32, F64)
+                                      scalars the two parameters where there are no arrays (0
+                                      elements for each), else the arrays' kind */
+    NDRT_KERNEL_RANDINT = 209,     /* s32: out, stream               dims n least, how many */
+    NDRT_KERNEL_MULTINOMIAL = 210, /* places, stream, probabilities, doubles (one more than them in
+                                      each row), logarithms or NULL  dims rows width draws
+                                      scalars dtype of places, of probabilities */
+    NDRT_KERNEL_SHUFFLE = 211      /* bytes: out, stream, rows, 3 times 8 bytes a row (8 more the
+                                      last)                          dims rows width */
 } ndrt_kernel_id;
+typedef enum {
+    NDRT_DRAW_UNIFORM = 0,
+    NDRT_DRAW_NORMAL = 1,
+    NDRT_DRAW_EXPONENTIAL = 2,
+    NDRT_DRAW_GAMMA = 3,
+    NDRT_DRAW_POISSON = 4,
+    NDRT_DRAW_NEGATIVE_BINOMIAL = 5,
+    NDRT_DRAW_GENERALIZED = 6
+} ndrt_distribution;
 typedef enum {
     NDRT_AXIS_WINDOW = 0, /* as it is: all inside of the axis */
     NDRT_AXIS_EDGE = 1,   /* beyond the axis its nearer end; step 1, as below */
@@ -229,7 +249,7 @@ typedef enum {
     NDRT_RESIZE_MEAN = 2     /* means of windows; of more places: each of them again and again */
 } ndrt_resize_kind;
 enum { NDRT_INDEX_S64 = 64 }; /* among ndrt_dtype's numbers: places that no layout describes */
-/* A stream of random words: where the next draw begins. */
+/* A stream of random words: where the next draw begins. Streams lie at multiples of 16 bytes. */
 typedef struct {
     uint64_t key, counter; /* of blocks of four words */
 } ndrt_random;

@@ -91,7 +91,8 @@ def make_ffi() -> FFI:
         # setuptools wants sources relative to the project's root, from where it runs.
         sources=sorted(f"native/{path.name}" for path in (ROOT / "native").glob("*.c")),
         depends=[f"include/{name}" for name in (
-            *HEADERS, "ndrt_exp.h", "ndrt_internal.h", "ndrt_places.h", "ndrt_vision.h")],
+            *HEADERS, "ndrt_draws.h", "ndrt_exp.h", "ndrt_internal.h", "ndrt_places.h",
+            "ndrt_random.h", "ndrt_vision.h")],
         # oneDNN's headers are not ours to warn about: -isystem silences them.
         include_dirs=["include"],
         library_dirs=[str(lib)],

@@ -181,6 +181,8 @@ static const kernel_family families[] = {
      ndrt_moves_execute},
     {NDRT_KERNEL_FUNCTION, NDRT_KERNEL_FUNCTION, ndrt_functions_check, ndrt_functions_threads,
      ndrt_functions_execute},
+    {NDRT_KERNEL_DRAW, NDRT_KERNEL_SHUFFLE, ndrt_draws_check, ndrt_draws_threads,
+     ndrt_draws_execute},
 };
 
 static const kernel_family *family_of(int kernel) {

@@ -4,58 +4,141 @@
  * draws the next numbers. Each draw takes whole blocks of four words. Numbers are made by
  * additions, multiplications, divisions and roots alone, in one order, so that NumPy gives the same
  * bits. */
+#include <immintrin.h>
 #include <math.h>
 #include <string.h>
 
 #include "ndrt_internal.h"
+#include "ndrt_random.h"
+
+/* Key and position change together, by one instruction (every CPU with AVX2 has it): nobody sees
+ * the key of one stream with the position of another, no lock can be left behind by a fork. */
+__extension__ typedef unsigned __int128 pair;
+typedef union {
+    ndrt_random random;
+    pair bits;
+} stream_state;
+
+__attribute__((target("cx16"))) static int replace(ndrt_random *stream, stream_state *seen,
+                                                   stream_state next) {
+    pair found = __sync_val_compare_and_swap((pair *)(void *)stream, seen->bits, next.bits);
+    int same = found == seen->bits;
+    seen->bits = found;
+    return same;
+}
 
 void ndrt_random_set(ndrt_random *stream, uint64_t key, uint64_t counter) {
-    __atomic_store_n(&stream->key, key, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&stream->counter, counter, __ATOMIC_SEQ_CST);
+    stream_state seen = {.bits = 0}, next = {.random = {key, counter}};
+    while (!replace(stream, &seen, next)) continue;
 }
 
 void ndrt_random_draw(ndrt_random *stream, int64_t words, ndrt_random *out) {
-    uint64_t blocks = (uint64_t)(words + 3) / 4;
-    out->counter = __atomic_fetch_add(&stream->counter, blocks, __ATOMIC_SEQ_CST);
-    out->key = __atomic_load_n(&stream->key, __ATOMIC_SEQ_CST);
+    stream_state seen = {.bits = 0}, next;
+    do {
+        next = seen;
+        next.random.counter += (uint64_t)(words + 3) / 4;
+    } while (!replace(stream, &seen, next));
+    *out = seen.random;
 }
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
-enum { LANES = 16, WORDS = 4 * LANES };
+enum { LANES = NDRT_LANES, WORDS = NDRT_WORDS };
+static const uint32_t M0 = 0xD2511F53u, M1 = 0xCD9E8D57u, W0 = 0x9E3779B9u, W1 = 0xBB67AE85u;
 
-/* Blocks first to first + LANES - 1, four words each. */
-NDRT_FOR_EACH_CPU static void philox_blocks(uint64_t key, uint64_t first, uint32_t *out) {
-    uint32_t x0[LANES], x1[LANES], x2[LANES], x3[LANES];
-    for (int i = 0; i < LANES; i++) {
-        x0[i] = (uint32_t)(first + (uint64_t)i);
-        x1[i] = (uint32_t)((first + (uint64_t)i) >> 32);
-        x2[i] = x3[i] = 0;
+void ndrt_philox_block(uint64_t key, uint64_t index, uint32_t attempt, uint32_t stage,
+                       uint32_t *out) {
+    uint32_t x0 = (uint32_t)index, x1 = (uint32_t)(index >> 32), x2 = attempt, x3 = stage;
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < 10; round++, k0 += W0, k1 += W1) {
+        uint64_t a = (uint64_t)M0 * x0, b = (uint64_t)M1 * x2;
+        x0 = (uint32_t)(b >> 32) ^ x1 ^ k0;
+        x2 = (uint32_t)(a >> 32) ^ x3 ^ k1;
+        x1 = (uint32_t)b;
+        x3 = (uint32_t)a;
+    }
+    out[0] = x0;
+    out[1] = x1;
+    out[2] = x2;
+    out[3] = x3;
+}
+
+/* One word of a block in the lower half of each 64 bits; the upper halves are never read. The even
+ * places hold the first blocks, the odd ones those behind them, so that putting the words of a
+ * block side by side leaves the blocks in order. */
+__attribute__((target("avx512f"))) static void philox_avx512(uint64_t key, uint64_t first,
+                                                             uint32_t *out) {
+    enum { SETS = LANES / 8 };
+    const __m512i m0 = _mm512_set1_epi64(M0), m1 = _mm512_set1_epi64(M1);
+    __m512i x0[SETS], x1[SETS], x2[SETS], x3[SETS];
+    for (int s = 0; s < SETS; s++) {
+        x0[s] = _mm512_add_epi64(_mm512_set1_epi64((int64_t)(first + (uint64_t)(8 * s))),
+                                 _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7));
+        x1[s] = _mm512_srli_epi64(x0[s], 32);
+        x2[s] = x3[s] = _mm512_setzero_si512();
     }
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    for (int round = 0; round < 10; round++) {
-        for (int i = 0; i < LANES; i++) {
-            uint64_t a = (uint64_t)0xD2511F53u * x0[i], b = (uint64_t)0xCD9E8D57u * x2[i];
-            x0[i] = (uint32_t)(b >> 32) ^ x1[i] ^ k0;
-            x2[i] = (uint32_t)(a >> 32) ^ x3[i] ^ k1;
-            x1[i] = (uint32_t)b;
-            x3[i] = (uint32_t)a;
+    for (int round = 0; round < 10; round++, k0 += W0, k1 += W1) {
+        __m512i key0 = _mm512_set1_epi64(k0), key1 = _mm512_set1_epi64(k1);
+        for (int s = 0; s < SETS; s++) {
+            __m512i a = _mm512_mul_epu32(m0, x0[s]), b = _mm512_mul_epu32(m1, x2[s]);
+            x0[s] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(b, 32), x1[s]), key0);
+            x2[s] = _mm512_xor_si512(_mm512_xor_si512(_mm512_srli_epi64(a, 32), x3[s]), key1);
+            x1[s] = b;
+            x3[s] = a;
         }
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
     }
-    for (int i = 0; i < LANES; i++) {
-        out[4 * i] = x0[i];
-        out[4 * i + 1] = x1[i];
-        out[4 * i + 2] = x2[i];
-        out[4 * i + 3] = x3[i];
+    const __m512i lower = _mm512_set1_epi64(0xFFFFFFFF);
+    for (int s = 0; s < SETS; s++) {
+        __m512i a = _mm512_or_si512(_mm512_and_si512(x0[s], lower), _mm512_slli_epi64(x1[s], 32));
+        __m512i b = _mm512_or_si512(_mm512_and_si512(x2[s], lower), _mm512_slli_epi64(x3[s], 32));
+        _mm512_storeu_si512(out + 32 * s, _mm512_unpacklo_epi64(a, b));
+        _mm512_storeu_si512(out + 32 * s + 16, _mm512_unpackhi_epi64(a, b));
     }
+}
+
+__attribute__((target("avx2"))) static void philox_avx2(uint64_t key, uint64_t first,
+                                                        uint32_t *out) {
+    enum { SETS = LANES / 4 };
+    const __m256i m0 = _mm256_set1_epi64x(M0), m1 = _mm256_set1_epi64x(M1);
+    __m256i x0[SETS], x1[SETS], x2[SETS], x3[SETS];
+    for (int s = 0; s < SETS; s++) {
+        x0[s] = _mm256_add_epi64(_mm256_set1_epi64x((int64_t)(first + (uint64_t)(4 * s))),
+                                 _mm256_setr_epi64x(0, 2, 1, 3));
+        x1[s] = _mm256_srli_epi64(x0[s], 32);
+        x2[s] = x3[s] = _mm256_setzero_si256();
+    }
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < 10; round++, k0 += W0, k1 += W1) {
+        __m256i key0 = _mm256_set1_epi64x(k0), key1 = _mm256_set1_epi64x(k1);
+        for (int s = 0; s < SETS; s++) {
+            __m256i a = _mm256_mul_epu32(m0, x0[s]), b = _mm256_mul_epu32(m1, x2[s]);
+            x0[s] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(b, 32), x1[s]), key0);
+            x2[s] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(a, 32), x3[s]), key1);
+            x1[s] = b;
+            x3[s] = a;
+        }
+    }
+    const __m256i lower = _mm256_set1_epi64x(0xFFFFFFFF);
+    for (int s = 0; s < SETS; s++) {
+        __m256i a = _mm256_or_si256(_mm256_and_si256(x0[s], lower), _mm256_slli_epi64(x1[s], 32));
+        __m256i b = _mm256_or_si256(_mm256_and_si256(x2[s], lower), _mm256_slli_epi64(x3[s], 32));
+        _mm256_storeu_si256((__m256i *)(out + 16 * s), _mm256_unpacklo_epi64(a, b));
+        _mm256_storeu_si256((__m256i *)(out + 16 * s + 8), _mm256_unpackhi_epi64(a, b));
+    }
+}
+
+void ndrt_philox_blocks(uint64_t key, uint64_t first, uint32_t *out) {
+    if (__builtin_cpu_supports("avx512f"))
+        philox_avx512(key, first, out);
+    else
+        philox_avx2(key, first, out);
 }
 
 /* The words of elements i to i + WORDS - 1; i is a multiple of WORDS. dims[1] and dims[2] of a call
  * say where the draw begins. */
 static inline void words_at(const ndrt_kernel_call *call, int64_t i, uint32_t *out) {
-    philox_blocks((uint64_t)call->dims[1], (uint64_t)call->dims[2] + (uint64_t)i / 4, out);
+    ndrt_philox_blocks((uint64_t)call->dims[1], (uint64_t)call->dims[2] + (uint64_t)i / 4, out);
 }
 
 void ndrt_philox(const ndrt_kernel_call *call, int64_t from, int64_t to) {
@@ -131,70 +214,13 @@ void ndrt_random_uniform(const ndrt_kernel_call *call, int64_t from, int64_t to)
     }
 }
 
-/* -2 log((word + 1) / 2^32): by the series of atanh, for a mantissa between sqrt(1/2) and
- * sqrt(2). */
-static inline double minus_two_log(uint32_t word) {
-    double u = ((double)word + 1.0) * 0x1p-32;
-    uint64_t bits;
-    memcpy(&bits, &u, sizeof bits);
-    double exponent = (double)(int32_t)((bits >> 52) - 1022);
-    bits = (bits & 0xFFFFFFFFFFFFFull) | 0x3FE0000000000000ull;
-    double m;
-    memcpy(&m, &bits, sizeof m);
-    int small = m < 0.70710678118654757;
-    m = small ? m * 2.0 : m;
-    exponent = small ? exponent - 1.0 : exponent;
-    double s = (m - 1.0) / (m + 1.0), s2 = s * s;
-    double sum = 1.0 / 21;
-    sum = sum * s2 + 1.0 / 19;
-    sum = sum * s2 + 1.0 / 17;
-    sum = sum * s2 + 1.0 / 15;
-    sum = sum * s2 + 1.0 / 13;
-    sum = sum * s2 + 1.0 / 11;
-    sum = sum * s2 + 1.0 / 9;
-    sum = sum * s2 + 1.0 / 7;
-    sum = sum * s2 + 1.0 / 5;
-    sum = sum * s2 + 1.0 / 3;
-    sum = sum * s2 + 1.0;
-    return -2.0 * (exponent * 0.69314718055994529 + 2.0 * s * sum);
-}
-
-/* Sine and cosine of 2 pi word / 2^32, by their series around the nearest quarter of the circle. */
-static inline void sine_cosine(uint32_t word, double *sine, double *cosine) {
-    uint32_t quarter = (word + 0x20000000u) >> 30;
-    double x = (double)(int32_t)(word - (quarter << 30)) * (6.2831853071795862 * 0x1p-32);
-    double x2 = x * x;
-    double s = 1.0 / 355687428096000.0;
-    s = s * x2 - 1.0 / 1307674368000.0;
-    s = s * x2 + 1.0 / 6227020800.0;
-    s = s * x2 - 1.0 / 39916800.0;
-    s = s * x2 + 1.0 / 362880.0;
-    s = s * x2 - 1.0 / 5040.0;
-    s = s * x2 + 1.0 / 120.0;
-    s = s * x2 - 1.0 / 6.0;
-    s = s * x2 + 1.0;
-    s = s * x;
-    double c = 1.0 / 20922789888000.0;
-    c = c * x2 - 1.0 / 87178291200.0;
-    c = c * x2 + 1.0 / 479001600.0;
-    c = c * x2 - 1.0 / 3628800.0;
-    c = c * x2 + 1.0 / 40320.0;
-    c = c * x2 - 1.0 / 720.0;
-    c = c * x2 + 1.0 / 24.0;
-    c = c * x2 - 1.0 / 2.0;
-    c = c * x2 + 1.0;
-    double a = quarter & 1 ? c : s, b = quarter & 1 ? s : c;
-    *sine = quarter & 2 ? -a : a;
-    *cosine = (quarter + 1) & 2 ? -b : b;
-}
-
 /* Two numbers from each two words (Box and Muller, 1958). */
 NDRT_FOR_EACH_CPU static void normal_of(const uint32_t *words, double loc, double scale,
                                         float *out) {
 #pragma omp simd
     for (int i = 0; i < WORDS / 2; i++) {
-        double radius = sqrt(minus_two_log(words[2 * i])), sine, cosine;
-        sine_cosine(words[2 * i + 1], &sine, &cosine);
+        double radius = sqrt(ndrt_minus_two_log(words[2 * i])), sine, cosine;
+        ndrt_sine_cosine(words[2 * i + 1], &sine, &cosine);
         out[2 * i] = (float)(loc + scale * (radius * cosine));
         out[2 * i + 1] = (float)(loc + scale * (radius * sine));
     }

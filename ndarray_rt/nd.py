@@ -15,7 +15,7 @@ import numpy as np
 from .context import Context
 from .dtypes import find_dtype
 from .errors import ParameterError, ShapeError, TypeMismatch, shown
-from .imperative import control_flow, distributions, finite, updates
+from .imperative import control_flow, distributions, finite, updates, zipfian
 from .imperative import subgraph_ops as _subgraph_ops  # noqa: F401 - registers operators
 from .imperative.arithmetic import BINARY, function
 from .imperative.array_methods import copyto, split_at
@@ -206,8 +206,8 @@ _internal = OperatorModule("ndarray_rt.nd._internal", "Operators whose names beg
 if not TYPE_CHECKING:
     contrib = OperatorModule("ndarray_rt.nd.contrib", "Operators called _contrib_...", "contrib",
                              extra={**updates.FUNCTIONS, **finite.FUNCTIONS,
-                                    **control_flow.FUNCTIONS, "boolean_mask": boolean_mask,
-                                    "rand_zipfian": distributions.rand_zipfian})
+                                    **control_flow.FUNCTIONS, **zipfian.FUNCTIONS,
+                                    "boolean_mask": boolean_mask})
     linalg = OperatorModule("ndarray_rt.nd.linalg", "Operators called _linalg_...", "linalg")
     image = OperatorModule("ndarray_rt.nd.image", "Operators called _image_...", "image")
 sparse = OperatorModule("ndarray_rt.nd.sparse", "Operators of MXNet's sparse namespace, on dense "

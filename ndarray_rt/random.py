@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .context import Context
 from .errors import ParameterError
 from .imperative import distributions
-from .op.random_state import default_random_state
+from .op.random_state import random_state, seed_all
 
 # uniform, normal and the others whose operators there are
 globals().update(distributions.available())
@@ -16,20 +17,24 @@ __all__ += sorted(distributions.available())
 
 
 def seed(seed_state: int, ctx: Any = "all") -> None:
-    """Starts the generator anew: the same seed gives the same numbers.
+    """Starts the generators anew: the same seed gives the same numbers.
 
-    There is one generator for all CPUs; `ctx` is accepted for MXNet's sake.
+    Each context has a generator of its own, and the same seed gives each other numbers. With a
+    Context `ctx` only that one's starts anew, with the numbers that cpu(0) has by this seed.
     """
     if isinstance(seed_state, bool) or not hasattr(seed_state, "__index__"):
         raise ParameterError(f"random.seed: got {seed_state!r}, expected an int")
-    default_random_state().seed(int(seed_state))
+    if isinstance(ctx, str) and ctx == "all":
+        seed_all(int(seed_state))
+    else:
+        random_state(Context(ctx).check()).seed(int(seed_state))
 
 
-def get_state() -> tuple[int, int]:
-    """The generator's seed and position, for `set_state`."""
-    return default_random_state().get_state()
+def get_state(ctx: Context | None = None) -> tuple[int, int]:
+    """Seed and position of a context's generator (None: the current one's), for `set_state`."""
+    return random_state(ctx).get_state()
 
 
-def set_state(state: tuple[int, int]) -> None:
+def set_state(state: tuple[int, int], ctx: Context | None = None) -> None:
     """Goes on where `get_state` was called."""
-    default_random_state().set_state(state)
+    random_state(ctx).set_state(state)

@@ -484,7 +484,7 @@ def negative(data: Symbol | None = None, name: str | None = None,
 def norm(data: Symbol | None = None, ord: int = 2, axis: _Ints | None = None,
     out_dtype: str | None = None, keepdims: bool = False, name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
-def normal(loc: float = 0.0, scale: float = 1.0, shape: _Ints = ..., ctx: str = '',
+def normal(loc: float = 0.0, scale: Any = 1.0, shape: _Ints = ..., ctx: str = '',
     dtype: Any = None, name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
 def one_hot(indices: Symbol | None = None, depth: int = ..., on_value: float = 1.0,
     off_value: float = 0.0, dtype: Any = 'float32', name: str | None = None,
@@ -521,7 +521,7 @@ def random_generalized_negative_binomial(mu: float = 1.0, alpha: float = 1.0, sh
     attr: dict[str, str] | None = None) -> Symbol: ...
 def random_negative_binomial(k: int = 1, p: float = 1.0, shape: _Ints = ..., ctx: str = '',
     dtype: Any = None, name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
-def random_normal(loc: float = 0.0, scale: float = 1.0, shape: _Ints = ..., ctx: str = '',
+def random_normal(loc: float = 0.0, scale: Any = 1.0, shape: _Ints = ..., ctx: str = '',
     dtype: Any = None, name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
 def random_pdf_dirichlet(sample: Symbol | None = None, alpha: Symbol | None = None,
     is_log: bool = False, name: str | None = None,

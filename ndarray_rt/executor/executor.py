@@ -15,7 +15,7 @@ from ..ndarray.req import Req
 from ..op.context import OpContext
 from ..op.dispatch import is_checked
 from ..op.packing import PackedStore
-from ..op.random_state import RandomState
+from ..op.random_state import RandomState, random_state
 from ..op.registry import Shape
 from ..storage.account import Account
 from ..storage.stream import ImmediateStream
@@ -93,7 +93,8 @@ class Executor(TrainingRuns, Finding):
             self._outputs = self._make_outputs()
         self._session = session or (Session() if like is None else like.session)
         self._context = OpContext(ImmediateStream(TmpMemMgr(account=self._account)),
-                                  session=self._session.key, random=random,
+                                  session=self._session.key,
+                                  random=random or random_state(self._ctx),
                                   shapes=tuple(a.shape for a in self._bound.values()))
         self._context.keep_plain = frozenset(
             args[name].chunk.native.id for name in (*self._requests, *trained))

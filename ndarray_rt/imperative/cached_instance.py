@@ -18,7 +18,7 @@ from ..ndarray.access import Access
 from ..ndarray.copy import copy_into
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.req import Req
-from ..op.random_state import RandomState, default_random_state
+from ..op.random_state import RandomState, random_state
 from ..storage.lease import Leases
 
 if TYPE_CHECKING:
@@ -65,31 +65,32 @@ def same_place(a: NDArray, b: NDArray) -> bool:
 
 
 class Draws:
-    """A stream of random numbers of an instance's own, which is at each call a part of the
-    process's stream: a call can be repeated with the numbers that it had."""
+    """A stream of random numbers of an instance's own, which is at each call a part of its
+    context's stream: a call can be repeated with the numbers that it had."""
 
-    def __init__(self) -> None:
+    def __init__(self, ctx: Context) -> None:
         self.stream = RandomState()
+        self._source = random_state(ctx)
         self._blocks: int | None = None
         self._varies = False
 
     def begin(self) -> tuple[int, int]:
         """A run begins; gives what `stream` is to be set to for the same run again."""
-        source = default_random_state()
+        source = self._source
         blocks = None if self._varies else self._blocks
         start = source.get_state() if blocks is None else source.reserve(blocks)
         self.stream.set_state(start)
         return start
 
     def end(self, start: tuple[int, int]) -> None:
-        """The run has drawn what it draws: the process's stream goes on behind that."""
+        """The run has drawn what it draws: the context's stream goes on behind that."""
         used = self.stream.get_state()[1] - start[1]
         reserved = None if self._varies else self._blocks
         if reserved is not None:
             self._varies = used != reserved
         rest = used - (reserved or 0)
         if rest > 0:
-            default_random_state().reserve(rest)
+            self._source.reserve(rest)
         self._blocks = used
 
 
@@ -100,7 +101,7 @@ class Instance:
         self.inputs: list[NDArray] = [
             new_array(b.shape, b.dtype, group.ctx) if b.array is None else b.array
             for b in group.bound]
-        self.draws = Draws() if group.is_kept and group.is_random else None
+        self.draws = Draws(group.ctx) if group.is_kept and group.is_random else None
         self.refusal: MXNetError | None = None
         self.grads: dict[int, NDArray] = {}
         if group.is_kept:

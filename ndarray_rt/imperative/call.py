@@ -21,7 +21,7 @@ from ..op.context import thread_context
 from ..op.dispatch import dispatch
 from ..op.infer import known, run_infer_shape, run_infer_type
 from ..op.params import Params
-from ..op.random_state import RandomState
+from ..op.random_state import RandomState, random_state
 from ..op.registry import OpDef
 from .kept import Kept
 
@@ -159,6 +159,8 @@ def run_op(op: OpDef, params: Params, ins: Sequence[NDArray], outs: Sequence[NDA
     depth = _calls.depth
     ctx = thread_context(depth)
     ctx.is_train = is_train
+    if op.is_random and not ctx.is_drawing_elsewhere:
+        ctx.random = random_state((ins or outs)[0].ctx)
     _calls.depth = depth + 1
     try:
         dispatch(op, params, ctx, ins, outs, reqs, name)
@@ -170,8 +172,9 @@ def run_op(op: OpDef, params: Params, ins: Sequence[NDArray], outs: Sequence[NDA
 def drawing_from(random: RandomState) -> Iterator[None]:
     """In the block operators of this thread take their random numbers from this stream."""
     ctx = thread_context(_calls.depth)
-    before, ctx.random = ctx.random, random
+    before = ctx.random, ctx.is_drawing_elsewhere
+    ctx.random, ctx.is_drawing_elsewhere = random, True
     try:
         yield
     finally:
-        ctx.random = before
+        ctx.random, ctx.is_drawing_elsewhere = before

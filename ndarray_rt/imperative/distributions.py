@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from ..errors import ParameterError, TypeMismatch, shown
+from ..errors import ParameterError, TypeMismatch
 from ..ndarray.ndarray import NDArray
 from ..op.registry import keep_registered
 from .arithmetic import NUMBERS
@@ -94,7 +93,7 @@ def generalized_negative_binomial(mu: Any = 1, alpha: Any = 1, shape: Any = None
 def randint(low: Any, high: Any, shape: Any = None, dtype: Any = None, ctx: Any = None,
             out: NDArray | None = None) -> Any:
     """Whole numbers in [low, high), int32 unless told otherwise."""
-    if low >= high:
+    if all(isinstance(value, NUMBERS) for value in (low, high)) and low >= high:
         raise ParameterError(f"random.randint: low {low} must be less than high {high}")
     return _draw("randint", {"low": low, "high": high}, shape, dtype, ctx, out)
 
@@ -111,26 +110,6 @@ def multinomial(data: NDArray, shape: Any = None, get_prob: bool = False, out: A
 def shuffle(data: NDArray, out: NDArray | None = None) -> Any:
     """The rows of `data` in random order."""
     return invoke("_shuffle", [data], {}, out)
-
-
-def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int,
-                 ctx: Any = None) -> list[Any]:
-    """Candidates for a sampled softmax: classes, the fewer the greater their numbers are.
-
-    Class k < range_max has the probability log((k + 2) / (k + 1)) / log(range_max + 1). The result
-    is [num_sampled classes (int64), how often the true ones are expected among them (float64), how
-    often those are that were drawn (float64)]. Source: MXNet's contrib.rand_zipfian.
-    """
-    if not isinstance(true_classes, NDArray):
-        raise TypeMismatch(f"rand_zipfian: true_classes got {shown(true_classes)}, expected an "
-                           "NDArray")
-    size = math.log(range_max + 1)
-    home = true_classes.ctx if ctx is None else ctx
-    drawn = uniform(0, size, (num_sampled,), "float64", home)
-    classes = (drawn.exp() - 1).astype("int64") % range_max
-    expected = [(((k + 2) / (k + 1)).log() * (num_sampled / size)) for k in (
-        true_classes.as_in_context(home).astype("float64"), classes.astype("float64"))]
-    return [classes, *expected]
 
 
 def available() -> dict[str, Any]:

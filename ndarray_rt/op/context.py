@@ -36,9 +36,24 @@ class OpContext:
     Not for several threads at once.
     """
 
-    __slots__ = ("_call_shapes", "_group", "cache", "fallbacks", "family", "is_train", "keep_plain",
-                 "node_name", "own_leases", "packed", "parameters", "random", "session", "shapes",
-                 "stream")
+    __slots__ = (
+        "_call_shapes",
+        "_group",
+        "cache",
+        "fallbacks",
+        "family",
+        "is_drawing_elsewhere",
+        "is_train",
+        "keep_plain",
+        "node_name",
+        "own_leases",
+        "packed",
+        "parameters",
+        "random",
+        "session",
+        "shapes",
+        "stream",
+    )
 
     def __init__(self, stream: ImmediateStream | None = None, *, is_train: bool = False,
                  session: Hashable = None, shapes: Hashable = None,
@@ -49,6 +64,8 @@ class OpContext:
         # None: each call's own input shapes are its group
         self.shapes = shapes
         self.random = random or default_random_state()
+        # imperative calls draw from `random`, not from the stream of the context they run in
+        self.is_drawing_elsewhere = False
         self.cache = cache or CACHE
         self.node_name: str | None = None
         # True: a dispatch takes its own leases; False: the executor has taken them for the run

@@ -1,6 +1,7 @@
-"""Normal numbers from random words, by additions, multiplications, divisions and roots alone.
+"""Functions of random numbers, by additions, multiplications, divisions and roots alone.
 
-So the native kernel (native/random.c) gives the same bits, whatever the C library's functions do.
+So the native kernels (include/ndrt_random.h) give the same bits, whatever the C library's
+functions do.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ _LOG_2 = 0.69314718055994529
 _TURN = 6.2831853071795862 * 2.0**-32
 _ATANH = [1.0 / n for n in range(21, 0, -2)]
 _SINE = [(-1) ** k / factorial(2 * k + 1) for k in range(8, -1, -1)]
+_EXP = [1.0 / factorial(n) for n in range(13, -1, -1)]
+_LOG_FACTORIALS = np.array([
+    0.0, 0.0, 0.6931471805599453, 1.791759469228055, 3.1780538303479458, 4.787491742782046,
+    6.579251212010101, 8.525161361065415, 10.60460290274525, 12.801827480081469])
 _COSINE = [(-1) ** k / factorial(2 * k) for k in range(8, -1, -1)]
 
 
@@ -28,14 +33,41 @@ def _series(coefficients: list[float], x: F64) -> F64:
     return made
 
 
-def minus_two_log(words: U32) -> F64:
-    """-2 log((word + 1) / 2**32), by the series of atanh."""
-    mantissa, exponent = np.frexp((words + 1.0) * 2.0**-32)
+def log(x: F64) -> F64:
+    """The logarithm of positive normal numbers, by the series of atanh."""
+    mantissa, exponent = np.frexp(x)
     small = mantissa < _ROOT_HALF
     m = np.where(small, mantissa * 2.0, mantissa)
     e = np.where(small, exponent - 1.0, exponent)
     s = (m - 1.0) / (m + 1.0)
-    made: F64 = -2.0 * (e * _LOG_2 + 2.0 * s * _series(_ATANH, s * s))
+    made: F64 = e * _LOG_2 + 2.0 * s * _series(_ATANH, s * s)
+    return made
+
+
+def exp(x: F64) -> F64:
+    """exp(x) for x of at most 0, by its series; 0 where that is no normal number."""
+    tiny = x < -708.0
+    x = np.where(tiny, 0.0, x)
+    n = np.floor(x * 1.4426950408889634 + 0.5)
+    r = (x - n * 0.69314718036912382) - n * 1.9082149292705877e-10
+    made: F64 = np.where(tiny, 0.0, np.ldexp(_series(_EXP, r), n.astype(np.int32)))
+    return made
+
+
+def log_factorial(k: F64) -> F64:
+    """log(k!) for whole numbers, by Stirling's series."""
+    small = k < 10
+    x = np.where(small, 10.0, k) + 1.0
+    r = 1.0 / x
+    r2 = r * r
+    rest = (1.0 / 12 - (1.0 / 360 - (1.0 / 1260 - 1.0 / 1680 * r2) * r2) * r2) * r
+    made: F64 = ((x - 0.5) * log(x) - x) + 0.91893853320467274 + rest
+    return np.where(small, _LOG_FACTORIALS[np.where(small, k, 0.0).astype(np.int64)], made)
+
+
+def minus_two_log(words: U32) -> F64:
+    """-2 log((word + 1) / 2**32)"""
+    made: F64 = -2.0 * log((words.astype(np.float64) + 1.0) * 2.0**-32)
     return made
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
 
+from ..context import Context, current_context
+from ..fork import renew_in_child
 from ..native import ffi, lib
 from .normal import F64, U32, standard_normal
 
@@ -75,10 +78,15 @@ class RandomState:
     stream of its own.
     """
 
-    __slots__ = ("ptr",)
+    __slots__ = ("_memory", "ptr")
 
     def __init__(self, seed: int = 0) -> None:
-        self.ptr: Any = ffi.new("ndrt_random *")
+        # room for one at a multiple of its size
+        self._memory: Any = ffi.new("ndrt_random[2]")
+        size = ffi.sizeof("ndrt_random")
+        beyond = int(ffi.cast("uintptr_t", self._memory)) % size
+        self.ptr: Any = ffi.cast("ndrt_random *",
+                                 ffi.cast("char *", self._memory) + (size - beyond) % size)
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
@@ -117,9 +125,57 @@ class RandomState:
         lib.ndrt_random_set(self.ptr, key, counter)
 
 
-_DEFAULT = RandomState()
+class RandomStreams:
+    """A stream of random words for each context that draws, made when it first does."""
+
+    def __init__(self) -> None:
+        self._streams: dict[tuple[str, int], RandomState] = {}
+        self._seed = 0
+        self.renew_locks()
+        renew_in_child(self)
+
+    def renew_locks(self) -> None:
+        self._lock = threading.Lock()
+
+    def of(self, ctx: Context) -> RandomState:
+        """The stream of a context; always the same object."""
+        place = ctx.device_type, ctx.device_id
+        found = self._streams.get(place)
+        if found is None:
+            with self._lock:
+                found = self._streams.get(place)
+                if found is None:
+                    found = self._streams[place] = RandomState(self._key(ctx))
+        return found
+
+    def seed(self, seed: int) -> None:
+        """Starts all streams anew, those still to be made as well; each is another one."""
+        with self._lock:
+            self._seed = seed
+            for (kind, number), stream in self._streams.items():
+                stream.seed(self._key(Context(kind, number)))
+
+    def _key(self, ctx: Context) -> int:
+        """The seed itself for cpu(0), and far from it for others."""
+        place = (ctx.device_typeid - 1 << 32) + ctx.device_id
+        return self._seed + _SPREAD * place & _WORD
+
+
+_SPREAD = 0x9E3779B97F4A7C15
+_STREAMS = RandomStreams()
+_CPU0 = Context("cpu", 0)
+
+
+def random_state(ctx: Context | None = None) -> RandomState:
+    """The stream of a context; None: of the current one."""
+    return _STREAMS.of(current_context() if ctx is None else ctx)
 
 
 def default_random_state() -> RandomState:
-    """The process's stream: the one that `random.seed` sets."""
-    return _DEFAULT
+    """The stream of cpu(0)."""
+    return _STREAMS.of(_CPU0)
+
+
+def seed_all(seed: int) -> None:
+    """Starts the streams of all contexts anew."""
+    _STREAMS.seed(seed)

@@ -39,8 +39,8 @@ from .generated import find_function as _find_function
 from .generated import public_functions as _public_functions
 from .naming import AttrScope, NameManager, Prefix
 from .random_functions import FUNCTIONS as _RANDOM
-from .random_functions import rand_zipfian
 from .symbol import NotImplementedForSymbol, Symbol
+from .zipfian import FUNCTIONS as _ZIPFIAN
 
 # what is written by hand wins over operators of the same name
 __all__ = [
@@ -67,7 +67,7 @@ def _public() -> dict[str, Any]:
         module.__dict__.update(functions)
         made[space] = module
     made["random"].__dict__.update(_RANDOM)
-    made["contrib"].__dict__.update({**_CONTROL_FLOW, **_CONTRIB, "rand_zipfian": rand_zipfian})
+    made["contrib"].__dict__.update({**_CONTROL_FLOW, **_CONTRIB, **_ZIPFIAN})
     op = _Namespace(f"{__name__}.op", "", "All operators that have no namespace of their own.")
     op.__dict__.update({name: value for name, value in made.items() if callable(value)})
     made["op"] = op

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Number
 from typing import Any
 
@@ -90,18 +89,6 @@ def shuffle(data: Symbol, **kwargs: Any) -> Symbol:
 def randint(low: int, high: int, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
     """Whole numbers uniform in [low, high)."""
     return _draw("randint", {"low": low, "high": high}, shape, dtype, kwargs)
-
-
-def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> list[Symbol]:
-    """Candidates for a sampled softmax; see nd.contrib.rand_zipfian."""
-    size = math.log(range_max + 1)
-    drawn = uniform(0, size, (num_sampled,), "float64")
-    classes = call("Cast", call("exp", drawn) - 1, dtype="int64") % range_max
-    expected = []
-    for k in (true_classes, classes):
-        k = call("Cast", k, dtype="float64")
-        expected.append(call("log", (k + 2) / (k + 1)) * (num_sampled / size))
-    return [classes, *expected]
 
 
 # function -> the operator it needs

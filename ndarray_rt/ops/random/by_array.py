@@ -8,14 +8,15 @@ from math import prod
 import numpy as np
 
 from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_all, same_type
 from ...op.params import Params, optional_dtype, params_class, shape
 from ...op.registry import OpDef, register
 from .by_number import drawn_type
 from .distributions import DISTRIBUTIONS, sample
-from .source import Source
+from .native import draw_by_arrays, need_readable
 
 
 @params_class
@@ -43,17 +44,30 @@ def compute_of(name: str) -> Callable[
                 outs: list[NumpyOutput]) -> None:
         each = prod(p.shape)
         numbers = [np.repeat(x.reshape(-1).astype(np.float64), each) for x in ins]
-        made = sample(Source(ctx.random, prod(outs[0].shape)), name, numbers, outs[0].dtype)
-        outs[0].write(made.reshape(outs[0].shape))
+        outs[0].write(sample(ctx.random, name, numbers, outs[0].dtype).reshape(outs[0].shape))
     return compute
+
+
+def refuses(p: SampleParams, ins: list[NDArray]) -> str | None:
+    return need_readable(ins[0])
+
+
+def compute_ex_of(name: str) -> Callable[
+        [OpContext, SampleParams, list[NDArray], list[Output]], None]:
+    """The same as a native kernel."""
+    def compute_ex(ctx: OpContext, p: SampleParams, ins: list[NDArray],
+                   outs: list[Output]) -> None:
+        draw_by_arrays(ctx, name, ins, prod(p.shape), outs[0])
+    return compute_ex
 
 
 for _name, _kind in DISTRIBUTIONS.items():
     register(OpDef(f"_sample_{_name}", SampleParams, inputs=_kind.parameters,
                    infer_shape=infer_shape, infer_type=infer_type, compute=compute_of(_name),
+                   compute_ex=compute_ex_of(_name), refuses=refuses,
                    no_gradient="zero: what is drawn counts as constant", is_random=True,
                    aliases=(f"sample_{_name}",),
                    doc=f"Random numbers by arrays of parameters. {_kind.what}.\n\nThe parameters "
                        "have one shape and dtype, to which `shape` is added: that many numbers "
                        "for each element. NaN where a parameter has no meaning. Source: MXNet's "
-                       f"_sample_{_name}."))
+                       f"_sample_{_name}; a kernel of our own."))

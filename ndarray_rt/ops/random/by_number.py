@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import FLOAT32, DType, find_dtype
-from ...errors import TypeMismatch
+from ...errors import ShapeError, TypeMismatch
 from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_types, same_shape
 from ...op.params import (
@@ -27,10 +28,8 @@ from ...op.params import (
 from ...op.registry import OpDef, register
 from ..floats import same_float_type
 from ..tensor.init import CONSTANT, given_shape
-from .distributions import DISTRIBUTIONS, sample
-from .source import Source
-
-FLOATS = ("float16", "float32", "float64")
+from .distributions import DISTRIBUTIONS, FLOATS, sample
+from .native import draw_by_numbers
 
 
 @params_class
@@ -81,6 +80,16 @@ class GeneralizedNumbers(Params):
 
 
 @params_class
+class UniformParams(Shaped, UniformNumbers):
+    """Its numbers and a shape."""
+
+
+@params_class
+class NormalParams(Shaped, NormalNumbers):
+    """Its numbers and a shape."""
+
+
+@params_class
 class GammaParams(Shaped, GammaNumbers):
     """Its numbers and a shape."""
 
@@ -106,7 +115,14 @@ class GeneralizedParams(Shaped, GeneralizedNumbers):
 
 
 def infer_shape(p: Shaped, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
+    check_interval(p)
     return [], [given_shape(p.shape, outs[0])]
+
+
+def check_interval(p: Params) -> None:
+    """ShapeError where an interval ends before it begins."""
+    if isinstance(p, UniformNumbers) and p.low > p.high:
+        raise ShapeError(f"low={p.low} is above high={p.high}")
 
 
 def infer_type(p: Any, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
@@ -127,18 +143,27 @@ def compute_of(name: str, fields: tuple[str, ...],
     def compute(ctx: OpContext, p: Any, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
         n = prod(outs[0].shape)
         numbers = [np.full(n, getattr(p, field), np.float64) for field in fields]
-        made = sample(Source(ctx.random, n), name, numbers, outs[0].dtype)
+        made = sample(ctx.random, name, numbers, outs[0].dtype)
         outs[0].write(made.reshape(outs[0].shape))
     return compute
 
 
+def compute_ex_of(name: str, fields: tuple[str, ...],
+                  ) -> Callable[[OpContext, Any, list[NDArray], list[Output]], None]:
+    """The same as a native kernel."""
+    def compute_ex(ctx: OpContext, p: Any, ins: list[NDArray], outs: list[Output]) -> None:
+        numbers = [float(getattr(p, field)) for field in fields]
+        draw_by_numbers(ctx, name, numbers, outs[0])
+    return compute_ex
+
+
 def infer_like(p: Any, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
-    if isinstance(p, UniformNumbers) and p.low > p.high:
-        raise TypeMismatch(f"low={p.low} is above high={p.high}")
+    check_interval(p)
     return same_shape(p, ins, outs)
 
 
 SHAPED: dict[str, type[Params]] = {
+    "uniform": UniformParams, "normal": NormalParams,
     "gamma": GammaParams, "exponential": ExponentialParams, "poisson": PoissonParams,
     "negative_binomial": NegativeBinomialParams,
     "generalized_negative_binomial": GeneralizedParams}
@@ -155,16 +180,22 @@ def fields_of(name: str) -> tuple[str, ...]:
 
 
 for _name, _params in SHAPED.items():
+    _short = (_name,) if _name in ("uniform", "normal") else ()
     register(OpDef(f"_random_{_name}", _params, inputs=(), infer_shape=infer_shape,
                    infer_type=infer_type, compute=compute_of(_name, fields_of(_name)),
-                   no_gradient=CONSTANT, is_random=True, aliases=(f"random_{_name}",),
+                   compute_ex=compute_ex_of(_name, fields_of(_name)),
+                   no_gradient=CONSTANT, is_random=True,
+                   aliases=(*_short, f"random_{_name}"),
                    doc=f"Random numbers of a shape. {DISTRIBUTIONS[_name].what}.\n\nFrom the "
-                       f"caller's stream of random words. Source: MXNet's _random_{_name}."))
+                       "stream of random words of the context. Source: MXNet's "
+                       f"_random_{_name}; a kernel of our own."))
 for _name, _params in LIKE.items():
     register(OpDef(f"_random_{_name}_like", _params, inputs=("data",), infer_shape=infer_like,
                    infer_type=same_float_type, compute=compute_of(_name, fields_of(_name)),
+                   compute_ex=compute_ex_of(_name, fields_of(_name)),
                    no_gradient="zero: it does not depend on the values of data", ignores=(0,),
                    is_random=True,
                    doc="Random numbers in the shape and dtype of data, floats. "
-                       f"{DISTRIBUTIONS[_name].what}.\n\nFrom the caller's stream of random words. "
-                       f"Source: MXNet's _random_{_name}_like."))
+                       f"{DISTRIBUTIONS[_name].what}.\n\nFrom the stream of random words of the "
+                       f"context of data. Source: MXNet's _random_{_name}_like; a kernel of our "
+                       "own."))

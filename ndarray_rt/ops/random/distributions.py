@@ -1,7 +1,7 @@
 """How numbers of each distribution are made from random words, for parameters that are arrays.
 
-Everything is in double precision and element by element. Parameters that mean nothing give NaN.
-Registers no operator.
+Everything is in double precision and element by element, to the same bits as by the native kernel
+(native/distributions.c). Parameters that mean nothing give NaN. Registers no operator.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ...dtypes import DType
+from ...native import lib
 from ...ndarray.layout import AnyArray
-from ..tensor.special import log_gamma
+from ...op.normal import exp, log, log_factorial, standard_normal
+from ...op.random_state import RandomState, uniform_floats
 from .source import Source, normal, open_unit, unit
 
 # (source, a parameter for each element ...) -> a number for each element
 Draw = Callable[..., AnyArray]
+
+FLOATS = ("float16", "float32", "float64")  # dtypes of what is drawn
 
 _SMALL_MEAN = 10.0  # below it Poisson numbers are searched for one by one
 _MOST_STEPS = 200  # of that search: far beyond what a double in [0, 1) can tell
@@ -27,20 +31,23 @@ _BOOST, _POISSON = 1, 2
 
 
 def draw_uniform(source: Source, low: AnyArray, high: AnyArray) -> AnyArray:
-    words = source.words()
-    made: AnyArray = low + (high - low) * unit(words[:, 0], words[:, 1])
+    words = source.row()
+    if len(words) > source.n + source.n % 2:
+        u = unit(words[::2], words[1::2])
+    else:
+        u = uniform_floats(words[:source.n]).astype(np.float64)
+    made: AnyArray = low + (high - low) * u
     return made
 
 
 def draw_normal(source: Source, mean: AnyArray, deviation: AnyArray) -> AnyArray:
-    words = source.words()
-    made: AnyArray = mean + deviation * normal(words[:, 0], words[:, 1])
+    made: AnyArray = mean + deviation * standard_normal(source.row())[:source.n]
     return made
 
 
 def draw_exponential(source: Source, rate: AnyArray) -> AnyArray:
-    words = source.words()
-    made = -np.log(open_unit(words[:, 0], words[:, 1])) / rate
+    words = source.row()
+    made = -log(open_unit(words[::2], words[1::2])) / rate
     return np.where(rate > 0, made, np.nan)
 
 
@@ -49,21 +56,23 @@ def draw_gamma(source: Source, alpha: AnyArray, beta: AnyArray) -> AnyArray:
     made = np.full(source.n, np.nan)
     d = np.where(alpha < 1, alpha + 1, alpha) - 1 / 3
     c = 1 / np.sqrt(9 * d)
-    left = np.flatnonzero((alpha > 0) & np.isfinite(alpha))
+    left = np.flatnonzero((alpha > 0) & np.isfinite(alpha) & (beta > 0))
     attempt = 0
     while left.size:
         words = source.words(left if attempt else _all_or(left, source.n), attempt)
         z = normal(words[:, 0], words[:, 1])
-        v = (1 + c[left] * z) ** 3
-        log_u = np.log(open_unit(words[:, 2], words[:, 3]))
-        fits = (v > 0) & (log_u < 0.5 * z * z + d[left] * (1 - v + np.log(v)))
+        root = 1 + c[left] * z
+        v = root * root * root
+        log_u = log(open_unit(words[:, 2], words[:, 3]))
+        log_v = log(np.where(v > 0, v, 1.0))
+        fits = (v > 0) & (log_u < 0.5 * z * z + d[left] * (1 - v + log_v))
         made[left[fits]] = (d[left] * v)[fits]
         left = left[~fits]
         attempt += 1
     low = np.flatnonzero((alpha > 0) & (alpha < 1))
     if low.size:
         words = source.words(low, 0, _BOOST)
-        made[low] *= open_unit(words[:, 0], words[:, 1]) ** (1 / alpha[low])
+        made[low] *= exp(log(open_unit(words[:, 0], words[:, 1])) / alpha[low])
     return np.where(beta > 0, made * beta, np.nan)
 
 
@@ -90,7 +99,7 @@ def _poisson_search(source: Source, which: AnyArray, mean: AnyArray, stage: int)
         words = words[which]
     u = unit(words[:, 0], words[:, 1])
     made = np.zeros(which.size)
-    term = np.exp(-mean)
+    term = exp(-mean)
     total = term.copy()
     left = np.flatnonzero(u >= total)
     for k in range(1, _MOST_STEPS):
@@ -108,9 +117,9 @@ def _poisson_rejection(source: Source, which: AnyArray, mean: AnyArray, stage: i
     made = np.empty(which.size)
     b = 0.931 + 2.53 * np.sqrt(mean)
     a = -0.059 + 0.02483 * b
-    scale = np.log(1.1239 + 1.1328 / (b - 3.4))
+    scale = log(1.1239 + 1.1328 / (b - 3.4))
     sure = 0.9277 - 3.6224 / (b - 2)
-    log_mean = np.log(mean)
+    log_mean = log(mean)
     left = np.arange(which.size)
     attempt = 0
     while left.size:
@@ -120,8 +129,8 @@ def _poisson_rejection(source: Source, which: AnyArray, mean: AnyArray, stage: i
         near = 0.5 - np.abs(u)
         k = np.floor((2 * a[left] / near + b[left]) * u + mean[left] + 0.43)
         possible = (k >= 0) & ~((near < 0.013) & (v > near))
-        bound = k * log_mean[left] - mean[left] - log_gamma(np.abs(k) + 1)
-        exact = np.log(v) + scale[left] - np.log(a[left] / (near * near) + b[left]) <= bound
+        bound = k * log_mean[left] - mean[left] - log_factorial(np.where(possible, k, 0.0))
+        exact = log(v) + scale[left] - log(a[left] / (near * near) + b[left]) <= bound
         fits = ((near >= 0.07) & (v <= sure[left])) | (possible & exact)
         made[left[fits]] = k[fits]
         left = left[~fits]
@@ -146,43 +155,65 @@ def draw_generalized(source: Source, mu: AnyArray, alpha: AnyArray) -> AnyArray:
 
 def below(made: AnyArray, low: AnyArray, high: AnyArray, dtype: DType) -> AnyArray:
     """Uniform numbers in a dtype; rounding may reach the end, which is not in the interval."""
-    first, end = low.astype(dtype), high.astype(dtype)
-    last = np.where(first < end, np.nextafter(end, first), np.asarray(np.inf, dtype))
-    least: AnyArray = np.minimum(made.astype(dtype), last.astype(dtype))
+    last = last_below(rounded(low, dtype), rounded(high, dtype))
+    least: AnyArray = np.minimum(rounded(made, dtype), last.astype(dtype))
     return least
 
 
+def last_below(first: AnyArray, end: AnyArray) -> AnyArray:
+    """The last number of [first, end) in their dtype; infinity where there is none."""
+    made: AnyArray = np.where(first < end, np.nextafter(end, first), np.asarray(np.inf, end.dtype))
+    return made
+
+
+def rounded(x: AnyArray, dtype: DType) -> AnyArray:
+    """Doubles in a dtype; float16 by way of float32, as processors do it."""
+    if dtype.itemsize == 2:
+        x = x.astype(np.float32)
+    return x.astype(dtype)
+
+
 class Distribution(NamedTuple):
-    """What is drawn, the names of its parameters as arrays, and how."""
+    """What is drawn, the names of its parameters as arrays, how, by which native name."""
 
     what: str
     parameters: tuple[str, ...]
     draw: Draw
+    code: int
 
 
 DISTRIBUTIONS = {
-    "uniform": Distribution("Evenly from [low, high)", ("low", "high"), draw_uniform),
+    "uniform": Distribution("Evenly from [low, high)", ("low", "high"), draw_uniform,
+                            lib.NDRT_DRAW_UNIFORM),
     "normal": Distribution("From the normal distribution of mean mu and standard deviation sigma",
-                           ("mu", "sigma"), draw_normal),
+                           ("mu", "sigma"), draw_normal, lib.NDRT_DRAW_NORMAL),
     "gamma": Distribution("From the gamma distribution of shape alpha and scale beta",
-                          ("alpha", "beta"), draw_gamma),
+                          ("alpha", "beta"), draw_gamma, lib.NDRT_DRAW_GAMMA),
     "exponential": Distribution("From the exponential distribution of rate lam", ("lam",),
-                                draw_exponential),
+                                draw_exponential, lib.NDRT_DRAW_EXPONENTIAL),
     "poisson": Distribution("From the Poisson distribution of mean lam, as floats", ("lam",),
-                            draw_poisson),
+                            draw_poisson, lib.NDRT_DRAW_POISSON),
     "negative_binomial": Distribution(
         "Failures before the k-th success, each of probability p, as floats", ("k", "p"),
-        draw_negative_binomial),
+        draw_negative_binomial, lib.NDRT_DRAW_NEGATIVE_BINOMIAL),
     "generalized_negative_binomial": Distribution(
         "From the negative binomial distribution of mean mu and dispersion alpha, as floats",
-        ("mu", "alpha"), draw_generalized),
+        ("mu", "alpha"), draw_generalized, lib.NDRT_DRAW_GENERALIZED),
 }
 
 
-def sample(source: Source, name: str, parameters: list[AnyArray], dtype: DType) -> AnyArray:
-    """A number for each element of the source, in a dtype; parameters are one for each, too."""
+def _words_of(name: str, dtype: DType) -> int:
+    """How many words each element has."""
+    if name == "uniform":
+        return 2 if dtype.itemsize == 8 else 1
+    return {"normal": 1, "exponential": 2}.get(name, 4)
+
+
+def sample(random: RandomState, name: str, parameters: list[AnyArray], dtype: DType) -> AnyArray:
+    """A number for each element of the parameters, in a dtype."""
+    source = Source(random, len(parameters[0]), _words_of(name, dtype))
     made = DISTRIBUTIONS[name].draw(source, *parameters)
     if name == "uniform":
         low, high = parameters
         return below(made, low, high, dtype)
-    return made.astype(dtype)
+    return rounded(made, dtype)

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from ...dtypes import find_dtype
-from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ...dtypes import UINT8, find_dtype, native_code
+from ...errors import ShapeError, Unsupported
+from ...native import lib
+from ...ndarray.layout import AnyArray, get_bytes
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
+from ...op.normal import log
 from ...op.params import Params, boolean, choice, params_class, shape
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ...storage.desc import default_desc
 from ..floats import need_float_types
+from .distributions import FLOATS, rounded
+from .native import can_write
 from .source import unit
 
 
@@ -89,7 +96,25 @@ def compute(ctx: OpContext, p: MultinomialParams, ins: list[AnyArray],
     outs[0].write(made.astype(outs[0].dtype).reshape(outs[0].shape))
     if p.get_prob and outs[1].requested:
         found = np.take_along_axis(rows, made, axis=1).astype(np.float64)
-        outs[1].write(np.log(found).astype(outs[1].dtype).reshape(outs[1].shape))
+        logs = np.where(found >= np.finfo(np.float64).tiny, log(found), np.log(found))
+        outs[1].write(rounded(logs, outs[1].dtype).reshape(outs[1].shape))
+
+
+def compute_ex(ctx: OpContext, p: MultinomialParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    x, stream = ins[0], ctx.stream
+    can_write(*outs)
+    if x.dtype.name not in FLOATS:
+        raise Unsupported(f"probabilities of dtype {x.dtype}")
+    rows, width = prod(x.shape[:-1]), x.shape[-1]
+    source = get_bytes(x, stream)
+    totals = stream.scratch(default_desc(UINT8, (max(8 * rows * (width + 1), 1),)))
+    scalars = float(native_code(outs[0].array.dtype) or 0), float(native_code(x.dtype) or 0)
+    with ExitStack() as opened:
+        y = [opened.enter_context(out.open(default_desc(out.array.dtype, out.shape), stream))
+             for out in outs if out is outs[0] or out.requested]
+        ctx.kernel(lib.NDRT_KERNEL_MULTINOMIAL, (rows, width, prod(p.shape)),
+                   (y[0], ctx.random_mem(), source, totals, *y[1:]), scalars)
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -127,11 +152,13 @@ def compute_backward(ctx: OpContext, p: MultinomialParams, ins: list[AnyArray],
 
 register(OpDef("_sample_multinomial", MultinomialParams, inputs=("data",), outputs=output_names,
                infer_shape=infer_shape, infer_type=infer_type, compute=compute,
-               gradient=gradient, is_random=True, aliases=("sample_multinomial",),
+               compute_ex=compute_ex, gradient=gradient, is_random=True,
+               aliases=("sample_multinomial",),
                doc="Places along the last axis of data, drawn by the probabilities there, which "
                    "add up to 1.\n\n`shape` of them for each row. With get_prob a second output "
                    "has the logarithms of the probabilities of what was drawn, in the dtype of "
-                   "data; through it data has a gradient. Source: MXNet's _sample_multinomial."))
+                   "data; through it data has a gradient. Source: MXNet's _sample_multinomial; "
+                   "a kernel of our own."))
 register(OpDef("_backward_sample_multinomial", MultinomialParams,
                inputs=("out_grad", "data", "places"), infer_shape=infer_shape_backward,
                infer_type=infer_type_backward, compute=compute_backward, is_backward=True,

@@ -7,15 +7,19 @@ from math import prod
 import numpy as np
 
 from ...dtypes import find_dtype
-from ...errors import ShapeError, TypeMismatch
+from ...errors import ShapeError, TypeMismatch, Unsupported
+from ...native import lib
 from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_types
 from ...op.params import Params, integer, optional_dtype, params_class, shape, text
 from ...op.registry import OpDef, register
+from ...storage.desc import default_desc
 from ..tensor.init import CONSTANT, given_shape
-from .source import integers
+from .native import can_write
+from .source import below, integers
 
 
 @params_class
@@ -45,14 +49,26 @@ def compute(ctx: OpContext, p: RandintParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     words = ctx.random.words(2 * prod(outs[0].shape))
     # of 64 bits, so that no number is noticeably more frequent than another
-    offsets = integers(words[::2], words[1::2]) % np.uint64(p.high - p.low)
+    offsets = below(integers(words[::2], words[1::2]), p.high - p.low)
     made = offsets.view(np.int64) + np.int64(p.low)
     outs[0].write(made.astype(outs[0].dtype).reshape(outs[0].shape))
 
 
+def compute_ex(ctx: OpContext, p: RandintParams, ins: list[NDArray], outs: list[Output]) -> None:
+    can_write(outs[0])
+    if outs[0].array.dtype.name != "int32":
+        raise Unsupported(f"no layout for {outs[0].array.dtype}")
+    desc = default_desc(outs[0].array.dtype, outs[0].shape)
+    count = p.high - p.low
+    with outs[0].open(desc, ctx.stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_RANDINT,
+                   (desc.nelems, p.low, count - (1 << 64) if count >= 1 << 63 else count),
+                   (y, ctx.random_mem()))
+
+
 register(OpDef("_random_randint", RandintParams, inputs=(), infer_shape=infer_shape,
-               infer_type=infer_type, compute=compute, no_gradient=CONSTANT, is_random=True,
-               aliases=("random_randint",),
+               infer_type=infer_type, compute=compute, compute_ex=compute_ex,
+               no_gradient=CONSTANT, is_random=True, aliases=("random_randint",),
                doc="Random whole numbers, evenly from [low, high).\n\nBounds beyond int32 wrap "
-                   "round in it. From the caller's stream of random words. Source: MXNet's "
-                   "_random_randint."))
+                   "round in it. From the stream of random words of the context. Source: "
+                   "MXNet's _random_randint; a kernel of our own."))

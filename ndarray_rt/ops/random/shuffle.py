@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...dtypes import UINT8
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ...native import lib
+from ...ndarray.layout import AnyArray, get_bytes
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, same_shape, same_type
 from ...op.params import NoParams
 from ...op.registry import OpDef, register
+from ...storage.desc import default_desc
+from ..tensor.places import need_moved
+from .native import can_write
 from .source import integers
 
 
@@ -26,8 +32,26 @@ def compute(ctx: OpContext, p: NoParams, ins: list[AnyArray], outs: list[NumpyOu
     outs[0].write(ins[0][order])
 
 
+def refuses(p: NoParams, ins: list[NDArray]) -> str | None:
+    return need_moved(ins[0])
+
+
+def compute_ex(ctx: OpContext, p: NoParams, ins: list[NDArray], outs: list[Output]) -> None:
+    can_write(outs[0])
+    x, stream = ins[0], ctx.stream
+    rows = x.shape[0]
+    source = get_bytes(x, stream)
+    # keys, order, and where each of at most `rows` buckets ends
+    keys = stream.scratch(default_desc(UINT8, (8 * (3 * rows + 1),)))
+    with outs[0].open(default_desc(x.dtype, x.shape), stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_SHUFFLE, (rows, x.nbytes // max(rows, 1)),
+                   (y, ctx.random_mem(), source, keys))
+
+
 register(OpDef("_shuffle", NoParams, inputs=("data",), infer_shape=infer_shape,
-               infer_type=same_type, compute=compute, is_random=True, aliases=("shuffle",),
+               infer_type=same_type, compute=compute, compute_ex=compute_ex,
+               refuses=refuses, is_random=True, aliases=("shuffle",),
                no_gradient="MXNet has none either; shuffle indices and take by them",
                doc="The rows of data, along its first axis, in random order.\n\nAny dtype. From "
-                   "the caller's stream of random words. Source: MXNet's _shuffle."))
+                   "the stream of random words of the context. Source: MXNet's _shuffle; a kernel "
+                   "of our own."))

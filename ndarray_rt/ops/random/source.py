@@ -16,13 +16,22 @@ MAX_BLOCKS = 1 << 14  # blocks that stay in the cache while they are made
 
 
 class Source:
-    """The words of one draw of `n` elements, taken off a stream at once."""
+    """The words of one draw of `n` elements, taken off a stream at once.
 
-    __slots__ = ("_first", "_key", "n")
+    `each` of them an element; four are a block of its own, which may have further ones.
+    """
 
-    def __init__(self, random: RandomState, n: int) -> None:
+    __slots__ = ("_each", "_first", "_key", "n")
+
+    def __init__(self, random: RandomState, n: int, each: int = 4) -> None:
         self.n = n
-        self._key, self._first = random.reserve(n)
+        self._each = each
+        self._key, self._first = random.reserve((n * each + 3) // 4)
+
+    def row(self) -> AnyArray:
+        """The words of all elements in one row, one more where they were odd."""
+        n = self.n * self._each
+        return philox(n + n % 2, self._key, self._first)
 
     def words(self, which: AnyArray | None = None, attempt: int = 0, stage: int = 0) -> AnyArray:
         """Four words for each of these elements (None: all), as columns.
@@ -55,6 +64,17 @@ def open_unit(high: AnyArray, low: AnyArray) -> AnyArray:
 def normal(radius: AnyArray, angle: AnyArray) -> AnyArray:
     """Two words as a double from the standard normal distribution (Box and Muller, 1958)."""
     made: AnyArray = np.sqrt(minus_two_log(radius)) * sine_cosine(angle)[1]
+    return made
+
+
+def below(bits: AnyArray, count: int) -> AnyArray:
+    """64 random bits as a whole number below `count`: the upper half of their product."""
+    lower, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    high, low = bits >> half, bits & lower
+    many, few = np.uint64(count >> 32), np.uint64(count & 0xFFFFFFFF)
+    middle = high * few + (low * few >> half)
+    rest = low * many + (middle & lower)
+    made: AnyArray = high * many + (middle >> half) + (rest >> half)
     return made
 
 

@@ -13,7 +13,6 @@ from ...native import lib
 from ...ndarray.layout import (
     AnyArray,
     get_data,
-    get_data_reorder,
     get_default,
     need_float32,
 )

@@ -1,0 +1,17 @@
+/* What native/draws.c takes from native/distributions.c. */
+#ifndef NDRT_DRAWS_H
+#define NDRT_DRAWS_H
+
+#include "ndrt_internal.h"
+#include "ndrt_random.h"
+
+/* Words that each element of a draw has; `wide` is for numbers of double precision. */
+int ndrt_words_of(int distribution, int wide);
+
+/* Elements `from`, a multiple of NDRT_WORDS, and the `count` - 1 behind it, at most NDRT_WORDS in
+ * all; the arrays have room for NDRT_WORDS. The draw begins at block `first` of the stream `key`.
+ */
+void ndrt_draw(int distribution, int wide, uint64_t key, uint64_t first, int64_t from, int count,
+               const double *a, const double *b, double *out);
+
+#endif

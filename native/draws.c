@@ -1,0 +1,347 @@
+/* Kernels that draw random numbers: arrays of them, places by their probabilities, rows in random
+ * order. Each takes its words off its stream when it runs, as many as its dims say, so that a plan
+ * that runs again draws the next numbers; which thread makes what changes nothing. */
+#include <float.h>
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+#include "ndrt_draws.h"
+
+typedef const ndrt_kernel_call kernel_call;
+enum { N = NDRT_WORDS };
+
+/* Where the draw begins. */
+static ndrt_random taken(kernel_call *call, int64_t words) {
+    ndrt_random begin;
+    ndrt_random_draw(call->data[1], words, &begin);
+    return begin;
+}
+
+/* ---- arrays of numbers ------------------------------------------------------------ */
+
+__attribute__((target("f16c"))) static float from_half(uint16_t bits) { return _cvtsh_ss(bits); }
+
+__attribute__((target("f16c"))) static uint16_t to_half(double x) {
+    return _cvtss_sh((float)x, _MM_FROUND_TO_NEAREST_INT);
+}
+
+static double number_at(const void *array, int kind, int64_t i) {
+    switch (kind) {
+    case NDRT_F16: return from_half(((const uint16_t *)array)[i]);
+    case NDRT_F32: return ((const float *)array)[i];
+    case NDRT_F64: return ((const double *)array)[i];
+    case NDRT_S32: return ((const int32_t *)array)[i];
+    case NDRT_S8: return ((const int8_t *)array)[i];
+    case NDRT_U8: return ((const uint8_t *)array)[i];
+    default: return (double)((const int64_t *)array)[i];
+    }
+}
+
+/* The parameters of elements from to from + N - 1; of those behind the last some that do no harm.
+ */
+static void parameters(kernel_call *call, int which, int64_t from, int count, double *out) {
+    int64_t each = call->dims[2];
+    if (!each) {
+        for (int i = 0; i < N; i++) out[i] = call->scalars[which];
+        return;
+    }
+    for (int i = 0; i < N; i++) out[i] = 1;
+    const void *array = call->data[2 + which];
+    if (!array) return;
+    int kind = (int)call->scalars[0];
+    int64_t at = from / each, left = each - from % each;
+    for (int i = 0; i < count; i++) {
+        out[i] = number_at(array, kind, at);
+        if (--left == 0) at++, left = each;
+    }
+}
+
+/* The half number next to x in the direction of 0 or below. */
+static uint16_t below_half(uint16_t x) {
+    return (x & 0x7FFF) == 0 ? 0x8001 : (uint16_t)(x & 0x8000 ? x + 1 : x - 1);
+}
+
+NDRT_FOR_EACH_CPU static void to_floats(const double *in, int count, float *out) {
+#pragma omp simd
+    for (int i = 0; i < count; i++) out[i] = (float)in[i];
+}
+
+/* Numbers in the dtype of the output. Rounding may take uniform ones to the end of their interval,
+ * which is not in it: those become the number below. */
+static void store(kernel_call *call, int64_t from, int count, const double *made, const double *low,
+                  const double *high) {
+    int bounded = call->dims[1] == NDRT_DRAW_UNIFORM;
+    if (call->dims[3] == NDRT_F32) {
+        float *out = (float *)call->data[0] + from;
+        to_floats(made, count, out);
+        for (int i = 0; bounded && i < count; i++) {
+            float end = (float)high[i];
+            if (out[i] >= end && (float)low[i] < end) out[i] = nextafterf(end, -INFINITY);
+        }
+    } else if (call->dims[3] == NDRT_F64) {
+        double *out = (double *)call->data[0] + from;
+        memcpy(out, made, (size_t)count * sizeof *out);
+        for (int i = 0; bounded && i < count; i++)
+            if (out[i] >= high[i] && low[i] < high[i]) out[i] = nextafter(high[i], -INFINITY);
+    } else {
+        uint16_t *out = (uint16_t *)call->data[0] + from;
+        for (int i = 0; i < count; i++) {
+            out[i] = to_half(made[i]);
+            if (!bounded) continue;
+            uint16_t end = to_half(high[i]);
+            float limit = from_half(end);
+            if (from_half(out[i]) >= limit && from_half(to_half(low[i])) < limit)
+                out[i] = below_half(end);
+        }
+    }
+}
+
+static void draw(kernel_call *call, int nthreads) {
+    int64_t n = call->dims[0], parts = (n + N - 1) / N;
+    int distribution = (int)call->dims[1], wide = call->dims[3] == NDRT_F64;
+    ndrt_random begin = taken(call, n * ndrt_words_of(distribution, wide));
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t part = 0; part < parts; part++) {
+        int64_t from = part * N;
+        int count = n - from < N ? (int)(n - from) : N;
+        double a[N], b[N], made[N];
+        parameters(call, 0, from, count, a);
+        parameters(call, 1, from, count, b);
+        ndrt_draw(distribution, wide, begin.key, begin.counter, from, count, a, b, made);
+        store(call, from, count, made, a, b);
+    }
+}
+
+/* ---- whole numbers --------------------------------------------------------------------------- */
+
+/* 64 random bits for each of 32 elements. */
+enum { PAIRS = N / 2 };
+__extension__ typedef unsigned __int128 product;
+
+static void randint(kernel_call *call, int nthreads) {
+    int64_t n = call->dims[0], parts = (n + PAIRS - 1) / PAIRS;
+    uint64_t least = (uint64_t)call->dims[1], count = (uint64_t)call->dims[2];
+    int32_t *out = call->data[0];
+    ndrt_random begin = taken(call, 2 * n);
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t part = 0; part < parts; part++) {
+        uint32_t words[N];
+        int64_t from = part * PAIRS, to = from + PAIRS < n ? from + PAIRS : n;
+        ndrt_philox_blocks(begin.key, begin.counter + (uint64_t)from / 2, words);
+        for (int64_t i = from; i < to; i++) {
+            const uint32_t *w = words + 2 * (i - from);
+            product scaled = (product)((uint64_t)w[0] << 32 | w[1]) * count;
+            out[i] = (int32_t)(uint32_t)((uint64_t)(scaled >> 64) + least);
+        }
+    }
+}
+
+/* ---- places by their probabilities ----------------------------------------------------------- */
+
+static void put_place(void *out, int dtype, int64_t i, int64_t place) {
+    switch (dtype) {
+    case NDRT_U8: ((uint8_t *)out)[i] = (uint8_t)place; break;
+    case NDRT_S32: ((int32_t *)out)[i] = (int32_t)place; break;
+    case NDRT_F16: ((uint16_t *)out)[i] = to_half((double)place); break;
+    case NDRT_F32: ((float *)out)[i] = (float)place; break;
+    default: ((double *)out)[i] = (double)place; break;
+    }
+}
+
+static void put_log(void *out, int dtype, int64_t i, double probability) {
+    double made = probability >= DBL_MIN ? ndrt_plain_log(probability) : log(probability);
+    if (dtype == NDRT_F32)
+        ((float *)out)[i] = (float)made;
+    else if (dtype == NDRT_F64)
+        ((double *)out)[i] = made;
+    else
+        ((uint16_t *)out)[i] = to_half(made);
+}
+
+/* Running sums of a row, and behind them the last place that can come. */
+static void add_up(const void *data, int kind, int64_t first, int64_t width, double *totals) {
+    double sum = 0;
+    int64_t last = width - 1;
+    for (int64_t j = 0; j < width; j++) {
+        double p = number_at(data, kind, first + j);
+        totals[j] = sum = j ? sum + p : p;
+        if (p > 0) last = j;
+    }
+    totals[width] = (double)last;
+}
+
+/* How many totals are not above u, by bisection; at most the last place that can come. */
+static int64_t place_of(const double *totals, int64_t width, double u) {
+    int64_t low = 0, high = width;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (totals[middle] <= u)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < (int64_t)totals[width] ? low : (int64_t)totals[width];
+}
+
+static void multinomial(kernel_call *call, int nthreads) {
+    int64_t rows = call->dims[0], width = call->dims[1], draws = call->dims[2];
+    int64_t n = rows * draws, parts = (n + PAIRS - 1) / PAIRS;
+    int places = (int)call->scalars[0], kind = (int)call->scalars[1];
+    const void *data = call->data[2];
+    double *totals = call->data[3];
+    ndrt_random begin = taken(call, 2 * n);
+#pragma omp parallel num_threads(nthreads)
+    {
+#pragma omp for schedule(static)
+        for (int64_t row = 0; row < rows; row++)
+            add_up(data, kind, row * width, width, totals + row * (width + 1));
+#pragma omp for schedule(static)
+        for (int64_t part = 0; part < parts; part++) {
+            uint32_t words[N];
+            int64_t from = part * PAIRS, to = from + PAIRS < n ? from + PAIRS : n;
+            ndrt_philox_blocks(begin.key, begin.counter + (uint64_t)from / 2, words);
+            for (int64_t i = from; i < to; i++) {
+                const uint32_t *w = words + 2 * (i - from);
+                int64_t row = i / draws;
+                int64_t place = place_of(totals + row * (width + 1), width, ndrt_unit(w[0], w[1]));
+                put_place(call->data[0], places, i, place);
+                if (call->data[4])
+                    put_log(call->data[4], kind, i, number_at(data, kind, row * width + place));
+            }
+        }
+    }
+}
+
+/* ---- rows in random order -------------------------------------------------------------------- */
+
+/* About as many buckets as rows, a power of two. */
+static int bucket_bits(int64_t rows) {
+    int bits = 0;
+    while (bits < 40 && (int64_t)1 << (bits + 1) <= rows) bits++;
+    return bits;
+}
+
+/* The rows in the order of their keys; those with one key in their own. Keys are spread evenly, so
+ * that few share a bucket. */
+static void order_of(const uint64_t *keys, int64_t rows, int64_t *order, int64_t *ends) {
+    int bits = bucket_bits(rows);
+    int64_t buckets = (int64_t)1 << bits;
+#define BUCKET(i) (bits ? (int64_t)(keys[i] >> (64 - bits)) : 0)
+    memset(ends, 0, (size_t)(buckets + 1) * sizeof *ends);
+    for (int64_t i = 0; i < rows; i++) ends[BUCKET(i) + 1]++;
+    for (int64_t b = 0; b < buckets; b++) ends[b + 1] += ends[b];
+    for (int64_t i = 0; i < rows; i++) order[ends[BUCKET(i)]++] = i;
+#undef BUCKET
+    for (int64_t b = 0, first = 0; b < buckets; first = ends[b++])
+        for (int64_t i = first + 1; i < ends[b]; i++) {
+            int64_t row = order[i], j = i;
+            for (; j > first && keys[order[j - 1]] > keys[row]; j--) order[j] = order[j - 1];
+            order[j] = row;
+        }
+}
+
+static void shuffle(kernel_call *call, int nthreads) {
+    int64_t rows = call->dims[0], parts = (rows + PAIRS - 1) / PAIRS;
+    size_t width = (size_t)call->dims[1];
+    uint64_t *keys = call->data[3];
+    int64_t *order = (int64_t *)keys + rows, *ends = order + rows;
+    char *out = call->data[0];
+    const char *in = call->data[2];
+    ndrt_random begin = taken(call, 2 * rows);
+#pragma omp parallel num_threads(nthreads)
+    {
+#pragma omp for schedule(static)
+        for (int64_t part = 0; part < parts; part++) {
+            uint32_t words[N];
+            int64_t from = part * PAIRS, to = from + PAIRS < rows ? from + PAIRS : rows;
+            ndrt_philox_blocks(begin.key, begin.counter + (uint64_t)from / 2, words);
+            for (int64_t i = from; i < to; i++)
+                keys[i] = (uint64_t)words[2 * (i - from)] << 32 | words[2 * (i - from) + 1];
+        }
+#pragma omp single
+        order_of(keys, rows, order, ends);
+        if (width == 4) {
+#pragma omp for schedule(static)
+            for (int64_t i = 0; i < rows; i++)
+                ((uint32_t *)(void *)out)[i] = ((const uint32_t *)(const void *)in)[order[i]];
+        } else {
+#pragma omp for schedule(static)
+            for (int64_t i = 0; i < rows; i++)
+                memcpy(out + (size_t)i * width, in + (size_t)order[i] * width, width);
+        }
+    }
+}
+
+/* ---- driver ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    int ndims, ndata;
+    void (*run)(kernel_call *call, int nthreads);
+} kernels[] = {
+    {"draw", 1, 2, draw},
+    {"randint", 1, 2, randint},
+    {"multinomial", 3, 4, multinomial},
+    {"shuffle", 2, 4, shuffle},
+};
+
+/* Elements that are written. */
+static int64_t written(kernel_call *call) {
+    int64_t n = call->dims[0], more = 1;
+    if (call->kernel == NDRT_KERNEL_MULTINOMIAL) more = call->dims[2];
+    if (call->kernel == NDRT_KERNEL_SHUFFLE) more = call->dims[1];
+    return __builtin_mul_overflow(n, more, &n) ? -1 : n;
+}
+
+static int is_number(double kind) {
+    return kind == NDRT_F16 || kind == NDRT_F32 || kind == NDRT_F64 || kind == NDRT_S32 ||
+           kind == NDRT_S8 || kind == NDRT_U8 || kind == NDRT_INDEX_S64;
+}
+
+static int is_float(double dtype) {
+    return dtype == NDRT_F16 || dtype == NDRT_F32 || dtype == NDRT_F64;
+}
+
+static ndrt_status check_draw(kernel_call *call) {
+    if (call->dims[1] < 0 || call->dims[1] > NDRT_DRAW_GENERALIZED || call->dims[2] < 0 ||
+        !is_float((double)call->dims[3]))
+        return ndrt_fail(NDRT_INVALID, "draw: distribution %lld, each %lld, dtype %lld",
+                         (long long)call->dims[1], (long long)call->dims[2],
+                         (long long)call->dims[3]);
+    if (call->dims[2] && (!call->data[2] || !is_number(call->scalars[0])))
+        return ndrt_fail(NDRT_INVALID, "draw: parameters of kind %g", call->scalars[0]);
+    return NDRT_OK;
+}
+
+ndrt_status ndrt_draws_check(kernel_call *call) {
+    int at = call->kernel - NDRT_KERNEL_DRAW;
+    const char *name = kernels[at].name;
+    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
+    for (int i = 0; i < kernels[at].ndims; i++)
+        if (call->dims[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+    int64_t n = written(call);
+    if (n < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
+    if (n == 0) return NDRT_OK;
+    for (int i = 0; i < kernels[at].ndata; i++)
+        if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
+    if (call->kernel == NDRT_KERNEL_DRAW) return check_draw(call);
+    if (call->kernel == NDRT_KERNEL_RANDINT && !call->dims[2])
+        return ndrt_fail(NDRT_INVALID, "%s: no numbers to choose from", name);
+    if (call->kernel == NDRT_KERNEL_MULTINOMIAL &&
+        (call->dims[1] < 1 || !is_number(call->scalars[0]) || !is_float(call->scalars[1])))
+        return ndrt_fail(NDRT_INVALID, "%s: %lld places of kind %g, probabilities of kind %g", name,
+                         (long long)call->dims[1], call->scalars[0], call->scalars[1]);
+    return NDRT_OK;
+}
+
+int ndrt_draws_threads(kernel_call *call) {
+    int64_t n = written(call);
+    if (call->kernel == NDRT_KERNEL_MULTINOMIAL) n += call->dims[0] * call->dims[1];
+    if (n < NDRT_SMALL_WORK) return 1;
+    return call->nthreads ? call->nthreads : ndrt_threads_get();
+}
+
+void ndrt_draws_execute(kernel_call *call, int nthreads) {
+    if (written(call)) kernels[call->kernel - NDRT_KERNEL_DRAW].run(call, nthreads);
+}

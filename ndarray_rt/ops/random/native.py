@@ -1,0 +1,78 @@
+"""How the native kernels (native/draws.c) are asked for random numbers. Registers no operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...dtypes import FLOAT32, native_code
+from ...errors import Unsupported
+from ...native import lib
+from ...ndarray.layout import get_bytes
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import Output
+from ...ndarray.req import Req
+from ...op.context import OpContext
+from ...storage.desc import MemDesc, default_desc
+from .distributions import DISTRIBUTIONS, FLOATS, last_below
+
+# dtypes of parameters that the kernels read
+_READ = ("float16", "float32", "float64", "int32", "int8", "uint8", "int64")
+
+
+def need_readable(array: NDArray) -> str | None:
+    """A reason why the native kernels may not: an array of a dtype that they do not read."""
+    return None if array.dtype.name in _READ else f"parameters of dtype {array.dtype}"
+
+
+def kind_of(array: NDArray) -> float:
+    code = lib.NDRT_INDEX_S64 if array.dtype.name == "int64" else native_code(array.dtype)
+    return float(code or 0)
+
+
+def can_write(*outs: Output) -> None:
+    """Unsupported where a result would be copied or added to what no primitive copies or adds.
+
+    Before anything is drawn: numpy then draws the same numbers.
+    """
+    for out in outs:
+        if out.req in (Req.kWriteInplace, Req.kAddTo) and out.array.dtype != FLOAT32:
+            raise Unsupported(f"request {out.req.name} for {out.array.dtype}")
+
+
+def draw_by_numbers(ctx: OpContext, name: str, numbers: Sequence[float], out: Output) -> None:
+    """A random number for each element of the output, by parameters that are numbers."""
+    desc = _desc(out)
+    with out.open(desc, ctx.stream) as y:
+        if out.array.dtype == FLOAT32 and name == "normal":
+            ctx.kernel(lib.NDRT_KERNEL_NORMAL, (desc.nelems,), (y, ctx.random_mem()), numbers)
+        elif out.array.dtype == FLOAT32 and name == "uniform":
+            low, high = numbers
+            last = last_below(*np.array(numbers, FLOAT32))
+            ctx.kernel(lib.NDRT_KERNEL_UNIFORM, (desc.nelems,), (y, ctx.random_mem()),
+                       (low, high - low, float(last)))
+        else:
+            ctx.kernel(lib.NDRT_KERNEL_DRAW, _dims(name, desc.nelems, 0, out),
+                       (y, ctx.random_mem()), numbers)
+
+
+def draw_by_arrays(ctx: OpContext, name: str, arrays: Sequence[NDArray], each: int,
+                   out: Output) -> None:
+    """`each` random numbers for each element of the parameters."""
+    desc = _desc(out)
+    given = [get_bytes(array, ctx.stream) for array in arrays]
+    with out.open(desc, ctx.stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_DRAW, _dims(name, desc.nelems, each, out),
+                   (y, ctx.random_mem(), *given), (kind_of(arrays[0]),))
+
+
+def _desc(out: Output) -> MemDesc:
+    can_write(out)
+    if out.array.dtype.name not in FLOATS:
+        raise Unsupported(f"no random numbers of dtype {out.array.dtype}")
+    return default_desc(out.array.dtype, out.shape)
+
+
+def _dims(name: str, n: int, each: int, out: Output) -> tuple[int, ...]:
+    return n, DISTRIBUTIONS[name].code, each, native_code(out.array.dtype) or 0
