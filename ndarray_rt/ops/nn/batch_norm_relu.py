@@ -10,7 +10,7 @@ from ...op.registry import Emit, GradNode, OpDef, register
 from . import batch_norm
 from .activation import ActivationParams
 
-RELU = ActivationParams(act_type="relu")
+RELU = ActivationParams.parse({"act_type": "relu"}, "Activation")
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
