@@ -50,6 +50,24 @@ class NativeError(NdrtError):
     """The native layer failed in a way that no caller can bring about: our bug."""
 
 
+class CustomError(NdrtError):
+    """What the code of a user's operator raised, which is its `__cause__`.
+
+    `of` makes it one of the cause's builtin class too, where the two go together.
+    """
+
+    @classmethod
+    def of(cls, text: str, cause: Exception) -> CustomError:
+        kind = next(c for c in type(cause).__mro__ if c.__module__ == "builtins")
+        if issubclass(cls, kind) or kind is StopIteration:  # which no generator lets through
+            return cls(text)
+        try:
+            both: CustomError = type(cls.__name__, (cls, kind), {})(text)
+        except TypeError:  # a class that takes other arguments
+            return cls(text)
+        return both
+
+
 class OutOfMemory(NdrtError, MemoryError):
     """No memory; every array still holds its old or its new value."""
 

@@ -8,6 +8,11 @@ _Ints = int | Sequence[int]
 
 def AdaptiveAvgPooling2D(data: NDArray, output_size: _Ints = ..., out: Any = None,
     name: str | None = None, ctx: Any = None) -> NDArray: ...
+def BatchNormWithReLU(data: NDArray, gamma: NDArray, beta: NDArray, moving_mean: NDArray,
+    moving_var: NDArray, *, eps: float = 0.001, momentum: float = 0.9, fix_gamma: bool = True,
+    use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1,
+    min_calib_range: float | None = None, max_calib_range: float | None = None, out: Any = None,
+    name: str | None = None, ctx: Any = None) -> Any: ...
 def BilinearResize2D(data: NDArray | None = None, like: NDArray | None = None, *,
     height: int = 1, width: int = 1, scale_height: float | None = None,
     scale_width: float | None = None, mode: str = 'size', align_corners: bool = True,

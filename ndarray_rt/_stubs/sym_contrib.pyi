@@ -8,6 +8,12 @@ _Ints = int | Sequence[int]
 
 def AdaptiveAvgPooling2D(data: Symbol | None = None, output_size: _Ints = ...,
     name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
+def BatchNormWithReLU(data: Symbol | None = None, gamma: Symbol | None = None,
+    beta: Symbol | None = None, moving_mean: Symbol | None = None,
+    moving_var: Symbol | None = None, *, eps: float = 0.001, momentum: float = 0.9,
+    fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False,
+    axis: int = 1, min_calib_range: float | None = None, max_calib_range: float | None = None,
+    name: str | None = None, attr: dict[str, str] | None = None) -> Any: ...
 def BilinearResize2D(data: Symbol | None = None, like: Symbol | None = None, *, height: int = 1,
     width: int = 1, scale_height: float | None = None, scale_width: float | None = None,
     mode: str = 'size', align_corners: bool = True, name: str | None = None,

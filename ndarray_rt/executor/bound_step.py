@@ -5,11 +5,33 @@ from __future__ import annotations
 from .plan import Step
 from .state import State
 
+# MXNet's operators of one input call it input0 where a monitor sees it, but for these
+NAMED = frozenset((
+    "Custom", "Dropout", "GridGenerator", "L2Normalization", "LRN", "MakeLoss", "Pad", "Pooling",
+    "SliceChannel", "SwapAxis", "_contrib_MultiBoxPrior", "_contrib_index_array",
+    "_contrib_interleaved_matmul_selfatt_qk", "_contrib_quadratic", "_image_to_tensor",
+    "_ravel_multi_index", "_unravel_index", "all_finite", "col2im", "depth_to_space", "diag",
+    "im2col", "log_softmax", "moments", "one_hot", "repeat", "reverse", "softmax",
+    "space_to_depth", "squeeze", "tile"))
+
+
+def _input_names(step: Step) -> list[str]:
+    """What a monitor is told of: as the operator's inputs are called, with the node's name."""
+    node = step.node
+    assert node.op is not None
+    assert node.params is not None
+    names = (*node.op.input_names(node.params), *node.op.aux_names(node.params))
+    if (names == ("data",) and node.op.name not in NAMED
+            and not node.op.name.startswith("_linalg")):
+        names = ("input0",)
+    return [f"{node.name}_{name}" for name in names]
+
 
 class BoundStep:
     """One operator call of a program."""
 
-    __slots__ = ("family", "in_names", "ins", "name", "op", "out_names", "outs", "params", "reqs")
+    __slots__ = ("family", "in_names", "in_variables", "ins", "name", "op", "out_names", "outs",
+                 "params", "reqs")
 
     def __init__(self, step: Step, state: State) -> None:
         op, params = step.node.op, step.node.params
@@ -22,8 +44,10 @@ class BoundStep:
         self.ins = [state.arrays[i] for i in step.ins]
         self.outs = [state.arrays[i] for i in step.outs]
         self.reqs = step.reqs
-        names = (*op.input_names(params), *op.aux_names(params))
-        self.in_names = [f"{self.name}_{name}" for name in names]
+        self.in_names = _input_names(step)
+        # variables among the inputs, which a monitor sees by their own names too
+        self.in_variables = [entry.node.name if entry.node.is_variable else None
+                             for entry in step.node.inputs]
         outs = op.output_names(params)
         self.out_names = [f"{self.name}_output" if len(outs) == 1 else f"{self.name}_{name}"
                           for name in outs]

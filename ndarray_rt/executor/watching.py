@@ -13,14 +13,22 @@ Monitor = Callable[[str, NDArray], None]
 
 
 def watching(monitor: Monitor, with_inputs: bool) -> Watch:
-    """What calls `monitor` with the outputs of each step, and its inputs before it if wanted."""
+    """What calls `monitor` with the outputs of each step, and its inputs before it if wanted.
+
+    An input that is a variable comes twice, as in MXNet: by the variable's name, and by its own.
+    """
     def watch(step: BoundStep, has_run: bool) -> None:
         if not has_run:
-            for array, name in zip(step.ins if with_inputs else (), step.in_names,
-                                   strict=with_inputs):
-                monitor(name, array)
+            if with_inputs:
+                show_inputs(step)
             return
         for array, name, req in zip(step.outs, step.out_names, step.reqs, strict=True):
             if req != Req.kNullOp:
                 monitor(name, array)
+
+    def show_inputs(step: BoundStep) -> None:
+        for array, variable, name in zip(step.ins, step.in_variables, step.in_names, strict=True):
+            if variable is not None:
+                monitor(variable, array)
+            monitor(name, array)
     return watch

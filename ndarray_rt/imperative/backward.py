@@ -155,9 +155,16 @@ def _head_grad_entries(heads: Sequence[NDArray], head_grads: Sequence[NDArray | 
         if given is None:
             made.append(None)
             continue
+        if given.shape != head.shape and _begins_with(given.shape, head.shape):
+            given = given[:head.shape[0]]
         need_like(given, head, "backward: the head gradient", "its head")
         made.append(Entry(HeadVariable(given), 0))
     return made
+
+
+def _begins_with(shape: tuple[int, ...], rows: tuple[int, ...]) -> bool:
+    """An array of this shape has as many rows, or more: scripts of MXNet's rely on the first."""
+    return (len(shape) == len(rows) > 0 and shape[0] > rows[0] > 0 and shape[1:] == rows[1:])
 
 
 def _tape_order(entries: Sequence[Entry]) -> list[Node]:

@@ -12,7 +12,14 @@ import numpy as np
 
 from ..context import cpu
 from ..dtypes import DType, find_dtype
-from ..errors import NameMismatch, ParameterError, ShapeError, where
+from ..errors import (
+    CustomError,
+    MXNetError,
+    NameMismatch,
+    ParameterError,
+    ShapeError,
+    where,
+)
 from ..ndarray.create import array, zeros
 from ..ndarray.interop import asnumpy
 from ..ndarray.layout import AnyArray
@@ -54,6 +61,24 @@ class Kinds:
 KINDS = Kinds()
 
 
+class _UsersCode:
+    """What a user's code raises is an MXNetError that says where it comes from.
+
+    Not by contextlib, which takes a RuntimeError caused by StopIteration for Python's own.
+    """
+
+    def __init__(self, op_type: str, what: str) -> None:
+        self.source = f"{op_type}.{what}"
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, MXNetError):
+            text = f"Custom: {self.source} raised {type(error).__name__}: {error}"
+            raise CustomError.of(text, error) from error
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class CustomParams(Params):
     """op_type and whatever the user's class takes, as strings; with the user's objects.
@@ -75,11 +100,13 @@ class CustomParams(Params):
             raise ParameterError(f"{where(op, node)}: required parameter 'op_type' is missing (a "
                                  "string: the name that the operator is registered under)")
         made = cls(op_type=op_type)
-        prop = KINDS.find(op_type, node)(**given)
-        made.__dict__.update(_given=tuple(sorted(given.items())), prop=prop, _operators={},
-                             inputs=tuple(prop.list_arguments()),
-                             outputs=tuple(prop.list_outputs()),
-                             aux=tuple(prop.list_auxiliary_states()))
+        with _UsersCode(op_type, "__init__"):
+            prop = KINDS.find(op_type, node)(**given)
+        with _UsersCode(op_type, "list_..."):
+            made.__dict__.update(_given=tuple(sorted(given.items())), prop=prop, _operators={},
+                                 inputs=tuple(prop.list_arguments()),
+                                 outputs=tuple(prop.list_outputs()),
+                                 aux=tuple(prop.list_auxiliary_states()))
         return made
 
     def _key(self) -> tuple[Any, ...]:
@@ -114,8 +141,9 @@ class CustomParams(Params):
         if found is None:
             while len(operators) >= SESSIONS:
                 operators.pop(next(iter(operators)))
-            found = operators[key] = self.prop.create_operator(
-                cpu(), [list(shape) for shape in shapes], [dtype.type for dtype in types])
+            with _UsersCode(self.op_type, "create_operator"):
+                found = operators[key] = self.prop.create_operator(
+                    cpu(), [list(shape) for shape in shapes], [dtype.type for dtype in types])
         return found
 
 
@@ -130,7 +158,8 @@ def _split(p: CustomParams, ins: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 def _answer(p: CustomParams, what: str, given: list[Any]) -> tuple[list[Any], ...]:
     """What the user's infer_shape or infer_type says: inputs, outputs, aux states."""
-    made = getattr(p.prop, what)(given)
+    with _UsersCode(p.op_type, what):
+        made = getattr(p.prop, what)(given)
     if not isinstance(made, (list, tuple)) or len(made) not in (2, 3):
         raise ShapeError(f"{p.op_type}.{what} gave {made!r}, expected 2 or 3 lists")
     lists = [list(part) for part in made] + [[]] * (3 - len(made))
@@ -229,7 +258,7 @@ def _compute(ctx: OpContext, p: CustomParams, ins: list[AnyArray],
              outs: list[NumpyOutput]) -> None:
     given, states = _split(p, ins)
     made, aux = _blank(outs), _arrays(states)
-    with _modes(ctx.is_train):
+    with _modes(ctx.is_train), _UsersCode(p.op_type, "forward"):
         p.operator(ctx.session, given).forward(
             is_train=ctx.is_train, req=_requests(outs), in_data=_arrays(given), out_data=made,
             aux=aux)
@@ -291,7 +320,7 @@ def _compute_backward(ctx: OpContext, p: BackwardParams, ins: list[AnyArray],
     values = [np.zeros_like(x) if i in ignored else x for i, x in enumerate(ins)]
     grads, inputs, outputs, states = p.parts(values)
     made, aux = _blank(outs), _arrays(states)
-    with _modes(ctx.is_train):
+    with _modes(ctx.is_train), _UsersCode(p.forward.op_type, "backward"):
         p.forward.operator(ctx.session, inputs).backward(
             req=_requests(outs), out_grad=_arrays(grads), in_data=_arrays(inputs),
             out_data=_arrays(outputs), in_grad=made, aux=aux)
@@ -321,8 +350,9 @@ CUSTOM = register(OpDef(
     compute=_compute, gradient=_gradient, mutates=_aux_positions, is_random=True,
     doc="An operator that is written in Python and registered with mx.operator.register.\n\n"
         "op_type names it; all other parameters go to its class as strings. Inputs, outputs, aux "
-        "states, shapes and dtypes are what the class says; what it raises is raised. Its code "
-        "gets copies, is not recorded and never replayed. Source: MXNet's Custom."))
+        "states, shapes and dtypes are what the class says; what it raises is the cause of a "
+        "CustomError. Its code gets copies, is not recorded and never replayed. Source: MXNet's "
+        "Custom."))
 BACKWARD = register(OpDef(
     "_backward_Custom", BackwardParams, inputs=lambda p: p.names,
     outputs=lambda p: p.forward.names[0], infer_shape=_backward_shape, infer_type=_backward_type,

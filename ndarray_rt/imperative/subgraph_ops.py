@@ -235,14 +235,16 @@ def _foreach_shape(p: ForeachParams, ins: ShapeList, outs: ShapeList,
             if length not in (-1, x[0]):
                 raise ShapeError(f"data and outputs have the lengths {length} and {x[0]}")
             length = x[0]
-    step = [None if x is None else x[1:] for x in ins[:count]]
+    # an element of a vector has the shape (1,)
+    step = [None if x is None else x[1:] or (1,) for x in ins[:count]]
     states = slice(count, count + len(p.in_state_locs))
     given = [*step, *ins[count:]]
     # a state has one shape before and after
     given[states] = [merge(a, b) for a, b in zip(given[states], outs[p.num_out_data:],
                                                  strict=True)]
     made, heads = _inside(p.graphs[0], p.places[0], given)
-    found = [None if x is None else (length, *x) for x in made[:count]]
+    found = [None if x is None else (length, *(x if whole is None or len(whole) > 1 else ()))
+             for whole, x in zip(ins, made[:count], strict=False)]
     last = heads[p.num_out_data:]
     made[states] = [merge(a, b, "shapes of a state") for a, b in
                     zip(made[states], last, strict=True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from ndarray_rt.testing.case import Array, Case, Input
@@ -104,4 +106,33 @@ CASES = [
     case((2, 3, 4, 4), eps=0.0, note="no eps"),
     case((0, 3, 2, 2), train=False, onednn=False, note="no images"),
     case((2, 0, 2, 2), onednn=False, note="no channels"),
+]
+
+
+def rectified(data: tuple[int, ...], axis: int = 1, fix: bool = False, train: bool = True,
+              moving: bool = False, outputs: bool = False) -> Case:
+    """BatchNormWithReLU."""
+    plain = case(data, axis, fix, train, moving, outputs)
+    at = axis % len(data)
+
+    def reference(x: Array, *vectors: Array) -> tuple[Array, ...]:
+        y, mean, scale = plain.reference(x, *vectors)
+        return np.maximum(y, 0), mean, scale
+
+    def gradients(x: Array, *rest: Array) -> tuple[Array, Array, Array]:
+        vectors, dy = rest[:4], rest[4]
+        y, _, _ = normalize(x, *vectors, axis=at, eps=1e-3, fix=fix, batch=not moving)
+        return plain.gradients(x, *vectors, dy * (y > 0))
+    return dataclasses.replace(plain, op="_contrib_BatchNormWithReLU", reference=reference,
+                               gradients=gradients)
+
+
+CASES += [
+    rectified((2, 3, 4, 4)),
+    rectified((2, 3, 4, 4), train=False),
+    rectified((2, 20, 3, 3), fix=True),
+    rectified((2, 5, 3, 2), moving=True),
+    rectified((2, 6, 3, 2), outputs=True),
+    rectified((2, 3, 4, 5), axis=-1),
+    rectified((4, 5)),
 ]

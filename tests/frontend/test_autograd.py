@@ -97,6 +97,9 @@ def test_head_gradients() -> None:
     y, z = recorded(lambda: (x * x, x * 2))
     autograd.backward([y, z], [nd.array([1, 0, 0]), None])
     assert grads(x) == [4, 2, 2]
+    # the rows behind the head's are not looked at, as in MXNet
+    recorded(lambda: x * x).backward(nd.array([1, 10, 100, 1000]))
+    assert grads(x) == [2, 40, 600]
     with pytest.raises(ValueError, match=r"head gradient has shape \(2,\)"):
         recorded(lambda: x * x).backward(nd.ones((2,)))
     with pytest.raises(TypeError, match="dtype"):

@@ -165,3 +165,19 @@ def test_errors() -> None:
     with pytest.raises(ValueError, match="has no graphs"):
         s._internal._foreach(data, num_args=2, num_outputs=1, num_out_data=1, in_state_locs=(),
                              in_data_locs=(0,), remain_locs=())
+
+
+def test_foreach_over_a_vector_has_steps_of_one_element() -> None:
+    data, state = mx.sym.Variable("data"), mx.sym.Variable("state")
+    out, last = mx.sym.contrib.foreach(lambda x, s: (x * 2 + s, s + x), data, state)
+    both = mx.sym.Group([out, last])
+    assert both.infer_shape(data=(3,), state=(1,)) == ([(3,), (1,)], [(3, 1), (1,)], [])
+    exe = both.simple_bind(mx.cpu(), data=(3,), state=(1,))
+    exe.arg_dict["data"][:] = mx.nd.array([1, 2, 3])
+    exe.arg_dict["state"][:] = 1
+    made, end = exe.forward(is_train=True)
+    assert made.asnumpy().tolist() == [[3], [6], [10]]
+    assert end.asnumpy().tolist() == [7]
+    exe.backward([mx.nd.ones((3, 1)), mx.nd.zeros((1,))])
+    assert exe.grad_dict["data"].asnumpy().tolist() == [4, 3, 2]
+    assert exe.grad_dict["state"].asnumpy().tolist() == [3]

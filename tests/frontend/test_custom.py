@@ -141,12 +141,38 @@ def test_each_executor_has_an_object_of_its_own() -> None:
 
 def test_what_the_user_raises_arrives() -> None:
     x = mx.nd.ones((2,))
-    with pytest.raises(KeyError, match="of the user"):
+    with pytest.raises(KeyError, match=r"test_broken.forward raised KeyError: 'of the user'"):
         mx.nd.Custom(x, op_type="test_broken")
     exe = mx.sym.Custom(mx.sym.Variable("x"), op_type="test_broken").simple_bind(x=(2,))
-    with pytest.raises(KeyError, match="of the user"):
+    with pytest.raises(mx.MXNetError, match="of the user") as caught:
         exe.forward()
+    assert type(caught.value.__cause__) is KeyError
     np.testing.assert_array_equal(x.asnumpy(), [1, 1])
+
+
+class OwnError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("error", [
+    AssertionError(), OwnError("own"), OSError(2, "gone"), RuntimeError("plain"),
+    UnicodeDecodeError("utf-8", b"x", 0, 1, "bad"), StopIteration(3), mx.MXNetError("of ours")])
+@pytest.mark.parametrize("method", ["forward", "backward", "create_operator", "infer_shape",
+                                    "infer_type", "list_outputs"])
+def test_any_error_of_the_users_is_an_mxnet_error(error: Exception, method: str) -> None:
+    def fail(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise error
+    op = type("Op", (mx.operator.CustomOp,), {method: fail})
+    prop = type("Prop", (mx.operator.CustomOpProp,), {
+        "create_operator": lambda self, *args: op(), method: fail})
+    mx.operator.register("test_broken")(prop)
+    x = mx.nd.ones((2,))
+    x.attach_grad()
+    with pytest.raises(mx.MXNetError) as caught, mx.autograd.record():
+        mx.nd.Custom(x, op_type="test_broken").backward()
+    if not isinstance(error, mx.MXNetError):
+        assert caught.value.__cause__ is error
+        assert f"test_broken.{method[:5]}" in str(caught.value)
 
 
 def test_errors() -> None:

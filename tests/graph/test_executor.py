@@ -153,6 +153,25 @@ def test_monitor_sees_every_output():
     np.testing.assert_array_equal(seen["fc2_output"], plain)
 
 
+def test_monitor_of_inputs_tells_the_names_that_mxnet_does():
+    data = mx.sym.Variable("data")
+    net = mx.sym.Convolution(data, kernel=(1, 1), num_filter=2, name="c")
+    net = mx.sym.Activation(mx.sym.BatchNorm(net, name="bn"), act_type="relu", name="r")
+    parts = mx.sym.split(net, num_outputs=2, name="sp")
+    net = mx.sym.concat(mx.sym.broadcast_add(parts[0], parts[1], name="o"), parts[1], data,
+                        name="cc", dim=1)
+    exe = net.simple_bind(mx.cpu(), data=(2, 3, 4, 4))
+    seen = []
+    exe.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=True)
+    exe.forward()
+    assert seen == [
+        "data", "c_data", "c_weight", "c_weight", "c_bias", "c_bias", "c_output", "bn_data",
+        "bn_gamma", "bn_gamma", "bn_beta", "bn_beta", "bn_moving_mean", "bn_moving_mean",
+        "bn_moving_var", "bn_moving_var", "bn_output", "bn_mean", "bn_var", "r_input0", "r_output",
+        "sp_data", "sp_output0", "sp_output1", "o_lhs", "o_rhs", "o_output", "cc_arg0", "cc_arg1",
+        "data", "cc_arg2", "cc_output"]
+
+
 def test_copy_params_from_casts_and_refuses_strangers():
     exe = small_net().simple_bind(mx.cpu(), grad_req="null", data=(3, 5))
     exe.copy_params_from({"fc1_bias": mx.nd.array([1, 2, 3, 4], dtype="float64")})

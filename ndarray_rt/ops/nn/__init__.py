@@ -3,6 +3,7 @@
 from . import (
     activation,
     batch_norm,
+    batch_norm_relu,
     convolution,
     ctc_loss,
     deconvolution,
@@ -35,6 +36,7 @@ from . import (
 __all__ = [
     "activation",
     "batch_norm",
+    "batch_norm_relu",
     "convolution",
     "ctc_loss",
     "deconvolution",

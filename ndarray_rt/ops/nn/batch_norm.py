@@ -102,7 +102,8 @@ def _uses_batch(ctx: OpContext, p: BatchNormParams) -> bool:
 
 
 def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
-            outs: list[NumpyOutput]) -> None:
+            outs: list[NumpyOutput], rectified: bool = False) -> None:
+    """With `rectified` the output is what relu makes of it."""
     x, (gamma, beta, mean, var) = wide(ins[0]), ins[1:]
     axes = _axes(p, x.shape)
     if _uses_batch(ctx, p):
@@ -110,7 +111,10 @@ def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
             mean, var = x.mean(axis=axes.summed), x.var(axis=axes.summed)
         else:
             mean = var = np.zeros(mean.shape, x.dtype)
-    outs[0].write(normalized(p, x, gamma, beta, mean, var).astype(ins[0].dtype, copy=False))
+    made = normalized(p, x, gamma, beta, mean, var)
+    if rectified:
+        made = np.maximum(made, 0)
+    outs[0].write(made.astype(ins[0].dtype, copy=False))
     outs[1].write(mean)
     outs[2].write(_scale(p, var))
 
@@ -191,7 +195,7 @@ def _to_variance(p: BatchNormParams) -> list[Step]:
 
 
 def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
-               outs: list[Output]) -> None:
+               outs: list[Output], rectified: bool = False) -> None:
     data, gamma, beta, moving_mean, moving_var = ins
     stream, batch = ctx.stream, _uses_batch(ctx, p)
     given = get_data(data, stream).desc
@@ -216,17 +220,25 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
               outs[1].open(vector, stream) as mean):
             ctx.run(prim, [*args, (Arg.DST, y.as_desc(prim.dst)), (Arg.MEAN, mean),
                            (Arg.VARIANCE, var)])
+            if rectified:
+                _rectify(ctx, y)
     else:
         mean, var = get_default(moving_mean, stream), get_default(moving_var, stream)
         with outs[0].open(own, stream, inplace_of=x) as y:
             ctx.run(prim, [*args, (Arg.DST, y.as_desc(prim.dst)), (Arg.MEAN, mean),
                            (Arg.VARIANCE, var)])
+            if rectified:
+                _rectify(ctx, y)
         if outs[1].requested:
             with outs[1].open(vector, stream) as copy:
                 ctx.kernel(lib.NDRT_KERNEL_COPY, (vector.nbytes,), (copy, mean))
     if outs[2].requested:
         with outs[2].open(vector, stream) as scale:
             _run_steps(ctx, to_scale, var, scale)
+
+
+def _rectify(ctx: OpContext, y: Mem) -> None:
+    _run_steps(ctx, _make_steps(ctx, [(lib.NDRT_ELTWISE_RELU, 0.0, 0.0)], y.desc), y, y)
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from math import ceil, prod
 from typing import Any
@@ -48,19 +49,22 @@ def infer_shape(p: DropoutParams, ins: ShapeList, outs: ShapeList,
     return [data], [data, mask]
 
 
-def fate(share: float) -> tuple[int, np.float32]:
+def fate(share: float, if_all: float = math.nan) -> tuple[int, np.float32]:
     """An element is kept when the 24 upper bits of its word are below the first number.
 
-    The second is what it is multiplied by then.
+    The second is what it is multiplied by then. With a share of 1 there is no such number; every
+    element is multiplied by `if_all`, which is 0 times infinity as in MXNet.
     """
     keep = np.float32(1) - np.float32(share)
-    return ceil(float(keep) * 2**24), np.float32(1) / keep if keep else np.float32(0)
+    if keep == 0:
+        return 2**24, np.float32(if_all)
+    return ceil(float(keep) * 2**24), np.float32(1) / keep
 
 
-def draw_mask(ctx: OpContext, share: float, shape: Shape) -> AnyArray:
+def draw_mask(ctx: OpContext, share: float, shape: Shape, if_all: float = math.nan) -> AnyArray:
     """0 for elements of the share that is dropped, else what keeps the mean; words in row-major
     order."""
-    bound, factor = fate(share)
+    bound, factor = fate(share, if_all)
     words = ctx.random.words(prod(shape)) >> np.uint32(8)
     made: AnyArray = np.where(words < bound, factor, np.float32(0)).reshape(shape)
     return made
@@ -147,9 +151,10 @@ def _multiply(ctx: OpContext, product: Primitive, x: Mem, factors: Mem, out: Out
             ctx.run(product, ((Arg.SRC, x), (Arg.SRC_1, factors), (Arg.DST, y)))
 
 
-def draw_native(ctx: OpContext, share: float, kernel: int, n: int, data: Sequence[Mem]) -> None:
+def draw_native(ctx: OpContext, share: float, kernel: int, n: int, data: Sequence[Mem],
+                if_all: float = math.nan) -> None:
     """`draw_mask` as a step, by NDRT_KERNEL_DROPOUT_MASK or NDRT_KERNEL_DROPOUT."""
-    bound, factor = fate(share)
+    bound, factor = fate(share, if_all)
     ctx.kernel(kernel, (n,), (*data, ctx.random_mem()), (bound, float(factor)))
 
 
@@ -194,9 +199,9 @@ register(OpDef("Dropout", DropoutParams, inputs=("data",), outputs=("output", "m
                inplace={0: 0}, is_random=True,
                doc="Sets a random share p of the elements to 0 and multiplies the others by "
                    "1 / (1 - p).\n\nOnly when training, or with mode='always'; otherwise the "
-                   "output is data. All elements along `axes` share one fate. The second, "
-                   "hidden output is what data was multiplied by. Source: MXNet's Dropout; "
-                   "a kernel of our own, oneDNN binary."))
+                   "output is data. All elements along `axes` share one fate. With p=1 "
+                   "everything is NaN. The second, hidden output is what data was multiplied by. "
+                   "Source: MXNet's Dropout; a kernel of our own, oneDNN binary."))
 register(OpDef("_backward_Dropout", DropoutParams, inputs=("out_grad", "mask"),
                infer_shape=infer_shape_backward, infer_type=same_float_type,
                compute=compute_backward, compute_ex=compute_ex_backward, refuses=refuses,

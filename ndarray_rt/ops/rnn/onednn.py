@@ -128,7 +128,7 @@ def product(ctx: OpContext, desc: MemDesc) -> Primitive:
 
 def _fill_mask(ctx: OpContext, p: RNNParams, mask: Mem) -> None:
     if ctx.is_train:
-        draw_native(ctx, p.p, lib.NDRT_KERNEL_DROPOUT_MASK, mask.desc.nelems, (mask,))
+        draw_native(ctx, p.p, lib.NDRT_KERNEL_DROPOUT_MASK, mask.desc.nelems, (mask,), 0.0)
     else:
         ctx.kernel(lib.NDRT_KERNEL_FILL, (mask.desc.nelems,), (mask,), (1.0,))
 

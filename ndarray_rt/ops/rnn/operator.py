@@ -29,7 +29,7 @@ from .params import (
 
 def _mask(ctx: OpContext, p: RNNParams, shape: tuple[int, ...], dtype: Any) -> AnyArray:
     """What the outputs of all layers but the last are multiplied by."""
-    return draw_mask(ctx, p.p, shape).astype(dtype) if ctx.is_train else np.ones(shape, dtype)
+    return draw_mask(ctx, p.p, shape, 0.0).astype(dtype) if ctx.is_train else np.ones(shape, dtype)
 
 
 def _run_layers(p: RNNParams, data: AnyArray, vector: AnyArray, states: Sequence[AnyArray],

@@ -25,6 +25,8 @@ CALLS = [
         for bounds in ({}, {"lower_bound": 0.5, "upper_bound": 0.7})
     ),
     Call("Dropout", [X2], {"p": 0.0}, (0,)),
+    Call("Dropout", [X2], {"p": 1.0}, (0,)),
+    Call("Dropout", [X2], {"p": 1.0, "mode": "always", "axes": (0,)}, train=False),
     Call("Dropout", [X2], {"p": 0.7}, (0,), train=False),
     Call("Dropout", [X2], {"p": 0.5, "axes": (1,)}, (0,), train=False),
     *(

@@ -90,6 +90,13 @@ CALLS = [
     Call("BatchNorm", [X, *vectors(4), *moving(4)], {"fix_gamma": False}, (0, 1, 2), (3, 4),
          head_scale=10, grad_req="add"),
     *(
+        # a backward behind inference reads in MXNet what no forward has written
+        Call("contrib.BatchNormWithReLU", [X, *vectors(4), *moving(4)], params,
+             (0, 1, 2) if train else (), (3, 4), train, head_scale=10)
+        for params in BATCH
+        for train in (True, False)
+    ),
+    *(
         Call("LRN", [Array((2, 6, 3, 2), -3, 3)], params, (0,), head_scale=10)
         for params in (
             {"nsize": 3},

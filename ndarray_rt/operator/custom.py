@@ -1,4 +1,4 @@
-"""mx.operator: operators that users write in Python.
+"""CustomOp and CustomOpProp: operators that users write in Python.
 
     @mx.operator.register("double")
     class DoubleProp(mx.operator.CustomOpProp):
@@ -13,11 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .errors import TypeMismatch, shown
-from .imperative.custom import KINDS
-from .op.registry import REGISTRY
-
-__all__ = ["CustomOp", "CustomOpProp", "get_all_registered_operators", "register", "unregister"]
+from ..errors import TypeMismatch, shown
+from ..imperative.custom import KINDS
 
 T = TypeVar("T", bound="type[CustomOpProp]")
 
@@ -97,8 +94,3 @@ def register(reg_name: str) -> Callable[[T], T]:
 def unregister(reg_name: str) -> None:
     """Forgets an op_type; symbols that were made with it keep it."""
     KINDS.forget(reg_name)
-
-
-def get_all_registered_operators() -> list[str]:
-    """Names of all operators, those that users call."""
-    return [name for name in REGISTRY.names() if REGISTRY.find(name).is_public]
