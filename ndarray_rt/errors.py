@@ -94,3 +94,15 @@ def shown(value: object) -> str:
 def where(operator: str, node: str | None = None) -> str:
     """The beginning of an error's text: the operator, and its node where it has a name."""
     return f'{operator} "{node}"' if node else operator
+
+
+def name_in(error: MXNetError, operator: str, node: str | None = None) -> None:
+    """Puts operator and node in front of an error's text, unless it begins with the operator.
+
+    >>> error = ShapeError("index 4 is out of bounds")
+    >>> name_in(error, "take", "words"), str(error)
+    (None, 'take "words": index 4 is out of bounds')
+    """
+    text = str(error)
+    if not text.startswith((f"{operator}:", f'{operator} "')):
+        error.args = (f"{where(operator, node)}: {text}",)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..context import Context
-from ..errors import MXNetError, NameMismatch, ShapeError, TypeMismatch, where
+from ..errors import NameMismatch, ParameterError, ShapeError, TypeMismatch, where
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.req import Req
 from ..op.params import Params
@@ -70,7 +70,7 @@ def _context(op: OpDef, attrs: dict[str, Any]) -> Context | None:
     """Takes `ctx` out of the attributes, but leaves it to operators that declare it."""
     ctx = attrs.pop("ctx")
     if isinstance(ctx, str):
-        ctx = parse_context(ctx)
+        ctx = parse_context(ctx, op.name)
     if ctx is not None and not isinstance(ctx, Context):
         raise TypeMismatch(f"{op.name}: ctx must be a Context, got {ctx!r}")
     if ctx is not None:
@@ -80,13 +80,14 @@ def _context(op: OpDef, attrs: dict[str, Any]) -> Context | None:
     return ctx
 
 
-def parse_context(text: str) -> Context:
+def parse_context(text: str, what: str) -> Context:
     """The Context of 'cpu(0)' or 'cpu'."""
     kind, _, number = text.partition("(")
     try:
         return Context(kind.strip(), int(number.rstrip(") ") or 0))
     except ValueError:
-        raise MXNetError(f"ctx got {text!r}, expected a text such as 'cpu(0)'") from None
+        raise ParameterError(f"{what}: ctx got {text!r}, expected a text such as "
+                             "'cpu(0)'") from None
 
 
 def _given(op: OpDef, name: str | None, out: Any, visible: int) -> list[NDArray]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NdrtError, ShapeError
+from ..errors import NdrtError, ParameterError, ShapeError
 from .access import Access
 from .create import as_plain_data
 from .interop import asnumpy
@@ -78,8 +78,12 @@ def _item_text(item: Item) -> str:
 
 @lru_cache(maxsize=4096)
 def parse_items(text: str) -> tuple[Item, ...]:
-    """The items of `Key.text`."""
-    return tuple(_parse_item(part) for part in text.split(",")) if text else ()
+    """The items of `Key.text`; ParameterError for another text."""
+    try:
+        return tuple(_parse_item(part) for part in text.split(",")) if text else ()
+    except (KeyError, ValueError, TypeError):
+        raise ParameterError(f"key got {text!r}, expected ints, slices, None, ... and @, separated "
+                             "by commas") from None
 
 
 def _parse_item(text: str) -> Item:

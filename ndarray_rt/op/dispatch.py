@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from .. import config
-from ..errors import Unsupported, where
+from ..errors import NdrtError, Unsupported, name_in, where
 from ..ndarray.copy import copy_into
 from ..ndarray.ndarray import NDArray, new_array
 from ..ndarray.output import Output
@@ -257,12 +257,18 @@ def _execute(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
             stream.drop()
             reason = str(refusal)
             key = kernel_key(ins[0].dtype if ins else outs[0].dtype, False)
-        except BaseException:
+        except BaseException as error:
             stream.drop()
+            if isinstance(error, NdrtError):
+                name_in(error, op.name, node)
             raise
     REASONS.add(op.name, reason or "")
     ctx.fallbacks += 1
-    fallback_compute(op, params, ctx, key, ins, outs, reqs)
+    try:
+        fallback_compute(op, params, ctx, key, ins, outs, reqs)
+    except NdrtError as error:
+        name_in(error, op.name, node)
+        raise
     return key, reason
 
 

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from ..dtypes import DType
-from ..errors import ShapeError, TypeMismatch, where
+from ..errors import NdrtError, ShapeError, TypeMismatch, name_in, where
 from ..ndarray.ndarray import MAX_DIMS, MAX_SIZE
 from .params import Params
 from .registry import OpDef, Shape
@@ -103,8 +103,9 @@ def run_infer_shape(op: OpDef, params: Params, ins: Sequence[Shape | None],
     """An operator's shape rule; its errors name operator and node."""
     try:
         made = op.infer_shape(params, list(ins), list(outs))
-    except ShapeError as error:
-        raise ShapeError(f"{where(op.name, node)}: {error}") from None
+    except NdrtError as error:
+        name_in(error, op.name, node)
+        raise
     for i, shape in enumerate(made[1]):
         if shape is not None and len(shape) > MAX_DIMS:
             raise ShapeError(f"{where(op.name, node)}: output {i} has shape {shape} of rank "
@@ -121,5 +122,6 @@ def run_infer_type(op: OpDef, params: Params, ins: Sequence[DType | None],
     """An operator's type rule; its errors name operator and node."""
     try:
         return op.infer_type(params, list(ins), list(outs))
-    except TypeMismatch as error:
-        raise TypeMismatch(f"{where(op.name, node)}: {error}") from None
+    except NdrtError as error:
+        name_in(error, op.name, node)
+        raise

@@ -73,8 +73,7 @@ def columns_of(p: P, x: AnyArray) -> AnyArray:
     """(n, channels * window, windows) of images."""
     n, channels, size = x.shape[0], x.shape[1], x.shape[2:]
     counts, pads = _counts(p, size), _all(p, p.pad, 0, "pad")
-    whole = np.pad(x, [(0, 0), (0, 0), *((pad, pad + s) for pad, s in zip(
-        pads, _all(p, p.stride, 1, "stride"), strict=True))])
+    whole = np.pad(x, [(0, 0), (0, 0), *((pad, pad) for pad in pads)])
     parts = [whole[cut] for cut in _windows(p, counts)]
     return np.stack(parts, axis=2).reshape(n, channels * len(parts), prod(counts))
 
@@ -82,12 +81,11 @@ def columns_of(p: P, x: AnyArray) -> AnyArray:
 def images_of(p: P, columns: AnyArray, size: Shape) -> AnyArray:
     """The sum of the columns where they lie in images of a spatial size."""
     counts, pads = _counts(p, size), _all(p, p.pad, 0, "pad")
-    strides = _all(p, p.stride, 1, "stride")
     window = prod(p.kernel)
     n, channels = columns.shape[0], columns.shape[1] // window
     parts = columns.reshape(n, channels, window, *counts)
-    made = np.zeros((n, channels, *(length + 2 * pad + s for length, pad, s
-                                    in zip(size, pads, strides, strict=True))), columns.dtype)
+    made = np.zeros((n, channels, *(length + 2 * pad for length, pad
+                                    in zip(size, pads, strict=True))), columns.dtype)
     for i, cut in enumerate(_windows(p, counts)):
         made[cut] += parts[:, :, i]
     inner: tuple[Any, ...] = (..., *(slice(pad, pad + length)

@@ -52,9 +52,12 @@ def _row(ctx: OpContext, range_max: int, count: int) -> tuple[AnyArray, int]:
 
 def compute(ctx: OpContext, p: ZipfianParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    rows = [_row(ctx, p.range_max, p.shape[1]) for _ in range(p.shape[0])]
-    outs[0].write(np.stack([numbers for numbers, _ in rows]))
-    outs[1].write(np.array([tries for _, tries in rows], np.int64))
+    # before anything is drawn, so that rows without end are refused at once
+    numbers, tries = np.empty(p.shape, np.int64), np.empty(p.shape[:1], np.int64)
+    for i in range(p.shape[0]):
+        numbers[i], tries[i] = _row(ctx, p.range_max, p.shape[1])
+    outs[0].write(numbers)
+    outs[1].write(tries)
 
 
 register(OpDef("_sample_unique_zipfian", ZipfianParams, inputs=(), outputs=("output0", "output1"),

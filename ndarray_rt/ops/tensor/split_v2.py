@@ -12,7 +12,7 @@ from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, normalize_axis, same_type
-from ...op.params import Params, boolean, integer, params_class, shape
+from ...op.params import MAX_COUNT, Params, boolean, integer, params_class, shape
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from .pointwise import need_native, unblocked
 from .slicing import scatter
@@ -23,7 +23,7 @@ class SplitParams(Params):
     indices: tuple[int, ...] = shape(doc="where each part begins, the first of them 0")
     axis: int = integer(1, doc="the axis that is cut")
     squeeze_axis: bool = boolean(False, doc="drop the axis, of which each part has length 1")
-    sections: int = integer(0, low=0, doc="equal parts; 0: cut at indices")
+    sections: int = integer(0, low=0, high=MAX_COUNT, doc="equal parts; 0: cut at indices")
 
     @property
     def count(self) -> int:

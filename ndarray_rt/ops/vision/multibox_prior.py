@@ -54,13 +54,14 @@ def infer_shape(p: MultiBoxPriorParams, ins: ShapeList, outs: ShapeList,
 
 
 def _halves(p: MultiBoxPriorParams, data: Shape) -> tuple[AnyArray, AnyArray]:
-    """Half widths and half heights of a pixel's anchors."""
+    """Half widths and half heights of a pixel's anchors; none are finite of ratios that are not."""
     single = np.float32
-    ratios = np.sqrt(np.array(p.ratios, single))
-    size = np.array([*p.sizes, *p.sizes[:1] * (len(ratios) - 1)], single)
-    ratio = np.concatenate([np.repeat(ratios[:1], len(p.sizes)), ratios[1:]])
-    width = size * single(data[2]) / single(data[3]) * ratio / single(2)
-    return width, size / ratio / single(2)
+    with np.errstate(all="ignore"):
+        ratios = np.sqrt(np.array(p.ratios, single))
+        size = np.array([*p.sizes, *p.sizes[:1] * (len(ratios) - 1)], single)
+        ratio = np.concatenate([np.repeat(ratios[:1], len(p.sizes)), ratios[1:]])
+        width = size * single(data[2]) / single(data[3]) * ratio / single(2)
+        return width, size / ratio / single(2)
 
 
 def _steps(p: MultiBoxPriorParams, data: Shape) -> AnyArray:

@@ -26,8 +26,8 @@ from .shared import fits, need_plain, plain
 class ROIAlignParams(Params):
     pooled_size: tuple[int, ...] = shape(low=1, doc="bins of a region: (height, width)")
     spatial_scale: float = number(doc="pixels of data for one unit of a region's corners")
-    sample_ratio: int = integer(-1, doc="samples along each side of a bin; 0 or less: as many as "
-                                        "a bin has pixels, rounded up")
+    sample_ratio: int = integer(-1, high=1024, doc="samples along each side of a bin; 0 or "
+                                                   "less: as many as a bin has pixels, rounded up")
     position_sensitive: bool = boolean(False, doc="each bin has channels of its own")
     aligned: bool = boolean(False, doc="pixels have their centers at halves")
 
