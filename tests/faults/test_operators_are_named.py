@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.errors import NdrtError, OutOfMemory, ParameterError, ShapeError, name_in
+from ndarray_rt.errors import (
+    NdrtError,
+    OutOfMemory,
+    ParameterError,
+    ShapeError,
+    TypeMismatch,
+    name_in,
+)
+from ndarray_rt.op.infer import run_infer_shape, same_type
+from ndarray_rt.op.params import NoParams
+from ndarray_rt.op.registry import OpDef
 
 nd = mx.nd
 X = nd.ones((2, 3))
@@ -84,3 +94,30 @@ def test_proposals_of_impossible_images(size: float) -> None:
                                ratios=(1,), rpn_post_nms_top_n=3, output_score=True)
     if size < 0:  # no row of the map lies in the image
         assert (made[1].asnumpy() == -1).all()
+
+
+@pytest.mark.parametrize("scale", [np.inf, np.nan, -2.0])
+@pytest.mark.parametrize("mode", ["size", "odd_scale"])
+def test_images_are_resized_by_finite_numbers(mode: str, scale: float) -> None:
+    with pytest.raises(ShapeError, match=f"^_contrib_BilinearResize2D: .*scale_width={scale}"):
+        nd.contrib.BilinearResize2D(IMAGES, mode=mode, scale_height=2, scale_width=scale)
+
+
+def test_a_shape_rule_that_comes_out_below_zero_is_refused() -> None:
+    def below(p: Any, ins: Any, outs: Any) -> Any:
+        return ins, [(2, -3)]
+    made = OpDef("made_for_a_test", NoParams, inputs=("data",), infer_shape=below,
+                 infer_type=same_type, compute=lambda *_: None, no_gradient="none")
+    with pytest.raises(ShapeError, match=r"made_for_a_test: output 0 would have shape \(2, -3\)"):
+        run_infer_shape(made, NoParams(), [(2, 3)], [None])
+
+
+def test_a_symbol_names_the_operator_of_a_wrong_dtype() -> None:
+    with pytest.raises(TypeMismatch, match=r'^Cast "to": dtype 8 is none of'):
+        mx.sym.Cast(mx.sym.Variable("x"), dtype=8, name="to")
+
+
+def test_index_arrays_beyond_an_empty_array() -> None:
+    index = nd.array([1, 255], dtype="int64")
+    with pytest.raises(IndexError, match=r"^_index: .*index 255 is out of bounds"):
+        nd._internal._index(nd.ones((2, 16)), index, key=":,@", num_args=2)

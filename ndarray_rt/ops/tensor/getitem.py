@@ -15,6 +15,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, merge, merge_types
 from ...op.params import Params, how_many, params_class, text
 from ...op.registry import Emit, GradNode, OpDef, register
+from .gather_nd import OutOfBounds
 
 
 @params_class
@@ -58,7 +59,10 @@ def infer_type(p: IndexParams, ins: TypeList, outs: TypeList) -> tuple[TypeList,
 
 
 def compute(ctx: OpContext, p: IndexParams, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
-    made = ins[0][_key(p, ins[1:])]
+    try:
+        made = ins[0][_key(p, ins[1:])]
+    except IndexError as error:
+        raise OutOfBounds(f"data has shape {ins[0].shape}: {error}") from None
     outs[0].write(made if made.shape else made.reshape(1))
 
 
