@@ -121,3 +121,20 @@ def test_index_arrays_beyond_an_empty_array() -> None:
     index = nd.array([1, 255], dtype="int64")
     with pytest.raises(IndexError, match=r"^_index: .*index 255 is out of bounds"):
         nd._internal._index(nd.ones((2, 16)), index, key=":,@", num_args=2)
+    with pytest.raises(ShapeError, match=r"^_index: data has shape \(2, 3\)"):
+        nd._internal._index(X, key=str(2**63), num_args=1)
+
+
+def test_a_new_output_of_all_finite_holds_nothing() -> None:
+    for _ in range(20):
+        (nd.ones((1,)) * np.nan).asnumpy()  # memory that comes back to the pool
+        assert nd.all_finite(X, init_output=False).asscalar() == 1
+    held = nd.zeros((1,))
+    nd.all_finite(X, init_output=False, out=held)
+    assert held.asscalar() == 0
+
+
+def test_all_numbers_of_a_zipfian_series_come_in_time() -> None:
+    numbers, tries = nd._internal._sample_unique_zipfian(range_max=5000, shape=(1, 5000))
+    assert sorted(numbers.asnumpy()[0]) == list(range(5000))
+    assert tries.asscalar() >= 5000

@@ -48,7 +48,7 @@ def infer_shape(p: IndexParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeL
     dummy = np.broadcast_to(np.zeros((), np.int8), shapes[0])
     try:
         made = dummy[_key(p, [np.zeros(shape, np.intp) for shape in shapes[1:]])]
-    except IndexError as error:
+    except (IndexError, OverflowError) as error:
         raise ShapeError(f"data has shape {shapes[0]}: {error}") from None
     return ins, [merge(made.shape or (1,), outs[0], "result and output")]
 
@@ -61,7 +61,7 @@ def infer_type(p: IndexParams, ins: TypeList, outs: TypeList) -> tuple[TypeList,
 def compute(ctx: OpContext, p: IndexParams, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
     try:
         made = ins[0][_key(p, ins[1:])]
-    except IndexError as error:
+    except (IndexError, OverflowError) as error:
         raise OutOfBounds(f"data has shape {ins[0].shape}: {error}") from None
     outs[0].write(made if made.shape else made.reshape(1))
 
