@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, Field, fields
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from ndarray_rt import nd, sym
+from ndarray_rt.imperative import control_flow, finite, updates
 from ndarray_rt.imperative.methods import OPERATOR_METHODS
 from ndarray_rt.op.registry import REGISTRY, OpDef
 from ndarray_rt.op.signatures import Signature, public_name
+from ndarray_rt.symbol import control_flow as sym_control_flow
 
 STUBS = Path(nd.__file__).parent / "_stubs"
 MANY = 2
@@ -116,6 +118,12 @@ def module(space: str, array: str, source: str, more: tuple[str, ...], taken: se
     return HEAD.format(module=source, array=array) + "\n" + "\n".join(made) + "\n"
 
 
+def more_of_contrib(functions: Iterable[str]) -> str:
+    """Functions of contrib that are no operators, and take what no stub can say."""
+    return "".join(f"def {name}(*args: Any, **kwargs: Any) -> Any: ...\n"
+                   for name in sorted(functions))
+
+
 def methods() -> str:
     """The methods of NDArray that are operators."""
     lines = [HEAD.format(module="ndarray_rt.ndarray.ndarray", array="NDArray"),
@@ -144,6 +152,11 @@ def write() -> int:
             f"sym{word}": module(space, "Symbol", "ndarray_rt.symbol.symbol", OF_SYM,
                                  set(sym.__dict__["_symbol"].BY_HAND) if not space else set()),
         }
+        if space == "contrib":
+            texts["nd_contrib"] += more_of_contrib(
+                {**updates.FUNCTIONS, **finite.FUNCTIONS, **control_flow.FUNCTIONS,
+                 "boolean_mask": None})
+            texts["sym_contrib"] += more_of_contrib(sym_control_flow.FUNCTIONS)
         for name, text in texts.items():
             (STUBS / f"{name}.pyi").write_text(text, encoding="utf-8")
             count += text.count("\ndef ")

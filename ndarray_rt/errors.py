@@ -118,9 +118,15 @@ def shown(value: object) -> str:
 
 
 def name_call(error: NdrtError, operator: str, node: str | None = None) -> None:
-    """Puts the operator before the text of an error that does not begin with it."""
+    """Puts operator and node before the text of an error that does not begin with the operator.
+
+    >>> error = ShapeError("index 4 is out of bounds")
+    >>> name_call(error, "take", "words"), str(error)
+    (None, 'take "words": index 4 is out of bounds')
+    """
     text = str(error)
-    if not text.startswith(operator) and f"operator {operator}" not in text:
+    named = text.startswith((f"{operator}:", f'{operator} "')) or f"operator {operator}" in text
+    if not named:
         error.args = (f"{where(operator, node)}: {text}",)
 
 

@@ -19,35 +19,32 @@ from .imperative import control_flow, distributions, finite, updates, zipfian
 from .imperative import subgraph_ops as _subgraph_ops  # noqa: F401 - registers operators
 from .imperative.arithmetic import BINARY, function
 from .imperative.array_methods import copyto, split_at
-from .imperative.cached_op import CachedOp  # noqa: F401 - public here
+from .imperative.cached_op import CachedOp as CachedOp
 from .imperative.generated import Namespace, OperatorModule, forgets_functions
 from .imperative.invoke import invoke
 from .imperative.masks import boolean_mask
 from .imperative.tape import needs_record
 from .ndarray import create as _create
-from .ndarray import ndarray  # noqa: F401 - mx.nd.ndarray.NDArray
-from .ndarray.create import (  # noqa: F401 - public here
-    arange,
-    concatenate,
-    empty,
-    eye,
-    linspace,
-    waitall,
-)
-from .ndarray.dlpack import (  # noqa: F401 - public here
-    from_dlpack,
-    to_dlpack_for_read,
-    to_dlpack_for_write,
-)
-from .ndarray.interop import from_numpy  # noqa: F401 - public here
-from .ndarray.ndarray import NDArray
+from .ndarray import ndarray as ndarray
+from .ndarray.create import arange as arange
+from .ndarray.create import concatenate as concatenate
+from .ndarray.create import empty as empty
+from .ndarray.create import eye as eye
+from .ndarray.create import linspace as linspace
+from .ndarray.create import waitall as waitall
+from .ndarray.dlpack import from_dlpack as from_dlpack
+from .ndarray.dlpack import to_dlpack_for_read as to_dlpack_for_read
+from .ndarray.dlpack import to_dlpack_for_write as to_dlpack_for_write
+from .ndarray.interop import from_numpy as from_numpy
+from .ndarray.ndarray import NDArray as NDArray
 from .op.registry import keep_registered
 
 if TYPE_CHECKING:
-    from ._stubs import nd_contrib as contrib
-    from ._stubs import nd_image as image
-    from ._stubs import nd_linalg as linalg
+    from ._stubs import nd_contrib, nd_image, nd_linalg
     from ._stubs.nd import *  # noqa: F403
+
+    # names of this module, which `import ... as` does not make for type checkers
+    contrib, image, linalg = nd_contrib, nd_image, nd_linalg
 
 _operators = Namespace("")
 forgets_functions(globals())

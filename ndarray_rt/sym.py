@@ -8,10 +8,11 @@ from . import symbol as _symbol
 from .symbol import *  # noqa: F403
 
 if TYPE_CHECKING:
-    from ._stubs import sym_contrib as contrib  # noqa: F401
-    from ._stubs import sym_image as image  # noqa: F401
-    from ._stubs import sym_linalg as linalg  # noqa: F401
+    from ._stubs import sym_contrib, sym_image, sym_linalg
     from ._stubs.sym import *  # noqa: F403
+
+    # names of this module, which `import ... as` does not make for type checkers
+    contrib, image, linalg = sym_contrib, sym_image, sym_linalg
 
 __all__ = list(_symbol.__all__)
 _internal = _symbol.PUBLIC["_internal"]

@@ -18,6 +18,8 @@ from ..errors import (
     NameMismatch,
     ParameterError,
     ShapeError,
+    TypeMismatch,
+    shown,
     where,
 )
 from ..ndarray.create import array, zeros
@@ -27,7 +29,7 @@ from ..ndarray.ndarray import NDArray
 from ..ndarray.output import NumpyOutput
 from ..op.context import OpContext
 from ..op.infer import ShapeList, TypeList, known, merge
-from ..op.params import Params, attr_text, text
+from ..op.params import Params, attr_text, parse_shape, text
 from ..op.registry import Emit, GradNode, OpDef, Shape, register
 from .call import UNCACHED
 from .tape import STATE
@@ -102,11 +104,10 @@ class CustomParams(Params):
         made = cls(op_type=op_type)
         with _UsersCode(op_type, "__init__"):
             prop = KINDS.find(op_type, node)(**given)
-        with _UsersCode(op_type, "list_..."):
-            made.__dict__.update(_given=tuple(sorted(given.items())), prop=prop, _operators={},
-                                 inputs=tuple(prop.list_arguments()),
-                                 outputs=tuple(prop.list_outputs()),
-                                 aux=tuple(prop.list_auxiliary_states()))
+        made.__dict__.update(_given=tuple(sorted(given.items())), prop=prop, _operators={},
+                             inputs=_names(prop, op_type, "list_arguments"),
+                             outputs=_names(prop, op_type, "list_outputs"),
+                             aux=_names(prop, op_type, "list_auxiliary_states"))
         return made
 
     def _key(self) -> tuple[Any, ...]:
@@ -142,9 +143,23 @@ class CustomParams(Params):
             while len(operators) >= SESSIONS:
                 operators.pop(next(iter(operators)))
             with _UsersCode(self.op_type, "create_operator"):
-                found = operators[key] = self.prop.create_operator(
+                found = self.prop.create_operator(
                     cpu(), [list(shape) for shape in shapes], [dtype.type for dtype in types])
+            if not (hasattr(found, "forward") and hasattr(found, "backward")):
+                raise TypeMismatch(f"Custom: {self.op_type}.create_operator gave {shown(found)}, "
+                                   "expected a CustomOp")
+            operators[key] = found
         return found
+
+
+def _names(prop: Any, op_type: str, what: str) -> tuple[str, ...]:
+    """The names that a list_... of the user's class gives."""
+    with _UsersCode(op_type, what):
+        given = getattr(prop, what)()
+    if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
+        raise TypeMismatch(f"Custom: {op_type}.{what} gave {shown(given)}, expected a list of "
+                           "names")
+    return tuple(given)
 
 
 # ---- rules --------------------------------------------------------------------------------------
@@ -162,6 +177,8 @@ def _answer(p: CustomParams, what: str, given: list[Any]) -> tuple[list[Any], ..
         made = getattr(p.prop, what)(given)
     if not isinstance(made, (list, tuple)) or len(made) not in (2, 3):
         raise ShapeError(f"{p.op_type}.{what} gave {made!r}, expected 2 or 3 lists")
+    if not all(isinstance(part, (list, tuple)) for part in made):
+        raise ShapeError(f"{p.op_type}.{what} gave {shown(made)}, expected 2 or 3 lists")
     lists = [list(part) for part in made] + [[]] * (3 - len(made))
     for part, names, kind in zip(lists, p.names, ("inputs", "outputs", "aux states"),
                                  strict=True):
@@ -187,7 +204,7 @@ def _infer_shape(p: CustomParams, ins: ShapeList, outs: ShapeList) -> tuple[Shap
         return ins, outs
 
     def read(shape: Any) -> Shape | None:
-        dims = tuple(int(dim) for dim in shape)
+        dims = _dims(p, shape)
         if whole:
             return dims
         return tuple(dim if dim > 0 else -1 for dim in dims) or None
@@ -196,6 +213,14 @@ def _infer_shape(p: CustomParams, ins: ShapeList, outs: ShapeList) -> tuple[Shap
              zip([*given, *aux], [*made_in, *made_aux], strict=True)]
     return found, [merge(a, b, f"{p.op_type}: shapes of an output") for a, b in
                    zip(outs, made_out, strict=True)]
+
+
+def _dims(p: CustomParams, shape: Any) -> Shape:
+    try:
+        return parse_shape(shape)
+    except (TypeError, ValueError, OverflowError):
+        raise ShapeError(f"{p.op_type}.infer_shape gave {shown(shape)} as a shape, expected "
+                         "ints") from None
 
 
 def _infer_type(p: CustomParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
-from ..errors import NameMismatch, ShapeError
+from ..errors import NameMismatch, ShapeError, TypeMismatch, shown
 from ..ndarray.access import Access
 from ..ndarray.copy import copy_into
 from ..ndarray.create import array, zeros
@@ -54,7 +54,10 @@ class PythonFunction(PythonCall):
     def backward(self, out_grads: Sequence[NDArray], outs: Sequence[NDArray],
                  reqs: Sequence[Req]) -> None:
         made = self._function(*out_grads)
-        grads = [made] if isinstance(made, NDArray) or made is None else list(made)
+        grads = list(made) if isinstance(made, (list, tuple)) else [made]
+        for grad in grads:
+            if grad is not None and not isinstance(grad, NDArray):
+                raise TypeMismatch(f"{self.name}.backward gave {shown(grad)}, expected NDArrays")
         if len(grads) != len(outs):
             raise NameMismatch(f"{self.name}.backward gave {len(grads)} gradients, expected "
                                f"{len(outs)}: one for each input of forward")

@@ -87,7 +87,7 @@ def _while_loop(p: WhileLoopParams, ins: list[NDArray], shapes: Sequence[Shape])
 def _join(steps: list[list[NDArray]], count: int, length: int | None, shapes: Sequence[Shape],
           ins: Sequence[NDArray]) -> list[NDArray]:
     if steps:
-        return [joined([step[i] for step in steps], length) for i in range(count)]
+        return [joined([step[i] for step in steps], "a loop", length) for i in range(count)]
     return [zeros(shapes[i], None, ins[0].dtype) for i in range(count)]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import is_float
-from ..errors import NdrtError, ShapeError
+from ..errors import NdrtError, ParameterError, ShapeError
 from ..np_shape import is_np_shape
 from .access import Access
 from .create import as_plain_data
@@ -85,8 +85,12 @@ def _item_text(item: Item) -> str:
 
 @lru_cache(maxsize=4096)
 def parse_items(text: str) -> tuple[Item, ...]:
-    """The items of `Key.text`."""
-    return tuple(_parse_item(part) for part in text.split(",")) if text else ()
+    """The items of `Key.text`; ParameterError for another text."""
+    try:
+        return tuple(_parse_item(part) for part in text.split(",")) if text else ()
+    except (KeyError, ValueError, TypeError):
+        raise ParameterError(f"key got {text!r}, expected ints, slices, None, ... and @, separated "
+                             "by commas") from None
 
 
 def _parse_item(text: str) -> Item:

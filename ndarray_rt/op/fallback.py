@@ -22,6 +22,9 @@ from .registry import OpDef
 # texts may name shapes: past so many, new ones are counted together
 MAX_REASONS = 1024
 OTHER_REASONS = "other reasons"
+# how numpy refuses arrays beyond an address space
+_TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded",
+              "maximum supported dimension")
 
 
 class Reasons:
@@ -75,7 +78,9 @@ def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
             op.compute(ctx, params, arrays, outputs)
     except OutOfMemory:
         raise
-    except MemoryError:
+    except (MemoryError, ValueError) as error:
+        if isinstance(error, ValueError) and not str(error).startswith(_TOO_LARGE):
+            raise
         raise OutOfMemory(f"{where(op.name, ctx.node_name)}: there is no memory for what numpy "
                           "computes on the way") from None
     _detach_shared(outputs)

@@ -12,7 +12,7 @@ from ..op.registry import find
 from .compose import attr_string, check_mutated
 from .create import call
 from .naming import AttrScope, current_attrs, current_names
-from .nested import flatten, regroup
+from .nested import check_functions, flatten, limit_of, pair_of, regroup
 from .node import Entry, Node
 from .subgraph import KEY, Cut
 from .symbol import Symbol
@@ -130,13 +130,14 @@ def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states:
     steps, joined along a new axis 0, and the last states. `data`, states and outputs are symbols
     or nested lists of them.
     """
+    check_functions("foreach", body=body)
     flat_data, data_form = _flat(data, "foreach: data")
     flat_states, state_form = _flat(init_states, "foreach: init_states")
     if not flat_data:
         raise ParameterError("foreach: data is empty")
 
     def function(values: Any) -> tuple[Any, Any]:
-        return body(values[0], values[1])
+        return pair_of(body(values[0], values[1]), "foreach: body")
     made = _Made(name, [*flat_data, *flat_states], [data_form, state_form], function)
     (outputs, out_form), (states, form) = made.parts
     if form != state_form:
@@ -179,8 +180,8 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., tuple[Any, Any]], l
     `func(*loop_vars)` gives (outputs, new loop_vars). Returns the outputs of all steps, joined
     along a new axis 0 of length `max_iterations` and 0 where no step was, and the last loop_vars.
     """
-    if max_iterations is None:
-        raise ParameterError("while_loop: max_iterations must be given")
+    check_functions("while_loop", cond=cond, func=func)
+    limit = limit_of(max_iterations)
     flat, form = _flat(loop_vars, "while_loop: loop_vars")
     if not flat:
         raise ParameterError("while_loop: loop_vars is empty")
@@ -189,7 +190,7 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., tuple[Any, Any]], l
         return [values] if form is None else values
 
     def step(values: Any) -> tuple[Any, Any]:
-        outputs, new = func(*arguments(values))
+        outputs, new = pair_of(func(*arguments(values)), "while_loop: func")
         return [] if outputs is None else outputs, [] if new is None else new
     tests = _Made(f"{name}_cond", flat, form, lambda values: (cond(*arguments(values)),))
     steps = _Made(f"{name}_func", flat, form, step)
@@ -205,7 +206,7 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., tuple[Any, Any]], l
     inputs, (cond_locs, func_locs) = _union([tests, steps])
     found = _node("_while_loop", [tests, steps], inputs, {
         "num_outputs": len(outputs) + len(new), "num_out_data": len(outputs),
-        "max_iterations": int(max_iterations), "cond_input_locs": cond_locs,
+        "max_iterations": limit, "cond_input_locs": cond_locs,
         "func_input_locs": func_locs, "func_var_locs": locs})
     return (regroup(found[:len(outputs)], out_form), regroup(found[len(outputs):], form))
 
@@ -215,6 +216,7 @@ def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any
     """What `then_func()` gives where `pred` is not 0, else what `else_func()` gives; one node."""
     if not isinstance(pred, Symbol) or len(pred.entries) != 1:
         raise TypeMismatch(f"cond: pred got {shown(pred)}, expected a Symbol of one output")
+    check_functions("cond", then_func=then_func, else_func=else_func)
     test = _Made(f"{name}_pred", [], [], lambda values: (pred,))
     then = _Made(f"{name}_then", [], [], lambda values: (then_func(),))
     other = _Made(f"{name}_else", [], [], lambda values: (else_func(),))

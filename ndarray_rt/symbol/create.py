@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import TypeMismatch, shown
+from ..errors import TypeMismatch, name_call, shown
 from ..op.registry import OpDef, find
 from ..op.signatures import check_name, dtype_text
 from .compose import hidden_key, node_attrs, operator_node, single_entry
@@ -24,8 +24,14 @@ def create(op: OpDef, hint: str, args: Sequence[Symbol] = (),
     if attr is not None and not isinstance(attr, Mapping):
         raise TypeMismatch(f"{op.name}: attr got {shown(attr)}, expected a dict of strings")
     name = current_names().get(name, hint)
-    attrs = node_attrs({k: dtype_text(v) if k == "dtype" else v
-                        for k, v in (params or {}).items()})
+    given = dict(params or {})
+    if "dtype" in given:
+        try:
+            given["dtype"] = dtype_text(given["dtype"])
+        except TypeMismatch as error:
+            name_call(error, op.name, name)
+            raise
+    attrs = node_attrs(given)
     attrs.update({hidden_key(k): v for k, v in current_attrs().get(attr).items()})
     placed = [single_entry(s.entries, f'{op.name} "{name}": input {i}')
               for i, s in enumerate(args)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import operator
 import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -288,3 +290,12 @@ def test_public_names() -> None:
     assert mx.rnd is mx.random
     with pytest.raises(AttributeError, match="nothing"):
         mx.nothing  # noqa: B018
+
+
+def test_names_of_nd_are_there_for_type_checkers() -> None:
+    """A checker takes an import for public only where it is written `x as x`, or assigned."""
+    tree = ast.parse(Path(nd.__file__).read_text(encoding="utf-8"))
+    imported = [alias for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+                for alias in node.names]
+    hidden = {alias.asname or alias.name for alias in imported if alias.name != alias.asname}
+    assert not hidden & set(nd.__all__) - {"*"}

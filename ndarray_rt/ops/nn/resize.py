@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -130,6 +131,10 @@ def _resized(p: BilinearResize2DParams, size: tuple[int, int], like: Shape | Non
              ) -> tuple[int, int]:
     if p.mode == "like":
         return (-1, -1) if like is None else (like[2], like[3])
+    for scale in (p.scale_height, p.scale_width):
+        if scale is not None and not 0 <= scale < math.inf:
+            raise ShapeError(f"scale_height={p.scale_height}, scale_width={p.scale_width}, "
+                             "expected finite numbers of at least 0")
     made = []
     for n, given, scale in zip(size, (p.height, p.width), (p.scale_height, p.scale_width),
                                strict=True):

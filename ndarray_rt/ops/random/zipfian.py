@@ -15,7 +15,7 @@ from ..tensor.init import CONSTANT
 from .source import Source, unit
 
 INT64 = np.dtype(np.int64)
-_AT_ONCE = 1 << 14  # numbers that are drawn before it is looked again whether they are enough
+_AT_ONCE = 1 << 16  # numbers that are drawn before it is looked again whether they are enough
 
 
 @params_class
@@ -38,23 +38,29 @@ def infer_type(p: ZipfianParams, ins: TypeList, outs: TypeList) -> tuple[TypeLis
 
 def _row(ctx: OpContext, range_max: int, count: int) -> tuple[AnyArray, int]:
     """The first `count` different numbers of a series, and how long it was."""
-    seen = np.empty(0, np.int64)
+    found, drawn = np.empty(0, np.int64), 0  # the different ones so far, of so many
+    n = min(max(count, 16) * 2, _AT_ONCE)
     while True:
-        n = min(max(count - len(np.unique(seen)), 16) * 2, _AT_ONCE)
         words = Source(ctx.random, n).words()
         u = unit(words[:, 0], words[:, 1])
         made = np.exp(u * np.log(range_max + 1.0)).astype(np.int64) - 1
-        seen = np.concatenate([seen, np.minimum(made, range_max - 1)])
+        seen = np.concatenate([found, np.minimum(made, range_max - 1)])
         first = np.sort(np.unique(seen, return_index=True)[1])
         if len(first) >= count:
-            return seen[first[:count]], int(first[count - 1]) + 1
+            return seen[first[:count]], drawn + int(first[count - 1]) + 1 - len(found)
+        found, drawn = seen[first], drawn + n
+        # the last ones are rare: looking again and again would take the square of the time
+        n = min(2 * n, max(_AT_ONCE, count))
 
 
 def compute(ctx: OpContext, p: ZipfianParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    rows = [_row(ctx, p.range_max, p.shape[1]) for _ in range(p.shape[0])]
-    outs[0].write(np.stack([numbers for numbers, _ in rows]))
-    outs[1].write(np.array([tries for _, tries in rows], np.int64))
+    # before anything is drawn, so that rows without end are refused at once
+    numbers, tries = np.empty(p.shape, np.int64), np.empty(p.shape[:1], np.int64)
+    for i in range(p.shape[0]):
+        numbers[i], tries[i] = _row(ctx, p.range_max, p.shape[1])
+    outs[0].write(numbers)
+    outs[1].write(tries)
 
 
 register(OpDef("_sample_unique_zipfian", ZipfianParams, inputs=(), outputs=("output0", "output1"),

@@ -48,7 +48,9 @@ def infer_type(p: Params, ins: TypeList, outs: TypeList) -> tuple[TypeList, Type
 def compute(ctx: OpContext, p: AllFiniteParams | MultiAllFiniteParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     good = all(bool(np.isfinite(x).all()) for x in ins)
-    if p.init_output or not good:
+    # an output that is made by this very call holds nothing
+    chunk = outs[0].array.chunk
+    if p.init_output or not good or not (chunk.is_allocated or chunk.zero):
         outs[0].write(np.full((1,), good, FLOAT32))
     elif outs[0].requested:
         outs[0].write(plain_numpy(outs[0].array).copy())

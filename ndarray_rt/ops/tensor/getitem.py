@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ShapeError
+from ...errors import OutOfBounds, ShapeError
 from ...ndarray.indexing import ARRAY, never_scalar, one_element, parse_items, with_arrays
 from ...ndarray.layout import AnyArray
 from ...ndarray.output import NumpyOutput
@@ -47,7 +47,7 @@ def infer_shape(p: IndexParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeL
     dummy = np.broadcast_to(np.zeros((), np.int8), shapes[0])
     try:
         made = dummy[_key(p, [np.zeros(shape, np.intp) for shape in shapes[1:]])]
-    except IndexError as error:
+    except (IndexError, OverflowError) as error:
         raise ShapeError(f"data has shape {shapes[0]}: {error}") from None
     # a gradient may be asked for when np_shape has ended
     shape = made.shape or (one_element() if outs[0] != () else ())
@@ -60,7 +60,10 @@ def infer_type(p: IndexParams, ins: TypeList, outs: TypeList) -> tuple[TypeList,
 
 
 def compute(ctx: OpContext, p: IndexParams, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
-    made = ins[0][_key(p, ins[1:])]
+    try:
+        made = ins[0][_key(p, ins[1:])]
+    except (IndexError, OverflowError) as error:
+        raise OutOfBounds(f"data has shape {ins[0].shape}: {error}") from None
     outs[0].write(made if made.shape else made.reshape(1))
 
 

@@ -138,7 +138,8 @@ def compute(ctx: OpContext, p: ProposalParams, ins: list[AnyArray],
         shifts = pred[i].reshape(count, 4, height, width).transpose(2, 3, 0, 1).reshape(-1, 4)
         boxes = _moved(p, anchors, shifts, info)
         # what lies beyond the image is padding of the batch
-        rows, columns = (info[:2] / np.float32(p.feature_stride)).astype(np.int64)
+        ends = np.clip(info[:2] / np.float32(p.feature_stride), 0, (height, width))
+        rows, columns = map(int, ends)
         score[rows:], score[:, columns:] = -1, -1
         flat = score.reshape(-1)
         least = np.float32(p.rpn_min_size) * info[2]
