@@ -123,7 +123,10 @@ def call(fn: Callable[..., int], *args: Any, what: str) -> None:
 def check(status: int, what: str) -> None:
     """Raises the exception of a native status, if it is a failure."""
     if status:
-        raise EXCEPTIONS.get(status, NativeError)(f"{what}: {text(lib.ndrt_last_error())}")
+        said = text(lib.ndrt_last_error())
+        # what is wrong with a user's array is told in the user's words
+        raise EXCEPTIONS.get(status, NativeError)(
+            said if status == lib.NDRT_RANGE else f"{what}: {said}")
 
 
 def make(fn: Callable[..., int], *args: Any, out: str, free: Callable[[Any], None], what: str,

@@ -87,19 +87,18 @@ def test_anchors_of_impossible_ratios_warn_of_nothing(ratio: float) -> None:
     assert np.isfinite(made.reshape(-1, 2, 4)[:, 1]).all()
 
 
-@pytest.mark.parametrize("size", [np.inf, np.nan, -100.0])
-def test_proposals_of_impossible_images(size: float) -> None:
-    info = nd.array([[size, 64.0, 1.0]])
+def test_proposals_of_an_image_of_no_rows() -> None:
+    info = nd.array([[-100.0, 64.0, 1.0]])
     made = nd.contrib.Proposal(nd.ones((1, 2, 4, 4)), nd.zeros((1, 4, 4, 4)), info, scales=(1,),
                                ratios=(1,), rpn_post_nms_top_n=3, output_score=True)
-    if size < 0:  # no row of the map lies in the image
-        assert (made[1].asnumpy() == -1).all()
+    assert (made[1].asnumpy() == -1).all()
 
 
 @pytest.mark.parametrize("scale", [np.inf, np.nan, -2.0])
 @pytest.mark.parametrize("mode", ["size", "odd_scale"])
 def test_images_are_resized_by_finite_numbers(mode: str, scale: float) -> None:
-    with pytest.raises(ShapeError, match=f"^_contrib_BilinearResize2D: .*scale_width={scale}"):
+    with pytest.raises(ParameterError,
+                       match=f"^_contrib_BilinearResize2D: parameter 'scale_width' got {scale}"):
         nd.contrib.BilinearResize2D(IMAGES, mode=mode, scale_height=2, scale_width=scale)
 
 
