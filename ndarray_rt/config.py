@@ -24,6 +24,7 @@ class Switch:
     default: Any
     doc: str
     parse: Callable[[str], Any]
+    at_import: bool = False  # native code takes it then, once
 
 
 def _flag(text: str) -> bool:
@@ -52,6 +53,7 @@ SWITCHES: tuple[Switch, ...] = (
         "",
         "file of the oneDNN 3.x library to load; empty: the one of the installed wheel",
         _text,
+        at_import=True,
     ),
     Switch("NDRT_ONEDNN", True, "0 makes every operator run without oneDNN", _flag),
     Switch(
@@ -59,12 +61,14 @@ SWITCHES: tuple[Switch, ...] = (
         0,
         "threads of native code; 0: from OMP_NUM_THREADS, CPU affinity and container quota",
         _count,
+        at_import=True,
     ),
     Switch(
         "NDRT_FLUSH_SUBNORMALS",
         True,
         "subnormal floats count as 0 in native code; 0 keeps them and may be 200 times slower",
         _flag,
+        at_import=True,
     ),
     Switch("NDRT_PLAN_MEMORY", True, "0 gives every array of an executor its own memory", _flag),
     Switch(
@@ -91,6 +95,7 @@ SWITCHES: tuple[Switch, ...] = (
         1024,
         "MiB of freed memory kept for reuse at most; less where less was in use of late",
         _count,
+        at_import=True,
     ),
     Switch(
         "NDRT_TUNING",
@@ -154,6 +159,9 @@ def _find(name: str) -> Switch:
 def _checked(name: str, value: Any) -> Any:
     """`value` as the switch's own type: `override(NDRT_TRACE="1")` and `=1` mean the same."""
     switch = _find(name)
+    if switch.at_import:
+        raise ValueError(f"{name} is read when ndarray_rt is imported: set the environment "
+                         "variable before")
     if isinstance(value, type(switch.default)):
         if isinstance(switch.default, int) and value < 0:
             raise ValueError(f"{name}={value!r}: expected a number from 0 up")
@@ -248,7 +256,8 @@ def environment(values: Mapping[str, str | None]) -> Iterator[None]:
 
 def table() -> str:
     """The switches as a Markdown table, for the documentation."""
-    rows = [f"| `{s.name}` | `{s.default!r}` | {s.doc} |" for s in SWITCHES]
+    rows = [f"| `{s.name}` | `{s.default!r}` | {s.doc}{'; at import alone' * s.at_import} |"
+            for s in SWITCHES]
     return "\n".join(["| switch | default | meaning |", "|---|---|---|", *rows])
 
 

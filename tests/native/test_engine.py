@@ -184,7 +184,7 @@ def test_a_cpu_without_avx2() -> None:
 
 def test_statuses_become_exceptions() -> None:
     assert set(native.EXCEPTIONS) == {lib.NDRT_INVALID, lib.NDRT_UNSUPPORTED, lib.NDRT_NOMEM,
-                                      lib.NDRT_INTERNAL}
+                                      lib.NDRT_INTERNAL, lib.NDRT_RANGE}
     with pytest.raises(errors.NativeError, match="odd"):
         call(lambda: 99, what="odd")
 
@@ -193,7 +193,7 @@ def test_statuses_become_exceptions() -> None:
     (errors.ShapeError, ValueError), (errors.TypeMismatch, TypeError),
     (errors.ParameterError, ValueError), (errors.NameMismatch, KeyError),
     (errors.Unsupported, NotImplementedError), (errors.NativeError, RuntimeError),
-    (errors.OutOfMemory, MemoryError)])
+    (errors.OutOfMemory, MemoryError), (errors.OutOfBounds, IndexError)])
 def test_errors_are_ours_and_builtin(kind: type[Exception], builtin: type[Exception]) -> None:
     error = kind("plain words")
     assert isinstance(error, builtin)
@@ -230,4 +230,7 @@ def test_switches(monkeypatch: pytest.MonkeyPatch) -> None:
     config.reset("NDRT_CACHE_SHAPES")
     with pytest.raises(ValueError, match="there is no switch NDRT_NONE"):
         config.set("NDRT_NONE", 1)
+    with pytest.raises(ValueError, match="NDRT_FLUSH_SUBNORMALS is read when ndarray_rt is"), \
+            config.override(NDRT_FLUSH_SUBNORMALS=False):
+        pass
     assert all(s.name in config.table() for s in config.SWITCHES)
