@@ -14,6 +14,7 @@ from ..errors import MXNetError, NameMismatch, ParameterError, ShapeError, TypeM
 from ..ndarray.ndarray import NDArray, check_shape, new_array
 from ..ndarray.req import Req, parse_grad_req
 from ..op.registry import Shape
+from ..symbol.compose import variables
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry
 from .executor import Executor
@@ -150,7 +151,8 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
     table, of_name = _inferred_shapes(symbol, given, [*names, *aux_names])
     arg_types, aux_types = _inferred_types(symbol, type_dict or {}, names, aux_names)
     requests = parse_requests(grad_req, names)
-    reuse = _Reuse(ctx, shared_exec, set(shared_arg_names or ()), shared_buffer)
+    reuse = _Reuse(ctx, _places(symbol, group2ctx or {}), shared_exec, set(shared_arg_names or ()),
+                   shared_buffer)
     args = {n: reuse.array(n, of_name[n], t) for n, t in zip(names, arg_types, strict=True)}
     grads = {n: reuse.grad(n, args[n]) for n in names if requests[n] != Req.kNullOp}
     aux = {n: reuse.aux(n, of_name[n], t) for n, t in zip(aux_names, aux_types, strict=True)}
@@ -185,12 +187,28 @@ def _inferred_types(symbol: Symbol, given: Mapping[str, Any], names: Sequence[st
     return ([found.get(n) or float32 for n in names], [found.get(n) or float32 for n in aux_names])
 
 
-class _Reuse:
-    """Arrays for simple_bind: new ones, or those of a shared executor and buffer that fit."""
+def _places(symbol: Symbol, group2ctx: Mapping[str, Any]) -> dict[str, Context]:
+    """The contexts of variables that belong to a group (attribute ctx_group), by name."""
+    contexts = {group: _context_of(ctx, f"simple_bind: group2ctx[{group!r}]")
+                for group, ctx in group2ctx.items()}
+    found = {}
+    for node in variables(symbol.entries):
+        context = contexts.get(node.attrs.get("__ctx_group__", ""))
+        if context is not None:
+            found[node.name] = context
+    return found
 
-    def __init__(self, ctx: Context, shared: Executor | None, names: set[str],
-                 buffer: dict[str, NDArray] | None) -> None:
+
+class _Reuse:
+    """Arrays for simple_bind: new ones, or those of a shared executor and buffer that fit.
+
+    `places` are the contexts of new arrays by name, where they are not `ctx`.
+    """
+
+    def __init__(self, ctx: Context, places: Mapping[str, Context], shared: Executor | None,
+                 names: set[str], buffer: dict[str, NDArray] | None) -> None:
         self.ctx = ctx
+        self.places = places
         self.shared = shared
         self.names = names
         self.buffer = buffer
@@ -204,23 +222,26 @@ class _Reuse:
             found = self.buffer.get(name)
             if found is not None and found.dtype == dtype and found.size >= prod(shape):
                 return found if found.shape == shape else found.view_as(shape)
-            self.buffer[name] = new_array(shape, dtype, self.ctx, zero=True)
+            self.buffer[name] = self._new(name, shape, dtype)
             return self.buffer[name]
-        return new_array(shape, dtype, self.ctx, zero=True)
+        return self._new(name, shape, dtype)
 
     def grad(self, name: str, arg: NDArray) -> NDArray:
         if self.shared is not None and name in self.names:
             found = self.shared.grad_dict.get(name)
             if found is not None and found.shape == arg.shape and found.dtype == arg.dtype:
                 return found
-        return new_array(arg.shape, arg.dtype, self.ctx, zero=True)
+        return self._new(name, arg.shape, arg.dtype)
 
     def aux(self, name: str, shape: tuple[int, ...], dtype: DType) -> NDArray:
         if self.shared is not None:
             found = self.shared.aux_dict.get(name)
             if found is not None and found.shape == shape and found.dtype == dtype:
                 return found
-        return new_array(shape, dtype, self.ctx, zero=True)
+        return self._new(name, shape, dtype)
+
+    def _new(self, name: str, shape: tuple[int, ...], dtype: DType) -> NDArray:
+        return new_array(shape, dtype, self.places.get(name, self.ctx), zero=True)
 
 
 def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool,
