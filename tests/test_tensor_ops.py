@@ -66,7 +66,7 @@ def infer(op: str, params: dict[str, Any], ins: Shapes, outs: Shapes | None = No
     ("_full", {"shape": (2,)}, [], ParameterError, "'value' is missing"),
     ("_zeros", {"shape": (-2,)}, [], ParameterError, "'shape' got"),
     ("_random_uniform", {"low": 2, "high": 1, "shape": 2}, [], ShapeError, "above"),
-    ("_random_normal", {"scale": 0, "shape": 2}, [], ShapeError, "scale"),
+    ("_random_normal", {"scale": 0, "shape": 2}, [], ParameterError, "scale"),
     ("broadcast_to", {"shape": (2, 4)}, [(1, 3)], ShapeError, "broadcasts to"),
     ("broadcast_axis", {"axis": 1, "size": 4}, [(1, 3)], ShapeError, "expected 1 along axis 1"),
     ("broadcast_like", {"lhs_axes": (0,), "rhs_axes": (5,)}, [(1, 3), (4,)], ShapeError,

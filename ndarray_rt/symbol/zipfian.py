@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..errors import TypeMismatch, shown
+from ..op.zipfian import check_counts
 from .create import call
 from .symbol import Symbol
 
@@ -14,6 +16,10 @@ def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> list
 
     As nd.contrib.rand_zipfian. Source: MXNet's sym.contrib.rand_zipfian.
     """
+    if not isinstance(true_classes, Symbol):
+        raise TypeMismatch(f"rand_zipfian: true_classes got {shown(true_classes)}, expected a "
+                           "Symbol")
+    check_counts(num_sampled, range_max)
     span = math.log(range_max + 1)
     drawn = call("_random_uniform", low=0.0, high=span, shape=(num_sampled,), dtype="float64")
     classes = call("cast", call("expm1", drawn), dtype="int64") % range_max

@@ -9,7 +9,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import nd, sym
-from ndarray_rt.errors import TypeMismatch
+from ndarray_rt.errors import ParameterError, TypeMismatch
 from ndarray_rt.test_utils import chi_square_check
 
 
@@ -54,8 +54,13 @@ def test_zipfian_candidates() -> None:
     made = mx.sym.Group(sym.contrib.rand_zipfian(sym.var("t"), 4, 100))
     assert made.infer_shape(t=(3,))[1] == [(4,), (3,), (4,)]
     assert np.allclose(made.eval(t=nd.array([3, 0, 99]))[1].asnumpy(), true.asnumpy() / 125)
-    with pytest.raises(TypeMismatch):
+    with pytest.raises(TypeMismatch, match="true_classes got"):
         nd.contrib.rand_zipfian([3, 0, 99], 4, 100)
+    with pytest.raises(TypeMismatch, match="true_classes got"):
+        sym.contrib.rand_zipfian(nd.array([3]), 4, 100)
+    for counts in ((0, 100), (4, -1), (4, 2.5)):
+        with pytest.raises(ParameterError, match="expected an int above 0"):
+            nd.contrib.rand_zipfian(nd.array([3]), *counts)
 
 
 def test_parts_of_an_array_are_assigned() -> None:
