@@ -162,11 +162,20 @@ def with_gil(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
     return ctypes.PYFUNCTYPE(result, *arguments)(address)
 
 
+def kernel_name(number: int) -> str:
+    """What a kernel of our own is called beside oneDNN's implementations."""
+    return _KERNEL_NAMES.get(number, f"ndrt:{number}")
+
+
 _require_avx2()
 _path = _chosen_library()
 _load_library(_path)
 ffi, lib = _load_extension()
 _check_mapped(_path)
+
+_KERNEL_NAMES: dict[int, str] = {
+    number: "ndrt:" + name.removeprefix("NDRT_KERNEL_").lower()
+    for number, name in ffi.typeof("ndrt_kernel_id").elements.items()}
 
 EXCEPTIONS: dict[int, type[NdrtError]] = {
     lib.NDRT_INVALID: ParameterError,

@@ -20,7 +20,7 @@ from ..op.registry import Shape
 from ..storage.account import Account
 from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
-from ..symbol.node import Entry, topological
+from ..symbol.node import Entry
 from .arguments import check_callback, check_repeat, find_params
 from .build import BoundGraph, Facts, add_types, all_known, build_graph, infer_shapes
 from .captured import BUDGET, DONE, UNFINISHED, Captured
@@ -78,8 +78,7 @@ class Executor(TrainingRuns, Finding):
         self._facts: Facts = add_types(
             symbol.entries, known, {n: a.dtype for n, a in self._bound.items()},
             None if like is None else like._facts)
-        self._variables = {node.name: Entry(node, 0) for node in topological(symbol.entries)
-                           if node.is_variable}
+        self._variables = {entry.node.name: entry for entry in known if entry.node.is_variable}
         self._graph: BoundGraph | None = None
         self._backward_repeats = False
         if self._requests:

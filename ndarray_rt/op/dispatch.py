@@ -34,7 +34,7 @@ class Dispatched(NamedTuple):
     node: str | None
     key: KernelKey
     reason: str | None  # why numpy, where it was numpy
-    impls: tuple[str, ...]  # what ran: oneDNN's names, reorders not among them
+    impls: tuple[str, ...]  # what ran: oneDNN's names, kernels of ours; no reorders
     layouts_in: tuple[str, ...]
     layouts_out: tuple[str, ...]
     reorders: int

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import NdrtError
-from ..native import call, ffi, lib, make
+from ..native import call, ffi, kernel_name, lib, make
 from .atom import Atom, add_step
 from .desc import MemDesc
 from .parameters import ParameterBlock
@@ -189,6 +189,7 @@ class ImmediateStream:
         if parameters is not None:
             packed.parameters = parameters.ptr
         self.counters.kernels += 1
+        self.impls.append(kernel_name(kernel))
         atom = self._atom
         if atom is not None and atom.waits:
             atom.steps.append((None, 0, packed, data))

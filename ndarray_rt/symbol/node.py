@@ -73,11 +73,14 @@ def topological(heads: Iterable[Entry], kind: type[Node] = Node) -> list[Node]:
         stack: list[tuple[Node, Iterator[Entry]]] = [(head.node, iter(head.node.inputs))]
         while stack:
             node, inputs = stack[-1]
-            for entry in inputs:
-                if entry.node not in seen and isinstance(entry.node, kind):
-                    seen.add(entry.node)
-                    stack.append((entry.node, iter(entry.node.inputs)))
+            for child, _ in inputs:
+                if child in seen or not isinstance(child, kind):
+                    continue
+                seen.add(child)
+                if child.inputs:
+                    stack.append((child, iter(child.inputs)))
                     break
+                order.append(child)
             else:
                 order.append(node)
                 stack.pop()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...native import ffi, lib
+from ...native import kernel_name, lib
 from ...ndarray.ndarray import NDArray
 from ...op.context import OpContext
 from ...passes import Optimized
@@ -24,8 +24,6 @@ from .origins import Fate, Origins, trace_origins
 from .peak import peak_gflops
 
 _WEIGHTS = ("weight", "parameters")
-_KERNELS = {number: "ndrt:" + name.removeprefix("NDRT_KERNEL_").lower()
-            for number, name in ffi.typeof("ndrt_kernel_id").elements.items()}
 
 
 @dataclass
@@ -159,7 +157,7 @@ def _kernel(call: Call) -> str:
     names = []
     for issued in call.issued:
         if not isinstance(issued, Primitive):
-            names.append(_KERNELS.get(issued, f"ndrt:{issued}"))
+            names.append(kernel_name(issued))
         elif issued.kind is not Kind.REORDER:
             names.append(issued.impl)
     return "+".join(dict.fromkeys(names)) or "memory only"
