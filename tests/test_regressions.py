@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -221,3 +222,15 @@ def test_sizes_of_images_that_are_not_finite_are_refused(height: float) -> None:
     info = mx.nd.array([[height, 32, 1]])
     with pytest.raises(ParameterError, match=r"^_contrib_Proposal: im_info holds"):
         mx.nd.contrib.Proposal(mx.nd.ones((1, 24, 2, 2)), mx.nd.zeros((1, 48, 2, 2)), info)
+
+
+@pytest.mark.parametrize("compute", [
+    lambda x: x * 2, lambda x: x / 4, mx.nd.negative, mx.nd.degrees, lambda x: x.__imul__(3)])
+def test_products_leave_the_sign_of_zero_in_any_layout(compute: Callable[[NDArray], NDArray]) -> None:
+    # oneDNN's linear function added +0
+    values = np.array([-0.0, 0.0, -1.0, 2.0] * 6, np.float32).reshape(2, 3, 4)
+    want = np.signbit(compute(mx.nd.array(values)).asnumpy())
+    for x in (mx.nd.array(values), mx.nd.array(values).to_mkldnn("acb")):
+        made = compute(x).asnumpy()
+        np.testing.assert_array_equal(np.signbit(made), want)
+        np.testing.assert_array_equal(want, np.signbit(values) ^ want[0, 0, 3])

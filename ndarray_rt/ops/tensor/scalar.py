@@ -113,13 +113,13 @@ def compute(name: str, ctx: OpContext, p: ScalarParams, ins: list[AnyArray],
 
 # ---- oneDNN ------------------------------------------------------------------------------------
 
-# name -> (algorithm, alpha, beta) from the number
+# name -> (algorithm, alpha, beta) from the number; products add -0, which leaves the sign of 0 be
 ELTWISE: dict[str, Callable[[float], tuple[int, float, float]]] = {
     "_plus_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, 1.0, s),
     "_minus_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, 1.0, -s),
     "_rminus_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, -1.0, s),
-    "_mul_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, s, 0.0),
-    "_div_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, 1.0 / s, 0.0),
+    "_mul_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, s, -0.0),
+    "_div_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, 1.0 / s, -0.0),
     "_rdiv_scalar": lambda s: (lib.NDRT_ELTWISE_POW, s, -1.0),
     "_power_scalar": lambda s: (lib.NDRT_ELTWISE_SQUARE, 0.0, 0.0),
 }

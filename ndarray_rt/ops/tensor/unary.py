@@ -69,7 +69,7 @@ def _same(x: AnyArray) -> AnyArray:
 def _linear(factor: float) -> Unary:
     return Unary(f"data * {factor:.6g}", lambda x: x * x.dtype.type(factor),
                  lambda x: np.full_like(x, factor), single=True,
-                 native=(lib.NDRT_ELTWISE_LINEAR, factor, 0.0))
+                 native=(lib.NDRT_ELTWISE_LINEAR, factor, -0.0))  # of 0 the sign stays
 
 
 def _sign(x: AnyArray) -> AnyArray:
@@ -88,7 +88,7 @@ def _erfinv_whole(x: AnyArray) -> AnyArray:
 TABLE: dict[str, Unary] = {
     "negative": Unary("-data", np.negative, lambda x: -np.ones_like(x),
                       whole=lambda x: x if x.dtype.kind == "b" else np.negative(x),
-                      native=(lib.NDRT_ELTWISE_LINEAR, -1.0, 0.0)),
+                      native=(lib.NDRT_ELTWISE_LINEAR, -1.0, -0.0)),
     "abs": Unary("|data|", np.abs, _sign, whole=np.abs, native=(lib.NDRT_ELTWISE_ABS, 0.0, 0.0),
                  native_slope=(STEP, lib.NDRT_STEP_ABS)),
     "sign": Unary("-1, 0 or 1; 0 for NaN", _sign,
