@@ -161,9 +161,13 @@ typedef enum {
     NDRT_KERNEL_MULTINOMIAL = 210, /* places, stream, probabilities, doubles (one more than them in
                                       each row), logarithms or NULL  dims rows width draws
                                       scalars dtype of places, of probabilities */
-    NDRT_KERNEL_SHUFFLE = 211      /* bytes: out, stream, rows, 3 times 8 bytes a row (8 more the
+    NDRT_KERNEL_SHUFFLE = 211,     /* bytes: out, stream, rows, 3 times 8 bytes a row (8 more the
                                       last)                          dims rows width */
+    NDRT_KERNEL_FEW_ROWS = 224 /* f32: out, data, weights in blocks of columns, bias or NULL; out
+                                  = data weights + bias within bounds
+                                  dims rows features columns, of a block; scalars low high */
 } ndrt_kernel_id;
+enum { NDRT_FEW_ROWS_MOST = 4, NDRT_FEW_ROWS_NARROW = 16, NDRT_FEW_ROWS_WIDE = 64 };
 typedef enum {
     NDRT_DRAW_UNIFORM = 0,
     NDRT_DRAW_NORMAL = 1,

@@ -183,6 +183,8 @@ static const kernel_family families[] = {
      ndrt_functions_execute},
     {NDRT_KERNEL_DRAW, NDRT_KERNEL_SHUFFLE, ndrt_draws_check, ndrt_draws_threads,
      ndrt_draws_execute},
+    {NDRT_KERNEL_FEW_ROWS, NDRT_KERNEL_FEW_ROWS, ndrt_few_rows_check, ndrt_few_rows_threads,
+     ndrt_few_rows_execute},
 };
 
 static const kernel_family *family_of(int kernel) {

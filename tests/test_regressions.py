@@ -226,7 +226,8 @@ def test_sizes_of_images_that_are_not_finite_are_refused(height: float) -> None:
 
 @pytest.mark.parametrize("compute", [
     lambda x: x * 2, lambda x: x / 4, mx.nd.negative, mx.nd.degrees, lambda x: x.__imul__(3)])
-def test_products_leave_the_sign_of_zero_in_any_layout(compute: Callable[[NDArray], NDArray]) -> None:
+def test_products_leave_the_sign_of_zero_in_any_layout(
+        compute: Callable[[NDArray], NDArray]) -> None:
     # oneDNN's linear function added +0
     values = np.array([-0.0, 0.0, -1.0, 2.0] * 6, np.float32).reshape(2, 3, 4)
     want = np.signbit(compute(mx.nd.array(values)).asnumpy())

@@ -150,7 +150,7 @@ def test_monitor_sees_every_output():
     assert {"fc1_output", "act_output", "fc2_output"} <= set(seen)
     assert any("fc1_weight" in name for name in seen)
     np.testing.assert_allclose(seen["act_output"], np.tanh(seen["fc1_output"]), rtol=1e-5)
-    np.testing.assert_array_equal(seen["fc2_output"], plain)
+    np.testing.assert_allclose(seen["fc2_output"], plain, rtol=1e-6)  # not fused while it is seen
 
 
 def test_monitor_of_inputs_tells_the_names_that_mxnet_does():

@@ -164,7 +164,7 @@ def _kernel(call: Call) -> str:
 
 
 def _weights_layout(call: Call, prims: Sequence[Primitive]) -> str:
-    """The layout that the layer's primitive reads its weights in."""
+    """The layout that the layer's primitive or kernel reads its weights in."""
     at = _weights_at(call)
     if at is None:
         return "-"
@@ -172,7 +172,8 @@ def _weights_layout(call: Call, prims: Sequence[Primitive]) -> str:
         desc = prim.desc_or_none(Arg.WEIGHTS) if prim.kind is not Kind.REORDER else None
         if desc is not None:
             return desc.layout(weights=True, groups=desc.ndims > call.step.ins[at].ndim)
-    return "-"
+    special = call.step.ins[at].chunk.mkl_mem  # as a kernel of ours reads it
+    return "-" if special is None else special.layout(weights=True)
 
 
 def _weights_at(call: Call) -> int | None:

@@ -20,9 +20,17 @@ from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import same_float_type, wide
 from ..nn import convolution as plain
 from ..nn.conv_geometry import conv_forward
-from ..nn.pointwise_convolution import as_matrices, is_product, matrix_dims, outward, product
+from ..nn.few_rows import few_rows
+from ..nn.pointwise_convolution import (
+    as_matrices,
+    is_one_pixel,
+    is_product,
+    matrix_dims,
+    outward,
+    product,
+)
 from .params import PostOpParams, infer_with_operands, inplace, own_inputs, with_operands
-from .post_ops import apply_chain, post_specs
+from .post_ops import apply_chain, chain_bounds, post_specs
 from .run import choose, run
 
 
@@ -45,6 +53,11 @@ def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
     data, weight, operands = ins[0], ins[1], ins[own_inputs(p):]
     dtype, chain, out = data.dtype, p.chain, outs[0].shape
     shapes = [operand.shape for operand in operands]
+    bounds = chain_bounds(chain)
+    if (bounds and is_one_pixel(p.geometry(), data.shape, out)
+            and few_rows(ctx, out[0], data, weight, None if p.no_bias else ins[2], outs[0],
+                         bounds=bounds)):
+        return
 
     def build(in_place: bool) -> Primitive:
         bias = None if p.no_bias else default_desc(dtype, (p.num_filter,))

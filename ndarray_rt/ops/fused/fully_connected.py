@@ -17,8 +17,9 @@ from ...storage.desc import MemDesc, any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import same_float_type, wide
 from ..nn import fully_connected as plain
+from ..nn.few_rows import few_rows
 from .params import PostOpParams, infer_with_operands, inplace, own_inputs, with_operands
-from .post_ops import apply_chain, post_specs
+from .post_ops import apply_chain, chain_bounds, post_specs
 from .run import choose, run
 
 
@@ -49,6 +50,11 @@ def compute_ex(ctx: OpContext, p: FusedFullyConnectedParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     data, weight, operands = ins[0], ins[1], ins[own_inputs(p):]
     dtype, chain, stream = data.dtype, p.chain, ctx.stream
+    bounds = chain_bounds(chain)
+    if bounds and few_rows(ctx, plain.matrix(p, data.shape)[0], data, weight,
+                           None if p.no_bias else ins[2], outs[0],
+                           plain.source_as_it_is(data) if p.flatten else None, bounds):
+        return
     packed = keeps_packed(ctx, weight)
     sources = [default_desc(dtype, plain.matrix(p, data.shape))]
     as_it_is = plain.source_as_it_is(data) if packed and p.flatten else None

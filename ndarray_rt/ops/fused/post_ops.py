@@ -6,6 +6,7 @@ then takes the positive part; "clip:0:6" has an alpha of 0 and a beta of 6.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -107,6 +108,16 @@ def apply_chain(chain: Chain, value: AnyArray, operands: Sequence[AnyArray]) -> 
                 else ELTWISE[op.name][1](value, op.alpha, op.beta))
         value = np.asarray(made).astype(value.dtype, copy=False)
     return value
+
+
+def chain_bounds(chain: Chain) -> tuple[float, float] | None:
+    """(low, high) where all that the chain does is to keep values between them, else None."""
+    if not chain:
+        return -math.inf, math.inf
+    name, alpha, beta = chain[0]
+    if len(chain) > 1 or name not in ("relu", "clip") or (name == "relu" and alpha):
+        return None
+    return (0.0, math.inf) if name == "relu" else (alpha, beta)
 
 
 def post_specs(chain: Chain, dst: MemDesc, dtype: DType, shapes: Sequence[tuple[int, ...]],

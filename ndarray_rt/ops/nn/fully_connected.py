@@ -21,6 +21,7 @@ from ...storage.desc import MemDesc, any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import wide
 from ..terms import product_gradient
+from .few_rows import few_rows
 from .shape_rules import expect
 
 
@@ -94,6 +95,9 @@ def compute_ex(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     data, weight = ins[0], ins[1]
     dtype = data.dtype
+    if few_rows(ctx, matrix(p, data.shape)[0], data, weight, None if p.no_bias else ins[2],
+                outs[0], source_as_it_is(data) if p.flatten else None):
+        return
     packed = keeps_packed(ctx, weight)
     prim = _as_it_is(ctx, p, data, weight) if packed and p.flatten else None
     if prim is None:

@@ -26,6 +26,11 @@ def is_product(geo: Geometry, data: Shape, out: Shape, family: str) -> bool:
             and (data[1] >= LEAST_CHANNELS or out[1] <= data[1]))
 
 
+def is_one_pixel(geo: Geometry, data: Shape, out: Shape) -> bool:
+    """It makes one pixel of each image from its only one: rows of channels times a matrix."""
+    return geo.groups == 1 and set(geo.kernel) == {1} and prod(data[2:]) == prod(out[2:]) == 1
+
+
 def matrix_dims(shape: Shape) -> tuple[int, int]:
     """(pixels of the batch, channels)."""
     return prod(shape) // shape[1], shape[1]

@@ -1,0 +1,161 @@
+/* Products of a few rows with a packed matrix. Reading the matrix takes all their time: each
+ * thread reads its columns from end to end, as the hardware's prefetch likes it.
+ *
+ * The order of the sums depends on the shape alone, so the bits do not depend on the number of
+ * threads. */
+#include <immintrin.h>
+#include <omp.h>
+#include <string.h>
+
+#include "ndrt_internal.h"
+
+enum {
+    LANES = 16,
+    MOST_VECTORS = NDRT_FEW_ROWS_WIDE / LANES,
+    MOST_CHAINS = 8,
+    FEATURES_OF_SUM = 256 /* summed in one go: long sums of floats lose digits */
+};
+
+typedef struct {
+    const float *data, *weights, *bias;
+    float *out;
+    int64_t features, columns;
+    int64_t stride; /* of blocks of the weights */
+    float low, high;
+} few_rows;
+
+#define WIDE_CPU __attribute__((target("avx512f")))
+#define INLINED static inline __attribute__((always_inline))
+
+/* Adds features `from` up to `to` to the sums of a block of columns. The last three are constants
+ * where this is inlined; independent chains of sums hide the latency of a multiply-add. */
+WIDE_CPU INLINED void add_features(const few_rows *job, const float *weights, int64_t from,
+                                   int64_t to, __m512 totals[][MOST_VECTORS], int rows, int vectors,
+                                   int chains) {
+    const int width = vectors * LANES;
+    __m512 sums[MOST_CHAINS][NDRT_FEW_ROWS_MOST][MOST_VECTORS];
+#pragma GCC unroll 8
+    for (int c = 0; c < chains; c++)
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) sums[c][r][v] = _mm512_setzero_ps();
+    /* each chain has a stretch of its own: the hardware fetches several ahead at a time */
+    const int64_t stretch = (to - from) / chains;
+    for (int64_t i = from; i < from + stretch; i++)
+#pragma GCC unroll 8
+        for (int c = 0; c < chains; c++) {
+            const int64_t k = i + c * stretch;
+            const float *w = weights + k * width;
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) {
+                __m512 line = _mm512_loadu_ps(w + v * LANES);
+#pragma GCC unroll 4
+                for (int r = 0; r < rows; r++) {
+                    __m512 x = _mm512_set1_ps(job->data[r * job->features + k]);
+                    sums[c][r][v] = _mm512_fmadd_ps(line, x, sums[c][r][v]);
+                }
+            }
+        }
+    for (int64_t k = from + chains * stretch; k < to; k++)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++)
+#pragma GCC unroll 4
+            for (int r = 0; r < rows; r++) {
+                __m512 x = _mm512_set1_ps(job->data[r * job->features + k]);
+                __m512 line = _mm512_loadu_ps(weights + k * width + v * LANES);
+                sums[0][r][v] = _mm512_fmadd_ps(line, x, sums[0][r][v]);
+            }
+#pragma GCC unroll 8
+    for (int c = 0; c < chains; c++)
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++)
+                totals[r][v] = _mm512_add_ps(totals[r][v], sums[c][r][v]);
+}
+
+WIDE_CPU INLINED void block_of(const few_rows *job, int64_t block, int rows, int vectors,
+                               int chains) {
+    const int64_t first = block * vectors * LANES;
+    const float *weights = job->weights + block * job->stride;
+    __mmask16 inside[MOST_VECTORS];
+    __m512 totals[NDRT_FEW_ROWS_MOST][MOST_VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+        int64_t left = job->columns - first - v * LANES;
+        inside[v] = (__mmask16)(left >= LANES ? 0xffff : left <= 0 ? 0 : (1 << left) - 1);
+        __m512 bias = _mm512_setzero_ps();
+        if (job->bias) bias = _mm512_maskz_loadu_ps(inside[v], job->bias + first + v * LANES);
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++) totals[r][v] = bias;
+    }
+    for (int64_t from = 0; from < job->features; from += FEATURES_OF_SUM) {
+        int64_t end = from + FEATURES_OF_SUM;
+        add_features(job, weights, from, end < job->features ? end : job->features, totals, rows,
+                     vectors, chains);
+    }
+    __m512 low = _mm512_set1_ps(job->low), high = _mm512_set1_ps(job->high);
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) /* NaN is the second operand, and stays */
+            _mm512_mask_storeu_ps(job->out + r * job->columns + first + v * LANES, inside[v],
+                                  _mm512_min_ps(high, _mm512_max_ps(low, totals[r][v])));
+}
+
+#define BLOCK(rows, width, chains)                                                                 \
+    WIDE_CPU static void block_##rows##_##width(const few_rows *job, int64_t block) {              \
+        block_of(job, block, rows, width / LANES, chains);                                         \
+    }
+BLOCK(1, 64, 2)
+BLOCK(2, 64, 2)
+BLOCK(3, 64, 1)
+BLOCK(4, 64, 1)
+BLOCK(1, 16, 8)
+BLOCK(2, 16, 4)
+BLOCK(3, 16, 4)
+BLOCK(4, 16, 2)
+
+typedef void compute_block(const few_rows *job, int64_t block);
+static compute_block *const blocks[][NDRT_FEW_ROWS_MOST] = {
+    {block_1_16, block_2_16, block_3_16, block_4_16},
+    {block_1_64, block_2_64, block_3_64, block_4_64},
+};
+
+ndrt_status ndrt_few_rows_check(const ndrt_kernel_call *call) {
+    int64_t rows = call->dims[0], features = call->dims[1], columns = call->dims[2];
+    int64_t width = call->dims[3];
+    if (!__builtin_cpu_supports("avx512f"))
+        return ndrt_fail(NDRT_UNSUPPORTED, "few rows: this CPU has no AVX-512");
+    if (rows < 1 || rows > NDRT_FEW_ROWS_MOST || features < 1 || columns < 1 ||
+        (width != NDRT_FEW_ROWS_WIDE && width != NDRT_FEW_ROWS_NARROW) || call->nthreads < 0)
+        return ndrt_fail(
+            NDRT_INVALID, "few rows: %lld rows of %lld, %lld columns in blocks of %lld",
+            (long long)rows, (long long)features, (long long)columns, (long long)width);
+    for (int i = 0; i < 3; i++)
+        if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "few rows: array %d has no bytes", i);
+    return NDRT_OK;
+}
+
+int ndrt_few_rows_threads(const ndrt_kernel_call *call) {
+    return ndrt_team_for(call, ndrt_product(call->dims[0], call->dims[1], call->dims[2]));
+}
+
+void ndrt_few_rows_execute(const ndrt_kernel_call *call, int nthreads) {
+    int64_t width = call->dims[3], nblocks = (call->dims[2] + width - 1) / width;
+    few_rows job = {
+        .out = call->data[0],
+        .data = call->data[1],
+        .weights = call->data[2],
+        .bias = call->data[3],
+        .features = call->dims[1],
+        .columns = call->dims[2],
+        .stride = (call->dims[1] + LANES - 1) / LANES * LANES * width,
+        .low = (float)call->scalars[0],
+        .high = (float)call->scalars[1],
+    };
+    compute_block *run = blocks[width == NDRT_FEW_ROWS_WIDE][call->dims[0] - 1];
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t block = 0; block < nblocks; block++) run(&job, block);
+}

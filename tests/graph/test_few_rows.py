@@ -1,0 +1,111 @@
+"""Layers with a few rows of data: which take the kernel of ours, and that all are right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt import config
+from ndarray_rt.op.choose import prefers_channels_last
+from ndarray_rt.symbol.symbol import Symbol
+
+RNG = np.random.default_rng(3)
+WIDE = pytest.mark.skipif(not prefers_channels_last(), reason="the kernel is for AVX-512")
+
+
+def run(net: Symbol, shape: tuple[int, ...]) -> tuple[Any, Any, list[str]]:
+    """(result, result of NumPy alone, kernels)."""
+    made = []
+    x = RNG.standard_normal(shape).astype("f4")
+    executor = net.simple_bind(mx.cpu(), grad_req="null", data=shape)
+    for name, array in executor.arg_dict.items():
+        array[:] = x if name == "data" else RNG.standard_normal(array.shape) * 0.2
+    for _ in range(4):  # the first runs settle and record
+        made.append(executor.forward(is_train=False)[0].asnumpy())
+    for other in made[1:]:
+        np.testing.assert_array_equal(other, made[0])
+    kernels = [row.kernel for row in executor.explain(repeat=1).rows]
+    with config.override(NDRT_ONEDNN=False):
+        want = executor.forward(is_train=False)[0].asnumpy()
+    return made[0], want, kernels
+
+
+def dense(data: Symbol, hidden: int = 150, **params: Any) -> Symbol:
+    return mx.sym.FullyConnected(data, num_hidden=hidden, name="fc", **params)
+
+
+def one_pixel(data: Symbol) -> Symbol:
+    return mx.sym.Convolution(data, num_filter=70, kernel=(1, 1), name="conv")
+
+
+def pooled(data: Symbol) -> Symbol:
+    """In the layout that convolutions hand on."""
+    made = mx.sym.Convolution(data, num_filter=32, kernel=(3, 3), name="conv")
+    return mx.sym.Pooling(made, kernel=(2, 2), stride=(2, 2), pool_type="max")
+
+
+DATA = mx.sym.var("data")
+TAKEN: dict[str, tuple[Symbol, tuple[int, ...]]] = {
+    "plain": (dense(DATA), (1, 77)),
+    "no bias": (dense(DATA, no_bias=True), (3, 77)),
+    "few columns": (dense(DATA, 10), (4, 1300)),
+    "relu": (mx.sym.relu(dense(DATA)), (2, 40)),
+    "relu6": (mx.sym.clip(dense(DATA), a_min=0, a_max=6), (1, 40)),
+    "not flat": (dense(DATA, flatten=False), (2, 2, 40)),
+    "flat": (dense(DATA), (2, 3, 5, 7)),
+    "layout of convolutions": (dense(pooled(DATA)), (2, 3, 10, 12)),
+    "one pixel": (one_pixel(DATA), (4, 50, 1, 1)),
+    "one pixel, relu": (mx.sym.relu(one_pixel(DATA)), (1, 50, 1, 1)),
+}
+LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
+    "many rows": (dense(DATA), (5, 77)),
+    "another function": (mx.sym.tanh(dense(DATA)), (1, 40)),
+    "a sum": (dense(DATA, 40) + DATA, (2, 40)),
+    "more pixels": (one_pixel(DATA), (1, 50, 2, 1)),
+    "padded": (mx.sym.Convolution(DATA, num_filter=7, kernel=(1, 1), pad=(1, 1), name="conv"),
+               (1, 50, 1, 1)),
+}
+
+
+@WIDE
+@pytest.mark.parametrize("name", TAKEN)
+def test_takes_the_kernel(name: str) -> None:
+    made, want, kernels = run(*TAKEN[name])
+    assert "ndrt:few_rows" in kernels
+    np.testing.assert_allclose(made, want, rtol=1e-4, atol=1e-5 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_leaves_it_to_onednn(name: str) -> None:
+    made, want, kernels = run(*LEFT[name])
+    assert "ndrt:few_rows" not in kernels
+    np.testing.assert_allclose(made, want, rtol=1e-4, atol=1e-5 * np.abs(want).max())
+
+
+@WIDE
+def test_a_weight_written_to_between_runs() -> None:
+    executor = dense(DATA).simple_bind(mx.cpu(), grad_req="null", data=(1, 30))
+    x = executor.arg_dict["data"]
+    x[:] = RNG.standard_normal((1, 30))
+    for _ in range(6):
+        weight = RNG.standard_normal((150, 30)).astype("f4")
+        executor.arg_dict["fc_weight"][:] = weight
+        made = executor.forward(is_train=False)[0].asnumpy()
+        np.testing.assert_allclose(made, x.asnumpy() @ weight.T, rtol=1e-4, atol=1e-4)
+
+
+@WIDE
+def test_rows_bound_anew_find_the_weight_as_it_is_packed() -> None:
+    """OneDNN reads the same blocks for more rows."""
+    net = dense(DATA, 256)
+    executor = net.simple_bind(mx.cpu(), grad_req="null", data=(1, 64))
+    for array in executor.arg_dict.values():
+        array[:] = RNG.standard_normal(array.shape)
+    one = executor.forward(is_train=False)[0].asnumpy()
+    more = executor.reshape(data=(6, 64), allow_up_sizing=True)
+    more.arg_dict["data"][:] = np.tile(executor.arg_dict["data"].asnumpy(), (6, 1))
+    np.testing.assert_allclose(more.forward(is_train=False)[0].asnumpy(), np.tile(one, (6, 1)),
+                               rtol=1e-4, atol=1e-4)
