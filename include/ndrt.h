@@ -123,10 +123,11 @@ void ndrt_chunk_add_writes(ndrt_chunk *chunk);
 void ndrt_chunk_add_pins(ndrt_chunk *chunk, int pins, int writable);
 int ndrt_chunk_lease(const ndrt_chunk *chunk); /* `lease`, if it is of this process */
 
-/* Bytes from one chunk to another, whose versions are these; counts the write. 0: nothing was done,
- * because a version is another one or somebody has a lease that is in the way. */
-int ndrt_chunk_copy(ndrt_chunk *to, uint64_t to_version, void *dst, ndrt_chunk *from,
-                    uint64_t from_version, const void *src, size_t nbytes);
+/* Bytes between two chunks in the default layout, by their addresses; counts the write. 0: nothing
+ * was done, because one of them has no memory yet or another layout, they are the same, or somebody
+ * has a lease that is in the way. */
+int ndrt_chunk_copy(intptr_t to, size_t to_offset, intptr_t from, size_t from_offset,
+                    size_t nbytes);
 
 /* A hold is something to be had on chunks, and the note of whether it is had. Taking and noting are
  * one call, giving back what is not held does nothing, and freeing gives back. For one thread

@@ -175,16 +175,18 @@ void ndrt_leases_undo(int n, ndrt_chunk *const *read, ndrt_chunk *written) {
     wake();
 }
 
-int ndrt_chunk_copy(ndrt_chunk *to, uint64_t to_version, void *dst, ndrt_chunk *from,
-                    uint64_t from_version, const void *src, size_t nbytes) {
+int ndrt_chunk_copy(intptr_t to_address, size_t to_offset, intptr_t from_address,
+                    size_t from_offset, size_t nbytes) {
+    ndrt_chunk *to = (ndrt_chunk *)to_address, *from = (ndrt_chunk *)from_address;
+    if (to == from) return 0;
     lease leases[] = {{to, 1}, {from, 0}};
     int n = leases_settle(leases, 2);
     int got = leases_try(leases, n);
-    int done = got && __atomic_load_n(&to->version, __ATOMIC_SEQ_CST) == to_version &&
-               __atomic_load_n(&from->version, __ATOMIC_SEQ_CST) == from_version;
+    /* with the leases: nobody moves or converts them in between */
+    int done = got && to->data && from->data && !to->layout && !from->layout;
     if (done) {
         ndrt_chunk_add_writes(to);
-        memmove(dst, src, nbytes);
+        memmove((char *)to->data + to_offset, (const char *)from->data + from_offset, nbytes);
     }
     for (int i = 0; got && i < n; i++) lease_undo(&leases[i]);
     wake(); /* also of what was taken and undone */

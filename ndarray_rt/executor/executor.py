@@ -27,7 +27,7 @@ from .captured import BUDGET, DONE, UNFINISHED, Captured
 from .explain import Explanation, Subject, explain, explain_pass
 from .finding import Finding
 from .inference import InferenceGraph, build_inference, shared_prologue
-from .inputs import copy_value
+from .inputs import copy_plain, copy_value
 from .plan import Plan
 from .program import Program, Watch
 from .session import Session
@@ -180,7 +180,7 @@ class Executor(TrainingRuns, Finding):
         if lock._is_owned():
             work.refuse_own_run()
         with lock:
-            if kwargs:
+            if kwargs and not self._copy_plain(kwargs):
                 with self._account:
                     self._copy_inputs(kwargs)
             ready = self._ready
@@ -437,6 +437,15 @@ class Executor(TrainingRuns, Finding):
                 self._symbol.entries, optimized, program, is_train, runs,
                 [a for a in arrays if a is not None], [*self._head_grads.values()],
                 self._context), check_repeat("explain", repeat))
+
+    def _copy_plain(self, given: Mapping[str, Any]) -> bool:
+        """Copies inputs where that takes no memory and no check can fail; else some are copied."""
+        for name, value in given.items():
+            target = self.arg_dict.get(name)
+            if target is None or not copy_plain(value, target):
+                return False
+        self._fed.update(given)
+        return True
 
     def _copy_inputs(self, given: Mapping[str, Any]) -> None:
         for name in given:

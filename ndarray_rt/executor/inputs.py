@@ -9,10 +9,12 @@ import numpy as np
 
 from ..dtypes import is_float
 from ..errors import MXNetError, ShapeError, TypeMismatch
-from ..native import ffi, lib
+from ..native import lib
 from ..ndarray.access import Access
 from ..ndarray.copy import copy_into, write_numpy
 from ..ndarray.ndarray import NDArray
+
+_copy = lib.ndrt_chunk_copy
 
 
 def copy_value(value: Any, target: NDArray, name: str) -> None:
@@ -20,6 +22,8 @@ def copy_value(value: Any, target: NDArray, name: str) -> None:
 
     ShapeError for another shape, TypeMismatch for what is no array of numbers.
     """
+    if copy_plain(value, target):
+        return
     if not isinstance(value, NDArray):
         try:
             value = np.asarray(value)
@@ -33,8 +37,6 @@ def copy_value(value: Any, target: NDArray, name: str) -> None:
     if isinstance(value, NDArray):
         if value.chunk is target.chunk and value.byte_offset == target.byte_offset:
             return
-        if _copy_bytes(value, target):
-            return
         with Access(read=(value,), written=(target,)) as stream:
             copy_into(value, target, stream)
     else:
@@ -42,18 +44,13 @@ def copy_value(value: Any, target: NDArray, name: str) -> None:
             write_numpy(target, value, stream)
 
 
-def _copy_bytes(value: NDArray, target: NDArray) -> bool:
-    """Copies between plain arrays of one dtype in one native call; says whether it could."""
-    source, place = value.chunk, target.chunk
-    # before the layouts: what changes after this is seen by the native side
-    source_version, version = source.native.version, place.native.version
-    if (source is place or value.dtype != target.dtype or source.is_special or place.is_special
-            or not source.is_allocated or not place.is_allocated):
-        return False
-    return bool(lib.ndrt_chunk_copy(
-        place.native, version, ffi.cast("void *", place.handle.address + target.byte_offset),
-        source.native, source_version,
-        ffi.cast("void *", source.handle.address + value.byte_offset), target.nbytes))
+def copy_plain(value: Any, target: NDArray) -> bool:
+    """Copies between plain arrays of one shape and dtype in one native call, where that is all that
+    there is to do; says whether it did."""
+    return (isinstance(value, NDArray) and value.shape == target.shape
+            and value.dtype == target.dtype
+            and bool(_copy(target.chunk.address, target.byte_offset, value.chunk.address,
+                           value.byte_offset, target.nbytes)))
 
 
 def head_gradients(out_grads: Any, needed: Sequence[int], names: Sequence[str]) -> dict[int, Any]:
