@@ -29,6 +29,7 @@ from ..nn.pointwise_convolution import (
     outward,
     product,
 )
+from ..nn.product_weights import weight_layouts
 from .params import PostOpParams, infer_with_operands, inplace, own_inputs, with_operands
 from .post_ops import apply_chain, chain_bounds, post_specs
 from .run import choose, run
@@ -74,16 +75,17 @@ def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
             return make(src=src, dst=dst,
                         post_ops=post_specs(chain, dst, dtype, shapes, in_place))
 
-        def as_product() -> Primitive:
+        def as_product(w: MemDesc) -> Primitive:
             matrices = as_matrices(shapes, out)
             dst = default_desc(dtype, matrix_dims(out))
-            return product(Direction.FORWARD_INFERENCE, data.shape, weight.shape, dtype,
-                           not p.no_bias, post_specs(chain, dst, dtype, matrices, in_place))
+            return product(Direction.FORWARD_INFERENCE, data.shape, w, dtype, not p.no_bias,
+                           post_specs(chain, dst, dtype, matrices, in_place))
         ways: Iterable[Callable[[], Primitive]] = (
             partial(one, src, dst) for src, dst in data_candidates(
                 dtype, data.shape, out, family=ctx.family))
         if is_product(p.geometry(), data.shape, out, ctx.family):
-            ways = itertools.chain((as_product,), ways)
+            products = [partial(as_product, w) for w in weight_layouts(weight, weight.shape)]
+            ways = itertools.chain(products, ways)
         return first_supported(ways)
     seen = channels_last_desc(dtype, out)
     fused = choose(ctx, ("Convolution.fused", p, data.shape, *shapes), build, chain, operands,

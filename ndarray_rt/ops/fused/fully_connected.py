@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from ...ndarray.layout import AnyArray, get_data_reorder, get_default
+from ...ndarray.layout import AnyArray, get_default
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
 from ...op.choose import first_supported
 from ...op.context import OpContext
-from ...op.packing import keeps_packed, weights
+from ...op.packing import keeps_packed
 from ...op.params import params_class
 from ...op.registry import OpDef, register
-from ...storage.desc import MemDesc, any_desc, default_desc
+from ...storage.desc import default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import same_float_type, wide
 from ..nn import fully_connected as plain
 from ..nn.few_rows import few_rows
+from ..nn.product_weights import Reading, chosen, readings
 from .params import PostOpParams, infer_with_operands, inplace, own_inputs, with_operands
 from .post_ops import apply_chain, chain_bounds, post_specs
 from .run import choose, run
@@ -50,38 +50,29 @@ def compute_ex(ctx: OpContext, p: FusedFullyConnectedParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     data, weight, operands = ins[0], ins[1], ins[own_inputs(p):]
     dtype, chain, stream = data.dtype, p.chain, ctx.stream
-    bounds = chain_bounds(chain)
-    if bounds and few_rows(ctx, plain.matrix(p, data.shape)[0], data, weight,
-                           None if p.no_bias else ins[2], outs[0],
-                           plain.source_as_it_is(data) if p.flatten else None, bounds):
+    bounds, shape = chain_bounds(chain), plain.matrix(p, data.shape)
+    given = plain.source_as_it_is(data) if p.flatten else None
+    if bounds and few_rows(ctx, shape[0], data, weight, None if p.no_bias else ins[2], outs[0],
+                           given, bounds):
         return
     packed = keeps_packed(ctx, weight)
-    sources = [default_desc(dtype, plain.matrix(p, data.shape))]
-    as_it_is = plain.source_as_it_is(data) if packed and p.flatten else None
-    if as_it_is is not None:
-        sources.insert(0, as_it_is)
-    dst = default_desc(dtype, (sources[-1].dims[0], p.num_hidden))
+    ways = readings(default_desc(dtype, shape), weight, given, packed)
+    dst = default_desc(dtype, (shape[0], p.num_hidden))
     own = default_desc(dtype, outs[0].shape)
     shapes = [_matrix_shape(operand.shape, outs[0].shape, dst.dims) for operand in operands]
 
     def build(in_place: bool) -> Primitive:
         bias = None if p.no_bias else default_desc(dtype, (p.num_hidden,))
 
-        def one(src: MemDesc) -> Primitive:
-            # without a place to keep packed weights, packing costs more than it gains
-            describe = any_desc if packed else default_desc
+        def one(way: Reading) -> Primitive:
             return make_primitive(
-                Kind.INNER_PRODUCT, Direction.FORWARD_INFERENCE, src=src,
-                weights=describe(dtype, (p.num_hidden, *src.dims[1:])), bias=bias, dst=dst,
-                post_ops=post_specs(chain, dst, dtype, shapes, in_place))
-        return first_supported(partial(one, src) for src in sources)
-    fused = choose(ctx, ("FullyConnected.fused", p, sources[0].id, packed, *shapes), build, chain,
-                   operands, outs[0], own)
+                Kind.INNER_PRODUCT, Direction.FORWARD_INFERENCE, src=way.src, weights=way.weights,
+                bias=bias, dst=dst, post_ops=post_specs(chain, dst, dtype, shapes, in_place))
+        return first_supported(partial(one, way) for way in ways)
+    sign = ("FullyConnected.fused", p, shape, None if given is None else given.id, packed, *shapes)
+    fused = choose(ctx, sign, build, chain, operands, outs[0], own)
     prim = fused.prim
-    # the weight first: converting it may move its memory
-    w = weights(ctx, weight, prim.weights)
-    args: list[tuple[int, Any]] = [(Arg.WEIGHTS, w),
-                                   (Arg.SRC, get_data_reorder(data, prim.src, stream))]
+    args = plain.operands(ctx, prim, chosen(prim, ways), data, weight)
     if not p.no_bias:
         args.append((Arg.BIAS, get_default(ins[2], stream)))
     run(ctx, fused, chain, operands, outs[0], args, own)

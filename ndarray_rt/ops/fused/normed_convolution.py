@@ -8,6 +8,7 @@ with the weights there.
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -18,6 +19,7 @@ from ...native import ffi, lib
 from ...ndarray.layout import AnyArray, get_data_reorder, get_default, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
+from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.packing import weights
@@ -29,6 +31,7 @@ from ...storage.stream import Mem
 from ..floats import same_float_type, wide
 from ..nn import convolution as plain
 from ..nn.pointwise_convolution import product
+from ..nn.product_weights import weight_layouts
 from .params import PostOpParams
 from .post_ops import apply_chain, num_operands, post_specs
 
@@ -124,13 +127,14 @@ def compute_ex(ctx: OpContext, p: NormedConvolutionParams, ins: list[NDArray],
         made: dict[int, Primitive] = {}
         for begin, end in strips:
             if end - begin not in made:
-                packed = made[strips[0][1]].weights if made else None
-                made[end - begin] = _product(p, end - begin, channels, weight.shape, dtype, packed)
+                layouts = ([made[strips[0][1]].weights] if made
+                           else weight_layouts(weight, weight.shape))
+                made[end - begin] = first_supported(
+                    partial(_product, p, end - begin, channels, w, dtype) for w in layouts)
         return made
     prims = ctx.primitive(("normed_Convolution", p, *shapes), build)
     # the weight first: converting it may move its memory
-    w = weights(ctx, weight, prims[strips[0][1]].weights)
-    constant = [(Arg.WEIGHTS, w)]
+    constant = [(Arg.WEIGHTS, weights(ctx, weight, prims[strips[0][1]].weights))]
     if not p.no_bias:
         constant.append((Arg.BIAS, get_default(ins[n + 3], stream)))
     sources = [get_data_reorder(part, channels_last_desc(dtype, part.shape), stream)
@@ -151,11 +155,11 @@ def compute_ex(ctx: OpContext, p: NormedConvolutionParams, ins: list[NDArray],
                            (Arg.DST, _behind(made, begin * out[1]).as_desc(prim.dst))])
 
 
-def _product(p: NormedConvolutionParams, rows: int, channels: int, weight: Shape, dtype: DType,
-             packed: MemDesc | None) -> Primitive:
+def _product(p: NormedConvolutionParams, rows: int, channels: int, w: MemDesc,
+             dtype: DType) -> Primitive:
     dst = default_desc(dtype, (rows, p.num_filter))
-    return product(Direction.FORWARD_INFERENCE, (rows, channels, *weight[2:]), weight, dtype,
-                   not p.no_bias, post_specs(p.chain, dst, dtype, (), False), packed)
+    return product(Direction.FORWARD_INFERENCE, (rows, channels, *w.dims[2:]), w, dtype,
+                   not p.no_bias, post_specs(p.chain, dst, dtype, (), False))
 
 
 register(OpDef("_fused_normed_Convolution", NormedConvolutionParams, inputs=input_names,

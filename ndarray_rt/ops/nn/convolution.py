@@ -37,6 +37,7 @@ from .conv_geometry import (
 )
 from .few_rows import few_rows
 from .pointwise_convolution import is_one_pixel, is_product, outward, product
+from .product_weights import weight_layouts
 
 
 @params_class
@@ -146,7 +147,8 @@ def compute_ex(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
                        prefer=best, **fields(p))
         ways = (partial(make, src=src, dst=dst) for src, dst in data_candidates(
             dtype, data.shape, outs[0].shape, family=ctx.family))
-        first = ([partial(product, direction, data.shape, weight.shape, dtype, not p.no_bias)]
+        first = ([partial(product, direction, data.shape, layout, dtype, not p.no_bias)
+                  for layout in weight_layouts(weight, weight.shape)]
                  if is_product(p.geometry(), data.shape, outs[0].shape, ctx.family) else [])
         return first_supported(chain(first, ways))
     prim = ctx.primitive(("Convolution.forward", p, data.shape), build)

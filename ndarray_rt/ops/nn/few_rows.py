@@ -10,20 +10,13 @@ from ...native import lib
 from ...ndarray.layout import get_data_reorder, get_default
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import Output
-from ...op.choose import BLOCK, prefers_channels_last
+from ...op.choose import prefers_channels_last
 from ...op.context import OpContext
 from ...op.packing import keeps_packed, weights
-from ...storage.desc import (
-    MemDesc,
-    blocked_desc,
-    channels_last_desc,
-    default_desc,
-    tagged_desc,
-)
+from ...storage.desc import MemDesc, default_desc
+from .product_weights import block_width, blocks_of_columns
 
 NO_BOUNDS = (-math.inf, math.inf)
-# below it the last block of columns would be padding for a good part
-LEAST_OF_WIDE = 128
 
 
 def few_rows(ctx: OpContext, rows: int, data: NDArray, weight: NDArray, bias: NDArray | None,
@@ -38,8 +31,7 @@ def few_rows(ctx: OpContext, rows: int, data: NDArray, weight: NDArray, bias: ND
     if not 0 < rows <= lib.NDRT_FEW_ROWS_MOST or not prefers_channels_last():
         return False
     columns, features = weight.shape[0], prod(weight.shape[1:])
-    width = (lib.NDRT_FEW_ROWS_WIDE if columns >= LEAST_OF_WIDE else lib.NDRT_FEW_ROWS_NARROW)
-    packed = _packed(weight, given, width)
+    packed = blocks_of_columns(weight, given)
     if packed is None or not keeps_packed(ctx, weight):
         return False
     # the weight first: converting it may move its memory
@@ -48,24 +40,6 @@ def few_rows(ctx: OpContext, rows: int, data: NDArray, weight: NDArray, bias: ND
     src = get_data_reorder(data, given or default_desc(dtype, data.shape), stream)
     sources = [src, w] if bias is None else [src, w, get_default(bias, stream)]
     with out.open(default_desc(dtype, out.shape), stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_FEW_ROWS, (rows, features, columns, width),
+        ctx.kernel(lib.NDRT_KERNEL_FEW_ROWS, (rows, features, columns, block_width(columns)),
                    [y, *sources], bounds)
     return True
-
-
-def _packed(weight: NDArray, given: MemDesc | None, width: int) -> MemDesc | None:
-    """Blocks of `width` columns, whose features are in the order of the data's bytes.
-
-    None where no such layout has a name.
-    """
-    dtype, dims = weight.dtype, weight.shape
-    if given is not None:
-        dims = (dims[0], *given.dims[1:])
-        if dims[1] % BLOCK:
-            return None
-    inner = "cdefghijkl"[:len(dims) - 2]
-    if given is None or given is blocked_desc(dtype, given.dims, BLOCK):
-        return tagged_desc(dtype, dims, f"AB{inner}{BLOCK}b{width}a")
-    if given is channels_last_desc(dtype, given.dims):
-        return tagged_desc(dtype, dims, f"A{inner}b{width}a")
-    return None

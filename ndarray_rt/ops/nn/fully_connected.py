@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
-from ...dtypes import DType
-from ...errors import ShapeError, Unsupported
+from ...errors import ShapeError
 from ...native import lib
 from ...ndarray.layout import AnyArray, get_data_reorder, get_default, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
+from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, merge_dim, same_type
 from ...op.packing import keeps_packed, weights
 from ...op.params import Params, boolean, integer, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
-from ...storage.desc import MemDesc, any_desc, default_desc
+from ...storage.desc import MemDesc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ...storage.stream import Mem
 from ..floats import wide
 from ..terms import product_gradient
 from .few_rows import few_rows
+from .product_weights import Reading, chosen, readings
 from .shape_rules import expect
 
 
@@ -79,56 +82,41 @@ def refuses(p: FullyConnectedParams, ins: list[NDArray]) -> str | None:
     return need_float32(*ins)
 
 
-def _forward(ctx: OpContext, p: FullyConnectedParams, src: MemDesc, w: MemDesc,
-             dtype: DType) -> Primitive:
-    """The cached primitive; Unsupported when oneDNN has only reference code."""
+def compute_ex(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    data, weight = ins[0], ins[1]
+    dtype, stream, shape = data.dtype, ctx.stream, matrix(p, data.shape)
+    given = source_as_it_is(data) if p.flatten else None
+    if few_rows(ctx, shape[0], data, weight, None if p.no_bias else ins[2], outs[0], given):
+        return
+    packed = keeps_packed(ctx, weight)
+    ways = readings(default_desc(dtype, shape), weight, given, packed)
+
     def build() -> Primitive:
         direction = (Direction.FORWARD_TRAINING if ctx.is_train
                      else Direction.FORWARD_INFERENCE)
         bias = None if p.no_bias else default_desc(dtype, (p.num_hidden,))
-        return make_primitive(Kind.INNER_PRODUCT, direction, src=src, weights=w, bias=bias,
-                              dst=default_desc(dtype, (src.dims[0], p.num_hidden)))
-    return ctx.primitive(("FullyConnected.forward", p, src.id, w.id), build)
 
-
-def compute_ex(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray],
-               outs: list[Output]) -> None:
-    data, weight = ins[0], ins[1]
-    dtype = data.dtype
-    if few_rows(ctx, matrix(p, data.shape)[0], data, weight, None if p.no_bias else ins[2],
-                outs[0], source_as_it_is(data) if p.flatten else None):
-        return
-    packed = keeps_packed(ctx, weight)
-    prim = _as_it_is(ctx, p, data, weight) if packed and p.flatten else None
-    if prim is None:
-        rows = default_desc(dtype, matrix(p, data.shape))
-        # without a place to keep packed weights, packing costs more than it gains
-        w_desc = any_desc(dtype, weight.shape) if packed else default_desc(dtype, weight.shape)
-        prim = _forward(ctx, p, rows, w_desc, dtype)
-    # the weight first: converting it may move its memory
-    w = weights(ctx, weight, prim.weights)
-    args = [(Arg.WEIGHTS, w), (Arg.SRC, get_data_reorder(data, prim.src, ctx.stream))]
+        def one(way: Reading) -> Primitive:
+            return make_primitive(Kind.INNER_PRODUCT, direction, src=way.src, weights=way.weights,
+                                  bias=bias, dst=default_desc(dtype, (shape[0], p.num_hidden)))
+        return first_supported(partial(one, way) for way in ways)
+    sign = ("FullyConnected.forward", p, shape, None if given is None else given.id, packed)
+    prim = ctx.primitive(sign, build)
+    args = operands(ctx, prim, chosen(prim, ways), data, weight)
     if not p.no_bias:
-        args.append((Arg.BIAS, get_default(ins[2], ctx.stream)))
-    with outs[0].open(default_desc(dtype, outs[0].shape), ctx.stream) as y:
+        args.append((Arg.BIAS, get_default(ins[2], stream)))
+    with outs[0].open(default_desc(dtype, outs[0].shape), stream) as y:
         ctx.run(prim, [*args, (Arg.DST, y.as_desc(prim.dst))])
 
 
-def _as_it_is(ctx: OpContext, p: FullyConnectedParams, data: NDArray,
-              weight: NDArray) -> Primitive | None:
-    """A primitive that reads data of several axes in the special layout that it is in.
-
-    Its weights have as many axes: flattening goes by the order of the data's axes, not by that of
-    its bytes.
-    """
-    desc = source_as_it_is(data)
-    if desc is None:
-        return None
-    try:
-        return _forward(ctx, p, desc, any_desc(data.dtype, (p.num_hidden, *data.shape[1:])),
-                        data.dtype)
-    except Unsupported:
-        return None
+def operands(ctx: OpContext, prim: Primitive, way: Reading, data: NDArray, weight: NDArray,
+             ) -> list[tuple[int, Mem]]:
+    """Data and weight as an inner product reads them."""
+    # the weight first: converting it may move its memory
+    w = weights(ctx, weight, way.packed or prim.weights)
+    src = get_data_reorder(data, way.source, ctx.stream)
+    return [(Arg.WEIGHTS, w.as_desc(prim.weights)), (Arg.SRC, src.as_desc(prim.src))]
 
 
 def source_as_it_is(data: NDArray) -> MemDesc | None:

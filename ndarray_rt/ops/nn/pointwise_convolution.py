@@ -10,7 +10,7 @@ from ...dtypes import DType
 from ...errors import Unsupported
 from ...op.choose import BLOCKED, prefers_channels_last
 from ...op.registry import Shape
-from ...storage.desc import MemDesc, any_desc, channels_last_desc, default_desc
+from ...storage.desc import MemDesc, channels_last_desc, default_desc
 from ...storage.primitive import Direction, Kind, PostSpec, Primitive, make_primitive
 from .conv_geometry import Geometry
 
@@ -36,18 +36,18 @@ def matrix_dims(shape: Shape) -> tuple[int, int]:
     return prod(shape) // shape[1], shape[1]
 
 
-def product(direction: Direction, data: Shape, weight: Shape, dtype: DType, has_bias: bool,
-            post_ops: Sequence[PostSpec] = (), packed: MemDesc | None = None) -> Primitive:
+def product(direction: Direction, data: Shape, weights: MemDesc, dtype: DType, has_bias: bool,
+            post_ops: Sequence[PostSpec] = ()) -> Primitive:
     """The inner product; its weights have the dims of the convolution's, its result is a matrix.
 
-    `packed` is the weights' layout where that is given. Unsupported when oneDNN has no fast one.
+    Unsupported when oneDNN has no fast one.
     """
     pixels, channels = matrix_dims(data)
-    src = default_desc(dtype, (pixels, channels, *weight[2:]))
-    bias = default_desc(dtype, weight[:1]) if has_bias else None
-    return make_primitive(Kind.INNER_PRODUCT, direction, src=src,
-                          weights=packed or any_desc(dtype, weight), bias=bias,
-                          dst=default_desc(dtype, (pixels, weight[0])), post_ops=post_ops)
+    filters, _, *window = weights.dims
+    return make_primitive(Kind.INNER_PRODUCT, direction, weights=weights, post_ops=post_ops,
+                          src=default_desc(dtype, (pixels, channels, *window)),
+                          bias=default_desc(dtype, (filters,)) if has_bias else None,
+                          dst=default_desc(dtype, (pixels, filters)))
 
 
 def outward(desc: MemDesc, dtype: DType, shape: Shape) -> MemDesc:

@@ -1,0 +1,106 @@
+"""How products of rows and a weight read the two, best first. Runs nothing."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+from ...native import lib
+from ...ndarray.ndarray import NDArray
+from ...op.choose import BLOCK, prefers_channels_last
+from ...storage.desc import (
+    MemDesc,
+    any_desc,
+    blocked_desc,
+    channels_last_desc,
+    default_desc,
+    tagged_desc,
+)
+from ...storage.primitive import Primitive
+
+# oneDNN takes narrow blocks of columns where there are few rows, and then many rows at a time. If a
+# row is so many features or a multiple of them, all rows lie in the same few sets of the first
+# cache, and narrow blocks are half as fast as wide ones. They are faster only where threads can not
+# share wide ones evenly (measured with oneDNN 3.2 on AVX-512).
+ALIASING = 512
+WIDE, LEAST_OF_REUSED = 64, 32
+# below it the last of wide blocks would be padding for a good part
+LEAST_OF_WIDE = 128
+
+
+class Reading(NamedTuple):
+    """How an inner product reads data and weight.
+
+    `source` is the layout that the data is in, `packed` the weight's, where the primitive sees the
+    same bytes as `src` and `weights`, with other dims; None: the weight's is the primitive's own.
+    """
+
+    source: MemDesc
+    src: MemDesc
+    weights: MemDesc
+    packed: MemDesc | None = None
+
+
+def readings(rows: MemDesc, weight: NDArray, given: MemDesc | None, packed: bool) -> list[Reading]:
+    """All ways, best first. `rows`: the data as a dense matrix; `given`: the special layout that it
+    is in; `packed`: the weight is kept packed. Without a place to keep it, packing costs more than
+    it gains.
+    """
+    if not packed:
+        return [Reading(rows, rows, default_desc(weight.dtype, weight.shape))]
+    made = [Reading(rows, rows, w) for w in weight_layouts(weight, weight.shape)]
+    if given is not None:
+        dims = (weight.shape[0], *given.dims[1:])
+        made[:0] = [Reading(given, given, w) for w in weight_layouts(weight, dims)]
+        blocks = blocks_of_columns(weight, given)
+        if blocks is not None:
+            flat = f"AB{BLOCK}b{block_width(dims[0])}a"
+            made.insert(0, Reading(given, rows, tagged_desc(weight.dtype, weight.shape, flat),
+                                   blocks))
+    return made
+
+
+def chosen(prim: Primitive, ways: list[Reading]) -> Reading:
+    """The way that a primitive reads its operands that was made for the first way that can be."""
+    return next(way for way in ways if way.src is prim.src
+                and (way.weights.is_any or way.weights is prim.weights))
+
+
+def weight_layouts(weight: NDArray, dims: tuple[int, ...]) -> list[MemDesc]:
+    """Of a weight seen as `dims`, that is kept packed: how it is packed already comes first, so
+    that products of other batches find it so; what is left to oneDNN comes last."""
+    free = any_desc(weight.dtype, dims)
+    found = weight.chunk.mkl_mem
+    if (found is not None and not weight.is_view and found.dims == dims
+            and (dims[0] < LEAST_OF_REUSED or max(found.inner_blks, default=0) >= LEAST_OF_REUSED)):
+        return [found, free]
+    columns, features = dims[:2]
+    if prefers_channels_last() and columns >= LEAST_OF_WIDE and (
+            len(dims) == 2 or columns % (2 * WIDE) == 0 or features % ALIASING == 0):
+        inner = "cdefghijkl"[:len(dims) - 2]
+        return [tagged_desc(weight.dtype, dims, f"AB{inner}{BLOCK}b{WIDE}a"), free]
+    return [free]
+
+
+def block_width(columns: int) -> int:
+    """Columns of a block, for kernels of ours."""
+    return int(lib.NDRT_FEW_ROWS_WIDE if columns >= LEAST_OF_WIDE else lib.NDRT_FEW_ROWS_NARROW)
+
+
+def blocks_of_columns(weight: NDArray, given: MemDesc | None) -> MemDesc | None:
+    """A weight's layout in blocks of columns, whose features are in the order of the bytes of data
+    in the special layout `given`, if it has one.
+
+    Its bytes are those of a matrix of as many features in blocks of 16 by `block_width`. None where
+    no such layout has a name.
+    """
+    dtype, dims, width = weight.dtype, weight.shape, block_width(weight.shape[0])
+    if given is not None:
+        dims = (dims[0], *given.dims[1:])
+    inner = "cdefghijkl"[:len(dims) - 2]
+    if given is None or (dims[1] % BLOCK == 0
+                         and given is blocked_desc(dtype, given.dims, BLOCK)):
+        return tagged_desc(dtype, dims, f"AB{inner}{BLOCK}b{width}a")
+    if prod(dims[1:]) % BLOCK == 0 and given is channels_last_desc(dtype, given.dims):
+        return tagged_desc(dtype, dims, f"A{inner}b{width}a")
+    return None
