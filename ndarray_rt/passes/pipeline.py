@@ -18,6 +18,7 @@ from .fuse_attention import fuse_attention
 from .fuse_elementwise import fuse_elementwise
 from .fuse_norms_into_convolutions import fuse_norms_into_convolutions
 from .fuse_post_ops import fuse_post_ops
+from .move_strides_up import move_strides_up
 from .recognize_activations import recognize_activations
 from .recognize_norms import recognize_norms
 from .rewrite import Facts, Heads
@@ -35,6 +36,7 @@ PASSES: dict[str, Pass] = {
     "recognize_activations": recognize_activations,
     "recognize_norms": recognize_norms,
     "fold_batch_norms": fold_batch_norms,
+    "move_strides_up": move_strides_up,
     "fuse_attention": fuse_attention,
     "fuse_post_ops": fuse_post_ops,
     "fuse_norms_into_convolutions": fuse_norms_into_convolutions,

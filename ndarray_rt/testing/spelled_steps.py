@@ -153,6 +153,31 @@ def product_and_more(b: Builder, x: Value) -> list[Value]:
 
 
 @spelled
+def thinned(b: Builder, x: Value) -> list[Value] | None:
+    """A residual block of which what comes next reads every so manieth pixel."""
+    if len(x.shape) != 4:
+        return None
+    b.features["thinned"] += 1
+    n, c, *size = x.shape
+    kernel, pad = b.choose((3, 1), (1, 0))
+    made = mx.sym.Convolution(x.symbol, b.weight((c, c, kernel, kernel), c * kernel * kernel),
+                              num_filter=c, kernel=(kernel, kernel), pad=(pad, pad), no_bias=True)
+    made = mx.sym.Activation(made, act_type=b.choose("relu", "tanh"))
+    if b.choose(True, False):
+        made = mx.sym.elemwise_add(made, x.symbol)
+    if b.choose(False, True):
+        made = mx.sym.broadcast_mul(made, b.small((1, c, 1, 1)))
+    outs = []
+    for filters, stride in b.choose([(4, (2, 2)), (8, (2, 2))], [(4, (2, 2))], [(4, (3, 1))],
+                                    [(4, (2, 2)), (4, (1, 2))], [(4, (2, 2)), (4, (1, 1))]):
+        out = mx.sym.Convolution(made, b.weight((filters, c, 1, 1), c), num_filter=filters,
+                                 kernel=(1, 1), stride=stride, no_bias=True)
+        outs.append(Value(out, (n, filters, *(-(-a // s) for a, s in zip(size, stride,
+                                                                         strict=True)))))
+    return outs
+
+
+@spelled
 def constants(b: Builder, x: Value) -> list[Value]:
     b.features["constant"] += 1
     length = x.shape[-1]
