@@ -163,9 +163,15 @@ typedef enum {
                                       scalars dtype of places, of probabilities */
     NDRT_KERNEL_SHUFFLE = 211,     /* bytes: out, stream, rows, 3 times 8 bytes a row (8 more the
                                       last)                          dims rows width */
-    NDRT_KERNEL_FEW_ROWS = 224 /* f32: out, data, weights in blocks of columns, bias or NULL; out
-                                  = data weights + bias within bounds
-                                  dims rows features columns, of a block; scalars low high */
+    NDRT_KERNEL_FEW_ROWS = 224,    /* f32: out, data, weights, bias or NULL; out = data weights +
+                                      bias within bounds. Weights are blocks of columns, of 16
+                                      features each time, the last ones padded
+                                      dims rows features columns, of a block; scalars low high */
+    NDRT_KERNEL_LSTM_STEPS = 225   /* f32: out (steps batch size), what the inputs add to the gates
+                                      i f g o (steps batch 4 size), weights between the states (for
+                                      each 16 elements: size, 4 gates, 16), states before, cells
+                                      before, cells
+                                      dims steps batch size */
 } ndrt_kernel_id;
 enum { NDRT_FEW_ROWS_MOST = 4, NDRT_FEW_ROWS_NARROW = 16, NDRT_FEW_ROWS_WIDE = 64 };
 typedef enum {

@@ -3,77 +3,18 @@
  *
  * The order of the sums depends on the shape alone, so the bits do not depend on the number of
  * threads. */
-#include <immintrin.h>
 #include <omp.h>
-#include <string.h>
 
-#include "ndrt_internal.h"
-
-enum {
-    LANES = 16,
-    MOST_VECTORS = NDRT_FEW_ROWS_WIDE / LANES,
-    MOST_CHAINS = 8,
-    FEATURES_OF_SUM = 256 /* summed in one go: long sums of floats lose digits */
-};
+#include "ndrt_few_rows.h"
 
 typedef struct {
-    const float *data, *weights, *bias;
+    ndrt_rows rows;
+    const float *weights, *bias;
     float *out;
-    int64_t features, columns;
+    int64_t columns;
     int64_t stride; /* of blocks of the weights */
     float low, high;
 } few_rows;
-
-#define WIDE_CPU __attribute__((target("avx512f")))
-#define INLINED static inline __attribute__((always_inline))
-
-/* Adds features `from` up to `to` to the sums of a block of columns. The last three are constants
- * where this is inlined; independent chains of sums hide the latency of a multiply-add. */
-WIDE_CPU INLINED void add_features(const few_rows *job, const float *weights, int64_t from,
-                                   int64_t to, __m512 totals[][MOST_VECTORS], int rows, int vectors,
-                                   int chains) {
-    const int width = vectors * LANES;
-    __m512 sums[MOST_CHAINS][NDRT_FEW_ROWS_MOST][MOST_VECTORS];
-#pragma GCC unroll 8
-    for (int c = 0; c < chains; c++)
-#pragma GCC unroll 4
-        for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++) sums[c][r][v] = _mm512_setzero_ps();
-    /* each chain has a stretch of its own: the hardware fetches several ahead at a time */
-    const int64_t stretch = (to - from) / chains;
-    for (int64_t i = from; i < from + stretch; i++)
-#pragma GCC unroll 8
-        for (int c = 0; c < chains; c++) {
-            const int64_t k = i + c * stretch;
-            const float *w = weights + k * width;
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++) {
-                __m512 line = _mm512_loadu_ps(w + v * LANES);
-#pragma GCC unroll 4
-                for (int r = 0; r < rows; r++) {
-                    __m512 x = _mm512_set1_ps(job->data[r * job->features + k]);
-                    sums[c][r][v] = _mm512_fmadd_ps(line, x, sums[c][r][v]);
-                }
-            }
-        }
-    for (int64_t k = from + chains * stretch; k < to; k++)
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++)
-#pragma GCC unroll 4
-            for (int r = 0; r < rows; r++) {
-                __m512 x = _mm512_set1_ps(job->data[r * job->features + k]);
-                __m512 line = _mm512_loadu_ps(weights + k * width + v * LANES);
-                sums[0][r][v] = _mm512_fmadd_ps(line, x, sums[0][r][v]);
-            }
-#pragma GCC unroll 8
-    for (int c = 0; c < chains; c++)
-#pragma GCC unroll 4
-        for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++)
-                totals[r][v] = _mm512_add_ps(totals[r][v], sums[c][r][v]);
-}
 
 WIDE_CPU INLINED void block_of(const few_rows *job, int64_t block, int rows, int vectors,
                                int chains) {
@@ -90,11 +31,7 @@ WIDE_CPU INLINED void block_of(const few_rows *job, int64_t block, int rows, int
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++) totals[r][v] = bias;
     }
-    for (int64_t from = 0; from < job->features; from += FEATURES_OF_SUM) {
-        int64_t end = from + FEATURES_OF_SUM;
-        add_features(job, weights, from, end < job->features ? end : job->features, totals, rows,
-                     vectors, chains);
-    }
+    ndrt_add_products(&job->rows, weights, totals, rows, vectors, chains);
     __m512 low = _mm512_set1_ps(job->low), high = _mm512_set1_ps(job->high);
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
@@ -146,10 +83,9 @@ void ndrt_few_rows_execute(const ndrt_kernel_call *call, int nthreads) {
     int64_t width = call->dims[3], nblocks = (call->dims[2] + width - 1) / width;
     few_rows job = {
         .out = call->data[0],
-        .data = call->data[1],
+        .rows = {call->data[1], call->dims[1]},
         .weights = call->data[2],
         .bias = call->data[3],
-        .features = call->dims[1],
         .columns = call->dims[2],
         .stride = (call->dims[1] + LANES - 1) / LANES * LANES * width,
         .low = (float)call->scalars[0],

@@ -185,6 +185,8 @@ static const kernel_family families[] = {
      ndrt_draws_execute},
     {NDRT_KERNEL_FEW_ROWS, NDRT_KERNEL_FEW_ROWS, ndrt_few_rows_check, ndrt_few_rows_threads,
      ndrt_few_rows_execute},
+    {NDRT_KERNEL_LSTM_STEPS, NDRT_KERNEL_LSTM_STEPS, ndrt_lstm_check, ndrt_lstm_threads,
+     ndrt_lstm_execute},
 };
 
 static const kernel_family *family_of(int kernel) {

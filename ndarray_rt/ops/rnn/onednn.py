@@ -22,7 +22,7 @@ from ...storage.desc import MemDesc, any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
 from ..nn.dropout import draw_native
-from . import weights
+from . import few_samples, weights
 from .params import Place, RNNParams, places
 
 KINDS = {"rnn_relu": Kind.VANILLA_RNN, "rnn_tanh": Kind.VANILLA_RNN, "lstm": Kind.LSTM,
@@ -134,6 +134,9 @@ def _fill_mask(ctx: OpContext, p: RNNParams, mask: Mem) -> None:
 
 
 def compute_ex(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Output]) -> None:
+    if few_samples.takes(ctx, p, ins, outs):
+        few_samples.compute(ctx, p, ins, outs)
+        return
     stream, data = ctx.stream, ins[0]
     found = layers(p, data.shape)
     # in training too: nothing is kept for backward, which runs the layers again

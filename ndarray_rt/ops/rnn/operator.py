@@ -142,7 +142,7 @@ register(OpDef("RNN", RNNParams, inputs=input_names, outputs=output_names,
                    "states and sequence_length are accepted and change nothing. The last, hidden "
                    "output is what dropout multiplied by. One float dtype. Source: Elman 1990, "
                    "Hochreiter and Schmidhuber 1997, Cho et al. 2014, Sak et al. 2014; MXNet's "
-                   "RNN; oneDNN RNN."))
+                   "RNN; oneDNN RNN, a kernel of ours for a few samples."))
 register(OpDef("_backward_RNN", RNNParams, inputs=backward_inputs, outputs=backward_outputs,
                infer_shape=infer_shape_backward,
                infer_type=same_float_type, compute=compute_backward,

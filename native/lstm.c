@@ -1,0 +1,102 @@
+/* The steps of a layer of LSTM cells for a few samples: reading the matrix between the states takes
+ * all their time.
+ *
+ * A block of 64 columns has the four gates of 16 elements of the state, so that whoever computes
+ * them has all that these elements need. Hochreiter and Schmidhuber 1997. */
+#include <math.h>
+#include <omp.h>
+
+#include "ndrt_exp.h"
+#include "ndrt_few_rows.h"
+
+enum { GATES = 4, BLOCK = GATES * LANES };
+
+typedef struct {
+    ndrt_rows hidden;             /* of the step before */
+    const float *weights, *gates; /* gates: what the inputs add to them */
+    const float *cell;            /* of the step before */
+    float *new_hidden, *new_cell;
+} lstm_step;
+
+static inline __attribute__((always_inline)) float sigmoid_of(float x) {
+    return 1.0f / (1.0f + ndrt_exp_of(-x));
+}
+
+static inline __attribute__((always_inline)) float tanh_of(float x) {
+    float a = fabsf(x), e = ndrt_exp_of(-2.0f * a);
+    /* near 0 the difference would have few digits left */
+    float y = a < 0.02f ? a - a * a * a / 3.0f : (1.0f - e) / (1.0f + e);
+    return copysignf(y, x);
+}
+
+WIDE_CPU INLINED void units_of(const lstm_step *step, int64_t unit, int rows, int chains) {
+    const int64_t size = step->hidden.features, first = unit * LANES;
+    __m512 totals[NDRT_FEW_ROWS_MOST][MOST_VECTORS];
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int g = 0; g < GATES; g++)
+            totals[r][g] = _mm512_loadu_ps(step->gates + (r * GATES + g) * size + first);
+    ndrt_add_products(&step->hidden, step->weights + unit * size * BLOCK, totals, rows, GATES,
+                      chains);
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+        float gates[GATES][LANES];
+        for (int g = 0; g < GATES; g++) _mm512_storeu_ps(gates[g], totals[r][g]);
+        const float *cell = step->cell + r * size + first;
+        float *new_cell = step->new_cell + r * size + first;
+        float *new_hidden = step->new_hidden + r * size + first;
+#pragma omp simd
+        for (int k = 0; k < LANES; k++) {
+            float kept = sigmoid_of(gates[1][k]) * cell[k];
+            float c = kept + sigmoid_of(gates[0][k]) * tanh_of(gates[2][k]);
+            new_cell[k] = c;
+            new_hidden[k] = sigmoid_of(gates[3][k]) * tanh_of(c);
+        }
+    }
+}
+
+WIDE_CPU static void units_1(const lstm_step *step, int64_t unit) { units_of(step, unit, 1, 2); }
+WIDE_CPU static void units_2(const lstm_step *step, int64_t unit) { units_of(step, unit, 2, 2); }
+WIDE_CPU static void units_3(const lstm_step *step, int64_t unit) { units_of(step, unit, 3, 1); }
+WIDE_CPU static void units_4(const lstm_step *step, int64_t unit) { units_of(step, unit, 4, 1); }
+
+typedef void compute_units(const lstm_step *step, int64_t unit);
+static compute_units *const computes[NDRT_FEW_ROWS_MOST] = {units_1, units_2, units_3, units_4};
+
+ndrt_status ndrt_lstm_check(const ndrt_kernel_call *call) {
+    int64_t steps = call->dims[0], batch = call->dims[1], size = call->dims[2];
+    if (!__builtin_cpu_supports("avx512f"))
+        return ndrt_fail(NDRT_UNSUPPORTED, "lstm steps: this CPU has no AVX-512");
+    if (steps < 1 || batch < 1 || batch > NDRT_FEW_ROWS_MOST || size < 1 || size % LANES ||
+        call->nthreads < 0)
+        return ndrt_fail(NDRT_INVALID, "lstm steps: %lld steps of %lld samples, states of %lld",
+                         (long long)steps, (long long)batch, (long long)size);
+    for (int i = 0; i < 6; i++)
+        if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "lstm steps: array %d has no bytes", i);
+    return NDRT_OK;
+}
+
+int ndrt_lstm_threads(const ndrt_kernel_call *call) {
+    return ndrt_team_for(call, ndrt_product(call->dims[1], call->dims[2], GATES * call->dims[2]));
+}
+
+void ndrt_lstm_execute(const ndrt_kernel_call *call, int nthreads) {
+    const int64_t steps = call->dims[0], batch = call->dims[1], size = call->dims[2];
+    float *out = call->data[0], *cell = call->data[5];
+    const float *gates = call->data[1];
+    compute_units *compute = computes[batch - 1];
+#pragma omp parallel num_threads(nthreads)
+    for (int64_t t = 0; t < steps; t++) {
+        const lstm_step step = {
+            .hidden = {t ? out + (t - 1) * batch * size : call->data[3], size},
+            .weights = call->data[2],
+            .gates = gates + t * batch * GATES * size,
+            .cell = t ? cell : call->data[4],
+            .new_hidden = out + t * batch * size,
+            .new_cell = cell,
+        };
+#pragma omp for schedule(static)
+        for (int64_t unit = 0; unit < size / LANES; unit++) compute(&step, unit);
+    }
+}

@@ -1,0 +1,95 @@
+"""Layers of LSTM cells for a few samples: one product for the inputs of all steps, then a kernel of
+ours for the steps, which reads the matrix between the states at the speed of the caches."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import partial
+
+from ...dtypes import FLOAT32
+from ...native import lib
+from ...ndarray.layout import get_data_reorder, get_default
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import Output
+from ...op.choose import BLOCK, first_supported, prefers_channels_last
+from ...op.context import OpContext
+from ...storage.desc import MemDesc, any_desc, default_desc, strided_desc, tagged_desc
+from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ...storage.reorder import reorder_mem
+from ...storage.stream import ImmediateStream, Mem
+from . import weights
+from .params import Place, RNNParams, places
+
+
+def takes(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Output]) -> bool:
+    """Inference of plain LSTM layers in one direction, whose parameters are kept packed."""
+    batch, vector = ins[0].shape[1], ins[1]
+    return (p.is_lstm and p.projection_size is None and p.directions == 1
+            and batch <= lib.NDRT_FEW_ROWS_MOST and p.state_size % BLOCK == 0
+            and prefers_channels_last() and not ctx.is_train and vector.grad_state is None
+            and ctx.packed is not None and not (p.has_mask and outs[-1].requested))
+
+
+def compute(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Output]) -> None:
+    """All layers, one after the other."""
+    stream, (steps, batch, features) = ctx.stream, ins[0].shape
+    size = p.state_size
+    state, sequence = (default_desc(FLOAT32, (batch, size)),
+                       default_desc(FLOAT32, (steps, batch, size)))
+    x = get_data_reorder(ins[0], default_desc(FLOAT32, ins[0].shape), stream)
+    first = [get_default(one, stream) for one in ins[2:4]]
+    with ExitStack() as opened:
+        made = [opened.enter_context(out.open(default_desc(FLOAT32, out.shape), stream))
+                for out in outs[:3 if p.state_outputs else 1]]
+        for index, row in enumerate(places(p, features)):
+            inputs = p.layer_input(index, features)
+            gates = _gates(ctx, p, ins[1], row[0], x, (steps * batch, inputs))
+            between = _between(ctx, p, ins[1], row[0])
+            y = made[0] if index + 1 == p.num_layers else stream.scratch(sequence)
+            hidden, cell = [weights.at(one, index * state.nelems, state) for one in first]
+            last = (weights.at(made[2], index * state.nelems, state) if p.state_outputs
+                    else stream.scratch(state))
+            ctx.kernel(lib.NDRT_KERNEL_LSTM_STEPS, (steps, batch, size),
+                       (y, gates, between, hidden, cell, last))
+            if p.state_outputs:
+                ctx.kernel(lib.NDRT_KERNEL_COPY, (state.nbytes,), (
+                    weights.at(made[1], index * state.nelems, state),
+                    weights.at(y, (steps - 1) * state.nelems, state)))
+            x = y
+
+
+def _gates(ctx: OpContext, p: RNNParams, vector: NDArray, place: Place, x: Mem,
+           shape: tuple[int, int]) -> Mem:
+    """What the inputs of all steps and the biases add to the gates."""
+    src, dst = default_desc(FLOAT32, shape), default_desc(FLOAT32, (shape[0], p.rows))
+    matrix, bias = (p.rows, shape[1]), default_desc(FLOAT32, (p.rows,))
+
+    def build() -> Primitive:
+        def one(w: MemDesc) -> Primitive:
+            return make_primitive(Kind.INNER_PRODUCT, Direction.FORWARD_INFERENCE, src=src,
+                                  weights=w, bias=bias, dst=dst)
+        wide = tagged_desc(FLOAT32, matrix, f"AB{BLOCK}b{lib.NDRT_FEW_ROWS_WIDE}a")
+        return first_supported(partial(one, w) for w in (wide, any_desc(FLOAT32, matrix)))
+
+    def fill(stream: ImmediateStream, source: Mem, to: Mem) -> None:
+        reorder_mem(stream, weights.at(source, place.i2h, default_desc(FLOAT32, matrix)), to)
+    prim = ctx.primitive(("RNN.gates", src.id, p.rows), build)
+    packed = weights.kept(ctx, vector, ("gates", place.i2h), prim.weights, fill)
+    both = weights.kept(ctx, vector, ("gates' bias", place.i2h_bias), bias,
+                        weights.fill_bias(p, [place]))
+    made = ctx.stream.scratch(dst)
+    ctx.run(prim, ((Arg.SRC, x.as_desc(src)), (Arg.WEIGHTS, packed), (Arg.BIAS, both),
+                   (Arg.DST, made)))
+    return made
+
+
+def _between(ctx: OpContext, p: RNNParams, vector: NDArray, place: Place) -> Mem:
+    """The matrix between the states in blocks of the gates of 16 elements."""
+    size, blocks = p.state_size, p.state_size // BLOCK
+    dims = (p.gates, blocks, BLOCK, size)
+    rows = strided_desc(FLOAT32, dims, (size * size, BLOCK * size, size, 1))
+    packed = strided_desc(FLOAT32, dims, (BLOCK, size * p.gates * BLOCK, 1, p.gates * BLOCK))
+
+    def fill(stream: ImmediateStream, source: Mem, to: Mem) -> None:
+        reorder_mem(stream, weights.at(source, place.h2h, rows), to)
+    return weights.kept(ctx, vector, ("between", place.h2h), packed, fill)
