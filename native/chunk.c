@@ -140,8 +140,8 @@ static int leases_settle(lease *leases, int n) {
     return kept;
 }
 
-/* What an earlier run left in no cache comes from memory all at once, not one after the other behind
- * the locked operations that follow. */
+/* What an earlier run left in no cache comes from memory all at once, not one after the other
+ * behind the locked operations that follow. */
 static void leases_prefetch(const lease *leases, int n) {
     for (int i = 0; i < n; i++) __builtin_prefetch(&leases[i].chunk->lease_word, 1);
 }
