@@ -1,0 +1,57 @@
+"""The kernel for the steps of an LSTM layer: cells updated in place, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ndarray_rt.errors import ParameterError
+from ndarray_rt.native import lib, text
+from tests.native.helpers import kernel
+
+pytestmark = pytest.mark.skipif(
+    not text(lib.ndrt_engine_isa()).startswith("avx512"), reason="the kernel is for AVX-512")
+RNG = np.random.default_rng(6)
+
+
+def draw(*shape: int) -> Any:
+    return RNG.standard_normal(shape).astype("f4")
+
+
+def sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize("nthreads", [1, 2, 3])
+def test_cells_are_updated_where_they_lie(nthreads: int) -> None:
+    steps, batch, size = 3, 2, 32
+    gates, hidden, cell = draw(steps, batch, 4, size), draw(batch, size), draw(batch, size)
+    between = draw(4, size, size) * 0.1  # gate, unit, feature
+    packed = np.ascontiguousarray(between.reshape(4, 2, 16, size).transpose(1, 3, 0, 2))
+    out = np.empty((steps, batch, size), "f4")
+    cells = cell.copy()
+    kernel(lib.NDRT_KERNEL_LSTM_STEPS, [steps, batch, size],
+           [out, gates, packed, hidden, cells, cells], nthreads=nthreads)
+    h, c = hidden.astype("f8"), cell.astype("f8")
+    for t in range(steps):
+        i, f, g, o = np.moveaxis(gates[t] + np.einsum("gus,bs->bgu", between, h), 1, 0)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        np.testing.assert_allclose(out[t], h, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(cells, c, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dims", [(0, 1, 16), (1, 0, 16), (1, 5, 16), (1, 1, 0), (1, 1, 24)])
+def test_refuses(dims: tuple[int, ...]) -> None:
+    data = [np.zeros(4096, "f4")] * 6
+    with pytest.raises(ParameterError, match="lstm steps"):
+        kernel(lib.NDRT_KERNEL_LSTM_STEPS, dims, data)
+    with pytest.raises(ParameterError, match="lstm steps: 1 steps of 1 samples"):
+        kernel(lib.NDRT_KERNEL_LSTM_STEPS, (1, 1, 16), data, nthreads=-1)
+
+
+def test_refuses_what_has_no_bytes() -> None:
+    with pytest.raises(ParameterError, match="lstm steps: array 5 has no bytes"):
+        kernel(lib.NDRT_KERNEL_LSTM_STEPS, (1, 1, 16), [np.zeros(4096, "f4")] * 5)
