@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
+from math import copysign
 from typing import Any, TypeVar
 
 from ...dtypes import DType, find_dtype, native_code
@@ -202,7 +203,11 @@ def pointwise(ctx: OpContext, sign: tuple[Hashable, ...], arrays: Sequence[NDArr
 def eltwise(ctx: OpContext, name: str, alg: int, alpha: float, beta: float, x: NDArray,
             out: Output) -> None:
     """out = alg(x; alpha, beta)."""
+    turns_zero = alg == lib.NDRT_ELTWISE_LINEAR and not beta and copysign(1.0, alpha) < 0
+
     def make(desc: MemDesc) -> Primitive:
+        if turns_zero and desc.is_padded:
+            raise Unsupported("the padding would become -0")
         return make_primitive(Kind.ELTWISE, Direction.FORWARD_INFERENCE, alg=alg, src=desc,
                               dst=desc, alpha=alpha, beta=beta)
     pointwise(ctx, (name, alg, alpha, beta), [x], out, [(Arg.SRC, 0)], make)
