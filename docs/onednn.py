@@ -36,7 +36,7 @@ class Seen:
     def add(self, told: Dispatched) -> None:
         if told.reason is None:
             self.native += 1
-            self.kernels.update(set(told.impls) or {"memory only"})
+            self.kernels.update(list(dict.fromkeys(told.impls)) or ["memory only"])
         else:
             self.numpy += 1
             self.reasons[VARYING.sub("N", told.reason).split(";")[0]] += 1

@@ -13,6 +13,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import NdrtError, ParameterError, ShapeError, TypeMismatch
+from ndarray_rt.op.choose import prefers_channels_last
 from ndarray_rt.op.dispatch import Dispatched, observe
 
 FOLDER = Path(__file__).parent / "data" / "mxnet_rnn"
@@ -121,10 +122,11 @@ def test_kept_weights_follow_the_vector(mode: str) -> None:
         executor.arg_dict["rnn_parameters"][written:written + 40] = 0.5 * written
 
 
-def test_steady_runs_convert_nothing() -> None:
+@pytest.mark.parametrize("batch", [2, 5])
+def test_steady_runs_convert_nothing(batch: int) -> None:
     """After the first run no weight is converted and no primitive is made."""
     symbol = net(mode="lstm", num_layers=2, state_size=32)
-    executor = bound(np.random.default_rng(0), symbol, (3, 2, 32))
+    executor = bound(np.random.default_rng(0), symbol, (3, batch, 32))
     told: list[Dispatched] = []
     for _ in range(2):
         stop = observe(told.append)
@@ -132,7 +134,10 @@ def test_steady_runs_convert_nothing() -> None:
         stop()
     assert told[-1].reorders == 0
     assert [name for name in told[-1].impls if name.startswith(("ref", "simple"))] == []
-    assert len(told[-1].impls) == 2
+    # one primitive a layer, or a product and a kernel of ours
+    own = "ndrt:lstm_steps" in told[-1].impls
+    assert own == (batch == 2 and prefers_channels_last())
+    assert len(told[-1].impls) == (4 if own else 2)
 
 
 def test_dropout_between_layers() -> None:

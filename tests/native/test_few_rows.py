@@ -20,7 +20,8 @@ NARROW, WIDE = lib.NDRT_FEW_ROWS_NARROW, lib.NDRT_FEW_ROWS_WIDE
 
 def product(x: Any, w: Any, bias: Any, width: int, bounds: tuple[float, float] = (-inf, inf),
             nthreads: int = 0) -> Any:
-    packed = from_numpy(w, f"AB16b{width}a").numpy()
+    owner = from_numpy(w, f"AB16b{width}a")  # its bytes end with it
+    packed = owner.numpy()
     out = np.full((len(x), len(w)), nan, "f4")
     data = [out, x, packed] if bias is None else [out, x, packed, bias]
     kernel(lib.NDRT_KERNEL_FEW_ROWS, [*x.shape, len(w), width], data, bounds, nthreads)
