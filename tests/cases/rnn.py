@@ -16,7 +16,7 @@ def logistic(x: Array) -> Array:
 
 def cell(mode: str, xw: Array, hw: Array, h: Array, c: Array) -> tuple[Array, Array]:
     """One step for one sequence, gate by gate."""
-    x, w = xw.reshape(-1, STATE), hw.reshape(-1, STATE)
+    x, w = xw.reshape(GATES[mode], -1), hw.reshape(GATES[mode], -1)
     if mode == "rnn_relu":
         return np.where(x[0] + w[0] > 0, x[0] + w[0], 0), c
     if mode == "rnn_tanh":
@@ -41,14 +41,14 @@ class Vector:
         return made
 
 
-def recurrent(mode: str, layers: int, both: bool, projected: int | None, data: Array,
+def recurrent(mode: str, layers: int, both: bool, projected: int | None, units: int, data: Array,
               vector: Array, state: Array, state_cell: Array) -> tuple[Array, Array, Array]:
-    rows, hidden, ways = GATES[mode] * STATE, projected or STATE, 2 if both else 1
+    rows, hidden, ways = GATES[mode] * units, projected or units, 2 if both else 1
     parts, weights = Vector(vector), []
     for layer in range(layers):
         width = hidden * ways if layer else data.shape[2]
         weights += [[parts.take(rows, width), parts.take(rows, hidden),
-                     parts.take(projected, STATE) if projected else np.eye(STATE)]
+                     parts.take(projected, units) if projected else np.eye(units)]
                     for _ in range(ways)]
     biases = [(parts.take(rows), parts.take(rows)) for _ in weights]
     x, last_h, last_c = data, np.empty_like(state), np.empty_like(state_cell)
@@ -58,7 +58,7 @@ def recurrent(mode: str, layers: int, both: bool, projected: int | None, data: A
             at = layer * ways + way
             (i2h, h2h, projection), (b_x, b_h) = weights[at], biases[at]
             for n in range(data.shape[1]):
-                h, c = state[at, n], state_cell[at, n] if mode == "lstm" else np.zeros(STATE)
+                h, c = state[at, n], state_cell[at, n] if mode == "lstm" else np.zeros(units)
                 for t in range(data.shape[0])[::-1 if way else 1]:
                     h, c = cell(mode, i2h @ x[t, n] + b_x, h2h @ h + b_h, h, c)
                     h = projection @ h
@@ -72,21 +72,23 @@ def recurrent(mode: str, layers: int, both: bool, projected: int | None, data: A
 
 def case(mode: str, layers: int = 1, both: bool = False, projected: int | None = None,
          shape: tuple[int, int, int] = (3, 2, 4), states: bool = True, onednn: bool = True,
-         dtypes: tuple[str, ...] = ("float32", "float64"), note: str = "") -> Case:
-    rows, hidden, ways = GATES[mode] * STATE, projected or STATE, 2 if both else 1
+         dtypes: tuple[str, ...] = ("float32", "float64"), units: int = STATE, note: str = "",
+         ) -> Case:
+    rows, hidden, ways = GATES[mode] * units, projected or units, 2 if both else 1
     size = ways * sum(rows * ((hidden * ways if layer else shape[2]) + hidden + 2)
-                      + (projected or 0) * STATE for layer in range(layers))
+                      + (projected or 0) * units for layer in range(layers))
     lstm = mode == "lstm"
     inputs = [shape, Input((size,), low=-0.8, high=0.8), (layers * ways, shape[1], hidden)]
     if lstm:
-        inputs.append((layers * ways, shape[1], STATE))
-    params = {"mode": mode, "num_layers": layers, "state_size": STATE, "bidirectional": both,
+        inputs.append((layers * ways, shape[1], units))
+    params = {"mode": mode, "num_layers": layers, "state_size": units, "bidirectional": both,
               "state_outputs": states}
     if projected:
         params["projection_size"] = projected
 
     def reference(x: Array, w: Array, h: Array, c: Array | None = None) -> object:
-        made = recurrent(mode, layers, both, projected, x, w, h, np.zeros(0) if c is None else c)
+        made = recurrent(mode, layers, both, projected, units, x, w, h,
+                         np.zeros(0) if c is None else c)
         return made[:2 + lstm] if states else made[0]
     return Case("RNN", params, inputs, reference=reference, onednn=onednn, onednn_backward=onednn,
                 rtol={"float32": 1e-4, "float16": 2e-2}, atol={"float32": 2e-5, "float16": 2e-2},
@@ -100,5 +102,7 @@ CASES += [
     case("lstm", 2, both=True, projected=3),
     case("lstm", projected=3, states=False),
     case("rnn_tanh", shape=(1, 1, 1), note="one of each"),
+    case("lstm", 2, units=16, note="whole blocks"),
+    case("lstm", units=16, shape=(2, 5, 3), states=False, note="whole blocks, more samples"),
     case("lstm", shape=(3, 0, 4), onednn=False, note="no batch"),
 ]
