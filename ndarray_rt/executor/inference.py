@@ -26,8 +26,8 @@ from .prologue import Prologue
 class InferenceGraph:
     """A plan, the entries that live in given arrays, and how the passes came to it.
 
-    `facts` are those of the passes' result, `families` and `tiling` what its layouts and its tiles
-    are, and `bound` the arrays of its variables.
+    `facts` are those of the passes' result, `bound_facts` of the graph as it was bound; `families`
+    and `tiling` are what its layouts and its tiles are, and `bound` the arrays of its variables.
     """
 
     plan: Plan
@@ -35,6 +35,7 @@ class InferenceGraph:
     optimized: Optimized
     types: dict[str, DType]
     facts: Facts
+    bound_facts: Facts
     families: dict[Node, str]
     tiling: Tiling | None
     bound: Mapping[str, NDArray]
@@ -69,7 +70,8 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
     families, tiling = _choose(nodes, known, optimized, like)
     made = plan_inference(optimized.heads, known, families, tiling, bound)
     made.given.update(zip(made.heads, outputs, strict=True))
-    return InferenceGraph(made.plan, made.given, optimized, types, known, families, tiling, bound)
+    return InferenceGraph(made.plan, made.given, optimized, types, known, facts, families,
+                          tiling, bound)
 
 
 def _choose(nodes: Sequence[Node], facts: Facts, optimized: Optimized,
@@ -132,23 +134,50 @@ def shared_prologue(graph: InferenceGraph, like: InferenceGraph, program: Progra
 def _still_right(like: InferenceGraph, facts: Facts, shapes: Mapping[str, tuple[int, ...]],
                  types: Mapping[str, DType]) -> Facts | None:
     """Shapes of the passes' result for other inputs, if each of its nodes makes there what the
-    node of its name makes in the graph as it was bound.
+    node of its name makes in the graph as it was bound; along axes that a pass changed, as
+    strides that it moved do, both must be as long as they were. What only a pass knows the name of
+    must grow as what it reads.
 
     Passes rely on shapes where they drop what moves no value, and then a node behind it has
     another shape; and where one shape goes into another, and then the fused node has another one.
     """
-    wanted: dict[str, object] = {}
-    for entry, shape in facts.shapes.items():
-        if entry.index == 0 and wanted.setdefault(entry.node.name, shape) != shape:
-            return None
+    bound = _shapes_by_name(facts)
+    if bound is None:
+        return None
     try:
         found = infer_facts(like.optimized.heads, shapes, types, like.facts)
     except MXNetError:
         return None
+    bound_then = _shapes_by_name(like.bound_facts) or {}
     folded = {step.node for step in like.plan.steps[:like.plan.num_prologue]}
-    right = all(entry.index != 0 or entry.node in folded or wanted.get(entry.node.name) == shape
-                for entry, shape in found.shapes.items())
+
+    def is_right(entry: Entry, shape: tuple[int, ...]) -> bool:
+        wanted = bound.get(entry.node.name)
+        if entry.index != 0 or entry.node in folded or wanted == shape:
+            return True
+        then = like.facts.shapes[entry]
+        if wanted is not None:
+            return _alike(shape, wanted, then, bound_then.get(entry.node.name, ()))
+        return any(_alike(then, shape, like.facts.shapes[read], found.shapes[read])
+                   for read in entry.node.inputs)
+    right = all(is_right(entry, shape) for entry, shape in found.shapes.items())
     return found if right else None
+
+
+def _alike(a: tuple[int, ...], b: tuple[int, ...], a_then: tuple[int, ...],
+           b_then: tuple[int, ...]) -> bool:
+    """`a` and `b` are equal but for axes along which each of them is what its other one is."""
+    return len({len(a), len(b), len(a_then), len(b_then)}) == 1 and all(
+        m == n or (m, n) == (k, j) for m, n, k, j in zip(a, b, a_then, b_then, strict=True))
+
+
+def _shapes_by_name(facts: Facts) -> dict[str, tuple[int, ...]] | None:
+    """Of each node's first output; None where nodes of one name differ."""
+    made: dict[str, tuple[int, ...]] = {}
+    for entry, shape in facts.shapes.items():
+        if entry.index == 0 and made.setdefault(entry.node.name, shape) != shape:
+            return None
+    return made
 
 
 def _prologue(heads: Sequence[Entry]) -> set[Node]:

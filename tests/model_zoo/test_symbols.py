@@ -92,3 +92,22 @@ def test_unknown_name_lists_the_known() -> None:
     with pytest.raises(NameMismatch, match=r"no model 'resnet51'.*resnet50_v1"):
         symbols.get_symbol("resnet51")
     assert set(GOLDEN) <= set(symbols.names())
+
+
+@pytest.mark.parametrize("name", ["resnet50_v1", "resnet18_v2", "mobilenetv2_0.25", "googlenet",
+                                  "squeezenet1.1", "densenet121", "vgg11_bn"])
+def test_another_batch_runs_no_pass_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = symbols.get_symbol(name, classes=10)
+    size = 224 if name in ("squeezenet1.1", "densenet121", "googlenet") else 64
+    executor = net.simple_bind(mx.cpu(), data=(2, 3, size, size), grad_req="null")
+    for array in {**executor.arg_dict, **executor.aux_dict}.values():
+        array[:] = 0.01
+    executor.forward()
+
+    def never(*args: Any) -> None:
+        raise AssertionError("a pass runs again")
+    monkeypatch.setattr("ndarray_rt.executor.inference.optimize", never)
+    rebound = executor.reshape(allow_up_sizing=True, data=(3, 3, size, size))
+    rebound.arg_dict["data"][:] = 0.01
+    np.testing.assert_allclose(rebound.forward()[0].asnumpy()[:2], executor.forward()[0].asnumpy(),
+                               rtol=1e-4)
