@@ -3,12 +3,10 @@
 #ifndef NDRT_FEW_ROWS_H
 #define NDRT_FEW_ROWS_H
 
-#include <immintrin.h>
-
+#include "ndrt_avx512.h"
 #include "ndrt_internal.h"
 
 enum {
-    LANES = 16,
     MOST_VECTORS = NDRT_FEW_ROWS_WIDE / LANES,
     MOST_CHAINS = 8,
     FEATURES_OF_SUM = 256 /* summed in one go: long sums of floats lose digits */
@@ -18,9 +16,6 @@ typedef struct {
     const float *data; /* rows of so many */
     int64_t features;
 } ndrt_rows;
-
-#define WIDE_CPU __attribute__((target("avx512f")))
-#define INLINED static inline __attribute__((always_inline))
 
 /* Adds features `from` up to `to` to the sums of a block of columns. The last three are constants
  * where this is inlined; independent chains of sums hide the latency of a multiply-add. */

@@ -169,6 +169,10 @@ void ndrt_few_rows_execute(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_lstm_check(const ndrt_kernel_call *call);
 int ndrt_lstm_threads(const ndrt_kernel_call *call);
 void ndrt_lstm_execute(const ndrt_kernel_call *call, int nthreads);
+/* native/windows.c */
+ndrt_status ndrt_windows_check(const ndrt_kernel_call *call);
+int ndrt_windows_threads(const ndrt_kernel_call *call);
+void ndrt_windows_execute(const ndrt_kernel_call *call, int nthreads);
 
 /* a * b * c; -1 where that is more than can be, or where one of them was so already. */
 static inline int64_t ndrt_product(int64_t a, int64_t b, int64_t c) {

@@ -167,13 +167,23 @@ typedef enum {
                                       bias within bounds. Weights are blocks of columns, of 16
                                       features each time, the last ones padded
                                       dims rows features columns, of a block; scalars low high */
-    NDRT_KERNEL_LSTM_STEPS = 225   /* f32: out (steps batch size), what the inputs add to the gates
+    NDRT_KERNEL_LSTM_STEPS = 225,  /* f32: out (steps batch size), what the inputs add to the gates
                                       i f g o (steps batch 4 size), weights between the states (for
                                       each 16 elements: size, 4 gates, 16), states before, cells
                                       before, cells
                                       dims steps batch size */
+    /* f32: channels-last out, data, weights, bias or NULL: convolutions with square windows; out is
+     * within bounds. dims images channels height width (of data); scalars low high filters window
+     * stride, pixels of padding at each end along the height and along the width */
+    NDRT_KERNEL_DEPTHWISE = 226,   /* a filter for each channel, windows of 3, strides of 1 or 2;
+                                      data is channels-last; weights (for each 16 channels: y x 16)
+                                    */
+    NDRT_KERNEL_FEW_CHANNELS = 227 /* up to NDRT_FEW_CHANNELS_MOST channels, windows of up to
+                                      NDRT_FEW_CHANNELS_WINDOW, strides of 1, 2 or 4; data is
+                                      plain; weights (for each 16 filters: y x channels 16) */
 } ndrt_kernel_id;
 enum { NDRT_FEW_ROWS_MOST = 4, NDRT_FEW_ROWS_NARROW = 16, NDRT_FEW_ROWS_WIDE = 64 };
+enum { NDRT_FEW_CHANNELS_MOST = 4, NDRT_FEW_CHANNELS_WINDOW = 11 };
 typedef enum {
     NDRT_DRAW_UNIFORM = 0,
     NDRT_DRAW_NORMAL = 1,

@@ -36,9 +36,9 @@ WIDE_CPU INLINED void block_of(const few_rows *job, int64_t block, int rows, int
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) /* NaN is the second operand, and stays */
+        for (int v = 0; v < vectors; v++)
             _mm512_mask_storeu_ps(job->out + r * job->columns + first + v * LANES, inside[v],
-                                  _mm512_min_ps(high, _mm512_max_ps(low, totals[r][v])));
+                                  ndrt_bounded(totals[r][v], low, high));
 }
 
 #define BLOCK(rows, width, chains)                                                                 \

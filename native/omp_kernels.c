@@ -187,6 +187,8 @@ static const kernel_family families[] = {
      ndrt_few_rows_execute},
     {NDRT_KERNEL_LSTM_STEPS, NDRT_KERNEL_LSTM_STEPS, ndrt_lstm_check, ndrt_lstm_threads,
      ndrt_lstm_execute},
+    {NDRT_KERNEL_DEPTHWISE, NDRT_KERNEL_FEW_CHANNELS, ndrt_windows_check, ndrt_windows_threads,
+     ndrt_windows_execute},
 };
 
 static const kernel_family *family_of(int kernel) {

@@ -103,6 +103,8 @@ CASES = [
     conv("", lambda y: y),
     conv("relu", relu),
     conv("clip:0.0:6.0", lambda y: np.clip(y, 0, 6), bias=False),
+    conv("relu", relu, data=(2, 16, 5, 5), filters=16, groups=16, note="depthwise"),
+    conv("clip:-0.5:6.0", lambda y: np.clip(y, -0.5, 6), filters=32, note="few channels"),
     conv("relu:0.2:0.0", lambda y: np.where(y > 0, y, 0.2 * y), data=(1, 4, 5, 5), groups=2),
     conv("elu:1.5:0.0", lambda y: elu(y, 1.5)),
     conv("sigmoid", lambda y: 1 / (1 + np.exp(-y)), note="padded blocks must stay zero"),

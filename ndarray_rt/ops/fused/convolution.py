@@ -30,6 +30,7 @@ from ..nn.pointwise_convolution import (
     product,
 )
 from ..nn.product_weights import weight_layouts
+from ..nn.window_kernels import convolve
 from .params import PostOpParams, infer_with_operands, inplace, own_inputs, with_operands
 from .post_ops import apply_chain, chain_bounds, post_specs
 from .run import choose, run
@@ -54,17 +55,18 @@ def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
     data, weight, operands = ins[0], ins[1], ins[own_inputs(p):]
     dtype, chain, out = data.dtype, p.chain, outs[0].shape
     shapes = [operand.shape for operand in operands]
-    bounds = chain_bounds(chain)
-    if (bounds and is_one_pixel(p.geometry(), data.shape, out)
-            and few_rows(ctx, out[0], data, weight, None if p.no_bias else ins[2], outs[0],
-                         bounds=bounds)):
+    geo, bounds, bias = p.geometry(), chain_bounds(chain), None if p.no_bias else ins[2]
+    if (bounds and is_one_pixel(geo, data.shape, out)
+            and few_rows(ctx, out[0], data, weight, bias, outs[0], bounds=bounds)):
+        return
+    if bounds and convolve(ctx, geo, data, weight, bias, outs[0], bounds):
         return
 
     def build(in_place: bool) -> Primitive:
-        bias = None if p.no_bias else default_desc(dtype, (p.num_filter,))
         make = partial(make_primitive, Kind.CONVOLUTION, Direction.FORWARD_INFERENCE,
                        weights=any_desc(dtype, grouped_dims(weight.shape, p.num_group)),
-                       bias=bias, prefer=convolution_kernel(p.num_group, data.shape, out),
+                       bias=None if bias is None else default_desc(dtype, (p.num_filter,)),
+                       prefer=convolution_kernel(p.num_group, data.shape, out),
                        **plain.fields(p))
 
         def one(src: MemDesc, dst: MemDesc) -> Primitive:
@@ -83,7 +85,7 @@ def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
         ways: Iterable[Callable[[], Primitive]] = (
             partial(one, src, dst) for src, dst in data_candidates(
                 dtype, data.shape, out, family=ctx.family))
-        if is_product(p.geometry(), data.shape, out, ctx.family):
+        if is_product(geo, data.shape, out, ctx.family):
             products = [partial(as_product, w) for w in weight_layouts(weight, weight.shape)]
             ways = itertools.chain(products, ways)
         return first_supported(ways)
@@ -95,8 +97,8 @@ def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
     w = weights(ctx, weight, prim.weights, p.num_group)
     src = get_data_reorder(data, outward(prim.src, dtype, data.shape), ctx.stream)
     args: list[tuple[int, Any]] = [(Arg.SRC, src.as_desc(prim.src)), (Arg.WEIGHTS, w)]
-    if not p.no_bias:
-        args.append((Arg.BIAS, get_default(ins[2], ctx.stream)))
+    if bias is not None:
+        args.append((Arg.BIAS, get_default(bias, ctx.stream)))
     run(ctx, fused, chain, operands, outs[0], args, seen)
 
 

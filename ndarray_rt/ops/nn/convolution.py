@@ -38,6 +38,7 @@ from .conv_geometry import (
 from .few_rows import few_rows
 from .pointwise_convolution import is_one_pixel, is_product, outward, product
 from .product_weights import weight_layouts
+from .window_kernels import convolve
 
 
 @params_class
@@ -133,31 +134,34 @@ def compute_ex(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     data, weight = ins[0], ins[1]
     dtype = data.dtype
-    if (is_one_pixel(p.geometry(), data.shape, outs[0].shape)
-            and few_rows(ctx, data.shape[0], data, weight, None if p.no_bias else ins[2], outs[0])):
+    geo, bias = p.geometry(), None if p.no_bias else ins[2]
+    if (is_one_pixel(geo, data.shape, outs[0].shape)
+            and few_rows(ctx, data.shape[0], data, weight, bias, outs[0])):
+        return
+    if convolve(ctx, geo, data, weight, bias, outs[0]):
         return
 
     def build() -> Primitive:
         direction = (Direction.FORWARD_TRAINING if ctx.is_train
                      else Direction.FORWARD_INFERENCE)
         w = any_desc(dtype, grouped_dims(weight.shape, p.num_group))
-        bias = None if p.no_bias else default_desc(dtype, (p.num_filter,))
+        b = None if bias is None else default_desc(dtype, (p.num_filter,))
         best = "" if ctx.is_train else convolution_kernel(p.num_group, data.shape, outs[0].shape)
-        make = partial(make_primitive, Kind.CONVOLUTION, direction, weights=w, bias=bias,
+        make = partial(make_primitive, Kind.CONVOLUTION, direction, weights=w, bias=b,
                        prefer=best, **fields(p))
         ways = (partial(make, src=src, dst=dst) for src, dst in data_candidates(
             dtype, data.shape, outs[0].shape, family=ctx.family))
         first = ([partial(product, direction, data.shape, layout, dtype, not p.no_bias)
                   for layout in weight_layouts(weight, weight.shape)]
-                 if is_product(p.geometry(), data.shape, outs[0].shape, ctx.family) else [])
+                 if is_product(geo, data.shape, outs[0].shape, ctx.family) else [])
         return first_supported(chain(first, ways))
     prim = ctx.primitive(("Convolution.forward", p, data.shape), build)
     # the weight first: converting it may move its memory
     w = weights(ctx, weight, prim.weights, p.num_group)
     src = get_data_reorder(data, outward(prim.src, dtype, data.shape), ctx.stream)
     args = [(Arg.SRC, src.as_desc(prim.src)), (Arg.WEIGHTS, w)]
-    if not p.no_bias:
-        args.append((Arg.BIAS, get_default(ins[2], ctx.stream)))
+    if bias is not None:
+        args.append((Arg.BIAS, get_default(bias, ctx.stream)))
     with outs[0].open(outward(prim.dst, dtype, outs[0].shape), ctx.stream) as dst:
         ctx.run(prim, [*args, (Arg.DST, dst.as_desc(prim.dst))])
 

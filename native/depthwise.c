@@ -1,0 +1,148 @@
+/* Convolutions of each channel with a filter of its own, over channels-last images.
+ *
+ * A tile of the result is four rows by four columns: the vectors of one pixel of data are loaded
+ * once for all of its sums, and the sums are enough independent chains to hide the latency of a
+ * multiply-add. The sums of a pixel are in one order whatever tile it is in. */
+#include <omp.h>
+
+#include "ndrt_windows.h"
+
+enum {
+    WINDOW = NDRT_DEPTHWISE_WINDOW,
+    TILE_ROWS = 4,
+    TILE_COLUMNS = 4,
+    MOST_STRIDE = 2,
+    MOST_ROWS_READ = (TILE_ROWS - 1) * MOST_STRIDE + WINDOW
+};
+
+/* Images up to so wide are read in parts of so many channels, as then the rows that the next tiles
+ * read again stay in the first cache (measured; wider ones are faster in one go). */
+static const int64_t WIDTH_OF_PARTS = 28, CHANNELS_OF_PART = 128;
+
+typedef struct {
+    const ndrt_windows *of;
+    const float *read[MOST_ROWS_READ]; /* rows of data; NULL: padding */
+    float *out[TILE_ROWS];
+    int64_t from, to; /* channels */
+} band;
+
+/* The last four are constants where this is inlined; `inside`: no pixel read is padding. */
+WIDE_CPU INLINED void tile_of(const band *b, int64_t column, int rows, int columns, int stride,
+                              int inside) {
+    const ndrt_windows *of = b->of;
+    const int64_t channels = of->channels, first = column * stride - of->pad_x;
+    const int rows_read = (rows - 1) * stride + WINDOW;
+    const int columns_read = (columns - 1) * stride + WINDOW;
+    const __m512 low = _mm512_set1_ps(of->low), high = _mm512_set1_ps(of->high);
+    for (int64_t at = b->from; at < b->to; at += LANES) {
+        const float *filter = of->weights + at * WINDOW * WINDOW;
+        __m512 w[WINDOW][WINDOW], sums[TILE_ROWS][TILE_COLUMNS];
+#pragma GCC unroll 9
+        for (int k = 0; k < WINDOW * WINDOW; k++)
+            w[k / WINDOW][k % WINDOW] = _mm512_loadu_ps(filter + k * LANES);
+        const __m512 bias = of->bias ? _mm512_loadu_ps(of->bias + at) : _mm512_setzero_ps();
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (int c = 0; c < columns; c++) sums[r][c] = bias;
+#pragma GCC unroll 9
+        for (int i = 0; i < rows_read; i++) {
+            if (!inside && !b->read[i]) continue;
+            const float *row = b->read[i] + first * channels + at;
+#pragma GCC unroll 9
+            for (int j = 0; j < columns_read; j++) {
+                if (!inside && (first + j < 0 || first + j >= of->width)) continue;
+                const __m512 x = _mm512_loadu_ps(row + j * channels);
+#pragma GCC unroll 4
+                for (int r = 0; r < rows; r++) {
+                    const int y = i - r * stride;
+                    if (y < 0 || y >= WINDOW) continue;
+#pragma GCC unroll 4
+                    for (int c = 0; c < columns; c++) {
+                        const int k = j - c * stride;
+                        if (k >= 0 && k < WINDOW)
+                            sums[r][c] = _mm512_fmadd_ps(x, w[y][k], sums[r][c]);
+                    }
+                }
+            }
+        }
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (int c = 0; c < columns; c++)
+                _mm512_storeu_ps(b->out[r] + (column + c) * channels + at,
+                                 ndrt_bounded(sums[r][c], low, high));
+    }
+}
+
+typedef void compute_tile(const band *b, int64_t column);
+
+#define TILE(rows, columns, stride)                                                                \
+    WIDE_CPU static void tile_##rows##_##columns##_##stride(const band *b, int64_t column) {       \
+        tile_of(b, column, rows, columns, stride, 0);                                              \
+    }
+#define TILES(rows, stride)                                                                        \
+    TILE(rows, 1, stride)                                                                          \
+    TILE(rows, 2, stride)                                                                          \
+    TILE(rows, 3, stride)                                                                          \
+    TILE(rows, 4, stride)                                                                          \
+    static compute_tile *const tiles_##rows##_##stride[TILE_COLUMNS] = {                           \
+        tile_##rows##_1_##stride, tile_##rows##_2_##stride, tile_##rows##_3_##stride,              \
+        tile_##rows##_4_##stride};
+TILES(1, 1)
+TILES(2, 1)
+TILES(3, 1)
+TILES(4, 1)
+TILES(1, 2)
+TILES(2, 2)
+TILES(3, 2)
+TILES(4, 2)
+static compute_tile *const *const tiles[MOST_STRIDE][TILE_ROWS] = {
+    {tiles_1_1, tiles_2_1, tiles_3_1, tiles_4_1},
+    {tiles_1_2, tiles_2_2, tiles_3_2, tiles_4_2},
+};
+WIDE_CPU static void whole_1(const band *b, int64_t column) {
+    tile_of(b, column, TILE_ROWS, TILE_COLUMNS, 1, 1);
+}
+WIDE_CPU static void whole_2(const band *b, int64_t column) {
+    tile_of(b, column, TILE_ROWS, TILE_COLUMNS, 2, 1);
+}
+static compute_tile *const whole_tiles[MOST_STRIDE] = {whole_1, whole_2};
+
+/* Some rows of an image: fewer than TILE_ROWS at its end. */
+static void compute_band(const ndrt_windows *job, int64_t image, int64_t row, int64_t from,
+                         int64_t to) {
+    band b = {.of = job, .from = from, .to = to};
+    const int rows = row + TILE_ROWS <= job->rows ? TILE_ROWS : (int)(job->rows - row);
+    int inside = rows == TILE_ROWS;
+    for (int i = 0; i < (rows - 1) * job->stride + WINDOW; i++) {
+        int64_t y = row * job->stride - job->pad_y + i;
+        if (y < 0 || y >= job->height)
+            inside = 0;
+        else
+            b.read[i] = job->data + (image * job->height + y) * job->width * job->channels;
+    }
+    for (int r = 0; r < rows; r++)
+        b.out[r] = job->out + (image * job->rows + row + r) * job->columns * job->channels;
+    for (int64_t column = 0; column < job->columns; column += TILE_COLUMNS) {
+        int64_t left = job->columns - column, first = column * job->stride - job->pad_x;
+        int columns = left < TILE_COLUMNS ? (int)left : TILE_COLUMNS;
+        int64_t end = first + (TILE_COLUMNS - 1) * job->stride + WINDOW;
+        if (inside && columns == TILE_COLUMNS && first >= 0 && end <= job->width)
+            whole_tiles[job->stride - 1](&b, column);
+        else
+            tiles[job->stride - 1][rows - 1][columns - 1](&b, column);
+    }
+}
+
+void ndrt_depthwise(const ndrt_windows *job, int nthreads) {
+    const int64_t part = job->width > WIDTH_OF_PARTS ? job->channels : CHANNELS_OF_PART;
+    const int64_t parts = (job->channels + part - 1) / part;
+    const int64_t bands = (job->rows + TILE_ROWS - 1) / TILE_ROWS;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < job->images * parts * bands; k++) {
+        int64_t from = k / bands % parts * part, to = from + part;
+        compute_band(job, k / bands / parts, k % bands * TILE_ROWS, from,
+                     to < job->channels ? to : job->channels);
+    }
+}

@@ -1,0 +1,182 @@
+/* Convolutions of plain images of a few channels, as networks begin with, to channels-last ones.
+ *
+ * A tile is 14 pixels of a row by 32 filters: 28 sums in registers, and each number of the data is
+ * read for two vectors of filters. */
+#include <omp.h>
+#include <string.h>
+
+#include "ndrt_windows.h"
+
+enum {
+    PIXELS = 14,
+    MOST_VECTORS = 2,
+    MOST_STRIDE = 4,
+    MOST_LINES = NDRT_FEW_CHANNELS_MOST * NDRT_FEW_CHANNELS_WINDOW,
+    MOST_TAPS = MOST_LINES * NDRT_FEW_CHANNELS_WINDOW,
+    MOST_LENGTH = (PIXELS - 1) * MOST_STRIDE + NDRT_FEW_CHANNELS_WINDOW
+};
+
+/* For each weight of a filter, in their order, how far behind the first pixel of a window the one
+ * is that it is for: in the data, and in the copy of what a tile reads. */
+typedef struct {
+    int64_t in_data[MOST_TAPS], in_copy[MOST_TAPS];
+    int count;
+} taps;
+
+/* What one tile reads, and where it goes. */
+typedef struct {
+    const float *first;
+    const int64_t *taps;
+    int ntaps;
+    float *out;
+    int pixels;
+} tile;
+
+/* The last two are constants where this is inlined. */
+WIDE_CPU INLINED void tile_of(const ndrt_windows *job, const tile *t, int64_t filter, int vectors,
+                              int stride) {
+    const int64_t block = (int64_t)t->ntaps * LANES;
+    const float *w = job->weights + filter * t->ntaps;
+    const __m512 low = _mm512_set1_ps(job->low), high = _mm512_set1_ps(job->high);
+    __m512 sums[PIXELS][MOST_VECTORS];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) {
+        const __m512 bias =
+            job->bias ? _mm512_loadu_ps(job->bias + filter + v * LANES) : _mm512_setzero_ps();
+#pragma GCC unroll 14
+        for (int p = 0; p < PIXELS; p++) sums[p][v] = bias;
+    }
+    for (int k = 0; k < t->ntaps; k++, w += LANES) {
+        const float *read = t->first + t->taps[k];
+        __m512 line[MOST_VECTORS];
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) line[v] = _mm512_loadu_ps(w + v * block);
+#pragma GCC unroll 14
+        for (int p = 0; p < PIXELS; p++) {
+            const __m512 pixel = _mm512_set1_ps(read[p * stride]);
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; v++)
+                sums[p][v] = _mm512_fmadd_ps(pixel, line[v], sums[p][v]);
+        }
+    }
+#pragma GCC unroll 14
+    for (int p = 0; p < PIXELS; p++) {
+        if (p >= t->pixels) break;
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++)
+            _mm512_storeu_ps(t->out + p * job->filters + filter + v * LANES,
+                             ndrt_bounded(sums[p][v], low, high));
+    }
+}
+
+typedef void compute_tile(const ndrt_windows *job, const tile *t, int64_t filter);
+
+#define TILE(vectors, stride)                                                                      \
+    WIDE_CPU static void tile_##vectors##_##stride(const ndrt_windows *job, const tile *t,         \
+                                                   int64_t filter) {                               \
+        tile_of(job, t, filter, vectors, stride);                                                  \
+    }
+TILE(1, 1)
+TILE(2, 1)
+TILE(1, 2)
+TILE(2, 2)
+TILE(1, 4)
+TILE(2, 4)
+
+static compute_tile *tile_for(int vectors, int stride) {
+    static compute_tile *const tiles[][MOST_VECTORS] = {
+        {tile_1_1, tile_2_1}, {tile_1_2, tile_2_2}, {tile_1_4, tile_2_4}};
+    return tiles[stride / 2][vectors - 1];
+}
+
+/* All filters of up to PIXELS pixels of a row. */
+static void compute_filters(const ndrt_windows *job, const tile *t) {
+    for (int64_t filter = 0; filter < job->filters; filter += MOST_VECTORS * LANES) {
+        int vectors = filter + LANES < job->filters ? MOST_VECTORS : 1;
+        tile_for(vectors, job->stride)(job, t, filter);
+    }
+}
+
+/* Copies what a tile reads from column `first` and row `top` on, with zeros for what is outside of
+ * the image. */
+static void copy_read(const ndrt_windows *job, int64_t image, int64_t top, int64_t first,
+                      float copies[][MOST_LENGTH]) {
+    const int64_t length = (PIXELS - 1) * job->stride + job->window;
+    int64_t from = first < 0 ? -first : 0, to = job->width - first;
+    if (from > length) from = length;
+    if (to > length) to = length;
+    if (to < from) to = from;
+    for (int i = 0; i < job->window * job->channels; i++) {
+        int64_t y = top + i / job->channels;
+        int64_t plane = image * job->channels + i % job->channels;
+        memset(copies[i], 0, sizeof copies[i]);
+        if (y >= 0 && y < job->height)
+            memcpy(copies[i] + from,
+                   job->data + (plane * job->height + y) * job->width + first + from,
+                   (size_t)(to - from) * sizeof(float));
+    }
+}
+
+/* Nothing else asks early enough for what lies in no cache: the rows that the next row of the
+ * result reads beside this one's, and the result itself. */
+static void fetch(const ndrt_windows *job, int64_t image, int64_t top, const tile *t,
+                  int64_t first) {
+    const int64_t below = top + job->window;
+    const int64_t from = first < 0 ? 0 : first, length = PIXELS * job->stride;
+    for (int64_t y = below; y < below + job->stride && y < job->height; y++)
+        for (int64_t c = 0; c < job->channels; c++) {
+            int64_t line = (image * job->channels + c) * job->height + y;
+            for (int64_t x = from; x < from + length; x += LANES)
+                __builtin_prefetch(job->data + line * job->width + x);
+        }
+    const float *next = t->out + PIXELS * job->filters;
+    for (int64_t k = 0; k < PIXELS * job->filters; k += LANES) __builtin_prefetch(next + k, 1);
+}
+
+static void compute_row(const ndrt_windows *job, const taps *places, int64_t image, int64_t row) {
+    const int64_t top = row * job->stride - job->pad_y;
+    const int inside = top >= 0 && top + job->window <= job->height;
+    float copies[MOST_LINES][MOST_LENGTH];
+    for (int64_t column = 0; column < job->columns; column += PIXELS) {
+        /* the last tile overlaps the one before, and writes the same there again */
+        int64_t left = job->columns - column;
+        if (left < PIXELS && column) column -= PIXELS - left;
+        int64_t first = column * job->stride - job->pad_x;
+        int64_t end = first + (PIXELS - 1) * job->stride + job->window;
+        tile t = {
+            .ntaps = places->count,
+            .out = job->out + ((image * job->rows + row) * job->columns + column) * job->filters,
+            .pixels = job->columns < PIXELS ? (int)job->columns : PIXELS,
+        };
+        if (inside && first >= 0 && end <= job->width) {
+            int64_t line = image * job->channels * job->height + top;
+            t.first = job->data + line * job->width + first;
+            t.taps = places->in_data;
+        } else {
+            copy_read(job, image, top, first, copies);
+            t.first = copies[0];
+            t.taps = places->in_copy;
+        }
+        fetch(job, image, top, &t, first);
+        compute_filters(job, &t);
+    }
+}
+
+static taps taps_of(const ndrt_windows *job) {
+    const int channels = (int)job->channels;
+    taps made = {.count = 0};
+    for (int y = 0; y < job->window; y++)
+        for (int x = 0; x < job->window; x++)
+            for (int c = 0; c < channels; c++, made.count++) {
+                made.in_data[made.count] = (c * job->height + y) * job->width + x;
+                made.in_copy[made.count] = (int64_t)(y * channels + c) * MOST_LENGTH + x;
+            }
+    return made;
+}
+
+void ndrt_few_channels(const ndrt_windows *job, int nthreads) {
+    const taps places = taps_of(job);
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < job->images * job->rows; k++)
+        compute_row(job, &places, k / job->rows, k % job->rows);
+}

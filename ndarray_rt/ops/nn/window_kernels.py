@@ -1,0 +1,72 @@
+"""Convolutions by kernels of ours: depthwise ones, and those of images of a few channels.
+
+oneDNN's depthwise kernels load a vector of data for each multiply-add, and its first convolution of
+a network wastes a third of its time where windows are small.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...dtypes import DType
+from ...native import lib
+from ...ndarray.layout import get_data_reorder, get_default, grouped_dims
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import Output
+from ...op.choose import BLOCK, BLOCKED, prefers_channels_last
+from ...op.context import OpContext
+from ...op.packing import keeps_packed, weights
+from ...op.registry import Shape
+from ...storage.desc import MemDesc, channels_last_desc, default_desc, tagged_desc
+from .conv_geometry import Geometry
+from .few_rows import NO_BOUNDS
+
+DEPTHWISE_WINDOW, DEPTHWISE_STRIDES = (3, 3), ((1, 1), (2, 2))
+# of larger windows oneDNN's kernel is as fast
+FEW_CHANNELS_WINDOWS, FEW_CHANNELS_STRIDES = ((2, 2), (3, 3)), ((1, 1), (2, 2), (4, 4))
+
+
+class _Way(NamedTuple):
+    """A kernel, and the layouts that it reads."""
+
+    kernel: int
+    data: MemDesc
+    weights: MemDesc
+
+
+def convolve(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArray, bias: NDArray | None,
+             out: Output, bounds: tuple[float, float] = NO_BOUNDS) -> bool:
+    """Writes the convolution, plus bias, within `bounds`.
+
+    False where another implementation is to do it: neither kernel can, the weight is not kept
+    packed, layouts are to be blocked, or the CPU has no AVX-512.
+    """
+    if len(geo.kernel) != 2 or ctx.family == BLOCKED or not prefers_channels_last():
+        return False
+    way = _way(geo, data.dtype, data.shape, weight.shape, out.shape)
+    if way is None or not keeps_packed(ctx, weight):
+        return False
+    # the weight first: converting it may move its memory
+    w = weights(ctx, weight, way.weights, geo.groups)
+    sources = [get_data_reorder(data, way.data, ctx.stream), w]
+    if bias is not None:
+        sources.append(get_default(bias, ctx.stream))
+    with out.open(channels_last_desc(data.dtype, out.shape), ctx.stream) as y:
+        ctx.kernel(way.kernel, data.shape, [y, *sources],
+                   (*bounds, out.shape[1], geo.kernel[0], geo.stride[0], *geo.pad))
+    return True
+
+
+def _way(geo: Geometry, dtype: DType, data: Shape, weight: Shape, out: Shape) -> _Way | None:
+    if 0 in data or 0 in out or out[1] % BLOCK or set(geo.dilate) != {1} or geo.pad != geo.pad_end:
+        return None
+    if 1 < geo.groups == data[1] == out[1]:
+        if geo.kernel != DEPTHWISE_WINDOW or geo.stride not in DEPTHWISE_STRIDES:
+            return None
+        return _Way(lib.NDRT_KERNEL_DEPTHWISE, channels_last_desc(dtype, data),
+                    tagged_desc(dtype, grouped_dims(weight, geo.groups), f"Abcde{BLOCK}a"))
+    if (geo.groups == 1 and data[1] <= lib.NDRT_FEW_CHANNELS_MOST
+            and geo.kernel in FEW_CHANNELS_WINDOWS and geo.stride in FEW_CHANNELS_STRIDES):
+        return _Way(lib.NDRT_KERNEL_FEW_CHANNELS, default_desc(dtype, data),
+                    tagged_desc(dtype, weight, f"Acdb{BLOCK}a"))
+    return None
