@@ -169,6 +169,10 @@ void ndrt_few_rows_execute(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_lstm_check(const ndrt_kernel_call *call);
 int ndrt_lstm_threads(const ndrt_kernel_call *call);
 void ndrt_lstm_execute(const ndrt_kernel_call *call, int nthreads);
+/* native/products.c */
+ndrt_status ndrt_products_check(const ndrt_kernel_call *call);
+int ndrt_products_threads(const ndrt_kernel_call *call);
+void ndrt_products_execute(const ndrt_kernel_call *call, int nthreads);
 /* native/windows.c */
 ndrt_status ndrt_windows_check(const ndrt_kernel_call *call);
 int ndrt_windows_threads(const ndrt_kernel_call *call);

@@ -175,12 +175,17 @@ typedef enum {
     /* f32: channels-last out, data, weights, bias or NULL: convolutions with square windows; out is
      * within bounds. dims images channels height width (of data); scalars low high filters window
      * stride, pixels of padding at each end along the height and along the width */
-    NDRT_KERNEL_DEPTHWISE = 226,   /* a filter for each channel, windows of 3, strides of 1 or 2;
-                                      data is channels-last; weights (for each 16 channels: y x 16)
-                                    */
-    NDRT_KERNEL_FEW_CHANNELS = 227 /* up to NDRT_FEW_CHANNELS_MOST channels, windows of up to
+    NDRT_KERNEL_DEPTHWISE = 226,    /* a filter for each channel, windows of 3, strides of 1 or 2;
+                                       data is channels-last; weights (for each 16 channels: y x 16)
+                                     */
+    NDRT_KERNEL_FEW_CHANNELS = 227, /* up to NDRT_FEW_CHANNELS_MOST channels, windows of up to
                                       NDRT_FEW_CHANNELS_WINDOW, strides of 1, 2 or 4; data is
                                       plain; weights (for each 16 filters: y x channels 16) */
+    NDRT_KERNEL_PRODUCTS = 228      /* f32: out, data, weights and, as scalars say, bias and what is
+                                       added; out = data weights + bias + added within bounds.
+                                       Weights as of FEW_ROWS, in blocks of 16 k columns
+                                       dims rows features columns, of a block
+                                       scalars low high, whether there is a bias, and what is added */
 } ndrt_kernel_id;
 enum { NDRT_FEW_ROWS_MOST = 4, NDRT_FEW_ROWS_NARROW = 16, NDRT_FEW_ROWS_WIDE = 64 };
 enum { NDRT_FEW_CHANNELS_MOST = 4, NDRT_FEW_CHANNELS_WINDOW = 11 };

@@ -189,6 +189,8 @@ static const kernel_family families[] = {
      ndrt_lstm_execute},
     {NDRT_KERNEL_DEPTHWISE, NDRT_KERNEL_FEW_CHANNELS, ndrt_windows_check, ndrt_windows_threads,
      ndrt_windows_execute},
+    {NDRT_KERNEL_PRODUCTS, NDRT_KERNEL_PRODUCTS, ndrt_products_check, ndrt_products_threads,
+     ndrt_products_execute},
 };
 
 static const kernel_family *family_of(int kernel) {

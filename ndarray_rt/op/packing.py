@@ -99,10 +99,10 @@ class PackedStore:
             found.make(stream)
         return found.mem(stream)
 
-    def holds(self, w: NDArray) -> bool:
-        """There is a packed copy of `w`."""
+    def layouts(self, w: NDArray) -> list[MemDesc]:
+        """Of the packed copies of `w`."""
         own = w.chunk.native.id, w.byte_offset
-        return any(key[:2] == own for key in self._made)
+        return [copy.desc for key, copy in self._made.items() if key[:2] == own]
 
     def refresh(self, stream: ImmediateStream) -> None:
         """Packs anew what changed."""

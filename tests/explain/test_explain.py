@@ -24,7 +24,7 @@ SHAPE = (2, 3, 12, 12)
 
 def conv_net() -> Any:
     """Convolution, BatchNorm and Activation, which become one step; pooling; a dense layer."""
-    x = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), pad=(1, 1), num_filter=32,
+    x = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), pad=(1, 1), num_filter=20,
                            no_bias=True, name="c")
     x = mx.sym.Activation(mx.sym.BatchNorm(x, fix_gamma=False, name="b"), act_type="relu", name="r")
     x = mx.sym.Pooling(x, kernel=(2, 2), stride=(2, 2), pool_type="max", name="p")
@@ -57,12 +57,12 @@ def test_rows_of_a_small_net() -> None:
     assert conv.layout_weights not in ("-", "oihw")
     assert conv.layout_in == "default"
     assert conv.layout_out == pool.layout_in != "default"
-    assert conv.flops == 2 * 2 * 32 * 12 * 12 * 3 * 9
-    assert conv.bytes == 4 * (2 * 3 * 12 * 12 + 32 * 27 + 32 + 2 * 32 * 12 * 12)
-    assert conv.shapes == ((2, 32, 12, 12),)
+    assert conv.flops == 2 * 2 * 20 * 12 * 12 * 3 * 9
+    assert conv.bytes == 4 * (2 * 3 * 12 * 12 + 20 * 27 + 20 + 2 * 20 * 12 * 12)
+    assert conv.shapes == ((2, 20, 12, 12),)
     assert pool.fused_from == ("p",)
     assert (pool.flops, pool.share_of_peak, pool.weights) == (0, None, "-")
-    assert dense.flops == 2 * 2 * 5 * 32 * 36
+    assert dense.flops == 2 * 2 * 5 * 20 * 36
     assert found.edges == [(0, 1), (1, 2)]
     assert all(row.milliseconds > 0 for row in found.rows)
     assert sum(row.share_of_time for row in found.rows) == pytest.approx(1)
@@ -91,10 +91,11 @@ def test_totals() -> None:
     assert totals["activation_bytes"] == executor.inference_plan.planned_bytes
 
 
+@pytest.mark.parametrize("filters", [20, 32])
 @pytest.mark.parametrize(("how", "status"), [("null", "in place"), ("write", "private copy")])
-def test_how_weights_were_packed(how: str, status: str) -> None:
+def test_how_weights_were_packed(how: str, status: str, filters: int) -> None:
     """A weight that is trained elsewhere is not converted itself."""
-    net = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), num_filter=32, name="c")
+    net = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), num_filter=filters, name="c")
     executor = bind(net, {"data": "null", "c_weight": how, "c_bias": "null"}, data=SHAPE)
     row, = executor.explain(repeat=1).rows
     assert row.weights == status

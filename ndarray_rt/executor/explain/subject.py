@@ -140,7 +140,7 @@ def _row(group: Sequence[Call], subject: Subject, origins: Origins, peak: float,
         is_reference=any(prim.is_reference for prim in prims),
         layout_in=told.layouts_in[0] if told.layouts_in else "-",
         layout_out=",".join(dict.fromkeys(told.layouts_out)) or "-",
-        layout_weights=_weights_layout(call, prims), weights=_weights(call, subject),
+        layout_weights=_weights_layout(call, prims, subject), weights=_weights(call, subject),
         reorders=reorders, milliseconds=milliseconds,
         share_of_time=milliseconds / total if total else 0.0,
         flops=work, shapes=tuple(outs), tiles=tiles,
@@ -163,17 +163,19 @@ def _kernel(call: Call) -> str:
     return "+".join(dict.fromkeys(names)) or "memory only"
 
 
-def _weights_layout(call: Call, prims: Sequence[Primitive]) -> str:
+def _weights_layout(call: Call, prims: Sequence[Primitive], subject: Subject) -> str:
     """The layout that the layer's primitive or kernel reads its weights in."""
     at = _weights_at(call)
     if at is None:
         return "-"
-    for prim in prims:
-        desc = prim.desc_or_none(Arg.WEIGHTS) if prim.kind is not Kind.REORDER else None
-        if desc is not None:
-            return desc.layout(weights=True, groups=desc.ndims > call.step.ins[at].ndim)
-    special = call.step.ins[at].chunk.mkl_mem  # as a kernel of ours reads it
-    return "-" if special is None else special.layout(weights=True)
+    array, store = call.step.ins[at], subject.context.packed
+    descs = [prim.desc_or_none(Arg.WEIGHTS) for prim in prims if prim.kind is not Kind.REORDER]
+    # of a kernel of ours: the array's own, or a copy's
+    descs.append(array.chunk.mkl_mem)
+    if store is not None and not subject.is_train:
+        descs += store.layouts(array)
+    desc = next((desc for desc in descs if desc is not None), None)
+    return "-" if desc is None else desc.layout(weights=True, groups=desc.ndims > array.ndim)
 
 
 def _weights_at(call: Call) -> int | None:
@@ -192,7 +194,7 @@ def _weights(call: Call, subject: Subject) -> str:
     if array.is_special:
         return "in place"
     # training takes the weight itself, whatever inference has packed
-    is_copied = not subject.is_train and packed is not None and packed.holds(array)
+    is_copied = not subject.is_train and packed is not None and bool(packed.layouts(array))
     return "private copy" if is_copied else "no"
 
 

@@ -20,20 +20,19 @@ from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import same_float_type, wide
 from ..nn import convolution as plain
 from ..nn.conv_geometry import conv_forward
-from ..nn.few_rows import few_rows
+from ..nn.kept_products import convolve_pixels
 from ..nn.pointwise_convolution import (
     as_matrices,
-    is_one_pixel,
     is_product,
     matrix_dims,
     outward,
     product,
 )
 from ..nn.product_weights import weight_layouts
-from ..nn.window_kernels import convolve
+from ..nn.window_kernels import convolve_windows
 from .params import PostOpParams, infer_with_operands, inplace, own_inputs, with_operands
-from .post_ops import apply_chain, chain_bounds, post_specs
-from .run import choose, run
+from .post_ops import apply_chain, post_specs
+from .run import choose, finish_of, run
 
 
 @params_class
@@ -55,11 +54,11 @@ def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
     data, weight, operands = ins[0], ins[1], ins[own_inputs(p):]
     dtype, chain, out = data.dtype, p.chain, outs[0].shape
     shapes = [operand.shape for operand in operands]
-    geo, bounds, bias = p.geometry(), chain_bounds(chain), None if p.no_bias else ins[2]
-    if (bounds and is_one_pixel(geo, data.shape, out)
-            and few_rows(ctx, out[0], data, weight, bias, outs[0], bounds=bounds)):
-        return
-    if bounds and convolve(ctx, geo, data, weight, bias, outs[0], bounds):
+    geo, bias = p.geometry(), None if p.no_bias else ins[2]
+    finish = finish_of(chain, operands, out)
+    if finish is not None and (
+            convolve_pixels(ctx, geo, data, weight, bias, outs[0], finish)
+            or convolve_windows(ctx, geo, data, weight, bias, outs[0], finish)):
         return
 
     def build(in_place: bool) -> Primitive:

@@ -16,11 +16,11 @@ from ...storage.desc import default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import same_float_type, wide
 from ..nn import fully_connected as plain
-from ..nn.few_rows import few_rows
+from ..nn.kept_products import multiply
 from ..nn.product_weights import Reading, chosen, readings
 from .params import PostOpParams, infer_with_operands, inplace, own_inputs, with_operands
-from .post_ops import apply_chain, chain_bounds, post_specs
-from .run import choose, run
+from .post_ops import apply_chain, post_specs
+from .run import choose, finish_of, run
 
 
 @params_class
@@ -50,10 +50,10 @@ def compute_ex(ctx: OpContext, p: FusedFullyConnectedParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     data, weight, operands = ins[0], ins[1], ins[own_inputs(p):]
     dtype, chain, stream = data.dtype, p.chain, ctx.stream
-    bounds, shape = chain_bounds(chain), plain.matrix(p, data.shape)
+    finish, shape = finish_of(chain, operands, outs[0].shape), plain.matrix(p, data.shape)
     given = plain.source_as_it_is(data) if p.flatten else None
-    if bounds and few_rows(ctx, shape[0], data, weight, None if p.no_bias else ins[2], outs[0],
-                           given, bounds):
+    if finish is not None and multiply(ctx, shape[0], data, weight,
+                                       None if p.no_bias else ins[2], outs[0], given, finish):
         return
     packed = keeps_packed(ctx, weight)
     ways = readings(default_desc(dtype, shape), weight, given, packed)

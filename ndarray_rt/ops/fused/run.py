@@ -10,10 +10,12 @@ from ...ndarray.ndarray import NDArray
 from ...ndarray.output import Output
 from ...ndarray.req import Req
 from ...op.context import OpContext
+from ...op.registry import Shape
 from ...storage.desc import MemDesc
 from ...storage.primitive import Arg, Primitive
 from ...storage.stream import Mem
-from .post_ops import Chain, operand_desc
+from ..nn.kept_products import Finish
+from .post_ops import Chain, chain_bounds, operand_desc
 
 Build = Callable[[bool], Primitive]
 
@@ -42,6 +44,17 @@ def choose(ctx: OpContext, sign: tuple[Hashable, ...], build: Build, chain: Chai
 def _seen(prim: Primitive, out: Output, dst: MemDesc | None) -> MemDesc:
     """The layout of the output: the primitive's, unless that sees the bytes with other dims."""
     return prim.dst if dst is None or prim.dst.dims == out.shape else dst
+
+
+def finish_of(chain: Chain, operands: Sequence[NDArray], out: Shape) -> Finish | None:
+    """What kernels of ours are to do, where they can do what the chain does, else None."""
+    added = None
+    if chain_adds_first(chain):
+        added, chain, operands = operands[0], chain[1:], operands[1:]
+        if added.shape != out:
+            return None
+    bounds = None if operands else chain_bounds(chain)
+    return None if bounds is None else Finish(*bounds, added)
 
 
 def chain_adds_first(chain: Chain) -> bool:

@@ -35,10 +35,10 @@ from .conv_geometry import (
     geometry,
     output_dims,
 )
-from .few_rows import few_rows
-from .pointwise_convolution import is_one_pixel, is_product, outward, product
+from .kept_products import convolve_pixels
+from .pointwise_convolution import is_product, outward, product
 from .product_weights import weight_layouts
-from .window_kernels import convolve
+from .window_kernels import convolve_windows
 
 
 @params_class
@@ -135,10 +135,8 @@ def compute_ex(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
     data, weight = ins[0], ins[1]
     dtype = data.dtype
     geo, bias = p.geometry(), None if p.no_bias else ins[2]
-    if (is_one_pixel(geo, data.shape, outs[0].shape)
-            and few_rows(ctx, data.shape[0], data, weight, bias, outs[0])):
-        return
-    if convolve(ctx, geo, data, weight, bias, outs[0]):
+    if (convolve_pixels(ctx, geo, data, weight, bias, outs[0])
+            or convolve_windows(ctx, geo, data, weight, bias, outs[0])):
         return
 
     def build() -> Primitive:

@@ -23,7 +23,7 @@ from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
 from ..floats import wide
 from ..terms import product_gradient
-from .few_rows import few_rows
+from .kept_products import multiply
 from .product_weights import Reading, chosen, readings
 from .shape_rules import expect
 
@@ -87,7 +87,7 @@ def compute_ex(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray],
     data, weight = ins[0], ins[1]
     dtype, stream, shape = data.dtype, ctx.stream, matrix(p, data.shape)
     given = source_as_it_is(data) if p.flatten else None
-    if few_rows(ctx, shape[0], data, weight, None if p.no_bias else ins[2], outs[0], given):
+    if multiply(ctx, shape[0], data, weight, None if p.no_bias else ins[2], outs[0], given):
         return
     packed = keeps_packed(ctx, weight)
     ways = readings(default_desc(dtype, shape), weight, given, packed)

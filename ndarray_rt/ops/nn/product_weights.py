@@ -52,9 +52,10 @@ def readings(rows: MemDesc, weight: NDArray, given: MemDesc | None, packed: bool
     if given is not None:
         dims = (weight.shape[0], *given.dims[1:])
         made[:0] = [Reading(given, given, w) for w in weight_layouts(weight, dims)]
-        blocks = blocks_of_columns(weight, given)
+        width = block_width(dims[0])
+        blocks = blocks_of_columns(weight, given, width)
         if blocks is not None:
-            flat = f"AB{BLOCK}b{block_width(dims[0])}a"
+            flat = f"AB{BLOCK}b{width}a"
             made.insert(0, Reading(given, rows, tagged_desc(weight.dtype, weight.shape, flat),
                                    blocks))
     return made
@@ -83,18 +84,18 @@ def weight_layouts(weight: NDArray, dims: tuple[int, ...]) -> list[MemDesc]:
 
 
 def block_width(columns: int) -> int:
-    """Columns of a block, for kernels of ours."""
+    """Columns of a block, for kernels of ours that may have to read few rows."""
     return int(lib.NDRT_FEW_ROWS_WIDE if columns >= LEAST_OF_WIDE else lib.NDRT_FEW_ROWS_NARROW)
 
 
-def blocks_of_columns(weight: NDArray, given: MemDesc | None) -> MemDesc | None:
-    """A weight's layout in blocks of columns, whose features are in the order of the bytes of data
-    in the special layout `given`, if it has one.
+def blocks_of_columns(weight: NDArray, given: MemDesc | None, width: int) -> MemDesc | None:
+    """A weight's layout in blocks of `width` columns, whose features are in the order of the bytes
+    of data in the special layout `given`, if it has one.
 
-    Its bytes are those of a matrix of as many features in blocks of 16 by `block_width`. None where
-    no such layout has a name.
+    Its bytes are those of a matrix of as many features in blocks of 16 by `width`. None where no
+    such layout has a name.
     """
-    dtype, dims, width = weight.dtype, weight.shape, block_width(weight.shape[0])
+    dtype, dims = weight.dtype, weight.shape
     if given is not None:
         dims = (dims[0], *given.dims[1:])
     inner = "cdefghijkl"[:len(dims) - 2]

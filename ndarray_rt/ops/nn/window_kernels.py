@@ -19,7 +19,7 @@ from ...op.packing import keeps_packed, weights
 from ...op.registry import Shape
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, tagged_desc
 from .conv_geometry import Geometry
-from .few_rows import NO_BOUNDS
+from .kept_products import AS_IT_IS, Finish
 
 DEPTHWISE_WINDOW, DEPTHWISE_STRIDES = (3, 3), ((1, 1), (2, 2))
 # of larger windows oneDNN's kernel is as fast
@@ -34,14 +34,15 @@ class _Way(NamedTuple):
     weights: MemDesc
 
 
-def convolve(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArray, bias: NDArray | None,
-             out: Output, bounds: tuple[float, float] = NO_BOUNDS) -> bool:
-    """Writes the convolution, plus bias, within `bounds`.
+def convolve_windows(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArray,
+                     bias: NDArray | None, out: Output, finish: Finish = AS_IT_IS) -> bool:
+    """Writes the convolution, plus bias, finished.
 
-    False where another implementation is to do it: neither kernel can, the weight is not kept
-    packed, layouts are to be blocked, or the CPU has no AVX-512.
+    False where another implementation is to do it: neither kernel can, something is to be added,
+    the weight is not kept packed, layouts are to be blocked, or the CPU has no AVX-512.
     """
-    if len(geo.kernel) != 2 or ctx.family == BLOCKED or not prefers_channels_last():
+    if (len(geo.kernel) != 2 or finish.added is not None or ctx.family == BLOCKED
+            or not prefers_channels_last()):
         return False
     way = _way(geo, data.dtype, data.shape, weight.shape, out.shape)
     if way is None or not keeps_packed(ctx, weight):
@@ -53,7 +54,7 @@ def convolve(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArray, bias
         sources.append(get_default(bias, ctx.stream))
     with out.open(channels_last_desc(data.dtype, out.shape), ctx.stream) as y:
         ctx.kernel(way.kernel, data.shape, [y, *sources],
-                   (*bounds, out.shape[1], geo.kernel[0], geo.stride[0], *geo.pad))
+                   (finish.low, finish.high, out.shape[1], geo.kernel[0], geo.stride[0], *geo.pad))
     return True
 
 

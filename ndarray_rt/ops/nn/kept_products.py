@@ -1,0 +1,113 @@
+"""Products of rows with a weight that is kept packed, by kernels of ours.
+
+Of a few rows reading the weight takes all the time, and oneDNN's inner product reads it at about
+half of the memory's speed. Of the pixels of small images a kernel of ours asks for the next columns
+of the weight while it computes these: in a network the weights are in no near cache.
+"""
+
+from __future__ import annotations
+
+import math
+from math import prod
+from typing import NamedTuple
+
+from ...native import lib
+from ...ndarray.layout import get_data_reorder, get_default
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import Output
+from ...op.choose import prefers_channels_last
+from ...op.context import OpContext
+from ...op.packing import keeps_packed, weights
+from ...storage.desc import MemDesc, channels_last_desc, default_desc
+from ...storage.stream import Mem
+from .conv_geometry import Geometry
+from .pointwise_convolution import is_one_pixel, is_product, matrix_dims
+from .product_weights import block_width, blocks_of_columns
+
+# Columns of a block where rows are pixels, best first (measured): half of each line that a CPU
+# fetches ahead from wider ones is for later.
+WIDTHS_FOR_PIXELS = (32, 64, 16)
+# Of more pixels oneDNN's product is faster, as then reading the weight counts for little (measured
+# with oneDNN 3.2); of more features a block of columns and the data do not fit into the second
+# cache together.
+MOST_PIXELS, MOST_FEATURES = 1024, 2048
+
+
+class Finish(NamedTuple):
+    """What is done to a product: `added` of its own shape is added, then it is kept within bounds.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    added: NDArray | None = None
+
+
+AS_IT_IS = Finish()
+
+
+def multiply(ctx: OpContext, rows: int, data: NDArray, weight: NDArray, bias: NDArray | None,
+             out: Output, given: MemDesc | None = None, finish: Finish = AS_IT_IS) -> bool:
+    """Writes the product of `rows` rows of data and the weight's transpose, plus bias, finished.
+
+    `given` is the special layout that the data is to be read in, where it has one. False where
+    another implementation is to do it: something is to be added, the weight is not kept packed,
+    there are more rows than NDRT_FEW_ROWS_MOST, or the CPU has no AVX-512.
+    """
+    if (not 0 < rows <= lib.NDRT_FEW_ROWS_MOST or finish.added is not None
+            or not prefers_channels_last()):
+        return False
+    width = block_width(weight.shape[0])
+    packed = blocks_of_columns(weight, given, width)
+    if packed is None or not keeps_packed(ctx, weight):
+        return False
+    sources = _sources(ctx, data, given or default_desc(data.dtype, data.shape), weight, packed,
+                       bias)
+    dims = (rows, prod(weight.shape[1:]), weight.shape[0], width)
+    with out.open(default_desc(data.dtype, out.shape), ctx.stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_FEW_ROWS, dims, [y, *sources], (finish.low, finish.high))
+    return True
+
+
+def convolve_pixels(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArray,
+                    bias: NDArray | None, out: Output, finish: Finish = AS_IT_IS) -> bool:
+    """The same for a convolution with a window of one pixel, whose rows are the pixels.
+
+    False where another implementation is to do it: it is no product, there are more than
+    MOST_PIXELS or MOST_FEATURES, the weight is not kept packed, or the CPU has no AVX-512.
+    """
+    if is_one_pixel(geo, data.shape, out.shape):
+        return multiply(ctx, data.shape[0], data, weight, bias, out, None, finish)
+    rows, features = matrix_dims(data.shape)
+    if (not is_product(geo, data.shape, out.shape, ctx.family) or not keeps_packed(ctx, weight)
+            or 0 in out.shape or not 0 < rows <= MOST_PIXELS or not 0 < features <= MOST_FEATURES):
+        return False
+    width, packed = _packed_for_pixels(weight)
+    seen = channels_last_desc(data.dtype, out.shape)
+    sources = _sources(ctx, data, channels_last_desc(data.dtype, data.shape), weight, packed, bias)
+    added = None
+    if finish.added is not None:
+        added = get_data_reorder(finish.added, seen, ctx.stream)
+        sources.append(added)
+    with out.open(seen, ctx.stream, inplace_of=added) as y:
+        ctx.kernel(lib.NDRT_KERNEL_PRODUCTS, (rows, features, weight.shape[0], width),
+                   [y, *sources], (finish.low, finish.high, bias is not None, added is not None))
+    return True
+
+
+def _packed_for_pixels(weight: NDArray) -> tuple[int, MemDesc]:
+    """Columns of a block, and the layout: the one that the weight is in, if it is one of them, so
+    that it is not packed again for another number of pixels."""
+    ways = []
+    for width in WIDTHS_FOR_PIXELS:
+        packed = blocks_of_columns(weight, None, width)
+        assert packed is not None
+        ways.append((width, packed))
+    return next((way for way in ways if way[1] is weight.chunk.mkl_mem), ways[0])
+
+
+def _sources(ctx: OpContext, data: NDArray, seen: MemDesc, weight: NDArray, packed: MemDesc,
+             bias: NDArray | None) -> list[Mem]:
+    # the weight first: converting it may move its memory
+    w = weights(ctx, weight, packed)
+    made = [get_data_reorder(data, seen, ctx.stream), w]
+    return made if bias is None else [*made, get_default(bias, ctx.stream)]

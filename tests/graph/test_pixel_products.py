@@ -1,0 +1,76 @@
+"""Convolutions with a window of one pixel: which take the kernel for products, and that all are
+right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt.op.choose import prefers_channels_last
+from ndarray_rt.symbol.symbol import Symbol
+from tests.graph.kernel_checks import check_other_batches, run
+
+WIDE = pytest.mark.skipif(not prefers_channels_last(), reason="the kernel is for AVX-512")
+DATA = mx.sym.var("data")
+
+
+def conv(data: Symbol, filters: int = 48, name: str = "conv", **params: Any) -> Symbol:
+    return mx.sym.Convolution(data, num_filter=filters, kernel=(1, 1), name=name, **params)
+
+
+def window(data: Symbol, filters: int) -> Symbol:
+    """In the layout that convolutions hand on."""
+    return mx.sym.Convolution(data, num_filter=filters, kernel=(3, 3), pad=(1, 1), name="window")
+
+
+WINDOWED = window(DATA, 64)
+TAKEN: dict[str, tuple[Symbol, tuple[int, ...]]] = {
+    "plain": (conv(DATA), (2, 50, 5, 7)),
+    "no bias": (conv(DATA, 70, no_bias=True), (1, 64, 7, 7)),
+    "relu": (mx.sym.relu(conv(DATA, 33)), (3, 48, 6, 5)),
+    "relu6": (mx.sym.clip(conv(DATA, 130), a_min=0, a_max=6), (1, 1024, 4, 4)),
+    "few pixels": (conv(DATA), (1, 50, 1, 2)),
+    "one axis": (mx.sym.Convolution(DATA, num_filter=48, kernel=(1,), name="conv"), (2, 50, 9)),
+    "a sum": (conv(WINDOWED, 64) + WINDOWED, (2, 3, 6, 6)),
+    "a sum, relu": (mx.sym.relu(conv(DATA, 64, no_bias=True) + DATA), (1, 64, 5, 5)),
+    "a sum that is read again": (mx.sym.Group([
+        mx.sym.relu(conv(DATA, 64) + mx.sym.tanh(DATA)), mx.sym.tanh(DATA)]), (1, 64, 5, 5)),
+}
+LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
+    "another function": (mx.sym.tanh(conv(DATA)), (1, 50, 5, 5)),
+    "a product": (conv(DATA, 64) * DATA, (1, 64, 5, 5)),
+    "a sum of a smaller one": (mx.sym.broadcast_add(conv(DATA, 64), mx.sym.mean(
+        DATA, axis=(2, 3), keepdims=True)), (1, 64, 5, 5)),
+    "a sum behind the activation": (mx.sym.relu(conv(DATA, 64)) + DATA, (1, 64, 5, 5)),
+    "many pixels": (conv(DATA), (1, 50, 33, 32)),
+    "many features": (conv(DATA), (1, 2049, 3, 3)),
+    "strides": (conv(DATA, stride=(2, 2)), (1, 50, 8, 8)),
+    "padded": (conv(DATA, pad=(1, 1)), (1, 50, 5, 5)),
+    "groups": (conv(DATA, 50, num_group=2), (1, 50, 5, 5)),
+}
+
+
+@WIDE
+@pytest.mark.parametrize("name", TAKEN)
+def test_takes_the_kernel(name: str) -> None:
+    made, want, kernels = run(*TAKEN[name])
+    assert "ndrt:products" in kernels
+    np.testing.assert_allclose(made, want, rtol=1e-4, atol=1e-5 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_leaves_it_to_onednn(name: str) -> None:
+    made, want, kernels = run(*LEFT[name])
+    assert "ndrt:products" not in kernels
+    np.testing.assert_allclose(made, want, rtol=1e-4, atol=1e-5 * np.abs(want).max())
+
+
+@WIDE
+@pytest.mark.parametrize("batches", [(1, 2, 60), (60, 6, 1)])
+@pytest.mark.parametrize("name", TAKEN)
+def test_other_batches_find_the_weight_as_it_is_packed(name: str, batches: tuple[int, ...]) -> None:
+    net, shape = TAKEN[name]
+    check_other_batches(net, shape[1:], batches)

@@ -1,0 +1,98 @@
+"""The kernel for products of rows: any shape, what is added, bounds, NaN, threads, what it refuses.
+"""
+
+from __future__ import annotations
+
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndarray_rt.errors import ParameterError
+from ndarray_rt.native import lib, text
+from tests.native.helpers import from_numpy, kernel
+
+pytestmark = pytest.mark.skipif(
+    not text(lib.ndrt_engine_isa()).startswith("avx512"), reason="the kernel is for AVX-512")
+RNG = np.random.default_rng(5)
+FREE = (-inf, inf)
+
+
+def product(x: Any, w: Any, width: int, bias: Any = None, added: Any = None,
+            bounds: tuple[float, float] = FREE, nthreads: int = 0, in_place: bool = False) -> Any:
+    owner = from_numpy(w, f"AB16b{width}a")  # its bytes end with it
+    packed = owner.numpy()
+    out = np.full((len(x), len(w)), nan, "f4")
+    if in_place:
+        out[:] = added
+        added = out
+    data = [out, x, packed, *(more for more in (bias, added) if more is not None)]
+    kernel(lib.NDRT_KERNEL_PRODUCTS, [*x.shape, len(w), width], data,
+           (*bounds, bias is not None, added is not None), nthreads)
+    return out
+
+
+def draw(*shape: int) -> Any:
+    return RNG.standard_normal(shape).astype("f4")
+
+
+def check(rows: int, features: int, columns: int, width: int, nthreads: int) -> None:
+    x, w, bias, added = (draw(rows, features), draw(columns, features), draw(columns),
+                         draw(rows, columns))
+    want = x.astype("f8") @ w.T.astype("f8")
+    # roundings add up like a random walk, each of them of a sum that is one itself
+    close = {"rtol": 0, "atol": 5e-7 * (features + 8)}
+    np.testing.assert_allclose(product(x, w, width, nthreads=nthreads), want, **close)
+    np.testing.assert_allclose(product(x, w, width, bias, nthreads=nthreads), want + bias, **close)
+    for bounds in (FREE, (-0.5, 2.0)):
+        for in_place in (False, True):
+            made = product(x, w, width, bias, added, bounds, nthreads, in_place)
+            np.testing.assert_allclose(made, np.clip(want + bias + added, *bounds), **close)
+    np.testing.assert_allclose(product(x, w, width, added=added), want + added, **close)
+
+
+@given(st.integers(1, 60), st.integers(1, 80), st.integers(1, 150), st.sampled_from([16, 32, 64]),
+       st.integers(0, 5))
+@settings(max_examples=150, deadline=None)
+def test_equals_numpy(rows: int, features: int, columns: int, width: int, nthreads: int) -> None:
+    check(rows, features, columns, width, nthreads)
+
+
+@pytest.mark.parametrize(("rows", "features", "columns"), [
+    (700, 300, 70), (49, 2048, 100), (3000, 17, 33), (1, 5000, 200), (200, 800, 300)])
+def test_panels(rows: int, features: int, columns: int) -> None:
+    check(rows, features, columns, 32, 2)
+
+
+def test_one_result_for_any_number_of_rows_and_threads() -> None:
+    x, w, bias = draw(70, 300), draw(200, 300), draw(200)
+    one, *others = [product(x, w, 32, bias, nthreads=n) for n in (1, 2, 3, 4, 6)]
+    for other in others:
+        np.testing.assert_array_equal(one, other)
+    for rows in (1, 13, 15, 40):
+        np.testing.assert_array_equal(product(x[:rows], w, 64, bias), one[:rows])
+
+
+@pytest.mark.parametrize("bounds", [FREE, (0, inf), (0, 6)])
+def test_nan_stays(bounds: tuple[float, float]) -> None:
+    x, w, added = draw(20, 40), draw(20, 40), draw(20, 20)
+    x[1, 3] = added[2, 4] = nan
+    made = np.isnan(product(x, w, 16, None, added, bounds))
+    want = np.zeros((20, 20), bool)
+    want[1] = want[2, 4] = True
+    np.testing.assert_array_equal(made, want)
+
+
+@pytest.mark.parametrize("dims", [
+    (0, 3, 4, 16), (1, 0, 4, 16), (1, 3, 0, 16), (1, 3, 4, 24), (1, 3, 4, 0), (-1, 3, 4, 64)])
+def test_refuses(dims: tuple[int, ...]) -> None:
+    data = [np.zeros(4096, "f4")] * 3
+    with pytest.raises(ParameterError, match="products"):
+        kernel(lib.NDRT_KERNEL_PRODUCTS, dims, data, (0, 1, 0, 0))
+    with pytest.raises(ParameterError, match="products: 5 rows of 3"):
+        kernel(lib.NDRT_KERNEL_PRODUCTS, (5, 3, 4, 16), data, (0, 1, 0, 0), nthreads=-1)
+    with pytest.raises(ParameterError, match="products: array 3 has no bytes"):
+        kernel(lib.NDRT_KERNEL_PRODUCTS, (5, 3, 4, 16), data, (0, 1, 1, 0))
