@@ -9,6 +9,7 @@ smaller images and larger weights, run for the whole batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -68,10 +69,12 @@ def choose_tiling(heads: Sequence[Entry], facts: Facts, samples: int = 0) -> Til
         return None
     region = Region(heads, facts)
     cache = shared_cache_bytes()
+    bytes_of = [region.bytes_of(node) for _, node in region.nodes]
+    if max(bytes_of, default=0) <= cache // 2:
+        return None  # nothing comes from memory again
     moved = weights = most = best = 0
     chosen: Tiling | None = None
-    for at, node in region.nodes:
-        touched = region.bytes_of(node)
+    for (at, node), touched in zip(region.nodes, bytes_of, strict=True):
         moved += touched if touched > cache // 2 else 0
         most = max(most, touched)
         weights += region.weight_bytes(node)
@@ -93,19 +96,16 @@ def _samples(batch: int, touched: int, room: int) -> int:
 
 
 class Region:
-    """The nodes of a graph that may run in tiles: those before the first that may not.
-
-    `cuts` are positions behind which nothing of the region is read but what the node there makes.
-    """
+    """The nodes of a graph that may run in tiles: those before the first that may not."""
 
     def __init__(self, heads: Sequence[Entry], facts: Facts) -> None:
         self._facts = facts
-        order = topological(heads)
+        self._heads = heads
+        self._order = order = topological(heads)
         self._read = {*heads, *(entry for node in order for entry in node.inputs)}
         self.data = _data_of(order)
         self.batch = 0 if self.data is None else facts.shapes[self.data][0]
         self.nodes: list[tuple[int, Node]] = []
-        self.cuts: set[int] = set()
         if self.data is None or self.batch < 2:
             return
         self._samples = {self.data}
@@ -116,7 +116,6 @@ class Region:
                 break
             self._samples.add(Entry(node, 0))
             self.nodes.append((at, node))
-        self._find_cuts(heads, order)
 
     def _may_tile(self, node: Node) -> bool:
         """It makes samples of samples, and nothing else that is read."""
@@ -129,15 +128,19 @@ class Region:
             return False
         return len(shape) > 1 and shape[0] == self.batch
 
-    def _find_cuts(self, heads: Sequence[Entry], order: Sequence[Node]) -> None:
+    @cached_property
+    def cuts(self) -> set[int]:
+        """Positions behind which nothing of the region is read but what the node there makes."""
+        order, found = self._order, set()
         last_read = {entry: at for at, node in enumerate(order) for entry in node.inputs}
-        last_read.update(dict.fromkeys(heads, len(order)))
+        last_read.update(dict.fromkeys(self._heads, len(order)))
         open_until = -1
         for at, node in self.nodes:
             # what was made before must have been read by now
-            if open_until <= at and Entry(node, 0) not in heads:
-                self.cuts.add(at)
+            if open_until <= at and Entry(node, 0) not in self._heads:
+                found.add(at)
             open_until = max(open_until, last_read.get(Entry(node, 0), at))
+        return found
 
     def before(self, tiling: Tiling) -> list[Node]:
         """The nodes that run in tiles."""

@@ -14,7 +14,7 @@ from ..errors import MXNetError, NameMismatch, ParameterError, ShapeError, TypeM
 from ..ndarray.ndarray import NDArray, check_shape, new_array
 from ..ndarray.req import Req, parse_grad_req
 from ..op.registry import Shape
-from ..symbol.compose import variables
+from ..symbol.compose import arguments_and_aux, variables
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry
 from .executor import Executor
@@ -71,6 +71,12 @@ def _named(given: Any, names: Sequence[str], what: str, complete: bool) -> dict[
     return found
 
 
+def _variable_names(symbol: Symbol) -> tuple[list[str], list[str]]:
+    """`list_arguments` and `list_auxiliary_states`, from one walk through the graph."""
+    args, aux = arguments_and_aux(symbol.entries)
+    return [node.name for node in args], [node.name for node in aux]
+
+
 def _unique(names: Sequence[str], what: str) -> None:
     seen: set[str] = set()
     for name in names:
@@ -86,7 +92,7 @@ def bind(symbol: Symbol, ctx: Context | None, args: Any, args_grad: Any = None,
 
     With `tune` its first run for inference calls `Executor.tune`.
     """
-    names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+    names, aux_names = _variable_names(symbol)
     _unique([*names, *aux_names], "arguments")
     arrays = _named(args, names, "args", complete=True)
     aux = _named(aux_states, aux_names, "aux_states", complete=True)
@@ -133,7 +139,7 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
     With `tune` its first run for inference calls `Executor.tune`.
     """
     ctx = _context_of(ctx, "simple_bind")
-    names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+    names, aux_names = _variable_names(symbol)
     _unique([*names, *aux_names], "arguments")
     for stype in (stype_dict or {}).values():
         if stype != "default":
@@ -252,7 +258,7 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
     for name in shapes:
         if name not in old.arg_dict:
             raise NameMismatch(f"reshape: {name!r} is no argument of this symbol")
-    names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+    names, aux_names = _variable_names(symbol)
     table, of_name = _inferred_shapes(symbol, shapes, [*names, *aux_names])
 
     def fitted(name: str, array: NDArray, shape: tuple[int, ...], named: bool) -> NDArray:

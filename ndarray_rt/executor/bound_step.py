@@ -30,13 +30,13 @@ def _input_names(step: Step) -> list[str]:
 class BoundStep:
     """One operator call of a program."""
 
-    __slots__ = ("family", "in_names", "in_variables", "ins", "name", "op", "out_names", "outs",
-                 "params", "reqs")
+    __slots__ = ("_step", "family", "ins", "name", "op", "outs", "params", "reqs")
 
     def __init__(self, step: Step, state: State) -> None:
         op, params = step.node.op, step.node.params
         assert op is not None
         assert params is not None
+        self._step = step
         self.op = op
         self.params = params
         self.name = step.node.name
@@ -44,10 +44,21 @@ class BoundStep:
         self.ins = [state.arrays[i] for i in step.ins]
         self.outs = [state.arrays[i] for i in step.outs]
         self.reqs = step.reqs
-        self.in_names = _input_names(step)
-        # variables among the inputs, which a monitor sees by their own names too
-        self.in_variables = [entry.node.name if entry.node.is_variable else None
-                             for entry in step.node.inputs]
-        outs = op.output_names(params)
-        self.out_names = [f"{self.name}_output" if len(outs) == 1 else f"{self.name}_{name}"
-                          for name in outs]
+
+    @property
+    def in_names(self) -> list[str]:
+        """What a monitor is told of the inputs."""
+        return _input_names(self._step)
+
+    @property
+    def in_variables(self) -> list[str | None]:
+        """Variables among the inputs, which a monitor sees by their own names too."""
+        return [entry.node.name if entry.node.is_variable else None
+                for entry in self._step.node.inputs]
+
+    @property
+    def out_names(self) -> list[str]:
+        """What a monitor is told of the outputs."""
+        outs = self.op.output_names(self.params)
+        return [f"{self.name}_output" if len(outs) == 1 else f"{self.name}_{name}"
+                for name in outs]

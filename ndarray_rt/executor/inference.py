@@ -16,7 +16,7 @@ from .batch_tiles import Tiling, choose_tiling, in_one_tile, tile_batches
 from .build import Facts, infer_facts
 from .layout_plan import note_layouts, plan_layouts
 from .measured_plan import measured_plan
-from .plan import Plan, make_plan
+from .plan import Kind, Plan, make_plan, reshaped_plan
 from .plan_memory import plan_memory
 from .program import Program
 from .prologue import Prologue
@@ -68,7 +68,10 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
             return None  # outputs must not become one memory, nor a user's array
     nodes = topological(optimized.heads)
     families, tiling = _choose(nodes, known, optimized, like)
-    made = plan_inference(optimized.heads, known, families, tiling, bound)
+    if like is not None and optimized is like.optimized and like.tiling is None is tiling:
+        made = _plan_again(like, known, families, bound)
+    else:
+        made = plan_inference(optimized.heads, known, families, tiling, bound)
     made.given.update(zip(made.heads, outputs, strict=True))
     return InferenceGraph(made.plan, made.given, optimized, types, known, facts, families,
                           tiling, bound)
@@ -118,6 +121,16 @@ def plan_inference(heads: Sequence[Entry], facts: Facts, families: Mapping[Node,
         else:
             given[entry] = bound[name]
     return Planned(plan, given, tiled.heads, tiled.facts)
+
+
+def _plan_again(like: InferenceGraph, facts: Facts, families: Mapping[Node, str],
+                bound: Mapping[str, NDArray]) -> Planned:
+    """`plan_inference` for other shapes of a graph that is in no tiles for either."""
+    plan = reshaped_plan(like.plan, facts.shapes)
+    note_layouts(plan, families)
+    plan_memory(plan, share=config.NDRT_PLAN_MEMORY)
+    given = {v.entry: bound[v.entry.node.name] for v in plan.values if v.kind is Kind.EXTERNAL}
+    return Planned(plan, given, list(like.optimized.heads), facts)
 
 
 def shared_prologue(graph: InferenceGraph, like: InferenceGraph, program: Program,

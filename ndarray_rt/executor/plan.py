@@ -179,3 +179,14 @@ def make_plan(forward: Sequence[Node], backward: Sequence[Node], heads: Sequence
         steps.append(Step(node, tuple(value_of(entry) for entry in node.inputs), outs, reqs,
                           is_backward=len(steps) >= num_forward))
     return Plan(steps, values, [value_of(entry) for entry in heads], [], num_forward, len(early))
+
+
+def reshaped_plan(plan: Plan, shapes: Mapping[Entry, tuple[int, ...]]) -> Plan:
+    """What `make_plan` makes of the same graph where its values have other shapes."""
+    values = [Value(v.index, v.entry, shapes[v.entry], v.dtype, v.kind, v.name)
+              for v in plan.values]
+    steps = [Step(s.node, s.ins, s.outs,
+                  # in place or not is a matter of the plan of memory
+                  [Req.kWriteTo if req == Req.kWriteInplace else req for req in s.reqs],
+                  s.is_backward) for s in plan.steps]
+    return Plan(steps, values, plan.heads, [], plan.num_forward, plan.num_prologue)

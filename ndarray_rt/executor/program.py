@@ -45,9 +45,11 @@ class Program:
         self._context = context
         self._plainly_bound = plainly_bound
         self.state = State(plan, given, ctx, arena)
-        steps = [BoundStep(step, self.state) for step in plan.steps]
-        self.steps = steps
-        self.prologue = prologue or Prologue(steps[:plan.num_prologue])
+        first = plan.num_prologue
+        self.prologue = prologue or Prologue([BoundStep(s, self.state) for s in plan.steps[:first]])
+        assert len(self.prologue.steps) == first
+        self.steps = [*self.prologue.steps,
+                      *(BoundStep(step, self.state) for step in plan.steps[first:])]
         self._outputs = {self.state.arrays[v.index].chunk for v in plan.values
                          if v.kind is Kind.OUTPUT}
         self._leases = self._make_leases()

@@ -25,7 +25,7 @@ class Prologue:
     """
 
     def __init__(self, steps: Sequence[BoundStep]) -> None:
-        self._steps = steps
+        self.steps = steps
         self.made: list[Chunk] = list(dict.fromkeys(
             array.chunk for step in steps for array in step.outs))
         made = set(self.made)
@@ -35,7 +35,7 @@ class Prologue:
 
     def is_true(self) -> bool:
         """Nothing that it reads changed; what a user may write to at any time counts as changed."""
-        return not self._steps or (
+        return not self.steps or (
             self._changes == [chunk.changes for chunk in self.sources]
             and not any(chunk.native.writable_pins for chunk in self.sources))
 
@@ -55,7 +55,7 @@ class Prologue:
     def _run(self, ctx: OpContext) -> None:
         self._changes = None
         changes = [chunk.changes for chunk in self.sources]
-        for step in self._steps:
+        for step in self.steps:
             outs = [new_array(out.shape, out.dtype, out.ctx) if out.is_special else out
                     for out in step.outs]
             dispatch_planned(step.op, step.params, ctx, step.ins, outs, step.reqs, step.name)

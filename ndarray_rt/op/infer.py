@@ -115,12 +115,14 @@ def run_infer_shape(op: OpDef, params: Params, ins: Sequence[Shape | None],
         name_call(error, op.name, node)
         raise
     for i, shape in enumerate(made[1]):
-        if shape is not None and len(shape) > MAX_DIMS:
+        if shape is None:
+            continue
+        if len(shape) > MAX_DIMS:
             raise ShapeError(f"{where(op.name, node)}: output {i} has shape {shape} of rank "
                              f"{len(shape)}, expected at most {MAX_DIMS}")
-        if shape is not None and min(shape, default=0) < -1:
+        if min(shape, default=0) < -1:
             raise ShapeError(f"{where(op.name, node)}: output {i} would have shape {shape}")
-        if shape is not None and prod(shape) >= MAX_SIZE:
+        if prod(shape) >= MAX_SIZE:
             raise ShapeError(f"{where(op.name, node)}: output {i} has shape {shape}, more "
                              "elements than an array can have")
     return made

@@ -30,8 +30,8 @@ class _Rules(ABC, Generic[T]):
     what: str
 
     @abstractmethod
-    def complete(self, value: T | None) -> bool:
-        """All is known of this value."""
+    def complete(self, values: Sequence[T | None]) -> bool:
+        """All is known of each value."""
 
     @abstractmethod
     def merge(self, a: T | None, b: T | None) -> T | None:
@@ -46,8 +46,8 @@ class _Rules(ABC, Generic[T]):
 class _ShapeRules(_Rules[Shape]):
     what = "shape"
 
-    def complete(self, value: Shape | None) -> bool:
-        return shape_known(value)
+    def complete(self, values: Sequence[Shape | None]) -> bool:
+        return all(map(shape_known, values))
 
     def merge(self, a: Shape | None, b: Shape | None) -> Shape | None:
         return merge(a, b)
@@ -61,8 +61,9 @@ class _ShapeRules(_Rules[Shape]):
 class _TypeRules(_Rules[DType]):
     what = "dtype"
 
-    def complete(self, value: DType | None) -> bool:
-        return value is not None
+    def complete(self, values: Sequence[DType | None]) -> bool:
+        # no `in`: numpy counts dtype float64 equal to None
+        return all(value is not None for value in values)
 
     def merge(self, a: DType | None, b: DType | None) -> DType | None:
         if a is not None and b is not None and a != b:
@@ -89,7 +90,8 @@ class _Inference(Generic[T]):
         self.order = order
         self.rules = rules
         self.known: dict[Node, list[T | None]] = {n: [None] * n.num_outputs for n in order}
-        self.source: dict[Node, list[Node | str]] = {n: [""] * n.num_outputs for n in order}
+        # for what is known of an entry, who said so last
+        self.source: dict[tuple[Node, int], Node | str] = {}
         self.operators = [node for node in order if node.op is not None]
         self.done: set[Node] = set()
 
@@ -101,12 +103,12 @@ class _Inference(Generic[T]):
     def set(self, node: Node, index: int, value: T | None, source: Node | str) -> bool:
         """Adds what is known of an output; whether that is news."""
         old = self.known[node][index]
-        new = self.rules.merge(old, value)
+        new = value if old is None else self.rules.merge(old, value)
         # numpy counts dtype float64 equal to None
         if new is None or (old is not None and new == old):
             return False
         self.known[node][index] = new
-        self.source[node][index] = source
+        self.source[node, index] = source
         return True
 
     def run(self) -> None:
@@ -141,11 +143,14 @@ class _Inference(Generic[T]):
         for index, (old, new) in enumerate(zip(outs, new_outs, strict=True)):
             if new is not None and (old is None or new != old):
                 changed |= self._tell(node, node, index, new)
-        if all(map(rules.complete, outs)):
+        # what a rule says in one answer goes together
+        if rules.complete(new_ins) and rules.complete(new_outs):
+            self.done.add(node)
+        elif rules.complete(outs):
             # a visit with all inputs known has checked that all of it goes together
-            if all(map(rules.complete, ins)):
+            if rules.complete(ins):
                 self.done.add(node)
-            elif all(rules.complete(known[source][index]) for source, index in node.inputs):
+            elif rules.complete([known[source][index] for source, index in node.inputs]):
                 changed = True
         return changed
 
@@ -168,7 +173,7 @@ class _Inference(Generic[T]):
             value = self.known[entry.node][entry.index]
             if value is not None:
                 name = names[i] if i < len(names) else f"input {i}"
-                source = self.source[entry.node][entry.index]
+                source = self.source[entry]
                 if isinstance(source, Node):
                     source = where(rule_of(source)[0].name, source.name)
                 lines.append(f"\n  {name}: {output_name(entry)} has {self.rules.what} {value}, "
@@ -193,14 +198,14 @@ def infer_graph_shapes(heads: Sequence[Entry],
         if given is not None:
             run.set(node, 0, given, "what was given")
         text = node.attrs.get("__shape__")
-        if text is not None and not rules.complete(given):
+        if text is not None and not rules.complete([given]):
             noted = shape_attribute(node.name, text)
             try:
                 run.set(node, 0, noted, "its attribute __shape__")
             except ShapeError:
                 # a shape given in part does not go with the attribute: the attribute wins
                 run.known[node][0] = noted
-                run.source[node][0] = "its attribute __shape__"
+                run.source[node, 0] = "its attribute __shape__"
     run.run()
     return run.table()
 

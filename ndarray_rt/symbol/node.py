@@ -26,7 +26,8 @@ class Node:
         self.attrs: dict[str, str] = {} if attrs is None else attrs
         self.params = params
         self.inputs: list[Entry] = list(inputs)
-        self._outputs = 0  # how many, once somebody asked
+        # how many, once somebody asked
+        self._outputs = 1 if op is None or params is None else 0
 
     @property
     def is_variable(self) -> bool:
@@ -35,9 +36,7 @@ class Node:
     @property
     def num_outputs(self) -> int:
         """Outputs, hidden ones too."""
-        if not self._outputs:
-            if self.op is None or self.params is None:
-                return 1
+        if not self._outputs and self.op is not None and self.params is not None:
             self._outputs = len(self.op.output_names(self.params))
         return self._outputs
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ndarray_rt.symbol.infer as graph_infer
 from ndarray_rt import sym
 from ndarray_rt.errors import MXNetError, ParameterError, ShapeError, TypeMismatch
 from ndarray_rt.symbol import Symbol
@@ -143,6 +144,29 @@ def test_zero_is_a_real_dimension_inside() -> None:
     assert table[net.entries[0]] == (0, 3)
     assert infer_graph_shapes(net.entries, {"x": (-1, 3)})[net.entries[0]] == (-1, 3)
     assert infer_graph_shapes(net.entries, {})[net.entries[0]] is None
+
+
+def test_a_rule_that_says_all_at_once_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str | None] = []
+    plain = graph_infer.run_infer_shape
+
+    def counted(op: Any, params: Any, ins: Any, outs: Any, node: str | None = None) -> Any:
+        asked.append(node)
+        return plain(op, params, ins, outs, node)
+    monkeypatch.setattr(graph_infer, "run_infer_shape", counted)
+    net = relu(conv(relu(sym.var("x"), "first")))
+    assert net.infer_shape(x=(2, 3, 8, 8))[0] == [(2, 3, 8, 8), (4, 3, 3, 3), (4,)]
+    assert asked == ["first", "c", "r"]
+
+
+def test_what_one_rule_says_is_held_against_another() -> None:
+    """A weight that the first layer has told is wrong for the second one."""
+    x, w = sym.var("x"), sym.var("w")
+    first = sym.Convolution(x, w, kernel=(3, 3), num_filter=4, no_bias=True, name="first")
+    second = sym.Convolution(first, w, kernel=(3, 3), num_filter=4, no_bias=True, name="second")
+    assert second.infer_shape(x=(2, 4, 9, 9))[1] == [(2, 4, 5, 5)]
+    with pytest.raises(ShapeError, match=r"second.*weight has shape"):
+        second.infer_shape(x=(2, 3, 9, 9))
 
 
 def test_types() -> None:

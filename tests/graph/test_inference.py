@@ -212,6 +212,20 @@ def test_reshaping_runs_no_pass_again_and_packs_nothing_again(monkeypatch):
         check(other)
 
 
+def test_reshaping_plans_what_binding_plans():
+    executor = bound()
+    executor.forward()
+    for batch in (5, 1, 2):
+        other = executor.reshape(allow_up_sizing=True, data=(batch, 3, 8, 8))
+        check(other)
+        new = executor.symbol.simple_bind(mx.cpu(), grad_req="null", data=(batch, 3, 8, 8))
+        made, wanted = other.inference_plan, new.inference_plan
+        assert str(made) == str(wanted)
+        assert made.storages == wanted.storages
+        assert [v.padded for v in made.values] == [v.padded for v in wanted.values]
+        executor = other
+
+
 def test_a_pass_that_is_wrong_for_another_shape_is_not_trusted():
     x = mx.sym.Variable("x")
     y = mx.sym.Reshape(mx.sym.relu(x, name="a"), shape=(1, -1), name="flat")

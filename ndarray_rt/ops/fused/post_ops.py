@@ -151,6 +151,8 @@ def infer_operands(chain: Chain, shapes: Sequence[Shape | None], out: Shape | No
                    ) -> tuple[list[Shape | None], Shape | None]:
     """Shapes of the operands and of the result; ShapeError where one does not broadcast to it."""
     ops = [op for op in chain if op.has_operand]
+    if not ops:
+        return [], out
     for op, shape in zip(ops, shapes, strict=True):
         if op.alpha:
             out = merge(out, shape, "shapes of operands and output")

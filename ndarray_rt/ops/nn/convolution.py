@@ -23,7 +23,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, merge_dim, need_rank, same_type
 from ...op.packing import weights
 from ...op.params import Params, boolean, integer, optional_choice, params_class, shape
-from ...op.registry import Emit, GradNode, OpDef, register
+from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..terms import product_gradient
@@ -77,18 +77,17 @@ def infer_shape(p: ConvolutionParams, ins: ShapeList, outs: ShapeList,
             raise ShapeError(f"data {data} has {data[1]} channels, "
                              f"no multiple of num_group {p.num_group}")
         channels = data[1] // p.num_group
-    implied = f"data {data}, num_filter={p.num_filter}, num_group={p.num_group}"
-    weight = _expect(ins[1], (p.num_filter, channels, *p.kernel), "weight", implied)
+    weight = _expect(ins[1], (p.num_filter, channels, *p.kernel), "weight", p, data)
     made: ShapeList = [data, weight]
     if not p.no_bias:
-        made.append(_expect(ins[2], (p.num_filter,), "bias", implied))
+        made.append(_expect(ins[2], (p.num_filter,), "bias", p, data))
     if data is None:
         return made, [outs[0]]
     if channels == -1 and weight[1] != -1:
         made[0] = data = (data[0], weight[1] * p.num_group, *data[2:])
     out = (data[0], p.num_filter, *output_dims(data[2:], geo))
     merged = merge(outs[0], out, "output shapes")
-    if merged is not None:
+    if merged is not None and -1 in data:
         made[0] = (merge_dim(data[0], merged[0]), data[1],
                    *(_size_before(geo, axis, size, made_size) for axis, (size, made_size)
                      in enumerate(zip(data[2:], merged[2:], strict=True))))
@@ -102,12 +101,13 @@ def _size_before(geo: Geometry, axis: int, size: int, out: int) -> int:
     return out - 1 + geo.extent(axis) - geo.pad[axis] - geo.pad_end[axis]
 
 
-def _expect(got: tuple[int, ...] | None, wanted: tuple[int, ...], name: str,
-            implied: str) -> tuple[int, ...]:
+def _expect(got: Shape | None, wanted: Shape, name: str, p: ConvolutionParams,
+            data: Shape | None) -> Shape:
     try:
         merged = merge(got, wanted)
     except ShapeError:
-        raise ShapeError(f"{name} has shape {got}, expected {wanted} from {implied}") from None
+        raise ShapeError(f"{name} has shape {got}, expected {wanted} from data {data}, "
+                         f"num_filter={p.num_filter}, num_group={p.num_group}") from None
     return wanted if merged is None else merged
 
 
