@@ -68,7 +68,8 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
             return None  # outputs must not become one memory, nor a user's array
     nodes = topological(optimized.heads)
     families, tiling = _choose(nodes, known, optimized, like)
-    if like is not None and optimized is like.optimized and like.tiling is None is tiling:
+    if (like is not None and optimized is like.optimized
+            and like.tiling is None and tiling is None):
         made = _plan_again(like, known, families, bound)
     else:
         made = plan_inference(optimized.heads, known, families, tiling, bound)

@@ -133,6 +133,12 @@ def keeps_packed(ctx: OpContext, w: NDArray) -> bool:
     return in_place or ctx.packed is not None
 
 
+def is_kept(ctx: OpContext, w: NDArray, desc: MemDesc) -> bool:
+    """Inference finds this weight in `desc`, or converts it once and not at every call."""
+    is_so = w.chunk.mkl_mem is desc and not w.is_view and not ctx.is_train
+    return is_so or keeps_packed(ctx, w)
+
+
 def weights(ctx: OpContext, w: NDArray, desc: MemDesc, groups: int = 1) -> Mem:
     """A weight in exactly `desc`, which may also split its last axis into several.
 

@@ -17,7 +17,7 @@ from ...ndarray.ndarray import NDArray
 from ...ndarray.output import Output
 from ...op.choose import prefers_channels_last
 from ...op.context import OpContext
-from ...op.packing import keeps_packed, weights
+from ...op.packing import is_kept, weights
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
 from ...storage.stream import Mem
 from .conv_geometry import Geometry
@@ -58,7 +58,7 @@ def multiply(ctx: OpContext, rows: int, data: NDArray, weight: NDArray, bias: ND
         return False
     width = block_width(weight.shape[0])
     packed = blocks_of_columns(weight, given, width)
-    if packed is None or not keeps_packed(ctx, weight):
+    if packed is None or not is_kept(ctx, weight, packed):
         return False
     sources = _sources(ctx, data, given or default_desc(data.dtype, data.shape), weight, packed,
                        bias)
@@ -78,10 +78,12 @@ def convolve_pixels(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArra
     if is_one_pixel(geo, data.shape, out.shape):
         return multiply(ctx, data.shape[0], data, weight, bias, out, None, finish)
     rows, features = matrix_dims(data.shape)
-    if (not is_product(geo, data.shape, out.shape, ctx.family) or not keeps_packed(ctx, weight)
-            or 0 in out.shape or not 0 < rows <= MOST_PIXELS or not 0 < features <= MOST_FEATURES):
+    if (not is_product(geo, data.shape, out.shape, ctx.family) or 0 in out.shape
+            or not 0 < rows <= MOST_PIXELS or not 0 < features <= MOST_FEATURES):
         return False
     width, packed = _packed_for_pixels(weight)
+    if not is_kept(ctx, weight, packed):
+        return False
     seen = channels_last_desc(data.dtype, out.shape)
     sources = _sources(ctx, data, channels_last_desc(data.dtype, data.shape), weight, packed, bias)
     added = None

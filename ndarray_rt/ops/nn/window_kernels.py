@@ -15,7 +15,7 @@ from ...ndarray.ndarray import NDArray
 from ...ndarray.output import Output
 from ...op.choose import BLOCK, BLOCKED, prefers_channels_last
 from ...op.context import OpContext
-from ...op.packing import keeps_packed, weights
+from ...op.packing import is_kept, weights
 from ...op.registry import Shape
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, tagged_desc
 from .conv_geometry import Geometry
@@ -45,7 +45,7 @@ def convolve_windows(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArr
             or not prefers_channels_last()):
         return False
     way = _way(geo, data.dtype, data.shape, weight.shape, out.shape)
-    if way is None or not keeps_packed(ctx, weight):
+    if way is None or not is_kept(ctx, weight, way.weights):
         return False
     # the weight first: converting it may move its memory
     w = weights(ctx, weight, way.weights, geo.groups)
