@@ -191,9 +191,10 @@ class Program:
             capture.restart(reason)
 
     def folded_from(self) -> set[Entry]:
-        """The variables that the prologue reads."""
-        return {self.plan.values[i].entry for step in self.plan.steps[:self.plan.num_prologue]
-                for i in step.ins}
+        """The variables that the prologue reads; not what it makes itself."""
+        values = self.plan.values
+        return {values[i].entry for step in self.plan.steps[:self.plan.num_prologue]
+                for i in step.ins if values[i].kind is not Kind.CONSTANT}
 
     def constants(self) -> dict[Entry, NDArray]:
         """What the prologue computes."""

@@ -76,6 +76,7 @@ CASES = [
     case((2, 20, 1, 1), 3, (1, 1), note="one pixel"),
     case((1, 3, 1, 1), 4, (3, 3), pad=(1, 1), note="one pixel in padding"),
     case((1, 20, 4, 4), 40, (3, 3), groups=20, pad=(1, 1), note="depthwise, two filters each"),
+    case((2, 5, 1, 1), 4, (1, 1), stride=(3, 3), pad=(1, 1), note="the padding's pixel"),
     case((1, 3, 5, 5), 4, (2, 2), stride=(2, 2), pad=(1, 0), note="odd sizes"),
     case((1, 6, 5, 5), 9, (3, 3), groups=3, dilate=(2, 2), pad=(2, 2)),
     case((0, 3, 5, 5), 4, (3, 3), onednn=False, note="no images"),

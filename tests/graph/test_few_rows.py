@@ -49,6 +49,8 @@ LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
     "more pixels": (one_pixel(DATA), (1, 50, 2, 1)),
     "padded": (mx.sym.Convolution(DATA, num_filter=7, kernel=(1, 1), pad=(1, 1), name="conv"),
                (1, 50, 1, 1)),
+    "padding alone": (mx.sym.Convolution(DATA, num_filter=7, kernel=(1, 1), pad=(1, 1),
+                                         stride=(3, 3), name="conv"), (1, 50, 1, 1)),
 }
 
 

@@ -226,6 +226,21 @@ def test_reshaping_plans_what_binding_plans():
         executor = other
 
 
+def test_what_is_folded_twice_is_found_again():
+    """The second fold reads what the first one made, and no array of the user's."""
+    y = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(1, 1), num_filter=8, name="c")
+    y = mx.sym.BatchNorm(mx.sym.BatchNorm(y, name="b1"), fix_gamma=False, name="b2")
+    executor = y.simple_bind(mx.cpu(), grad_req="null", data=(1, 8, 2, 2))
+    for array in {**executor.arg_dict, **executor.aux_dict}.values():
+        array[:] = np.random.default_rng(1).uniform(0.5, 1.5, array.shape)
+    check(executor)
+    for other in (executor.reshape(allow_up_sizing=True, data=(2, 8, 2, 2)), executor.clone()):
+        check(other)
+        executor.arg_dict["b1_beta"][:] += 1
+        check(other)
+        check(executor)
+
+
 def test_a_pass_that_is_wrong_for_another_shape_is_not_trusted():
     x = mx.sym.Variable("x")
     y = mx.sym.Reshape(mx.sym.relu(x, name="a"), shape=(1, -1), name="flat")

@@ -60,7 +60,7 @@ def multiply(ctx: OpContext, rows: int, data: NDArray, weight: NDArray, bias: ND
     packed = blocks_of_columns(weight, given, width)
     if packed is None or not is_kept(ctx, weight, packed):
         return False
-    sources = _sources(ctx, data, given or default_desc(data.dtype, data.shape), weight, packed,
+    sources = operands(ctx, data, given or default_desc(data.dtype, data.shape), weight, packed,
                        bias)
     dims = (rows, prod(weight.shape[1:]), weight.shape[0], width)
     with out.open(default_desc(data.dtype, out.shape), ctx.stream) as y:
@@ -85,7 +85,7 @@ def convolve_pixels(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArra
     if not is_kept(ctx, weight, packed):
         return False
     seen = channels_last_desc(data.dtype, out.shape)
-    sources = _sources(ctx, data, channels_last_desc(data.dtype, data.shape), weight, packed, bias)
+    sources = operands(ctx, data, channels_last_desc(data.dtype, data.shape), weight, packed, bias)
     added = None
     if finish.added is not None:
         added = get_data_reorder(finish.added, seen, ctx.stream)
@@ -107,9 +107,10 @@ def _packed_for_pixels(weight: NDArray) -> tuple[int, MemDesc]:
     return next((way for way in ways if way[1] is weight.chunk.mkl_mem), ways[0])
 
 
-def _sources(ctx: OpContext, data: NDArray, seen: MemDesc, weight: NDArray, packed: MemDesc,
-             bias: NDArray | None) -> list[Mem]:
+def operands(ctx: OpContext, data: NDArray, seen: MemDesc, weight: NDArray, packed: MemDesc,
+             bias: NDArray | None, groups: int = 1) -> list[Mem]:
+    """Data in the layout `seen`, weight in `packed`, and the bias if there is one."""
     # the weight first: converting it may move its memory
-    w = weights(ctx, weight, packed)
+    w = weights(ctx, weight, packed, groups)
     made = [get_data_reorder(data, seen, ctx.stream), w]
     return made if bias is None else [*made, get_default(bias, ctx.stream)]

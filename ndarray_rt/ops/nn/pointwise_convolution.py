@@ -28,7 +28,8 @@ def is_product(geo: Geometry, data: Shape, out: Shape, family: str) -> bool:
 
 def is_one_pixel(geo: Geometry, data: Shape, out: Shape) -> bool:
     """It makes one pixel of each image from its only one: rows of channels times a matrix."""
-    return geo.groups == 1 and set(geo.kernel) == {1} and prod(data[2:]) == prod(out[2:]) == 1
+    return (geo.groups == 1 and set(geo.kernel) == {1} and not any(geo.pad + geo.pad_end)
+            and prod(data[2:]) == prod(out[2:]) == 1)
 
 
 def matrix_dims(shape: Shape) -> tuple[int, int]:

@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 from ...dtypes import DType
 from ...native import lib
-from ...ndarray.layout import get_data_reorder, get_default, grouped_dims
+from ...ndarray.layout import grouped_dims
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import Output
 from ...op.choose import BLOCK, BLOCKED, prefers_channels_last
 from ...op.context import OpContext
-from ...op.packing import is_kept, weights
+from ...op.packing import is_kept
 from ...op.registry import Shape
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, tagged_desc
 from .conv_geometry import Geometry
-from .kept_products import AS_IT_IS, Finish
+from .kept_products import AS_IT_IS, Finish, operands
 
 DEPTHWISE_WINDOW, DEPTHWISE_STRIDES = (3, 3), ((1, 1), (2, 2))
 # of larger windows oneDNN's kernel is as fast
@@ -47,11 +47,7 @@ def convolve_windows(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArr
     way = _way(geo, data.dtype, data.shape, weight.shape, out.shape)
     if way is None or not is_kept(ctx, weight, way.weights):
         return False
-    # the weight first: converting it may move its memory
-    w = weights(ctx, weight, way.weights, geo.groups)
-    sources = [get_data_reorder(data, way.data, ctx.stream), w]
-    if bias is not None:
-        sources.append(get_default(bias, ctx.stream))
+    sources = operands(ctx, data, way.data, weight, way.weights, bias, geo.groups)
     with out.open(channels_last_desc(data.dtype, out.shape), ctx.stream) as y:
         ctx.kernel(way.kernel, data.shape, [y, *sources],
                    (finish.low, finish.high, out.shape[1], geo.kernel[0], geo.stride[0], *geo.pad))
