@@ -48,7 +48,7 @@ from tests.properties.storage.machine import StorageMachine
 ALL = ("tests/storage", "tests/ndarray", "tests/properties/test_storage_machine.py",
        "tests/properties/test_layout_round_trip.py", "tests/test_dispatch.py",
        "tests/test_regressions.py", "tests/graph/test_executor.py", "tests/graph/test_joins.py",
-       "tests/native/test_chunk.py")
+       "tests/graph/test_inference.py", "tests/native/test_chunk.py")
 
 
 Patch = pytest.MonkeyPatch
