@@ -30,6 +30,13 @@ def run(net: Symbol, shape: tuple[int, ...]) -> tuple[Any, Any, list[str]]:
     return made[0], want, kernels
 
 
+def check_right(net: Symbol, shape: tuple[int, ...]) -> list[str]:
+    """Each run equals NumPy's; the kernels."""
+    made, want, kernels = run(net, shape)
+    np.testing.assert_allclose(made, want, rtol=1e-4, atol=1e-5 * np.abs(want).max())
+    return kernels
+
+
 def check_other_batches(net: Symbol, shape: tuple[int, ...], batches: tuple[int, ...]) -> None:
     """Bound at the first of `batches` and again at others: nothing is packed again, and all is
     right. `shape` is one sample's."""
