@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from ..dtypes import UINT8
@@ -109,6 +110,18 @@ class OpContext:
         mode = (self.is_train, self.family, lib.ndrt_threads_get())
         return self.cache.find(group, (*sign, *mode), build)
 
+    @contextmanager
+    def any_batch(self) -> Iterator[None]:
+        """What `primitive` makes inside it is kept for calls of all shapes.
+
+        Its signature has to tell all that it depends on.
+        """
+        own, self._group = self._group, self.cache.group(self.session, "any batch")
+        try:
+            yield
+        finally:
+            self._group = own
+
     def group(self) -> Group:
         """What holds the primitives of the last call."""
         if self._group is None:
@@ -122,6 +135,9 @@ class OpContext:
     # the stream's verbs, where operators look for them
     def run(self, prim: Primitive, args: Args) -> None:
         self.stream.run(prim, args)
+
+    def run_each(self, prim: Primitive, calls: Iterable[Args]) -> None:
+        self.stream.run_each(prim, calls)
 
     def kernel(self, kernel: int, dims: Sequence[int], data: Sequence[Mem],
                scalars: Sequence[float] = (), parameters: ParameterBlock | None = None) -> None:

@@ -6,7 +6,7 @@ add-backs are steps like any other. Holds no knowledge of operators.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import NdrtError
@@ -35,6 +35,12 @@ class Mem:
     def as_desc(self, desc: MemDesc) -> Mem:
         """The same bytes under an equivalent layout."""
         return self if desc is self.desc else Mem(desc, self.ptr, self.keep, self.epoch)
+
+    def behind(self, nbytes: int) -> Mem:
+        """What lies so many bytes behind it, in the same layout."""
+        if not nbytes:
+            return self
+        return Mem(self.desc, ffi.cast("char *", self.ptr) + nbytes, self.keep, self.epoch)
 
 
 class StaleMemory(NdrtError):
@@ -150,7 +156,16 @@ class ImmediateStream:
 
     def run(self, prim: Primitive, args: Args) -> None:
         """Runs a primitive; its scratchpad comes from the stream."""
-        packed, n = self._pack(prim, args)
+        self._issue(prim, args, self._scratchpad(prim))
+
+    def run_each(self, prim: Primitive, calls: Iterable[Args]) -> None:
+        """Runs a primitive for several sets of arguments, one after the other in one scratchpad."""
+        scratchpad = self._scratchpad(prim)
+        for args in calls:
+            self._issue(prim, args, scratchpad)
+
+    def _issue(self, prim: Primitive, args: Args, scratchpad: Any) -> None:
+        packed, n = self._pack(prim, args, scratchpad)
         self.counters.primitives += 1
         self.impls.append(prim.impl)
         atom = self._atom
@@ -164,7 +179,7 @@ class ImmediateStream:
         self.counters.reorders += 1
         self.counters.reorder_bytes += dst.desc.nbytes
         args = ((Arg.SRC, src), (Arg.DST, dst))
-        packed, n = self._pack(prim, args)
+        packed, n = self._pack(prim, args, self._scratchpad(prim))
         atom = self._atom
         if atom is not None and atom.waits and not now:
             atom.steps.append((prim, n, packed, args))
@@ -207,7 +222,10 @@ class ImmediateStream:
             raise StaleMemory("memory handed out in an earlier operator call was used: take it "
                               "again with an access method of this call")
 
-    def _pack(self, prim: Primitive, args: Args) -> tuple[Any, int]:
+    def _scratchpad(self, prim: Primitive) -> Any:
+        return self.tmp.alloc(prim.scratchpad)[0] if prim.scratchpad else None
+
+    def _pack(self, prim: Primitive, args: Args, scratchpad: Any) -> tuple[Any, int]:
         n = len(args)
         packed = ffi.new("ndrt_arg[]", n + 1)
         for i, (arg, mem) in enumerate(args):
@@ -217,12 +235,11 @@ class ImmediateStream:
             slot.arg = arg
             slot.desc = mem.desc.ptr
             slot.data = mem.ptr
-        if prim.scratchpad:
-            ptr, _ = self.tmp.alloc(prim.scratchpad)
+        if scratchpad is not None:
             slot = packed[n]
             slot.arg = Arg.SCRATCHPAD
             slot.desc = prim.desc(Arg.SCRATCHPAD).ptr
-            slot.data = ptr
+            slot.data = scratchpad
             n += 1
         return packed, n
 

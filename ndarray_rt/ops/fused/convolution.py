@@ -30,6 +30,7 @@ from ..nn.pointwise_convolution import (
 )
 from ..nn.product_weights import weight_layouts
 from ..nn.window_kernels import convolve_windows
+from .image_convolution import convolve_images
 from .params import PostOpParams, infer_with_operands, inplace, own_inputs, with_operands
 from .post_ops import apply_chain, post_specs
 from .run import choose, finish_of, run
@@ -59,6 +60,8 @@ def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
     if finish is not None and (
             convolve_pixels(ctx, geo, data, weight, bias, outs[0], finish)
             or convolve_windows(ctx, geo, data, weight, bias, outs[0], finish)):
+        return
+    if convolve_images(ctx, p, chain, data, weight, bias, operands, outs[0]):
         return
 
     def build(in_place: bool) -> Primitive:
