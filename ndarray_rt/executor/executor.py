@@ -27,7 +27,7 @@ from .captured import BUDGET, DONE, UNFINISHED, Captured
 from .explain import Explanation, Subject, explain, explain_pass
 from .finding import Finding
 from .inference import InferenceGraph, build_inference, shared_prologue
-from .inputs import copy_plain, copy_value
+from .inputs import Place, copy_to_place, copy_value, place_of
 from .plan import Plan
 from .program import Program, Watch
 from .session import Session
@@ -119,8 +119,8 @@ class Executor(TrainingRuns, Finding):
         self._ready_epoch = -1
         self._chain = None
         self._zeroed: dict[str, int] = {}
-        # arguments that were given to forward by name
-        self._fed: set[str] = set()
+        # arguments that were given to forward by name, and where they lie
+        self._fed: dict[str, Place] = {}
         renew_in_child(self)
 
     def renew_locks(self) -> None:
@@ -439,12 +439,12 @@ class Executor(TrainingRuns, Finding):
                 self._context), check_repeat("explain", repeat))
 
     def _copy_plain(self, given: Mapping[str, Any]) -> bool:
-        """Copies inputs where that takes no memory and no check can fail; else some are copied."""
+        """Copies inputs that were given before, where that takes no memory and no check can fail;
+        else some are copied."""
         for name, value in given.items():
-            target = self.arg_dict.get(name)
-            if target is None or not copy_plain(value, target):
+            place = self._fed.get(name)
+            if place is None or not copy_to_place(value, place):
                 return False
-        self._fed.update(given)
         return True
 
     def _copy_inputs(self, given: Mapping[str, Any]) -> None:
@@ -454,7 +454,11 @@ class Executor(TrainingRuns, Finding):
                                    f"{', '.join(self.arg_dict)}")
         for name, value in given.items():
             copy_value(value, self.arg_dict[name], name)
-        self._fed.update(given)
+        self.note_fed(given)
+
+    def note_fed(self, names: Iterable[str]) -> None:
+        """Arguments that are inputs, as they are given to `forward`."""
+        self._fed.update({name: place_of(self.arg_dict[name]) for name in names})
 
     # ---- making -----------------------------------------------------------------------------
 

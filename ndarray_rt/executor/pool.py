@@ -36,7 +36,7 @@ def clone_executor(old: Executor, inputs: Iterable[str] | None) -> Executor:
         args[name] = new_array(given.shape, given.dtype, given.ctx)
         copy_value(given, args[name], name)
     made = Executor(old.symbol, old.context, args, {}, {}, dict(old.aux_dict), like=old)
-    made._fed.update(names)
+    made.note_fed(names)
     return made
 
 

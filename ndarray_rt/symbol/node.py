@@ -73,7 +73,7 @@ def topological(heads: Iterable[Entry], kind: type[Node] = Node) -> list[Node]:
         while stack:
             node, inputs = stack[-1]
             for child, _ in inputs:
-                if child in seen or not isinstance(child, kind):
+                if child in seen or (kind is not Node and not isinstance(child, kind)):
                     continue
                 seen.add(child)
                 if child.inputs:
