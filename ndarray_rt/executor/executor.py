@@ -453,12 +453,12 @@ class Executor(TrainingRuns, Finding):
                 raise NameMismatch(f"forward: {name!r} is no argument of this symbol; it has: "
                                    f"{', '.join(self.arg_dict)}")
         for name, value in given.items():
-            copy_value(value, self.arg_dict[name], name)
+            copy_value(value, self._bound[name], name)
         self.note_fed(given)
 
     def note_fed(self, names: Iterable[str]) -> None:
         """Arguments that are inputs, as they are given to `forward`."""
-        self._fed.update({name: place_of(self.arg_dict[name]) for name in names})
+        self._fed.update({name: place_of(self._bound[name]) for name in names})
 
     # ---- making -----------------------------------------------------------------------------
 

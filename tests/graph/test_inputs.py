@@ -47,3 +47,12 @@ def test_a_part_of_the_same_array_moves_over_itself() -> None:
     whole = mx.nd.array(np.arange(12, dtype=np.float32))
     copy_value(whole[0:8], whole[2:10], "data")
     np.testing.assert_array_equal(whole.asnumpy(), [0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 10, 11])
+
+
+def test_values_reach_what_is_bound_whatever_arg_dict_holds() -> None:
+    executor = (mx.sym.var("data") * 2).simple_bind(mx.cpu(), grad_req="null", data=(2, 3))
+    executor.arg_dict["data"] = mx.nd.zeros((2, 3))
+    for number in (1.0, 2.0, 3.0):
+        made = executor.forward(is_train=False, data=mx.nd.full((2, 3), number))[0].asnumpy()
+        np.testing.assert_array_equal(made, np.full((2, 3), 2 * number, np.float32))
+        executor.arg_dict["data"] = mx.nd.zeros((2, 3))
