@@ -28,6 +28,14 @@ BLOCK = 16
 FEW_CHANNELS = 4
 
 
+def family_desc(dtype: DType, shape: tuple[int, ...], family: str) -> MemDesc:
+    """The layout of images, or of what convolutions make of them, in a family."""
+    if family != BLOCKED:
+        return channels_last_desc(dtype, shape)
+    return (default_desc(dtype, shape) if shape[1] <= FEW_CHANNELS
+            else blocked_desc(dtype, shape, BLOCK))
+
+
 def data_candidates(dtype: DType, *shapes: tuple[int, ...],
                     family: str = "") -> Iterator[tuple[MemDesc, ...]]:
     """Layouts to try for the data tensors of one primitive, best first; those of `family` before
@@ -36,8 +44,7 @@ def data_candidates(dtype: DType, *shapes: tuple[int, ...],
     Each is described when it is asked for: mostly the first one does.
     """
     if family == BLOCKED:
-        yield tuple([default_desc(dtype, shape) if shape[1] <= FEW_CHANNELS
-                     else blocked_desc(dtype, shape, BLOCK) for shape in shapes])
+        yield tuple([family_desc(dtype, shape, family) for shape in shapes])
     first, second = channels_last_desc, any_desc
     if not prefers_channels_last():
         first, second = second, first

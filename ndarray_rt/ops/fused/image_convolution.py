@@ -17,16 +17,10 @@ from ...native import lib
 from ...ndarray.layout import get_data_reorder, get_default
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import Output
-from ...op.choose import BLOCK, BLOCKED, FEW_CHANNELS, prefers_channels_last
+from ...op.choose import family_desc, prefers_channels_last
 from ...op.context import OpContext
 from ...op.packing import weights
-from ...storage.desc import (
-    MemDesc,
-    any_desc,
-    blocked_desc,
-    channels_last_desc,
-    default_desc,
-)
+from ...storage.desc import MemDesc, any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
 from ..nn import convolution as plain
@@ -54,16 +48,17 @@ def convolve_images(ctx: OpContext, p: plain.ConvolutionParams, chain: Chain, da
         return False
 
     def build(in_place: bool) -> Primitive:
-        dst = _layout(_image(out.shape), ctx.family)
+        dst = family_desc(FLOAT32, _image(out.shape), ctx.family)
         shapes = [_image(operand.shape) for operand in operands]
         return make_primitive(
             Kind.CONVOLUTION, Direction.FORWARD_INFERENCE,
-            src=_layout(_image(data.shape), ctx.family), weights=any_desc(FLOAT32, weight.shape),
+            src=family_desc(FLOAT32, _image(data.shape), ctx.family),
+            weights=any_desc(FLOAT32, weight.shape),
             bias=None if bias is None else default_desc(FLOAT32, bias.shape), dst=dst,
             post_ops=post_specs(chain, dst, FLOAT32, shapes, in_place), **plain.fields(p))
     sign = ("Convolution.image", p, weight.shape, _image(data.shape),
             *(_image(operand.shape) for operand in operands))
-    seen = _layout(out.shape, ctx.family)
+    seen = family_desc(FLOAT32, out.shape, ctx.family)
     try:
         with ctx.any_batch():
             fused = choose(ctx, sign, build, chain, operands, out, seen)
@@ -71,7 +66,7 @@ def convolve_images(ctx: OpContext, p: plain.ConvolutionParams, chain: Chain, da
         return False
     # the weight first: converting it may move its memory
     given = [_Given(Arg.WEIGHTS, weights(ctx, weight, fused.prim.weights, 1))]
-    src = get_data_reorder(data, _layout(data.shape, ctx.family), ctx.stream)
+    src = get_data_reorder(data, family_desc(FLOAT32, data.shape, ctx.family), ctx.stream)
     given.append(_Given(Arg.SRC, src.as_desc(fused.prim.src), fused.prim.src.nbytes))
     if bias is not None:
         given.append(_Given(Arg.BIAS, get_default(bias, ctx.stream)))
@@ -88,13 +83,6 @@ def _pays(p: plain.ConvolutionParams, weight: Shape, out: Shape) -> bool:
 def _image(shape: Shape) -> Shape:
     """That of one image of a batch."""
     return (1, *shape[1:])
-
-
-def _layout(shape: Shape, family: str) -> MemDesc:
-    if family != BLOCKED:
-        return channels_last_desc(FLOAT32, shape)
-    return (default_desc(FLOAT32, shape) if shape[1] <= FEW_CHANNELS
-            else blocked_desc(FLOAT32, shape, BLOCK))
 
 
 class _Given(NamedTuple):
