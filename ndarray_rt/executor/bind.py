@@ -258,7 +258,8 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
     for name in shapes:
         if name not in old.arg_dict:
             raise NameMismatch(f"reshape: {name!r} is no argument of this symbol")
-    table, of_name = _inferred_shapes(symbol, shapes, [*old.arg_dict, *old.aux_dict])
+    names, aux_names = _variable_names(symbol)
+    table, of_name = _inferred_shapes(symbol, shapes, [*names, *aux_names])
 
     def fitted(name: str, array: NDArray, shape: tuple[int, ...], named: bool) -> NDArray:
         if array.shape == shape:
@@ -274,13 +275,12 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
         return new_array(shape, array.dtype, array.ctx, zero=True)
 
     args, grads = {}, {}
-    for name, array in old.arg_dict.items():
-        args[name] = fitted(name, array, of_name[name], name in shapes)
+    for name in names:
+        args[name] = fitted(name, old.arg_dict[name], of_name[name], name in shapes)
         grad = old.grad_dict.get(name)
         if grad is not None:
             grads[name] = fitted(name, grad, of_name[name], name in shapes)
-    aux = {name: fitted(name, array, of_name[name], False)
-           for name, array in old.aux_dict.items()}
+    aux = {name: fitted(name, old.aux_dict[name], of_name[name], False) for name in aux_names}
     return Executor(symbol, old.context, args, grads, old.requests, aux, like=old, shapes=table)
 
 

@@ -449,7 +449,7 @@ class Executor(TrainingRuns, Finding):
 
     def _copy_inputs(self, given: Mapping[str, Any]) -> None:
         for name in given:
-            if name not in self.arg_dict:
+            if name not in self._bound or name in self.aux_dict:
                 raise NameMismatch(f"forward: {name!r} is no argument of this symbol; it has: "
                                    f"{', '.join(self.arg_dict)}")
         for name, value in given.items():

@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..dtypes import UINT8
 from ..native import ffi, lib
@@ -112,11 +112,13 @@ class OpContext:
 
     @contextmanager
     def any_batch(self) -> Iterator[None]:
-        """What `primitive` makes inside it is kept for calls of all shapes.
+        """What `primitive` makes inside it is kept for batches of all sizes.
 
         Its signature has to tell all that it depends on.
         """
-        own, self._group = self._group, self.cache.group(self.session, "any batch")
+        shapes: Any = self._call_shapes if self.shapes is None else self.shapes
+        samples = tuple([shape[1:] for shape in shapes])
+        own, self._group = self._group, self.cache.group(self.session, samples, any_batch=True)
         try:
             yield
         finally:

@@ -49,15 +49,20 @@ class Group(dict[Hashable, Any]):
             tell()
 
 
+Groups = OrderedDict[tuple[Hashable, Hashable], Group]
+
+
 class PrimCache:
     """Bounded by shape groups: over the bound, the least recently used group leaves as a whole.
 
-    Thread-safe. What two threads build at once for one key is built twice and kept once.
+    What batches of all sizes share is in groups of its own, under the same bound. Thread-safe. What
+    two threads build at once for one key is built twice and kept once.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._groups: OrderedDict[tuple[Hashable, Hashable], Group] = OrderedDict()
+        self._groups: Groups = OrderedDict()
+        self._shared: Groups = OrderedDict()
         self._tallies: dict[Hashable, Tally] = {}
         self._ended = Tally()
         self._released: deque[Hashable] = deque()
@@ -67,24 +72,27 @@ class PrimCache:
         """In a forked child."""
         self._lock = threading.Lock()
 
-    def group(self, session: Hashable, shapes: Hashable) -> Group:
-        """The signatures of one input-shape group, made when new, now the most recently used."""
-        key = (session, shapes)
+    def group(self, session: Hashable, shapes: Hashable, any_batch: bool = False) -> Group:
+        """The signatures of one input-shape group, made when new, now the most recently used.
+
+        With `any_batch` the shapes are those of samples, and batches of all sizes share the group.
+        """
+        key, groups = (session, shapes), self._shared if any_batch else self._groups
         if self._released:
             self.clear_released()
         with self._lock:
-            found = self._groups.get(key)
+            found = groups.get(key)
             if found is None:
                 tally = self._tallies.get(session)
                 if tally is None:
                     tally = self._tallies[session] = Tally()
-                found = self._groups[key] = Group(tally)
-                while len(self._groups) > max(1, config.NDRT_CACHE_SHAPES):
-                    _, evicted = self._groups.popitem(last=False)
+                found = groups[key] = Group(tally)
+                while len(groups) > max(1, config.NDRT_CACHE_SHAPES):
+                    _, evicted = groups.popitem(last=False)
                     evicted.tally.evictions += 1
                     evicted.leave()
             else:
-                self._groups.move_to_end(key)
+                groups.move_to_end(key)
             return found
 
     def find(self, group: Group, sign: Hashable, build: Callable[[], T]) -> T:
@@ -100,11 +108,12 @@ class PrimCache:
     def clear(self, session: Hashable | None = None) -> None:
         """Drops one session, or everything."""
         with self._lock:
-            for key in [k for k in self._groups if session is None or k[0] == session]:
-                # emptied too: whoever ran last may still hold the group
-                group = self._groups.pop(key)
-                group.clear()
-                group.leave()
+            for groups in (self._groups, self._shared):
+                for key in [k for k in groups if session is None or k[0] == session]:
+                    # emptied too: whoever ran last may still hold the group
+                    group = groups.pop(key)
+                    group.clear()
+                    group.leave()
 
     def release(self, session: Hashable) -> None:
         """Drops a session at the next use of the store; takes no lock, for finalizers."""
@@ -127,8 +136,8 @@ class PrimCache:
         """Counters and the numbers of sessions, groups and entries held now; of one, or of all."""
         self.clear_released()
         with self._lock:
-            groups = [(key[0], len(group)) for key, group in self._groups.items()
-                      if session is None or key[0] == session]
+            groups = [(key[0], len(group)) for kept in (self._groups, self._shared)
+                      for key, group in kept.items() if session is None or key[0] == session]
             total = Tally()
             if session is None:
                 total.add(self._ended)

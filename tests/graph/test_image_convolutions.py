@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt import config
 from ndarray_rt.executor import inference
 from ndarray_rt.op.choose import BLOCKED, prefers_channels_last
 from ndarray_rt.ops.fused import image_convolution
@@ -153,6 +154,29 @@ def test_a_cleared_session_makes_them_again(made: list[Any]) -> None:
     executor.forward(is_train=False)
     executor.session.clear()
     executor.forward(is_train=False)
+    assert len(made) == 2
+
+
+@pytest.mark.usefixtures("whatever_the_work")
+def test_images_of_many_sizes_do_not_fill_the_cache() -> None:
+    executor = NETS["relu"].simple_bind(mx.cpu(), grad_req="null", data=(1, *IMAGE))
+    counts = []
+    with config.override(NDRT_CACHE_SHAPES=2):
+        for size in range(12, 20):
+            executor = executor.reshape(allow_up_sizing=True, data=(2, IMAGE[0], size, size))
+            executor.forward(is_train=False)
+            counts.append(executor.cache_stats["entries"])
+    assert counts[-1] == counts[2]
+
+
+@pytest.mark.usefixtures("whatever_the_work")
+def test_one_group_of_shapes_is_enough_for_one_executor(made: list[Any]) -> None:
+    with config.override(NDRT_CACHE_SHAPES=1, NDRT_CAPTURE=False):
+        executor = NETS["a chain"].simple_bind(mx.cpu(), grad_req="null", data=(2, *IMAGE))
+        executor.forward(is_train=False)
+        misses = executor.cache_stats["misses"]
+        executor.forward(is_train=False)
+        assert executor.cache_stats["misses"] == misses
     assert len(made) == 2
 
 

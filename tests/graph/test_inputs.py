@@ -56,3 +56,11 @@ def test_values_reach_what_is_bound_whatever_arg_dict_holds() -> None:
         made = executor.forward(is_train=False, data=mx.nd.full((2, 3), number))[0].asnumpy()
         np.testing.assert_array_equal(made, np.full((2, 3), 2 * number, np.float32))
         executor.arg_dict["data"] = mx.nd.zeros((2, 3))
+
+
+def test_a_name_put_into_arg_dict_is_no_argument() -> None:
+    executor = (mx.sym.var("data") * 2).simple_bind(mx.cpu(), grad_req="null", data=(2, 3))
+    executor.arg_dict["more"] = mx.nd.zeros((2, 3))
+    with pytest.raises(mx.MXNetError, match="'more' is no argument"):
+        executor.forward(more=mx.nd.ones((2, 3)))
+    assert executor.reshape(data=(1, 3)).forward()[0].shape == (1, 3)
