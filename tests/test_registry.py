@@ -99,9 +99,13 @@ def test_has_gradient_or_reason(op: OpDef) -> None:
 def test_params_are_frozen_and_documented(op: OpDef) -> None:
     assert issubclass(op.params, Params)
     assert dataclasses.is_dataclass(op.params)
-    assert op.params.__dataclass_params__.frozen
+    made = object.__new__(op.params)
     for field in dataclasses.fields(op.params):
         assert field.metadata.get("doc"), f"parameter {field.name} has no doc"
+        with pytest.raises(dataclasses.FrozenInstanceError, match=field.name):
+            setattr(made, field.name, 1)
+        with pytest.raises(dataclasses.FrozenInstanceError, match=field.name):
+            delattr(made, field.name)
 
 
 @over_ops

@@ -29,7 +29,7 @@ from ..ndarray.ndarray import NDArray
 from ..ndarray.output import NumpyOutput
 from ..op.context import OpContext
 from ..op.infer import ShapeList, TypeList, known, merge
-from ..op.params import Params, attr_text, parse_shape, text
+from ..op.params import Params, attr_text, params_class, parse_shape, text
 from ..op.registry import Emit, GradNode, OpDef, Shape, register
 from .call import UNCACHED
 from .tape import STATE
@@ -81,7 +81,7 @@ class _UsersCode:
             raise CustomError.of(text, error) from error
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+@params_class
 class CustomParams(Params):
     """op_type and whatever the user's class takes, as strings; with the user's objects.
 
@@ -294,7 +294,7 @@ def _compute(ctx: OpContext, p: CustomParams, ins: list[AnyArray],
 # ---- gradient -----------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@params_class
 class BackwardParams(Params):
     """The operator whose gradient is computed, and where its inputs lie among this one's."""
 

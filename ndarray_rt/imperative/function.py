@@ -134,7 +134,7 @@ def record_call(call: PythonCall, inputs: Sequence[NDArray], outputs: Sequence[N
                infer_shape=_infer_shape, infer_type=_infer_type, compute=_refuse,
                gradient=_gradient)
     nothing: frozenset[int] = frozenset()
-    record(op, FunctionParams(call=call), inputs, outputs,  # type: ignore[call-arg]
+    record(op, FunctionParams(call=call), inputs, outputs,
            needs=Needs(nothing, nothing, nothing))
 
 

@@ -157,7 +157,7 @@ def getitem(self: NDArray, key: Any) -> NDArray:
     if needs_record((self,)):
         text = (parse_key(key) if parsed is None else parsed).text()
         op = find("_index")
-        record(op, op.params(key=text), [self], [made])  # type: ignore[call-arg]
+        record(op, op.params(key=text), [self], [made])
     return made
 
 

@@ -22,7 +22,7 @@ from ..ndarray.output import NumpyOutput
 from ..ndarray.req import Req
 from ..op.context import OpContext
 from ..op.infer import ShapeList, TypeList, merge
-from ..op.params import Params
+from ..op.params import Params, params_class
 from ..op.random_state import RandomState
 from ..op.registry import Emit, GradNode, OpDef, Shape, register
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
@@ -138,7 +138,7 @@ def _compute(ctx: OpContext, p: SubgraphParams, ins: list[AnyArray],
 # ---- gradients ----------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@params_class
 class BackwardParams(Params):
     """The operator whose gradient is computed; its inputs stand behind gradients of outputs."""
 

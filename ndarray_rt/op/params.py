@@ -1,8 +1,8 @@
 """Typed operator parameters: declared once, parsed from Python values and from MXNet's strings.
 
-Holds no operator. A parameter class is a frozen dataclass whose fields come from the helpers here:
+Holds no operator. The fields of a parameter class come from the helpers here:
 
-    @dataclass(frozen=True)
+    @params_class
     class PoolingParams(Params):
         kernel: tuple[int, ...] = shape((), doc="pooling window")
         pool_type: str = choice("max", "avg", default="max", doc="which reduction")
@@ -16,7 +16,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -258,9 +258,25 @@ def text(default: Any = REQUIRED, *, doc: str) -> Any:
     return _declare(default, str, "a string", doc)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(init=False, repr=False, eq=False)
 class Params:
-    """Base of all parameter classes; immutable and hashable, so that it can stand in a key."""
+    """Base of all parameter classes; immutable and hashable, so that it can stand in a key.
+
+    Made with the values of its fields by name. What a dataclass compiles anew for each class is
+    written here once: there are some 200 of them, and all are made when the package is imported.
+    """
+
+    _known: ClassVar[Mapping[str, dataclasses.Field[Any]]] = {}
+    _defaults: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, **values: Any) -> None:
+        own, known = self.__dict__, self._known
+        own.update(self._defaults)
+        own.update(values)
+        if own.keys() != known.keys():
+            wrong = sorted(own.keys() ^ known.keys())
+            raise TypeError(f"{type(self).__name__} got the values {', '.join(values)}: missing "
+                            f"or unknown are {', '.join(wrong)}")
 
     @classmethod
     def parse(cls: type[P], attrs: Mapping[str, object], op: str, node: str | None = None) -> P:
@@ -269,7 +285,7 @@ class Params:
         Raises ParameterError naming the operator, the node, the parameter, what it got and what
         is allowed. Names with double underscores and those in IGNORED are passed over.
         """
-        known = {f.name: f for f in dataclasses.fields(cls)}
+        known = cls._known
         values: dict[str, Any] = {}
         for name, value in attrs.items():
             spec = known.get(name)
@@ -302,24 +318,50 @@ class Params:
                                  f"expected {meta['wants']}")
         return parsed
 
+    def _values(self) -> tuple[Any, ...]:
+        own = self.__dict__
+        return tuple(own[name] for name in self._known)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._values() == other._values()
+
     def __hash__(self) -> int:
         try:
             return self.__dict__["_hash"]  # type: ignore[no-any-return]
         except KeyError:
-            value = hash((type(self), *(getattr(self, f.name) for f in dataclasses.fields(self))))
-            object.__setattr__(self, "_hash", value)
+            value = self.__dict__["_hash"] = hash((type(self), *self._values()))
             return value
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the hash, which is another one in another process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
+    def __repr__(self) -> str:
+        values = (f"{name}={self.__dict__[name]!r}" for name in self._known)
+        return f"{type(self).__qualname__}({', '.join(values)})"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
     def to_attrs(self) -> dict[str, str]:
         """Every parameter that differs from its default, as MXNet's string."""
-        return {f.name: attr_text(getattr(self, f.name)) for f in dataclasses.fields(self)
+        return {f.name: attr_text(getattr(self, f.name)) for f in self._known.values()
                 if f.default is MISSING or getattr(self, f.name) != f.default}
 
 
 def params_class(cls: type[P]) -> type[P]:
-    """Class decorator: a frozen dataclass that keeps Params' cached hash."""
-    made = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
-    made.__hash__ = Params.__hash__  # type: ignore[method-assign]
+    """Class decorator: the fields of a dataclass, whose methods are those of Params."""
+    if cls.__doc__ is None:
+        # else a dataclass writes one, from a signature that takes it longer than all else
+        cls.__doc__ = f"{cls.__name__}: parameters of an operator."
+    made = dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+    made._known = {f.name: f for f in dataclasses.fields(made)}
+    made._defaults = {f.name: f.default for f in made._known.values() if f.default is not MISSING}
     return made
 
 

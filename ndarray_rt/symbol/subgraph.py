@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ..errors import NameMismatch, ParameterError, TypeMismatch, where
-from ..op.params import Params, integer, shape
+from ..op.params import Params, integer, params_class, shape
 from .compose import arguments_and_aux
 from .node import Entry, Node, topological
 
@@ -43,7 +42,7 @@ class Subgraph:
         return self.text
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+@params_class
 class SubgraphParams(Params, ABC):
     """Parameters of an operator that runs graphs; `graphs` are no parameter that users write."""
 
@@ -97,17 +96,14 @@ class SubgraphParams(Params, ABC):
                  for i in graph.aux}
         return tuple(sorted(found))
 
-    def _fields(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, f.name) for f in dataclasses.fields(self))
-
     def __eq__(self, other: object) -> bool:
         return (type(other) is type(self) and isinstance(other, SubgraphParams)
-                and self._fields() == other._fields()
+                and self._values() == other._values()
                 and (self.graphs is other.graphs
                      or [g.as_text() for g in self.graphs] == [g.as_text() for g in other.graphs]))
 
     def __hash__(self) -> int:
-        return hash((type(self), self._fields()))
+        return hash((type(self), self._values()))
 
     def to_attrs(self) -> dict[str, str]:
         text = ", ".join(graph.as_text() for graph in self.graphs)
@@ -135,7 +131,7 @@ def _same_places(places: Sequence[int], count: int, what: str) -> None:
                                                 f"{count} once")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+@params_class
 class ForeachParams(SubgraphParams):
     """A graph, and which of its variables are data, states and others."""
 
@@ -167,7 +163,7 @@ class ForeachParams(SubgraphParams):
         return [[locs.index(i) for i in range(len(locs))]]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+@params_class
 class WhileLoopParams(SubgraphParams):
     """A condition and a step, and which inputs each of them takes."""
 
@@ -202,7 +198,7 @@ class WhileLoopParams(SubgraphParams):
         return [self.func_input_locs[i] for i in self.func_var_locs]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+@params_class
 class CondParams(SubgraphParams):
     """A condition and two branches, and which inputs each of them takes."""
 

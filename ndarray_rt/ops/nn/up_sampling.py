@@ -35,9 +35,10 @@ class UpSamplingParams(Params):
                                    doc="what is made of several inputs, with nearest")
     num_args: int = how_many(doc="how many inputs; of bilinear there are always two")
 
-    def __post_init__(self) -> None:
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
         if self.sample_type == "bilinear":
-            object.__setattr__(self, "num_args", 2)
+            self.__dict__["num_args"] = 2
 
     @property
     def is_nearest(self) -> bool:

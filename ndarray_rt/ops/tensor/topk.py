@@ -249,7 +249,7 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     if not has_places(p):
         # places are whole numbers: nothing comes back
         return [emit.zeros_like(node.inputs[0])]
-    whole_params = TopkParams(  # type: ignore[call-arg]
+    whole_params = TopkParams(
         axis=p.axis, k=p.k if isinstance(p, TopkParams) else 0, ret_typ="both",
         is_ascend=p.is_ascend, dtype=_places_dtype(p).name)
     return emit("_backward_topk", whole_params, out_grads[0], node.inputs[0], node.outputs[1])
