@@ -99,6 +99,8 @@ for kind in KINDS:
         case(kind, (2, 3, 7), (3,), stride=(2,), pad=(1,)),
         case(kind, (2, 20, 5), (2,), stride=(2,), pooling_convention="full"),
         case(kind, (1, 3, 7), (3,), stride=(2,), pooling_convention="same"),
+        # another window begins in the last place of the data, which the first one has whole
+        case(kind, (2, 3, 3), (3,), stride=(2,), pooling_convention="same"),
         case(kind, (1, 3, 4, 5, 4), (2, 3, 2), stride=(2, 1, 2), pad=(0, 1, 0)),
         case(kind, (1, 3, 3, 4, 2), global_pool=True),
         case(kind, (1, 5, 4, 3), (2, 2), layout="NHWC"),

@@ -38,8 +38,9 @@ class Windows(NamedTuple):
 
     @property
     def is_one(self) -> bool:
-        """One window over all of the data."""
-        return self.kernel == self.data and not any(self.pad)
+        """One window over all of the data, and no other that begins within it."""
+        return (self.kernel == self.data and not any(self.pad)
+                and all(count == 1 for count in self.out))
 
     @property
     def has_empty(self) -> bool:
