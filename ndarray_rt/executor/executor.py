@@ -97,7 +97,7 @@ class Executor(TrainingRuns, Finding):
                                   shapes=tuple(a.shape for a in self._bound.values()))
         self._context.keep_plain = frozenset(
             args[name].chunk.native.id for name in (*self._requests, *trained))
-        self._context.packed = PackedStore()
+        self._context.packed = PackedStore(None if like is None else like._context.packed)
         self._plainly_bound = self._no_shared_memory(grads)
         self._full: Program | None = None
         # for inference; None where the passes are switched off

@@ -163,6 +163,8 @@ class Program:
         start = [chunk.placement for chunk in own] if is_backward else None
         stream = record(lambda: self._run_steps(part), ctx, chunks, capture)
         if stream is not None:
+            if ctx.packed is not None and not part[2]:
+                ctx.packed.forget_offered()
             # training reads weights as they are: what inference has packed of them is not its own
             sources = {} if part[2] else self._sources()
             touched = {*chunks, *self.prologue.sources}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
+from ..native import ffi
 from ..ndarray.layout import (
     get_data_if,
     get_data_reorder,
@@ -22,12 +23,18 @@ from .context import OpContext
 
 # makes a packed copy: (stream, where to)
 Fill = Callable[[ImmediateStream, Mem], None]
+# by the weight's chunk and offset, what it is of the weight, and the layout
+Copies = dict[tuple[int, int, Hashable, int], "_Copy"]
 
 
 class _Copy:
-    """One packed copy: of which weight, in which layout, and how the weight was then."""
+    """One packed copy: of which weight, in which layout, and how the weight was then.
 
-    __slots__ = ("changes", "desc", "fill", "handle", "source", "version")
+    Executors of the same weights share it. Each of them makes it anew when it finds that the weight
+    changed, which nobody does while one of them runs.
+    """
+
+    __slots__ = ("changes", "desc", "fill", "handle", "is_filled", "source", "version")
 
     def __init__(self, source: NDArray, desc: MemDesc, fill: Fill) -> None:
         self.source = source
@@ -35,6 +42,7 @@ class _Copy:
         self.desc = desc
         self.handle = Handle(desc.nbytes)
         self.version = self.changes = -1
+        self.is_filled = False
 
     def is_true(self) -> bool:
         """Nothing changed since; of what a user may write to at any time nobody knows."""
@@ -47,7 +55,14 @@ class _Copy:
         stream.flush()  # the copy outlives this operator call: it must be there when it is kept
         chunk, self.version = self.source.chunk, -1
         changes = chunk.changes
-        self.fill(stream, self.mem(stream))
+        # another executor may have found the change first and be reading what is there: it must
+        # not see the steps of filling, and the same bytes over the same bytes are none
+        handle = Handle(self.desc.nbytes) if self.is_filled else self.handle
+        self.fill(stream, Mem(self.desc, handle.ptr, handle, stream.epoch))
+        if self.is_filled:
+            stream.flush()
+            ffi.memmove(self.handle.ptr, handle.ptr, self.desc.nbytes)
+        self.is_filled = True
         # reading may have moved the weight itself to the default layout
         self.version, self.changes = chunk.version, changes
 
@@ -62,10 +77,14 @@ class PackedStore:
     moved. A weight that was converted in place and is not in that layout any more, because somebody
     wrote to it or another layer wants another layout, gets copies too from then on: recorded runs
     stay right when it is written to again.
+
+    `like` is the store of another executor of the same weights, whose copies serve here too.
     """
 
-    def __init__(self) -> None:
-        self._made: dict[tuple[int, int, Hashable, int], _Copy] = {}
+    def __init__(self, like: PackedStore | None = None) -> None:
+        self._made: Copies = {}
+        # copies of others that may be of use
+        self._offered: Copies = {} if like is None else {**like._offered, **like._made}
         self._converted: set[int] = set()
 
     def convert(self, w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:
@@ -92,8 +111,10 @@ class PackedStore:
         key = (w.chunk.native.id, w.byte_offset, what, desc.id)
         found = self._made.get(key)
         if found is None:
-            found = _Copy(w, desc, fill)
-            found.make(stream)
+            found = self._offered.get(key)
+            if found is None or not found.is_true():
+                found = _Copy(w, desc, fill)
+                found.make(stream)
             self._made[key] = found
         elif not found.is_true():
             found.make(stream)
@@ -114,8 +135,13 @@ class PackedStore:
         """(a source's chunk, its `changes` at the time of packing) for each copy."""
         return [(copy.source.chunk, copy.changes) for copy in self._made.values()]
 
+    def forget_offered(self) -> None:
+        """Lets go of others' copies that a whole run did not ask for."""
+        self._offered.clear()
+
     def clear(self) -> None:
         self._made.clear()
+        self._offered.clear()
         self._converted.clear()
 
 
