@@ -20,7 +20,6 @@ from ..native import check, ffi, lib, with_gil
 from ..ndarray.ndarray import NDArray
 from ..op.context import thread_context
 from ..op.dispatch import is_watched
-from ..op.prim_cache import CACHE
 from ..op.registry import OpDef
 from ..storage.chunk import Chunk
 from ..storage.handle import Handle
@@ -162,7 +161,7 @@ def _note(key: tuple[Any, ...], op: OpDef, inputs: tuple[NDArray, ...], attrs: M
     plain, fallbacks = ctx.stream, ctx.fallbacks
     stream = _NotingStream()
     before = [x.chunk.version for x in inputs]
-    lookups = CACHE.lookups()
+    lookups = ctx.lookups
     ctx.stream = stream
     try:
         result = slow(op, inputs, dict(attrs), out)
@@ -175,7 +174,7 @@ def _note(key: tuple[Any, ...], op: OpDef, inputs: tuple[NDArray, ...], attrs: M
         STATE.calls.offer(key, None)
         return result
     try:
-        made = _made(op, inputs, attrs, result, stream, CACHE.lookups() - lookups)
+        made = _made(op, inputs, attrs, result, stream, ctx.lookups - lookups)
     except (MemoryError, NdrtError):
         return result  # the call itself is done
     forget = STATE.calls.offer(key, made)

@@ -46,6 +46,7 @@ class OpContext:
         "is_drawing_elsewhere",
         "is_train",
         "keep_plain",
+        "lookups",
         "node_name",
         "own_leases",
         "packed",
@@ -73,6 +74,8 @@ class OpContext:
         self.own_leases = True
         # calls that numpy computed
         self.fallbacks = 0
+        # how often its operators asked for a primitive
+        self.lookups = 0
         # chunk ids of weights that inference must not convert in place: they are trained elsewhere
         self.keep_plain: frozenset[int] = frozenset()
         # family of layouts that the plan has for this call (op/choose.py); "" leaves it open
@@ -108,6 +111,7 @@ class OpContext:
         if group is None:
             group = self._group = self.cache.group(self.session, self._call_shapes)
         mode = (self.is_train, self.family, lib.ndrt_threads_get())
+        self.lookups += 1
         return self.cache.find(group, (*sign, *mode), build)
 
     @contextmanager

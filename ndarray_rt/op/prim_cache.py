@@ -127,11 +127,6 @@ class PrimCache:
             with self._lock:
                 self._ended.add(self._tallies.pop(session, Tally()))
 
-    def lookups(self) -> int:
-        """How often imperative calls have asked for a primitive."""
-        tally = self._tallies.get(IMPERATIVE)
-        return 0 if tally is None else tally.hits + tally.misses
-
     def stats(self, session: Hashable | None = None) -> dict[str, int]:
         """Counters and the numbers of sessions, groups and entries held now; of one, or of all."""
         self.clear_released()

@@ -151,6 +151,32 @@ def test_counters_of_many_threads_are_exact() -> None:
     assert mx.reorder_stats()["reorders"] == run
 
 
+def test_what_other_threads_ask_for_does_not_count_for_a_call(monkeypatch: pytest.MonkeyPatch,
+                                                              ) -> None:
+    """A call that is noted tells how often it asks for a primitive, of which its replays count."""
+    find = PrimCache.find
+
+    def meanwhile() -> None:
+        for size in range(7, 17):
+            mx.nd.relu(mx.nd.ones((size,)))
+
+    def found(cache: PrimCache, group: Any, sign: Any, build: Any) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            other = threading.Thread(target=meanwhile)
+            other.start()
+            other.join()
+        return find(cache, group, sign, build)
+    x = mx.nd.ones((5,))
+    with monkeypatch.context() as patched:
+        patched.setattr(PrimCache, "find", found)
+        for _ in range(3):
+            mx.nd.relu(x)
+    before = lib.ndrt_call_hits()
+    for _ in range(50):
+        mx.nd.relu(x)
+    assert lib.ndrt_call_hits() - before == 50
+
+
 def test_an_entry_counts_once_for_the_session_that_asked() -> None:
     cache = PrimCache()
     for session, times in (("a", 3), ("b", 5)):
