@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
+import threading
 from collections.abc import Iterator
 
 # One thread a test process unless asked otherwise: teams that spin beside each other stall for
 # milliseconds. Must be set before the package is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Of a shell's background jobs SIGINT is ignored, and so in all processes that tests start: Ctrl-C
+# would never come.
+if (signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        and threading.current_thread() is threading.main_thread()):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
