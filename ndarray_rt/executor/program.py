@@ -83,6 +83,7 @@ class Program:
                 self._run_steps(part)
                 if capture is not None:
                     capture.ran_plainly()
+        self._forget_offered(part)
 
     def _run_steps(self, part: Part) -> None:
         ctx = self._context
@@ -105,6 +106,13 @@ class Program:
             dispatch(step.op, step.params, ctx, step.ins, step.outs, step.reqs, step.name)
             if watch is not None:
                 watch(step, True)
+        self._forget_offered(part)
+
+    def _forget_offered(self, part: Part) -> None:
+        """A whole run for inference has asked for what it can use of others' packed copies."""
+        packed = self._context.packed
+        if packed is not None and not part[2]:
+            packed.forget_offered()
 
     # ---- recording and replaying --------------------------------------------------------------
 
@@ -163,8 +171,6 @@ class Program:
         start = [chunk.placement for chunk in own] if is_backward else None
         stream = record(lambda: self._run_steps(part), ctx, chunks, capture)
         if stream is not None:
-            if ctx.packed is not None and not part[2]:
-                ctx.packed.forget_offered()
             # training reads weights as they are: what inference has packed of them is not its own
             sources = {} if part[2] else self._sources()
             touched = {*chunks, *self.prologue.sources}

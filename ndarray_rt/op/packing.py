@@ -52,15 +52,15 @@ class _Copy:
 
     def make(self, stream: ImmediateStream) -> None:
         """Packs anew, into the same memory."""
-        stream.flush()  # the copy outlives this operator call: it must be there when it is kept
+        # the copy outlives this operator call, and what is recorded of it
+        aside = stream.aside()
         chunk, self.version = self.source.chunk, -1
         changes = chunk.changes
         # another executor may have found the change first and be reading what is there: it must
         # not see the steps of filling, and the same bytes over the same bytes are none
         handle = Handle(self.desc.nbytes) if self.is_filled else self.handle
-        self.fill(stream, Mem(self.desc, handle.ptr, handle, stream.epoch))
+        self.fill(aside, Mem(self.desc, handle.ptr, handle, aside.epoch))
         if self.is_filled:
-            stream.flush()
             ffi.memmove(self.handle.ptr, handle.ptr, self.desc.nbytes)
         self.is_filled = True
         # reading may have moved the weight itself to the default layout
@@ -83,8 +83,11 @@ class PackedStore:
 
     def __init__(self, like: PackedStore | None = None) -> None:
         self._made: Copies = {}
-        # copies of others that may be of use
-        self._offered: Copies = {} if like is None else {**like._offered, **like._made}
+        # copies of others that may be of use to the first run
+        self._offered: Copies = {}
+        if like is not None:
+            offered = {**like._offered, **like._made}
+            self._offered = {key: copy for key, copy in offered.items() if copy.is_true()}
         self._converted: set[int] = set()
 
     def convert(self, w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:

@@ -142,6 +142,14 @@ class ImmediateStream:
     def _run_steps(self, atom: Atom) -> None:
         atom.run()
 
+    def aside(self) -> ImmediateStream:
+        """A stream for what is done once, whatever is recorded of this one: its steps run at once,
+        behind all that waits here, in memory of its own."""
+        self.flush()
+        made = ImmediateStream()
+        made.counters = self.counters
+        return made
+
     def begin_operator(self) -> None:
         """Memory handed out before is invalid from now on."""
         self.epoch += 1
@@ -257,11 +265,18 @@ class RecordingStream(ImmediateStream):
     Nothing else is kept alive but primitives: the arrays' owners hold the arrays.
     """
 
-    __slots__ = ("recording",)
+    __slots__ = ("once", "recording")
 
     def __init__(self, estimate: int) -> None:
         super().__init__(TmpMemMgr(estimate, keep=True))
         self.recording = Recording(self.tmp)
+        # of what was done aside, which a replay does not do again
+        self.once = Counters()
+
+    def aside(self) -> ImmediateStream:
+        made = super().aside()
+        made.counters = self.once
+        return made
 
     def _run(self, prim: Primitive, nargs: int, packed: Any) -> None:
         super()._run(prim, nargs, packed)

@@ -146,3 +146,55 @@ def test_threads_that_find_a_change_at_once() -> None:
         for result in made:
             for got in result:
                 np.testing.assert_array_equal(got, want)
+
+
+def views(batch: int = 2) -> Any:
+    """A layer whose weight is a part of a larger array."""
+    weight = mx.nd.ones((128, 64))[0:64]
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=64, no_bias=True, name="fc")
+    return net.bind(mx.cpu(), {"data": mx.nd.ones((batch, 64)), "fc_weight": weight},
+                    grad_req="null")
+
+
+@pytest.mark.parametrize("executor", [views, bound], ids=["product", "layer"])
+def test_packing_again_is_no_part_of_a_recorded_run(executor: Any) -> None:
+    """It would write to memory that is free by then, or somebody else's."""
+    runs = executor()
+    weights = runs.arg_dict["fc_weight" if executor is views else "vector"]
+    runs.forward(is_train=False)
+    weights[:] = 0.25  # the copies are old when the run is recorded
+    runs.forward(is_train=False)
+    others = [mx.nd.full((n,), 7) for n in (64, 4096, SIZE * 4 * SIZE, SIZE * 4 * FEATURES) * 3]
+    reorders = runs.counters["reorders"]
+    for _ in range(3):
+        check(runs)
+    assert runs.capture_state == "captured"
+    before = runs.counters["reorders"]
+    runs.forward(is_train=False)
+    assert runs.counters["reorders"] == before
+    assert reorders > 0
+    for other in others:
+        np.testing.assert_array_equal(other.asnumpy(), 7)
+
+
+def chain_of_sizes(executor: Any, i: int) -> Any:
+    """The weights get other memory each time."""
+    return executor.reshape(allow_up_sizing=True, partial_shaping=True,
+                            data=(3, 1, FEATURES + i % 2))
+
+
+def chain_of_clones(executor: Any, i: int) -> Any:
+    return executor.clone(["data", "vector"])
+
+
+@pytest.mark.parametrize("following", [chain_of_sizes, chain_of_clones])
+@pytest.mark.parametrize("capture", [True, False])
+def test_chains_keep_nothing_of_those_before(following: Any, capture: bool) -> None:
+    held = []
+    with config.override(NDRT_CAPTURE=capture):
+        executor = bound()
+        for i in range(12):
+            executor = following(executor, i)
+            executor.forward(is_train=False)
+            held.append(live_bytes())
+    assert held[11] <= held[3] * 1.01
