@@ -103,8 +103,8 @@ def _pool_images(ctx: OpContext, kernel: PoolKernel, data: NDArray, given: MemDe
                  post_ops: tuple[PostSpec, ...]) -> bool:
     """The same by a primitive of one image, which batches of all sizes share, run for each image.
 
-    False where an image is too little work for that, the layout is another one than channels-last
-    or oneDNN has no fast kernel for it.
+    False where an image is too little work for that, the result is to be scaled, the layout is
+    another one than channels-last or oneDNN has no fast kernel for it.
     """
     dims, win = given.dims, kernel.win
     work = dims[1] * prod(win.out) * prod(win.kernel)
