@@ -26,8 +26,7 @@ def record(run: Callable[[], object], ctx: OpContext, chunks: Iterable[Chunk],
         run()
     finally:
         ctx.stream = plain
-        for counters in (stream.counters, stream.once):
-            plain.counters.add(counters.as_dict())
+        stream.count_for(plain)
     if stream.recording.failed is not None:
         capture.ran_plainly()  # the run is done; the next one is recorded
     elif ctx.fallbacks != fallbacks or stream.recording.native_plan() is None:

@@ -167,7 +167,7 @@ def _note(key: tuple[Any, ...], op: OpDef, inputs: tuple[NDArray, ...], attrs: M
         result = slow(op, inputs, dict(attrs), out)
     finally:
         ctx.stream = plain
-        plain.counters.add(stream.counters.as_dict())
+        stream.count_for(plain)
     if [x.chunk.version for x in inputs] != before:
         return result  # an input was converted: the next call finds it as it will stay
     if ctx.fallbacks != fallbacks or stream.calls != 1 or "ctx" in attrs or op.name in UNCACHED:

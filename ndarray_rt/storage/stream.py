@@ -278,6 +278,11 @@ class RecordingStream(ImmediateStream):
         made.counters = self.once
         return made
 
+    def count_for(self, plain: ImmediateStream) -> None:
+        """Tells the stream that this one stands for what was done, aside too."""
+        for counters in (self.counters, self.once):
+            plain.counters.add(counters.as_dict())
+
     def _run(self, prim: Primitive, nargs: int, packed: Any) -> None:
         super()._run(prim, nargs, packed)
         self.recording.add(prim, nargs, packed)

@@ -155,7 +155,7 @@ def _recorded(part: Part, ctx: OpContext, listener: _Listener) -> list[_Heard]:
         return listener.run(part)
     finally:
         ctx.stream = plain
-        plain.counters.add(stream.counters.as_dict())
+        stream.count_for(plain)
 
 
 def _matched(part: Part, heard: Sequence[_Heard]) -> list[Call]:
