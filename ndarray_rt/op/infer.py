@@ -115,7 +115,7 @@ def run_infer_shape(op: OpDef, params: Params, ins: Sequence[Shape | None],
         name_call(error, op.name, node)
         raise
     for i, shape in enumerate(made[1]):
-        if shape is None:
+        if shape is None or shape == outs[i]:
             continue
         if len(shape) > MAX_DIMS:
             raise ShapeError(f"{where(op.name, node)}: output {i} has shape {shape} of rank "

@@ -14,7 +14,6 @@ from typing import Any, Generic, TypeVar
 from ..dtypes import FLOAT32, DType, find_dtype
 from ..errors import MXNetError, ParameterError, ShapeError, TypeMismatch, where
 from ..np_shape import is_np_shape
-from ..op.infer import known as shape_known
 from ..op.infer import merge, run_infer_shape, run_infer_type
 from ..op.params import Params
 from ..op.registry import OpDef, Shape
@@ -38,21 +37,22 @@ class _Rules(ABC, Generic[T]):
         """What both say together."""
 
     @abstractmethod
-    def run(self, node: Node, ins: list[T | None], outs: list[T | None],
+    def run(self, node: Node, ins: Sequence[T | None], outs: Sequence[T | None],
             ) -> tuple[list[T | None], list[T | None]]:
-        """The operator's own rule."""
+        """The operator's own rule, which gets lists of its own."""
 
 
 class _ShapeRules(_Rules[Shape]):
     what = "shape"
 
     def complete(self, values: Sequence[Shape | None]) -> bool:
-        return all(map(shape_known, values))
+        # no `all`: this is asked several times for each node, and a generator costs more than that
+        return not [value for value in values if value is None or -1 in value]
 
     def merge(self, a: Shape | None, b: Shape | None) -> Shape | None:
         return merge(a, b)
 
-    def run(self, node: Node, ins: list[Shape | None], outs: list[Shape | None],
+    def run(self, node: Node, ins: Sequence[Shape | None], outs: Sequence[Shape | None],
             ) -> tuple[list[Shape | None], list[Shape | None]]:
         op, params = rule_of(node)
         return run_infer_shape(op, params, ins, outs, node.name)
@@ -70,7 +70,7 @@ class _TypeRules(_Rules[DType]):
             raise TypeMismatch(f"dtypes disagree: {a} and {b}")
         return b if a is None else a
 
-    def run(self, node: Node, ins: list[DType | None], outs: list[DType | None],
+    def run(self, node: Node, ins: Sequence[DType | None], outs: Sequence[DType | None],
             ) -> tuple[list[DType | None], list[DType | None]]:
         op, params = rule_of(node)
         return run_infer_type(op, params, ins, outs, node.name)
@@ -90,14 +90,16 @@ class _Inference(Generic[T]):
         self.order = order
         self.rules = rules
         self.known: dict[Node, list[T | None]] = {n: [None] * n.num_outputs for n in order}
-        # for what is known of an entry, who said so last
+        # for what is known of an entry, who said so last, if that was not its own node
         self.source: dict[tuple[Node, int], Node | str] = {}
         self.operators = [node for node in order if node.op is not None]
         self.done: set[Node] = set()
 
     def table(self) -> dict[Entry, T | None]:
         """What is known of each entry."""
-        return {Entry(node, i): value for node, values in self.known.items()
+        # Entry(node, i) without its constructor: there are thousands
+        new = tuple.__new__
+        return {new(Entry, (node, i)): value for node, values in self.known.items()
                 for i, value in enumerate(values)}
 
     def set(self, node: Node, index: int, value: T | None, source: Node | str) -> bool:
@@ -128,7 +130,7 @@ class _Inference(Generic[T]):
         ins = [known[source][index] for source, index in node.inputs]
         outs = known[node]
         try:
-            new_ins, new_outs = rules.run(node, ins.copy(), outs.copy())
+            new_ins, new_outs = rules.run(node, ins, outs)
         except (ShapeError, TypeMismatch) as error:
             raise type(error)(f"{error}{self._explain(node)}") from None
         if len(new_ins) != len(ins) or len(new_outs) != len(outs):
@@ -137,18 +139,22 @@ class _Inference(Generic[T]):
                              f"{len(new_ins)} inputs and {len(new_outs)} outputs for "
                              f"{len(ins)} and {len(outs)}")
         changed = False
-        for (source, index), old, new in zip(node.inputs, ins, new_ins, strict=True):
-            if new is not None and (old is None or new != old):
-                changed |= self._tell(node, source, index, new)
-        for index, (old, new) in enumerate(zip(outs, new_outs, strict=True)):
+        # most often all inputs are known, and the rule says the same of them
+        given = rules.complete(ins)
+        if not given or new_ins != ins:
+            for (source, index), old, new in zip(node.inputs, ins, new_ins, strict=True):
+                if new is not None and (old is None or new != old):
+                    changed |= self._tell(node, source, index, new)
+        for index, new in enumerate(new_outs):
+            old = outs[index]
             if new is not None and (old is None or new != old):
                 changed |= self._tell(node, node, index, new)
         # what a rule says in one answer goes together
-        if rules.complete(new_ins) and rules.complete(new_outs):
+        if rules.complete(new_outs) and rules.complete(new_ins):
             self.done.add(node)
         elif rules.complete(outs):
             # a visit with all inputs known has checked that all of it goes together
-            if rules.complete(ins):
+            if given:
                 self.done.add(node)
             elif rules.complete([known[source][index] for source, index in node.inputs]):
                 changed = True
@@ -156,6 +162,9 @@ class _Inference(Generic[T]):
 
     def _tell(self, node: Node, source: Node, index: int, value: T) -> bool:
         """What a node's rule says of one of its inputs or outputs."""
+        if source is node and self.known[node][index] is None:
+            self.known[node][index] = value
+            return True
         try:
             return self.set(source, index, value, node)
         except (ShapeError, TypeMismatch) as error:
@@ -173,7 +182,7 @@ class _Inference(Generic[T]):
             value = self.known[entry.node][entry.index]
             if value is not None:
                 name = names[i] if i < len(names) else f"input {i}"
-                source = self.source[entry]
+                source = self.source.get(entry, entry.node)
                 if isinstance(source, Node):
                     source = where(rule_of(source)[0].name, source.name)
                 lines.append(f"\n  {name}: {output_name(entry)} has {self.rules.what} {value}, "

@@ -53,6 +53,8 @@ def infer_shape(p: BatchNormParams, ins: ShapeList, outs: ShapeList,
         raise ShapeError("data has shape (), expected rank 1 or more")
     axis = normalize_axis(p.axis, len(data), "axis")
     channels = (data[axis],)
+    if all(shape is None or shape == channels for shape in (*ins[1:], *outs[1:])):
+        return [data, *[channels] * 4], [data, channels, channels]
     implied = f"data {data}, axis={p.axis}"
     names = ("gamma", "beta", "moving_mean", "moving_var", "mean", "var")
     # twice, so that what the last says reaches the first
