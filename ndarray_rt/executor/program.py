@@ -50,6 +50,7 @@ class Program:
         assert len(self.prologue.steps) == first
         self.steps = [*self.prologue.steps,
                       *(BoundStep(step, self.state) for step in plan.steps[first:])]
+        context.varying.update(c.native.id for c in self.written(self.steps[first:]))
         self._outputs = {self.state.arrays[v.index].chunk for v in plan.values
                          if v.kind is Kind.OUTPUT}
         self._leases = self._make_leases()

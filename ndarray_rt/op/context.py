@@ -55,6 +55,7 @@ class OpContext:
         "session",
         "shapes",
         "stream",
+        "varying",
     )
 
     def __init__(self, stream: ImmediateStream | None = None, *, is_train: bool = False,
@@ -78,6 +79,8 @@ class OpContext:
         self.lookups = 0
         # chunk ids of weights that inference must not convert in place: they are trained elsewhere
         self.keep_plain: frozenset[int] = frozenset()
+        # chunk ids of arrays that runs write to: what is packed of them does not outlast a run
+        self.varying: set[int] = set()
         # family of layouts that the plan has for this call (op/choose.py); "" leaves it open
         self.family = ""
         # private packed copies of weights, where the owner of this context keeps some
@@ -133,6 +136,12 @@ class OpContext:
         if self._group is None:
             self._group = self.cache.group(self.session, self._call_shapes)
         return self._group
+
+    def is_constant(self, w: NDArray) -> bool:
+        """Inference finds in this weight what it found there last time, until a user writes to it.
+        """
+        return (not self.is_train and w.grad_state is None
+                and w.chunk.native.id not in self.varying)
 
     def may_pack(self, w: NDArray) -> bool:
         """Inference may convert this weight in place to the layout that a primitive wants."""

@@ -155,7 +155,7 @@ def weights_source(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
 
 def keeps_packed(ctx: OpContext, w: NDArray) -> bool:
     """`weights` converts this weight once and not at every call."""
-    if ctx.is_train or w.grad_state is not None:
+    if not ctx.is_constant(w):
         return False
     state = w.chunk.native
     in_place = ctx.may_pack(w) and not (w.is_view or state.pins or state.packers)
@@ -171,13 +171,13 @@ def is_kept(ctx: OpContext, w: NDArray, desc: MemDesc) -> bool:
 def weights(ctx: OpContext, w: NDArray, desc: MemDesc, groups: int = 1) -> Mem:
     """A weight in exactly `desc`, which may also split its last axis into several.
 
-    Training: its own memory, or scratch. Inference: converted once, in place when nobody else holds
-    it and it is not trained, else into a private copy.
+    Training, and weights that are computed in each run: its own memory, or scratch. Else converted
+    once, in place when nobody else holds it and it is not trained, or into a private copy.
     """
     found = get_data_if(w, desc, ctx.stream)
     if found is not None:
         return found
-    if not ctx.is_train and w.grad_state is None:
+    if ctx.is_constant(w):
         convert = pack_weights if ctx.packed is None else ctx.packed.convert
         if ctx.may_pack(w) and convert(w, desc, ctx.stream):
             found = get_data_if(w, desc, ctx.stream)

@@ -26,7 +26,7 @@ def takes(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Output]) 
     batch, vector = ins[0].shape[1], ins[1]
     return (p.is_lstm and p.projection_size is None and p.directions == 1
             and batch <= lib.NDRT_FEW_ROWS_MOST and p.state_size % BLOCK == 0
-            and prefers_channels_last() and not ctx.is_train and vector.grad_state is None
+            and prefers_channels_last() and ctx.is_constant(vector)
             and ctx.packed is not None and not (p.has_mask and outs[-1].requested))
 
 

@@ -40,7 +40,7 @@ def kept(ctx: OpContext, vector: NDArray, what: tuple[object, ...], desc: MemDes
     """Memory in the layout `desc` that `fill` makes from the vector: made once for inference."""
     def make(stream: ImmediateStream, to: Mem) -> None:
         fill(stream, get_default(vector, stream), to)
-    if not ctx.is_train and vector.grad_state is None and ctx.packed is not None:
+    if ctx.is_constant(vector) and ctx.packed is not None:
         return ctx.packed.made(vector, what, desc, ctx.stream, make)
     mem = ctx.stream.scratch(desc)
     make(ctx.stream, mem)
