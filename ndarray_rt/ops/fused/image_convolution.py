@@ -30,9 +30,9 @@ from .run import Fused, choose
 Shape = tuple[int, ...]
 
 # Multiply-adds of an image, for each thread that shares them out, from which this takes as long as
-# one primitive of the whole batch within 3 % (measured with images of 7x7 to 56x56; with 2 million
-# it takes 5 to 25 % longer).
-LEAST_WORK = 12_000_000
+# one primitive of the whole batch within 5 % (measured with images of 7x7 to 56x56; within 3 % from
+# 12 million on, with 2 million up to 25 % longer). Such layers take little of a network's time.
+LEAST_WORK = 3_000_000
 
 
 def convolve_images(ctx: OpContext, p: plain.ConvolutionParams, chain: Chain, data: NDArray,

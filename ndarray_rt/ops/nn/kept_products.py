@@ -81,9 +81,10 @@ def convolve_pixels(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArra
     if (not is_product(geo, data.shape, out.shape, ctx.family) or 0 in out.shape
             or not 0 < rows <= MOST_PIXELS or not 0 < features <= MOST_FEATURES):
         return False
-    width, packed = _packed_for_pixels(weight)
-    if not is_kept(ctx, weight, packed):
+    kept = kept_for_pixels(ctx, weight)
+    if kept is None:
         return False
+    width, packed = kept
     seen = channels_last_desc(data.dtype, out.shape)
     sources = operands(ctx, data, channels_last_desc(data.dtype, data.shape), weight, packed, bias)
     added = None
@@ -96,15 +97,22 @@ def convolve_pixels(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArra
     return True
 
 
-def _packed_for_pixels(weight: NDArray) -> tuple[int, MemDesc]:
-    """Columns of a block, and the layout: the one that the weight is in, if it is one of them, so
-    that it is not packed again for another number of pixels."""
+def kept_for_pixels(ctx: OpContext, weight: NDArray) -> tuple[int, MemDesc] | None:
+    """Columns of a block, and the layout, for NDRT_KERNEL_PRODUCTS: the one that the weight is in,
+    if it is one of them, so that it is not packed again for another number of pixels.
+
+    None where the weight is not kept packed or the CPU has no AVX-512.
+    """
+    if not prefers_channels_last():
+        return None
     ways = []
     for width in WIDTHS_FOR_PIXELS:
         packed = blocks_of_columns(weight, None, width)
         assert packed is not None
         ways.append((width, packed))
-    return next((way for way in ways if way[1] is weight.chunk.mkl_mem), ways[0])
+        if packed is weight.chunk.mkl_mem:
+            return ways[-1] if is_kept(ctx, weight, packed) else None
+    return ways[0] if is_kept(ctx, weight, ways[0][1]) else None
 
 
 def operands(ctx: OpContext, data: NDArray, seen: MemDesc, weight: NDArray, packed: MemDesc,
