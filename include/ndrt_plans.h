@@ -303,6 +303,8 @@ ndrt_status ndrt_plan_add_prim(ndrt_plan *plan, const ndrt_prim *prim, int nargs
                                const ndrt_arg *args); /* the plan does not own the primitive */
 ndrt_status ndrt_plan_add_kernel(ndrt_plan *plan, const ndrt_kernel_call *call);
 int64_t ndrt_plan_size(const ndrt_plan *plan);
+/* Forgets all steps but the first `nsteps`. */
+void ndrt_plan_cut(ndrt_plan *plan, int64_t nsteps);
 /* The steps so far leave no array half written. */
 void ndrt_plan_mark_whole(ndrt_plan *plan);
 /* Runs from step *cursor until the end, or until budget_ms has passed (below 0: no limit) and no
@@ -346,6 +348,7 @@ void ndrt_replay_renew(ndrt_replay *replay, const uint64_t *changes);
  * has the leases. */
 void ndrt_replay_rewatch(ndrt_replay *replay);
 ndrt_status ndrt_replay_status(const ndrt_replay *replay); /* of the step that failed last */
+int64_t ndrt_replay_cursor(const ndrt_replay *replay);     /* that step, or the one to go on from */
 int64_t ndrt_replay_runs(const ndrt_replay *replay);       /* finished ones */
 /* From now on each run notes in times[i] the milliseconds that step i took; NULL: no more. */
 void ndrt_replay_profile(ndrt_replay *replay, double *times);

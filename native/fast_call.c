@@ -40,7 +40,7 @@ enum {
 static struct {
     PyObject *array_type, *chunk_type;
     slot array[NARRAY], chunk[NCHUNK];
-    PyObject *zero, *one;
+    PyObject *zero;
 } py;
 
 /* A new reference, or NULL with an exception. */
@@ -239,7 +239,7 @@ static int fill(PyObject *array, PyObject *chunk, PyObject *facts, PyObject *ctx
                                   shape,
                                   dtype,
                                   PyTuple_GetItem(facts, 2),
-                                  py.one,
+                                  py.zero,
                                   Py_False,
                                   PyTuple_GetItem(facts, 3),
                                   state,
@@ -479,7 +479,6 @@ void *ndrt_call_functions(void *setup) {
     py.array_type = PyTuple_GetItem(given, 0);
     py.chunk_type = PyTuple_GetItem(given, 1);
     py.zero = PyLong_FromLong(0);
-    py.one = PyLong_FromLong(1);
     Py_INCREF(given); /* it owns all of them, as long as the process lives */
     PyObject *made = PyTuple_New(2);
     if (!made) return NULL;

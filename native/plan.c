@@ -24,12 +24,17 @@ ndrt_status ndrt_plan_new(ndrt_plan **out) {
     return NDRT_OK;
 }
 
+void ndrt_plan_cut(ndrt_plan *plan, int64_t nsteps) {
+    while (plan->nsteps > nsteps && plan->nsteps > 0) {
+        step *last = &plan->steps[--plan->nsteps];
+        ndrt_args_destroy(last->nargs, last->args);
+        free(last->args);
+    }
+}
+
 void ndrt_plan_free(ndrt_plan *plan) {
     if (!plan) return;
-    for (int64_t i = 0; i < plan->nsteps; i++) {
-        ndrt_args_destroy(plan->steps[i].nargs, plan->steps[i].args);
-        free(plan->steps[i].args);
-    }
+    ndrt_plan_cut(plan, 0);
     free(plan->steps);
     free(plan);
 }

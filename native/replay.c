@@ -79,6 +79,8 @@ void ndrt_replay_profile(ndrt_replay *replay, double *times) { replay->times = t
 
 ndrt_status ndrt_replay_status(const ndrt_replay *replay) { return replay->failure; }
 
+int64_t ndrt_replay_cursor(const ndrt_replay *replay) { return replay->cursor; }
+
 int64_t ndrt_replay_runs(const ndrt_replay *replay) { return replay->runs; }
 
 static ndrt_replay_result guard(const ndrt_replay *replay) {

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ..errors import NdrtError, name_call
 from ..native import check, ffi, lib, make
 from ..storage.chunk import Chunk, Placement
 from ..storage.lease import Leases, Packed
@@ -41,14 +42,17 @@ class Captured:
     `own` are the chunks that nobody else can reach: only runs of the same program move them. The
     parts of a program use them in turn: `start` says how they were when the recording began, if
     the part reads there what another one has left. `renewed` are those of the `reachable` whose
-    contents a run makes anew without reading them.
+    contents a run makes anew without reading them. `names` are operator and node for each position
+    of the stream that was recorded.
     """
 
     def __init__(self, recording: Recording, counters: Mapping[str, int], leases: Leases,
                  own: Sequence[Chunk], start: Sequence[Placement] | None,
                  reachable: Sequence[Chunk], written: Sequence[Chunk],
-                 sources: Mapping[Chunk, int], renewed: Collection[Chunk] = ()) -> None:
+                 sources: Mapping[Chunk, int], renewed: Collection[Chunk] = (),
+                 names: Sequence[tuple[str, str | None]] = ()) -> None:
         self._recording = recording
+        self._names = names
         self.counters = dict(counters)
         self.leases = leases
         self._own = own
@@ -90,10 +94,20 @@ class Captured:
             while result == UNFINISHED:
                 result = _go_on(self.native, BUDGET)
         if result == FAILED:
-            check(lib.ndrt_replay_status(self.native), "running a plan")
+            self._raise()
         if result == DONE:
             self.leave()
         return result
+
+    def _raise(self) -> None:
+        """What the step that failed says, with the operator and node that it is of."""
+        try:
+            check(lib.ndrt_replay_status(self.native), "running a plan")
+        except NdrtError as error:
+            position = self._recording.position_of(lib.ndrt_replay_cursor(self.native))
+            if position is not None and position < len(self._names):
+                name_call(error, *self._names[position])
+            raise
 
     def _put_back(self) -> bool:
         """What moved is where and as it was again: inference and training write one output in turn,
@@ -115,7 +129,7 @@ class Captured:
         """
         result: int = _run(self.native, BUDGET, 0)
         if result == FAILED:
-            check(lib.ndrt_replay_status(self.native), "running a plan")
+            self._raise()
         return result
 
     def leave(self) -> None:
@@ -133,7 +147,7 @@ class Captured:
         finally:
             self.leases.give_back()
         if result == FAILED:
-            check(lib.ndrt_replay_status(self.native), "running a plan")
+            self._raise()
 
     def renew(self, sources: Mapping[Chunk, int]) -> None:
         """What was computed from the sources was computed anew, from what they are now."""
@@ -169,11 +183,12 @@ class Captured:
 class Capture:
     """When one part of a program is recorded, replayed, or left be."""
 
-    def __init__(self) -> None:
+    def __init__(self, settled: bool = False) -> None:
+        """`settled`: a run of another program has settled layouts and scratch for this one too."""
         self.captured: Captured | None = None
         self.breaks = 0
         self.reason = "the first run settles layouts and scratch"
-        self._settled = False
+        self._settled = settled
         self._possible = True
         self._failures = 0
 

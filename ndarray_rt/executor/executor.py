@@ -275,7 +275,8 @@ class Executor(TrainingRuns, Finding):
         if graph is not None:
             prologue = None if model is None else shared_prologue(graph, *model)
             self._lean = Program(graph.plan, graph.given, self._context, self._ctx,
-                                 self._plainly_bound, self._work.arena(), prologue)
+                                 self._plainly_bound, self._work.arena(), prologue,
+                                 None if prologue is None or model is None else model[1])
             self._work.add(self._lean.state)
         self._inference = graph
 
@@ -373,8 +374,10 @@ class Executor(TrainingRuns, Finding):
                 **kwargs: Any) -> Executor:
         """An executor for other input shapes that shares this one's memory.
 
-        Smaller arrays are views of the old ones; larger ones need `allow_up_sizing` and are new.
-        Arguments not named change shape only with `partial_shaping`.
+        That of intermediate values too, where no gradients are wanted: the two take turns then,
+        whatever threads they are called from. Outputs are each one's own. Smaller arrays are views
+        of the old ones; larger ones need `allow_up_sizing` and are new. Arguments not named change
+        shape only with `partial_shaping`.
         """
         from .bind import reshape_executor
         return reshape_executor(self, partial_shaping, allow_up_sizing, kwargs)

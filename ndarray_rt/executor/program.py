@@ -8,7 +8,7 @@ from .. import config
 from ..context import Context
 from ..ndarray.ndarray import NDArray
 from ..op.context import OpContext
-from ..op.dispatch import dispatch, dispatch_planned, is_observed
+from ..op.dispatch import dispatch, dispatch_planned, is_observed, is_watched
 from ..storage.chunk import Chunk
 from ..storage.handle import Handle
 from ..storage.lease import Leases
@@ -17,7 +17,7 @@ from .bound_step import BoundStep
 from .captured import BROKEN, CHANGED, DONE, Capture, Captured
 from .plan import Kind, Plan
 from .prologue import Prologue
-from .recording import record
+from .recording import record, record_ahead
 from .state import State
 
 Part = tuple[int, int, bool]
@@ -35,12 +35,13 @@ class Program:
 
     `given` are the arrays of variables, gradients and outputs. With `plainly_bound` no array that
     is written shares memory with another one, so that all leases can be taken for a whole run.
-    `prologue` is that of a program whose constants are among `given`.
+    `prologue` is that of a program whose constants are among `given`; `like` is one that ran the
+    same steps for other shapes.
     """
 
     def __init__(self, plan: Plan, given: Mapping[Entry, NDArray], context: OpContext,
                  ctx: Context, plainly_bound: bool, arena: Handle | None = None,
-                 prologue: Prologue | None = None) -> None:
+                 prologue: Prologue | None = None, like: Program | None = None) -> None:
         self.plan = plan
         self._context = context
         self._plainly_bound = plainly_bound
@@ -55,6 +56,9 @@ class Program:
                          if v.kind is Kind.OUTPUT}
         self._leases = self._make_leases()
         self._captures: dict[Part, Capture] = {}
+        # how much scratch operators took in recorded runs
+        self._scratch: int = 0 if like is None else like._scratch
+        self._is_settled = like is not None
 
     # ---- running ----------------------------------------------------------------------------
 
@@ -86,10 +90,12 @@ class Program:
                     capture.ran_plainly()
         self._forget_offered(part)
 
-    def _run_steps(self, part: Part) -> None:
+    def _run_steps(self, part: Part, begin: int = 0) -> None:
+        """From the step on that is `begin` behind the part's first."""
         ctx = self._context
         try:
-            for step in self.steps[part[0]:part[1]]:
+            for i, step in enumerate(self.steps[part[0] + begin:part[1]], begin):
+                ctx.stream.position = i
                 ctx.family = step.family
                 dispatch_planned(step.op, step.params, ctx, step.ins, step.outs, step.reqs,
                                  step.name)
@@ -120,7 +126,7 @@ class Program:
     def _capture_of(self, part: Part) -> Capture:
         found = self._captures.get(part)
         if found is None:
-            found = self._captures[part] = Capture()
+            found = self._captures[part] = Capture(self._is_settled and not part[2])
         return found
 
     def _replay(self, capture: Capture) -> bool:
@@ -170,8 +176,13 @@ class Program:
         is_backward = part[0] == self.plan.num_forward
         # forward reads nothing there that it has not written
         start = [chunk.placement for chunk in own] if is_backward else None
-        stream = record(lambda: self._run_steps(part), ctx, chunks, capture)
+        if part[2] or is_watched():
+            stream = record(lambda: self._run_steps(part), ctx, chunks, capture)
+        else:
+            stream = record_ahead(lambda begin: self._run_steps(part, begin), ctx, chunks, capture,
+                                  max(self._scratch, ctx.stream.tmp.estimate))
         if stream is not None:
+            self._scratch = stream.tmp.estimate
             # training reads weights as they are: what inference has packed of them is not its own
             sources = {} if part[2] else self._sources()
             touched = {*chunks, *self.prologue.sources}
@@ -180,7 +191,8 @@ class Program:
                 [c for c in chunks if c not in storages],
                 [c for c in self.written(steps) if c not in storages],
                 {c: n for c, n in sources.items() if c in touched},
-                () if is_backward else self._outputs))
+                () if is_backward else self._outputs,
+                [(step.op.name, step.name) for step in steps]))
 
     @staticmethod
     def written(steps: Sequence[BoundStep]) -> list[Chunk]:

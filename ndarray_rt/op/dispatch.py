@@ -271,6 +271,7 @@ def _run(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
             raise
     REASONS.add(op.name, reason or "")
     ctx.fallbacks += 1
+    ctx.stream.read_in_python()
     fallback_compute(op, params, ctx, key, ins, outs, reqs)
     return key, reason
 

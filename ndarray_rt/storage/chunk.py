@@ -53,7 +53,7 @@ class Chunk:
         self._handle = handle
         self._bytes: object = None
         self.zero = zero
-        # how often the contents got another Handle
+        # how often another Handle took the place of one
         self.moves = 0
         if handle is not None:
             lib.ndrt_chunk_place(self.native, handle.ptr, 0)
@@ -110,7 +110,7 @@ class Chunk:
     def _place(self, handle: Handle | None, special: MemDesc | None) -> None:
         # no call but the last: an interrupt finds all of it done, or nothing
         if handle is not self._handle:
-            self.moves += 1
+            self.moves += self._handle is not None
             self._bytes = None
         self._handle = handle
         self.mkl_mem = special

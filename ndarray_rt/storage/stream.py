@@ -79,11 +79,13 @@ class ImmediateStream:
     the arrays' memory and layouts back.
     """
 
-    __slots__ = ("_atom", "counters", "epoch", "impls", "tmp")
+    __slots__ = ("_atom", "counters", "epoch", "impls", "position", "tmp")
 
     def __init__(self, tmp: TmpMemMgr | None = None) -> None:
         self.tmp = tmp or TmpMemMgr()
         self.epoch = 0
+        # which step of a run is being called, as its caller counts
+        self.position = 0
         self.counters = Counters()
         # names of what ran since the operator began: primitives and kernels
         self.impls: list[str] = []
@@ -141,6 +143,10 @@ class ImmediateStream:
 
     def _run_steps(self, atom: Atom) -> None:
         atom.run()
+
+    def read_in_python(self) -> None:
+        """From here on Python itself reads and writes memory: no step waits any longer than this
+        operator."""
 
     def aside(self) -> ImmediateStream:
         """A stream for what is done once, whatever is recorded of this one: its steps run at once,
@@ -298,7 +304,7 @@ class RecordingStream(ImmediateStream):
 
     def settle(self) -> None:
         super().settle()
-        self.recording.end_whole()
+        self.recording.end_whole(self.position)
 
     def callback(self, function: Callable[[], None]) -> None:
         super().callback(function)
@@ -311,7 +317,7 @@ class Recording:
     Recording never stops the run that is recorded: where it fails, `failed` says why.
     """
 
-    __slots__ = ("_steps", "failed", "issued", "tmp")
+    __slots__ = ("_steps", "_wholes", "failed", "issued", "tmp")
 
     def __init__(self, tmp: TmpMemMgr) -> None:
         self.tmp = tmp
@@ -319,11 +325,14 @@ class Recording:
         # what was noted, in order: primitives, which live as long as this, and numbers of kernels
         self.issued: list[Primitive | int] = []
         self._steps: list[Any] = []  # a native plan, or a callable
+        # of each operator of the last native plan: steps up to its end, and the stream's position
+        self._wholes: list[tuple[int, int]] = []
 
     def _native(self) -> Any:
         if not self._steps or not isinstance(self._steps[-1], ffi.CData):
             self._steps.append(make(lib.ndrt_plan_new, out="ndrt_plan **",
                                     free=lib.ndrt_plan_free, what="making a plan"))
+            self._wholes.clear()
         return self._steps[-1]
 
     def add(self, prim: Primitive | None, nargs: int, packed: Any) -> None:
@@ -336,10 +345,16 @@ class Recording:
         except (MemoryError, NdrtError) as error:
             self.failed = str(error)
 
-    def end_whole(self) -> None:
-        """The steps noted so far leave every array whole."""
+    def end_whole(self, position: int) -> None:
+        """The steps noted so far leave every array whole; those behind the last such end are of
+        the operator at this position of the stream."""
         if self._steps and isinstance(self._steps[-1], ffi.CData):
             lib.ndrt_plan_mark_whole(self._steps[-1])
+            self._wholes.append((lib.ndrt_plan_size(self._steps[-1]), position))
+
+    def position_of(self, step: int) -> int | None:
+        """The position of the operator that a step of the native plan is of, if it was noted."""
+        return next((position for end, position in self._wholes if step < end), None)
 
     def add_callback(self, function: Callable[[], None]) -> None:
         """Notes a Python function that ran."""

@@ -20,9 +20,9 @@ class TmpMemMgr:
 
     `init()` opens a run and sizes the buffer from what the largest operator has needed so far.
     `reset()` ends an operator: its pieces are no longer valid. Not for several threads at once.
-    With `keep`, buffers of their own are kept until the manager goes and the buffer never
-    moves: a recorded plan points into them. Memory is charged to `account`, else to that of whoever
-    runs.
+    With `keep` no buffer is given back before the manager goes, as a recorded plan points into
+    them; where one is too small, a larger one takes its place. Memory is charged to `account`, else
+    to that of whoever runs.
     """
 
     __slots__ = ("_account", "_buffer", "_extra", "_keep", "_kept", "_used", "estimate", "limit")
@@ -60,8 +60,15 @@ class TmpMemMgr:
             self.estimate = self._used
         if self._buffer is not None and self._used <= self._buffer.nbytes:
             return ffi.cast("void *", self._buffer.address + start), self._buffer
+        if self._keep:
+            # larger than is needed now, or each operator that needs a little more would add one
+            larger = self._take(align_up(self.estimate + self.estimate // 2))
+            if self._buffer is not None:
+                self._kept.append(self._buffer)
+            self._buffer = larger
+            return ffi.cast("void *", larger.address + start), larger
         extra = self._take(nbytes)
-        (self._kept if self._keep else self._extra).append(extra)
+        self._extra.append(extra)
         return extra.ptr, extra
 
     def reset(self) -> None:

@@ -30,25 +30,29 @@ from ndarray_rt.ndarray.ndarray import NDArray
 from ndarray_rt.ndarray.output import Output
 from ndarray_rt.ndarray.req import Req
 from ndarray_rt.op import dispatch
+from ndarray_rt.op.context import OpContext
 from ndarray_rt.ops.tensor import concat, joins
 from ndarray_rt.storage import chunk as chunk_module
 from ndarray_rt.storage import stream as stream_module
 from ndarray_rt.storage.atom import Atom
 from ndarray_rt.storage.chunk import Chunk
+from ndarray_rt.storage.deferring import DeferringStream
 from ndarray_rt.storage.desc import MemDesc
 from ndarray_rt.storage.lease import Leases
 from ndarray_rt.storage.primitive import Primitive
 from ndarray_rt.storage.stream import ImmediateStream, Mem
 from ndarray_rt.storage.tmp_mem import TmpMemMgr
 from ndarray_rt.testing.layout_model import offsets
-from tests.graph import test_executor, test_inference, test_joins
+from tests.graph import test_computed_weights, test_executor, test_inference, test_joins
 from tests.properties.storage.machine import StorageMachine
+from tests.storage import test_deferring
 
 # where the array contract is tested
 ALL = ("tests/storage", "tests/ndarray", "tests/properties/test_storage_machine.py",
        "tests/properties/test_layout_round_trip.py", "tests/test_dispatch.py",
        "tests/test_regressions.py", "tests/graph/test_executor.py", "tests/graph/test_joins.py",
-       "tests/graph/test_inference.py", "tests/native/test_chunk.py")
+       "tests/graph/test_inference.py", "tests/graph/test_computed_weights.py",
+       "tests/graph/test_runs_ahead.py", "tests/native/test_chunk.py")
 
 
 Patch = pytest.MonkeyPatch
@@ -163,6 +167,20 @@ def packed_for_ever(patch: Patch) -> None:
     patch.setattr(Chunk, "changes", property(lambda self: 0))
 
 
+def computed_once(patch: Patch) -> None:
+    patch.setattr(OpContext, "is_constant",
+                  lambda self, w: not self.is_train and w.grad_state is None)
+
+
+def layouts_of_what_never_ran(patch: Patch) -> None:
+    put_back = DeferringStream._put_back
+
+    def careless(self: DeferringStream) -> None:
+        self._undo.clear()
+        put_back(self)
+    patch.setattr(DeferringStream, "_put_back", careless)
+
+
 def no_leases(patch: Patch) -> None:
     patch.setattr(Leases, "__enter__", lambda self: True)
 
@@ -214,6 +232,16 @@ def follows_parameters() -> None:
     test_inference.test_written_parameters_are_folded_anew_and_nothing_is_recorded_again()
 
 
+def follows_computed_weights() -> None:
+    test_computed_weights.test_each_run_has_its_own_weights("window", True)
+
+
+def puts_back_what_never_ran() -> None:
+    with Patch.context() as patch:
+        test_deferring.test_an_interrupt_leaves_each_array_as_it_was_or_as_it_is_to_be(
+            2, "at the end", patch)
+
+
 def copies_what_lies_elsewhere() -> None:
     test_joins.test_all_others_are_copied([test_joins.IMAGE] * 2, [test_joins.LAST] * 2,
                                           [test_joins.NBYTES, 0], 0)
@@ -248,6 +276,10 @@ MUTATIONS = {
                           layout_before_memory),
     "write counter": Mutation("I11: writes are counted", no_write_counter),
     "packed copy": Mutation("I11: packed copies compare the counter", packed_for_ever),
+    "computed weights": Mutation("what a run computes is packed anew in each run", computed_once,
+                                 follows_computed_weights),
+    "steps that never ran": Mutation("I10: memory and layouts are as they were before them",
+                                     layouts_of_what_never_ran, puts_back_what_never_ran),
 }
 
 

@@ -30,6 +30,11 @@ def filled(value: np.ndarray, stream: ImmediateStream) -> NDArray:
 def work(stream: ImmediateStream, x: NDArray, y: NDArray) -> None:
     """y = relu(x) + x through a blocked layout: two reorders, a primitive and a kernel."""
     stream.begin_operator()
+    issue(stream, x, y)
+
+
+def issue(stream: ImmediateStream, x: NDArray, y: NDArray) -> None:
+    """What `work` does in its operator."""
     blocked = tagged_desc(F32, SHAPE, "aBcd16b")
     src = get_data_reorder(x, blocked, stream)
     relu = make_primitive(Kind.ELTWISE, Direction.FORWARD_INFERENCE, alg=lib.NDRT_ELTWISE_RELU,

@@ -68,18 +68,31 @@ def test_a_piece_that_does_not_fit_gets_its_own_buffer() -> None:
     assert tmp.nbytes >= 128 + 4096
 
 
-def test_a_keeping_manager_never_moves() -> None:
+def test_a_keeping_manager_gives_nothing_back() -> None:
     tmp = TmpMemMgr(estimate=1024, keep=True)
     first, _ = tmp.alloc(512)
+    assert address(tmp.alloc(512)[0]) == address(first) + 512
+    tmp.reset()
+    assert address(tmp.alloc(512)[0]) == address(first)
     large, _ = tmp.alloc(1 << 16)
+    held = tmp.nbytes
+    assert held >= 1024 + (1 << 16), "a buffer that a plan points into was given back"
     tmp.reset()
     tmp.init()
-    again, _ = tmp.alloc(512)
-    assert address(again) == address(first)
-    assert tmp.nbytes >= 1024 + (1 << 16), "a buffer that a plan points into was given back"
     tmp.release()
-    assert tmp.nbytes >= 1024 + (1 << 16)
-    assert address(large)
+    # all that follows lies in the larger one
+    for size in range(512, 1 << 16, 512):
+        tmp.reset()
+        assert address(tmp.alloc(size)[0]) <= address(large)
+        assert tmp.nbytes == held
+
+
+def test_operators_that_need_a_little_more_each_cost_few_buffers() -> None:
+    tmp = TmpMemMgr(keep=True)
+    for size in range(1 << 12, 1 << 16, 64):
+        tmp.reset()
+        tmp.alloc(size)
+    assert tmp.nbytes < 6 << 16
 
 
 def test_nothing_is_held_after_release() -> None:

@@ -105,6 +105,28 @@ def of_net():
 
 WANTED = ALWAYS = of_net()
 
+# an executor of the net with outputs in between, and what they are for two inputs; its reshaped
+# ones record their first run where they capture
+DEPTH = 3
+shape = (2, 16, 6, 6)
+heads = [mx.sym.var("data")]
+for i in range(DEPTH):
+    heads.append(mx.sym.Activation(mx.sym.Convolution(
+        heads[-1], kernel=(1, 1), num_filter=16, no_bias=True, name=f"deep{i}"), act_type="tanh"))
+deep_weights = [fresh(16, 16, 1, 1) * F(0.2) for _ in range(DEPTH)]
+deep = mx.sym.Group(heads[1:]).bind(mx.cpu(), {
+    "data": mx.nd.array(fresh(*shape)),
+    **{f"deep{i}_weight": mx.nd.array(w) for i, w in enumerate(deep_weights)}})
+deep.forward()
+inputs = [fresh(*shape), fresh(*shape)]
+of_inputs = []
+for value in inputs:
+    of_inputs.append([])
+    for w in deep_weights:
+        value = np.tanh(through(value, w))
+        of_inputs[-1].append(value)
+DEEP = []
+
 
 def operator_with_out():
     Y.may_be.append(relu(X.value))
@@ -197,6 +219,21 @@ def run_with_new_weights():
     run()
 
 
+def recorded_run():
+    """Its operators are called first, and their steps run behind them."""
+    made = deep.reshape(data=shape)
+    DEEP.clear()
+    with mx.config.override(NDRT_CAPTURE=False):
+        made.forward(data=inputs[0])
+    for array, *may_be in zip(made.outputs, *of_inputs, strict=True):
+        known = Known("deep", np.zeros(1, F))
+        known.array, known.may_be = array, may_be
+        DEEP.append(known)
+    made.forward(data=inputs[1])
+    for known in DEEP:
+        known.may_be = known.may_be[1:]
+
+
 def gradient():
     w = mx.nd.array(W.value)
     w.attach_grad()
@@ -208,7 +245,8 @@ def gradient():
 
 ACTIONS = [operator_with_out, convolution_with_out, pooling_with_out, in_place, in_place_of_a_view,
            numpy_operator, assignment, assignment_of_a_part, copy_of_an_array, reorder,
-           back_to_default, read, read_a_view, run, replay, replay, run_with_new_weights, gradient]
+           back_to_default, read, read_a_view, run, replay, replay, run_with_new_weights,
+           recorded_run, recorded_run, gradient]
 
 
 def leased():
@@ -219,14 +257,14 @@ def leased():
 
 for action in ACTIONS * 3:
     action()
-    for known in ALL:
+    for known in ALL + DEEP:
         known.settle(action.__name__)
 durations = {}
 for action in ACTIONS:
     start = time.perf_counter()
     action()
     durations[action] = time.perf_counter() - start
-    for known in ALL:
+    for known in ALL + DEEP:
         known.settle(action.__name__)
 
 struck, rounds, end = Counter(), 0, time.monotonic() + seconds
@@ -254,7 +292,7 @@ while time.monotonic() < end:
             WANTED = of_net()
     held = leased()
     assert not held, f"an interrupted {action.__name__} left leases on {held}"
-    for known in ALL:
+    for known in ALL + DEEP:
         known.settle(action.__name__)
     packers = [array.chunk.native.packers for array in bound.values()]
     assert max(packers) <= 2, f"an interrupted {action.__name__} left packers: {packers}"
