@@ -43,16 +43,18 @@ class Captured:
     parts of a program use them in turn: `start` says how they were when the recording began, if
     the part reads there what another one has left. `renewed` are those of the `reachable` whose
     contents a run makes anew without reading them. `names` are operator and node for each position
-    of the stream that was recorded.
+    of the stream that was recorded, `written_at` the first ones that write to a chunk.
     """
 
     def __init__(self, recording: Recording, counters: Mapping[str, int], leases: Leases,
                  own: Sequence[Chunk], start: Sequence[Placement] | None,
                  reachable: Sequence[Chunk], written: Sequence[Chunk],
                  sources: Mapping[Chunk, int], renewed: Collection[Chunk] = (),
-                 names: Sequence[tuple[str, str | None]] = ()) -> None:
+                 names: Sequence[tuple[str, str | None]] = (),
+                 written_at: Mapping[Chunk, int] | None = None) -> None:
         self._recording = recording
         self._names = names
+        self._written_at = written_at or {}
         self.counters = dict(counters)
         self.leases = leases
         self._own = own
@@ -89,8 +91,8 @@ class Captured:
         """
         with self.leases:
             result: int = _run(self.native, BUDGET, 1)
-            if result == MOVED and self._put_back():
-                result = _run(self.native, BUDGET, 1)
+            if result == MOVED and (moved := self._moved_outputs()) is not None:
+                result = self._run_over(moved)
             while result == UNFINISHED:
                 result = _go_on(self.native, BUDGET)
         if result == FAILED:
@@ -109,18 +111,39 @@ class Captured:
                 name_call(error, *self._names[position])
             raise
 
-    def _put_back(self) -> bool:
-        """What moved is where and as it was again: inference and training write one output in turn,
-        each in the layout that it has there. The caller has the leases.
+    def _moved_outputs(self) -> list[tuple[Chunk, Placement]] | None:
+        """What is not as it was recorded, and how that was: inference and training write one output
+        in turn, each in the layout that it has there. None where something else moved.
         """
         moved = [(chunk, was) for chunk, was in self._reachable if chunk.placement != was]
         for chunk, (handle, _) in moved:
             if chunk not in self._renewed or chunk.pins or chunk.placement[0] is not handle:
-                return False
-        for chunk, was in moved:
-            chunk.restore(was)
-        lib.ndrt_replay_rewatch(self.native)
-        return True
+                return None
+        return moved
+
+    def _run_over(self, moved: list[tuple[Chunk, Placement]]) -> int:
+        """A whole replay after outputs are put back to what was recorded; where it does not come to
+        the steps that write them, they stay what they are. The caller has the leases.
+        """
+        before = [(chunk, chunk.placement) for chunk, _ in moved]
+        # an interrupt is served when `extend` is done, and what native code said is here by then
+        results: list[int] = [MOVED]
+        try:
+            for chunk, was in moved:
+                chunk.restore(was)
+            lib.ndrt_replay_rewatch(self.native)
+            results.extend(map(_run, (self.native,), (BUDGET,), (1,)))
+            while results[-1] == UNFINISHED:
+                results.extend(map(_go_on, (self.native,), (BUDGET,)))
+        finally:
+            if results[-1] != DONE:
+                # how far it came: nowhere where a guard refused it
+                ran = results[-1] in (UNFINISHED, FAILED)
+                at = self._recording.position_of(lib.ndrt_replay_cursor(self.native)) if ran else 0
+                for chunk, placement in before:
+                    if at is not None and self._written_at.get(chunk, -1) >= at:
+                        chunk.restore(placement)
+        return results[-1]
 
     def start(self) -> int:
         """The beginning of a replay, with leases if they are free; Python serves signals behind it.

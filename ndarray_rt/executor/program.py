@@ -192,7 +192,8 @@ class Program:
                 [c for c in self.written(steps) if c not in storages],
                 {c: n for c, n in sources.items() if c in touched},
                 () if is_backward else self._outputs,
-                [(step.op.name, step.name) for step in steps]))
+                [(step.op.name, step.name) for step in steps],
+                {c: i for i in reversed(range(len(steps))) for c in self.written(steps[i:i + 1])}))
 
     @staticmethod
     def written(steps: Sequence[BoundStep]) -> list[Chunk]:

@@ -9,6 +9,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt.executor import captured
 from ndarray_rt.native import lib
 from ndarray_rt.storage import deferring
 
@@ -164,3 +165,40 @@ def test_switched_off_capture_runs_each_step_at_once() -> None:
         for _ in range(3):
             executor.forward()
             assert same(outputs(executor), naive(executor))
+
+
+@pytest.mark.parametrize("how", ["fails", "is interrupted"])
+@pytest.mark.parametrize("before", [True, False])
+def test_a_replay_that_does_not_come_to_an_output_leaves_what_a_user_wrote_there(
+        how: str, before: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, at = mx.sym.Variable("data"), mx.sym.Variable("at")
+    shift = mx.sym.mean(mx.sym.gather_nd(x, at, name="where"), axis=0, keepdims=True)
+    first = mx.sym.Convolution(x, kernel=(3, 3), pad=(1, 1), num_filter=20, name="first")
+    last = mx.sym.Convolution(mx.sym.broadcast_add(x, shift), kernel=(3, 3), pad=(1, 1),
+                              num_filter=20, name="last")
+    heads = [first, last] if before else [last, first]
+    executor = bound(mx.sym.Group(heads), data=(2, 3, 8, 8), at=(1, 2))
+    executor.arg_dict["at"][:] = 0
+    for _ in range(3):
+        executor.forward()
+    new = outputs(executor)
+    old = [np.arange(out.size, dtype=np.float32).reshape(out.shape) for out in new]
+    for out, value in zip(executor.outputs, old, strict=True):
+        out[:] = value
+    if how == "fails":
+        executor.arg_dict["at"][:] = 99
+        with pytest.raises(mx.MXNetError, match="where"):
+            executor.forward()
+    else:
+        def interrupted(native: Any, budget: float) -> int:
+            raise KeyboardInterrupt
+        monkeypatch.setattr(captured, "BUDGET", 0.0)
+        monkeypatch.setattr(captured, "_go_on", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            executor.forward()
+        monkeypatch.undo()
+    for got, was, will in zip(outputs(executor), old, new, strict=True):
+        assert (got == was).all() or same([got], [will])
+    executor.arg_dict["at"][:] = 0
+    executor.forward()
+    assert same(outputs(executor), new)
