@@ -282,7 +282,7 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
             grads[name] = fitted(name, grad, of_name[name], name in shapes)
     aux = {name: fitted(name, old.aux_dict[name], of_name[name], False) for name in aux_names}
     return Executor(symbol, old.context, args, grads, old.requests, aux, like=old, shapes=table,
-                    shared=None if old.requests else old)
+                    shared=old if old.lends_memory else None)
 
 
 def evaluate(symbol: Symbol, ctx: Context | None = None, **kwargs: NDArray) -> list[NDArray]:

@@ -85,6 +85,7 @@ class Executor(TrainingRuns, Finding):
             self._bound_graph()
         self._number = new_number()
         self._work: Workspace = Workspace() if shared is None else shared._work
+        self._work.has_backward |= bool(self._requests)
         self._account = Account(f"executor {self._number}: {', '.join(symbol.list_outputs())}")
         with self._account:
             needed: list[int] = [] if self._graph is None else list(self._graph.head_grads)
@@ -381,6 +382,11 @@ class Executor(TrainingRuns, Finding):
         """
         from .bind import reshape_executor
         return reshape_executor(self, partial_shaping, allow_up_sizing, kwargs)
+
+    @property
+    def lends_memory(self) -> bool:
+        """Others may use the memory of this one's intermediate values: no backward needs them."""
+        return not self._work.has_backward
 
     def clone(self, inputs: Iterable[str] | None = None) -> Executor:
         """An executor on the same parameters, with inputs, outputs and memory of its own.

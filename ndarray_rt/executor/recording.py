@@ -18,9 +18,16 @@ def record(run: Callable[[], object], ctx: OpContext, chunks: Iterable[Chunk],
     `chunks` are all that it touches. None where the recording can not be replayed; `capture` is
     told why.
     """
-    with Recorded(ctx, RecordingStream(ctx.stream.tmp.estimate), chunks, capture) as recorded:
+    before, plain = _Before(ctx, chunks), ctx.stream
+    stream = RecordingStream(plain.tmp.estimate)
+    try:
+        ctx.stream = stream
         run()
-    return recorded.usable()
+    finally:
+        # before any call: an interrupt is served where a function begins
+        ctx.stream = plain
+        stream.count_for(plain)
+    return stream if before.allows(stream, capture) else None
 
 
 def record_ahead(run: Callable[[int], object], ctx: OpContext, chunks: Iterable[Chunk],
@@ -31,45 +38,42 @@ def record_ahead(run: Callable[[int], object], ctx: OpContext, chunks: Iterable[
     `run(position)` calls the operators from that position of the stream on, and sets it. Where a
     step fails, the operator that it was of is called once more, at once, to raise what it raises.
     """
+    before, plain = _Before(ctx, chunks), ctx.stream
     stream = DeferringStream(estimate)
-    recorded = Recorded(ctx, stream, chunks, capture)
+    failed_at = None
     try:
-        with recorded:
-            try:
-                run(0)
-                stream.finish()
-            except StepFailed:
-                raise
-            except BaseException:
-                stream.abandon()
-                raise
+        ctx.stream = stream
+        try:
+            run(0)
+            stream.finish()
+        except StepFailed:
+            raise
+        except BaseException:
+            stream.abandon()
+            raise
     except StepFailed as failure:
-        run(failure.position)
-    return recorded.usable()
+        failed_at = failure.position
+    finally:
+        ctx.stream = plain
+        # where another interrupt kept the first one's handling from its end
+        stream.put_back()
+        stream.count_for(plain)
+    if failed_at is not None:
+        run(failed_at)
+    return stream if before.allows(stream, capture) else None
 
 
-class Recorded:
-    """Puts a stream that records into the place of a context's own, for one run."""
+class _Before:
+    """How things were before a run, to see whether its recording can be replayed."""
 
-    def __init__(self, ctx: OpContext, stream: RecordingStream, chunks: Iterable[Chunk],
-                 capture: Capture) -> None:
-        self._ctx, self._stream, self._capture = ctx, stream, capture
+    def __init__(self, ctx: OpContext, chunks: Iterable[Chunk]) -> None:
+        self._ctx = ctx
         self._chunks = list(chunks)
-        self._plain = ctx.stream
         self._moves = sum(chunk.moves for chunk in self._chunks)
         self._fallbacks = ctx.fallbacks
 
-    def __enter__(self) -> Recorded:
-        self._ctx.stream = self._stream
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._ctx.stream = self._plain
-        self._stream.count_for(self._plain)
-
-    def usable(self) -> RecordingStream | None:
-        """The stream, when the run is done; None where its recording can not be replayed."""
-        stream, capture = self._stream, self._capture
+    def allows(self, stream: RecordingStream, capture: Capture) -> bool:
+        """Now that the run is done; `capture` is told why not."""
         if stream.recording.failed is not None:
             capture.ran_plainly()  # the run is done; the next one is recorded
         elif self._ctx.fallbacks != self._fallbacks or stream.recording.native_plan() is None:
@@ -77,5 +81,5 @@ class Recorded:
         elif sum(chunk.moves for chunk in self._chunks) != self._moves:
             capture.postpone("a step moves memory")
         else:
-            return stream
-        return None
+            return True
+        return False

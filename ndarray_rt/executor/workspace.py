@@ -27,6 +27,8 @@ class Workspace:
         # RLock is a function in the eyes of type checkers
         self.lock: Any = threading.RLock()
         self.last = 0
+        # one of the executors computes gradients
+        self.has_backward = False
         self._states: WeakSet[State] = WeakSet()
         renew_in_child(self)
 
@@ -38,8 +40,9 @@ class Workspace:
     def refuse_own_run(self) -> None:
         """MXNetError instead of a run inside a run of the same thread."""
         if self.lock._is_owned():
-            raise MXNetError("this executor is running in this very thread: a monitor, an "
-                             "operator or a signal handler can not run it again")
+            raise MXNetError("this executor is running in this very thread, or one that it shares "
+                             "memory with: a monitor, an operator or a signal handler can not run "
+                             "it (`clone` makes one with memory of its own)")
 
     def add(self, state: State) -> None:
         """From now on others may use this state's arena."""

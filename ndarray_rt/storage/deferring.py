@@ -182,14 +182,16 @@ class DeferringStream(RecordingStream):
         except NdrtError as error:
             position = max((b for b in self._begun if b.steps <= cursor[0]),
                            key=lambda b: b.steps, default=_Begun(0, 0)).position
-            self._put_back()
+            self.put_back()
             raise StepFailed(position, error) from error
         except BaseException:
-            self._put_back()
+            self.put_back()
             raise
 
-    def _put_back(self) -> None:
+    def put_back(self) -> None:
         """Memory and layouts as they were before what did not run; none of it will."""
+        if self._cursor[0] == self._count:
+            return
         for begin, undo in reversed(self._undo):
             if begin >= self._cursor[0]:
                 for chunk, placement in reversed(undo):

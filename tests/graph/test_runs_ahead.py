@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ndarray_rt import config
 from ndarray_rt.executor import captured
 from ndarray_rt.native import lib
 from ndarray_rt.storage import deferring
+from ndarray_rt.storage.stream import ImmediateStream
 
 OPERATORS = 6
 
@@ -202,3 +204,83 @@ def test_a_replay_that_does_not_come_to_an_output_leaves_what_a_user_wrote_there
     executor.arg_dict["at"][:] = 0
     executor.forward()
     assert same(outputs(executor), new)
+
+
+def test_executors_for_inference_made_by_reshape_share_memory_and_keep_their_outputs() -> None:
+    executor = bound(layers(), batch=4)
+    executor.forward()
+    mine = outputs(executor)
+    other = executor.reshape(data=(2, 3, 8, 8))
+    other.forward()
+    assert other._lean.state.arena is executor._lean.state.arena
+    assert all((a == b).all() for a, b in zip(outputs(executor), mine, strict=True))
+    theirs = outputs(other)
+    executor.forward()
+    assert all((a == b).all() for a, b in zip(outputs(other), theirs, strict=True))
+
+
+def test_what_a_backward_needs_is_not_lent() -> None:
+    symbol = layers()
+    trained = symbol.simple_bind(mx.cpu(), data=(2, 3, 8, 8))
+    for array in trained.arg_dict.values():
+        array[:] = np.random.default_rng(3).uniform(-1, 1, array.shape)
+    beside = symbol.bind(mx.cpu(), trained.arg_dict, grad_req="null", shared_exec=trained)
+    heads = [mx.nd.ones(out.shape) for out in trained.outputs]
+    trained.forward(is_train=True)
+    trained.backward(heads)
+    want = [grad.asnumpy() for grad in trained.grad_arrays]
+    for made in (trained, beside):
+        other = made.reshape(data=(2, 3, 8, 8))
+        trained.forward(is_train=True)
+        other.forward()
+        trained.backward(heads)
+        assert all((a.asnumpy() == b).all()
+                   for a, b in zip(trained.grad_arrays, want, strict=True))
+
+
+def interrupts(executor: mx.executor.Executor, at: int) -> bool:
+    """Runs it, with an interrupt where function `at` of the package begins; whether it came."""
+    left = [at]
+
+    def strike(frame: Any, event: str, arg: object) -> None:
+        if (event == "call" and "ndarray_rt" in frame.f_code.co_filename
+                and frame.f_code.co_name != "<genexpr>"):
+            left[0] -= 1
+            if left[0] < 0:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+    sys.setprofile(strike)
+    try:
+        executor.forward()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.setprofile(None)
+    return False
+
+
+@pytest.mark.parametrize("rebound", [False, True])
+def test_an_interrupt_where_any_function_begins_leaves_nothing_half_done(rebound: bool) -> None:
+    y = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), num_filter=20, name="c0")
+    symbol = mx.sym.Group([y, mx.sym.Convolution(mx.sym.relu(y), kernel=(1, 1), num_filter=8,
+                                                 name="c1")])
+    base = bound(symbol)
+    base.forward()
+    new = outputs(base)
+    old = [np.arange(out.size, dtype=np.float32).reshape(out.shape) for out in new]
+    at, struck = 0, True
+    while struck:
+        executor = base.reshape(data=(2, 3, 8, 8))
+        if not rebound:
+            with config.override(NDRT_CAPTURE=False):
+                executor.forward()
+        for out, value in zip(executor.outputs, old, strict=True):
+            out[:] = value
+        struck = interrupts(executor, at)
+        for got, was, will in zip(outputs(executor), old, new, strict=True):
+            assert (got == was).all() or same([got], [will]), at
+        assert type(executor._context.stream) is ImmediateStream, at
+        executor.forward()
+        assert same(outputs(executor), new), at
+        at += 1
+    assert at > 100

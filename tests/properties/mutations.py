@@ -173,12 +173,12 @@ def computed_once(patch: Patch) -> None:
 
 
 def layouts_of_what_never_ran(patch: Patch) -> None:
-    put_back = DeferringStream._put_back
+    put_back = DeferringStream.put_back
 
     def careless(self: DeferringStream) -> None:
         self._undo.clear()
         put_back(self)
-    patch.setattr(DeferringStream, "_put_back", careless)
+    patch.setattr(DeferringStream, "put_back", careless)
 
 
 def no_leases(patch: Patch) -> None:
