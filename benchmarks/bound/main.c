@@ -121,6 +121,7 @@ static void check_logits(const plan *p) {
 static net *make_net(const bound_options *o) {
     net *n = checked_calloc(1, sizeof *n);
     n->logits = n->output = NET_NONE;
+    n->skips_unread = o->mode == MODE_FUSED;
     n->logits = o->net->build(n, o->batch);
     n->output = net_softmax(n, "softmax", n->logits);
     return n;

@@ -73,6 +73,7 @@ typedef struct {
     net_value values[NET_MAX_VALUES];
     net_node nodes[NET_MAX_NODES];
     int input, logits, output; /* values; logits are what --dump writes */
+    bool skips_unread;         /* builders leave out pixels that nobody reads */
 } net;
 
 /* ---- building: each call appends one node and returns the value it computes ---- */
