@@ -13,14 +13,12 @@ from ..errors import NdrtError, name_call
 from ..native import check, ffi, lib, make
 from ..storage.chunk import Chunk, Placement
 from ..storage.lease import Leases, Packed
-from ..storage.stream import Recording
+from ..storage.stream import BUDGET, Recording
 
 # guards that break this often stop capture: recording costs more than it brings
 MAX_BREAKS = 3
 # a recording that was replayed this often has paid for itself
 WORTH = 8
-# after so many milliseconds a run comes back for a moment, so that Python can serve signals
-BUDGET = 20.0
 
 _run, _go_on = lib.ndrt_replay_run, lib.ndrt_replay_go_on
 DONE, UNFINISHED, BUSY = lib.NDRT_REPLAY_DONE, lib.NDRT_REPLAY_UNFINISHED, lib.NDRT_REPLAY_BUSY

@@ -18,12 +18,12 @@ from ..op.packing import PackedStore
 from ..op.random_state import RandomState, random_state
 from ..op.registry import Shape
 from ..storage.account import Account
-from ..storage.stream import ImmediateStream
+from ..storage.stream import BUDGET, ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Entry
 from .arguments import check_callback, check_repeat, find_params
 from .build import BoundGraph, Facts, add_types, all_known, build_graph, infer_shapes
-from .captured import BUDGET, DONE, UNFINISHED, Captured
+from .captured import DONE, UNFINISHED, Captured
 from .explain import Explanation, Subject, explain, explain_pass
 from .finding import Finding
 from .inference import InferenceGraph, build_inference, shared_prologue

@@ -56,8 +56,9 @@ class Program:
                          if v.kind is Kind.OUTPUT}
         self._leases = self._make_leases()
         self._captures: dict[Part, Capture] = {}
-        # how much scratch operators took in recorded runs
-        self._scratch: int = 0 if like is None else like._scratch
+        # how much scratch operators took in recorded runs, or will take if it is as for `like`
+        self._scratch: int = 0 if like is None else (
+            like._scratch * plan.arena_bytes // max(1, like.plan.arena_bytes))
         self._is_settled = like is not None
 
     # ---- running ----------------------------------------------------------------------------

@@ -10,13 +10,10 @@ from ..native import call, ffi, lib
 from .atom import Atom
 from .parameters import ParameterBlock
 from .primitive import Primitive
-from .stream import Args, Mem, RecordingStream
+from .stream import BUDGET, Args, Mem, RecordingStream
 
 if TYPE_CHECKING:
     from .chunk import Chunk, Placement
-
-# after so many milliseconds a run comes back for a moment, so that Python can serve signals
-BUDGET = 20.0
 
 
 class StepFailed(Exception):

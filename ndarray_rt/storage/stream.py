@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from .chunk import Chunk
 
 
+# after so many milliseconds a run comes back for a moment, so that Python can serve signals
+BUDGET = 20.0
+
+
 class Mem:
     """References memory in a layout; valid inside the operator call it was handed out in."""
 
@@ -385,5 +389,4 @@ class Recording:
             cursor[0] = 0
             size = lib.ndrt_plan_size(step)
             while cursor[0] < size:
-                # comes back now and then so that Python can serve signals
-                call(lib.ndrt_plan_run, step, 20.0, cursor, what="running a plan")
+                call(lib.ndrt_plan_run, step, BUDGET, cursor, what="running a plan")
