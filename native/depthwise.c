@@ -12,6 +12,7 @@ enum {
     TILE_ROWS = 4,
     TILE_COLUMNS = 4,
     MOST_STRIDE = 2,
+    LEAST_ROWS = 3, /* of a thread */
     MOST_ROWS_READ = (TILE_ROWS - 1) * MOST_STRIDE + WINDOW
 };
 
@@ -109,11 +110,10 @@ WIDE_CPU static void whole_2(const band *b, int64_t column) {
 }
 static compute_tile *const whole_tiles[MOST_STRIDE] = {whole_1, whole_2};
 
-/* Some rows of an image: fewer than TILE_ROWS at its end. */
-static void compute_band(const ndrt_windows *job, int64_t image, int64_t row, int64_t from,
-                         int64_t to) {
+/* Up to TILE_ROWS rows of an image. */
+static void compute_band(const ndrt_windows *job, int64_t image, int64_t row, int rows,
+                         int64_t from, int64_t to) {
     band b = {.of = job, .from = from, .to = to};
-    const int rows = row + TILE_ROWS <= job->rows ? TILE_ROWS : (int)(job->rows - row);
     int inside = rows == TILE_ROWS;
     for (int i = 0; i < (rows - 1) * job->stride + WINDOW; i++) {
         int64_t y = row * job->stride - job->pad_y + i;
@@ -135,14 +135,46 @@ static void compute_band(const ndrt_windows *job, int64_t image, int64_t row, in
     }
 }
 
+/* Rows of all images, counted through, and channels. */
+typedef struct {
+    int64_t row, row_end, from, to;
+} part;
+
+static void compute_part(const ndrt_windows *job, const part *p) {
+    const int64_t step = job->width > WIDTH_OF_PARTS ? p->to - p->from : CHANNELS_OF_PART;
+    for (int64_t row = p->row, end; row < p->row_end; row = end) {
+        const int64_t image = row / job->rows;
+        end = (image + 1) * job->rows < p->row_end ? (image + 1) * job->rows : p->row_end;
+        for (int64_t from = p->from; from < p->to; from += step) {
+            const int64_t to = from + step < p->to ? from + step : p->to;
+            for (int64_t r = row; r < end; r += TILE_ROWS) {
+                const int nrows = r + TILE_ROWS < end ? TILE_ROWS : (int)(end - r);
+                compute_band(job, image, r - image * job->rows, nrows, from, to);
+            }
+        }
+    }
+}
+
+/* Threads share the rows, so that each finds in its own cache most of what the step before wrote,
+ * and the channels only as far as there are too few rows. */
+static int threads_of_channels(const ndrt_windows *job, int nthreads) {
+    int across = 1;
+    while (across < nthreads &&
+           (nthreads % across || job->images * job->rows < nthreads / across * LEAST_ROWS))
+        across++;
+    return across;
+}
+
 void ndrt_depthwise(const ndrt_windows *job, int nthreads) {
-    const int64_t part = job->width > WIDTH_OF_PARTS ? job->channels : CHANNELS_OF_PART;
-    const int64_t parts = (job->channels + part - 1) / part;
-    const int64_t bands = (job->rows + TILE_ROWS - 1) / TILE_ROWS;
+    const int64_t vectors = job->channels / LANES, rows = job->images * job->rows;
+    const int across = threads_of_channels(job, nthreads), along = nthreads / across;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < job->images * parts * bands; k++) {
-        int64_t from = k / bands % parts * part, to = from + part;
-        compute_band(job, k / bands / parts, k % bands * TILE_ROWS, from,
-                     to < job->channels ? to : job->channels);
+    for (int i = 0; i < nthreads; i++) {
+        const int64_t c = i % across, r = i / across;
+        const part p = {.row = rows * r / along,
+                        .row_end = rows * (r + 1) / along,
+                        .from = vectors * c / across * LANES,
+                        .to = vectors * (c + 1) / across * LANES};
+        compute_part(job, &p);
     }
 }

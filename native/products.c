@@ -170,19 +170,23 @@ static void compute_part(const products *job, const part *p) {
     }
 }
 
-/* How many of the threads share the columns; the others share the rows. Each thread reads as little
- * as can be of the larger operand, as long as none has much more to do than another. */
+/* A thread with fewer rows waits for the weights longer than it computes. A number that another
+ * thread wrote, or is to read, costs as much as so many multiply-adds (measured where two cores
+ * have no cache in common). */
+enum { ROWS_FOR_WEIGHTS = 12, WORK_OF_SHARED = 8 };
+
+/* How many of the threads share the columns; the others share the rows. A thread that keeps to its
+ * rows finds in its own cache what the step before wrote, if that one kept to them too. */
 static int threads_of_columns(const products *job, int nthreads) {
     const int64_t vectors = (job->columns + LANES - 1) / LANES;
     int best = 1;
     double least = 0;
     for (int n = 1; n <= nthreads; n++) {
         if (nthreads % n) continue;
-        const int64_t m = nthreads / n;
-        const double work = (double)((vectors + n - 1) / n * LANES) * ((job->rows + m - 1) / m);
-        const double read = (double)job->columns / n + (double)job->rows / m;
-        /* a number read costs about as much as so many multiply-adds of a column and a row */
-        const double cost = work * job->features + 8 * read * job->features;
+        const int64_t m = nthreads / n, rows = (job->rows + m - 1) / m;
+        const double columns = (double)((vectors + n - 1) / n * LANES);
+        double cost = columns * job->features * (rows < ROWS_FOR_WEIGHTS ? ROWS_FOR_WEIGHTS : rows);
+        if (n > 1) cost += WORK_OF_SHARED * rows * (job->features + columns);
         if (n == 1 || cost < least) {
             best = n;
             least = cost;

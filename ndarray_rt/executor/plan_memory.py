@@ -7,17 +7,13 @@ its storage. Outputs and constants have memory of their own.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
+from ..native import lib
 from ..ndarray.req import Req
+from .arena_places import PAGE, place
 from .plan import Kind, Plan, Step, Storage, Value
 from .plan_joins import place_parts, whole_of
 
-Offsets = np.ndarray[tuple[int], np.dtype[np.int64]]
 ALIGNMENT = 64
-PAGE = 4096
 
 
 def plan_memory(plan: Plan, share: bool = True) -> None:
@@ -41,7 +37,8 @@ def plan_memory(plan: Plan, share: bool = True) -> None:
                 for storage in _spans(plan, value):
                     storage.dies = max(storage.dies, number)
     if share:
-        _place([storage for storage in plan.storages if storage.inside is None])
+        place([storage for storage in plan.storages if storage.inside is None],
+              int(lib.ndrt_threads_get()))
         for storage in plan.storages:
             if storage.inside is not None:
                 outer, offset = storage.inside
@@ -113,25 +110,3 @@ def _take_in_place(plan: Plan, last_use: list[int], number: int, step: Step) -> 
 
 def _same_size(a: Value, b: Value) -> bool:
     return a.nbytes == b.nbytes and a.dtype == b.dtype
-
-
-def _place(storages: list[Storage]) -> None:
-    """The largest first, each as low as those that live at the same time allow.
-
-    Source: greedy by size (Pisarchyk and Lee, 2020).
-    """
-    born = np.array([s.born for s in storages])
-    dies = np.array([s.dies for s in storages])
-    begin: Offsets = np.zeros(len(storages), np.int64)
-    end: Offsets = np.full(len(storages), -1, np.int64)
-    order = sorted(range(len(storages)), key=lambda i: (-storages[i].nbytes, storages[i].born))
-    for i in order:
-        storage = storages[i]
-        rivals: Any = np.nonzero((end >= 0) & (born <= storage.dies) & (dies >= storage.born))[0]
-        offset = 0
-        for rival in rivals[np.argsort(begin[rivals], kind="stable")]:
-            if begin[rival] - offset >= storage.nbytes:
-                break
-            offset = max(offset, int(end[rival]))
-        storage.offset = offset
-        begin[i], end[i] = offset, offset + storage.nbytes

@@ -64,10 +64,15 @@ def run(net, seed: int, grad_req: str, planned: bool) -> dict[str, np.ndarray]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(net=graphs(), seed=st.integers(0, 1000), grad_req=st.sampled_from(("null", "write", "add")))
-def test_planned_equals_unplanned(net, seed, grad_req):
-    planned = run(net, seed, grad_req, True)
-    unplanned = run(net, seed, grad_req, False)
+@given(net=graphs(), seed=st.integers(0, 1000), grad_req=st.sampled_from(("null", "write", "add")),
+       threads=st.integers(1, 3))
+def test_planned_equals_unplanned(net, seed, grad_req, threads):
+    before = mx.set_num_threads(threads)
+    try:
+        planned = run(net, seed, grad_req, True)
+        unplanned = run(net, seed, grad_req, False)
+    finally:
+        mx.set_num_threads(before)
     assert planned.keys() == unplanned.keys()
     for name, value in planned.items():
         np.testing.assert_allclose(value, unplanned[name], rtol=1e-5, atol=1e-5, err_msg=name)

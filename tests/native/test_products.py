@@ -69,7 +69,7 @@ def test_panels(rows: int, features: int, columns: int) -> None:
 
 def test_one_result_for_any_number_of_rows_and_threads() -> None:
     x, w, bias = draw(70, 300), draw(200, 300), draw(200)
-    one, *others = [product(x, w, 32, bias, nthreads=n) for n in (1, 2, 3, 4, 6)]
+    one, *others = [product(x, w, 32, bias, nthreads=n) for n in (1, 2, 3, 4, 6, 12)]
     for other in others:
         np.testing.assert_array_equal(one, other)
     for rows in (1, 13, 15, 40):
