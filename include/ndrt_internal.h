@@ -161,6 +161,11 @@ void ndrt_moves_execute(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_functions_check(const ndrt_kernel_call *call);
 int ndrt_functions_threads(const ndrt_kernel_call *call);
 void ndrt_functions_execute(const ndrt_kernel_call *call, int nthreads);
+/* native/joins.c */
+ndrt_status ndrt_joins_check(const ndrt_kernel_call *call);
+int ndrt_joins_threads(const ndrt_kernel_call *call);
+void ndrt_joins_execute(const ndrt_kernel_call *call, int nthreads);
+
 /* native/few_rows.c */
 ndrt_status ndrt_few_rows_check(const ndrt_kernel_call *call);
 int ndrt_few_rows_threads(const ndrt_kernel_call *call);

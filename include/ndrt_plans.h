@@ -181,12 +181,16 @@ typedef enum {
     NDRT_KERNEL_FEW_CHANNELS = 227, /* up to NDRT_FEW_CHANNELS_MOST channels, windows of up to
                                       NDRT_FEW_CHANNELS_WINDOW, strides of 1, 2 or 4; data is
                                       plain; weights (for each 16 filters: y x channels 16) */
-    NDRT_KERNEL_PRODUCTS = 228      /* f32: out, data, weights and, as scalars say, bias and what is
+    NDRT_KERNEL_PRODUCTS = 228,     /* f32: out, data, weights and, as scalars say, bias and what is
                                        added; out = data weights + bias + added within bounds.
                                        Weights as of FEW_ROWS, in blocks of 16 k columns
                                        dims rows features columns, of a block
                                        scalars low high, whether there is a bias, and what is added */
+    NDRT_KERNEL_JOIN_ROWS = 229 /* f32: out and up to NDRT_JOINED_MOST arrays, whose rows lie one
+                                   behind the other in those of out
+                                   dims rows columns, how many arrays; scalars their columns */
 } ndrt_kernel_id;
+enum { NDRT_JOINED_MOST = 5 };
 enum { NDRT_FEW_ROWS_MOST = 4, NDRT_FEW_ROWS_NARROW = 16, NDRT_FEW_ROWS_WIDE = 64 };
 enum { NDRT_FEW_CHANNELS_MOST = 4, NDRT_FEW_CHANNELS_WINDOW = 11 };
 typedef enum {

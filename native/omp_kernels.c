@@ -191,6 +191,8 @@ static const kernel_family families[] = {
      ndrt_windows_execute},
     {NDRT_KERNEL_PRODUCTS, NDRT_KERNEL_PRODUCTS, ndrt_products_check, ndrt_products_threads,
      ndrt_products_execute},
+    {NDRT_KERNEL_JOIN_ROWS, NDRT_KERNEL_JOIN_ROWS, ndrt_joins_check, ndrt_joins_threads,
+     ndrt_joins_execute},
 };
 
 static const kernel_family *family_of(int kernel) {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...errors import ShapeError, Unsupported
+from ...native import lib
 from ...ndarray.layout import AnyArray, get_data, get_data_reorder, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
@@ -16,7 +18,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, normalize_axis, same_type
 from ...op.params import Params, how_many, integer, params_class
 from ...op.registry import REGISTRY, Emit, GradNode, OpDef, Shape, register
-from ...storage.desc import MemDesc
+from ...storage.desc import MemDesc, channels_last_desc, default_desc
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from .joins import joined_in_place
 from .pointwise import dense_like, put, unblocked
@@ -89,6 +91,9 @@ def compute_ex(ctx: OpContext, p: ConcatParams, ins: list[NDArray], outs: list[O
             with outs[0].open(whole, stream):
                 return
 
+    if _join_rows(ctx, ins, axis, first, outs[0]):
+        return
+
     def build() -> Primitive:
         # blocks that do not divide the parts end in oneDNN's plain C: axis orders without blocks
         like = first if not first.inner_blks else unblocked(ins[0], stream).desc
@@ -102,6 +107,25 @@ def compute_ex(ctx: OpContext, p: ConcatParams, ins: list[NDArray], outs: list[O
             for i, array in enumerate(ins)]
     with outs[0].open(prim.dst, stream) as y:
         ctx.run(prim, [*args, (Arg.DST, y)])
+
+
+def _join_rows(ctx: OpContext, ins: list[NDArray], axis: int, first: MemDesc, out: Output) -> bool:
+    """Channels of channels-last images one behind the other, by a kernel of ours whose threads keep
+    to their rows; False where it is another join, or one of more than NDRT_JOINED_MOST arrays."""
+    dtype = ins[0].dtype
+    if (axis != 1 or len(ins) > lib.NDRT_JOINED_MOST or len(out.shape) < 3 or 0 in out.shape
+            or first.same_as != channels_last_desc(dtype, ins[0].shape).same_as
+            or first.same_as == default_desc(dtype, ins[0].shape).same_as):
+        return False
+    widths = [array.shape[1] for array in ins]
+    if 0 in widths:
+        return False
+    parts = [get_data_reorder(array, channels_last_desc(dtype, array.shape), ctx.stream)
+             for array in ins]
+    with out.open(channels_last_desc(dtype, out.shape), ctx.stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_JOIN_ROWS, (prod(out.shape) // out.shape[1], out.shape[1],
+                                               len(ins)), [y, *parts], widths)
+    return True
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
