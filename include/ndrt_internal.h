@@ -161,6 +161,7 @@ void ndrt_moves_execute(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_functions_check(const ndrt_kernel_call *call);
 int ndrt_functions_threads(const ndrt_kernel_call *call);
 void ndrt_functions_execute(const ndrt_kernel_call *call, int nthreads);
+
 /* native/joins.c */
 ndrt_status ndrt_joins_check(const ndrt_kernel_call *call);
 int ndrt_joins_threads(const ndrt_kernel_call *call);

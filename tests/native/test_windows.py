@@ -91,7 +91,7 @@ KINDS = {"depthwise": ((2, 48, 9, 11), (48, 1, 3, 3)), "few channels": ((2, 3, 9
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_result_for_any_number_of_threads(kind: str) -> None:
     x, w = draw(*KINDS[kind][0]), draw(*KINDS[kind][1])
-    # of 18 rows: shared out, and the channels too where a thread would get too few
+    # rows are shared out, and channels too where a thread would get too few rows
     one, *others = [convolved(x, w, None, 1, (1, 1), nthreads=n) for n in (1, 2, 3, 5, 7, 12, 32)]
     for other in others:
         np.testing.assert_array_equal(one, other)
