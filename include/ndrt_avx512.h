@@ -6,7 +6,7 @@
 
 enum { LANES = 16 };
 
-#define WIDE_CPU __attribute__((target("avx512f")))
+#define WIDE_CPU __attribute__((target("avx512f,fma")))
 #define INLINED static inline __attribute__((always_inline))
 
 /* Within bounds. NaN is the second operand of both, and stays. */

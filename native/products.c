@@ -9,10 +9,9 @@
  * number of rows or threads. */
 #include <omp.h>
 
-#include "ndrt_avx512.h"
-#include "ndrt_internal.h"
+#include "ndrt_products.h"
 
-enum { TILE_ROWS = 14, TILE_VECTORS = 2, FRACTION = 16 };
+enum { TILE_ROWS = 14, TILE_VECTORS = 2 };
 
 /* If a row is so many numbers or a multiple of them, all rows lie in the same set of the first
  * cache, and a tile has no more rows than lines that a set holds on most CPUs. */
@@ -24,79 +23,132 @@ enum { ALIASING = 1024, ALIASING_ROWS = 8 };
 static const int64_t PANEL_NUMBERS = 131072, NUMBERS_OF_SMALL_WEIGHTS = 6144;
 
 typedef struct {
-    const float *data, *weights, *bias, *added; /* the last two: or NULL */
+    const float *data, *weights, *bias, *added, *ahead; /* ahead: of the weights, to be asked for */
     float *out;
-    int64_t rows, features, columns, width; /* width: columns of a block of the weights */
+    int64_t features, columns, width; /* as of the job */
+    int64_t second;   /* how far behind the first vector's weights the other's are */
+    int64_t nahead;   /* features of `ahead`, not more than there are */
+    __mmask16 inside; /* lanes of the last vector that are columns */
     float low, high;
-} products;
-
-typedef struct {
-    const products *of;
-    const float *data, *bias, *added;
-    float *out;
-    const float *weights[TILE_VECTORS], *ahead[TILE_VECTORS]; /* ahead: those to ask for */
-    int64_t from, step; /* which features of `ahead`, in parts of 1 << FRACTION */
-    __mmask16 inside;   /* lanes of the last vector that are columns */
 } tile;
 
-/* The last two are constants where this is inlined. */
-WIDE_CPU INLINED void tile_of(const tile *t, int rows, int vectors) {
-    const products *of = t->of;
-    const int64_t features = of->features, width = of->width;
-    __m512 sums[TILE_ROWS][TILE_VECTORS];
+/* In registers. Of up to 8 columns too many for whole vectors there is half a vector, which some
+ * CPUs multiply in half the time. */
+typedef struct {
+    __m512 whole[TILE_ROWS][TILE_VECTORS];
+    __m256 half[TILE_ROWS];
+} sums_of_tile;
+
+/* Where three rows of data are: a register for each row would be more than there are. */
+typedef const char *places[(TILE_ROWS + 2) / 3];
+
+/* The next two add the products of one feature, and go on to the next one. Here and below `rows`,
+ * `vectors` (whole ones) and `half` (whether there is one) are constants where this is inlined. */
+WIDE_CPU INLINED void add_feature(sums_of_tile *sums, const places data, int64_t row,
+                                  const float *weights, int64_t second, int rows, int vectors,
+                                  int half) {
+    __m512 line[TILE_VECTORS];
+    __m256 rest = _mm256_setzero_ps();
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) line[v] = _mm512_loadu_ps(weights + v * second);
+    if (half) rest = _mm256_loadu_ps(weights + vectors * second);
+#pragma GCC unroll 14
+    for (int r = 0; r < rows; r++) {
+        const __m512 x = _mm512_set1_ps(*(const float *)(data[r / 3] + r % 3 * row));
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++)
+            sums->whole[r][v] = _mm512_fmadd_ps(x, line[v], sums->whole[r][v]);
+        if (half) sums->half[r] = _mm256_fmadd_ps(_mm512_castps512_ps256(x), rest, sums->half[r]);
+    }
+}
+
+WIDE_CPU INLINED void next_feature(places data, int rows) {
+#pragma GCC unroll 5
+    for (int i = 0; i < (rows + 2) / 3; i++) {
+        data[i] += sizeof(float);
+        __asm__("" : "+r"(data[i])); /* or the compiler makes one for each row again */
+    }
+}
+
+WIDE_CPU INLINED void add_row(sums_of_tile *sums, const float *added, __mmask16 inside, int r,
+                              int vectors, int half) {
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) {
-        const __mmask16 inside = v + 1 < vectors ? 0xffff : t->inside;
-        const __m512 bias =
-            t->bias ? _mm512_maskz_loadu_ps(inside, t->bias + v * LANES) : _mm512_setzero_ps();
-#pragma GCC unroll 14
-        for (int r = 0; r < rows; r++) {
-            sums[r][v] = bias;
-            if (t->added) __builtin_prefetch(t->added + r * of->columns + v * LANES);
-        }
+        const __m512 line = v + 1 < vectors + half
+                                ? _mm512_loadu_ps(added + v * LANES)
+                                : _mm512_maskz_loadu_ps(inside, added + v * LANES);
+        sums->whole[r][v] = _mm512_add_ps(sums->whole[r][v], line);
     }
-    /* one register for every three rows: a register for each row is more than there are */
-    const int64_t row = features * (int64_t)sizeof(float);
-    const char *data[(TILE_ROWS + 2) / 3];
+    if (half) {
+        const __m512 line = _mm512_maskz_loadu_ps(inside, added + vectors * LANES);
+        sums->half[r] = _mm256_add_ps(sums->half[r], _mm512_castps512_ps256(line));
+    }
+}
+
+WIDE_CPU INLINED void tile_of(const tile *t, int rows, int vectors, int half) {
+    const int64_t width = t->width, second = t->second, nahead = t->nahead;
+    const __mmask16 inside = t->inside;
+    sums_of_tile sums;
+    __m512 bias[TILE_VECTORS];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors + half; v++) {
+        const __mmask16 lanes = v + 1 < vectors + half ? 0xffff : inside;
+        bias[v] = t->bias ? _mm512_maskz_loadu_ps(lanes, t->bias + v * LANES) : _mm512_setzero_ps();
+    }
+#pragma GCC unroll 14
+    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) sums.whole[r][v] = bias[v];
+        if (half) sums.half[r] = _mm512_castps512_ps256(bias[vectors]);
+    }
+    if (t->added)
+#pragma GCC unroll 14
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors + half; v++)
+                __builtin_prefetch(t->added + r * t->columns + v * LANES);
+    const int64_t row = t->features * (int64_t)sizeof(float);
+    places data;
 #pragma GCC unroll 5
     for (int i = 0; i < (rows + 2) / 3; i++) data[i] = (const char *)t->data + 3 * i * row;
-    int64_t at = t->from;
-    for (int64_t k = 0; k < features; k++, at += t->step) {
-        __m512 line[TILE_VECTORS];
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) line[v] = _mm512_loadu_ps(t->weights[v] + k * width);
-        /* one vector's and the other's in turn: several tiles ask for the same */
-        __builtin_prefetch(t->ahead[k & 1] + (at >> FRACTION) * width, 0, 2);
-#pragma GCC unroll 14
-        for (int r = 0; r < rows; r++) {
-            const __m512 x = _mm512_set1_ps(*(const float *)(data[r / 3] + r % 3 * row));
-#pragma GCC unroll 2
-            for (int v = 0; v < vectors; v++) sums[r][v] = _mm512_fmadd_ps(x, line[v], sums[r][v]);
-        }
-#pragma GCC unroll 5
-        for (int i = 0; i < (rows + 2) / 3; i++) {
-            data[i] += sizeof(float);
-            __asm__("" : "+r"(data[i])); /* or the compiler makes one for each row again */
-        }
+    const float *weights = t->weights;
+    const int64_t ahead = t->ahead - weights;
+    for (int64_t k = nahead; k > 0; k--, weights += width) {
+        __builtin_prefetch(weights + ahead, 0, 2);
+        if (vectors + half > 1) __builtin_prefetch(weights + ahead + second, 0, 2);
+        add_feature(&sums, data, row, weights, second, rows, vectors, half);
+        next_feature(data, rows);
     }
-    const __m512 low = _mm512_set1_ps(of->low), high = _mm512_set1_ps(of->high);
+    for (int64_t k = t->features - nahead; k > 0; k--, weights += width) {
+        add_feature(&sums, data, row, weights, second, rows, vectors, half);
+        next_feature(data, rows);
+    }
+    const int64_t columns = t->columns;
+    if (t->added)
 #pragma GCC unroll 14
-    for (int r = 0; r < rows; r++)
+        for (int r = 0; r < rows; r++)
+            add_row(&sums, t->added + r * columns, inside, r, vectors, half);
+    const __m512 low = _mm512_set1_ps(t->low), high = _mm512_set1_ps(t->high);
+    float *out = t->out;
+#pragma GCC unroll 14
+    for (int r = 0; r < rows; r++, out += columns)
 #pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) {
-            const int64_t place = r * of->columns + v * LANES;
-            const __mmask16 inside = v + 1 < vectors ? 0xffff : t->inside;
-            __m512 sum = sums[r][v];
-            if (t->added) sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(inside, t->added + place));
-            _mm512_mask_storeu_ps(t->out + place, inside, ndrt_bounded(sum, low, high));
+        for (int v = 0; v < vectors + half; v++) {
+            const __m512 sum =
+                v < vectors ? sums.whole[r][v] : _mm512_castps256_ps512(sums.half[r]);
+            if (v + 1 < vectors + half)
+                _mm512_storeu_ps(out + v * LANES, ndrt_bounded(sum, low, high));
+            else
+                _mm512_mask_storeu_ps(out + v * LANES, inside, ndrt_bounded(sum, low, high));
         }
 }
 
 typedef void compute_tile(const tile *t);
 
 #define TILE(rows)                                                                                 \
-    WIDE_CPU static void tile_##rows##_1(const tile *t) { tile_of(t, rows, 1); }                   \
-    WIDE_CPU static void tile_##rows##_2(const tile *t) { tile_of(t, rows, 2); }
+    WIDE_CPU static void tile_##rows##_1(const tile *t) { tile_of(t, rows, 1, 0); }                \
+    WIDE_CPU static void tile_##rows##_half(const tile *t) { tile_of(t, rows, 1, 1); }             \
+    WIDE_CPU static void tile_##rows##_2(const tile *t) { tile_of(t, rows, 2, 0); }
 TILE(1)
 TILE(2)
 TILE(3)
@@ -111,13 +163,13 @@ TILE(11)
 TILE(12)
 TILE(13)
 TILE(14)
-#define NAMES(rows) {tile_##rows##_1, tile_##rows##_2}
-static compute_tile *const tiles[TILE_ROWS][TILE_VECTORS] = {
+#define NAMES(rows) {tile_##rows##_1, tile_##rows##_half, tile_##rows##_2}
+static compute_tile *const tiles[TILE_ROWS][TILE_VECTORS + 1] = {
     NAMES(1), NAMES(2), NAMES(3),  NAMES(4),  NAMES(5),  NAMES(6),  NAMES(7),
     NAMES(8), NAMES(9), NAMES(10), NAMES(11), NAMES(12), NAMES(13), NAMES(14)};
 
 /* Where the weights of a vector of columns begin. */
-static const float *weights_of(const products *job, int64_t column) {
+static const float *weights_of(const ndrt_products *job, int64_t column) {
     const int64_t features = (job->features + LANES - 1) / LANES * LANES;
     return job->weights + column / job->width * features * job->width + column % job->width;
 }
@@ -128,46 +180,59 @@ typedef struct {
 } part;
 
 /* One or two vectors of columns in all rows of a part; rows are shared out evenly to tiles. */
-static void compute_columns(const products *job, const part *p, int64_t column) {
-    const int64_t most = job->features % ALIASING ? TILE_ROWS : ALIASING_ROWS;
+static void compute_columns(const ndrt_products *job, const part *p, int64_t column,
+                            int asks_ahead) {
+    const int64_t features = job->features;
+    const int64_t most = features % ALIASING ? TILE_ROWS : ALIASING_ROWS;
     const int64_t nrows = p->row_end - p->row, ntiles = (nrows + most - 1) / most;
-    const int64_t left = p->column_end - column;
+    const int64_t left = p->column_end - column, next = column + TILE_VECTORS * LANES;
     const int vectors = left > LANES ? TILE_VECTORS : 1;
+    const int has_half = vectors == TILE_VECTORS && left <= LANES + LANES / 2;
     const int64_t last = left - (vectors - 1) * LANES;
-    const int64_t next = column + TILE_VECTORS * LANES;
-    tile t = {.of = job, .inside = (__mmask16)(last >= LANES ? 0xffff : (1 << last) - 1)};
+    tile t = {
+        .weights = weights_of(job, column),
+        .inside = (__mmask16)(last >= LANES ? 0xffff : (1 << last) - 1),
+        .features = features,
+        .columns = job->columns,
+        .width = job->width,
+        .low = job->low,
+        .high = job->high,
+    };
     if (job->bias) t.bias = job->bias + column;
-    for (int v = 0; v < TILE_VECTORS; v++) {
-        const int64_t own = v < vectors ? v * LANES : 0;
-        t.weights[v] = t.ahead[v] = weights_of(job, column + own);
-        if (next + own < p->column_end) t.ahead[v] = weights_of(job, next + own);
-    }
-    if (next < p->column_end) t.step = (1 << FRACTION) / ntiles;
+    if (vectors > 1) t.second = weights_of(job, column + LANES) - t.weights;
+    const float *const ahead = next < p->column_end ? weights_of(job, next) : t.weights;
+    asks_ahead = asks_ahead && next < p->column_end;
     int64_t row = p->row;
     for (int64_t i = 0; i < ntiles; i++) {
         const int64_t rows = nrows / ntiles + (i < nrows % ntiles);
-        t.data = job->data + row * job->features;
+        const int64_t from = features * i / ntiles;
+        t.data = job->data + row * features;
         t.out = job->out + row * job->columns + column;
         if (job->added) t.added = job->added + row * job->columns + column;
-        t.from = i * t.step * job->features;
-        tiles[rows - 1][vectors - 1](&t);
+        t.ahead = ahead + from * job->width;
+        if (asks_ahead) t.nahead = features * (i + 1) / ntiles - from;
+        tiles[rows - 1][has_half ? 1 : vectors == 1 ? 0 : 2](&t);
         row += rows;
     }
 }
 
-static void compute_part(const products *job, const part *p) {
+static void compute_part(const ndrt_products *job, const part *p) {
+    const int is_small = (p->column_end - p->column) * job->features <= NUMBERS_OF_SMALL_WEIGHTS;
     int64_t panel = PANEL_NUMBERS / job->features / TILE_ROWS * TILE_ROWS;
-    if (panel < TILE_ROWS ||
-        (p->column_end - p->column) * job->features <= NUMBERS_OF_SMALL_WEIGHTS)
-        panel = TILE_ROWS;
+    if (panel < TILE_ROWS || is_small) panel = TILE_ROWS;
     for (part at = *p; at.row < p->row_end; at.row = at.row_end) {
         if (at.row + panel < p->row_end)
             at.row_end = at.row + panel;
         else
             at.row_end = p->row_end;
         for (int64_t c = p->column; c < p->column_end; c += TILE_VECTORS * LANES)
-            compute_columns(job, &at, c);
+            compute_columns(job, &at, c, !is_small);
     }
+}
+
+void ndrt_product_rows(const ndrt_products *job, int64_t row, int64_t row_end) {
+    const part p = {.row = row, .row_end = row_end, .column_end = job->columns};
+    compute_part(job, &p);
 }
 
 /* A thread with fewer rows waits for the weights longer than it computes. A number that another
@@ -178,7 +243,7 @@ enum { ROWS_FOR_WEIGHTS = 12, WORK_OF_SHARED = 8 };
 
 /* How many of the threads share the columns; the others share the rows. A thread that keeps to its
  * rows finds in its own cache what the step before wrote, if that one kept to them too. */
-static int threads_of_columns(const products *job, int nthreads) {
+static int threads_of_columns(const ndrt_products *job, int nthreads) {
     const int64_t vectors = (job->columns + LANES - 1) / LANES;
     int best = 1;
     double least = 0;
@@ -217,7 +282,7 @@ int ndrt_products_threads(const ndrt_kernel_call *call) {
 
 void ndrt_products_execute(const ndrt_kernel_call *call, int nthreads) {
     const int has_bias = call->scalars[2] != 0, has_added = call->scalars[3] != 0;
-    const products job = {
+    const ndrt_products job = {
         .out = call->data[0],
         .data = call->data[1],
         .weights = call->data[2],
