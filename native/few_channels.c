@@ -3,7 +3,6 @@
  * A tile is 14 pixels of a row by 32 filters: 28 sums in registers, and each number of the data is
  * read for two vectors of filters. */
 #include <omp.h>
-#include <string.h>
 
 #include "ndrt_windows.h"
 
@@ -13,7 +12,8 @@ enum {
     MOST_STRIDE = 4,
     MOST_LINES = NDRT_FEW_CHANNELS_MOST * NDRT_FEW_CHANNELS_WINDOW,
     MOST_TAPS = MOST_LINES * NDRT_FEW_CHANNELS_WINDOW,
-    MOST_LENGTH = (PIXELS - 1) * MOST_STRIDE + NDRT_FEW_CHANNELS_WINDOW
+    MOST_LENGTH = ((PIXELS - 1) * MOST_STRIDE + NDRT_FEW_CHANNELS_WINDOW + LANES - 1) / LANES *
+        LANES
 };
 
 /* For each weight of a filter, in their order, how far behind the first pixel of a window the one
@@ -97,23 +97,27 @@ static void compute_filters(const ndrt_windows *job, const tile *t) {
     }
 }
 
+/* The first `count` lanes of a vector; none below 0. */
+INLINED __mmask16 lanes_below(int64_t count) {
+    if (count >= LANES) return 0xffff;
+    return (__mmask16)(count > 0 ? (1 << count) - 1 : 0);
+}
+
 /* Copies what a tile reads from column `first` and row `top` on, with zeros for what is outside of
  * the image. */
-static void copy_read(const ndrt_windows *job, int64_t image, int64_t top, int64_t first,
-                      float copies[][MOST_LENGTH]) {
+WIDE_CPU static void copy_read(const ndrt_windows *job, int64_t image, int64_t top, int64_t first,
+                               float copies[][MOST_LENGTH]) {
     const int64_t length = (PIXELS - 1) * job->stride + job->window;
-    int64_t from = first < 0 ? -first : 0, to = job->width - first;
-    if (from > length) from = length;
-    if (to > length) to = length;
-    if (to < from) to = from;
     for (int i = 0; i < job->window * job->channels; i++) {
-        int64_t y = top + i / job->channels;
-        int64_t plane = image * job->channels + i % job->channels;
-        memset(copies[i], 0, sizeof copies[i]);
-        if (y >= 0 && y < job->height)
-            memcpy(copies[i] + from,
-                   job->data + (plane * job->height + y) * job->width + first + from,
-                   (size_t)(to - from) * sizeof(float));
+        const int64_t y = top + i / job->channels;
+        const int64_t plane = image * job->channels + i % job->channels;
+        const float *line = job->data + (plane * job->height + y) * job->width + first;
+        for (int64_t k = 0; k < length; k += LANES) {
+            __mmask16 inside = 0;
+            if (y >= 0 && y < job->height)
+                inside = lanes_below(job->width - first - k) & ~lanes_below(-first - k);
+            _mm512_storeu_ps(copies[i] + k, _mm512_maskz_loadu_ps(inside, line + k));
+        }
     }
 }
 
