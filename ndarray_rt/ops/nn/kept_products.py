@@ -21,16 +21,15 @@ from ...op.packing import is_kept, weights
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
 from ...storage.stream import Mem
 from .conv_geometry import Geometry
-from .pointwise_convolution import is_one_pixel, is_product, matrix_dims
+from .pointwise_convolution import is_one_pixel, is_pointwise, matrix_dims
 from .product_weights import block_width, blocks_of_columns
 
 # Columns of a block where rows are pixels, best first (measured): half of each line that a CPU
 # fetches ahead from wider ones is for later.
 WIDTHS_FOR_PIXELS = (32, 64, 16)
-# Of more pixels oneDNN's product is faster, as then reading the weight counts for little (measured
-# with oneDNN 3.2); of more features a block of columns and the data do not fit into the second
-# cache together.
-MOST_PIXELS, MOST_FEATURES = 1024, 2048
+# Of more pixels oneDNN's product is up to 2 % faster (measured with oneDNN 3.2); of more features a
+# block of columns and the data do not fit into the second cache together.
+MOST_PIXELS, MOST_FEATURES = 8192, 2048
 
 
 class Finish(NamedTuple):
@@ -78,7 +77,7 @@ def convolve_pixels(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArra
     if is_one_pixel(geo, data.shape, out.shape):
         return multiply(ctx, data.shape[0], data, weight, bias, out, None, finish)
     rows, features = matrix_dims(data.shape)
-    if (not is_product(geo, data.shape, out.shape, ctx.family) or 0 in out.shape
+    if (not is_pointwise(geo, data.shape, out.shape, ctx.family) or 0 in out.shape
             or not 0 < rows <= MOST_PIXELS or not 0 < features <= MOST_FEATURES):
         return False
     kept = kept_for_pixels(ctx, weight)
@@ -98,21 +97,25 @@ def convolve_pixels(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArra
 
 
 def kept_for_pixels(ctx: OpContext, weight: NDArray) -> tuple[int, MemDesc] | None:
-    """Columns of a block, and the layout, for NDRT_KERNEL_PRODUCTS: the one that the weight is in,
-    if it is one of them, so that it is not packed again for another number of pixels.
-
-    None where the weight is not kept packed or the CPU has no AVX-512.
-    """
+    """What `packed_for_pixels` gives; None where the weight is not kept so or the CPU has no
+    AVX-512."""
     if not prefers_channels_last():
         return None
+    found = packed_for_pixels(weight)
+    return found if is_kept(ctx, weight, found[1]) else None
+
+
+def packed_for_pixels(weight: NDArray) -> tuple[int, MemDesc]:
+    """Columns of a block, and the layout, for NDRT_KERNEL_PRODUCTS: the one that the weight is in,
+    if it is one of them, so that it is not packed again for another number of pixels."""
     ways = []
     for width in WIDTHS_FOR_PIXELS:
         packed = blocks_of_columns(weight, None, width)
         assert packed is not None
-        ways.append((width, packed))
         if packed is weight.chunk.mkl_mem:
-            return ways[-1] if is_kept(ctx, weight, packed) else None
-    return ways[0] if is_kept(ctx, weight, ways[0][1]) else None
+            return width, packed
+        ways.append((width, packed))
+    return ways[0]
 
 
 def operands(ctx: OpContext, data: NDArray, seen: MemDesc, weight: NDArray, packed: MemDesc,

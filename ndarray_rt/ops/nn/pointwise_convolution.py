@@ -14,15 +14,20 @@ from ...storage.desc import MemDesc, channels_last_desc, default_desc
 from ...storage.primitive import Direction, Kind, PostSpec, Primitive, make_primitive
 from .conv_geometry import Geometry
 
-# of fewer channels than this the convolution makes more channels at least as fast (measured with
-# oneDNN 3.2 on AVX-512; the product is up to 2.7 times as fast elsewhere)
+# of fewer channels than this oneDNN's convolution makes more channels at least as fast (measured
+# with oneDNN 3.2 on AVX-512; its product is up to 2.7 times as fast elsewhere)
 LEAST_CHANNELS = 48
 
 
-def is_product(geo: Geometry, data: Shape, out: Shape, family: str) -> bool:
-    """It is a product of matrices, and faster as one, in a family of layouts."""
+def is_pointwise(geo: Geometry, data: Shape, out: Shape, family: str) -> bool:
+    """It is a product of matrices, in a family of layouts."""
     return (geo.groups == 1 and data[2:] == out[2:] and set(geo.kernel) == {1}
-            and set(geo.stride) == {1} and family != BLOCKED and prefers_channels_last()
+            and set(geo.stride) == {1} and family != BLOCKED and prefers_channels_last())
+
+
+def is_product(geo: Geometry, data: Shape, out: Shape, family: str) -> bool:
+    """The same, and oneDNN's product is faster than its convolution."""
+    return (is_pointwise(geo, data, out, family)
             and (data[1] >= LEAST_CHANNELS or out[1] <= data[1]))
 
 
