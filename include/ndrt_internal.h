@@ -179,6 +179,10 @@ void ndrt_lstm_execute(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_products_check(const ndrt_kernel_call *call);
 int ndrt_products_threads(const ndrt_kernel_call *call);
 void ndrt_products_execute(const ndrt_kernel_call *call, int nthreads);
+/* native/separable.c */
+ndrt_status ndrt_separable_check(const ndrt_kernel_call *call);
+int ndrt_separable_threads(const ndrt_kernel_call *call);
+void ndrt_separable_execute(const ndrt_kernel_call *call, int nthreads);
 /* native/windows.c */
 ndrt_status ndrt_windows_check(const ndrt_kernel_call *call);
 int ndrt_windows_threads(const ndrt_kernel_call *call);

@@ -186,10 +186,30 @@ typedef enum {
                                        Weights as of FEW_ROWS, in blocks of 16 k columns
                                        dims rows features columns, of a block
                                        scalars low high, whether there is a bias, and what is added */
-    NDRT_KERNEL_JOIN_ROWS = 229 /* f32: out and up to NDRT_JOINED_MOST arrays, whose rows lie one
-                                   behind the other in those of out
-                                   dims rows columns, how many arrays; scalars their columns */
+    NDRT_KERNEL_JOIN_ROWS = 229, /* f32: out and up to NDRT_JOINED_MOST arrays, whose rows lie one
+                                    behind the other in those of out
+                                    dims rows columns, how many arrays; scalars their columns */
+    NDRT_KERNEL_SEPARABLE = 230  /* f32, all images channels-last: products of the pixels of data
+                                    (as of PRODUCTS; the expansion), DEPTHWISE of these, and products
+                                    of the pixels of that (the projection), each within bounds;
+                                    nothing but the result is ever there as a whole.
+                                    out, data, scratch, weights of the depthwise convolution and of
+                                    the projection and, in this order and as scalars say, weights of
+                                    the expansion and biases of expansion, depthwise convolution and
+                                    projection, and what is added to the result; out overlaps none
+                                    dims images channels height width (of data)
+                                    scalars low high three times, channels between, filters, stride,
+                                    padding at each end along the height and along the width,
+                                    columns of a block of the expansion (0: there is none) and of
+                                    the projection, sum of ndrt_separable_given, threads that scratch
+                                    has room for, each ndrt_separable_scratch numbers */
 } ndrt_kernel_id;
+typedef enum {
+    NDRT_SEPARABLE_EXPANSION_BIAS = 1,
+    NDRT_SEPARABLE_DEPTHWISE_BIAS = 2,
+    NDRT_SEPARABLE_PROJECTION_BIAS = 4,
+    NDRT_SEPARABLE_ADDED = 8
+} ndrt_separable_given;
 enum { NDRT_JOINED_MOST = 5 };
 enum { NDRT_FEW_ROWS_MOST = 4, NDRT_FEW_ROWS_NARROW = 16, NDRT_FEW_ROWS_WIDE = 64 };
 enum { NDRT_FEW_CHANNELS_MOST = 4, NDRT_FEW_CHANNELS_WINDOW = 11 };
@@ -291,11 +311,16 @@ typedef struct {
     int kernel; /* ndrt_kernel_id */
     int nthreads;
     int64_t dims[4];
-    void *data[6];
-    double scalars[8];
-    const double *parameters; /* not NULL: 8 numbers, read in place of scalars when the call runs */
+    void *data[10];
+    double scalars[16];
+    /* not NULL: NDRT_KERNEL_PARAMETERS numbers, read in place of scalars when the call runs */
+    const double *parameters;
 } ndrt_kernel_call;
+enum { NDRT_KERNEL_PARAMETERS = 8 };
 ndrt_status ndrt_kernel_run(const ndrt_kernel_call *call);
+/* Numbers of 4 bytes that one thread needs for NDRT_KERNEL_SEPARABLE, 0 for images beyond all
+ * measure: `width` of the data, `columns` of the result. */
+int64_t ndrt_separable_scratch(int64_t between, int64_t width, int64_t columns, int64_t stride);
 /* Pairs of 8 bytes that one thread needs to order the first k of n. */
 int64_t ndrt_topk_pairs(int64_t n, int64_t k);
 

@@ -15,8 +15,12 @@ typedef struct {
     float low, high;
 } ndrt_windows;
 
-enum { NDRT_DEPTHWISE_WINDOW = 3 };
+enum { NDRT_DEPTHWISE_WINDOW = 3, NDRT_DEPTHWISE_ROWS = 4 };
 
+/* Up to NDRT_DEPTHWISE_ROWS rows of the result, all channels, by this thread. `read`: the rows that
+ * they read, NULL for padding; `out`: where each goes. */
+void ndrt_depthwise_rows(const ndrt_windows *job, const float *const *read, float *const *out,
+                         int rows);
 void ndrt_depthwise(const ndrt_windows *job, int nthreads);
 void ndrt_few_channels(const ndrt_windows *job, int nthreads);
 

@@ -9,7 +9,7 @@
 
 enum {
     WINDOW = NDRT_DEPTHWISE_WINDOW,
-    TILE_ROWS = 4,
+    TILE_ROWS = NDRT_DEPTHWISE_ROWS,
     TILE_COLUMNS = 4,
     MOST_STRIDE = 2,
     LEAST_ROWS = 3,
@@ -114,11 +114,26 @@ WIDE_CPU static void whole_2(const band *b, int64_t column) {
 }
 static compute_tile *const whole_tiles[MOST_STRIDE] = {whole_1, whole_2};
 
+/* All columns; `inside`: no row that is read is padding. */
+static void compute_tiles(const band *b, int rows, int inside) {
+    const ndrt_windows *job = b->of;
+    for (int64_t column = 0; column < job->columns; column += TILE_COLUMNS) {
+        int64_t left = job->columns - column, first = column * job->stride - job->pad_x;
+        int columns = left < TILE_COLUMNS ? (int)left : TILE_COLUMNS;
+        int64_t end = first + (TILE_COLUMNS - 1) * job->stride + WINDOW;
+        if (inside && rows == TILE_ROWS && columns == TILE_COLUMNS && first >= 0 &&
+            end <= job->width)
+            whole_tiles[job->stride - 1](b, column);
+        else
+            tiles[job->stride - 1][rows - 1][columns - 1](b, column);
+    }
+}
+
 /* Up to TILE_ROWS rows of an image. */
 static void compute_band(const ndrt_windows *job, int64_t image, int64_t row, int rows,
                          int64_t from, int64_t to) {
     band b = {.of = job, .from = from, .to = to};
-    int inside = rows == TILE_ROWS;
+    int inside = 1;
     for (int i = 0; i < (rows - 1) * job->stride + WINDOW; i++) {
         int64_t y = row * job->stride - job->pad_y + i;
         if (y < 0 || y >= job->height)
@@ -128,15 +143,19 @@ static void compute_band(const ndrt_windows *job, int64_t image, int64_t row, in
     }
     for (int r = 0; r < rows; r++)
         b.out[r] = job->out + (image * job->rows + row + r) * job->columns * job->channels;
-    for (int64_t column = 0; column < job->columns; column += TILE_COLUMNS) {
-        int64_t left = job->columns - column, first = column * job->stride - job->pad_x;
-        int columns = left < TILE_COLUMNS ? (int)left : TILE_COLUMNS;
-        int64_t end = first + (TILE_COLUMNS - 1) * job->stride + WINDOW;
-        if (inside && columns == TILE_COLUMNS && first >= 0 && end <= job->width)
-            whole_tiles[job->stride - 1](&b, column);
-        else
-            tiles[job->stride - 1][rows - 1][columns - 1](&b, column);
+    compute_tiles(&b, rows, inside);
+}
+
+void ndrt_depthwise_rows(const ndrt_windows *job, const float *const *read, float *const *out,
+                         int rows) {
+    band b = {.of = job, .to = job->channels};
+    int inside = 1;
+    for (int i = 0; i < (rows - 1) * job->stride + WINDOW; i++) {
+        b.read[i] = read[i];
+        if (!read[i]) inside = 0;
     }
+    for (int r = 0; r < rows; r++) b.out[r] = out[r];
+    compute_tiles(&b, rows, inside);
 }
 
 /* Rows of all images, counted through, and channels. */

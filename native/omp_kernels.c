@@ -193,6 +193,8 @@ static const kernel_family families[] = {
      ndrt_products_execute},
     {NDRT_KERNEL_JOIN_ROWS, NDRT_KERNEL_JOIN_ROWS, ndrt_joins_check, ndrt_joins_threads,
      ndrt_joins_execute},
+    {NDRT_KERNEL_SEPARABLE, NDRT_KERNEL_SEPARABLE, ndrt_separable_check, ndrt_separable_threads,
+     ndrt_separable_execute},
 };
 
 static const kernel_family *family_of(int kernel) {
@@ -252,7 +254,8 @@ static int overlaps(const ndrt_kernel_call *call) {
  * the whole team. */
 static ndrt_kernel_call settled(const ndrt_kernel_call *call) {
     ndrt_kernel_call made = *call;
-    if (call->parameters) memcpy(made.scalars, call->parameters, sizeof made.scalars);
+    if (call->parameters)
+        memcpy(made.scalars, call->parameters, NDRT_KERNEL_PARAMETERS * sizeof(double));
     if (kernels[call->kernel].draws && call->dims[0] > 0) {
         ndrt_random begin;
         ndrt_random_draw(call->data[kernels[call->kernel].ndata - 1], call->dims[0], &begin);

@@ -333,7 +333,8 @@ static void keep_weight(kernel_call *call) {
 void ndrt_optimizers_execute(const ndrt_kernel_call *given, int nthreads) {
     ndrt_kernel_call made = *given;
     const ndrt_kernel_call *call = &made;
-    if (given->parameters) memcpy(made.scalars, given->parameters, sizeof made.scalars);
+    if (given->parameters)
+        memcpy(made.scalars, given->parameters, NDRT_KERNEL_PARAMETERS * sizeof(double));
     if (!kernels[call->kernel - FIRST].range) {
         norm(call, nthreads);
         return;

@@ -9,7 +9,9 @@ from ..symbol.node import Node
 
 Shape = tuple[int, ...]
 
-CONVOLUTIONS = frozenset({"Convolution", "_fused_Convolution", "_fused_normed_Convolution"})
+SEPARABLE = "_fused_separable_Convolution"
+CONVOLUTIONS = frozenset({"Convolution", "_fused_Convolution", "_fused_normed_Convolution",
+                          SEPARABLE})
 # of one core: what a good kernel reaches, and what comes from memory where caches are too small
 FLOPS_PER_MS = 100e6
 BYTES_PER_MS = 8e6
@@ -35,6 +37,9 @@ def convolution_kind(params: Any, channels: int) -> str:
 def convolution_costs(node: Node, data: Shape, out: Shape) -> tuple[float, float]:
     """Milliseconds of a convolution (channels-last, blocked) of inputs and outputs so shaped."""
     params: Any = node.params
+    if node.op is not None and node.op.name == SEPARABLE:
+        # for all layouts one kernel, which reads and writes channels-last ones
+        return 0.0, reorder_cost(data) + reorder_cost(out)
     kind = convolution_kind(params, data[1])
     flops = 2.0 * prod(out) * data[1] // params.num_group * prod(params.kernel)
     moved = 4.0 * (prod(data) + prod(out))

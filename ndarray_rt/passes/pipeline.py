@@ -18,6 +18,7 @@ from .fuse_attention import fuse_attention
 from .fuse_elementwise import fuse_elementwise
 from .fuse_norms_into_convolutions import fuse_norms_into_convolutions
 from .fuse_post_ops import fuse_post_ops
+from .fuse_separable_convolutions import fuse_separable_convolutions
 from .move_strides_up import move_strides_up
 from .recognize_activations import recognize_activations
 from .recognize_norms import recognize_norms
@@ -40,6 +41,7 @@ PASSES: dict[str, Pass] = {
     "fuse_attention": fuse_attention,
     "fuse_post_ops": fuse_post_ops,
     "fuse_norms_into_convolutions": fuse_norms_into_convolutions,
+    "fuse_separable_convolutions": fuse_separable_convolutions,
     "fuse_elementwise": fuse_elementwise,
 }
 

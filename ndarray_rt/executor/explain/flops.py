@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from ...ops.fused.separable_convolution import WINDOW
+
 Shapes = Sequence[tuple[int, ...]]
 _GATES = {"rnn_relu": 1, "rnn_tanh": 1, "gru": 3, "lstm": 4}
 
@@ -25,6 +27,12 @@ def _deconvolution(p: Any, ins: Shapes, outs: Shapes) -> int:
 def _normed_convolution(p: Any, ins: Shapes, outs: Shapes) -> int:
     scale = ins[int(p.num_args)]
     return 2 * prod(outs[0]) * prod(scale)
+
+
+def _separable_convolution(p: Any, ins: Shapes, outs: Shapes) -> int:
+    between, filters = int(p.num_between), int(p.num_filter)
+    total = 2 * (prod(outs[0]) // filters) * between * (prod(WINDOW) + filters)
+    return total + (2 * prod(ins[0]) * between if p.is_expanded else 0)
 
 
 def _fully_connected(p: Any, ins: Shapes, outs: Shapes) -> int:
@@ -63,6 +71,7 @@ _COUNTS: dict[str, Callable[[Any, Shapes, Shapes], int]] = {
     "FullyConnected": _fully_connected, "dot": _dot, "batch_dot": _batch_dot,
     "linalg_gemm": _batch_dot, "linalg_gemm2": _batch_dot, "RNN": _rnn,
     "normed_Convolution": _normed_convolution,
+    "separable_Convolution": _separable_convolution,
 }
 
 

@@ -15,8 +15,9 @@ from . import (
     matmul,
     normed_convolution,
     pooling,
+    separable_convolution,
 )
 
 __all__ = ["affine_batch_norm", "batch_norm", "constant", "convolution", "deconvolution",
            "elementwise", "fold_batch_norm", "fully_connected", "matmul", "normed_convolution",
-           "pooling"]
+           "pooling", "separable_convolution"]

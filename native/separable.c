@@ -1,0 +1,229 @@
+/* Depthwise separable convolutions, with the products that widen the image before them.
+ *
+ * Each thread computes some of the rows of the result, a few at a time: of the widened image there
+ * are those rows only that the next windows read, in memory that stays in the thread's own cache.
+ * Where the threads' rows meet, those that both read are computed by both.
+ *
+ * Each number is the one that the three kernels give one after the other. */
+#include <omp.h>
+
+#include "ndrt_products.h"
+#include "ndrt_windows.h"
+
+enum {
+    WINDOW = NDRT_DEPTHWISE_WINDOW,
+    MOST_ROWS = NDRT_DEPTHWISE_ROWS, /* of the result, at a time */
+    MOST_STRIDE = 2,
+    MOST_READ = (MOST_ROWS - 1) * MOST_STRIDE + WINDOW
+};
+
+/* Sides and channels are less than this: products of three of them are numbers. */
+static const int64_t LEAST_REFUSED = (int64_t)1 << 20;
+
+typedef struct {
+    ndrt_products expansion, projection;
+    ndrt_windows depthwise;
+    int is_expanded;
+    float *scratch;
+    int64_t numbers; /* of scratch for a thread */
+    int slots;
+} separable;
+
+static int64_t rows_read(int64_t rows, int64_t stride) { return (rows - 1) * stride + WINDOW; }
+
+int64_t ndrt_separable_scratch(int64_t between, int64_t width, int64_t columns, int64_t stride) {
+    int64_t pixels = rows_read(MOST_ROWS, stride) * width + MOST_ROWS * columns;
+    if (between < 1 || width < 1 || columns < 1 || stride < 1 || between >= LEAST_REFUSED ||
+        width >= LEAST_REFUSED || columns >= LEAST_REFUSED || stride > MOST_STRIDE)
+        return 0;
+    return (pixels * between + LANES - 1) / LANES * LANES;
+}
+
+static int64_t side(int64_t length, int64_t pad, int64_t stride) {
+    const int64_t room = length + 2 * pad - WINDOW;
+    return room < 0 ? 0 : room / stride + 1;
+}
+
+static separable job_of(const ndrt_kernel_call *call) {
+    const double *scalars = call->scalars;
+    const int given = (int)scalars[13];
+    int at = 5;
+    separable job = {
+        .depthwise =
+            {
+                .weights = call->data[3],
+                .images = call->dims[0],
+                .channels = (int64_t)scalars[6],
+                .height = call->dims[2],
+                .width = call->dims[3],
+                .filters = (int64_t)scalars[6],
+                .stride = (int)scalars[8],
+                .pad_y = (int64_t)scalars[9],
+                .pad_x = (int64_t)scalars[10],
+                .window = WINDOW,
+                .low = (float)scalars[2],
+                .high = (float)scalars[3],
+            },
+        .is_expanded = scalars[11] != 0,
+        .scratch = call->data[2],
+        .slots = (int)scalars[14],
+    };
+    ndrt_windows *depthwise = &job.depthwise;
+    depthwise->rows = side(depthwise->height, depthwise->pad_y, depthwise->stride);
+    depthwise->columns = side(depthwise->width, depthwise->pad_x, depthwise->stride);
+    job.expansion = (ndrt_products){
+        .data = call->data[1],
+        .features = call->dims[1],
+        .columns = depthwise->channels,
+        .width = (int64_t)scalars[11],
+        .low = (float)scalars[0],
+        .high = (float)scalars[1],
+    };
+    job.projection = (ndrt_products){
+        .out = call->data[0],
+        .weights = call->data[4],
+        .features = depthwise->channels,
+        .columns = (int64_t)scalars[7],
+        .width = (int64_t)scalars[12],
+        .low = (float)scalars[4],
+        .high = (float)scalars[5],
+    };
+    if (job.is_expanded) job.expansion.weights = call->data[at++];
+    if (given & NDRT_SEPARABLE_EXPANSION_BIAS) job.expansion.bias = call->data[at++];
+    if (given & NDRT_SEPARABLE_DEPTHWISE_BIAS) depthwise->bias = call->data[at++];
+    if (given & NDRT_SEPARABLE_PROJECTION_BIAS) job.projection.bias = call->data[at++];
+    if (given & NDRT_SEPARABLE_ADDED) job.projection.added = call->data[at];
+    job.numbers = ndrt_separable_scratch(depthwise->channels, depthwise->width, depthwise->columns,
+                                         depthwise->stride);
+    return job;
+}
+
+/* What one thread has of an image. */
+typedef struct {
+    const separable *of;
+    const float *data; /* the image */
+    float *ring, *band;
+    int64_t next; /* row of the widened image that was not computed */
+} strip;
+
+static int64_t ring_rows(const separable *job) {
+    return rows_read(MOST_ROWS, job->depthwise.stride);
+}
+
+/* Rows of the widened image up to `end`, each to its place in the ring. */
+static void expand(strip *s, int64_t end) {
+    const separable *job = s->of;
+    const int64_t width = job->depthwise.width, count = ring_rows(job);
+    while (s->next < end) {
+        const int64_t place = s->next % count;
+        const int64_t rows = end - s->next < count - place ? end - s->next : count - place;
+        ndrt_products part = job->expansion;
+        part.data = s->data + s->next * width * part.features;
+        part.out = s->ring + place * width * part.columns;
+        ndrt_product_rows(&part, 0, rows * width);
+        s->next += rows;
+    }
+}
+
+/* Some rows of the result, from `row` of an image on, which is `at` of all images. */
+static void compute_rows(strip *s, int64_t row, int rows, int64_t at) {
+    const separable *job = s->of;
+    const ndrt_windows *depthwise = &job->depthwise;
+    const int64_t top = row * depthwise->stride - depthwise->pad_y;
+    const int64_t line = depthwise->width * depthwise->channels;
+    const int64_t pixels = rows * depthwise->columns;
+    const float *read[MOST_READ];
+    float *out[MOST_ROWS];
+    if (job->is_expanded) {
+        int64_t end = top + rows_read(rows, depthwise->stride);
+        expand(s, end < depthwise->height ? end : depthwise->height);
+    }
+    for (int i = 0; i < rows_read(rows, depthwise->stride); i++) {
+        const int64_t y = top + i;
+        if (y < 0 || y >= depthwise->height)
+            read[i] = NULL;
+        else
+            read[i] = job->is_expanded ? s->ring + y % ring_rows(job) * line : s->data + y * line;
+    }
+    for (int r = 0; r < rows; r++) out[r] = s->band + r * depthwise->columns * depthwise->channels;
+    ndrt_depthwise_rows(depthwise, read, out, rows);
+    ndrt_products part = job->projection;
+    part.data = s->band;
+    part.out += at * depthwise->columns * part.columns;
+    if (part.added) part.added += at * depthwise->columns * part.columns;
+    ndrt_product_rows(&part, 0, pixels);
+}
+
+/* Rows of the result from `row` up to `end`, counted through all images, by thread `thread`. */
+static void compute_part(const separable *job, int thread, int64_t row, int64_t end) {
+    const ndrt_windows *depthwise = &job->depthwise;
+    const int64_t pixels = depthwise->height * depthwise->width;
+    float *scratch = job->scratch + thread * job->numbers;
+    strip s = {.of = job,
+               .band = scratch,
+               .ring = scratch + MOST_ROWS * depthwise->columns * depthwise->channels};
+    while (row < end) {
+        const int64_t image = row / depthwise->rows, first = row - image * depthwise->rows;
+        int64_t last = end - image * depthwise->rows;
+        if (last > depthwise->rows) last = depthwise->rows;
+        const int64_t top = first * depthwise->stride - depthwise->pad_y;
+        s.next = top > 0 ? top : 0;
+        s.data = job->expansion.data + image * pixels * job->expansion.features;
+        for (int64_t r = first; r < last; r += MOST_ROWS) {
+            const int rows = last - r < MOST_ROWS ? (int)(last - r) : MOST_ROWS;
+            compute_rows(&s, r, rows, image * depthwise->rows + r);
+        }
+        row = image * depthwise->rows + last;
+    }
+}
+
+static int is_count(double value, double least) {
+    return value >= least && value < (double)LEAST_REFUSED;
+}
+
+ndrt_status ndrt_separable_check(const ndrt_kernel_call *call) {
+    const double *s = call->scalars;
+    if (!__builtin_cpu_supports("avx512f"))
+        return ndrt_fail(NDRT_UNSUPPORTED, "separable: this CPU has no AVX-512");
+    int sound = call->nthreads >= 0 && is_count(s[6], 1) && is_count(s[7], 1) &&
+                (s[8] == 1 || s[8] == MOST_STRIDE) && is_count(s[9], 0) && is_count(s[10], 0) &&
+                is_count(s[11], 0) && is_count(s[12], LANES) && is_count(s[13], 0) &&
+                s[13] < 2 * NDRT_SEPARABLE_ADDED && is_count(s[14], 1);
+    for (int i = 0; i < 4; i++)
+        sound = sound && call->dims[i] >= 1 && call->dims[i] < LEAST_REFUSED;
+    if (!sound) return ndrt_fail(NDRT_INVALID, "separable: a number is out of range");
+    const separable job = job_of(call);
+    const ndrt_windows *depthwise = &job.depthwise;
+    if (depthwise->channels % LANES || job.expansion.width % LANES ||
+        job.projection.width % LANES ||
+        (!job.is_expanded && depthwise->channels != call->dims[1]) || depthwise->rows < 1 ||
+        depthwise->columns < 1)
+        return ndrt_fail(NDRT_INVALID,
+                         "separable: %lld channels widened to %lld in blocks of %lld, images of "
+                         "%lld x %lld, %lld filters in blocks of %lld",
+                         (long long)call->dims[1], (long long)depthwise->channels,
+                         (long long)job.expansion.width, (long long)depthwise->height,
+                         (long long)depthwise->width, (long long)job.projection.columns,
+                         (long long)job.projection.width);
+    const int arrays = 5 + job.is_expanded + __builtin_popcount((unsigned)s[13]);
+    for (int i = 0; i < arrays; i++)
+        if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "separable: array %d has no bytes", i);
+    return NDRT_OK;
+}
+
+int ndrt_separable_threads(const ndrt_kernel_call *call) {
+    const separable job = job_of(call);
+    const ndrt_windows *depthwise = &job.depthwise;
+    const int64_t pixels = ndrt_product(depthwise->images, depthwise->rows, depthwise->columns);
+    const int64_t work = ndrt_product(pixels, depthwise->channels, WINDOW + job.projection.columns);
+    const int nthreads = ndrt_team_for(call, work);
+    return nthreads < job.slots ? nthreads : job.slots;
+}
+
+void ndrt_separable_execute(const ndrt_kernel_call *call, int nthreads) {
+    const separable job = job_of(call);
+    const int64_t rows = job.depthwise.images * job.depthwise.rows;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int i = 0; i < nthreads; i++)
+        compute_part(&job, i, rows * i / nthreads, rows * (i + 1) / nthreads);
+}

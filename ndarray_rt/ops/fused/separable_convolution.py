@@ -1,0 +1,218 @@
+"""_fused_separable_Convolution: a depthwise separable convolution, and the expansion before it.
+
+The expansion makes several times as many channels as there were, for the depthwise convolution to
+read: more than a core's cache holds where images are large. In one kernel a few rows at a time go
+through all of it, and what lies between is never there as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain as joined
+from typing import NamedTuple, TypeVar
+
+from ...errors import ShapeError, Unsupported
+from ...native import lib
+from ...ndarray.layout import AnyArray, get_data_reorder, get_default, grouped_dims, need_float32
+from ...ndarray.ndarray import NDArray
+from ...ndarray.output import NumpyOutput, Output
+from ...op.choose import BLOCK, prefers_channels_last
+from ...op.context import OpContext
+from ...op.infer import ShapeList, need_rank
+from ...op.packing import weights
+from ...op.params import boolean, integer, params_class, shape, text
+from ...op.registry import OpDef, register
+from ...storage.desc import channels_last_desc, default_desc, tagged_desc
+from ...storage.stream import Mem
+from ..floats import same_float_type, wide
+from ..nn import convolution as plain
+from ..nn.conv_geometry import conv_forward, output_dims
+from ..nn.kept_products import packed_for_pixels
+from .params import PostOpParams
+from .post_ops import (
+    Chain,
+    apply_chain,
+    chain_bounds,
+    infer_operands,
+    num_operands,
+    operand_names,
+    parse_chain,
+)
+from .run import finish_of
+
+T = TypeVar("T")
+
+WINDOW = (3, 3)
+STRIDES = ((1, 1), (2, 2))
+_BIASES = (lib.NDRT_SEPARABLE_EXPANSION_BIAS, lib.NDRT_SEPARABLE_DEPTHWISE_BIAS,
+           lib.NDRT_SEPARABLE_PROJECTION_BIAS)
+
+
+class Stage(NamedTuple):
+    """One of the convolutions, and what is done to its result."""
+
+    name: str
+    params: plain.ConvolutionParams
+    chain: Chain
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of its weight and bias."""
+        prefix = f"{self.name}_" if self.name else ""
+        return tuple(prefix + name for name in plain.input_names(self.params)[1:])
+
+
+@params_class
+class SeparableConvolutionParams(PostOpParams):
+    num_filter: int = integer(low=1, doc="output channels")
+    num_between: int = integer(low=1, doc="channels of the depthwise convolution")
+    stride: tuple[int, ...] = shape((1, 1), low=1, doc="step of the depthwise window of 3x3")
+    pad: tuple[int, ...] = shape((0, 0), low=0, doc="zeros on both ends of an axis")
+    is_expanded: bool = boolean(True, doc="a 1x1 convolution makes the channels in between")
+    no_bias: bool = boolean(False, doc="the last convolution adds no bias")
+    no_expansion_bias: bool = boolean(False, doc="the first one does not")
+    no_depthwise_bias: bool = boolean(False, doc="the depthwise one does not")
+    expansion_post_ops: str = text("", doc="what is done to the first one's result")
+    depthwise_post_ops: str = text("", doc="what is done to the depthwise one's result")
+
+    def stages(self) -> tuple[Stage, ...]:
+        """The convolutions, first to last."""
+        return _stages(self)
+
+
+@lru_cache(maxsize=1024)
+def _stages(p: SeparableConvolutionParams) -> tuple[Stage, ...]:
+    def pointwise(filters: int, no_bias: bool) -> plain.ConvolutionParams:
+        return plain.ConvolutionParams(kernel=(1, 1), num_filter=filters, no_bias=no_bias)
+    first = Stage("expansion", pointwise(p.num_between, p.no_expansion_bias),
+                  parse_chain(p.expansion_post_ops))
+    windows = plain.ConvolutionParams(kernel=WINDOW, stride=p.stride, pad=p.pad,
+                                      num_filter=p.num_between, num_group=p.num_between,
+                                      no_bias=p.no_depthwise_bias)
+    rest = (Stage("depthwise", windows, parse_chain(p.depthwise_post_ops)),
+            Stage("", pointwise(p.num_filter, p.no_bias), p.chain))
+    return (first, *rest) if p.is_expanded else rest
+
+
+def input_names(p: SeparableConvolutionParams) -> tuple[str, ...]:
+    return ("data", *joined.from_iterable(stage.inputs for stage in p.stages()),
+            *operand_names(p.chain))
+
+
+def _parts(p: SeparableConvolutionParams, ins: Sequence[T]) -> tuple[list[list[T]], list[T]]:
+    """Weight and bias of each stage, and the operands."""
+    made, at = [], 1
+    for stage in p.stages():
+        made.append([*ins[at:at + len(stage.inputs)]])
+        at += len(stage.inputs)
+    return made, [*ins[at:]]
+
+
+def infer_shape(p: SeparableConvolutionParams, ins: ShapeList, outs: ShapeList,
+                ) -> tuple[ShapeList, ShapeList]:
+    need_rank(ins[0], (4,), "data")
+    stages = p.stages()
+    parts, operands = _parts(p, ins)
+    operands, out = infer_operands(p.chain, operands, outs[0])
+    seen: ShapeList = [ins[0], *[None] * (len(stages) - 1), out]
+    places = range(len(stages))
+    for i in (*places, *reversed(places)):
+        if i < places[-1] and num_operands(stages[i].chain):
+            raise ShapeError(f"{stages[i].name}_post_ops: only the last convolution has operands")
+        (seen[i], *parts[i]), (seen[i + 1],) = plain.infer_shape(
+            stages[i].params, [seen[i], *parts[i]], [seen[i + 1]])
+    operands, out = infer_operands(p.chain, operands, seen[-1])
+    return [seen[0], *joined.from_iterable(parts), *operands], [out]
+
+
+def compute(ctx: OpContext, p: SeparableConvolutionParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    parts, operands = _parts(p, ins)
+    y = wide(ins[0])
+    for stage, (weight, *bias) in zip(p.stages(), parts, strict=True):
+        geo = stage.params.geometry()
+        y = conv_forward(y, wide(weight), geo, output_dims(y.shape[2:], geo))
+        if bias:
+            y += wide(bias[0]).reshape(-1, 1, 1)
+        y = apply_chain(stage.chain, y, [wide(value) for value in operands])
+    outs[0].write(y.astype(ins[0].dtype, copy=False))
+
+
+def refuses(p: SeparableConvolutionParams, ins: list[NDArray]) -> str | None:
+    if not prefers_channels_last():
+        return "the CPU has no AVX-512"
+    if p.num_between % BLOCK or p.stride not in STRIDES:
+        return (f"{p.num_between} channels between and strides of {p.stride}, expected a multiple "
+                f"of {BLOCK} and one of {STRIDES}")
+    return need_float32(*ins)
+
+
+def bounds_of(p: SeparableConvolutionParams) -> list[float] | None:
+    """Low and high of each convolution but the last, where all that is done to their results is to
+    keep them within bounds, else None."""
+    made: list[float] = []
+    for stage in p.stages()[:-1]:
+        bounds = chain_bounds(stage.chain)
+        if bounds is None:
+            return None
+        made += bounds
+    return made
+
+
+def compute_ex(ctx: OpContext, p: SeparableConvolutionParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    data, out, stream = ins[0], outs[0].shape, ctx.stream
+    parts, operands = _parts(p, ins)
+    bounds, finish = bounds_of(p), finish_of(p.chain, operands, out)
+    if bounds is None or finish is None:
+        raise Unsupported("post-ops other than an addition of the result's shape and bounds")
+    # the weights first: converting them may move their memory
+    packed: list[Mem] = []
+    widths: list[int] = []
+    for stage, (weight, *_) in zip(p.stages(), parts, strict=True):
+        if stage.params.num_group > 1:
+            dims = grouped_dims(weight.shape, p.num_between)
+            layout = tagged_desc(data.dtype, dims, f"Abcde{BLOCK}a")
+            packed.append(weights(ctx, weight, layout, p.num_between))
+        else:
+            width, layout = packed_for_pixels(weight)
+            packed.append(weights(ctx, weight, layout))
+            widths.append(width)
+    slots = lib.ndrt_threads_get()
+    numbers = lib.ndrt_separable_scratch(p.num_between, data.shape[3], out[3], p.stride[1])
+    if 0 in out or not numbers:
+        raise Unsupported(f"images of {data.shape}")
+    given: list[Mem] = [get_data_reorder(data, channels_last_desc(data.dtype, data.shape), stream),
+                        stream.scratch(default_desc(data.dtype, (slots * numbers,))),
+                        *packed[-2:], *packed[:-2]]
+    flags = 0
+    biases = [part[1:] for part in parts]
+    for flag, bias in zip(_BIASES[-len(biases):], biases, strict=True):
+        if bias:
+            flags |= flag
+            given.append(get_default(bias[0], stream))
+    seen = channels_last_desc(data.dtype, out)
+    if finish.added is not None:
+        flags |= lib.NDRT_SEPARABLE_ADDED
+        given.append(get_data_reorder(finish.added, seen, stream))
+    bounds = [*bounds, finish.low, finish.high]
+    if not p.is_expanded:
+        bounds, widths = [0.0, 0.0, *bounds], [0, *widths]
+    with outs[0].open(seen, stream) as made:
+        ctx.kernel(lib.NDRT_KERNEL_SEPARABLE, data.shape, [made, *given],
+                   (*bounds, p.num_between, p.num_filter, p.stride[0], *p.pad, *widths, flags,
+                    slots))
+
+
+register(OpDef("_fused_separable_Convolution", SeparableConvolutionParams, inputs=input_names,
+               infer_shape=infer_shape, infer_type=same_float_type, compute=compute,
+               compute_ex=compute_ex, refuses=refuses, is_fused=True,
+               no_gradient="it is for inference",
+               doc="A 1x1 convolution that makes num_between channels, a depthwise one with "
+                   "windows of 3x3 and a 1x1 one that makes num_filter channels.\n\n"
+                   "data (N, C, H, W); for each of the convolutions weight and bias as in "
+                   "Convolution; then one operand for each binary post-op of the last one. "
+                   "Without is_expanded the first one is left out, and num_between is C. Made by "
+                   "passes. Source: Howard et al. 2017 (MobileNets), Sandler et al. 2018 (inverted "
+                   "residuals)."))

@@ -1,0 +1,140 @@
+"""Lets the convolutions around a depthwise one go with it, row by row, where images are large."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+from ..dtypes import FLOAT32
+from ..op.choose import BLOCK, prefers_channels_last
+from ..ops.fused.post_ops import Chain, chain_bounds, chain_text, num_operands, parse_chain
+from ..ops.fused.run import chain_adds_first
+from ..ops.fused.separable_convolution import STRIDES, WINDOW
+from ..symbol.node import Entry, Node
+from .rewrite import Facts, Heads, make, replace
+
+SEPARABLE = "_fused_separable_Convolution"
+LAYERS = frozenset({"Convolution", "_fused_Convolution"})
+# bytes of what lies between: less stays in a core's second cache from one layer to the next
+LEAST_BETWEEN = 512 << 10
+# bytes of the weights of the 1x1 convolutions, which all rows read again
+MOST_WEIGHTS = 128 << 10
+
+
+def fuse_separable_convolutions(heads: Sequence[Entry], facts: Facts) -> Heads:
+    """A depthwise convolution of 3x3 and the 1x1 convolution behind it, and the one before it if
+    there is one, become one node, where what lies between them is more than a near cache holds
+    (float32; AVX-512). On other CPUs such nodes come apart again."""
+    if not prefers_channels_last():
+        return replace(heads, _taken_apart)
+
+    def change(node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:
+        depthwise = _depthwise_before(node, facts)
+        if depthwise is None:
+            return None
+        expansion = _expansion_before(depthwise, facts)
+        if not _pays(node, depthwise, expansion, facts):
+            return None
+        return _fused(node, depthwise, expansion, now)
+    return replace(heads, change)
+
+
+def _depthwise_before(node: Node, facts: Facts) -> Node | None:
+    """The depthwise convolution that only this 1x1 convolution reads."""
+    if not _is_pointwise(node, facts) or not _adds_or_bounds(node, facts):
+        return None
+    before = node.inputs[0].node
+    if not facts.used_once(node.inputs[0]) or not _is_layer(before, facts):
+        return None
+    params: Any = before.params
+    channels = facts.shapes[before.inputs[0]][1]
+    if (not params.num_filter == params.num_group == channels or channels % BLOCK
+            or params.kernel != WINDOW or set(params.geometry().dilate) != {1}
+            or params.geometry().stride not in STRIDES or chain_bounds(_chain(before)) is None):
+        return None
+    return before
+
+
+def _expansion_before(depthwise: Node, facts: Facts) -> Node | None:
+    before = depthwise.inputs[0].node
+    if (not facts.used_once(depthwise.inputs[0]) or not _is_pointwise(before, facts)
+            or chain_bounds(_chain(before)) is None):
+        return None
+    return before
+
+
+def _is_layer(node: Node, facts: Facts) -> bool:
+    return (node.op is not None and node.op.name in LAYERS
+            and all(facts.types[entry] == FLOAT32 for entry in node.inputs)
+            and 0 not in facts.shapes[node.inputs[0]])
+
+
+def _is_pointwise(node: Node, facts: Facts) -> bool:
+    if not _is_layer(node, facts):
+        return False
+    params: Any = node.params
+    return (params.kernel == (1, 1) and params.num_group == 1
+            and not set(params.stride) - {1} and not set(params.pad) - {0})
+
+
+def _adds_or_bounds(node: Node, facts: Facts) -> bool:
+    """All that is done to the result is to add one of its shape and to keep it within bounds."""
+    chain = _chain(node)
+    if chain_adds_first(chain):
+        if facts.shapes[node.inputs[-num_operands(chain)]] != facts.shapes[node.outputs[0]]:
+            return False
+        chain = chain[1:]
+    return chain_bounds(chain) is not None
+
+
+def _chain(node: Node) -> Chain:
+    return parse_chain(getattr(node.params, "post_ops", ""))
+
+
+def _pays(node: Node, depthwise: Node, expansion: Node | None, facts: Facts) -> bool:
+    between = depthwise.outputs[0] if expansion is None else depthwise.inputs[0]
+    weights = sum(4 * prod(facts.shapes[layer.inputs[1]])
+                  for layer in (node, expansion) if layer is not None)
+    return 4 * prod(facts.shapes[between][1:]) >= LEAST_BETWEEN and weights <= MOST_WEIGHTS
+
+
+def _fused(node: Node, depthwise: Node, expansion: Node | None,
+           now: Mapping[Entry, Entry]) -> list[Entry]:
+    layers = [layer for layer in (expansion, depthwise, node) if layer is not None]
+    own, windows = _params(node), _params(depthwise)
+    attrs: dict[str, object] = {
+        "num_filter": own.num_filter, "num_between": windows.num_filter,
+        "stride": windows.geometry().stride, "pad": windows.geometry().pad,
+        "no_bias": own.no_bias, "post_ops": chain_text(_chain(node)),
+        "no_depthwise_bias": windows.no_bias, "depthwise_post_ops": chain_text(_chain(depthwise)),
+        "is_expanded": expansion is not None}
+    if expansion is not None:
+        attrs["no_expansion_bias"] = _params(expansion).no_bias
+        attrs["expansion_post_ops"] = chain_text(_chain(expansion))
+    inputs = [layers[0].inputs[0]]
+    for layer in layers:
+        inputs += layer.inputs[1:]
+    return make(SEPARABLE, attrs, [now[entry] for entry in inputs], node.name).outputs
+
+
+def _params(node: Node) -> Any:
+    return node.params
+
+
+def _taken_apart(node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:
+    """The convolutions that such a node stands for."""
+    if node.op is None or node.op.name != SEPARABLE:
+        return None
+    params: Any = node.params
+    inputs = [now[entry] for entry in node.inputs]
+    data, at = inputs[0], 1
+    for stage in params.stages():
+        end = at + len(stage.inputs)
+        last = not stage.name
+        attrs = {**stage.params.to_attrs(), "post_ops": chain_text(stage.chain)}
+        name = node.name if last else f"{node.name}_{stage.name}"
+        made = make("_fused_Convolution", attrs,
+                    [data, *(inputs[at:] if last else inputs[at:end])], name)
+        data, at = made.outputs[0], end
+    return [data]

@@ -1,0 +1,183 @@
+"""The kernel for depthwise separable convolutions: the bits of the three that it stands for."""
+
+from __future__ import annotations
+
+from math import inf, nan
+from typing import Any, NamedTuple
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from ndarray_rt.errors import ParameterError
+from ndarray_rt.native import lib, text
+from tests.native.helpers import from_numpy, kernel
+
+pytestmark = pytest.mark.skipif(
+    not text(lib.ndrt_engine_isa()).startswith("avx512"), reason="the kernel is for AVX-512")
+RNG = np.random.default_rng(5)
+BOUNDS = ((0, 6), (-0.5, inf), (-inf, inf))
+RELU6 = BOUNDS[0]
+
+
+class Problem(NamedTuple):
+    images: int
+    channels: int
+    height: int
+    width: int
+    between: int  # 0: the depthwise convolution reads the data
+    filters: int
+    stride: int
+    pads: tuple[int, int]
+
+    @property
+    def middle(self) -> int:
+        return self.between or self.channels
+
+    def out(self) -> tuple[int, int]:
+        rows, columns = ((side + 2 * pad - 3) // self.stride + 1
+                         for side, pad in zip((self.height, self.width), self.pads, strict=True))
+        return rows, columns
+
+
+class Arrays(NamedTuple):
+    """Weights are packed; None for what is not given."""
+
+    data: Any
+    weights: list[Any]
+    biases: list[Any]
+    added: Any
+
+
+def draw(*shape: int) -> Any:
+    return RNG.standard_normal(shape).astype("f4")
+
+
+def arrays(p: Problem, biases: tuple[bool, bool, bool], added: bool) -> Arrays:
+    weights = [None if not p.between else packed(draw(p.between, p.channels), "AB16b32a"),
+               packed(draw(p.middle, 1, 1, 3, 3), "Abcde16a"),
+               packed(draw(p.filters, p.middle), "AB16b16a")]
+    given = [draw(n) if wanted else None for n, wanted in
+             zip((p.middle, p.middle, p.filters), biases, strict=True)]
+    if not p.between:
+        given[0] = None
+    return Arrays(draw(p.images, p.height, p.width, p.channels), weights, given,
+                  draw(p.images, *p.out(), p.filters) if added else None)
+
+
+def packed(weight: Any, tag: str) -> Any:
+    owner = from_numpy(weight, tag)  # its bytes end with it
+    return owner.numpy().copy()
+
+
+def one_after_the_other(p: Problem, a: Arrays, bounds: Any) -> Any:
+    rows, columns = p.out()
+    x = a.data
+    if p.between:
+        x = product(x, a.weights[0], a.biases[0], None, p.between, 32, bounds[0])
+    wide = np.full((p.images, rows, columns, p.middle), nan, "f4")
+    kernel(lib.NDRT_KERNEL_DEPTHWISE, (p.images, p.middle, p.height, p.width),
+           [wide, x, a.weights[1], *given(a.biases[1])],
+           (*bounds[1], p.middle, 3, p.stride, *p.pads))
+    return product(wide, a.weights[2], a.biases[2], a.added, p.filters, 16, bounds[2])
+
+
+def product(x: Any, weight: Any, bias: Any, added: Any, columns: int, width: int,
+            bounds: tuple[float, float]) -> Any:
+    out = np.full((*x.shape[:-1], columns), nan, "f4")
+    rows = x.size // x.shape[-1]
+    kernel(lib.NDRT_KERNEL_PRODUCTS, (rows, x.shape[-1], columns, width),
+           [out, x, weight, *given(bias), *given(added)],
+           (*bounds, bias is not None, added is not None))
+    return out
+
+
+def given(*values: Any) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+def separable(p: Problem, a: Arrays, bounds: Any, nthreads: int = 0, slots: int = 8) -> Any:
+    rows, columns = p.out()
+    out = np.full((p.images + 1, rows, columns, p.filters), nan, "f4")
+    numbers = lib.ndrt_separable_scratch(p.middle, p.width, columns, p.stride)
+    scratch = np.full(slots * numbers + 1, nan, "f4")
+    data = [out, a.data, scratch, a.weights[1], a.weights[2],
+            *given(a.weights[0], *a.biases, a.added)]
+    flags = sum(1 << i for i, bias in enumerate([*a.biases, a.added]) if bias is not None)
+    kernel(lib.NDRT_KERNEL_SEPARABLE, (p.images, p.channels, p.height, p.width), data,
+           (*(b for pair in bounds for b in pair), p.middle, p.filters, p.stride, *p.pads,
+            32 if p.between else 0, 16, flags, slots), nthreads)
+    assert np.isnan(out[p.images]).all(), "wrote behind the result"
+    assert np.isnan(scratch[-1]), "wrote behind the scratch"
+    return out[:p.images]
+
+
+PROBLEMS = st.builds(
+    Problem, st.integers(1, 3), st.sampled_from([16, 48]), st.integers(1, 25), st.integers(1, 25),
+    st.sampled_from([0, 16, 48, 144]), st.integers(1, 50), st.sampled_from([1, 2]),
+    st.tuples(st.integers(0, 4), st.integers(0, 4))).filter(
+        lambda p: p.height + 2 * p.pads[0] >= 3 and p.width + 2 * p.pads[1] >= 3)
+
+
+@hypothesis.given(PROBLEMS, st.tuples(*[st.booleans()] * 3), st.booleans(),
+                  st.permutations(BOUNDS), st.integers(0, 9), st.integers(1, 8))
+@hypothesis.settings(max_examples=200, deadline=None)
+def test_gives_the_bits_of_three_kernels(p: Problem, biases: tuple[bool, bool, bool], added: bool,
+                                         bounds: Any, nthreads: int, slots: int) -> None:
+    a = arrays(p, biases, added)
+    np.testing.assert_array_equal(separable(p, a, bounds, nthreads, slots),
+                                  one_after_the_other(p, a, bounds))
+
+
+@pytest.mark.parametrize("p", [
+    Problem(1, 16, 112, 112, 96, 24, 2, (1, 1)), Problem(2, 24, 56, 56, 144, 24, 1, (1, 1)),
+    Problem(4, 32, 28, 28, 0, 64, 1, (1, 1)), Problem(1, 33, 1, 200, 32, 7, 2, (1, 0))])
+@pytest.mark.parametrize("nthreads", [1, 2, 5])
+def test_large_images(p: Problem, nthreads: int) -> None:
+    a = arrays(p, (True, True, True), True)
+    np.testing.assert_array_equal(separable(p, a, BOUNDS, nthreads),
+                                  one_after_the_other(p, a, BOUNDS))
+
+
+@pytest.mark.parametrize(("change", "error"), [
+    ({"height": 0}, "out of range"), ({"channels": -1}, "out of range"),
+    ({"images": 1 << 20}, "out of range"), ({"between": 40}, "40"), ({"stride": 3}, "out of range"),
+    ({"pads": (-1, 0)}, "out of range"), ({"height": 2, "pads": (0, 0)}, "images of 2 x 9"),
+    ({"filters": 0}, "out of range"), ({"between": 0, "channels": 20}, "20 channels")])
+def test_refuses_what_does_not_fit(change: dict[str, Any], error: str) -> None:
+    p = Problem(1, 16, 9, 9, 32, 8, 1, (1, 1))
+    a = arrays(p, (False, False, False), False)
+    wrong = p._replace(**change)
+    rows = np.zeros(1 << 12, "f4")
+    data = [rows, a.data, rows, a.weights[1], a.weights[2], a.weights[0]]
+    with pytest.raises(ParameterError, match=error):
+        kernel(lib.NDRT_KERNEL_SEPARABLE, (wrong.images, wrong.channels, wrong.height, wrong.width),
+               data, (*RELU6 * 3, wrong.middle, wrong.filters, wrong.stride, *wrong.pads,
+                      32 if wrong.between else 0, 16, 0, 1))
+
+
+@pytest.mark.parametrize(("at", "value"), [
+    (6, nan), (7, 1.5e9), (8, nan), (11, 20), (12, 0), (12, 24), (13, 16), (13, -1), (14, 0)])
+def test_refuses_numbers_out_of_range(at: int, value: float) -> None:
+    data = [np.zeros(1 << 12, "f4")] * 6
+    scalars = [*RELU6 * 3, 32, 8, 1, 1, 1, 32, 16, 0, 1]
+    kernel(lib.NDRT_KERNEL_SEPARABLE, (1, 16, 3, 3), data, scalars)
+    scalars[at] = value
+    with pytest.raises(ParameterError):
+        kernel(lib.NDRT_KERNEL_SEPARABLE, (1, 16, 3, 3), data, scalars)
+
+
+def test_refuses_no_bytes_and_threads_below_0() -> None:
+    data = [np.zeros(1 << 12, "f4")] * 6
+    scalars = [*RELU6 * 3, 32, 8, 1, 1, 1, 32, 16, 1, 1]
+    with pytest.raises(ParameterError, match="array 6 has no bytes"):
+        kernel(lib.NDRT_KERNEL_SEPARABLE, (1, 16, 3, 3), data, scalars)
+    with pytest.raises(ParameterError, match="out of range"):
+        kernel(lib.NDRT_KERNEL_SEPARABLE, (1, 16, 3, 3), [*data, data[0]], scalars, -1)
+
+
+@pytest.mark.parametrize("given", [(0, 9, 9, 1), (16, -1, 9, 1), (16, 9, 1 << 20, 1), (16, 9, 9, 3),
+                                   (1 << 62, 9, 9, 1)])
+def test_no_scratch_for_what_is_refused(given: tuple[int, ...]) -> None:
+    assert lib.ndrt_separable_scratch(*given) == 0
