@@ -17,8 +17,8 @@ enum {
     MOST_READ = (MOST_ROWS - 1) * MOST_STRIDE + WINDOW
 };
 
-/* Sides and channels are less than this: products of three of them are numbers. */
-static const int64_t LEAST_REFUSED = (int64_t)1 << 20;
+/* Images, sides and channels are less than this: products of two of them are numbers. */
+static const int64_t LEAST_REFUSED = (int64_t)1 << 31;
 
 typedef struct {
     ndrt_products expansion, projection;
@@ -32,11 +32,12 @@ typedef struct {
 static int64_t rows_read(int64_t rows, int64_t stride) { return (rows - 1) * stride + WINDOW; }
 
 int64_t ndrt_separable_scratch(int64_t between, int64_t width, int64_t columns, int64_t stride) {
-    int64_t pixels = rows_read(MOST_ROWS, stride) * width + MOST_ROWS * columns;
-    if (between < 1 || width < 1 || columns < 1 || stride < 1 || between >= LEAST_REFUSED ||
-        width >= LEAST_REFUSED || columns >= LEAST_REFUSED || stride > MOST_STRIDE)
+    if (between < 1 || between >= LEAST_REFUSED || width < 1 || width >= LEAST_REFUSED ||
+        columns < 1 || columns >= LEAST_REFUSED || stride < 1 || stride > MOST_STRIDE)
         return 0;
-    return (pixels * between + LANES - 1) / LANES * LANES;
+    const int64_t pixels = rows_read(MOST_ROWS, stride) * width + MOST_ROWS * columns;
+    const int64_t numbers = ndrt_product(pixels, between, sizeof(float));
+    return numbers < 0 ? 0 : numbers / (int64_t)sizeof(float);
 }
 
 static int64_t side(int64_t length, int64_t pad, int64_t stride) {
@@ -197,7 +198,7 @@ ndrt_status ndrt_separable_check(const ndrt_kernel_call *call) {
     if (depthwise->channels % LANES || job.expansion.width % LANES ||
         job.projection.width % LANES ||
         (!job.is_expanded && depthwise->channels != call->dims[1]) || depthwise->rows < 1 ||
-        depthwise->columns < 1)
+        depthwise->columns < 1 || !job.numbers)
         return ndrt_fail(NDRT_INVALID,
                          "separable: %lld channels widened to %lld in blocks of %lld, images of "
                          "%lld x %lld, %lld filters in blocks of %lld",

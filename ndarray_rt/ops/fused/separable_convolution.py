@@ -167,42 +167,45 @@ def compute_ex(ctx: OpContext, p: SeparableConvolutionParams, ins: list[NDArray]
     bounds, finish = bounds_of(p), finish_of(p.chain, operands, out)
     if bounds is None or finish is None:
         raise Unsupported("post-ops other than an addition of the result's shape and bounds")
-    # the weights first: converting them may move their memory
-    packed: list[Mem] = []
-    widths: list[int] = []
-    for stage, (weight, *_) in zip(p.stages(), parts, strict=True):
-        if stage.params.num_group > 1:
-            dims = grouped_dims(weight.shape, p.num_between)
-            layout = tagged_desc(data.dtype, dims, f"Abcde{BLOCK}a")
-            packed.append(weights(ctx, weight, layout, p.num_between))
-        else:
-            width, layout = packed_for_pixels(weight)
-            packed.append(weights(ctx, weight, layout))
-            widths.append(width)
     slots = lib.ndrt_threads_get()
     numbers = lib.ndrt_separable_scratch(p.num_between, data.shape[3], out[3], p.stride[1])
-    if 0 in out or not numbers:
+    if not numbers:
         raise Unsupported(f"images of {data.shape}")
-    given: list[Mem] = [get_data_reorder(data, channels_last_desc(data.dtype, data.shape), stream),
-                        stream.scratch(default_desc(data.dtype, (slots * numbers,))),
-                        *packed[-2:], *packed[:-2]]
-    flags = 0
-    biases = [part[1:] for part in parts]
-    for flag, bias in zip(_BIASES[-len(biases):], biases, strict=True):
-        if bias:
-            flags |= flag
-            given.append(get_default(bias[0], stream))
+    # the weights first: converting them may move their memory
+    widths, packed = _packed(ctx, p, [weight for weight, *_ in parts])
+    sources = [get_data_reorder(data, channels_last_desc(data.dtype, data.shape), stream),
+               stream.scratch(default_desc(data.dtype, (slots * numbers,))), *packed]
+    given = 0
+    for flag, part in zip(_BIASES[-len(parts):], parts, strict=True):
+        if len(part) > 1:
+            given |= flag
+            sources.append(get_default(part[1], stream))
     seen = channels_last_desc(data.dtype, out)
     if finish.added is not None:
-        flags |= lib.NDRT_SEPARABLE_ADDED
-        given.append(get_data_reorder(finish.added, seen, stream))
-    bounds = [*bounds, finish.low, finish.high]
+        given |= lib.NDRT_SEPARABLE_ADDED
+        sources.append(get_data_reorder(finish.added, seen, stream))
     if not p.is_expanded:
         bounds, widths = [0.0, 0.0, *bounds], [0, *widths]
     with outs[0].open(seen, stream) as made:
-        ctx.kernel(lib.NDRT_KERNEL_SEPARABLE, data.shape, [made, *given],
-                   (*bounds, p.num_between, p.num_filter, p.stride[0], *p.pad, *widths, flags,
-                    slots))
+        ctx.kernel(lib.NDRT_KERNEL_SEPARABLE, data.shape, [made, *sources],
+                   (*bounds, finish.low, finish.high, p.num_between, p.num_filter, p.stride[0],
+                    *p.pad, *widths, given, slots))
+
+
+def _packed(ctx: OpContext, p: SeparableConvolutionParams, given: Sequence[NDArray],
+            ) -> tuple[list[int], list[Mem]]:
+    """Columns of a block of each 1x1 convolution's weights, and the weights: the depthwise one's,
+    the last one's, and the first one's if there is one."""
+    *first, windows, last = given
+    layout = tagged_desc(windows.dtype, grouped_dims(windows.shape, p.num_between),
+                         f"Abcde{BLOCK}a")
+    made = [weights(ctx, windows, layout, p.num_between)]
+    widths: list[int] = []
+    for weight in (last, *first):
+        width, layout = packed_for_pixels(weight)
+        made.append(weights(ctx, weight, layout))
+        widths.insert(0, width)
+    return widths, made
 
 
 register(OpDef("_fused_separable_Convolution", SeparableConvolutionParams, inputs=input_names,
