@@ -318,9 +318,10 @@ typedef struct {
 } ndrt_kernel_call;
 enum { NDRT_KERNEL_PARAMETERS = 8 };
 ndrt_status ndrt_kernel_run(const ndrt_kernel_call *call);
-/* Numbers of 4 bytes that one thread needs for NDRT_KERNEL_SEPARABLE, 0 for images beyond all
- * measure: `width` of the data, `columns` of the result. */
-int64_t ndrt_separable_scratch(int64_t between, int64_t width, int64_t columns, int64_t stride);
+/* Numbers of 4 bytes that one thread needs for NDRT_KERNEL_SEPARABLE, 0 where they are beyond all
+ * measure; `data` and `out`: height and width of its images and of the result's. */
+int64_t ndrt_separable_scratch(int64_t between, const int64_t *data, const int64_t *out,
+                               int64_t stride);
 /* Pairs of 8 bytes that one thread needs to order the first k of n. */
 int64_t ndrt_topk_pairs(int64_t n, int64_t k);
 

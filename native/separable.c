@@ -25,17 +25,27 @@ typedef struct {
     ndrt_windows depthwise;
     int is_expanded;
     float *scratch;
-    int64_t numbers; /* of scratch for a thread */
+    int64_t numbers;   /* of scratch for a thread */
+    int64_t ring_rows; /* of the widened image in it; a row's place is its number modulo these */
     int slots;
 } separable;
 
 static int64_t rows_read(int64_t rows, int64_t stride) { return (rows - 1) * stride + WINDOW; }
 
-int64_t ndrt_separable_scratch(int64_t between, int64_t width, int64_t columns, int64_t stride) {
-    if (between < 1 || between >= LEAST_REFUSED || width < 1 || width >= LEAST_REFUSED ||
-        columns < 1 || columns >= LEAST_REFUSED || stride < 1 || stride > MOST_STRIDE)
-        return 0;
-    const int64_t pixels = rows_read(MOST_ROWS, stride) * width + MOST_ROWS * columns;
+/* Rows of the widened image that are there at a time. */
+static int64_t ring_rows(int64_t height, int64_t rows, int64_t stride) {
+    const int64_t most = rows_read(rows < MOST_ROWS ? rows : MOST_ROWS, stride);
+    return most < height ? most : height;
+}
+
+int64_t ndrt_separable_scratch(int64_t between, const int64_t *data, const int64_t *out,
+                               int64_t stride) {
+    if (between < 1 || between >= LEAST_REFUSED || stride < 1 || stride > MOST_STRIDE) return 0;
+    for (int i = 0; i < 2; i++)
+        if (data[i] < 1 || data[i] >= LEAST_REFUSED || out[i] < 1 || out[i] >= LEAST_REFUSED)
+            return 0;
+    const int64_t band = (out[0] < MOST_ROWS ? out[0] : MOST_ROWS) * out[1];
+    const int64_t pixels = ring_rows(data[0], out[0], stride) * data[1] + band;
     const int64_t numbers = ndrt_product(pixels, between, sizeof(float));
     return numbers < 0 ? 0 : numbers / (int64_t)sizeof(float);
 }
@@ -65,7 +75,7 @@ static separable job_of(const ndrt_kernel_call *call) {
                 .low = (float)scalars[2],
                 .high = (float)scalars[3],
             },
-        .is_expanded = scalars[11] != 0,
+        .is_expanded = (int64_t)scalars[11] != 0,
         .scratch = call->data[2],
         .slots = (int)scalars[14],
     };
@@ -94,8 +104,10 @@ static separable job_of(const ndrt_kernel_call *call) {
     if (given & NDRT_SEPARABLE_DEPTHWISE_BIAS) depthwise->bias = call->data[at++];
     if (given & NDRT_SEPARABLE_PROJECTION_BIAS) job.projection.bias = call->data[at++];
     if (given & NDRT_SEPARABLE_ADDED) job.projection.added = call->data[at];
-    job.numbers = ndrt_separable_scratch(depthwise->channels, depthwise->width, depthwise->columns,
-                                         depthwise->stride);
+    const int64_t data[] = {depthwise->height, depthwise->width};
+    const int64_t out[] = {depthwise->rows, depthwise->columns};
+    job.numbers = ndrt_separable_scratch(depthwise->channels, data, out, depthwise->stride);
+    job.ring_rows = ring_rows(depthwise->height, depthwise->rows, depthwise->stride);
     return job;
 }
 
@@ -107,14 +119,10 @@ typedef struct {
     int64_t next; /* row of the widened image that was not computed */
 } strip;
 
-static int64_t ring_rows(const separable *job) {
-    return rows_read(MOST_ROWS, job->depthwise.stride);
-}
-
 /* Rows of the widened image up to `end`, each to its place in the ring. */
 static void expand(strip *s, int64_t end) {
     const separable *job = s->of;
-    const int64_t width = job->depthwise.width, count = ring_rows(job);
+    const int64_t width = job->depthwise.width, count = job->ring_rows;
     while (s->next < end) {
         const int64_t place = s->next % count;
         const int64_t rows = end - s->next < count - place ? end - s->next : count - place;
@@ -144,7 +152,7 @@ static void compute_rows(strip *s, int64_t row, int rows, int64_t at) {
         if (y < 0 || y >= depthwise->height)
             read[i] = NULL;
         else
-            read[i] = job->is_expanded ? s->ring + y % ring_rows(job) * line : s->data + y * line;
+            read[i] = job->is_expanded ? s->ring + y % job->ring_rows * line : s->data + y * line;
     }
     for (int r = 0; r < rows; r++) out[r] = s->band + r * depthwise->columns * depthwise->channels;
     ndrt_depthwise_rows(depthwise, read, out, rows);
@@ -161,8 +169,8 @@ static void compute_part(const separable *job, int thread, int64_t row, int64_t 
     const int64_t pixels = depthwise->height * depthwise->width;
     float *scratch = job->scratch + thread * job->numbers;
     strip s = {.of = job,
-               .band = scratch,
-               .ring = scratch + MOST_ROWS * depthwise->columns * depthwise->channels};
+               .ring = scratch,
+               .band = scratch + job->ring_rows * depthwise->width * depthwise->channels};
     while (row < end) {
         const int64_t image = row / depthwise->rows, first = row - image * depthwise->rows;
         int64_t last = end - image * depthwise->rows;

@@ -10,7 +10,7 @@ from ..dtypes import FLOAT32
 from ..op.choose import BLOCK, prefers_channels_last
 from ..ops.fused.post_ops import Chain, chain_bounds, chain_text, num_operands, parse_chain
 from ..ops.fused.run import chain_adds_first
-from ..ops.fused.separable_convolution import STRIDES, WINDOW
+from ..ops.fused.separable_convolution import STRIDES, WINDOW, scratch_of
 from ..symbol.node import Entry, Node
 from .rewrite import Facts, Heads, make, replace
 
@@ -18,6 +18,8 @@ SEPARABLE = "_fused_separable_Convolution"
 LAYERS = frozenset({"Convolution", "_fused_Convolution"})
 # bytes of what lies between: less stays in a core's second cache from one layer to the next
 LEAST_BETWEEN = 512 << 10
+# bytes of the rows of it that a thread has at a time: more do not stay in that cache
+MOST_AT_A_TIME = 1 << 20
 # bytes of the weights of the 1x1 convolutions, which all rows read again
 MOST_WEIGHTS = 128 << 10
 
@@ -34,7 +36,9 @@ def fuse_separable_convolutions(heads: Sequence[Entry], facts: Facts) -> Heads:
         if depthwise is None:
             return None
         expansion = _expansion_before(depthwise, facts)
-        if not _pays(node, depthwise, expansion, facts):
+        data = (depthwise if expansion is None else expansion).inputs[0]
+        if (not _adds_or_bounds(node, data, facts)
+                or not _pays(node, depthwise, expansion, facts)):
             return None
         return _fused(node, depthwise, expansion, now)
     return replace(heads, change)
@@ -42,7 +46,7 @@ def fuse_separable_convolutions(heads: Sequence[Entry], facts: Facts) -> Heads:
 
 def _depthwise_before(node: Node, facts: Facts) -> Node | None:
     """The depthwise convolution that only this 1x1 convolution reads."""
-    if not _is_pointwise(node, facts) or not _adds_or_bounds(node, facts):
+    if not _is_pointwise(node, facts):
         return None
     before = node.inputs[0].node
     if not facts.used_once(node.inputs[0]) or not _is_layer(before, facts):
@@ -78,11 +82,13 @@ def _is_pointwise(node: Node, facts: Facts) -> bool:
             and not set(params.stride) - {1} and not set(params.pad) - {0})
 
 
-def _adds_or_bounds(node: Node, facts: Facts) -> bool:
-    """All that is done to the result is to add one of its shape and to keep it within bounds."""
+def _adds_or_bounds(node: Node, data: Entry, facts: Facts) -> bool:
+    """All that is done to the result is to add something of its shape, whatever shapes a `reshape`
+    makes of both, and to keep it within bounds. `data` is what the block reads."""
     chain = _chain(node)
     if chain_adds_first(chain):
-        if facts.shapes[node.inputs[-num_operands(chain)]] != facts.shapes[node.outputs[0]]:
+        operand, out = node.inputs[-num_operands(chain)], facts.shapes[node.outputs[0]]
+        if chain[0].alpha != 1 and not (operand == data and facts.shapes[data] == out):
             return False
         chain = chain[1:]
     return chain_bounds(chain) is not None
@@ -93,10 +99,13 @@ def _chain(node: Node) -> Chain:
 
 
 def _pays(node: Node, depthwise: Node, expansion: Node | None, facts: Facts) -> bool:
-    between = depthwise.outputs[0] if expansion is None else depthwise.inputs[0]
-    weights = sum(4 * prod(facts.shapes[layer.inputs[1]])
+    data, out = facts.shapes[depthwise.inputs[0]], facts.shapes[depthwise.outputs[0]]
+    between = prod((out if expansion is None else data)[1:])
+    at_a_time = scratch_of(data[1], data, out, _params(depthwise).geometry().stride)
+    weights = sum(prod(facts.shapes[layer.inputs[1]])
                   for layer in (node, expansion) if layer is not None)
-    return 4 * prod(facts.shapes[between][1:]) >= LEAST_BETWEEN and weights <= MOST_WEIGHTS
+    return (4 * between >= LEAST_BETWEEN and 0 < 4 * at_a_time <= MOST_AT_A_TIME
+            and 4 * weights <= MOST_WEIGHTS)
 
 
 def _fused(node: Node, depthwise: Node, expansion: Node | None,

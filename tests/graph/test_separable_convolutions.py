@@ -43,7 +43,7 @@ NORMED = mx.sym.BatchNorm(block(), fix_gamma=False, name="norm")
 TAKEN: dict[str, tuple[Symbol, tuple[int, ...]]] = {
     "inverted residual": (block(), SHAPE),
     "its sum": (block() + DATA, SHAPE),
-    "sum and relu": (relu(block() + mx.sym.tanh(DATA)), SHAPE),
+    "sum and relu": (relu(block() + DATA), SHAPE),
     "strides": (relu(block(stride=(2, 2))), SHAPE),
     "no padding, several images": (block(pad=(0, 0)), (3, *SHAPE[1:])),
     "wide padding": (block(pad=(3, 2)), SHAPE),
@@ -57,6 +57,8 @@ LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
     "another function": (conv(mx.sym.tanh(windows(DATA, 32)), 20, "projection"), (1, 32, 66, 66)),
     "a function of the result": (mx.sym.tanh(block()), SHAPE),
     "a product of the result": (block() * DATA, SHAPE),
+    "a sum of something else": (block() + mx.sym.tanh(DATA), SHAPE),
+    "rows too wide for a cache": (block(), (1, 8, 4, 1000)),
     "a sum of a smaller one": (mx.sym.broadcast_add(block(), mx.sym.mean(
         DATA, axis=(2, 3), keepdims=True)), SHAPE),
     "strides that differ": (block(stride=(1, 2)), SHAPE),
@@ -130,6 +132,28 @@ def test_an_image_has_one_result_in_any_batch_by_any_threads(threads: int) -> No
     for i, image in enumerate(images):
         alone = one.forward(data=mx.nd.array(image[None]))[0].asnumpy()
         np.testing.assert_array_equal(whole[i], alone[0])
+
+
+@WIDE
+@pytest.mark.parametrize("shape", [(1, 8, 1, 1 << 16), (1, 8, 1 << 16, 1), (2, 8, 3, 5)])
+def test_any_image_after_a_reshape(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(separable_pass, "LEAST_BETWEEN", 0)
+    net = block() + DATA
+    executor = bound(net, SHAPE).reshape(allow_up_sizing=True, partial_shaping=True, data=shape)
+    data = np.random.default_rng(3).standard_normal(shape).astype("f4")
+    made = executor.forward(data=mx.nd.array(data))[0].asnumpy()
+    assert [row["kernel"] for row in executor.explain().as_dict()["rows"]] == ["ndrt:separable"]
+    with config.override(NDRT_SKIP_PASSES="all"):
+        apart = bound(net, shape).forward(data=mx.nd.array(data))[0].asnumpy()
+    np.testing.assert_allclose(made, apart, rtol=1e-4, atol=1e-4 * np.abs(apart).max())
+
+
+def test_a_sum_that_is_of_its_shape_by_chance_stays_native_after_a_reshape() -> None:
+    net = mx.sym.broadcast_add(block(), mx.sym.var("places", shape=SHAPE))
+    executor = bound(net, SHAPE).reshape(allow_up_sizing=True, data=(3, *SHAPE[1:]))
+    executor.forward()
+    kernels = [row["kernel"] for row in executor.explain().as_dict()["rows"]]
+    assert len([kernel for kernel in kernels if "numpy" not in kernel]) >= 2
 
 
 @WIDE

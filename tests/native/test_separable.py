@@ -100,7 +100,7 @@ def given(*values: Any) -> list[Any]:
 def separable(p: Problem, a: Arrays, bounds: Any, nthreads: int = 0, slots: int = 8) -> Any:
     rows, columns = p.out()
     out = np.full((p.images + 1, rows, columns, p.filters), nan, "f4")
-    numbers = lib.ndrt_separable_scratch(p.middle, p.width, columns, p.stride)
+    numbers = lib.ndrt_separable_scratch(p.middle, (p.height, p.width), (rows, columns), p.stride)
     scratch = np.full(slots * numbers + 1, nan, "f4")
     data = [out, a.data, scratch, a.weights[1], a.weights[2],
             *given(a.weights[0], *a.biases, a.added)]
@@ -158,7 +158,8 @@ def test_refuses_what_does_not_fit(change: dict[str, Any], error: str) -> None:
 
 
 @pytest.mark.parametrize(("at", "value"), [
-    (6, nan), (7, 2.5e9), (8, nan), (11, 20), (12, 0), (12, 24), (13, 16), (13, -1), (14, 0)])
+    (6, nan), (7, 2.5e9), (8, nan), (11, 20), (11, 0.5), (12, 0), (12, 24), (13, 16),
+    (13, -1), (14, 0)])
 def test_refuses_numbers_out_of_range(at: int, value: float) -> None:
     data = [np.zeros(1 << 12, "f4")] * 6
     scalars = [*RELU6 * 3, 32, 8, 1, 1, 1, 32, 16, 0, 1]
@@ -177,7 +178,15 @@ def test_refuses_no_bytes_and_threads_below_0() -> None:
         kernel(lib.NDRT_KERNEL_SEPARABLE, (1, 16, 3, 3), [*data, data[0]], scalars, -1)
 
 
-@pytest.mark.parametrize("given", [(0, 9, 9, 1), (16, -1, 9, 1), (16, 9, 1 << 31, 1), (16, 9, 9, 3),
-                                   (1 << 62, 9, 9, 1), (1 << 30, 1 << 30, 9, 1)])
-def test_no_scratch_for_what_is_refused(given: tuple[int, ...]) -> None:
-    assert lib.ndrt_separable_scratch(*given) == 0
+@pytest.mark.parametrize(("between", "data", "out", "stride"), [
+    (0, (9, 9), (9, 9), 1), (16, (-1, 9), (9, 9), 1), (16, (9, 9), (9, 1 << 31), 1),
+    (16, (9, 9), (9, 9), 3), (1 << 62, (9, 9), (9, 9), 1), (1 << 30, (9, 1 << 30), (9, 9), 1)])
+def test_no_scratch_for_what_is_refused(between: int, data: tuple[int, int], out: tuple[int, int],
+                                        stride: int) -> None:
+    assert lib.ndrt_separable_scratch(between, data, out, stride) == 0
+
+
+def test_low_images_need_less_scratch() -> None:
+    needed = [lib.ndrt_separable_scratch(16, (height, 100), (height, 100), 1)
+              for height in (1, 2, 4, 100, 1000)]
+    assert needed == [16 * 100 * rows for rows in (1 + 1, 2 + 2, 4 + 4, 6 + 4, 6 + 4)]

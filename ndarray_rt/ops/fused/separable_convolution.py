@@ -22,7 +22,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, need_rank
 from ...op.packing import weights
 from ...op.params import boolean, integer, params_class, shape, text
-from ...op.registry import OpDef, register
+from ...op.registry import OpDef, Shape, register
 from ...storage.desc import channels_last_desc, default_desc, tagged_desc
 from ...storage.stream import Mem
 from ..floats import same_float_type, wide
@@ -160,6 +160,11 @@ def bounds_of(p: SeparableConvolutionParams) -> list[float] | None:
     return made
 
 
+def scratch_of(between: int, data: Shape, out: Shape, stride: Shape) -> int:
+    """Numbers of scratch that the kernel needs for each thread, 0 where it can not do it."""
+    return int(lib.ndrt_separable_scratch(between, data[2:], out[2:], stride[0]))
+
+
 def compute_ex(ctx: OpContext, p: SeparableConvolutionParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     data, out, stream = ins[0], outs[0].shape, ctx.stream
@@ -167,8 +172,8 @@ def compute_ex(ctx: OpContext, p: SeparableConvolutionParams, ins: list[NDArray]
     bounds, finish = bounds_of(p), finish_of(p.chain, operands, out)
     if bounds is None or finish is None:
         raise Unsupported("post-ops other than an addition of the result's shape and bounds")
-    slots = lib.ndrt_threads_get()
-    numbers = lib.ndrt_separable_scratch(p.num_between, data.shape[3], out[3], p.stride[1])
+    slots = min(lib.ndrt_threads_get(), out[0] * out[2])
+    numbers = scratch_of(p.num_between, data.shape, out, p.stride)
     if not numbers:
         raise Unsupported(f"images of {data.shape}")
     # the weights first: converting them may move their memory
