@@ -141,6 +141,29 @@ def dense_block(b: Builder, x: Value) -> list[Value] | None:
 
 
 @spelled
+def inverted_residual(b: Builder, x: Value) -> list[Value] | None:
+    """A depthwise convolution between two of one pixel, and near misses."""
+    if len(x.shape) != 4 or 16 * x.shape[0] * prod(x.shape[2:]) > LARGEST:
+        return None
+    c, wide, made, kernel = x.shape[1], 16, x.symbol, b.choose(3, 3, 1)
+    for filters, window, groups in ((wide, 1, 1), (wide, kernel, b.choose(wide, wide, 4)),
+                                    (c, 1, 1)):
+        if groups == 1 and filters == wide == c and b.choose(False, True):
+            continue  # it is wide already
+        made = mx.sym.Convolution(
+            made, b.weight((filters, (c if made is x.symbol else wide) // groups, window, window),
+                           window * window * 16 // groups), b.small((filters,)),
+            num_filter=filters, num_group=groups, kernel=(window, window), pad=(window // 2,) * 2)
+        if filters == wide:
+            made = b.choose(mx.sym.relu(made), mx.sym.clip(made, a_min=0, a_max=6), made,
+                            mx.sym.tanh(made))
+    b.features["inverted residual"] += 1
+    if b.choose(True, False):
+        made = mx.sym.elemwise_add(made, x.symbol)
+    return [Value(made, x.shape)]
+
+
+@spelled
 def product_and_more(b: Builder, x: Value) -> list[Value]:
     if len(x.shape) != 2:
         return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.op.choose import prefers_channels_last
-from ndarray_rt.passes import PASSES, optimize
+from ndarray_rt.passes import PASSES, fuse_separable_convolutions, optimize
 from ndarray_rt.symbol.node import topological
 from ndarray_rt.symbol.symbol import Symbol
 from ndarray_rt.testing.graph_steps import STEPS
@@ -22,6 +23,13 @@ from ndarray_rt.testing.spelled_steps import SPELLED
 
 # more of what passes change: steps are drawn by their number
 ALL = {**STEPS, **SPELLED, **{f"{name} again": step for name, step in SPELLED.items()}}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_images_count() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(fuse_separable_convolutions, "LEAST_BETWEEN", 0)
+        yield
 
 
 def optimized(graph: RandomGraph, skip: Any = ()) -> Any:
@@ -79,5 +87,6 @@ def test_every_pass_meets_what_it_is_about() -> None:
               "_fused_BatchNorm", "_fused_Pooling", "_fused_dot", "_fused_batch_dot"]
     if not prefers_channels_last():
         wanted.remove("fuse_norms_into_convolutions")
+        wanted.remove("fuse_separable_convolutions")
     missing = [name for name in wanted if reached[name] < 3]
     assert not missing, f"hardly ever reached: {missing}; reached {dict(reached)}"
