@@ -80,7 +80,10 @@ void ndrt_engine_version(int *version) {
 }
 
 const char *ndrt_engine_isa(void) {
+    /* a fork while the first to ask finds out would leave the child waiting for it */
+    ndrt_gate_enter();
     const char *name = dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa());
+    ndrt_gate_leave();
     return strncmp(name, "cpu_isa_", 8) ? name : name + 8;
 }
 
