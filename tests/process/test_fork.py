@@ -11,7 +11,7 @@ from tests.process.helpers import run_program
     "before_anything_was_computed", "from_another_thread", "a_child_that_forks",
     "from_two_threads_at_once", "pool_of_processes", "other_programs",
     "with_more_threads_than_the_parent", "leases_of_other_threads", "a_run_of_another_thread",
-    "while_threads_hand_over_a_lock"])
+    "while_threads_hand_over_a_lock", "while_another_asks_first"])
 def test_fork(way: str) -> None:
     assert run_program("forks", way).endswith("done\n")
 
