@@ -114,9 +114,11 @@ WIDE_CPU static void whole_2(const band *b, int64_t column) {
 }
 static compute_tile *const whole_tiles[MOST_STRIDE] = {whole_1, whole_2};
 
-/* All columns; `inside`: no row that is read is padding. */
-static void compute_tiles(const band *b, int rows, int inside) {
+/* All columns. */
+static void compute_tiles(const band *b, int rows) {
     const ndrt_windows *job = b->of;
+    int inside = 1;
+    for (int i = 0; i < (rows - 1) * job->stride + WINDOW; i++) inside = inside && b->read[i];
     for (int64_t column = 0; column < job->columns; column += TILE_COLUMNS) {
         int64_t left = job->columns - column, first = column * job->stride - job->pad_x;
         int columns = left < TILE_COLUMNS ? (int)left : TILE_COLUMNS;
@@ -133,29 +135,22 @@ static void compute_tiles(const band *b, int rows, int inside) {
 static void compute_band(const ndrt_windows *job, int64_t image, int64_t row, int rows,
                          int64_t from, int64_t to) {
     band b = {.of = job, .from = from, .to = to};
-    int inside = 1;
     for (int i = 0; i < (rows - 1) * job->stride + WINDOW; i++) {
         int64_t y = row * job->stride - job->pad_y + i;
-        if (y < 0 || y >= job->height)
-            inside = 0;
-        else
+        if (y >= 0 && y < job->height)
             b.read[i] = job->data + (image * job->height + y) * job->width * job->channels;
     }
     for (int r = 0; r < rows; r++)
         b.out[r] = job->out + (image * job->rows + row + r) * job->columns * job->channels;
-    compute_tiles(&b, rows, inside);
+    compute_tiles(&b, rows);
 }
 
 void ndrt_depthwise_rows(const ndrt_windows *job, const float *const *read, float *const *out,
                          int rows) {
     band b = {.of = job, .to = job->channels};
-    int inside = 1;
-    for (int i = 0; i < (rows - 1) * job->stride + WINDOW; i++) {
-        b.read[i] = read[i];
-        if (!read[i]) inside = 0;
-    }
+    for (int i = 0; i < (rows - 1) * job->stride + WINDOW; i++) b.read[i] = read[i];
     for (int r = 0; r < rows; r++) b.out[r] = out[r];
-    compute_tiles(&b, rows, inside);
+    compute_tiles(&b, rows);
 }
 
 /* Rows of all images, counted through, and channels. */

@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from ..passes.fuse_separable_convolutions import SEPARABLE
 from ..symbol.node import Node
 
 Shape = tuple[int, ...]
 
-SEPARABLE = "_fused_separable_Convolution"
 CONVOLUTIONS = frozenset({"Convolution", "_fused_Convolution", "_fused_normed_Convolution",
                           SEPARABLE})
 # of one core: what a good kernel reaches, and what comes from memory where caches are too small
