@@ -91,6 +91,7 @@ void ndrt_memory_cache_limit(int64_t nbytes);
 void ndrt_memory_fail_after(int64_t n);
 
 /* ---- chunk state: what C must be able to check ---------------------------------------- */
+typedef struct ndrt_reader ndrt_reader;
 typedef struct {
     uint64_t id;      /* never used twice */
     uint64_t version; /* bumped when pointer or layout change */
@@ -110,6 +111,7 @@ typedef struct {
     ndrt_account *account; /* of the session that made it; its memory is charged there */
     void *data;            /* where the bytes are; NULL: not allocated yet */
     int64_t layout;        /* id of the special layout that they are in; 0: the default one */
+    ndrt_reader *readers; /* holds that read it now or will again, and are not counted in `lease` */
 } ndrt_chunk;
 ndrt_status ndrt_chunk_new(ndrt_chunk **out);
 /* The same as the fields, for callers that have no pointers. */
@@ -121,7 +123,8 @@ void ndrt_chunk_free(ndrt_chunk *chunk); /* gives the owner's reference back */
 void ndrt_chunk_add_version(ndrt_chunk *chunk);
 void ndrt_chunk_add_writes(ndrt_chunk *chunk);
 void ndrt_chunk_add_pins(ndrt_chunk *chunk, int pins, int writable);
-int ndrt_chunk_lease(const ndrt_chunk *chunk); /* `lease`, if it is of this process */
+/* How many read it now, or -1: those of this process in `lease`, and `readers`. */
+int ndrt_chunk_lease(ndrt_chunk *chunk);
 
 /* Bytes between two chunks in the default layout, by their addresses; counts the write. 0: nothing
  * was done, because one of them has no memory yet or another layout, they are the same, or somebody
@@ -148,7 +151,14 @@ ndrt_status ndrt_hold_new(ndrt_hold_kind kind, int n, ndrt_chunk *const *chunks,
                           const uint8_t *exclusive /* NULL: none */, ndrt_new_hold *out);
 /* 1 when it is held then; 0 when it was held already, or an upgrade was not to be had. */
 int ndrt_hold_take(ndrt_hold *hold);
-int ndrt_hold_try(ndrt_hold *hold); /* the same, but 0 instead of waiting */
+/* Leases, but 0 instead of waiting. For who reads the same chunks again and again: they know this
+ * hold from the first time on, and as long as nobody changes one of them, hundreds cost what one
+ * does. Those that are changed again and again are counted as usual. */
+int ndrt_hold_try(ndrt_hold *hold);
+/* While the hold is had by trying: a number that stays until a chunk that knows it is taken for
+ * writing or changes its version, writes, or writable exports. Else 0. */
+uint64_t ndrt_hold_calm(const ndrt_hold *hold);
+int ndrt_hold_is_known(const ndrt_hold *hold, const ndrt_chunk *chunk);
 void ndrt_hold_give_back(ndrt_hold *hold);
 /* 0: this thread does not have `held`; 1: it does; 2: it does, and `wanted` would wait for that.
  * Both are leases. */

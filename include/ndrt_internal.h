@@ -34,6 +34,7 @@ void ndrt_desc_at_fork(ndrt_fork_moment moment);
 void ndrt_engine_at_fork(ndrt_fork_moment moment);
 void ndrt_memory_at_fork(ndrt_fork_moment moment);
 void ndrt_chunk_at_fork(ndrt_fork_moment moment);
+void ndrt_readers_at_fork(ndrt_fork_moment moment);
 
 /* Floating-point mode and OpenMP team of native code, entered and left around each call, inside of
  * the gate. */

@@ -17,6 +17,8 @@ struct ndrt_replay {
     int nguards, nsources, nwritten;
     int64_t cursor, runs;
     double *times;              /* of the steps of a run, where somebody wants them */
+    uint64_t calm;              /* of the leases, when all held; 0: it is not known that all does */
+    int nrestless, *restless;   /* guards and sources that such a number says nothing of */
     watched *sources, *written; /* in the one array that begins with the guards */
     watched guards[];
 };
@@ -41,7 +43,12 @@ static uint64_t changes_of(const ndrt_chunk *chunk) {
 ndrt_status ndrt_replay_new(const ndrt_replay_spec *spec, ndrt_replay **out) {
     size_t n = (size_t)spec->nguards + (size_t)spec->nsources + (size_t)spec->nwritten;
     ndrt_replay *made = ndrt_calloc(1, sizeof *made + n * sizeof *made->guards);
-    if (!made) return ndrt_fail(NDRT_NOMEM, "no memory to watch %zu chunks", n);
+    int *restless = made ? ndrt_malloc((n + 1) * sizeof *restless) : NULL;
+    if (!restless) {
+        free(made);
+        return ndrt_fail(NDRT_NOMEM, "no memory to watch %zu chunks", n);
+    }
+    made->restless = restless;
     made->plan = spec->plan;
     made->leases = spec->leases;
     made->threads = ndrt_threads_get();
@@ -63,16 +70,19 @@ void ndrt_replay_free(ndrt_replay *replay) {
     if (!replay) return;
     int n = replay->nguards + replay->nsources + replay->nwritten;
     for (int i = 0; i < n; i++) ndrt_chunk_free(replay->guards[i].chunk);
+    free(replay->restless);
     free(replay);
 }
 
 void ndrt_replay_rewatch(ndrt_replay *replay) {
     for (int i = 0; i < replay->nguards; i++)
         replay->guards[i].was = version_of(replay->guards[i].chunk);
+    replay->calm = 0;
 }
 
 void ndrt_replay_renew(ndrt_replay *replay, const uint64_t *changes) {
     for (int i = 0; i < replay->nsources; i++) replay->sources[i].was = changes[i];
+    replay->calm = 0;
 }
 
 void ndrt_replay_profile(ndrt_replay *replay, double *times) { replay->times = times; }
@@ -83,16 +93,40 @@ int64_t ndrt_replay_cursor(const ndrt_replay *replay) { return replay->cursor; }
 
 int64_t ndrt_replay_runs(const ndrt_replay *replay) { return replay->runs; }
 
-static ndrt_replay_result guard(const ndrt_replay *replay) {
-    for (int i = 0; i < replay->nguards; i++)
-        if (version_of(replay->guards[i].chunk) != replay->guards[i].was) return NDRT_REPLAY_MOVED;
-    for (int i = 0; i < replay->nsources; i++) {
-        const ndrt_chunk *chunk = replay->sources[i].chunk;
-        if (changes_of(chunk) != replay->sources[i].was ||
-            __atomic_load_n(&chunk->writable_pins, __ATOMIC_SEQ_CST))
-            return NDRT_REPLAY_CHANGED;
+/* Of guards and sources, which stand one behind the other. */
+static ndrt_replay_result guard_one(const ndrt_replay *replay, int at) {
+    const watched *one = &replay->guards[at];
+    if (at < replay->nguards)
+        return version_of(one->chunk) == one->was ? NDRT_REPLAY_DONE : NDRT_REPLAY_MOVED;
+    int same = changes_of(one->chunk) == one->was &&
+               !__atomic_load_n(&one->chunk->writable_pins, __ATOMIC_SEQ_CST);
+    return same ? NDRT_REPLAY_DONE : NDRT_REPLAY_CHANGED;
+}
+
+static ndrt_replay_result guard_all(ndrt_replay *replay) {
+    ndrt_replay_result result = NDRT_REPLAY_DONE;
+    int n = replay->nguards + replay->nsources;
+    replay->nrestless = 0;
+    for (int i = 0; i < n && result == NDRT_REPLAY_DONE; i++) {
+        result = guard_one(replay, i);
+        if (!ndrt_hold_is_known(replay->leases, replay->guards[i].chunk))
+            replay->restless[replay->nrestless++] = i;
     }
-    return replay->threads == ndrt_threads_get() ? NDRT_REPLAY_DONE : NDRT_REPLAY_THREADS;
+    return result;
+}
+
+static ndrt_replay_result guard(ndrt_replay *replay) {
+    uint64_t calm = ndrt_hold_calm(replay->leases);
+    ndrt_replay_result result = NDRT_REPLAY_DONE;
+    if (calm && calm == replay->calm) {
+        for (int i = 0; i < replay->nrestless && result == NDRT_REPLAY_DONE; i++)
+            result = guard_one(replay, replay->restless[i]);
+    } else {
+        result = guard_all(replay);
+        replay->calm = result == NDRT_REPLAY_DONE ? calm : 0;
+    }
+    if (result != NDRT_REPLAY_DONE || replay->threads == ndrt_threads_get()) return result;
+    return NDRT_REPLAY_THREADS;
 }
 
 static ndrt_replay_result leave(const ndrt_replay *replay, ndrt_replay_result result) {

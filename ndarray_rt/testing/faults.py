@@ -204,7 +204,7 @@ def _one(make: Callable[[], Scenario], fault: Fault, error: type[BaseException],
         found.__traceback__ = None  # its frames hold what the run worked on
     gc.collect()
     for name, native in natives.items():
-        assert native.lease == 0, f"fault {n}: {name} is still leased"
+        assert lib.ndrt_chunk_lease(native) == 0, f"fault {n}: {name} is still leased"
         assert native.pins == pins[name], f"fault {n}: {name} is still pinned"
     for name, value in contents(scenario.arrays).items():
         assert _same(value, old[name]) or _near(value, new[name], scenario), (

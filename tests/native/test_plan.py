@@ -94,6 +94,10 @@ def test_budget_and_cursor() -> None:
     assert (to_numpy(a) == 5).all()
     assert plan.run(10_000.0) == 5
     assert (to_numpy(a) == 10).all()
+    # a short run of the past says nothing about a budget that is shorter still
+    assert plan.run(0.0) == 1
+    assert plan.run(10_000.0, 1) == 5
+    assert (to_numpy(a) == 15).all()
     assert plan.run(cursor=5) == 5
     with pytest.raises(ParameterError, match="step 6 of a plan of 5"):
         plan.run(cursor=6)

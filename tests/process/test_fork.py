@@ -10,8 +10,9 @@ from tests.process.helpers import run_program
 @pytest.mark.parametrize("way", [
     "before_anything_was_computed", "from_another_thread", "a_child_that_forks",
     "from_two_threads_at_once", "pool_of_processes", "other_programs",
-    "with_more_threads_than_the_parent", "leases_of_other_threads", "a_run_of_another_thread",
-    "while_threads_hand_over_a_lock", "while_another_asks_first"])
+    "with_more_threads_than_the_parent", "leases_of_other_threads", "chunks_that_know_a_reader",
+    "a_run_of_another_thread", "while_threads_hand_over_a_lock",
+    "while_another_asks_first"])
 def test_fork(way: str) -> None:
     assert run_program("forks", way).endswith("done\n")
 

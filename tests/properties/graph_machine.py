@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import ndarray_rt as mx
+from ndarray_rt.native import lib
 from ndarray_rt.op.context import thread_context
 from ndarray_rt.op.prim_cache import CACHE
 from ndarray_rt.storage.handle import memory_stats
@@ -149,7 +150,7 @@ class GraphMachine(RuleBasedStateMachine):
     def leases_are_given_back(self) -> None:
         if hasattr(self, "life"):
             for array in self.life.executor.arg_arrays:
-                assert array.chunk.native.lease == 0
+                assert lib.ndrt_chunk_lease(array.chunk.native) == 0
 
     def teardown(self) -> None:
         mx.set_num_threads(self.threads)

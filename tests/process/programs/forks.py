@@ -140,6 +140,41 @@ def leases_of_other_threads():
     assert lib.ndrt_chunk_lease(x.chunk.native) == 0
 
 
+def chunks_that_know_a_reader():
+    """Who reads without being counted reads no more in the child, and both go on by themselves."""
+    from ndarray_rt.native import lib
+    from ndarray_rt.storage.lease import Leases
+    x, y = mx.nd.ones((3, 4)), mx.nd.ones((3, 4))
+    leases = Leases([x.chunk, y.chunk], [])
+    assert lib.ndrt_hold_try(leases.native)
+
+    def child():
+        assert lib.ndrt_chunk_lease(x.chunk.native) == 0
+        x[:] = 5
+        for _ in range(3):
+            assert lib.ndrt_hold_try(leases.native)
+            assert lib.ndrt_chunk_lease(x.chunk.native) == 1
+            leases.give_back()
+        y[:] = 6
+        check(x + y, np.full((3, 4), 11))
+    wait(fork(child))
+    assert lib.ndrt_chunk_lease(x.chunk.native) == 1
+    leases.give_back()
+    x[:] = 7
+    check(x, np.full((3, 4), 7))
+    executor = bind()
+    for _ in range(5):
+        work([executor])
+
+    def goes_on():
+        for array in executor.arg_dict.values():
+            array[:] = array.asnumpy()
+        for _ in range(3):
+            work([executor])
+    wait(fork(goes_on))
+    goes_on()
+
+
 def a_run_of_another_thread():
     """An executor whose run the child does not have records anew there."""
     executor = bind()

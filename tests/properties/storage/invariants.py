@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis.stateful import invariant
 
-from ndarray_rt.native import ffi
+from ndarray_rt.native import ffi, lib
 from ndarray_rt.testing.layout_model import assert_padding_zero
 
 from .base import Base
@@ -82,7 +82,7 @@ class Invariants(Base):
     @invariant()
     def i8_leases_are_given_back(self) -> None:
         for storage in self.storages:
-            assert storage.chunk.native.lease == len(storage.readers)
+            assert lib.ndrt_chunk_lease(storage.chunk.native) == len(storage.readers)
             assert storage.chunk.native.packers == len(storage.packers)
 
     @invariant()

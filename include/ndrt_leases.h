@@ -1,0 +1,72 @@
+/* What native/chunk.c (leases of chunks), native/readers.c (who is known there) and native/hold.c
+ * (what is had on many of them) share. */
+#ifndef NDRT_LEASES_H
+#define NDRT_LEASES_H
+
+#include "ndrt_internal.h"
+
+typedef struct {
+    ndrt_chunk *chunk;
+    int exclusive;
+} ndrt_lease;
+
+/* Counts forks from the first process to this one. It is part of a lease's word: the leases of an
+ * earlier era are those of threads that this process does not have, and count as given back. */
+extern uint32_t ndrt_era;
+
+static inline uint64_t ndrt_word_of(int32_t count) {
+    return (uint64_t)ndrt_era << 32 | (uint32_t)count;
+}
+
+static inline int32_t ndrt_count_in(uint64_t word) {
+    return word >> 32 == ndrt_era ? (int32_t)word : 0;
+}
+
+/* ---- one chunk ----------------------------------------------------------------------------- */
+
+/* 0: somebody is in the way. A failure may have been in the way of others for a moment: the caller
+ * wakes them. */
+int ndrt_lease_try(const ndrt_lease *lease);
+void ndrt_lease_undo(const ndrt_lease *lease);
+/* An exclusive one in place of so many shared ones of the caller's, and back. */
+int ndrt_lease_upgrade(ndrt_chunk *chunk, int32_t own);
+void ndrt_lease_downgrade(ndrt_chunk *chunk, int32_t own);
+/* Does nobody write to it? */
+static inline int ndrt_lease_readable(const ndrt_chunk *chunk) {
+    return ndrt_count_in(__atomic_load_n(&chunk->lease_word, __ATOMIC_SEQ_CST)) >= 0;
+}
+
+/* ---- many chunks --------------------------------------------------------------------------- */
+
+/* In order, each chunk once at its strongest mode; returns how many there are. */
+int ndrt_leases_settle(ndrt_lease *leases, int n);
+int ndrt_leases_take(const ndrt_lease *leases, int n); /* all or none */
+void ndrt_leases_wait(const ndrt_lease *leases, int n);
+void ndrt_leases_wake(void); /* something was given back: the sleepers look again */
+
+/* ---- readers that chunks know --------------------------------------------------------------- */
+
+/* One who reads the same chunks again and again. */
+typedef struct {
+    uint64_t reads;   /* like a chunk's word: whether he reads them now */
+    uint64_t stirred; /* grows whenever one of them is taken for writing, or changes */
+} ndrt_reading;
+
+struct ndrt_reader {
+    ndrt_reader *next; /* of the same chunk */
+    ndrt_reading *of;
+    int known; /* in the chunk's list */
+    int stirred;
+    int times; /* looked at and found stirred */
+};
+
+/* Tells those who are known there; returns how many of them read now. */
+int ndrt_readers_stir(ndrt_chunk *chunk);
+int ndrt_readers_now(ndrt_chunk *chunk);
+/* Makes each reader known to the chunk of its lease, unless that is exclusive. */
+void ndrt_readers_enter(ndrt_reader *readers, const ndrt_lease *leases, int n, ndrt_reading *of);
+/* Those whose chunks are stirred more than now and then are known no more. */
+void ndrt_readers_settle(ndrt_reader *readers, const ndrt_lease *leases, int n);
+void ndrt_readers_leave(ndrt_reader *readers, const ndrt_lease *leases, int n);
+
+#endif
