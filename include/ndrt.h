@@ -151,9 +151,11 @@ ndrt_status ndrt_hold_new(ndrt_hold_kind kind, int n, ndrt_chunk *const *chunks,
                           const uint8_t *exclusive /* NULL: none */, ndrt_new_hold *out);
 /* 1 when it is held then; 0 when it was held already, or an upgrade was not to be had. */
 int ndrt_hold_take(ndrt_hold *hold);
-/* Leases, but 0 instead of waiting. For who reads the same chunks again and again: they know this
- * hold from the first time on, and as long as nobody changes one of them, hundreds cost what one
- * does. Those that are changed again and again are counted as usual. */
+/* For who reads the same chunks again and again: from now on they know this hold. */
+ndrt_status ndrt_hold_introduce(ndrt_hold *hold);
+/* Leases of a hold that was introduced, but 0 instead of waiting. As long as nobody changes one of
+ * the chunks that are read, hundreds cost what one does. Those that are changed again and again are
+ * counted as usual. */
 int ndrt_hold_try(ndrt_hold *hold);
 /* While the hold is had by trying: a number that stays until a chunk that knows it is taken for
  * writing or changes its version, writes, or writable exports. Else 0. */

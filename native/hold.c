@@ -90,21 +90,20 @@ int ndrt_hold_take(ndrt_hold *hold) {
 /* ---- announced, not counted -------------------------------------------------------------------
  */
 
-/* From now on the chunks that are read know it. 0: no memory for that. */
-static int introduce(ndrt_hold *hold) {
-    if (hold->readers) return 1;
+ndrt_status ndrt_hold_introduce(ndrt_hold *hold) {
+    if (hold->readers) return NDRT_OK;
     size_t n = (size_t)hold->n;
     ndrt_reader *readers = ndrt_calloc(n + 1, sizeof *readers);
     int *counted = readers ? ndrt_malloc((n + 1) * sizeof *counted) : NULL;
     if (!counted) {
         free(readers);
-        return 0;
+        return ndrt_fail(NDRT_NOMEM, "no memory to introduce a reader to %zu chunks", n);
     }
     hold->readers = readers;
     hold->counted = counted;
     hold->reading.stirred = 1; /* nothing was looked at yet */
     ndrt_readers_enter(readers, hold->leases, hold->n, &hold->reading);
-    return 1;
+    return NDRT_OK;
 }
 
 /* A look at each chunk, after something was stirred. 0: one of them is written to. */
@@ -127,7 +126,7 @@ static void leave(ndrt_hold *hold, int n) {
 }
 
 int ndrt_hold_try(ndrt_hold *hold) {
-    if (hold->kind != NDRT_HOLD_LEASES || is_held(hold) || !introduce(hold)) return 0;
+    if (hold->kind != NDRT_HOLD_LEASES || is_held(hold) || !hold->readers) return 0;
     __atomic_store_n(&hold->reading.reads, ndrt_word_of(1), __ATOMIC_SEQ_CST);
     uint64_t stirred = __atomic_load_n(&hold->reading.stirred, __ATOMIC_SEQ_CST);
     int got = stirred == hold->calm || look(hold), n = 0;

@@ -41,6 +41,7 @@ static uint64_t changes_of(const ndrt_chunk *chunk) {
 }
 
 ndrt_status ndrt_replay_new(const ndrt_replay_spec *spec, ndrt_replay **out) {
+    TRY(ndrt_hold_introduce(spec->leases));
     size_t n = (size_t)spec->nguards + (size_t)spec->nsources + (size_t)spec->nwritten;
     ndrt_replay *made = ndrt_calloc(1, sizeof *made + n * sizeof *made->guards);
     int *restless = made ? ndrt_malloc((n + 1) * sizeof *restless) : NULL;

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ndarray_rt.native import ffi, lib
+from ndarray_rt.errors import OutOfMemory
+from ndarray_rt.native import call, ffi, lib
 
 from .test_chunk import Hold, acquire, chunk, upgrade
 
@@ -18,7 +19,11 @@ from .test_chunk import Hold, acquire, chunk, upgrade
 def reader(*chunks: Any, written: Any = None) -> Hold:
     """A hold that is to be tried again and again."""
     pairs = [(one, 0) for one in chunks] + ([] if written is None else [(written, 1)])
-    return Hold(*pairs, take=False)
+    hold = Hold(*pairs, take=False)
+    assert not lib.ndrt_hold_try(hold.ptr), "nobody knows it yet"
+    for _ in range(2):
+        call(lib.ndrt_hold_introduce, hold.ptr, what="introduction")
+    return hold
 
 
 def reads(hold: Hold) -> bool:
@@ -166,18 +171,18 @@ def test_its_end_wakes_who_waits() -> None:
     thread.join()
 
 
-def test_without_memory_to_be_known_it_is_not_had() -> None:
-    for n in range(2):
-        a = chunk()
-        hold = reader(a)
-        lib.ndrt_memory_fail_after(n)
-        try:
-            assert not reads(hold)
-        finally:
-            lib.ndrt_memory_fail_after(-1)
-        assert lib.ndrt_chunk_lease(a) == 0
-        assert reads(hold)
-        hold.give_back()
+@pytest.mark.parametrize("n", [0, 1])
+def test_no_memory_to_be_known(n: int) -> None:
+    a = chunk()
+    hold = Hold((a, 0), take=False)
+    lib.ndrt_memory_fail_after(n)
+    try:
+        with pytest.raises(OutOfMemory, match="introduce a reader to 1 chunks"):
+            call(lib.ndrt_hold_introduce, hold.ptr, what="introduction")
+    finally:
+        lib.ndrt_memory_fail_after(-1)
+    assert a.readers == ffi.NULL
+    assert not reads(hold)
 
 
 @pytest.fixture

@@ -146,6 +146,7 @@ def chunks_that_know_a_reader():
     from ndarray_rt.storage.lease import Leases
     x, y = mx.nd.ones((3, 4)), mx.nd.ones((3, 4))
     leases = Leases([x.chunk, y.chunk], [])
+    assert not lib.ndrt_hold_introduce(leases.native)
     assert lib.ndrt_hold_try(leases.native)
 
     def child():
