@@ -155,7 +155,7 @@ int ndrt_hold_take(ndrt_hold *hold);
 ndrt_status ndrt_hold_introduce(ndrt_hold *hold);
 /* Leases of a hold that was introduced, but 0 instead of waiting. As long as nobody changes one of
  * the chunks that are read, hundreds cost what one does. Those that are changed again and again are
- * counted as usual. */
+ * counted as usual for the next thousand times. */
 int ndrt_hold_try(ndrt_hold *hold);
 /* While the hold is had by trying: a number that stays until a chunk that knows it is taken for
  * writing or changes its version, writes, or writable exports. Else 0. */

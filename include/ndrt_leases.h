@@ -63,7 +63,7 @@ struct ndrt_reader {
 /* Tells those who are known there; returns how many of them read now. */
 int ndrt_readers_stir(ndrt_chunk *chunk);
 int ndrt_readers_now(ndrt_chunk *chunk);
-/* Makes each reader known to the chunk of its lease, unless that is exclusive. */
+/* Makes each reader known to the chunk of its lease, unless it is or that is exclusive. */
 void ndrt_readers_enter(ndrt_reader *readers, const ndrt_lease *leases, int n, ndrt_reading *of);
 /* Those whose chunks are stirred more than now and then are known no more. */
 void ndrt_readers_settle(ndrt_reader *readers, const ndrt_lease *leases, int n);

@@ -3,6 +3,8 @@
 
 #include "ndrt_leases.h"
 
+enum { PATIENCE = 1024 };
+
 /* An interrupt may strike a caller between any two of its steps, so what is held is noted here, in
  * the call that takes it, and giving it back twice, or without having it, does nothing. */
 struct ndrt_hold {
@@ -15,6 +17,8 @@ struct ndrt_hold {
     int announced;        /* how it is held: chunks that know the reader are not counted in */
     int ncounted;         /* leases that are taken one by one all the same */
     int *counted;         /* their places */
+    int nchanging;        /* those among them that are read, but of chunks that change too often */
+    int patience;         /* tries until those get another chance */
     uint64_t calm;        /* how much was stirred when none of the others was written to */
     ndrt_reading reading; /* of the others */
     ndrt_reader *readers; /* one for each lease */
@@ -106,16 +110,27 @@ ndrt_status ndrt_hold_introduce(ndrt_hold *hold) {
     return NDRT_OK;
 }
 
+/* What changed often may do so no more: weights that were loaded twice, and now only serve. */
+static void introduce_again(ndrt_hold *hold) {
+    if (!hold->nchanging || --hold->patience) return;
+    ndrt_readers_enter(hold->readers, hold->leases, hold->n, &hold->reading);
+    __atomic_add_fetch(&hold->reading.stirred, 1, __ATOMIC_SEQ_CST);
+}
+
 /* A look at each chunk, after something was stirred. 0: one of them is written to. */
 static int look(ndrt_hold *hold) {
     ndrt_readers_settle(hold->readers, hold->leases, hold->n);
-    hold->ncounted = 0;
+    hold->ncounted = hold->nchanging = 0;
+    hold->patience = PATIENCE;
     int calm = 1;
-    for (int i = 0; i < hold->n; i++)
-        if (hold->readers[i].known)
+    for (int i = 0; i < hold->n; i++) {
+        if (hold->readers[i].known) {
             calm &= ndrt_lease_readable(hold->leases[i].chunk);
-        else
+        } else {
             hold->counted[hold->ncounted++] = i;
+            hold->nchanging += !hold->leases[i].exclusive;
+        }
+    }
     return calm;
 }
 
@@ -127,6 +142,7 @@ static void leave(ndrt_hold *hold, int n) {
 
 int ndrt_hold_try(ndrt_hold *hold) {
     if (hold->kind != NDRT_HOLD_LEASES || is_held(hold) || !hold->readers) return 0;
+    introduce_again(hold);
     __atomic_store_n(&hold->reading.reads, ndrt_word_of(1), __ATOMIC_SEQ_CST);
     uint64_t stirred = __atomic_load_n(&hold->reading.stirred, __ATOMIC_SEQ_CST);
     int got = stirred == hold->calm || look(hold), n = 0;

@@ -46,6 +46,7 @@ void ndrt_plan_free(ndrt_plan *plan) {
 }
 
 static ndrt_status make_room(ndrt_plan *plan) {
+    plan->took = HUGE_VAL; /* what it took says nothing of a plan with one step more */
     if (plan->nsteps < plan->room) return NDRT_OK;
     int64_t room = plan->room ? plan->room * 2 : 64;
     step *bigger = NULL;

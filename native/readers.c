@@ -37,7 +37,7 @@ int ndrt_readers_now(ndrt_chunk *chunk) {
 void ndrt_readers_enter(ndrt_reader *readers, const ndrt_lease *leases, int n, ndrt_reading *of) {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < n; i++) {
-        if (leases[i].exclusive) continue;
+        if (leases[i].exclusive || readers[i].known) continue;
         ndrt_chunk *chunk = leases[i].chunk;
         readers[i] = (ndrt_reader){.next = chunk->readers, .of = of, .known = 1};
         __atomic_store_n(&chunk->readers, &readers[i], __ATOMIC_SEQ_CST);

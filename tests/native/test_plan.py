@@ -103,6 +103,20 @@ def test_budget_and_cursor() -> None:
         plan.run(cursor=6)
 
 
+def test_a_plan_that_grew_is_not_as_short_as_it_was() -> None:
+    """What is whole and takes longer than the budget comes back, step by step."""
+    small, large = (from_numpy(np.zeros(n, "f4")) for n in (4, 1 << 22))
+    plan = Plan()
+    plan.add_kernel(lib.NDRT_KERNEL_ADD_TO, [4], [small.buffer.data, small.buffer.data])
+    lib.ndrt_plan_mark_whole(plan.ptr)
+    assert plan.run(0.5) == 1
+    for _ in range(8):
+        plan.add_kernel(lib.NDRT_KERNEL_ADD_TO, [1 << 22], [large.buffer.data, large.buffer.data])
+        lib.ndrt_plan_mark_whole(plan.ptr)
+    assert plan.run(0.5, 1) < 5, "4 million sums take longer than half a millisecond"
+    assert plan.run(0.5) < 5
+
+
 def test_adding_checks_like_running() -> None:
     x = Array(desc((3, 4)))
     relu = Prim(lib.NDRT_ELTWISE, direction=lib.NDRT_FORWARD_INFERENCE,

@@ -129,6 +129,25 @@ def test_what_changes_again_and_again_is_counted() -> None:
     assert (a.lease, b.lease) == (0, 0)
 
 
+def test_what_changes_no_more_is_known_again() -> None:
+    a, b, out = chunk(), chunk(), chunk()
+    hold = reader(a, b, written=out)
+    for _ in range(3):
+        lib.ndrt_chunk_add_writes(b)
+        calm(hold)
+    assert not is_known(hold, b)
+    before = calm(hold)
+    for _ in range(1100):
+        calm(hold)
+    assert is_known(hold, b)
+    assert calm(hold) != before, "who guards it looks at all again"
+    before = calm(hold)
+    lib.ndrt_chunk_add_writes(b)
+    assert calm(hold) != before
+    assert reads(hold)
+    assert (a.lease, b.lease, out.lease) == (0, 0, -1)
+
+
 def test_taken_in_the_usual_way_it_is_counted() -> None:
     a = chunk()
     hold = reader(a)
