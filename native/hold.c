@@ -3,6 +3,8 @@
 
 #include "ndrt_leases.h"
 
+/* Tries until chunks that changed too often are to know a reader again: what two more looks at all
+ * of them cost is spread over so many runs. */
 enum { PATIENCE = 1024 };
 
 /* An interrupt may strike a caller between any two of its steps, so what is held is noted here, in
