@@ -30,9 +30,6 @@ typedef enum {
     NDRT_KERNEL_FILL = 20,   /* f32: data[0] = value                         dims n; scalar value */
     NDRT_KERNEL_SLOPED = 21, /* f32: data[0] = data[3] where data[1] > 0, else data[2] data[3]
                                dims n */
-    NDRT_KERNEL_SCALED_ROWS = 22, /* f32: data[0][r][c] = data[1][r][c] * data[2][c] + data[3][c],
-                                     to be rectified: 0 where that is not above it
-                                     dims rows width, width of data[0]; scalars rectify */
 
     /* Places are an array of kind F32, F64, S32, S8, U8 or NDRT_INDEX_S64; beyond the axis they
      * go to its nearer end, or with `wrap` round and round. */
@@ -189,20 +186,26 @@ typedef enum {
     NDRT_KERNEL_JOIN_ROWS = 229, /* f32: out and up to NDRT_JOINED_MOST arrays, whose rows lie one
                                     behind the other in those of out
                                     dims rows columns, how many arrays; scalars their columns */
-    NDRT_KERNEL_SEPARABLE = 230  /* f32, all images channels-last: products of the pixels of data
-                                    (as of PRODUCTS; the expansion), DEPTHWISE of these, and products
-                                    of the pixels of that (the projection), each within bounds;
-                                    nothing but the result is ever there as a whole.
-                                    out, data, scratch, weights of the depthwise convolution and of
-                                    the projection and, in this order and as scalars say, weights of
-                                    the expansion and biases of expansion, depthwise convolution and
-                                    projection, and what is added to the result; out overlaps none
-                                    dims images channels height width (of data)
-                                    scalars low high three times, channels between, filters, stride,
-                                    padding at each end along the height and along the width,
-                                    columns of a block of the expansion (0: there is none) and of
-                                    the projection, sum of ndrt_separable_given, threads that scratch
-                                    has room for, each ndrt_separable_scratch numbers */
+    NDRT_KERNEL_JOIN_SCALED =
+        231,                    /* f32: out, a factor and a shift of each of its columns, and up
+                                   to NDRT_SCALED_MOST arrays: as JOIN_ROWS, but times the factors
+                                   plus the shifts, and to be rectified: 0 where that is not above
+                                   it; columns behind those of the last array stay
+                                   the same dims; scalars rectify, their columns */
+    NDRT_KERNEL_SEPARABLE = 230 /* f32, all images channels-last: products of the pixels of data
+                                   (as of PRODUCTS; the expansion), DEPTHWISE of these, and products
+                                   of the pixels of that (the projection), each within bounds;
+                                   nothing but the result is ever there as a whole.
+                                   out, data, scratch, weights of the depthwise convolution and of
+                                   the projection and, in this order and as scalars say, weights of
+                                   the expansion and biases of expansion, depthwise convolution and
+                                   projection, and what is added to the result; out overlaps none
+                                   dims images channels height width (of data)
+                                   scalars low high three times, channels between, filters, stride,
+                                   padding at each end along the height and along the width,
+                                   columns of a block of the expansion (0: there is none) and of
+                                   the projection, sum of ndrt_separable_given, threads that scratch
+                                   has room for, each ndrt_separable_scratch numbers */
 } ndrt_kernel_id;
 typedef enum {
     NDRT_SEPARABLE_EXPANSION_BIAS = 1,
@@ -210,7 +213,7 @@ typedef enum {
     NDRT_SEPARABLE_PROJECTION_BIAS = 4,
     NDRT_SEPARABLE_ADDED = 8
 } ndrt_separable_given;
-enum { NDRT_JOINED_MOST = 5 };
+enum { NDRT_JOINED_MOST = 5, NDRT_SCALED_MOST = 7 };
 enum { NDRT_FEW_ROWS_MOST = 4, NDRT_FEW_ROWS_NARROW = 16, NDRT_FEW_ROWS_WIDE = 64 };
 enum { NDRT_FEW_CHANNELS_MOST = 4, NDRT_FEW_CHANNELS_WINDOW = 11 };
 typedef enum {

@@ -38,25 +38,6 @@ NDRT_FOR_EACH_CPU static void sloped(kernel_call *call, int64_t from, int64_t to
     for (int64_t i = from; i < to; i++) out[i] = (x[i] > 0 ? 1.0f : slope[i]) * in[i];
 }
 
-NDRT_FOR_EACH_CPU static void scaled_rows(kernel_call *call, int64_t from, int64_t to) {
-    int64_t width = call->dims[1], stride = call->dims[2];
-    const float *scale = call->data[2], *shift = call->data[3];
-    int rectify = call->scalars[0] != 0;
-    for (int64_t row = from; row < to; row++) {
-        float *restrict out = (float *)call->data[0] + row * stride;
-        const float *in = (const float *)call->data[1] + row * width;
-        if (rectify)
-#pragma omp simd
-            for (int64_t c = 0; c < width; c++) {
-                float y = in[c] * scale[c] + shift[c];
-                out[c] = y > 0 ? y : 0;
-            }
-        else
-#pragma omp simd
-            for (int64_t c = 0; c < width; c++) out[c] = in[c] * scale[c] + shift[c];
-    }
-}
-
 NDRT_FOR_EACH_CPU static void fill(kernel_call *call, int64_t from, int64_t to) {
     float *out = call->data[0], value = (float)call->scalars[0];
 #pragma omp simd
@@ -151,7 +132,6 @@ static const struct {
     [NDRT_KERNEL_NORMAL] = {"normal", ndrt_random_normal, 2, 4, 1},
     [NDRT_KERNEL_FILL] = {"fill", fill, 1, 4, 0},
     [NDRT_KERNEL_SLOPED] = {"sloped", sloped, 4, 4, 0},
-    [NDRT_KERNEL_SCALED_ROWS] = {"scaled rows", scaled_rows, 4, 4, 0},
 };
 enum { NKERNELS = sizeof kernels / sizeof kernels[0], RANGE_STEP = 64 };
 
@@ -195,6 +175,8 @@ static const kernel_family families[] = {
      ndrt_joins_execute},
     {NDRT_KERNEL_SEPARABLE, NDRT_KERNEL_SEPARABLE, ndrt_separable_check, ndrt_separable_threads,
      ndrt_separable_execute},
+    {NDRT_KERNEL_JOIN_SCALED, NDRT_KERNEL_JOIN_SCALED, ndrt_joins_check, ndrt_joins_threads,
+     ndrt_joins_execute},
 };
 
 static const kernel_family *family_of(int kernel) {
@@ -212,10 +194,6 @@ ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call) {
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     int64_t n = call->dims[0];
     int two = call->kernel == NDRT_KERNEL_BIAS_GRAD;
-    if (call->kernel == NDRT_KERNEL_SCALED_ROWS &&
-        (call->dims[1] < 1 || call->dims[2] < call->dims[1]))
-        return ndrt_fail(NDRT_INVALID, "%s: %lld columns of %lld", name, (long long)call->dims[1],
-                         (long long)call->dims[2]);
     if (n < 0 || (two && call->dims[1] < 0))
         return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
     int empty = two ? call->dims[1] == 0 : n == 0;
@@ -229,8 +207,7 @@ ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call) {
 
 static int64_t work_of(const ndrt_kernel_call *call) {
     int64_t n = call->dims[0];
-    if (call->kernel == NDRT_KERNEL_BIAS_GRAD || call->kernel == NDRT_KERNEL_SCALED_ROWS)
-        n *= call->dims[1];
+    if (call->kernel == NDRT_KERNEL_BIAS_GRAD) n *= call->dims[1];
     return n * kernels[call->kernel].element / 4;
 }
 

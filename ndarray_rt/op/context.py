@@ -40,6 +40,7 @@ class OpContext:
     __slots__ = (
         "_call_shapes",
         "_group",
+        "_samples_group",
         "cache",
         "fallbacks",
         "family",
@@ -89,6 +90,8 @@ class OpContext:
         # have `numbers`; what it holds at the call is what the call's parameters say
         self.parameters: ParameterBlock | None = None
         self._group: Group | None = None
+        # of what batches of all sizes share
+        self._samples_group: Group | None = None
         self._call_shapes: Hashable = None
 
     def begin(self, node_name: str | None, ins: Sequence[NDArray]) -> None:
@@ -96,7 +99,7 @@ class OpContext:
         self.node_name = node_name
         if self.shapes is None:
             # looked up when a primitive is asked for: most calls in numpy need no group
-            self._group = None
+            self._group = self._samples_group = None
             self._call_shapes = tuple([x.shape for x in ins])
             self.stream.tmp.init()
         elif self._group is None:
@@ -106,6 +109,7 @@ class OpContext:
     def begin_run(self) -> None:
         """A run of many calls with the same input shapes begins: sizes scratch, finds its group."""
         self._group = self.cache.group(self.session, self.shapes)
+        self._samples_group = None
         self.stream.tmp.init()
 
     def primitive(self, sign: tuple[Hashable, ...], build: Callable[[], T]) -> T:
@@ -123,9 +127,11 @@ class OpContext:
 
         Its signature has to tell all that it depends on.
         """
-        shapes: Any = self._call_shapes if self.shapes is None else self.shapes
-        samples = tuple([shape[1:] for shape in shapes])
-        own, self._group = self._group, self.cache.group(self.session, samples, any_batch=True)
+        if self._samples_group is None:
+            shapes: Any = self._call_shapes if self.shapes is None else self.shapes
+            samples = tuple([shape[1:] for shape in shapes])
+            self._samples_group = self.cache.group(self.session, samples, any_batch=True)
+        own, self._group = self._group, self._samples_group
         try:
             yield
         finally:

@@ -53,6 +53,10 @@ CASES = [
     case([(2, 4, 6)], 5, act_type="none"),
     case([(2, 3, 2, 2, 3), (2, 2, 2, 2, 3)], 4, "clip:0.0:6.0", lambda y: np.clip(y, 0, 6)),
     case([(1, 8, 12, 40), (1, 600, 12, 40)], 3, note="several strips, the last one shorter"),
+    case([(2, width, 3, 3) for width in (3, 1, 4, 1, 5, 9, 2, 6, 5)], 4,
+         note="more tensors than one call gathers"),
+    case([(3, 8, 23, 25), (3, 20, 23, 25)], 5, note="image by image"),
+    case([(1, 300, 1, 600), (1, 1, 1, 600)], 5, note="one large image in strips"),
     affine(1e-3, True),
     affine(0.1, False),
 ]

@@ -1,4 +1,4 @@
-"""The kernel that joins rows: any widths, any threads, what it refuses."""
+"""The kernels that join rows: any widths, any threads, what they refuse."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from tests.native.helpers import kernel
 
-WIDTHS = st.lists(st.one_of(st.integers(1, 70), st.sampled_from((16, 64, 128))), min_size=1,
-                  max_size=5)
+WIDTH = st.one_of(st.integers(1, 70), st.sampled_from((16, 64, 128)))
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.integers(0, 300), WIDTHS, st.integers(0, 9))
+@given(st.integers(0, 300), st.lists(WIDTH, min_size=1, max_size=5), st.integers(0, 9))
 def test_equals_numpy(rows: int, widths: list[int], nthreads: int) -> None:
     rng = np.random.default_rng(rows)
     parts = [rng.standard_normal((rows, width)).astype("f4") for width in widths]
@@ -25,6 +24,43 @@ def test_equals_numpy(rows: int, widths: list[int], nthreads: int) -> None:
            nthreads)
     np.testing.assert_array_equal(out[:rows], np.concatenate(parts, 1))
     assert np.isnan(out[rows]).all()
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 300), st.lists(WIDTH, min_size=1, max_size=7), st.integers(0, 70),
+       st.booleans(), st.integers(0, 9))
+def test_scaled_equals_numpy(rows: int, widths: list[int], rest: int, rectify: bool,
+                             nthreads: int) -> None:
+    rng = np.random.default_rng(rows)
+    parts = [rng.standard_normal((rows, width)).astype("f4") for width in widths]
+    if rows:
+        parts[0][0, 0] = np.nan
+    columns = sum(widths)
+    factors, shifts = rng.standard_normal((2, columns)).astype("f4")
+    out = np.full((rows + 1, columns + rest), 7, "f4")
+    kernel(lib.NDRT_KERNEL_JOIN_SCALED, (rows, columns + rest, len(widths)),
+           [out, factors, shifts, *parts], (rectify, *widths), nthreads)
+    want = np.concatenate(parts, 1) * factors + shifts
+    if rectify:
+        want = np.where(want > 0, want, 0)
+    np.testing.assert_allclose(out[:rows, :columns], want, rtol=1e-5, atol=1e-5)
+    assert (out[:, columns:] == 7).all()
+    assert (out[rows] == 7).all()
+
+
+@pytest.mark.parametrize(("dims", "widths", "error"), [
+    ((3, 8, 8), (1,) * 8, "8 arrays"), ((3, 4, 2), (2, 3), "3 columns where 2 of 4 are left"),
+    ((3, 4, 1), (-1,), "-1 columns"), ((-2, 4, 1), (4,), "-2 rows")])
+def test_scaled_refuses_what_does_not_fit(dims: tuple[int, ...], widths: tuple[float, ...],
+                                          error: str) -> None:
+    with pytest.raises(ParameterError, match=f"join scaled rows: .*{error}"):
+        kernel(lib.NDRT_KERNEL_JOIN_SCALED, dims, [np.zeros((3, 8), "f4")] * 10, (0, *widths))
+
+
+def test_scaled_refuses_no_bytes() -> None:
+    data = [np.zeros((3, 4), "f4")] * 4
+    with pytest.raises(ParameterError, match="array 4 has no bytes"):
+        kernel(lib.NDRT_KERNEL_JOIN_SCALED, (3, 4, 2), data, (1, 2, 2))
 
 
 @pytest.mark.parametrize(("dims", "widths", "error"), [

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...dtypes import DType
 from ...errors import ShapeError
-from ...native import ffi, lib
+from ...native import lib
 from ...ndarray.layout import AnyArray, get_data_reorder, get_default, need_float32
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import NumpyOutput, Output
@@ -116,37 +116,39 @@ def _strips(pixels: int, channels: int) -> list[tuple[int, int]]:
     return [(begin, min(begin + rows, pixels)) for begin in range(0, pixels, rows)]
 
 
-def _behind(mem: Mem, elements: int) -> Mem:
-    """The memory behind so many elements."""
-    return Mem(mem.desc, ffi.cast("float *", mem.ptr) + elements, mem.keep, mem.epoch)
-
-
 def compute_ex(ctx: OpContext, p: NormedConvolutionParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     n, stream, out = p.num_args, ctx.stream, outs[0].shape
     parts, scale, shift, weight = ins[:n], *ins[n:n + 3]
     dtype = weight.dtype
-    shapes = [part.shape for part in parts]
+    widths = [part.shape[1] for part in parts]
     channels, pixels = scale.shape[0], prod(out) // out[1]
-    strips = _strips(pixels, channels)
+    image = prod(out[2:])
+    # products of large images know nothing of the batch and serve all batches
+    piece = image if image > MOST_PIXELS else pixels
+    strips = _strips(piece, channels)
     bias = None if p.no_bias else ins[n + 3]
     multiply = _kept_product(ctx, p, channels, weight, bias) if pixels <= MOST_PIXELS else None
     if multiply is None:
-        multiply = _onednn_product(ctx, p, shapes, strips, channels, weight, bias)
+        multiply = _onednn_product(ctx, p, strips, channels, weight, bias)
     sources = [get_data_reorder(part, channels_last_desc(dtype, part.shape), stream)
                for part in parts]
     factors, shifts = get_default(scale, stream), get_default(shift, stream)
     rows = stream.scratch(default_desc(dtype, (strips[0][1], channels)))
     relu = float(p.act_type == "relu")
+    # arrays that one call gathers, and the column that they begin at
+    groups = [(first, sum(widths[:first]), widths[first:first + lib.NDRT_SCALED_MOST])
+              for first in range(0, n, lib.NDRT_SCALED_MOST)]
     with outs[0].open(channels_last_desc(dtype, out), stream) as made:
-        for begin, end in strips:
-            column = 0
-            for source, shape in zip(sources, shapes, strict=True):
-                ctx.kernel(lib.NDRT_KERNEL_SCALED_ROWS, (end - begin, shape[1], channels),
-                           (_behind(rows, column), _behind(source, begin * shape[1]),
-                            _behind(factors, column), _behind(shifts, column)), (relu,))
-                column += shape[1]
-            multiply(end - begin, rows, _behind(made, begin * out[1]))
+        for begin, end in [(first + begin, first + end) for first in range(0, pixels, piece)
+                           for begin, end in strips]:
+            for first, column, columns in groups:
+                at = column * dtype.itemsize
+                ctx.kernel(lib.NDRT_KERNEL_JOIN_SCALED, (end - begin, channels, len(columns)),
+                           [rows.behind(at), factors.behind(at), shifts.behind(at),
+                            *(source.behind(begin * width * dtype.itemsize) for source, width
+                              in zip(sources[first:], columns, strict=False))], (relu, *columns))
+            multiply(end - begin, rows, made.behind(begin * out[1] * dtype.itemsize))
 
 
 def _kept_product(ctx: OpContext, p: NormedConvolutionParams, channels: int, weight: NDArray,
@@ -168,9 +170,8 @@ def _kept_product(ctx: OpContext, p: NormedConvolutionParams, channels: int, wei
     return multiply
 
 
-def _onednn_product(ctx: OpContext, p: NormedConvolutionParams, shapes: list[Shape],
-                    strips: list[tuple[int, int]], channels: int, weight: NDArray,
-                    bias: NDArray | None) -> Multiply:
+def _onednn_product(ctx: OpContext, p: NormedConvolutionParams, strips: list[tuple[int, int]],
+                    channels: int, weight: NDArray, bias: NDArray | None) -> Multiply:
     def build() -> dict[int, Primitive]:
         """One for each number of rows, all with the weights in the same layout."""
         made: dict[int, Primitive] = {}
@@ -181,7 +182,9 @@ def _onednn_product(ctx: OpContext, p: NormedConvolutionParams, shapes: list[Sha
                 made[end - begin] = first_supported(
                     partial(_product, p, end - begin, channels, w, weight.dtype) for w in layouts)
         return made
-    prims = ctx.primitive(("normed_Convolution", p, *shapes), build)
+    counts = {end - begin for begin, end in strips}
+    with ctx.any_batch():
+        prims = ctx.primitive(("normed_Convolution", p, channels, *sorted(counts)), build)
     constant = [(Arg.WEIGHTS, weights(ctx, weight, prims[strips[0][1]].weights))]
     if bias is not None:
         constant.append((Arg.BIAS, get_default(bias, ctx.stream)))
