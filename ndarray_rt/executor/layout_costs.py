@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from ..op.choose import BLOCK, FEW_CHANNELS
+from ..ops.nn.window_kernels import FEW_CHANNELS_WINDOWS
 from ..passes.fuse_separable_convolutions import SEPARABLE
 from ..symbol.node import Node
 
@@ -21,14 +23,25 @@ LARGE = 4 << 20
 # kernels of ours, which are for channels-last
 BLOCKED_OVER_LAST = {
     # (kind, large tensors)
+    ("first", False): 0.87, ("first", True): 0.87,
     ("dense", False): 1.5, ("dense", True): 1.3,
     ("pointwise", False): 1.06, ("pointwise", True): 1.0,
     ("depthwise", False): 1.0, ("depthwise", True): 1.0,
 }
 
 
+def is_first_layer(params: Any, channels: int) -> bool:
+    """Large windows of a few channels, and results that fill blocks: oneDNN's kernel writes these
+    best, and reads images as they come for them. Smaller windows are for a kernel of ours."""
+    return (channels <= FEW_CHANNELS and params.num_group == 1 and params.num_filter % BLOCK == 0
+            and prod(params.kernel) > max(map(prod, FEW_CHANNELS_WINDOWS)))
+
+
 def convolution_kind(params: Any, channels: int) -> str:
-    """dense, pointwise (a 1x1 window) or depthwise (a group for each channel)."""
+    """first (large windows of a few channels), dense, pointwise (a 1x1 window) or depthwise (a
+    group for each channel)."""
+    if is_first_layer(params, channels):
+        return "first"
     if params.num_group == channels and params.num_group > 1:
         return "depthwise"
     return "pointwise" if prod(params.kernel) == 1 else "dense"

@@ -14,7 +14,7 @@ from math import inf
 from ..dtypes import FLOAT32, DType
 from ..op.choose import BLOCK, BLOCKED, CHANNELS_LAST, prefers_channels_last
 from ..symbol.node import Entry, Node
-from .layout_costs import CONVOLUTIONS, convolution_costs, reorder_cost
+from .layout_costs import CONVOLUTIONS, convolution_costs, is_first_layer, reorder_cost
 from .min_cut import cheapest_labels
 from .plan import Plan
 
@@ -31,9 +31,10 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
 
     `known` gives measured costs, of convolutions and of what follows them in their layout; the
     model stands in where it has none of a convolution. The model alone is too coarse to pay for
-    reorders within a graph: without `known` all nodes get one family. `reorder` is what it costs
-    to change the layout of a tensor of some shape. `runs` tells how often a node runs, where that
-    is more than once.
+    reorders within a graph: without `known` all nodes are channels-last, but for first layers
+    whose blocks pay for a reorder of what follows them. `reorder` is what it costs to change the
+    layout of a tensor of some shape. `runs` tells how often a node runs, where that is more than
+    once.
     """
     movable: list[Node] = []
     reached: set[Node] = set()
@@ -52,6 +53,9 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
     for i, node in enumerate(movable):
         times = runs.get(node, 1)
         last, blocked = _costs_of(node, shapes, known)
+        if known is None and _is_convolution(node) and not is_first_layer(
+                node.params, shapes[node.inputs[0]][1]):
+            blocked = inf
         costs.append((times * last, times * blocked))
         for position, entry in enumerate(node.inputs):
             before = place.get(entry.node)
@@ -61,9 +65,6 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
             tied = position == 0 and not _is_convolution(node)
             cost = inf if tied else times * reorder(shapes[entry])
             apart[before, i] = apart.get((before, i), 0.0) + cost
-    if known is None:
-        blocked_wins = sum(b for _, b in costs) < sum(a for a, _ in costs)
-        return dict.fromkeys(chosen, FAMILIES[blocked_wins])
     labels = cheapest_labels(costs, apart)
     return {node: FAMILIES[labels[place[node]]] for node in chosen}
 

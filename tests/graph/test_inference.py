@@ -19,6 +19,7 @@ from ndarray_rt.executor.min_cut import cheapest_labels
 from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST, prefers_channels_last
 from ndarray_rt.symbol.infer import infer_graph_shapes, infer_graph_types
 from ndarray_rt.symbol.node import topological
+from tests.graph.kernel_checks import RNG
 
 
 def network(name="data"):
@@ -318,6 +319,32 @@ def test_layouts_change_where_that_pays_for_the_reorders():
         return lambda node, *_: (1.0, blocked[node.name]) if node.name in blocked else None
     assert layouts(costs(0.9)) == [CHANNELS_LAST] * 2 + [BLOCKED] * 2
     assert layouts(costs(1e-4)) == [CHANNELS_LAST] * 4
+
+
+def first_layers(window: int, filters: int, stride: int) -> mx.sym.Symbol:
+    """A layer that reads an image, a pooling, and a layer that reads that."""
+    first = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(window, window), stride=(2, 2),
+                               num_filter=filters, name="first")
+    pooled = mx.sym.Pooling(mx.sym.relu(first), kernel=(stride, stride), stride=(stride, stride),
+                            pool_type="max")
+    return mx.sym.Convolution(pooled, kernel=(1, 1), num_filter=8, name="second")
+
+
+@pytest.mark.skipif(not prefers_channels_last(), reason="one family is best here")
+@pytest.mark.parametrize(("window", "filters", "stride", "family"), [
+    (7, 64, 2, BLOCKED), (7, 64, 1, CHANNELS_LAST), (7, 60, 2, CHANNELS_LAST),
+    (3, 64, 2, CHANNELS_LAST)], ids=["it pays", "much to reorder", "no full blocks", "3x3"])
+def test_first_layers_are_blocked_where_that_pays(window, filters, stride, family):
+    net = first_layers(window, filters, stride)
+    executor = net.simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 120, 120))
+    for array in executor.arg_dict.values():
+        array[:] = RNG.standard_normal(array.shape)
+    made = [executor.forward(is_train=False)[0].asnumpy() for _ in range(3)]
+    assert [s.family for s in executor.inference_plan.steps if s.family] == [family, CHANNELS_LAST]
+    with config.override(NDRT_ONEDNN=False):
+        want = executor.forward(is_train=False)[0].asnumpy()
+    for found in made:
+        np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5 * np.abs(want).max())
 
 
 @pytest.mark.skipif(not prefers_channels_last(), reason="one family is best here")
