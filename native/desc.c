@@ -290,6 +290,7 @@ static int by_text(const void *a, const void *b) {
 }
 
 static void tags_read(void) {
+    ntag_names = 0; /* a forked child reads them again if the fork came in between */
     for (int tag = dnnl_format_tag_any; tag < dnnl_format_tag_last; tag++) {
         const char *text = dnnl_fmt_tag2str((dnnl_format_tag_t)tag);
         if (text && *text && !strchr(text, ' '))

@@ -9,7 +9,9 @@ import threading
 import children
 from children import RIGHT, X, bind, check, convolution, fork, mx, np, wait, work
 
+from ndarray_rt.dtypes import FLOAT32
 from ndarray_rt.native import lib
+from ndarray_rt.storage.desc import blocked_desc
 
 
 def before_anything_was_computed():
@@ -228,14 +230,25 @@ def while_threads_hand_over_a_lock():
 
 def while_another_asks_first():
     """What only the first to ask finds out; one process for each try."""
-    for _ in range(12):
-        subprocess.run([sys.executable, __file__, "_another_asks_first"], check=True)
+    for asked in ASKED:
+        for _ in range(8):
+            subprocess.run([sys.executable, __file__, "_another_asks_first", asked], check=True)
+
+
+def describe():
+    """A layout by its letters, and then another one."""
+    for channels in (16, 32):
+        blocked_desc(FLOAT32, (1, channels, 3, 3), 16)
+
+
+ASKED = {"engine": lib.ndrt_engine_isa, "letters": describe}
 
 
 def _another_asks_first():
-    asks = threading.Thread(target=lib.ndrt_engine_isa)
+    job = ASKED[sys.argv[2]]
+    asks = threading.Thread(target=job)
     asks.start()
-    wait(fork(lib.ndrt_engine_isa), 20)
+    wait(fork(job), 20)
     asks.join()
 
 
