@@ -36,6 +36,8 @@ const char *ndrt_engine_library(void); /* file that the mapped oneDNN came from 
 int ndrt_threads_default(const char *root);
 int ndrt_threads_get(void);
 ndrt_status ndrt_threads_set(int threads);
+/* To this thread ndrt_threads_get() says so many until it is told 0. */
+void ndrt_threads_here(int threads);
 /* Float32 operations a second, in 1e9, that this many threads reach when each does nothing but
  * multiply-adds in registers: what no kernel of float32 can exceed. Measured anew at each call, in
  * some milliseconds. INVALID for less than 1 thread. */

@@ -338,6 +338,10 @@ ndrt_status ndrt_plan_add_kernel(ndrt_plan *plan, const ndrt_kernel_call *call);
 int64_t ndrt_plan_size(const ndrt_plan *plan);
 /* Forgets all steps but the first `nsteps`. */
 void ndrt_plan_cut(ndrt_plan *plan, int64_t nsteps);
+/* Steps from `begin` on, which lie behind those of earlier lanes and work with one thread each, are
+ * lanes: up to ends[0], from there to ends[1] and so on. A thread runs each when a run comes to
+ * them from before; one that begins inside of them runs the rest as it comes. */
+ndrt_status ndrt_plan_add_lanes(ndrt_plan *plan, int64_t begin, int count, const int64_t *ends);
 /* The steps so far leave no array half written. */
 void ndrt_plan_mark_whole(ndrt_plan *plan);
 /* Runs from step *cursor until the end, or until budget_ms has passed (below 0: no limit) and no

@@ -1,6 +1,8 @@
 /* Plans: steps with their arguments fixed, run by one call. */
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "ndrt_internal.h"
@@ -13,9 +15,18 @@ typedef struct {
     ndrt_kernel_call kernel;
 } step;
 
+/* Steps [begin, ends[0]), [ends[0], ends[1]), ...: a thread for each. */
+typedef struct {
+    int64_t begin;
+    int count;
+    int64_t *ends;
+} lanes;
+
 struct ndrt_plan {
     step *steps;
     int64_t nsteps, room;
+    lanes *lanes;
+    int64_t nlanes;
     double took; /* the last run with a budget, in milliseconds; HUGE_VAL: none that came through */
 };
 /* Of plans that take a small part of the budget: how many steps run between looks at the clock. */
@@ -29,8 +40,12 @@ ndrt_status ndrt_plan_new(ndrt_plan **out) {
     return NDRT_OK;
 }
 
+static int64_t end_of(const lanes *group) { return group->ends[group->count - 1]; }
+
 void ndrt_plan_cut(ndrt_plan *plan, int64_t nsteps) {
     plan->took = HUGE_VAL;
+    while (plan->nlanes && end_of(&plan->lanes[plan->nlanes - 1]) > nsteps)
+        free(plan->lanes[--plan->nlanes].ends);
     while (plan->nsteps > nsteps && plan->nsteps > 0) {
         step *last = &plan->steps[--plan->nsteps];
         ndrt_args_destroy(last->nargs, last->args);
@@ -41,6 +56,8 @@ void ndrt_plan_cut(ndrt_plan *plan, int64_t nsteps) {
 void ndrt_plan_free(ndrt_plan *plan) {
     if (!plan) return;
     ndrt_plan_cut(plan, 0);
+    while (plan->nlanes) free(plan->lanes[--plan->nlanes].ends);
+    free(plan->lanes);
     free(plan->steps);
     free(plan);
 }
@@ -82,6 +99,40 @@ ndrt_status ndrt_plan_add_kernel(ndrt_plan *plan, const ndrt_kernel_call *call) 
     return NDRT_OK;
 }
 
+static ndrt_status check_lanes(const ndrt_plan *plan, int64_t begin, int count,
+                               const int64_t *ends) {
+    int64_t before = plan->nlanes ? end_of(&plan->lanes[plan->nlanes - 1]) : 0, at = begin;
+    if (begin < before || count < 1)
+        return ndrt_fail(NDRT_INVALID, "%d lanes from step %lld, where others end at %lld", count,
+                         (long long)begin, (long long)before);
+    for (int i = 0; i < count; i++) {
+        if (ends[i] < at || ends[i] > plan->nsteps)
+            return ndrt_fail(NDRT_INVALID, "a lane up to step %lld of %lld, from %lld",
+                             (long long)ends[i], (long long)plan->nsteps, (long long)at);
+        for (; at < ends[i]; at++)
+            if (plan->steps[at].nthreads != 1)
+                return ndrt_fail(NDRT_INVALID, "step %lld of a lane works with %d threads",
+                                 (long long)at, plan->steps[at].nthreads);
+    }
+    return NDRT_OK;
+}
+
+ndrt_status ndrt_plan_add_lanes(ndrt_plan *plan, int64_t begin, int count, const int64_t *ends) {
+    TRY(check_lanes(plan, begin, count, ends));
+    lanes *more = NULL;
+    int64_t *copy = ndrt_malloc((size_t)count * sizeof *copy);
+    if (copy && ndrt_allocation_allowed())
+        more = realloc(plan->lanes, (size_t)(plan->nlanes + 1) * sizeof *more);
+    if (!more) {
+        free(copy);
+        return ndrt_fail(NDRT_NOMEM, "no memory for %d lanes", count);
+    }
+    memcpy(copy, ends, (size_t)count * sizeof *copy);
+    plan->lanes = more;
+    plan->lanes[plan->nlanes++] = (lanes){begin, count, copy};
+    return NDRT_OK;
+}
+
 int64_t ndrt_plan_size(const ndrt_plan *plan) { return plan->nsteps; }
 
 void ndrt_plan_mark_whole(ndrt_plan *plan) {
@@ -102,6 +153,54 @@ static double now_ms(void) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+static ndrt_status execute(const step *s) {
+    return s->prim ? ndrt_prim_execute(s->prim, s->nargs, s->args)
+                   : ndrt_kernel_execute(&s->kernel, s->nthreads);
+}
+
+/* The first step that failed in lanes, and what was said of it. */
+typedef struct {
+    ndrt_status status;
+    int64_t at;
+    char text[1024];
+} failure;
+
+static void run_lane(const ndrt_plan *plan, const lanes *group, int lane, failure *first,
+                     double *times) {
+    double begun = times ? now_ms() : 0;
+    for (int64_t i = lane ? group->ends[lane - 1] : group->begin; i < group->ends[lane]; i++) {
+        const ndrt_status status = execute(&plan->steps[i]);
+        if (times) {
+            /* of the time of the run it is a share */
+            const double ended = now_ms();
+            times[i] = (ended - begun) / group->count;
+            begun = ended;
+        }
+        if (status == NDRT_OK) continue;
+#pragma omp critical(ndrt_lane_failed)
+        if (first->status == NDRT_OK || i < first->at) {
+            first->status = status;
+            first->at = i;
+            strncpy(first->text, ndrt_last_error(), sizeof first->text - 1);
+        }
+        return;
+    }
+}
+
+static ndrt_status run_lanes(const ndrt_plan *plan, const lanes *group, int64_t *cursor,
+                             double *times) {
+    TRY(ndrt_use_threads(group->count));
+    failure first = {.status = NDRT_OK};
+#pragma omp parallel num_threads(group->count)
+    {
+        omp_set_num_threads(1); /* of this thread, until the region ends */
+#pragma omp for schedule(static, 1)
+        for (int lane = 0; lane < group->count; lane++) run_lane(plan, group, lane, &first, times);
+    }
+    *cursor = first.status == NDRT_OK ? end_of(group) : first.at;
+    return first.status == NDRT_OK ? NDRT_OK : ndrt_fail(first.status, "%s", first.text);
+}
+
 ndrt_status ndrt_plan_run(ndrt_plan *plan, double budget_ms, int64_t *cursor) {
     return ndrt_plan_profile(plan, budget_ms, cursor, NULL);
 }
@@ -119,12 +218,20 @@ ndrt_status ndrt_plan_profile(ndrt_plan *plan, double budget_ms, int64_t *cursor
     /* inside of the gate: no fork while a lock of malloc's is held */
     ndrt_status status = ndrt_reserve_heap();
     double begun = times ? now_ms() : 0;
+    int64_t next = 0; /* the first lanes that the run has not come to */
+    while (next < plan->nlanes && plan->lanes[next].begin < *cursor) next++;
     while (*cursor < plan->nsteps && status == NDRT_OK) {
+        if (next < plan->nlanes && plan->lanes[next].begin == *cursor) {
+            status = run_lanes(plan, &plan->lanes[next++], cursor, times);
+            if (times) begun = now_ms();
+            if (status != NDRT_OK || *cursor == plan->nsteps) break;
+            if (budget_ms >= 0 && now_ms() >= started + budget_ms) break;
+            continue;
+        }
         const step *s = &plan->steps[*cursor];
         status = ndrt_use_threads(s->nthreads);
         if (status != NDRT_OK) break;
-        status = s->prim ? ndrt_prim_execute(s->prim, s->nargs, s->args)
-                         : ndrt_kernel_execute(&s->kernel, s->nthreads);
+        status = execute(s);
         if (times) {
             /* one reading a step: the times of all of them are the time of the run */
             double ended = now_ms();

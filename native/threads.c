@@ -11,7 +11,8 @@
 
 enum { MAX_THREADS = 1024, USUAL_THREADS = 256 };
 
-static int threads_setting; /* 0: not asked for yet */
+static int threads_setting;            /* 0: not asked for yet */
+static _Thread_local int threads_here; /* 0: what the setting says */
 
 /* OpenMP ends the process when the system grants it no further thread, which nobody can catch. */
 static int most_threads(void) {
@@ -157,7 +158,10 @@ int ndrt_threads_default(const char *root) {
     return quota < cores ? quota : cores;
 }
 
+void ndrt_threads_here(int threads) { threads_here = threads; }
+
 int ndrt_threads_get(void) {
+    if (threads_here) return threads_here;
     int threads = __atomic_load_n(&threads_setting, __ATOMIC_RELAXED);
     if (!threads) {
         threads = ndrt_threads_default("");

@@ -33,14 +33,13 @@ def _place_low(storages: list[Storage]) -> None:
 
     Source: greedy by size (Pisarchyk and Lee, 2020).
     """
-    born = np.array([s.born for s in storages])
-    dies = np.array([s.dies for s in storages])
+    lives = _Lives(storages)
     begin: Bytes = np.zeros(len(storages), np.int64)
     end: Bytes = np.full(len(storages), -1, np.int64)
     order = sorted(range(len(storages)), key=lambda i: (-storages[i].nbytes, storages[i].born))
     for i in order:
         storage = storages[i]
-        rivals: Any = np.nonzero((end >= 0) & (born <= storage.dies) & (dies >= storage.born))[0]
+        rivals: Any = np.nonzero((end >= 0) & lives.beside(storage))[0]
         offset = 0
         for rival in rivals[np.argsort(begin[rivals], kind="stable")]:
             if begin[rival] - offset >= storage.nbytes:
@@ -50,18 +49,35 @@ def _place_low(storages: list[Storage]) -> None:
         begin[i], end[i] = offset, offset + storage.nbytes
 
 
+class _Lives:
+    """When storages live, and in which lanes of a team, which run at once."""
+
+    def __init__(self, storages: list[Storage]) -> None:
+        self.born = np.array([s.born for s in storages])
+        self.dies = np.array([s.dies for s in storages])
+        self.team = np.array([s.team for s in storages])
+        self.lane = np.array([s.lane for s in storages])
+
+    def beside(self, storage: Storage) -> Any:
+        """Which storages live at the same time as this one."""
+        found = (self.born <= storage.dies) & (self.dies >= storage.born)
+        if storage.team >= 0:
+            found |= (self.team == storage.team) & (self.lane != storage.lane)
+        return found
+
+
 def _keep_halves(storages: list[Storage]) -> None:
     """Moves storages within the arena, in the order in which they begin to live, to where the least
     of either half was written last by the other half of the threads."""
     written = _LastWritten(max(s.offset + s.nbytes for s in storages))
     middles: list[int] = []
-    born = np.array([s.born for s in storages])
-    dies = np.array([s.dies for s in storages])
+    lives = _Lives(storages)
+    born = lives.born
     begin = np.array([s.offset for s in storages])
     end = begin + np.array([s.nbytes for s in storages])
     for i in sorted(range(len(storages)), key=lambda i: (born[i], -storages[i].nbytes)):
         storage, half = storages[i], storages[i].nbytes // 2
-        others = np.nonzero((born <= storage.dies) & (dies >= storage.born))[0]
+        others = np.nonzero(lives.beside(storage))[0]
         others = others[others != i]
         begins, ends = begin[others], end[others]
         least = written.by_others(storage.offset, storage.nbytes)

@@ -20,6 +20,7 @@ from ..op.registry import find
 from ..symbol.node import Entry, Node, topological
 from .build import Facts, infer_shapes
 from .caches import shared_cache_bytes
+from .lanes import lane_count
 from .layout_costs import CONVOLUTIONS
 
 Shape = tuple[int, ...]
@@ -43,14 +44,14 @@ class Tiled(NamedTuple):
     """A graph in tiles.
 
     `parts` are the new variables: each the samples [begin, end) of a variable. `made_of` tells the
-    node of the whole batch that a new node was made of, `in_tiles` are those that work for a tile.
+    node of the whole batch that a new node was made of, `tile_of` which tile a node works for.
     """
 
     heads: list[Entry]
     facts: Facts
     parts: dict[Entry, tuple[Entry, int, int]]
     made_of: dict[Node, Node]
-    in_tiles: frozenset[Node]
+    tile_of: dict[Node, int]
 
 
 def may_tile() -> bool:
@@ -80,7 +81,7 @@ def choose_tiling(heads: Sequence[Entry], facts: Facts, samples: int = 0) -> Til
         weights += region.weight_bytes(node)
         if at not in region.cuts:
             continue
-        size = samples or _samples(region.batch, most, cache * 2 // 5)
+        size = samples or _samples(region.batch, most, cache * 2 // 5, lane_count())
         tiles = region.batch // size
         cost = weights * (tiles - 1) if weights > cache // 2 else 0
         if tiles > 1 and moved - cost > best:
@@ -88,10 +89,13 @@ def choose_tiling(heads: Sequence[Entry], facts: Facts, samples: int = 0) -> Til
     return chosen
 
 
-def _samples(batch: int, touched: int, room: int) -> int:
-    """The most samples that divide the batch and whose tensors fit into `room` bytes; at least 1.
-    """
-    fitting = [n for n in range(1, batch + 1) if batch % n == 0 and touched // batch * n <= room]
+def _samples(batch: int, touched: int, room: int, lanes: int) -> int:
+    """The most samples that divide the batch and of which those of all lanes fit into `room` bytes;
+    at least 1."""
+    if batch % lanes:
+        lanes = 1
+    fitting = [n for n in range(1, batch + 1)
+               if batch % (n * lanes) == 0 and touched // batch * n * lanes <= room]
     return max(fitting, default=1)
 
 
@@ -191,7 +195,7 @@ def tile_batches(heads: Sequence[Entry], facts: Facts, tiling: Tiling | None) ->
             tiled = _Tiler(heads, facts, region, tiling).tiled()
             if tiled is not None:
                 return tiled
-    return Tiled(list(heads), facts, {}, {}, frozenset())
+    return Tiled(list(heads), facts, {}, {}, {})
 
 
 class _Tiler:
@@ -203,6 +207,7 @@ class _Tiler:
         self._order = topological(heads)
         self._nodes = region.before(tiling)
         self._made_of: dict[Node, Node] = {}
+        self._tile_of: dict[Node, int] = {}
         self._parts: dict[Entry, tuple[Entry, int, int]] = {}
         self._shapes, self._types = dict(facts.shapes), dict(facts.types)
 
@@ -212,7 +217,6 @@ class _Tiler:
         ends = [self._tile(begin) for begin in range(0, self._region.batch, samples)]
         if not self._is_right(ends[0]):
             return None
-        in_tiles = frozenset(self._made_of)
         concat = find("Concat")
         last = self._nodes[-1]
         params = concat.params.parse({"num_args": str(len(ends)), "dim": "0"}, concat.name)
@@ -226,7 +230,7 @@ class _Tiler:
             if node not in inside and any(entry in moved for entry in node.inputs):
                 self._renew(node, moved)
         return Tiled([moved.get(head, head) for head in self._heads],
-                     Facts(self._shapes, self._types), self._parts, self._made_of, in_tiles)
+                     Facts(self._shapes, self._types), self._parts, self._made_of, self._tile_of)
 
     def _tile(self, begin: int) -> Entry:
         """The nodes of one tile; what its last one makes."""
@@ -239,12 +243,12 @@ class _Tiler:
         self._types[part] = self._facts.types[data]
         moved = {data: part}
         for node in self._nodes:
-            self._renew(node, moved)
+            self._tile_of[self._renew(node, moved)] = begin // self._tiling.samples
             entry = Entry(node, 0)
             self._shapes[moved[entry]] = (end - begin, *self._facts.shapes[entry][1:])
         return moved[Entry(self._nodes[-1], 0)]
 
-    def _renew(self, node: Node, moved: dict[Entry, Entry]) -> None:
+    def _renew(self, node: Node, moved: dict[Entry, Entry]) -> Node:
         """The node again, on what its inputs have become."""
         made = Node(node.op, node.name, node.attrs, node.params,
                     [moved.get(entry, entry) for entry in node.inputs])
@@ -254,6 +258,7 @@ class _Tiler:
             self._shapes[new] = self._facts.shapes[old]
             if old in self._facts.types:
                 self._types[new] = self._facts.types[old]
+        return made
 
     def _is_right(self, end: Entry) -> bool:
         """Inference says of the first tile what tiles of the whole batch's shapes are."""

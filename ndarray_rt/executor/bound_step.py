@@ -30,7 +30,7 @@ def _input_names(step: Step) -> list[str]:
 class BoundStep:
     """One operator call of a program."""
 
-    __slots__ = ("_step", "family", "ins", "name", "op", "outs", "params", "reqs")
+    __slots__ = ("_step", "family", "ins", "lane", "name", "op", "outs", "params", "reqs")
 
     def __init__(self, step: Step, state: State) -> None:
         op, params = step.node.op, step.node.params
@@ -41,6 +41,7 @@ class BoundStep:
         self.params = params
         self.name = step.node.name
         self.family = step.family
+        self.lane = step.team, step.lane
         self.ins = [state.arrays[i] for i in step.ins]
         self.outs = [state.arrays[i] for i in step.outs]
         self.reqs = step.reqs

@@ -14,6 +14,7 @@ from ..passes import Optimized, optimize, prologue_nodes
 from ..symbol.node import Entry, Node, topological
 from .batch_tiles import Tiling, choose_tiling, in_one_tile, tile_batches
 from .build import Facts, infer_facts
+from .lanes import note_lanes
 from .layout_plan import note_layouts, plan_layouts
 from .measured_plan import measured_plan
 from .plan import Kind, Plan, make_plan, reshaped_plan
@@ -111,8 +112,9 @@ def plan_inference(heads: Sequence[Entry], facts: Facts, families: Mapping[Node,
     note_layouts(plan, {**families, **{new: families[old] for new, old in tiled.made_of.items()
                                        if old in families}})
     for step in plan.steps:
-        if step.node in tiled.in_tiles:
+        if step.node in tiled.tile_of:
             step.tile_of = tiled.made_of[step.node]
+    note_lanes(plan, [tiled.tile_of.get(step.node, -1) for step in plan.steps])
     plan_memory(plan, share=config.NDRT_PLAN_MEMORY)
     given = {}
     for entry, name in variables.items():

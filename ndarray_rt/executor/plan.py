@@ -52,6 +52,8 @@ class Storage:
     dies: int  # the last step that touches it
     offset: int = 0
     inside: tuple[int, int] | None = None  # the storage that it is a span of, bytes into that
+    team: int = -1  # where one lane alone touches it: the team and lane of that
+    lane: int = -1
 
     def overlaps(self, other: Storage) -> bool:
         """Both have some memory in common."""
@@ -70,6 +72,8 @@ class Step:
     is_backward: bool
     family: str = ""  # of layouts to compute in, where the layout plan has one
     tile_of: Node | None = None  # the node whose work it does for a part of the batch
+    team: int = -1  # of tiles that run at once, with a thread each
+    lane: int = -1  # which of them it works for
 
 
 @dataclass
@@ -85,6 +89,7 @@ class Plan:
     storages: list[Storage]
     num_forward: int
     num_prologue: int = 0
+    lanes: int = 1  # threads that run tiles of the batch at once
 
     def _bytes_of(self, *kinds: Kind) -> int:
         return sum(v.nbytes for v in self.values if v.kind in kinds)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..native import lib
 from ..ndarray.req import Req
 from .arena_places import PAGE, place
+from .lanes import teams
 from .plan import Kind, Plan, Step, Storage, Value
 from .plan_joins import place_parts, whole_of
 
@@ -36,6 +37,7 @@ def plan_memory(plan: Plan, share: bool = True) -> None:
             if value.storage >= 0:
                 for storage in _spans(plan, value):
                     storage.dies = max(storage.dies, number)
+    _keep_lanes_apart(plan)
     if share:
         place([storage for storage in plan.storages if storage.inside is None],
               int(lib.ndrt_threads_get()))
@@ -48,6 +50,30 @@ def plan_memory(plan: Plan, share: bool = True) -> None:
         for storage in plan.storages:
             storage.offset = offset
             offset += storage.nbytes
+
+
+def _keep_lanes_apart(plan: Plan) -> None:
+    """Lanes of a team run at once: what one alone touches is noted as its own, and what others
+    touch too lives as long as the whole team."""
+    bounds = {number: (team.begin, team.ends[-1] - 1)
+              for team in teams(plan.steps) for number in range(team.begin, team.ends[-1])}
+    if not bounds:
+        return
+    touched: dict[int, set[int]] = {}
+    for number, step in enumerate(plan.steps):
+        for index in (*step.ins, *step.outs):
+            if plan.values[index].storage >= 0:
+                for storage in _spans(plan, plan.values[index]):
+                    touched.setdefault(id(storage), set()).add(number)
+    for storage in plan.storages:
+        numbers = touched.get(id(storage), set())
+        owners = {(plan.steps[n].team, plan.steps[n].lane) for n in numbers}
+        if len(owners) == 1:
+            storage.team, storage.lane = owners.pop()
+            continue
+        for number in numbers & bounds.keys():
+            storage.born = min(storage.born, bounds[number][0])
+            storage.dies = max(storage.dies, bounds[number][1])
 
 
 def _store(plan: Plan, value: Value, number: int) -> None:

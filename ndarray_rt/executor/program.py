@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .. import config
 from ..context import Context
+from ..native import lib
 from ..ndarray.ndarray import NDArray
 from ..op.context import OpContext
 from ..op.dispatch import dispatch, dispatch_planned, is_observed, is_watched
@@ -93,15 +94,26 @@ class Program:
 
     def _run_steps(self, part: Part, begin: int = 0) -> None:
         """From the step on that is `begin` behind the part's first."""
-        ctx = self._context
+        ctx, lane = self._context, (-1, -1)
+        has_lanes = self._has_lanes()
         try:
             for i, step in enumerate(self.steps[part[0] + begin:part[1]], begin):
+                if has_lanes and step.lane != lane:
+                    lane = step.lane
+                    ctx.stream.enter_lane(*lane)
+                    lib.ndrt_threads_here(int(lane[0] >= 0))
                 ctx.stream.position = i
                 ctx.family = step.family
                 dispatch_planned(step.op, step.params, ctx, step.ins, step.outs, step.reqs,
                                  step.name)
         finally:
+            lib.ndrt_threads_here(0)  # first: what interrupts it is served behind it
             ctx.family = ""
+
+    def _has_lanes(self) -> bool:
+        """Steps of lanes are for one thread, as recordings run them: planned for as many lanes as
+        there are threads now."""
+        return 1 < self.plan.lanes == lib.ndrt_threads_get() and may_capture()
 
     def _run_apart(self, part: Part, watch: Watch | None) -> None:
         """Each step by itself, with leases of its own."""
@@ -183,7 +195,7 @@ class Program:
             stream = record_ahead(lambda begin: self._run_steps(part, begin), ctx, chunks, capture,
                                   max(self._scratch, ctx.stream.tmp.estimate))
         if stream is not None:
-            self._scratch = stream.tmp.estimate
+            self._scratch = stream.estimate
             # training reads weights as they are: what inference has packed of them is not its own
             sources = {} if part[2] else self._sources()
             touched = {*chunks, *self.prologue.sources}

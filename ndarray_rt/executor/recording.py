@@ -23,6 +23,7 @@ def record(run: Callable[[], object], ctx: OpContext, chunks: Iterable[Chunk],
     try:
         ctx.stream = stream
         run()
+        stream.recording.end_lanes()
     finally:
         # before any call: an interrupt is served where a function begins
         ctx.stream = plain

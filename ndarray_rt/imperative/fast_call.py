@@ -119,8 +119,8 @@ class _NotedRecording(Recording):
 
     __slots__ = ("arguments",)
 
-    def __init__(self, tmp: TmpMemMgr) -> None:
-        super().__init__(tmp)
+    def __init__(self, scratch: list[TmpMemMgr]) -> None:
+        super().__init__(scratch)
         self.arguments: list[list[int]] = []
 
     def add(self, prim: Primitive | None, nargs: int, packed: Any) -> None:
@@ -137,7 +137,7 @@ class _NotingStream(RecordingStream):
     def __init__(self) -> None:
         super().__init__(0)
         self.tmp = _NotedScratch()
-        self.recording = _NotedRecording(self.tmp)
+        self.recording = _NotedRecording([self.tmp])
         self.calls = 0
         self.written: list[Chunk] = []
 

@@ -147,6 +147,7 @@ class DeferringStream(RecordingStream):
 
     def finish(self) -> None:
         """Runs what waits. Raises StepFailed, and what interrupts it."""
+        self.recording.end_lanes()
         self._stop()
 
     def abandon(self) -> None:

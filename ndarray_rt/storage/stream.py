@@ -6,6 +6,7 @@ add-backs are steps like any other. Holds no knowledge of operators.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -152,6 +153,9 @@ class ImmediateStream:
         """From here on Python itself reads and writes memory: no step waits any longer than this
         operator."""
 
+    def enter_lane(self, team: int, lane: int) -> None:
+        """The operators from here on are of this lane of a team; -1: of none."""
+
     def aside(self) -> ImmediateStream:
         """A stream for what is done once, whatever is recorded of this one: its steps run at once,
         behind all that waits here, in memory of its own."""
@@ -279,9 +283,21 @@ class RecordingStream(ImmediateStream):
 
     def __init__(self, estimate: int) -> None:
         super().__init__(TmpMemMgr(estimate, keep=True))
-        self.recording = Recording(self.tmp)
+        self.recording = Recording([self.tmp])
         # of what was done aside, which a replay does not do again
         self.once = Counters()
+
+    def enter_lane(self, team: int, lane: int) -> None:
+        scratch, at = self.recording.scratch, lane + 1
+        while len(scratch) <= at:
+            scratch.append(TmpMemMgr(self.tmp.estimate, keep=True))
+        self.tmp = scratch[at]
+        self.recording.enter_team(team)
+
+    @property
+    def estimate(self) -> int:
+        """The most scratch that an operator took."""
+        return max(tmp.estimate for tmp in self.recording.scratch)
 
     def aside(self) -> ImmediateStream:
         made = super().aside()
@@ -321,22 +337,26 @@ class Recording:
     Recording never stops the run that is recorded: where it fails, `failed` says why.
     """
 
-    __slots__ = ("_steps", "_wholes", "failed", "issued", "tmp")
+    __slots__ = ("_lanes", "_steps", "_wholes", "failed", "issued", "scratch")
 
-    def __init__(self, tmp: TmpMemMgr) -> None:
-        self.tmp = tmp
+    def __init__(self, scratch: list[TmpMemMgr]) -> None:
+        # of steps in no lane, and of each lane of a team
+        self.scratch = scratch
         self.failed: str | None = None
         # what was noted, in order: primitives, which live as long as this, and numbers of kernels
         self.issued: list[Primitive | int] = []
         self._steps: list[Any] = []  # a native plan, or a callable
         # of each operator of the last native plan: steps up to its end, and the stream's position
         self._wholes: list[tuple[int, int]] = []
+        # teams whose lanes begin in the last native plan (-1: steps of none), and at which step
+        self._lanes: list[tuple[int, int]] = []
 
     def _native(self) -> Any:
         if not self._steps or not isinstance(self._steps[-1], ffi.CData):
             self._steps.append(make(lib.ndrt_plan_new, out="ndrt_plan **",
                                     free=lib.ndrt_plan_free, what="making a plan"))
             self._wholes.clear()
+            self._lanes.clear()
         return self._steps[-1]
 
     def add(self, prim: Primitive | None, nargs: int, packed: Any) -> None:
@@ -346,6 +366,26 @@ class Recording:
         try:
             self.issued.append(packed.kernel if prim is None else prim)
             add_step(self._native(), prim, nargs, packed)
+        except (MemoryError, NdrtError) as error:
+            self.failed = str(error)
+
+    def enter_team(self, team: int) -> None:
+        """The steps from here on are a lane of this team's; -1: of none."""
+        self._lanes.append((team, lib.ndrt_plan_size(self._native())))
+
+    def end_lanes(self) -> None:
+        """All is noted: from now on lanes run at once. A callback between steps prevents that."""
+        plan = self.native_plan()
+        if self.failed is not None or plan is None:
+            return
+        begins: dict[int, list[int]] = {}
+        for (team, begin), (_, end) in itertools.pairwise(
+                (*self._lanes, (-1, lib.ndrt_plan_size(plan)))):
+            if team >= 0:
+                begins.setdefault(team, [begin]).append(end)
+        try:
+            for begin, *ends in begins.values():
+                call(lib.ndrt_plan_add_lanes, plan, begin, len(ends), ends, what="adding lanes")
         except (MemoryError, NdrtError) as error:
             self.failed = str(error)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ndarray_rt.errors import ParameterError
+from ndarray_rt.errors import MXNetError, ParameterError
 from ndarray_rt.native import call, ffi, lib, own
-from tests.native.helpers import Array, Prim, desc, from_numpy, to_numpy
+from tests.native.helpers import F32, Array, Prim, desc, from_numpy, to_numpy
 
 SRC, DST = lib.NDRT_ARG_SRC, lib.NDRT_ARG_DST
 
@@ -146,3 +148,110 @@ def test_profiling_is_running_with_times() -> None:
     cursor[0] = 4
     with pytest.raises(ParameterError, match="step 4 of a plan of 3"):
         call(lib.ndrt_plan_profile, plan.ptr, -1.0, cursor, times, what="plan")
+
+
+def lanes_of(plan: Plan, begin: int, *ends: int) -> None:
+    call(lib.ndrt_plan_add_lanes, plan.ptr, begin, len(ends), list(ends), what="lanes")
+
+
+def chains(lanes: int, steps: int) -> tuple[Plan, list[Array]]:
+    """For each lane an array that so many steps count up, each of which reads the one before."""
+    plan, arrays = Plan(), []
+    for lane in range(lanes):
+        one, y = from_numpy(np.full(5, lane + 1, "f4")), from_numpy(np.zeros(5, "f4"))
+        arrays.append(y)
+        plan.keep.append(one)
+        for _ in range(steps):
+            plan.add_kernel(lib.NDRT_KERNEL_ADD_TO, [5], [y.buffer.data, one.buffer.data])
+    return plan, arrays
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3, 7])
+@pytest.mark.parametrize("cursor", [0, 1, 5])
+def test_lanes_equal_their_steps_one_by_one(lanes: int, cursor: int) -> None:
+    plan, arrays = chains(lanes, 40)
+    lanes_of(plan, 0, *range(40, 40 * lanes + 1, 40))
+    for runs in (1, 2):
+        assert plan.run(cursor=cursor) == 40 * lanes
+        for lane, y in enumerate(arrays):
+            skipped = cursor if lane == 0 else 0
+            np.testing.assert_array_equal(to_numpy(y), runs * (40 - skipped) * (lane + 1))
+
+
+def test_lanes_have_steps_before_and_behind_them() -> None:
+    plan, arrays = chains(6, 10)
+    lanes_of(plan, 10, 20, 30)
+    lanes_of(plan, 30, 30, 40)  # the first one has nothing to do
+    at = 0
+    while at < 60:
+        before, at = at, plan.run(budget=0, cursor=at)
+        assert at > before
+    for lane, y in enumerate(arrays):
+        np.testing.assert_array_equal(to_numpy(y), 10 * (lane + 1))
+
+
+def test_lanes_go_with_their_steps() -> None:
+    plan, (one, *others) = chains(3, 10)
+    lanes_of(plan, 0, 10)
+    lanes_of(plan, 10, 20, 30)
+    lib.ndrt_plan_cut(plan.ptr, 29)
+    lanes_of(plan, 10, 20, 29)
+    assert plan.run() == 29
+    assert [float(to_numpy(y)[0]) for y in (one, *others)] == [10, 20, 27]
+
+
+def test_a_failure_in_a_lane_says_where() -> None:
+    plan, _ = chains(2, 3)
+    rows = from_numpy(np.zeros((4, 2), "f4"))
+    places = from_numpy(np.full((1, 3), 9, "f4"))
+    bad = [rows.buffer.data, places.buffer.data]
+    plan.keep.append((rows, places))
+    plan.add_kernel(lib.NDRT_KERNEL_FLAT_PLACES, [1, 3], bad, (F32, 4))
+    lanes_of(plan, 0, 3, 7)
+    at = ffi.new("int64_t *")
+    with pytest.raises(MXNetError):
+        call(lib.ndrt_plan_run, plan.ptr, -1.0, at, what="plan")
+    assert at[0] == 6
+
+
+@pytest.mark.parametrize(("begin", "ends", "error"), [
+    (0, (), "0 lanes"), (-1, (3,), "from step -1"), (0, (31,), "up to step 31 of 30"),
+    (5, (4,), "up to step 4 of 30, from 5"), (0, (9, 8), "up to step 8")])
+def test_lanes_that_do_not_fit(begin: int, ends: tuple[int, ...], error: str) -> None:
+    plan, _ = chains(3, 10)
+    with pytest.raises(ParameterError, match=error):
+        lanes_of(plan, begin, *ends)
+    lanes_of(plan, 0, 10)
+    with pytest.raises(ParameterError, match="where others end at 10"):
+        lanes_of(plan, 9, 12)
+
+
+def test_steps_of_several_threads_are_in_no_lane(threads: int) -> None:
+    plan = Plan()
+    y = from_numpy(np.zeros(1 << 16, "f4"))
+    plan.keep.append(y)
+    plan.add_kernel(lib.NDRT_KERNEL_FILL, [1 << 16], [y.buffer.data], (1,))
+    if threads == 1:
+        lanes_of(plan, 0, 1)
+        return
+    with pytest.raises(ParameterError, match="step 0 of a lane works with 2 threads"):
+        lanes_of(plan, 0, 1)
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = lib.ndrt_threads_get()
+    lib.ndrt_threads_set(request.param)
+    yield request.param
+    lib.ndrt_threads_set(before)
+
+
+def test_a_thread_may_be_told_of_other_threads(threads: int) -> None:
+    lib.ndrt_threads_here(5)
+    try:
+        assert lib.ndrt_threads_get() == 5
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(lib.ndrt_threads_get).result() == threads
+    finally:
+        lib.ndrt_threads_here(0)
+    assert lib.ndrt_threads_get() == threads

@@ -1,0 +1,66 @@
+"""Lanes: tiles of a batch that run at once, with a thread each. Runs nothing.
+
+Threads that share every layer wait for one another at its end, and what a core wrote is read by
+another one, which may have other caches. Lanes do neither: from its first layer to its last a tile
+is one thread's. As many tiles as there are threads are a team; the next team begins when all of
+them are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .. import config
+from ..native import lib
+from .plan import Kind, Plan, Step
+
+
+class Team(NamedTuple):
+    """Its lanes are the steps from `begin` to the first of `ends`, from there to the next."""
+
+    begin: int
+    ends: tuple[int, ...]
+
+
+def lane_count() -> int:
+    """How many tiles run at once; 1 where runs are not recorded."""
+    return int(lib.ndrt_threads_get()) if config.NDRT_CAPTURE else 1
+
+
+def note_lanes(plan: Plan, tiles: Sequence[int]) -> None:
+    """Tells steps their team and lane. `tiles` are those that they work for, -1: none.
+
+    Where tiles do not lie one behind the other, do not fill their teams, or read what another step
+    computes in each run, which a reader may convert, there are none.
+    """
+    count = lane_count()
+    numbers = [tile for tile in tiles if tile >= 0]
+    if count == 1 or not numbers or (numbers[-1] + 1) % count or numbers != sorted(numbers):
+        return
+    first = tiles.index(0)
+    if list(tiles[first:first + len(numbers)]) != numbers or not _read_their_own(plan, tiles):
+        return
+    plan.lanes = count
+    for step, tile in zip(plan.steps, tiles, strict=True):
+        if tile >= 0:
+            step.team, step.lane = divmod(tile, count)
+
+
+def _read_their_own(plan: Plan, tiles: Sequence[int]) -> bool:
+    """Tiles read what they computed themselves, and what is there before any run."""
+    of_tiles = list(zip(plan.steps, tiles, strict=True))
+    made = {index: tile for step, tile in of_tiles for index in step.outs}
+    there = {value.index for value in plan.values if value.kind in (Kind.EXTERNAL, Kind.CONSTANT)}
+    return all(index in there or made[index] == tile
+               for step, tile in of_tiles if tile >= 0 for index in step.ins)
+
+
+def teams(steps: Sequence[Step]) -> list[Team]:
+    """The teams of steps, with positions among these."""
+    found: dict[int, dict[int, list[int]]] = {}
+    for at, step in enumerate(steps):
+        if step.team >= 0:
+            found.setdefault(step.team, {}).setdefault(step.lane, []).append(at)
+    return [Team(lanes[0][0], tuple(lanes[lane][-1] + 1 for lane in sorted(lanes)))
+            for lanes in found.values()]
