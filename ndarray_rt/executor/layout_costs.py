@@ -30,17 +30,20 @@ BLOCKED_OVER_LAST = {
 }
 
 
-def is_first_layer(params: Any, channels: int) -> bool:
+def is_first_layer(node: Node, channels: int) -> bool:
     """Large windows of a few channels, and results that fill blocks: oneDNN's kernel writes these
     best, and reads images as they come for them. Smaller windows are for a kernel of ours."""
-    return (channels <= FEW_CHANNELS and params.num_group == 1 and params.num_filter % BLOCK == 0
+    params: Any = node.params
+    return (not _is_separable(node) and channels <= FEW_CHANNELS and params.num_group == 1
+            and params.num_filter % BLOCK == 0
             and prod(params.kernel) > max(map(prod, FEW_CHANNELS_WINDOWS)))
 
 
-def convolution_kind(params: Any, channels: int) -> str:
+def convolution_kind(node: Node, channels: int) -> str:
     """first (large windows of a few channels), dense, pointwise (a 1x1 window) or depthwise (a
     group for each channel)."""
-    if is_first_layer(params, channels):
+    params: Any = node.params
+    if is_first_layer(node, channels):
         return "first"
     if params.num_group == channels and params.num_group > 1:
         return "depthwise"
@@ -50,14 +53,18 @@ def convolution_kind(params: Any, channels: int) -> str:
 def convolution_costs(node: Node, data: Shape, out: Shape) -> tuple[float, float]:
     """Milliseconds of a convolution (channels-last, blocked) of inputs and outputs so shaped."""
     params: Any = node.params
-    if node.op is not None and node.op.name == SEPARABLE:
+    if _is_separable(node):
         # for all layouts one kernel, which reads and writes channels-last ones
         return 0.0, reorder_cost(data) + reorder_cost(out)
-    kind = convolution_kind(params, data[1])
+    kind = convolution_kind(node, data[1])
     flops = 2.0 * prod(out) * data[1] // params.num_group * prod(params.kernel)
     moved = 4.0 * (prod(data) + prod(out))
     last = max(flops / FLOPS_PER_MS, moved / BYTES_PER_MS if moved > LARGE else 0.0)
     return last, last * BLOCKED_OVER_LAST[kind, moved > LARGE]
+
+
+def _is_separable(node: Node) -> bool:
+    return node.op is not None and node.op.name == SEPARABLE
 
 
 def reorder_cost(shape: Shape) -> float:

@@ -53,8 +53,8 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
     for i, node in enumerate(movable):
         times = runs.get(node, 1)
         last, blocked = _costs_of(node, shapes, known)
-        if known is None and _is_convolution(node) and not is_first_layer(
-                node.params, shapes[node.inputs[0]][1]):
+        if (known is None and _is_convolution(node)
+                and not is_first_layer(node, shapes[node.inputs[0]][1])):
             blocked = inf
         costs.append((times * last, times * blocked))
         for position, entry in enumerate(node.inputs):
