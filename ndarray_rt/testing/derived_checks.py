@@ -17,14 +17,13 @@ from ..ndarray.req import Req
 from .case import Case, as_input
 from .checks import Bench
 from .derive import derived
-from .executor import ExecutorBench
+from .executor import ExecutorBench, modes_of
 from .failures import Failures
 from .runtimes import RUNTIMES
 from .subject import Subject, subject_of
 
 DTYPES = tuple(TYPE_FLAGS)
 KINDS = 5  # so many kinds of inputs are tried for a derived shape, others for the next shape
-MODES = 3  # of the executor
 
 
 def truth(subject: Subject) -> str | None:
@@ -71,13 +70,14 @@ def _run_kinds(subject: Subject, what: str, failures: Failures) -> None:
 
 
 def _run_executor(case: Case, subject: Subject, failures: Failures) -> None:
+    count = len(modes_of(subject.turn))
     if "executor" in case.exempt:
-        failures.skip(case.exempt["executor"], MODES)
+        failures.skip(case.exempt["executor"], count)
         return
     try:
         bench = ExecutorBench(case, subject)
     except NdrtError as error:
-        failures.skip(f"the gradient refuses: {_form(str(error))}", MODES)
+        failures.skip(f"the gradient refuses: {_form(str(error))}", count)
         return
     bench.check_modes(failures)
 

@@ -42,6 +42,12 @@ MODES: dict[str, dict[str, bool]] = {
 }
 
 
+def modes_of(turn: int) -> dict[str, dict[str, bool]]:
+    """Captured, and in turns one of the ways that run steps one by one: these differ in where
+    arrays lie, which many calls of a table meet as well as each of them would."""
+    return {mode: MODES[mode] for mode in ("captured", ("planned", "unplanned")[turn % 2])}
+
+
 def symbol_of(case: Case, names: Sequence[str]) -> Any:
     """The operator on variables, by the function that a user finds it under, if there is one."""
     return applied(case, [mx.sym.Variable(name) for name in names])
@@ -125,7 +131,7 @@ class ExecutorBench:
         kinds = self.subject.kinds_of_inputs()
         single, self.symbol = self.symbol, chained(self.case, self.symbol, self.names)
         trainable = self.trainable() if self.slope is not None else []
-        for turn, (mode, switches) in enumerate(MODES.items()):
+        for turn, (mode, switches) in enumerate(modes_of(self.subject.turn).items()):
             for request in ("write", "add"):
                 some = kinds[(self.subject.turn + turn) % len(kinds)]
                 what = f"executor {mode}, between copies, {'/'.join(dict.fromkeys(some))}"
@@ -138,21 +144,21 @@ class ExecutorBench:
         self.symbol = single
 
     def check_forward(self, failures: Failures) -> None:
-        """Forward on all kinds of bound arrays, in every mode, several times."""
-        for reason in self.subject.skipped_inputs:
-            failures.skip(reason, len(MODES))
-        for kinds in self.subject.kinds_of_inputs():
-            for mode, switches in MODES.items():
+        """Forward on all kinds of bound arrays, in the modes of their turn, several times."""
+        for turn, reason in enumerate(self.subject.skipped_inputs, self.subject.turn):
+            failures.skip(reason, len(modes_of(turn)))
+        for turn, kinds in enumerate(self.subject.kinds_of_inputs(), self.subject.turn):
+            for mode, switches in modes_of(turn).items():
                 what = f"executor forward {mode}, {'/'.join(dict.fromkeys(kinds))}"
                 with failures.trying(what, f"executor {mode}: forward"), config.override(
                         **switches):
                     self._forward_of(kinds, mode)
 
     def check_modes(self, failures: Failures) -> None:
-        """Forward and backward on plain arrays, in every mode."""
+        """Forward and backward on plain arrays, in the modes of the call's turn."""
         kinds = self.subject.kinds_of_inputs()[0]
         trainable = self.trainable() if self.slope is not None else []
-        for mode, switches in MODES.items():
+        for mode, switches in modes_of(self.subject.turn).items():
             with failures.trying(f"executor {mode}: {self.case.id}",
                                  f"executor {mode}: derived shape"), config.override(**switches):
                 self._forward_of(kinds, mode)
