@@ -5,12 +5,14 @@ members, most of which meet nothing that others do not. Run is, for each call an
 
 - each kind of the inputs with each request, and each kind of the outputs with each request, where
   each request goes once around both, the outputs shifted against the inputs by another step;
-- each kind of memory that input and output share with each request (role "both");
+- each kind of memory that input and output share with each request (role "both"), on NumPy with
+  one request, in turns;
 - each kind of partial overlap with each request that writes.
 
-So each pair (kind, request), (kind, runtime), (kind, role) of a call is met. The shift depends on
-the call's name, parameters and shapes, and on nothing else: the same call always meets the same
-combinations, and over the calls of the table each kind of input meets each kind of output.
+So each pair (kind, request), (kind, runtime), (kind, role) of a call is met. Executors run each
+kind captured and, in turns, in one of the other modes. The shift depends on the call's name,
+parameters and shapes, and on nothing else: the same call always meets the same combinations, and
+over the calls of the table each kind of input meets each kind of output.
 """
 
 from __future__ import annotations

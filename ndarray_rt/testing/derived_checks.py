@@ -23,7 +23,7 @@ from .runtimes import RUNTIMES
 from .subject import Subject, subject_of
 
 DTYPES = tuple(TYPE_FLAGS)
-KINDS = 5  # so many kinds of inputs are tried for a derived shape, others for the next shape
+KINDS = 3  # so many kinds of inputs are tried for a derived shape, others for the next shape
 
 
 def truth(subject: Subject) -> str | None:

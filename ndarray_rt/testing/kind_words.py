@@ -5,6 +5,7 @@ Makes no array: `memory_kinds.py` does.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -66,6 +67,7 @@ def split_dims(shape: tuple[int, ...], groups: int) -> tuple[int, ...]:
     return (groups, shape[0] // groups, *shape[1:])
 
 
+@lru_cache(maxsize=4096)
 def grouped_kind(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
     """A layout of one dim more for an array of this shape, in two groups where that goes."""
     rank = len(shape) + 1
@@ -107,6 +109,7 @@ def layout_of(kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> MemDes
     return None
 
 
+@lru_cache(maxsize=4096)
 def why_not(kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str | None:
     """Why no array of this shape and dtype can be of this kind; None when one can."""
     nbytes = prod(shape) * dtype.itemsize
