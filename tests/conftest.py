@@ -21,6 +21,7 @@ if (signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.testing.tally import TALLY
 
@@ -48,6 +49,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before any is deselected: how many tests a whole run of test_ops.py has."""
     global _collected
     _collected = sum(combinations.is_counted(item.nodeid) for item in items)
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    """So many threads until the test ends."""
+    before = mx.get_num_threads()
+    mx.set_num_threads(request.param)
+    yield request.param
+    mx.set_num_threads(before)
 
 
 @pytest.fixture(autouse=True)

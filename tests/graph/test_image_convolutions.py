@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -64,14 +63,6 @@ def family(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if request.param == "blocked":
         monkeypatch.setattr(inference, "plan_layouts", blocked)
     return str(request.param)
-
-
-@pytest.fixture(params=[1, 2])
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    before = mx.get_num_threads()
-    mx.set_num_threads(request.param)
-    yield request.param
-    mx.set_num_threads(before)
 
 
 def calls_of(net: Symbol, batch: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,14 +27,6 @@ def dense_block(layers: int = 9) -> Symbol:
                                   no_bias=True, name=f"conv{i}")
         joined = mx.sym.Concat(joined, made, dim=1)
     return made
-
-
-@pytest.fixture(params=[1, 2])
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    before = mx.get_num_threads()
-    mx.set_num_threads(request.param)
-    yield request.param
-    mx.set_num_threads(before)
 
 
 @pytest.fixture

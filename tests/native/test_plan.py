@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -236,14 +235,6 @@ def test_steps_of_several_threads_are_in_no_lane(threads: int) -> None:
         return
     with pytest.raises(ParameterError, match="step 0 of a lane works with 2 threads"):
         lanes_of(plan, 0, 1)
-
-
-@pytest.fixture(params=[1, 2])
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    before = lib.ndrt_threads_get()
-    lib.ndrt_threads_set(request.param)
-    yield request.param
-    lib.ndrt_threads_set(before)
 
 
 def test_a_thread_may_be_told_of_other_threads(threads: int) -> None:
