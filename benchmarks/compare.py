@@ -16,7 +16,7 @@ from .models import Files
 from .process import RunnerFailed, RunnerProcess
 from .runner import RUNNERS, Place, Row, Skipped, prepare_model
 
-TOLERANCE = 1e-3  # of the greatest value of the output
+TOLERANCE = 1e-4  # of the greatest value of the output
 MOST_STEPS = 5000
 
 Record = dict[str, Any]

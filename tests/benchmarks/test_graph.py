@@ -101,4 +101,6 @@ def test_weights_are_drawn_by_name() -> None:
     np.testing.assert_allclose(weight.sum(axis=1), 0, atol=1e-5)
     np.testing.assert_allclose(weight.std(), (2 / 36) ** 0.5, rtol=0.2)
     assert abs(draw("bn_gamma", (100,), rng).mean() - 1) < 0.1
+    assert abs(draw("bn_beta", (100,), rng).mean() - 0.5) < 0.1
+    assert abs(draw("fc_bias", (100,), rng).mean()) < 0.1
     assert abs(draw("word_weight", (100, 8), rng).std() - 1) < 0.1
