@@ -24,7 +24,8 @@ from .context import OpContext
 # makes a packed copy: (stream, where to)
 Fill = Callable[[ImmediateStream, Mem], None]
 # by the weight's chunk and offset, what it is of the weight, and the layout
-Copies = dict[tuple[int, int, Hashable, int], "_Copy"]
+Key = tuple[int, int, Hashable, int]
+Copies = dict[Key, "_Copy"]
 
 
 class _Copy:
@@ -78,7 +79,9 @@ class PackedStore:
     wrote to it or another layer wants another layout, gets copies too from then on: recorded runs
     stay right when it is written to again.
 
-    `like` is the store of another executor of the same weights, whose copies serve here too.
+    `like` is the store of another executor of the same weights, whose copies serve here too. What
+    one of the two has converted in place the other one does not convert in place again: it would
+    take the weight away from under the other's recorded runs.
     """
 
     def __init__(self, like: PackedStore | None = None) -> None:
@@ -88,12 +91,17 @@ class PackedStore:
         if like is not None:
             offered = {**like._offered, **like._made}
             self._offered = {key: copy for key, copy in offered.items() if copy.is_true()}
-        self._converted: set[int] = set()
+        self._converted: set[int] = set() if like is None else like._converted
 
     def convert(self, w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:
-        """Converts the weight itself to `desc`, where that may be and was not done before."""
+        """Converts the weight itself to `desc`, where that may be and was not done before.
+
+        Not beside a copy in that layout: the weight would move, and the copy is as good.
+        """
         own = w.chunk.native.id
-        if own in self._converted or not pack_weights(w, desc, stream):
+        copy = _key(w, None, desc)
+        if (own in self._converted or copy in self._made or copy in self._offered
+                or not pack_weights(w, desc, stream)):
             return False
         self._converted.add(own)
         return True
@@ -110,8 +118,7 @@ class PackedStore:
 
         `what` tells the things that are made of one array apart.
         """
-        # the offset too: two weights may be parts of one array
-        key = (w.chunk.native.id, w.byte_offset, what, desc.id)
+        key = _key(w, what, desc)
         found = self._made.get(key)
         if found is None:
             found = self._offered.get(key)
@@ -145,7 +152,12 @@ class PackedStore:
     def clear(self) -> None:
         self._made.clear()
         self._offered.clear()
-        self._converted.clear()
+        self._converted = set()
+
+
+def _key(w: NDArray, what: Hashable, desc: MemDesc) -> Key:
+    # the offset too: two weights may be parts of one array
+    return w.chunk.native.id, w.byte_offset, what, desc.id
 
 
 def weights_source(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:

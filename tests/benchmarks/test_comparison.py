@@ -70,8 +70,8 @@ def test_files_are_made_once(folder: Path) -> None:
 
 def test_outputs_that_differ_end_the_run() -> None:
     right = np.array([1.0, -4.0], np.float32)
-    check_outputs(ROW, {"a": right, "b": right + np.float32(0.003)})
-    for wrong in (right + np.float32(0.005), right[:1], right * np.float32(np.nan)):
+    check_outputs(ROW, {"a": right, "b": right + np.float32(0.0003)})
+    for wrong in (right + np.float32(0.0005), right[:1], right * np.float32(np.nan)):
         with pytest.raises(Differs, match="mlp, batch 1, 1 thread: b "):
             check_outputs(ROW, {"a": right, "b": wrong})
     with pytest.raises(Differs, match="output of a is not finite or all zeros"):

@@ -108,6 +108,25 @@ def test_a_clone_costs_no_weights() -> None:
     assert live_bytes() <= before + 4096
 
 
+def test_clones_do_not_convert_a_weight_in_turn() -> None:
+    """Once somebody wrote to it, each of them has copies, and later writes break no recording."""
+    executor = bound()
+    executor.forward(data=data(0))
+    assert executor.arg_dict["fc_weight"].is_mkldnn  # and not kept so by a recording
+    clones = [executor.clone() for _ in range(4)]
+    for step in range(6):
+        executor.arg_dict["fc_weight"][:] = 0.01 * step
+        order = clones[step % 4:] + clones[:step % 4]
+        for one in order:
+            # who breaks settles and records anew
+            for _ in range(1 if step else 3):
+                one.forward(data=data(step))
+        assert [one.capture_state for one in clones] == ["captured"] * 4
+        for one in clones:
+            np.testing.assert_allclose(one.outputs[0].asnumpy(), naive(one, step), rtol=1e-4,
+                                       atol=1e-6)
+
+
 def test_each_clone_sees_what_is_written_to_the_weights() -> None:
     executor = bound()
     clones = [executor, *(executor.clone() for _ in range(2))]

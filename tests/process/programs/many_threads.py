@@ -102,7 +102,8 @@ def clones():
         got = own[number].forward(data=np.full((2, 8, 4, 4), x, "f4"))[0].asnumpy()
         assert (got == 16 * 16 * 8 * x * scale + 1).all(), (got, x, scale)
     at_once(job)
-    assert all(clone.capture_state == "captured" for clone in own)
+    assert all(clone.capture_state == "captured" for clone in own), [
+        clone.capture_state for clone in own]
 
 
 def pool():
