@@ -5,6 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
+C_FILES := $(wildcard native/*.c include/*.h benchmarks/*/*.[ch] benchmarks/*/*/*.[ch])
 NATIVE := $(wildcard native/*.c native/*.py include/*.h) setup.py pyproject.toml
 INSTALLED := $(VENV)/.installed
 WITH_TESTS := $(VENV)/.with-tests
@@ -32,11 +33,11 @@ build: $(INSTALLED)  ## the compiled extension, in place
 lint: $(WITH_LINT)  ## ruff, mypy --strict, clang-format, C warnings as errors
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror native/*.c include/*.h $(wildcard benchmarks/bound/*.[ch] benchmarks/bound/*/*.[ch])
+	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
 
 format: $(WITH_LINT)
 	$(BIN)/ruff check --fix .
-	$(BIN)/clang-format -i native/*.c include/*.h $(wildcard benchmarks/bound/*.[ch] benchmarks/bound/*/*.[ch])
+	$(BIN)/clang-format -i $(C_FILES)
 
 bench: $(WITH_BENCH)  ## beside other runtimes and the raw C program; see benchmarks/README.md
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -10,6 +10,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt.native import lib
+from tests.frames import frames_of
 
 DEPTH = 12
 
@@ -121,3 +122,12 @@ def test_a_writer_waits_for_readers_and_readers_for_him() -> None:
         assert not thread.is_alive()
     assert not failures, failures[:3]
     assert lib.ndrt_chunk_lease(shared.chunk.native) == 0
+
+
+def test_a_replay_enters_no_python_but_its_own() -> None:
+    executor, x = chain(), mx.nd.ones((4, 8))
+    assert frames_of(executor.forward) == ["forward"]
+    executor.forward(data=x)
+    entered = frames_of(lambda: executor.forward(data=x))
+    assert entered == ["forward", "_copy_plain", "copy_to_place"]
+    check(executor)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from ndarray_rt.op.random_state import default_random_state
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.stream import ImmediateStream
 from ndarray_rt.testing import random_graph
+from tests.frames import frames_of
 
 Values = np.ndarray[Any, np.dtype[Any]]
 INPUTS = ("data", "softmax_label")
@@ -121,21 +120,6 @@ def test_random_words_and_statistics_move_once_a_step() -> None:
             other.backward()
     np.testing.assert_allclose(other.aux_dict["bn0_moving_mean"].asnumpy(), moved, rtol=1e-5,
                                atol=1e-6)
-
-
-def frames_of(run: Any) -> list[str]:
-    """The functions of the package that a call enters."""
-    found: list[str] = []
-
-    def note(frame: FrameType, event: str, arg: Any) -> None:
-        if event == "call" and frame.f_globals.get("__name__", "").startswith("ndarray_rt"):
-            found.append(frame.f_code.co_name)
-    sys.setprofile(note)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    return found
 
 
 def test_a_captured_step_runs_no_python_for_its_layers() -> None:

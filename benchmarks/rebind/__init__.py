@@ -1,0 +1,1 @@
+"""What an executor costs at another batch size, beside its first bind."""
