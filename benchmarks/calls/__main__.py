@@ -24,6 +24,7 @@ import numpy as np
 import ndarray_rt as mx
 from ndarray_rt.native import ffi, lib
 
+from ..options import positive
 from ..runner import CACHE
 
 SOURCE = Path(__file__).with_name("loop.c")
@@ -126,9 +127,9 @@ def measure(case: Case, rounds: int, calls: int) -> str:
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.calls", description=__doc__.splitlines()[0])
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--threads", nargs="+", type=int, default=[1])
-    parser.add_argument("--rounds", type=int, default=101)
-    parser.add_argument("--calls", type=int, default=300, help="in each turn")
+    parser.add_argument("--threads", nargs="+", type=positive, default=[1])
+    parser.add_argument("--rounds", type=positive, default=101)
+    parser.add_argument("--calls", type=positive, default=300, help="in each turn")
     args = parser.parse_args(argv)
     run_often = build()
     print("| case | threads | loop in C, us | forward() above | forward(data=x) above |")

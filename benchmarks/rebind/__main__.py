@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from ..models import MODELS
+from ..options import positive
 from ..runner import HERE, SCRUBBED, Place, prepare_model
 
 
@@ -45,8 +46,11 @@ def row(times: list[dict[str, float]]) -> str:
 
 
 def pair(text: str) -> tuple[int, int]:
-    first, _, second = text.partition(":")
-    return int(first), int(second)
+    """Two batches."""
+    first, colon, second = text.partition(":")
+    if not colon:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FIRST:OTHER")
+    return positive(first), positive(second)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -54,8 +58,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
     parser.add_argument("--batches", nargs="+", type=pair, default=[(2, 1), (1, 2)],
                         metavar="FIRST:OTHER")
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", nargs="+", type=positive, default=[1, 2])
+    parser.add_argument("--rounds", type=positive, default=3)
     parser.add_argument("--tune", action="store_true", help="the first bind tunes too")
     parser.add_argument("--models-folder", type=Path, default=Place.models)
     args = parser.parse_args(argv)

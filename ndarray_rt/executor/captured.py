@@ -5,6 +5,7 @@ Holds no operator and plans nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -88,11 +89,15 @@ class Captured:
         What stops it does so where no array is half written.
         """
         with self.leases:
-            result: int = _run(self.native, BUDGET, 1)
-            if result == MOVED and (moved := self._moved_outputs()) is not None:
-                result = self._run_over(moved)
-            while result == UNFINISHED:
-                result = _go_on(self.native, BUDGET)
+            return self.run_leased()
+
+    def run_leased(self) -> int:
+        """The same where the caller has the leases."""
+        result: int = _run(self.native, BUDGET, 1)
+        if result == MOVED and (moved := self._moved_outputs()) is not None:
+            result = self._run_over(moved)
+        while result == UNFINISHED:
+            result = _go_on(self.native, BUDGET)
         if result == FAILED:
             self._raise()
         if result == DONE:
@@ -108,6 +113,10 @@ class Captured:
             if position is not None and position < len(self._names):
                 name_call(error, *self._names[position])
             raise
+
+    def moved(self) -> list[int]:
+        """Numbers of the chunks that are not as they were recorded."""
+        return [chunk.native.id for chunk, was in self._reachable if chunk.placement != was]
 
     def _moved_outputs(self) -> list[tuple[Chunk, Placement]] | None:
         """What is not as it was recorded, and how that was: inference and training write one output
@@ -207,7 +216,8 @@ class Capture:
     def __init__(self, settled: bool = False) -> None:
         """`settled`: a run of another program has settled layouts and scratch for this one too."""
         self.captured: Captured | None = None
-        self.breaks = 0
+        # by what broke: a guard's reason, or a chunk that moved
+        self._breaks: Counter[str | int] = Counter()
         self.reason = "the first run settles layouts and scratch"
         self._settled = settled
         self._possible = True
@@ -218,21 +228,32 @@ class Capture:
         """The next run is to be recorded."""
         return self._possible and self._settled and self.captured is None
 
+    @property
+    def breaks(self) -> int:
+        """How often the guard that broke most did, since the last recording that was of use."""
+        return max(self._breaks.values(), default=0)
+
     def ran_plainly(self) -> None:
         """A run took the ordinary path: the next one finds everything settled."""
         self._settled = True
 
     def broke(self, reason: str) -> None:
-        """A guard did not hold: the recorded run is dropped."""
+        """A guard did not hold: the recorded run is dropped.
+
+        Chunks that moved count each for itself: where weights lose their packing one after the
+        other, each of them does so once.
+        """
         captured = self.captured
         if captured is None:
             return
         if captured.runs >= WORTH:
-            self.breaks = 0
+            self._breaks.clear()
+        moved = captured.moved() if reason == BROKEN[MOVED] else []
         captured.drop()
         self.captured = None
         self._settled = False
-        self.breaks += 1
+        kinds: list[str | int] = [*moved] or [reason]
+        self._breaks.update(kinds)
         self.reason = reason
         if self.breaks >= MAX_BREAKS:
             self._possible = False

@@ -15,7 +15,7 @@ from ..storage.handle import Handle
 from ..storage.lease import Leases
 from ..symbol.node import Entry
 from .bound_step import BoundStep
-from .captured import BROKEN, CHANGED, DONE, Capture, Captured
+from .captured import BROKEN, CHANGED, DONE, MOVED, Capture, Captured
 from .plan import Kind, Plan
 from .prologue import Prologue
 from .recording import record, record_ahead
@@ -82,15 +82,24 @@ class Program:
             return
         ctx.begin_run()
         ctx.own_leases = False
-        self.prologue.settle(ctx)
+        while not self._run_settled(part, capture):
+            pass
+        self._forget_offered(part)
+
+    def _run_settled(self, part: Part, capture: Capture | None) -> bool:
+        """Runs all steps on what the prologue made; not where somebody wrote to its sources before
+        the leases were there: that write would be seen in some layers and not in others."""
+        self.prologue.settle(self._context)
         with self._leases:
+            if not self.prologue.is_current():
+                return False
             if capture is not None and capture.should_record:
                 self._record(part, capture)
             else:
                 self._run_steps(part)
                 if capture is not None:
                     capture.ran_plainly()
-        self._forget_offered(part)
+        return True
 
     def _run_steps(self, part: Part, begin: int = 0) -> None:
         """From the step on that is `begin` behind the part's first."""
@@ -151,8 +160,10 @@ class Program:
             self._broke(capture, "a run step by step came between")
             return False
         result = captured.run()
-        if result == CHANGED and self._refresh(captured):
-            result = captured.run()
+        if result == CHANGED:
+            while (refreshed := self._run_refreshed(captured)) is None:
+                pass
+            result = refreshed
         if result == DONE:
             return True
         self._broke(capture, BROKEN[result])
@@ -162,18 +173,21 @@ class Program:
         self.count_replays()
         capture.broke(reason)
 
-    def _refresh(self, captured: Captured) -> bool:
-        """Computes anew, in the same places, what was computed from arrays that changed."""
+    def _run_refreshed(self, captured: Captured) -> int | None:
+        """Computes anew, in the same places, what was computed from arrays that changed, and
+        replays under the same leases; None where somebody wrote before they were there."""
         ctx = self._context
         ctx.begin_run()
         self.prologue.settle(ctx)
         ctx.own_leases = False
         with self._leases:
+            if not self.prologue.is_current():
+                return None
             assert ctx.packed is not None
             ctx.stream.begin_operator()
             ctx.packed.refresh(ctx.stream)
             captured.renew(self._sources())
-        return captured.is_whole()
+            return captured.run_leased() if captured.is_whole() else MOVED
 
     def _sources(self) -> dict[Chunk, int]:
         assert self._context.packed is not None

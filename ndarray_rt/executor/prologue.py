@@ -33,11 +33,14 @@ class Prologue:
             array.chunk for step in steps for array in step.ins if array.chunk not in made))
         self._changes: list[int] | None = None
 
+    def is_current(self) -> bool:
+        """Nobody has written to what it reads since it ran."""
+        return not self.steps or self._changes == [chunk.changes for chunk in self.sources]
+
     def is_true(self) -> bool:
         """Nothing that it reads changed; what a user may write to at any time counts as changed."""
         return not self.steps or (
-            self._changes == [chunk.changes for chunk in self.sources]
-            and not any(chunk.native.writable_pins for chunk in self.sources))
+            self.is_current() and not any(chunk.native.writable_pins for chunk in self.sources))
 
     def settle(self, ctx: OpContext) -> None:
         """Runs what is to be run; the caller holds no leases."""

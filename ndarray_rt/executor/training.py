@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import config
-from ..errors import MXNetError, NameMismatch
+from ..errors import MXNetError, NameMismatch, TypeMismatch
 from ..ndarray.ndarray import NDArray
 from ..ndarray.req import Req
 from .bound_arrays import BoundArrays
@@ -144,10 +144,14 @@ class TrainingRuns(BoundArrays):
         """forward(is_train=True), backward and `update` in one call; gives the outputs.
 
         `inputs` are copied into the arguments of those names first; `out_grads` as for backward.
-        Once all three are recorded they are three native calls. MXNetError without gradients.
+        Once all three are recorded they are three native calls. MXNetError without gradients,
+        TypeMismatch for an update that is not of `bind_update`.
         """
         if not self._requests:
             raise MXNetError("train_step needs gradients: bind with grad_req 'write' or 'add'")
+        if update is not None and not isinstance(update, Update):
+            raise TypeMismatch(f"train_step: update got a {type(update).__name__}, expected what "
+                               "bind_update returned, or None")
         self._work.refuse_own_run()
         with self._work.lock, self._account:
             if inputs:

@@ -24,6 +24,7 @@ from .tuning import (
 
 FORMAT = "ndarray_rt tuning"
 VERSION = 2
+LARGEST = 64 << 20  # characters of a file: some ten thousand times what a network's plan takes
 
 
 def read_tuning(fname: str | os.PathLike[str]) -> Measurements:
@@ -31,7 +32,10 @@ def read_tuning(fname: str | os.PathLike[str]) -> Measurements:
     name = os.fspath(fname)
     try:
         with open(name, encoding="utf-8") as file:
-            content = json.load(file)
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise MXNetError(f"reading tuning from {name!r}: it has more than {LARGEST} characters")
+        content = json.loads(text)
     except OSError as error:
         raise MXNetError(f"reading tuning from {name!r}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:

@@ -90,7 +90,7 @@ class PackedStore:
         self._offered: Copies = {}
         if like is not None:
             offered = {**like._offered, **like._made}
-            self._offered = {key: copy for key, copy in offered.items() if copy.is_true()}
+            self._offered = {key: copy for key, copy in offered.items() if copy.is_filled}
         self._converted: set[int] = set() if like is None else like._converted
 
     def convert(self, w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:
@@ -121,12 +121,8 @@ class PackedStore:
         key = _key(w, what, desc)
         found = self._made.get(key)
         if found is None:
-            found = self._offered.get(key)
-            if found is None or not found.is_true():
-                found = _Copy(w, desc, fill)
-                found.make(stream)
-            self._made[key] = found
-        elif not found.is_true():
+            found = self._made[key] = self._offered.get(key) or _Copy(w, desc, fill)
+        if not found.is_true():
             found.make(stream)
         return found.mem(stream)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -24,3 +25,22 @@ def test_another_batch_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture
     first, second, reshape, steady = map(float, cells[3:7])
     assert first > 0
     assert reshape + steady <= second
+
+
+@pytest.mark.parametrize("command", [calls, rebind])
+@pytest.mark.parametrize("bad", [["--rounds", "0"], ["--threads", "0"], ["--threads", "-3"],
+                                 ["--rounds", "x"]])
+def test_numbers_below_one_are_refused(command: ModuleType, bad: list[str],
+                                       capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(bad)
+    assert f"{bad[1]!r} is no whole number from 1 up" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("bad", "why"), [
+    ("1", "'1' is not FIRST:OTHER"), ("0:1", "'0' is no whole number"),
+    ("1:2:3", "'2:3' is no whole number")])
+def test_batches_are_two(bad: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        rebind.main(["--batches", bad])
+    assert why in capsys.readouterr().err

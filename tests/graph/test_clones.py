@@ -127,6 +127,23 @@ def test_clones_do_not_convert_a_weight_in_turn() -> None:
                                        atol=1e-6)
 
 
+def test_copies_that_a_write_made_old_are_shared_too() -> None:
+    # a part of an array is never converted in place
+    weight = mx.nd.ones((2, 64, 64))[1]
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=64, no_bias=True, name="fc")
+    executor = net.bind(mx.cpu(), {"data": mx.nd.ones((8, 64)), "fc_weight": weight},
+                        grad_req="null")
+    for _ in range(3):
+        executor.forward()
+    weight[:] = 2
+    everybody = [executor, *(executor.clone(["data"]) for _ in range(3))]
+    for one in reversed(everybody):
+        assert (one.forward()[0].asnumpy() == 128).all()
+    made = [set(map(id, one._context.packed._made.values())) for one in everybody]
+    assert len(made[0]) == 1
+    assert all(copies == made[0] for copies in made)
+
+
 def test_each_clone_sees_what_is_written_to_the_weights() -> None:
     executor = bound()
     clones = [executor, *(executor.clone() for _ in range(2))]

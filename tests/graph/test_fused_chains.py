@@ -150,6 +150,23 @@ def test_chains_become_one_node(spelled: Any, chain: str | None) -> None:
 
 
 @pytest.mark.parametrize("spelled", [
+    S.exp(DATA) * 2, 1 / (1 + S.exp(DATA)), S.exp(DATA) + DATA, S.sigmoid(DATA) * 2,
+    S.tanh(DATA) + 1, S.square(DATA) - 1, S.sqrt(DATA) * 2, S.abs(DATA) * -1,
+    S.LeakyReLU(DATA, act_type="elu") * 2, S.exp(S.FullyConnected(DATA, num_hidden=4, name="fc"))])
+def test_nan_stays_nan(spelled: Any) -> None:
+    data = np.array([[np.nan, 0.5, 1, 2], [0.25, np.nan, np.nan, 1]], np.float32)
+    found = []
+    for passes in ("", "all"):
+        with config.override(NDRT_SKIP_PASSES=passes):
+            executor = spelled.simple_bind(mx.cpu(), grad_req="null", data=data.shape)
+            if "fc_weight" in executor.arg_dict:
+                executor.arg_dict["fc_weight"][:] = 0.5
+            found.append(executor.forward(data=data)[0].asnumpy())
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5, equal_nan=True)
+    assert np.isnan(found[0])[np.isnan(data)].all()
+
+
+@pytest.mark.parametrize("spelled", [
     lambda x: S.tanh(S.broadcast_add(x, var((2, 1, 6, 5)))),
     lambda x: S.tanh(S.broadcast_add(x, var((5,)))),
     lambda x: S.broadcast_mul(S.broadcast_add(x, var((1, 3, 1, 1), "a")),

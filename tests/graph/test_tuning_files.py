@@ -11,7 +11,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import MXNetError
-from ndarray_rt.executor import tuning
+from ndarray_rt.executor import tuning, tuning_file
 from ndarray_rt.executor.tuning import GraphKey, GraphPlan, Measurements, NodeKey, TuningTable
 from ndarray_rt.executor.tuning_file import TABLE
 from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST
@@ -155,6 +155,12 @@ def test_files_that_can_not_be_read_or_written(tmp_path):
             mx.executor.load_tuning(name)
     with pytest.raises(MXNetError, match="writing"):
         mx.executor.save_tuning(tmp_path / "none" / "t")
+
+
+def test_a_file_without_end_is_not_read_to_its_end(monkeypatch, tmp_path):
+    monkeypatch.setattr(tuning_file, "LARGEST", 1 << 20)
+    with pytest.raises(MXNetError, match="has more than 1048576 characters"):
+        mx.executor.load_tuning("/dev/zero")
 
 
 # ---- the table ----------------------------------------------------------------------------------

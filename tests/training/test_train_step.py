@@ -293,3 +293,13 @@ def test_steps_of_random_graphs(seed: int) -> None:
         for got, want in zip(*results, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max(
                 initial=1), equal_nan=True)
+
+
+def test_what_is_no_update_is_refused_before_anything_runs() -> None:
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
+    executor = net.simple_bind(mx.cpu(), grad_req="add", data=(2, 3))
+    for bad in ("sgd", 0.1, mx.nd.ones((1,))):
+        with pytest.raises(mx.MXNetError, match="train_step: update got a"):
+            executor.train_step(bad, data=mx.nd.ones((2, 3)), out_grads=mx.nd.ones((2, 2)))
+    assert not executor.grad_dict["fc_bias"].asnumpy().any()
+    assert not executor.arg_dict["data"].asnumpy().any()

@@ -56,7 +56,6 @@ ELTWISE: dict[str, tuple[int, Callable[[AnyArray, float, float], Any]]] = {
     "square": (lib.NDRT_ELTWISE_SQUARE, lambda x, a, b: np.square(x)),
     "abs": (lib.NDRT_ELTWISE_ABS, lambda x, a, b: np.abs(x)),
     "sqrt": (lib.NDRT_ELTWISE_SQRT, lambda x, a, b: np.sqrt(x)),
-    "exp": (lib.NDRT_ELTWISE_EXP, lambda x, a, b: np.exp(x)),
     "linear": (lib.NDRT_ELTWISE_LINEAR, lambda x, a, b: a * x + b),
     "softrelu": (lib.NDRT_ELTWISE_SOFT_RELU, lambda x, a, b: np.logaddexp(a * x, 0) / a),
     "sigmoid": (lib.NDRT_ELTWISE_LOGISTIC, lambda x, a, b: sigmoid(x)),
