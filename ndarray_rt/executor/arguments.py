@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from ..errors import NameMismatch, ParameterError, TypeMismatch
+from ..errors import NameMismatch, ParameterError, TypeMismatch, shown
 from ..ndarray.ndarray import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,6 +26,51 @@ def check_mapping(what: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise TypeMismatch(f"{what} got a {type(value).__name__}, expected a dict by name")
     return value
+
+
+def check_list(what: str, value: Any, expected: str) -> list[Any]:
+    """The items of a list or another iterable; TypeMismatch for what has none.
+
+    Text has none either: its letters are never what is meant.
+    """
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeMismatch(f"{what} got {shown(value)}, expected {expected}")
+    return list(value)
+
+
+def check_names(what: str, value: Any) -> list[str]:
+    """The names of a list or another iterable; TypeMismatch for anything else, one string too."""
+    names = check_list(what, value, "a list of names")
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeMismatch(f"{what} has {shown(name)}, expected a string")
+    return names
+
+
+def check_float(what: str, value: Any) -> float:
+    """A number as a float; TypeMismatch for text, and for what is not one number."""
+    try:
+        if not isinstance(value, (str, bytes, bytearray)):
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise TypeMismatch(f"{what} got {shown(value)}, expected a float")
+
+
+def check_path(what: str, value: Any) -> str:
+    """A file's name as a string; TypeMismatch for what is no string and no path of strings.
+
+    ParameterError for a name that no file can have.
+    """
+    name = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(name, str):
+        raise TypeMismatch(f"{what} got {shown(value)}, expected a string or a path")
+    try:
+        if b"\0" not in os.fsencode(name):
+            return name
+    except UnicodeEncodeError:
+        pass
+    raise ParameterError(f"{what} got {shown(name)}, expected a name that a file can have")
 
 
 def check_callback(what: str, value: F) -> F:

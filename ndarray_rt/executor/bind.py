@@ -10,7 +10,15 @@ import numpy as np
 
 from ..context import Context, current_context
 from ..dtypes import DType, find_dtype
-from ..errors import MXNetError, NameMismatch, ParameterError, ShapeError, TypeMismatch
+from ..errors import (
+    MXNetError,
+    NameMismatch,
+    NdrtError,
+    ParameterError,
+    ShapeError,
+    TypeMismatch,
+    name_call,
+)
 from ..ndarray.ndarray import NDArray, check_shape, new_array
 from ..ndarray.req import Req, parse_grad_req
 from ..op.registry import Shape
@@ -154,7 +162,7 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
         if name not in known:
             raise NameMismatch(f"simple_bind: {name!r} is no argument; there are: "
                                f"{', '.join([*names, *aux_names])}")
-    table, of_name = _inferred_shapes(symbol, given, [*names, *aux_names])
+    table, of_name = _inferred_shapes(symbol, given, [*names, *aux_names], "simple_bind")
     arg_types, aux_types = _inferred_types(symbol, type_dict or {}, names, aux_names)
     requests = parse_requests(grad_req, names)
     reuse = _Reuse(ctx, _places(symbol, group2ctx or {}), shared_exec, set(shared_arg_names or ()),
@@ -167,15 +175,18 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
 
 
 def _inferred_shapes(symbol: Symbol, given: Mapping[str, tuple[int, ...]], names: Sequence[str],
-                     ) -> tuple[dict[Entry, Shape | None], dict[str, tuple[int, ...]]]:
-    """The shape of each entry, and those of the variables by name, of which all must be known."""
+                     what: str) -> tuple[dict[Entry, Shape | None], dict[str, tuple[int, ...]]]:
+    """The shape of each entry, and those of the variables by name, of which all must be known.
+
+    ShapeError, which begins with `what`, where one is not.
+    """
     table = infer_graph_shapes(symbol.entries, given)
     found = {entry.node.name: shape for entry, shape in table.items() if entry.node.is_variable}
     made: dict[str, tuple[int, ...]] = {}
     for name in names:
         shape = found.get(name)
         if shape is None or -1 in shape:
-            raise ShapeError(f"simple_bind: the shape of {name!r} can not be inferred "
+            raise ShapeError(f"{what}: the shape of {name!r} can not be inferred "
                              f"(known: {shape}) from {dict(given)}")
         made[name] = shape
     return table, made
@@ -259,7 +270,11 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
         if name not in old.arg_dict:
             raise NameMismatch(f"reshape: {name!r} is no argument of this symbol")
     names, aux_names = _variable_names(symbol)
-    table, of_name = _inferred_shapes(symbol, shapes, [*names, *aux_names])
+    try:
+        table, of_name = _inferred_shapes(symbol, shapes, [*names, *aux_names], "reshape")
+    except NdrtError as error:
+        name_call(error, "reshape")
+        raise
 
     def fitted(name: str, array: NDArray, shape: tuple[int, ...], named: bool) -> NDArray:
         if array.shape == shape:

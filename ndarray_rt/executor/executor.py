@@ -21,7 +21,7 @@ from ..storage.account import Account
 from ..storage.stream import BUDGET, ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Entry
-from .arguments import check_callback, check_repeat, find_params
+from .arguments import check_callback, check_names, check_repeat, find_params
 from .build import BoundGraph, Facts, add_types, all_known, build_graph, infer_shapes
 from .captured import DONE, UNFINISHED, Captured
 from .explain import Explanation, Subject, explain, explain_pass
@@ -395,12 +395,13 @@ class Executor(TrainingRuns, Finding):
         primitives are shared. `inputs` are the arguments that it gets arrays of its own for, with
         what they hold now: those given to `forward` by name so far, else those without a
         parameter's ending (`_weight`, `_bias` ...). Only for inference: MXNetError where gradients
-        are wanted, NameMismatch for what is no argument.
+        are wanted, NameMismatch for what is no argument, TypeMismatch for what is no list of names.
         """
         from .pool import clone_executor
+        names = None if inputs is None else check_names("clone: inputs", inputs)
         with self._work.lock, self._account:
             self._program_for(False)
-        return clone_executor(self, (self._fed or None) if inputs is None else inputs)
+        return clone_executor(self, (self._fed or None) if names is None else names)
 
     def debug_str(self) -> str:
         """The plan as text, and how much memory it takes."""

@@ -164,15 +164,18 @@ def _still_right(like: InferenceGraph, facts: Facts, shapes: Mapping[str, tuple[
         found = infer_facts(like.optimized.heads, shapes, types, like.facts)
     except MXNetError:
         return None
-    bound_then = _shapes_by_name(like.bound_facts) or {}
+    bound_then: dict[str, tuple[int, ...]] | None = None
     folded = {step.node for step in like.plan.steps[:like.plan.num_prologue]}
 
     def is_right(entry: Entry, shape: tuple[int, ...]) -> bool:
+        nonlocal bound_then
         wanted = bound.get(entry.node.name)
         if entry.index != 0 or entry.node in folded or wanted == shape:
             return True
         then = like.facts.shapes[entry]
         if wanted is not None:
+            if bound_then is None:
+                bound_then = _shapes_by_name(like.bound_facts) or {}
             return _alike(shape, wanted, then, bound_then.get(entry.node.name, ()))
         return any(_alike(then, shape, like.facts.shapes[read], found.shapes[read])
                    for read in entry.node.inputs)

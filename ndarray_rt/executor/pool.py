@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from queue import SimpleQueue
 from typing import Any
 
-from ..errors import MXNetError, NameMismatch, ParameterError
+from ..errors import MXNetError, NameMismatch, ParameterError, TypeMismatch
 from ..fork import renew_in_child
 from ..native import lib
 from ..ndarray.ndarray import NDArray, new_array
@@ -55,8 +55,12 @@ class ExecutorPool:
         """`size` clones, as many as threads are set where it is None; `inputs` as for `clone`.
 
         The first of them runs once, so that weights are packed before others read them.
-        ParameterError for a size below 1, and what `Executor.clone` raises.
+        TypeMismatch for what is no executor, ParameterError for a size below 1, and what
+        `Executor.clone` raises.
         """
+        if not isinstance(executor, Executor):
+            raise TypeMismatch(f"ExecutorPool: executor got a {type(executor).__name__}, expected "
+                               "an Executor")
         size = int(lib.ndrt_threads_get()) if size is None else size
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ParameterError(f"ExecutorPool: size got {size!r}, expected an int of at least 1")

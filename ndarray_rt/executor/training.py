@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import config
-from ..errors import MXNetError, NameMismatch, TypeMismatch
+from ..errors import MXNetError, NameMismatch, ParameterError, TypeMismatch
 from ..ndarray.ndarray import NDArray
 from ..ndarray.req import Req
+from .arguments import check_list, check_mapping, check_names
 from .bound_arrays import BoundArrays
 from .captured import DONE, UNFINISHED, Captured
-from .inputs import copy_value, head_gradients
+from .inputs import copy_value, head_gradients, place_of
 from .program import may_capture
 from .update import Trained, Update, zero_states
 
@@ -119,24 +120,25 @@ class TrainingRuns(BoundArrays):
         `op_name` is an update operator such as "adam_update", `numbers` are its parameters.
         `states` are its arrays by argument, in the operator's order, zeros where there are none.
         `lr_mult` and `wd_mult` are factors by argument. NameMismatch for an argument without a
-        gradient, ShapeError and TypeMismatch for arrays that do not fit, ParameterError for a
-        parameter that is wrong.
+        gradient, ShapeError and TypeMismatch for arrays that do not fit, TypeMismatch for names
+        that are no list, states that are no dict of lists, and factors that are no numbers,
+        ParameterError for a parameter that is wrong.
         """
-        given, chosen = dict(states or {}), list(self._requests if names is None else names)
+        given = check_mapping("bind_update: states", states)
+        chosen = check_names("bind_update: names", self._requests if names is None else names)
         for what, known, keys in (("names", self._requests, chosen), ("states", chosen, given)):
             for name in keys:
                 if name not in known:
                     raise NameMismatch(f"bind_update: {what} has {name!r}, which is no argument "
                                        f"with a gradient; there are: {', '.join(known)}")
+        kept = _state_lists(given)
         trained = []
         for name in dict.fromkeys(chosen):
             weight, grad = self.arg_dict[name], self.grad_dict[name]
             assert grad is not None
-            kept = given.get(name)
-            if isinstance(kept, NDArray):
-                kept = [kept]
             trained.append(Trained(
-                name, weight, grad, zero_states(op_name, weight) if kept is None else list(kept)))
+                name, weight, grad,
+                kept[name] if name in kept else zero_states(op_name, weight)))
         return Update(op_name, trained, numbers, lr_mult, wd_mult, self._work, self._session)
 
     def train_step(self, update: Update | None = None, *, out_grads: Any = None,
@@ -145,13 +147,15 @@ class TrainingRuns(BoundArrays):
 
         `inputs` are copied into the arguments of those names first; `out_grads` as for backward.
         Once all three are recorded they are three native calls. MXNetError without gradients,
-        TypeMismatch for an update that is not of `bind_update`.
+        TypeMismatch for an update that is not of `bind_update`, ParameterError for one of another
+        executor, unless both are bound to the same weights and gradients.
         """
         if not self._requests:
             raise MXNetError("train_step needs gradients: bind with grad_req 'write' or 'add'")
-        if update is not None and not isinstance(update, Update):
-            raise TypeMismatch(f"train_step: update got a {type(update).__name__}, expected what "
-                               "bind_update returned, or None")
+        chain = self._chain
+        # the one of the chain was checked before its first step
+        if update is not None and (chain is None or chain.update is not update):
+            self._check_update(update)
         self._work.refuse_own_run()
         with self._work.lock, self._account:
             if inputs:
@@ -173,6 +177,19 @@ class TrainingRuns(BoundArrays):
                 update.run()
             self._chain = self._make_chain(update)
         return self._outputs[:]
+
+    def _check_update(self, update: Any) -> None:
+        """TypeMismatch for what is no update, ParameterError for one of other arrays."""
+        if not isinstance(update, Update):
+            raise TypeMismatch(f"train_step: update got a {type(update).__name__}, expected what "
+                               "bind_update returned, or None")
+        weights = {place_of(array) for array in self.arg_dict.values()}
+        grads = {place_of(grad) for grad in self.grad_dict.values() if grad is not None}
+        for one in update.trained:
+            if place_of(one.weight) not in weights or place_of(one.grad) not in grads:
+                raise ParameterError("train_step: update got one of another executor, whose "
+                                     f"{one.name!r} or its gradient is no array of this one; "
+                                     "expected what this executor's bind_update returned, or None")
 
     def _clear_unused(self) -> None:
         """Zeros for arguments that no output depends on, where they are not there already."""
@@ -238,3 +255,10 @@ class TrainingRuns(BoundArrays):
             self._ran = True
             self._is_spent = done > 1 and not self._backward_repeats
         return done
+
+
+def _state_lists(given: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """What an optimizer keeps, by argument; without those of None, which get zeros."""
+    return {name: [kept] if isinstance(kept, NDArray)
+            else check_list(f"bind_update: states[{name!r}]", kept, "a list of arrays")
+            for name, kept in given.items() if kept is not None}

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from ..errors import MXNetError
 from ..symbol.atomic_file import write_atomic
+from .arguments import check_path
 from .layout_plan import FAMILIES
 from .tuning import (
     GraphKey,
@@ -54,13 +55,15 @@ def save_tuning(fname: str | os.PathLike[str]) -> None:
     """Writes all that was measured or loaded to a file, for `load_tuning` or `NDRT_TUNING`.
 
     What belongs to other machines is kept. An older file of that name stays as it was if anything
-    goes wrong. Raises MXNetError when the file can not be written.
+    goes wrong. Raises MXNetError when the file can not be written, TypeMismatch or ParameterError
+    for what is no name of a file.
     """
+    name = check_path("save_tuning: fname", fname)
     text = json.dumps(_content(TABLE.all()), indent=1, allow_nan=False)
 
     def write(file: BinaryIO) -> None:
         file.write(text.encode())
-    write_atomic(fname, write)
+    write_atomic(name, write)
 
 
 def load_tuning(fname: str | os.PathLike[str]) -> int:
@@ -70,9 +73,10 @@ def load_tuning(fname: str | os.PathLike[str]) -> int:
     Returns how many nodes and graphs of it are of this machine (CPU, instruction sets, oneDNN),
     whatever the number of threads; what is of others is kept for the next `save_tuning` and not
     used. Raises MXNetError, and takes nothing, when the file can not be read, is of another format
-    or version, or holds what can not be.
+    or version, or holds what can not be; TypeMismatch or ParameterError for what is no name of a
+    file.
     """
-    found = read_tuning(fname)
+    found = read_tuning(check_path("load_tuning: fname", fname))
     TABLE.put(found)
     here = this_machine()[:-1]
     return sum(machine[:-1] == here for machine in _machines(found))

@@ -18,7 +18,7 @@ from ..storage.lease import Leases
 from ..storage.parameters import ParameterBlock
 from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
-from .arguments import check_mapping
+from .arguments import check_float, check_mapping
 from .captured import BROKEN, DONE, Capture, Captured
 from .program import may_capture
 from .recording import record
@@ -75,8 +75,7 @@ class Update:
             raise ParameterError(f"bind_update: operator {op.name!r} updates no weight")
         self.op: OpDef = op
         self.trained = tuple(trained)
-        self._groups = self._make_groups(check_mapping("bind_update: lr_mult", lr_mult),
-                                         check_mapping("bind_update: wd_mult", wd_mult))
+        self._groups = self._make_groups(lr_mult, wd_mult)
         self._numbers: dict[str, Any] = {}
         self._are_set = False
         self._given = dict(numbers)
@@ -198,7 +197,9 @@ class Update:
 
     def _set(self, numbers: Mapping[str, Any]) -> None:
         """All of it, or nothing where a number is wrong."""
-        if self._are_set and all(self._given.get(n, self) == v for n, v in numbers.items()):
+        # an array may have other numbers than when it was given, or several
+        if self._are_set and all(isinstance(v, (int, float)) and self._numbers.get(n) == v
+                                 for n, v in numbers.items()):
             return
         for name in numbers:
             if name not in self.op.numbers:
@@ -217,34 +218,40 @@ class Update:
             group.block.set(self.op.numbers_of(params))
         self._are_set = True
 
-    def _make_groups(self, lr_mult: Mapping[str, float],
-                     wd_mult: Mapping[str, float]) -> list[_Group]:
-        """The group of each weight."""
+    def _factors(self, what: str, given: Any) -> dict[str, float]:
+        """Factors by the name of the weight, with all checks."""
         names = {one.name for one in self.trained}
-        for what, given in (("lr_mult", lr_mult), ("wd_mult", wd_mult)):
-            for name in given:
-                if name not in names:
-                    raise NameMismatch(f"bind_update: {what} has {name!r}, which is no weight "
-                                       f"with a gradient; there are: {', '.join(sorted(names))}")
+        found = {}
+        for name, value in check_mapping(f"bind_update: {what}", given).items():
+            if name not in names:
+                raise NameMismatch(f"bind_update: {what} has {name!r}, which is no weight "
+                                   f"with a gradient; there are: {', '.join(sorted(names))}")
+            found[name] = check_float(f"bind_update: {what}[{name!r}]", value)
+        return found
+
+    def _make_groups(self, lr_mult: Any, wd_mult: Any) -> list[_Group]:
+        """The group of each weight."""
+        of_lr = self._factors("lr_mult", lr_mult)
+        of_wd = self._factors("wd_mult", wd_mult)
         made: dict[tuple[float, float], _Group] = {}
         groups = []
         for one in self.trained:
-            key = float(lr_mult.get(one.name, 1.0)), float(wd_mult.get(one.name, 1.0))
+            key = of_lr.get(one.name, 1.0), of_wd.get(one.name, 1.0)
             groups.append(made.setdefault(key, _Group(*key)))
         self._distinct = list(made.values())
         return groups
 
     def _check_arrays(self) -> None:
         for one, group in zip(self.trained, self._groups, strict=True):
+            for array in one.arrays:
+                if not isinstance(array, NDArray):
+                    raise TypeMismatch(f"{self.op.name} of {one.name!r}: got a "
+                                       f"{type(array).__name__}, expected an NDArray")
             wanted = self.op.input_names(group.params)
             if len(one.arrays) != len(wanted):
                 raise NameMismatch(
                     f"{self.op.name} of {one.name!r}: takes {len(wanted) - 2} state(s) "
                     f"({', '.join(wanted[2:]) or 'none'}), got {len(one.states)}")
-            for array in one.arrays:
-                if not isinstance(array, NDArray):
-                    raise TypeMismatch(f"{self.op.name} of {one.name!r}: got a "
-                                       f"{type(array).__name__}, expected an NDArray")
             run_infer_shape(self.op, group.params, [a.shape for a in one.arrays],
                             [one.weight.shape], one.name)
             run_infer_type(self.op, group.params, [a.dtype for a in one.arrays],

@@ -141,7 +141,13 @@ class _Inference(Generic[T]):
         changed = False
         # most often all inputs are known, and the rule says the same of them
         given = rules.complete(ins)
-        if not given or new_ins != ins:
+        is_said = given and new_ins == ins
+        if (is_said and rules.complete(new_outs)
+                and not [value for value in outs if value is not None]):
+            outs[:] = new_outs
+            self.done.add(node)
+            return True
+        if not is_said:
             for (source, index), old, new in zip(node.inputs, ins, new_ins, strict=True):
                 if new is not None and (old is None or new != old):
                     changed |= self._tell(node, source, index, new)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndarray_rt as mx
-from ndarray_rt.errors import MXNetError
+from ndarray_rt.errors import MXNetError, ParameterError, TypeMismatch
 from ndarray_rt.executor.explain.layers import BOX, GAP, LONGEST, place
 
 from .test_explain import SHAPE, bind, conv_net
@@ -86,3 +86,17 @@ def test_another_suffix_is_refused(tmp_path: Path) -> None:
     found: Any = bind(conv_net(), data=SHAPE).explain(repeat=1)
     with pytest.raises(MXNetError, match=r"'net.png' ends in '.png', expected .svg or .html"):
         found.save(tmp_path / "net.png")
+
+
+def test_what_is_no_name_of_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found: Any = bind(conv_net(), data=SHAPE).explain(repeat=1)
+    for wrong in (b"net.svg", 3, None):
+        with pytest.raises(TypeMismatch, match=r"^explain\(\).save: path got .*, expected a str"):
+            found.save(wrong)
+    for wrong in ("a\0b.svg", "a\ud800b.svg", Path("a\0b.svg")):
+        with pytest.raises(ParameterError, match=r"^explain\(\).save: path got 'a.*b.svg'"):
+            found.save(wrong)
+    with pytest.raises(FileNotFoundError, match=r"'none/net.svg'"):
+        found.save("none/net.svg")
+    assert list(tmp_path.iterdir()) == []

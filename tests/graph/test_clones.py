@@ -12,6 +12,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt.errors import TypeMismatch
 from ndarray_rt.executor.prologue import Prologue
 from ndarray_rt.testing.faults import live_bytes
 
@@ -86,6 +87,29 @@ def test_which_arguments_are_inputs() -> None:
     trained = network().simple_bind(mx.cpu(), data=SHAPE)
     with pytest.raises(mx.MXNetError, match="clone is for inference"):
         trained.clone()
+
+
+@pytest.mark.parametrize(("inputs", "text"), [
+    (3, "got 3, expected a list of names"),
+    ("data", "got 'data', expected a list of names"),
+    (b"data", "got b'data', expected a list of names"),
+    ([["data"]], r"has \['data'\], expected a string"),
+    (np.ones(2), "expected a string"),
+])
+def test_what_is_no_list_of_inputs(inputs: Any, text: str) -> None:
+    executor = bound()
+    for make in (executor.clone, lambda given: mx.executor.ExecutorPool(executor, 1, given)):
+        with pytest.raises(TypeMismatch, match=f"^clone: inputs .*{text}"):
+            make(inputs)
+    assert executor.capture_state == "nothing ran yet"
+    own = executor.clone(name for name in ["data"]).arg_dict
+    assert [n for n in own if own[n] is not executor.arg_dict[n]] == ["data"]
+
+
+def test_a_pool_of_what_is_no_executor() -> None:
+    for wrong, kind in ((None, "NoneType"), ("x", "str"), (network(), "Symbol")):
+        with pytest.raises(TypeMismatch, match=f"^ExecutorPool: executor got a {kind}, expected"):
+            mx.executor.ExecutorPool(wrong)
 
 
 def test_a_clone_costs_no_weights() -> None:

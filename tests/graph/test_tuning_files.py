@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.errors import MXNetError
+from ndarray_rt.errors import MXNetError, ParameterError, TypeMismatch
 from ndarray_rt.executor import tuning, tuning_file
 from ndarray_rt.executor.tuning import GraphKey, GraphPlan, Measurements, NodeKey, TuningTable
 from ndarray_rt.executor.tuning_file import TABLE
@@ -155,6 +156,26 @@ def test_files_that_can_not_be_read_or_written(tmp_path):
             mx.executor.load_tuning(name)
     with pytest.raises(MXNetError, match="writing"):
         mx.executor.save_tuning(tmp_path / "none" / "t")
+
+
+class _OfBytes:
+    def __fspath__(self):
+        return b"t"
+
+
+@pytest.mark.parametrize("function", ["save_tuning", "load_tuning"])
+def test_what_is_no_name_of_a_file(function, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    TABLE.put(known())
+    call = getattr(mx.executor, function)
+    for wrong in (b"t", 3, None, _OfBytes()):
+        with pytest.raises(TypeMismatch, match=f"^{function}: fname got .*, expected a string or"):
+            call(wrong)
+    for wrong in ("a\0b", "a\ud800b", pathlib.Path("a\0b")):
+        with pytest.raises(ParameterError, match=f"^{function}: fname got 'a.*b', expected a name"):
+            call(wrong)
+    assert os.listdir(tmp_path) == []
+    assert TABLE.all() == known()
 
 
 def test_a_file_without_end_is_not_read_to_its_end(monkeypatch, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt.errors import ParameterError
 from ndarray_rt.op.random_state import default_random_state
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.stream import ImmediateStream
@@ -303,3 +304,51 @@ def test_what_is_no_update_is_refused_before_anything_runs() -> None:
             executor.train_step(bad, data=mx.nd.ones((2, 3)), out_grads=mx.nd.ones((2, 2)))
     assert not executor.grad_dict["fc_bias"].asnumpy().any()
     assert not executor.arg_dict["data"].asnumpy().any()
+
+
+def test_an_update_of_another_executor_is_refused_before_anything_runs() -> None:
+    pairs = [(one, one.bind_update("sgd_mom_update", lr=0.1, momentum=0.9))
+             for one in (bound(network()), bound(network()))]
+    (ours, update), (other, theirs) = pairs
+    for i in range(5):  # before anything is recorded, and when all of it is
+        for executor, own in pairs:
+            executor.train_step(own, **batch(i))
+        before = [contents(*pair) for pair in pairs]
+        for executor, wrong in ((ours, theirs), (other, update)):
+            with pytest.raises(ParameterError, match=r"^train_step: update got one of another ex"):
+                executor.train_step(wrong, **batch(i + 1))
+        for kept, pair in zip(before, pairs, strict=True):
+            for name, value in contents(*pair).items():
+                np.testing.assert_array_equal(value, kept[name], err_msg=name)
+    assert update.capture_state == theirs.capture_state == "captured"
+    assert ours._chain is not None
+
+
+def test_the_same_weights_with_other_gradients_have_another_update() -> None:
+    ours = bound(network())
+    same = ours.symbol.bind(
+        mx.cpu(), ours.arg_dict, {n: g.copy() for n, g in ours.grad_dict.items() if g is not None},
+        aux_states=ours.aux_dict)
+    with pytest.raises(ParameterError, match="'conv0_weight' or its gradient is no array of this"):
+        same.train_step(ours.bind_update("sgd_update", lr=0.1))
+
+
+def test_an_executor_of_another_batch_size_goes_on_with_the_update() -> None:
+    ours, naive = bound(network(1)), bound(network(1))
+    updates = [one.bind_update("sgd_mom_update", lr=0.1, momentum=0.9) for one in (ours, naive)]
+    small = [one.reshape(data=(2, *SHAPE[1:]), softmax_label=(2,)) for one in (ours, naive)]
+    for i in range(6):
+        parts = {name: value[:2] for name, value in batch(i).items()}
+        mx.random.seed(i)
+        ours.train_step(updates[0], **batch(i))
+        small[0].train_step(updates[0], **parts)
+        mx.random.seed(i)
+        with config.override(NDRT_CAPTURE=False):
+            for one, given in ((naive, batch(i)), (small[1], parts)):
+                one.forward(is_train=True, **given)
+                one.backward()
+                updates[1]()
+        for name, want in contents(naive, updates[1]).items():
+            if name not in INPUTS:
+                np.testing.assert_allclose(contents(ours, updates[0])[name], want, rtol=1e-4,
+                                           atol=1e-5, err_msg=name)

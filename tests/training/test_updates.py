@@ -9,6 +9,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt.errors import ParameterError
 from ndarray_rt.executor import Trained, Update
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.stream import ImmediateStream
@@ -213,3 +214,22 @@ def test_bad_updates_are_refused() -> None:
     assert update.numbers == {"lr": 0.5, "wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0}
     with pytest.raises(mx.MXNetError, match="needs gradients"):
         net().simple_bind(mx.cpu(), data=(2, 3), grad_req="null").train_step(update)
+
+
+@pytest.mark.parametrize("wrong", [np.ones(2), np.ones(0), mx.nd.ones((2,)), [0.1, 0.2], "x", None])
+def test_what_is_no_number_is_refused_and_nothing_changes(wrong: Any) -> None:
+    update = Update("sgd_update", make("sgd_update"), {"lr": 0.5, "wd": 0.25})
+    before = update.numbers
+    for call in (update.set, update):
+        with pytest.raises(ParameterError, match=r"^sgd_update: parameter 'lr' got .* a float$"):
+            call(lr=wrong, wd=0.125)
+    assert update.numbers == before
+
+
+def test_a_number_in_an_array_is_read_each_time_it_is_given() -> None:
+    update = Update("sgd_update", make("sgd_update"), {"lr": 0.5})
+    lr = np.array([0.25])
+    for value in (0.25, 0.125):
+        lr[:] = value
+        update.set(lr=lr)
+        assert update.numbers["lr"] == value

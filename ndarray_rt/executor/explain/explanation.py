@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MXNetError
+from ..arguments import check_path
 from .picture import html_page, svg_picture
 
 
@@ -100,9 +101,10 @@ class Explanation:
     def save(self, path: str | Path) -> None:
         """Writes a picture of the graph: `.svg`, or `.html` with totals and the table below it.
 
-        One file that needs nothing else. MXNetError for another suffix.
+        One file that needs nothing else. MXNetError for another suffix, TypeMismatch or
+        ParameterError for what is no name of a file, OSError where it can not be written.
         """
-        path = Path(path)
+        path = Path(check_path("explain().save: path", path))
         if path.suffix not in (".svg", ".html"):
             raise MXNetError(f"explain: {path.name!r} ends in {path.suffix!r}, expected .svg or "
                              ".html")

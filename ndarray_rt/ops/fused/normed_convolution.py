@@ -71,18 +71,21 @@ def infer_shape(p: NormedConvolutionParams, ins: ShapeList, outs: ShapeList,
                          "one group and no operands")
     parts = ins[:n]
     base: Shape | None = None
-    for shape in parts:
-        if shape is not None:
-            if len(shape) != rank:
-                raise ShapeError(f"data has shape {shape}, expected rank {rank}")
-            base = merge(base, (shape[0], -1, *shape[2:]), "data but for their channels")
+    given = [shape for shape in parts if shape is not None]
+    for shape in given:
+        if len(shape) != rank:
+            raise ShapeError(f"data has shape {shape}, expected rank {rank}")
+    # most often of one shape but for their channels, and there may be many
+    opened = dict.fromkeys((shape[0], -1, *shape[2:]) for shape in given)
+    for shape in opened:
+        base = merge(base, shape, "data but for their channels")
     if outs[0] is not None:
         base = merge(base, (outs[0][0], -1, *outs[0][2:]), "data and output")
-    if base is not None:
+    if base is not None and [*opened] != [base]:
         parts = [merge(shape, base) if shape is not None else None for shape in parts]
     channels = -1
-    if all(shape is not None and shape[1] != -1 for shape in parts):
-        channels = sum(shape[1] for shape in parts if shape is not None)
+    if len(given) == n and -1 not in (widths := [shape[1] for shape in given]):
+        channels = sum(widths)
     whole = (-1, channels, *[-1] * (rank - 2)) if base is None else (base[0], channels, *base[2:])
     (_, weight, *bias), (out,) = plain.infer_shape(p, [whole, *ins[n + 2:]], outs)
     assert weight is not None
