@@ -1,4 +1,4 @@
-"""The code of the pages on testing, own operators and NaN runs; what is public is named there."""
+"""The code of the pages runs as it stands; what is public of testing is named there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ndarray_rt import testing
+from ndarray_rt.executor import clear_tuning
 from ndarray_rt.op.registry import REGISTRY
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -44,10 +45,17 @@ def test_an_operator_of_ones_own() -> None:
     assert "my_half" not in REGISTRY
 
 
-def test_the_finder_of_nan() -> None:
-    text = (DOCS / "nonfinite.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["nonfinite", "executor", "cached_op"])
+def test_a_page_from_top_to_bottom(
+        page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
-    exec(compile(code, "docs/nonfinite.md", "exec"), {"__name__": "__main__"})
+    assert code
+    try:
+        exec(compile(code, f"docs/{page}.md", "exec"), {"__name__": "__main__"})
+    finally:
+        clear_tuning()
 
 
 @pytest.mark.parametrize("name", ["check_operator", "check_gradient", "check_consistency",
