@@ -25,6 +25,7 @@ from ..op.registry import Shape
 from ..symbol.compose import arguments_and_aux, variables
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry
+from .arguments import check_mapping, check_names
 from .executor import Executor
 
 if TYPE_CHECKING:
@@ -106,8 +107,7 @@ def bind(symbol: Symbol, ctx: Context | None, args: Any, args_grad: Any = None,
     aux = _named(aux_states, aux_names, "aux_states", complete=True)
     grads = _named(args_grad, names, "args_grad", complete=False)
     requests = parse_requests(grad_req, names)
-    for context in (group2ctx or {}).values():
-        context.check()
+    _group_contexts(group2ctx, "bind")
     _check_shared(shared_exec, "bind")
     for name, grad in grads.items():
         if grad.shape != arrays[name].shape:
@@ -149,7 +149,7 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
     ctx = _context_of(ctx, "simple_bind")
     names, aux_names = _variable_names(symbol)
     _unique([*names, *aux_names], "arguments")
-    for stype in (stype_dict or {}).values():
+    for stype in check_mapping("simple_bind: stype_dict", stype_dict).values():
         if stype != "default":
             raise MXNetError(f"simple_bind: storage type {stype!r} is not available, "
                              "only 'default'")
@@ -163,10 +163,12 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
             raise NameMismatch(f"simple_bind: {name!r} is no argument; there are: "
                                f"{', '.join([*names, *aux_names])}")
     table, of_name = _inferred_shapes(symbol, given, [*names, *aux_names], "simple_bind")
-    arg_types, aux_types = _inferred_types(symbol, type_dict or {}, names, aux_names)
+    arg_types, aux_types = _inferred_types(
+        symbol, check_mapping("simple_bind: type_dict", type_dict), names, aux_names)
     requests = parse_requests(grad_req, names)
-    reuse = _Reuse(ctx, _places(symbol, group2ctx or {}), shared_exec, set(shared_arg_names or ()),
-                   shared_buffer)
+    shared_names = check_names("simple_bind: shared_arg_names", shared_arg_names or ())
+    reuse = _Reuse(ctx, _places(symbol, _group_contexts(group2ctx, "simple_bind")), shared_exec,
+                   set(shared_names), _checked_buffer(shared_buffer))
     args = {n: reuse.array(n, of_name[n], t) for n, t in zip(names, arg_types, strict=True)}
     grads = {n: reuse.grad(n, args[n]) for n in names if requests[n] != Req.kNullOp}
     aux = {n: reuse.aux(n, of_name[n], t) for n, t in zip(aux_names, aux_types, strict=True)}
@@ -204,10 +206,28 @@ def _inferred_types(symbol: Symbol, given: Mapping[str, Any], names: Sequence[st
     return ([found.get(n) or float32 for n in names], [found.get(n) or float32 for n in aux_names])
 
 
-def _places(symbol: Symbol, group2ctx: Mapping[str, Any]) -> dict[str, Context]:
-    """The contexts of variables that belong to a group (attribute ctx_group), by name."""
-    contexts = {group: _context_of(ctx, f"simple_bind: group2ctx[{group!r}]")
-                for group, ctx in group2ctx.items()}
+def _group_contexts(given: Any, what: str) -> dict[str, Context]:
+    """The context of each group of variables (attribute ctx_group)."""
+    return {group: _context_of(ctx, f"{what}: group2ctx[{group!r}]")
+            for group, ctx in check_mapping(f"{what}: group2ctx", given).items()}
+
+
+def _checked_buffer(given: Any) -> dict[str, NDArray] | None:
+    """simple_bind's shared_buffer: the user's own dict, to which arrays are added."""
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        raise TypeMismatch(f"simple_bind: shared_buffer got a {type(given).__name__}, expected a "
+                           "dict of arrays by name")
+    for name, array in given.items():
+        if not isinstance(array, NDArray):
+            raise TypeMismatch(f"simple_bind: shared_buffer[{name!r}] is a "
+                               f"{type(array).__name__}, expected an NDArray")
+    return given
+
+
+def _places(symbol: Symbol, contexts: Mapping[str, Context]) -> dict[str, Context]:
+    """The contexts of variables that belong to a group, by name."""
     found = {}
     for node in variables(symbol.entries):
         context = contexts.get(node.attrs.get("__ctx_group__", ""))

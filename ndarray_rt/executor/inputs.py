@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType, is_float
-from ..errors import MXNetError, ShapeError, TypeMismatch
+from ..errors import MXNetError, NameMismatch, ShapeError, TypeMismatch
 from ..native import lib
 from ..ndarray.access import Access
 from ..ndarray.copy import copy_into, write_numpy
@@ -70,8 +70,8 @@ def copy_to_place(value: Any, place: Place) -> bool:
 def head_gradients(out_grads: Any, needed: Sequence[int], names: Sequence[str]) -> dict[int, Any]:
     """The gradients of outputs by position, from one array, a list, or a dict by name.
 
-    `needed` are the positions that must be there, `names` those of all outputs. More than there are
-    outputs count for nothing, as in MXNet.
+    `needed` are the positions that must be there, `names` those of all outputs. More in a list than
+    there are outputs count for nothing, as in MXNet; NameMismatch for a name that is no output's.
     """
     if out_grads is None:
         if needed:
@@ -79,6 +79,10 @@ def head_gradients(out_grads: Any, needed: Sequence[int], names: Sequence[str]) 
                              "be given (or wrap the output in make_loss)")
         return {}
     if isinstance(out_grads, Mapping):
+        for name in out_grads:
+            if name not in names:
+                raise NameMismatch(f"backward: out_grads has {name!r}, which is no output; there "
+                                   f"are: {', '.join(names)}")
         out_grads = [out_grads.get(name) for name in names]
     elif isinstance(out_grads, (NDArray, np.ndarray)):
         out_grads = [out_grads]

@@ -16,6 +16,7 @@ from ..passes import optimize
 from ..passes.rewrite import Heads, rewrite
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry, Node, topological
+from .arguments import check_mapping
 from .bind import evaluate
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def optimize_for(symbol: Symbol, backend: str, args: dict[str, NDArray] | None =
         raise MXNetError(f"optimize_for: there is no backend {backend!r}, only "
                          f"{' and '.join(BACKENDS)}")
     given = {**_arrays(args, "args"), **_arrays(aux, "aux")}
-    shapes, types = _facts(symbol, given, shape_dict or {}, type_dict or {})
+    shapes, types = _facts(symbol, given, check_mapping("optimize_for: shape_dict", shape_dict),
+                           check_mapping("optimize_for: type_dict", type_dict))
     skip = () if _can_fold(symbol.entries, given) else ("fold_batch_norms",)
     heads = optimize(symbol.entries, shapes, types, skip).heads
     folded: dict[str, NDArray] = {}

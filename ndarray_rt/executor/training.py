@@ -119,11 +119,12 @@ class TrainingRuns(BoundArrays):
 
         `op_name` is an update operator such as "adam_update", `numbers` are its parameters.
         `states` are its arrays by argument, in the operator's order, zeros where there are none.
-        `lr_mult` and `wd_mult` are factors by argument. NameMismatch for an argument without a
-        gradient, ShapeError and TypeMismatch for arrays that do not fit, TypeMismatch for names
-        that are no list, states that are no dict of lists, and factors that are no numbers,
-        ParameterError for a parameter that is wrong.
+        `lr_mult` and `wd_mult` are factors by argument. MXNetError where no gradients are wanted,
+        NameMismatch for an argument without one, ShapeError and TypeMismatch for arrays that do not
+        fit, TypeMismatch for names that are no list, states that are no dict of lists, and factors
+        that are no numbers, ParameterError for a parameter that is wrong.
         """
+        self._need_gradients("bind_update")
         given = check_mapping("bind_update: states", states)
         chosen = check_names("bind_update: names", self._requests if names is None else names)
         for what, known, keys in (("names", self._requests, chosen), ("states", chosen, given)):
@@ -150,8 +151,7 @@ class TrainingRuns(BoundArrays):
         TypeMismatch for an update that is not of `bind_update`, ParameterError for one of another
         executor, unless both are bound to the same weights and gradients.
         """
-        if not self._requests:
-            raise MXNetError("train_step needs gradients: bind with grad_req 'write' or 'add'")
+        self._need_gradients("train_step")
         chain = self._chain
         # the one of the chain was checked before its first step
         if update is not None and (chain is None or chain.update is not update):
@@ -177,6 +177,10 @@ class TrainingRuns(BoundArrays):
                 update.run()
             self._chain = self._make_chain(update)
         return self._outputs[:]
+
+    def _need_gradients(self, what: str) -> None:
+        if not self._requests:
+            raise MXNetError(f"{what} needs gradients: bind with grad_req 'write' or 'add'")
 
     def _check_update(self, update: Any) -> None:
         """TypeMismatch for what is no update, ParameterError for one of other arrays."""

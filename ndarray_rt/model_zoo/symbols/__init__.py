@@ -8,6 +8,7 @@ Where gluon's model zoo has a network, its parameter files fit.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from ...errors import NameMismatch
@@ -42,9 +43,14 @@ def get_symbol(name: str, **kwargs: Any) -> Symbol:
 
     Those that give scores take `classes` too.
 
-    NameMismatch for a name that is none of `names()`.
+    NameMismatch for a name that is none of `names()`, and for what is no argument of that network.
     """
-    make = _MODELS.get(name.lower())
+    make = _MODELS.get(name.lower()) if isinstance(name, str) else None
     if make is None:
         raise NameMismatch(f"there is no model {name!r}; there are {', '.join(_MODELS)}")
+    known = signature(make).parameters
+    for key in kwargs:
+        if key not in known:
+            raise NameMismatch(f"the model {name!r} has no argument {key!r}; it has: "
+                               f"{', '.join(known)}")
     return make(**kwargs)
