@@ -28,6 +28,19 @@ def check_mapping(what: str, value: Any) -> Mapping[str, Any]:
     return value
 
 
+def check_arrays(what: str, value: Any) -> dict[str, NDArray]:
+    """A dict of arrays, empty for None; TypeMismatch for anything else."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeMismatch(f"{what} got a {type(value).__name__}, expected a dict of arrays by "
+                           "name")
+    for name, array in value.items():
+        if not isinstance(array, NDArray):
+            raise TypeMismatch(f"{what}[{name!r}] is a {type(array).__name__}, expected an NDArray")
+    return value
+
+
 def check_list(what: str, value: Any, expected: str) -> list[Any]:
     """The items of a list or another iterable; TypeMismatch for what has none.
 

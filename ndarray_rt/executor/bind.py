@@ -25,7 +25,7 @@ from ..op.registry import Shape
 from ..symbol.compose import arguments_and_aux, variables
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry
-from .arguments import check_mapping, check_names
+from .arguments import check_arrays, check_mapping, check_names
 from .executor import Executor
 
 if TYPE_CHECKING:
@@ -166,9 +166,11 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
     arg_types, aux_types = _inferred_types(
         symbol, check_mapping("simple_bind: type_dict", type_dict), names, aux_names)
     requests = parse_requests(grad_req, names)
+    if shared_buffer is not None:
+        check_arrays("simple_bind: shared_buffer", shared_buffer)
     shared_names = check_names("simple_bind: shared_arg_names", shared_arg_names or ())
     reuse = _Reuse(ctx, _places(symbol, _group_contexts(group2ctx, "simple_bind")), shared_exec,
-                   set(shared_names), _checked_buffer(shared_buffer))
+                   set(shared_names), shared_buffer)
     args = {n: reuse.array(n, of_name[n], t) for n, t in zip(names, arg_types, strict=True)}
     grads = {n: reuse.grad(n, args[n]) for n in names if requests[n] != Req.kNullOp}
     aux = {n: reuse.aux(n, of_name[n], t) for n, t in zip(aux_names, aux_types, strict=True)}
@@ -210,20 +212,6 @@ def _group_contexts(given: Any, what: str) -> dict[str, Context]:
     """The context of each group of variables (attribute ctx_group)."""
     return {group: _context_of(ctx, f"{what}: group2ctx[{group!r}]")
             for group, ctx in check_mapping(f"{what}: group2ctx", given).items()}
-
-
-def _checked_buffer(given: Any) -> dict[str, NDArray] | None:
-    """simple_bind's shared_buffer: the user's own dict, to which arrays are added."""
-    if given is None:
-        return None
-    if not isinstance(given, dict):
-        raise TypeMismatch(f"simple_bind: shared_buffer got a {type(given).__name__}, expected a "
-                           "dict of arrays by name")
-    for name, array in given.items():
-        if not isinstance(array, NDArray):
-            raise TypeMismatch(f"simple_bind: shared_buffer[{name!r}] is a "
-                               f"{type(array).__name__}, expected an NDArray")
-    return given
 
 
 def _places(symbol: Symbol, contexts: Mapping[str, Context]) -> dict[str, Context]:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..dtypes import DType, find_dtype
-from ..errors import MXNetError, NameMismatch, ShapeError, TypeMismatch
+from ..errors import MXNetError, NameMismatch, ShapeError
 from ..ndarray.ndarray import NDArray, check_shape
 from ..op.registry import find
 from ..passes import optimize
 from ..passes.rewrite import Heads, rewrite
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry, Node, topological
-from .arguments import check_mapping
+from .arguments import check_arrays, check_mapping
 from .bind import evaluate
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def optimize_for(symbol: Symbol, backend: str, args: dict[str, NDArray] | None =
     if not isinstance(backend, str) or backend.upper() not in BACKENDS:
         raise MXNetError(f"optimize_for: there is no backend {backend!r}, only "
                          f"{' and '.join(BACKENDS)}")
-    given = {**_arrays(args, "args"), **_arrays(aux, "aux")}
+    given = {**check_arrays("optimize_for: args", args),
+             **check_arrays("optimize_for: aux", aux)}
     shapes, types = _facts(symbol, given, check_mapping("optimize_for: shape_dict", shape_dict),
                            check_mapping("optimize_for: type_dict", type_dict))
     skip = () if _can_fold(symbol.entries, given) else ("fold_batch_norms",)
@@ -45,19 +46,6 @@ def optimize_for(symbol: Symbol, backend: str, args: dict[str, NDArray] | None =
     if args is not None:
         args.update(folded)
     return type(symbol)(heads)
-
-
-def _arrays(given: Any, what: str) -> dict[str, NDArray]:
-    if given is None:
-        return {}
-    if not isinstance(given, dict):
-        raise TypeMismatch(f"optimize_for: {what} got {type(given).__name__}, expected a dict of "
-                           "arrays by name")
-    for name, array in given.items():
-        if not isinstance(array, NDArray):
-            raise TypeMismatch(f"optimize_for: {what}[{name!r}] is a {type(array).__name__}, "
-                               "expected an NDArray")
-    return given
 
 
 def _facts(symbol: Symbol, given: Mapping[str, NDArray], shape_dict: Mapping[str, Any],

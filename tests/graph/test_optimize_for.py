@@ -87,7 +87,7 @@ def test_bad_arguments_are_named() -> None:
         net.optimize_for("ONEDNN")
     with pytest.raises(NameMismatch, match="'image' is no argument"):
         net.optimize_for("ONEDNN", shape_dict={"image": SHAPE})
-    with pytest.raises(TypeMismatch, match="args got list, expected a dict"):
+    with pytest.raises(TypeMismatch, match="args got a list, expected a dict"):
         net.optimize_for("ONEDNN", list(args.values()), aux, shape_dict={"data": SHAPE})
     with pytest.raises(TypeMismatch, match=r"aux\['b_moving_var'\] is a ndarray"):
         net.optimize_for("ONEDNN", args, {**aux, "b_moving_var": np.ones(20)},
