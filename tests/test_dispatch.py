@@ -81,7 +81,7 @@ def test_a_refusal_ends_in_numpy_with_its_reason() -> None:
     op = one_input(double, compute_ex=refuse)
     told: list[Dispatched] = []
     stop = observe(told.append)
-    before = REASONS.as_dict().get((op.name, "only on Sundays"), 0)
+    REASONS.reset()  # they are bounded, and tests before this one may have filled them
     x, y = array(numbers(), "aBcd16b"), array(numbers(7), "acdb")
     try:
         dispatch(op, NoParams(), OpContext(), [x], [y], [Req.kAddTo])
@@ -91,7 +91,7 @@ def test_a_refusal_ends_in_numpy_with_its_reason() -> None:
     assert told[0].reason == "only on Sundays"
     assert told[0].key.library == "numpy"
     assert told[0].layouts_in == ("nChw16c",)
-    assert REASONS.as_dict()[op.name, "only on Sundays"] == before + 1
+    assert REASONS.as_dict()[op.name, "only on Sundays"] == 1
     dispatch(op, NoParams(), OpContext(), [x], [y], [Req.kWriteTo])
     assert len(told) == 1, "an observer that was stopped was told"
 
