@@ -8,17 +8,21 @@ with another last-level cache wrote before takes as long as to fetch it from the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import gcd
 from typing import Any
 
 import numpy as np
 
 from .plan import Storage
 
-PAGE = 4096
+PAGE, ALIGNMENT = 4096, 64
 Bytes = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 # who wrote last is kept of so many parts of the arena; so many middles are tried
 PARTS, MIDDLES = 512, 8
+# so much more than before may an arena of scaled places take beyond what lives at one time
+WASTE = 1.03
 
 
 def place(storages: list[Storage], threads: int) -> None:
@@ -26,6 +30,49 @@ def place(storages: list[Storage], threads: int) -> None:
     _place_low(storages)
     if threads > 1 and storages:
         _keep_halves(storages)
+
+
+def place_as(before: Sequence[Storage], storages: Sequence[Storage]) -> bool:
+    """The places of the same storages `before`, scaled, where all grew or shrank by one ratio.
+
+    False, with nothing changed, where these live at other times, not all fit into their scaled
+    spans, or those would be more of a waste than before.
+    """
+    if len(before) != len(storages) or not storages or any(
+            _life(then) != _life(now) for then, now in zip(before, storages, strict=True)):
+        return False
+    largest = max(range(len(storages)), key=lambda i: storages[i].used)
+    grown, from_ = storages[largest].used, max(1, before[largest].used)
+    grown, from_ = grown // gcd(grown, from_), from_ // gcd(grown, from_)
+    made = []
+    for then, now in zip(before, storages, strict=True):
+        nbytes = max(ALIGNMENT, -(-now.used // ALIGNMENT) * ALIGNMENT)
+        if then.offset * grown % (from_ * ALIGNMENT) or nbytes * from_ > then.nbytes * grown:
+            return False
+        made.append((then.offset * grown // from_, nbytes))
+    if (max(offset + nbytes for offset, nbytes in made) * most_alive(before)
+            > WASTE * max(then.offset + then.nbytes for then in before) * most_alive(storages)):
+        return False
+    for storage, (offset, nbytes) in zip(storages, made, strict=True):
+        storage.offset, storage.nbytes = offset, nbytes
+    return True
+
+
+def _life(storage: Storage) -> tuple[int, int, int, int]:
+    return storage.born, storage.dies, storage.team, storage.lane
+
+
+def most_alive(storages: Sequence[Storage]) -> int:
+    """Bytes of the largest set that lives at one time."""
+    changes: dict[int, int] = {}
+    for storage in storages:
+        changes[storage.born] = changes.get(storage.born, 0) + storage.used
+        changes[storage.dies + 1] = changes.get(storage.dies + 1, 0) - storage.used
+    alive, most = 0, 0
+    for number in sorted(changes):
+        alive += changes[number]
+        most = max(most, alive)
+    return most
 
 
 def _place_low(storages: list[Storage]) -> None:

@@ -131,7 +131,7 @@ def _plan_again(like: InferenceGraph, facts: Facts, families: Mapping[Node, str]
     """`plan_inference` for other shapes of a graph that is in no tiles for either."""
     plan = reshaped_plan(like.plan, facts.shapes)
     note_layouts(plan, families)
-    plan_memory(plan, share=config.NDRT_PLAN_MEMORY)
+    plan_memory(plan, share=config.NDRT_PLAN_MEMORY, like=like.plan)
     given = {v.entry: bound[v.entry.node.name] for v in plan.values if v.kind is Kind.EXTERNAL}
     return Planned(plan, given, list(like.optimized.heads), facts)
 

@@ -8,6 +8,7 @@ from math import prod
 from ..symbol.node import Entry, Node
 from .batch_tiles import Tiling, choose_tiling, in_one_tile, may_tile
 from .build import Facts
+from .kernel_choice import cheapest_kernels, kernel_nodes
 from .layout_costs import reorder_cost
 from .layout_plan import FAMILIES, Costs, convolutions, plan_layouts
 from .tuning import Machine, Reorders, Shape, graph_key, node_key, this_machine
@@ -16,8 +17,8 @@ from .tuning_file import TABLE
 
 def measured_plan(heads: Sequence[Entry], nodes: Sequence[Node], facts: Facts,
                   ) -> tuple[dict[Node, str], Tiling | None] | None:
-    """The families and the tiles of a graph that was tuned, or of whose convolutions each was; else
-    None.
+    """The families and kernels of nodes, and the tiles, of a graph that was tuned, or of whose
+    convolutions each was; else None.
 
     `nodes` are all of the graph, each after its inputs.
     """
@@ -25,19 +26,29 @@ def measured_plan(heads: Sequence[Entry], nodes: Sequence[Node], facts: Facts,
         return None
     machine = this_machine()
     chosen = convolutions(nodes, facts.shapes, facts.types)
-    if not chosen:
+    products = kernel_nodes(nodes, facts.types)
+    if not chosen and not products:
         return None
     found = TABLE.graph(graph_key(machine, nodes, facts.shapes, facts.types))
-    if found is not None and len(found.families) == len(chosen):
+    if (found is not None and len(found.families) == len(chosen)
+            and len(found.kernels) in (0, len(products))):
         TABLE.count(hit=True)
         tiling = None if found.tiling is None or not may_tile() else Tiling(*found.tiling)
-        return dict(zip(chosen, found.families, strict=True)), tiling
+        kernels = {node: kernel for node, kernel in zip(products, found.kernels, strict=False)
+                   if kernel}
+        return {**dict(zip(chosen, found.families, strict=True)), **kernels}, tiling
+    kernels = cheapest_kernels(machine, products, facts)
+    if not chosen:
+        TABLE.count(hit=bool(kernels))
+        return (kernels, choose_tiling(heads, facts)) if kernels else None
     tiling = choose_tiling(heads, facts)
     shapes, types, _ = in_one_tile(heads, facts, tiling)
     known = measured_costs(machine, Facts(shapes, types))
     is_known = all(known(node, (), ()) is not None for node in chosen)
     TABLE.count(hit=is_known)
-    return (cheapest_layouts(machine, heads, nodes, facts, tiling), tiling) if is_known else None
+    if not is_known:
+        return None
+    return {**cheapest_layouts(machine, heads, nodes, facts, tiling), **kernels}, tiling
 
 
 def cheapest_layouts(machine: Machine, heads: Sequence[Entry], nodes: Sequence[Node],

@@ -54,6 +54,7 @@ class Storage:
     inside: tuple[int, int] | None = None  # the storage that it is a span of, bytes into that
     team: int = -1  # where one lane alone touches it: the team and lane of that
     lane: int = -1
+    used: int = 0  # what its values take, which `nbytes` rounds up
 
     def overlaps(self, other: Storage) -> bool:
         """Both have some memory in common."""
@@ -90,6 +91,7 @@ class Plan:
     num_forward: int
     num_prologue: int = 0
     lanes: int = 1  # threads that run tiles of the batch at once
+    threads: int = 0  # how many the places in the arena were chosen for
 
     def _bytes_of(self, *kinds: Kind) -> int:
         return sum(v.nbytes for v in self.values if v.kind in kinds)

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from ..native import lib
 from ..ndarray.req import Req
-from .arena_places import PAGE, place
+from .arena_places import ALIGNMENT, PAGE, place, place_as
 from .lanes import teams
 from .plan import Kind, Plan, Step, Storage, Value
 from .plan_joins import place_parts, whole_of
 
-ALIGNMENT = 64
 
-
-def plan_memory(plan: Plan, share: bool = True) -> None:
+def plan_memory(plan: Plan, share: bool = True, like: Plan | None = None) -> None:
     """Gives each planned value its storage, and marks outputs computed in place.
 
-    With `share` false every value gets memory of its own and nothing is done in place.
+    With `share` false every value gets memory of its own and nothing is done in place. `like` is
+    the plan of the same steps for other shapes: its places serve, scaled, where they can.
     """
     last_use = _last_uses(plan)
     if share:
@@ -39,8 +38,11 @@ def plan_memory(plan: Plan, share: bool = True) -> None:
                     storage.dies = max(storage.dies, number)
     _keep_lanes_apart(plan)
     if share:
-        place([storage for storage in plan.storages if storage.inside is None],
-              int(lib.ndrt_threads_get()))
+        plan.threads = int(lib.ndrt_threads_get())
+        free = _free_storages(plan)
+        if (like is None or like.threads != plan.threads
+                or not place_as(_free_storages(like), free)):
+            place(free, plan.threads)
         for storage in plan.storages:
             if storage.inside is not None:
                 outer, offset = storage.inside
@@ -50,6 +52,11 @@ def plan_memory(plan: Plan, share: bool = True) -> None:
         for storage in plan.storages:
             storage.offset = offset
             offset += storage.nbytes
+
+
+def _free_storages(plan: Plan) -> list[Storage]:
+    """Those that lie in no other one."""
+    return [storage for storage in plan.storages if storage.inside is None]
 
 
 def _keep_lanes_apart(plan: Plan) -> None:
@@ -87,7 +94,7 @@ def _store(plan: Plan, value: Value, number: int) -> None:
         inside = whole.storage, offset
     value.storage = len(plan.storages)
     nbytes = _aligned(value.nbytes) if inside is None else value.nbytes
-    plan.storages.append(Storage(nbytes, number, number, inside=inside))
+    plan.storages.append(Storage(nbytes, number, number, inside=inside, used=value.nbytes))
 
 
 def _spans(plan: Plan, value: Value) -> list[Storage]:

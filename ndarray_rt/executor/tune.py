@@ -1,8 +1,8 @@
-"""Tuning: the layouts of an inference graph, chosen by running it in each of them."""
+"""Tuning: the layouts and kernels of an inference graph, chosen by running it in each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from statistics import mean
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..context import Context
 from ..dtypes import FLOAT32
 from ..ndarray.ndarray import new_array
-from ..op.choose import BLOCK, prefers_channels_last
+from ..op.choose import BLOCK, KERNELS, prefers_channels_last
 from ..op.context import OpContext
 from ..op.packing import PackedStore
 from ..op.random_state import RandomState
@@ -27,9 +27,10 @@ from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Node, topological
 from .batch_tiles import Tiling, choose_tiling
 from .build import Facts
-from .explain.measure import Measured, Part, measure
+from .explain.measure import Call, Measured, Part, measure
 from .inference import InferenceGraph, plan_inference
 from .inputs import copy_value
+from .kernel_choice import cheapest_kernels, kernel_nodes
 from .layout_plan import FAMILIES, convolutions
 from .measured_plan import cheapest_layouts
 from .plan import Kind
@@ -46,7 +47,7 @@ from .tuning import (
 )
 from .tuning_file import TABLE
 
-MIXED = "mixed"
+MIXED, USUAL = "mixed", "usual"
 # runs of each plan, where nobody says how many
 TUNING_RUNS = 5
 # sizes of tiles that are tried
@@ -61,11 +62,14 @@ _SMALL, _LARGE = (1, 64, 28, 28), (8, 64, 112, 112)
 class Tuned:
     """What `Executor.tune` found, by plan: "channels-last", "blocked", and "mixed" where the
     cheapest choice for each node is neither; with "in tiles of N" where first layers run for N
-    samples of the batch at a time.
+    samples of the batch at a time. Behind a comma is whose kernels compute products and recurrent
+    layers: "ours", "oneDNN", or "mixed"; a graph without layouts to choose has plans of these names
+    and "usual", where each operator follows its rule.
 
-    `milliseconds` are those of whole runs, `families` those of nodes by name, `reorders` how many
-    changes of layout a run makes. `chosen` is the fastest plan, "" where there is nothing to choose
-    (`reason` says why); `changed` says that the executor runs another plan than before.
+    `milliseconds` are those of whole runs, `families` those of nodes by name, or whose kernels they
+    have, `reorders` how many changes of layout a run makes. `chosen` is the fastest plan, "" where
+    there is nothing to choose (`reason` says why); `changed` says that the executor runs another
+    plan than before.
     """
 
     chosen: str
@@ -84,7 +88,7 @@ class Tuned:
 
 
 class Choice(NamedTuple):
-    """Layouts and tiles of a graph."""
+    """Layouts, kernels and tiles of a graph."""
 
     families: dict[Node, str]
     tiling: Tiling | None
@@ -164,20 +168,26 @@ def tune_layouts(graph: InferenceGraph, ctx: Context, plainly_bound: bool, arena
     """
     nodes = topological(graph.optimized.heads)
     shapes, types = graph.facts.shapes, graph.facts.types
-    chosen = convolutions(nodes, shapes, types)
-    if not chosen:
-        return nothing_to_tune("no node computes in one layout or another")
     if not prefers_channels_last():
         return nothing_to_tune("this CPU's kernels have one family of layouts")
+    chosen, products = convolutions(nodes, shapes, types), kernel_nodes(nodes, types)
+    if not chosen and not products:
+        return nothing_to_tune("no node computes in one layout or another")
     with Account("tuning"):
         found = _Search(graph, Trials(graph, ctx, plainly_bound, arena), nodes, chosen, repeat)
-        found.search()
+        if chosen:
+            found.search_layouts()
+        if products:
+            found.search_kernels(products)
     choices, measured = found.choices, found.measured
+    if not measured:
+        return nothing_to_tune("each node has one kernel")
     times = {name: of_run.milliseconds for name, of_run in measured.items()}
-    fastest = min(times, key=lambda name: times[name] / (1 - GAIN * name.startswith(MIXED)))
+    fastest = min(times, key=lambda name: times[name] / (1 - GAIN * found.must_gain(name)))
     best = choices[fastest]
     TABLE.put(Measurements({}, {graph_key(this_machine(), nodes, shapes, types): GraphPlan(
-        tuple(best.families[node] for node in chosen), times[fastest], best.tiling)}, {}))
+        tuple(best.families[node] for node in chosen), times[fastest], best.tiling,
+        tuple(best.families.get(node, "") for node in products))}, {}))
     return Tuned(fastest, best != Choice(graph.families, graph.tiling), times,
                  {name: {node.name: family for node, family in choice.families.items()}
                   for name, choice in choices.items()},
@@ -185,24 +195,32 @@ def tune_layouts(graph: InferenceGraph, ctx: Context, plainly_bound: bool, arena
 
 
 class _Search:
-    """Plans that were tried, by name: each family, the cheapest mixture, sizes of tiles."""
+    """Plans that were tried, by name: each family, the cheapest mixture, sizes of tiles, kernels.
+    """
 
     def __init__(self, graph: InferenceGraph, trials: Trials, nodes: Sequence[Node],
                  chosen: Sequence[Node], repeat: int) -> None:
         self._graph, self._trials = graph, trials
         self._nodes, self._chosen, self._repeat = nodes, chosen, repeat
         self._machine = this_machine()
+        self._usual = choose_tiling(graph.optimized.heads, graph.facts)
+        self._with_kernels: set[str] = set()
         self.choices: dict[str, Choice] = {}
         self.measured: dict[str, Measured] = {}
 
-    def search(self) -> None:
-        graph = self._graph
+    def must_gain(self, name: str) -> bool:
+        """This plan is to be taken only where it is faster by GAIN."""
+        return name.startswith(MIXED) or name in self._with_kernels
+
+    def search_layouts(self) -> None:
+        graph, usual = self._graph, self._usual
         heads, facts = graph.optimized.heads, graph.facts
-        usual = choose_tiling(heads, facts)
         # step by step it is known what a node takes in each family
         self._measure([(family, Choice(dict.fromkeys(self._chosen, family), usual))
                        for family in FAMILIES])
-        self._note_nodes()
+        self._note_times({name: FAMILIES[i] for i, name in enumerate(self.measured)})
+        if not TABLE.reorders(self._machine):
+            TABLE.put(Measurements({}, {}, {self._machine: measure_reorders()}))
         best = self._best()
         cheapest = Choice(cheapest_layouts(self._machine, heads, self._nodes, facts, usual), usual)
         if cheapest not in self.choices.values():
@@ -217,36 +235,82 @@ class _Search:
         if others:
             self._measure(others, beside=best)
 
+    def search_kernels(self, products: Sequence[Node]) -> None:
+        """Tries kernels of ours and oneDNN's in the best plan so far, or in the usual one."""
+        facts, layouts = self._graph.facts, self._best() if self.measured else ""
+        usual = layouts or USUAL
+        base = self.choices[usual] if layouts else Choice({}, self._usual)
+
+        def name(kernel: str) -> str:
+            return f"{layouts}, {kernel}" if layouts else kernel
+
+        def plan(kernels: Mapping[Node, str]) -> Choice:
+            return base._replace(families={**base.families, **kernels})
+        whose = {name(kernel): kernel for kernel in KERNELS}
+        self._with_kernels = {name(MIXED), *whose}
+        self._measure_plans({usual: base, **{
+            of_all: plan(dict.fromkeys(products, kernel)) for of_all, kernel in whose.items()}})
+        issued = {tried: self._kernels_issued(tried) for tried in (usual, *whose)}
+        keys = {node: node_key(self._machine, node, facts.shapes, facts.types)
+                for node in products}
+        open_to = [node for node, key in keys.items()
+                   if len({issued[of_all].get(key) for of_all in whose}) > 1]
+        self._note_times(whose, {keys[node] for node in open_to})
+        fastest = cheapest_kernels(self._machine, open_to, facts)
+        cheapest = plan({
+            node: kernel for node, kernel in fastest.items()
+            if issued[name(kernel)].get(keys[node]) != issued[usual].get(keys[node])})
+        for of_all in whose:
+            if issued[of_all] == issued[usual]:
+                del self.choices[of_all], self.measured[of_all]
+        if not open_to and not layouts:
+            self.measured.clear()
+        elif len(set(fastest.values())) > 1 and cheapest != base:
+            self._measure_plans({name(MIXED): cheapest}, beside=usual)
+
+    def _kernels_issued(self, name: str) -> dict[NodeKey, tuple[int, ...]]:
+        """The kernels of ours that nodes run in a plan."""
+        return {self._key(name, call): tuple(i for i in call.issued if isinstance(i, int))
+                for call in self.measured[name].calls if call.planned.node.inputs}
+
+    def _key(self, name: str, call: Call) -> NodeKey:
+        facts = self._trials.facts[name]
+        return node_key(self._machine, call.planned.node, facts.shapes, facts.types)
+
     def _best(self) -> str:
         return min(self.measured, key=lambda name: self.measured[name].milliseconds)
 
     def _measure(self, more: Sequence[tuple[str, Choice]], beside: str = "") -> None:
-        """Adds plans and measures them, together with one of those before."""
-        for layouts, choice in more:
-            name = choice.named(layouts)
-            self.choices[name] = choice
-            self._trials.add(name, choice)
-        names = [choice.named(layouts) for layouts, choice in more]
-        if beside:
-            names.insert(0, beside)
+        """Adds plans, by the names of their layouts, and measures them, together with one of those
+        before."""
+        self._measure_plans({choice.named(layouts): choice for layouts, choice in more}, beside)
+
+    def _measure_plans(self, more: Mapping[str, Choice], beside: str = "") -> None:
+        """The same of plans by name; one that is known already is measured again."""
+        for name, choice in more.items():
+            if name not in self.choices:
+                self.choices[name] = choice
+                self._trials.add(name, choice)
+        names = [beside, *more] if beside else [*more]
         self.measured.update(self._trials.measure(names, self._repeat))
 
-    def _note_nodes(self) -> None:
-        """Puts the mean time of equal nodes into the table, and what a reorder costs here."""
+    def _note_times(self, labels: Mapping[str, str], keys: Collection[NodeKey] | None = None,
+                    ) -> None:
+        """Puts the mean time of equal nodes into the table, of plans by what their times are to be
+        noted as; of nodes with these keys alone, where there are any."""
         found: dict[NodeKey, dict[str, list[float]]] = {}
         for name, of_run in self.measured.items():
-            facts = self._trials.facts[name]
+            label = labels.get(name)
+            if label is None:
+                continue
             for call in of_run.calls:
-                node = call.planned.node
-                if node.inputs:
-                    key = node_key(self._machine, node, facts.shapes, facts.types)
-                    family = next(f for f in FAMILIES if name.startswith(f))
-                    found.setdefault(key, {}).setdefault(family, []).append(call.milliseconds)
-        reorders = ({} if TABLE.reorders(self._machine)
-                    else {self._machine: measure_reorders()})
+                if call.planned.node.inputs:
+                    key = self._key(name, call)
+                    if keys is None or key in keys:
+                        found.setdefault(key, {}).setdefault(label, []).append(call.milliseconds)
         TABLE.put(Measurements(
-            {key: {family: mean(times) for family, times in by_family.items()}
-             for key, by_family in found.items()}, {}, reorders))
+            {key: {label: mean(times) for label, times in by_label.items()}
+             for key, by_label in found.items()}, {}, {}))
 
 
 def nothing_to_tune(reason: str) -> Tuned:

@@ -59,12 +59,14 @@ class GraphKey(NamedTuple):
 
 
 class GraphPlan(NamedTuple):
-    """The best plan of a graph: the family of each node that has one, in the graph's order, and
-    where its tiles end and how many samples each has, if there are tiles."""
+    """The best plan of a graph: the family of each node that has one, in the graph's order, where
+    its tiles end and how many samples each has, if there are tiles, and whose kernels compute each
+    node that there are several for ("": that is left to its operator; empty: all are)."""
 
     families: tuple[str, ...]
     milliseconds: float
     tiling: tuple[int, int] | None = None
+    kernels: tuple[str, ...] = ()
 
 
 def this_machine() -> Machine:

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any, BinaryIO
 
 from ..errors import MXNetError
+from ..op.choose import KERNELS
 from ..symbol.atomic_file import write_atomic
 from .arguments import check_path
 from .layout_plan import FAMILIES
@@ -113,7 +114,7 @@ def _content(all_of_it: Measurements) -> dict[str, Any]:
                   for key, times in all_of_it.nodes.items()],
         "graphs": [{"machine": place[key.machine], "graph": key.digest,
                     "families": plan.families, "milliseconds": plan.milliseconds,
-                    "tiling": plan.tiling}
+                    "tiling": plan.tiling, "kernels": plan.kernels}
                    for key, plan in all_of_it.graphs.items()],
         "reorders": [{"machine": place[machine], "costs": costs}
                      for machine, costs in all_of_it.reorders.items()],
@@ -140,7 +141,8 @@ def _measurements(content: Any) -> Measurements:
              _times(row) for row in _list(content, "nodes")}
     graphs = {GraphKey(machine(row), _text(row, "graph")):
               GraphPlan(tuple(_family(f) for f in _list(row, "families")),
-                        _time(_field(row, "milliseconds")), _tiling(_field(row, "tiling")))
+                        _time(_field(row, "milliseconds")), _tiling(_field(row, "tiling")),
+                        tuple(_kernel(k) for k in _list({"kernels": [], **row}, "kernels")))
               for row in _list(content, "graphs")}
     reorders = {machine(row): _reorders(_list(row, "costs")) for row in _list(content, "reorders")}
     return Measurements(nodes, graphs, reorders)
@@ -184,6 +186,12 @@ def _family(value: Any) -> str:
     return str(value)
 
 
+def _kernel(value: Any) -> str:
+    if value not in ("", *KERNELS):
+        raise ValueError(f"whose kernel it is is {value!r:.80}, expected one of {KERNELS} or ''")
+    return str(value)
+
+
 def _time(value: Any) -> float:
     if (not isinstance(value, (int, float)) or isinstance(value, bool) or not isfinite(value)
             or value < 0):
@@ -202,8 +210,8 @@ def _tiling(value: Any) -> tuple[int, int] | None:
 def _times(row: Any) -> dict[str, float]:
     found = _field(row, "milliseconds")
     if not isinstance(found, dict):
-        raise ValueError(f"times are {found!r:.80}, expected milliseconds by family")
-    return {_family(family): _time(time) for family, time in found.items()}
+        raise ValueError(f"times are {found!r:.80}, expected milliseconds by family or kernel")
+    return {key if key in KERNELS else _family(key): _time(time) for key, time in found.items()}
 
 
 def _reorders(costs: Sequence[Any]) -> Reorders:

@@ -23,6 +23,9 @@ def prefers_channels_last() -> bool:
 
 # families of layouts for images and what convolutions make of them
 CHANNELS_LAST, BLOCKED = "channels-last", "blocked"
+# of products and recurrent layers: whose kernels are to compute them, where both have one
+OURS, ONEDNN = "ours", "oneDNN"
+KERNELS = (OURS, ONEDNN)
 BLOCK = 16
 # convolutions read so few channels as they come: a block of them would be padding for the most part
 FEW_CHANNELS = 4

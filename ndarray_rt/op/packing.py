@@ -119,11 +119,11 @@ class PackedStore:
         `what` tells the things that are made of one array apart.
         """
         key = _key(w, what, desc)
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = self._offered.get(key) or _Copy(w, desc, fill)
+        found = self._made.get(key) or self._offered.get(key) or _Copy(w, desc, fill)
         if not found.is_true():
             found.make(stream)
+        # behind the making: a copy that an interrupt left empty is none
+        self._made[key] = found
         return found.mem(stream)
 
     def layouts(self, w: NDArray) -> list[MemDesc]:

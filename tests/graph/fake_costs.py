@@ -67,7 +67,11 @@ def values(executor):
 
 
 def families(executor):
-    return tuple(step.family for step in executor.inference_plan.steps if step.family)
+    return tuple(layouts_of(executor.inference_plan.steps))
+
+
+def layouts_of(steps):
+    return [step.family for step in steps if step.family in FAMILIES]
 
 
 class Fake:
@@ -85,7 +89,7 @@ class Fake:
 
     def _part(self, part):
         part.run()  # all of it works, too
-        labels = [step.family for step in part.planned if step.family]
+        labels = layouts_of(part.planned)
         return Measured([Call(planned, step, None, 0, 0, (), self._time(planned.node, labels))
                          for planned, step in zip(part.planned, part.steps, strict=True)],
                         self.total(labels), 0.0, "")

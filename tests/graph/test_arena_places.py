@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndarray_rt as mx
-from ndarray_rt.executor.arena_places import place
+from ndarray_rt.executor.arena_places import WASTE, most_alive, place, place_as
 from ndarray_rt.executor.plan import Storage
 
 KB = 1 << 10
@@ -46,6 +46,107 @@ def test_nothing_overlaps_and_the_arena_does_not_grow(storages: list[Storage]) -
                 apart = a.dies < b.born or b.dies < a.born
                 assert apart or not a.overlaps(b)
     assert top(two) <= top(one)
+
+
+def scaled(storages: list[Storage], grown: int, from_: int = 1) -> list[Storage]:
+    """The same for another batch, not placed yet: those of a page or more fill whole pages."""
+    made = []
+    for s in storages:
+        used = max(1, s.used * grown // from_)
+        unit = 4096 if used >= 4096 else 64
+        made.append(Storage(-(-used // unit) * unit, s.born, s.dies, used=used))
+    return made
+
+
+def check_places(storages: list[Storage]) -> None:
+    for i, a in enumerate(storages):
+        assert a.offset >= 0
+        assert a.offset % 64 == 0
+        assert a.nbytes >= a.used
+        for b in storages[:i]:
+            assert a.dies < b.born or b.dies < a.born or not a.overlaps(b)
+
+
+@settings(max_examples=200, deadline=None)
+@given(lives(), st.integers(1, 4), st.sampled_from([(1, 2), (2, 1), (1, 16), (3, 2), (16, 1)]))
+def test_places_serve_another_batch(storages: list[Storage], threads: int,
+                                    batches: tuple[int, int]) -> None:
+    """Scaled from one batch to the other; where that can not be, nothing has changed."""
+    first, second = batches
+    before = scaled(storages_of_one(storages), first)
+    place(before, threads)
+    now = scaled(storages_of_one(storages), second)
+    own = scaled(storages_of_one(storages), second)
+    place(own, threads)
+    if not place_as(before, now):
+        assert [(s.offset, s.nbytes) for s in now] == [
+            (s.offset, s.nbytes) for s in scaled(storages_of_one(storages), second)]
+        return
+    check_places(now)
+    assert all(s.offset * first == then.offset * second
+               for s, then in zip(now, before, strict=True))
+    assert top(now) * most_alive(before) <= WASTE * top(before) * most_alive(now)
+
+
+def storages_of_one(storages: list[Storage]) -> list[Storage]:
+    return [Storage(s.nbytes, s.born, s.dies, used=s.nbytes) for s in storages]
+
+
+def test_twice_the_batch_takes_the_places_and_half_of_it_too() -> None:
+    one = storages_of_one([Storage(40 * KB, 0, 1), Storage(80 * KB, 1, 2), Storage(40 * KB, 2, 3)])
+    place(one, 1)
+    two = scaled(one, 2)
+    assert place_as(one, two)
+    assert [s.offset for s in two] == [2 * s.offset for s in one]
+    again = scaled(two, 1, 2)
+    assert place_as(two, again)
+    assert [s.offset for s in again] == [s.offset for s in one]
+
+
+def test_places_of_other_lives_or_sizes_do_not_serve() -> None:
+    one = storages_of_one([Storage(40 * KB, 0, 1), Storage(80 * KB, 1, 2)])
+    place(one, 1)
+    assert not place_as(one, scaled(one, 2)[:1])
+    assert not place_as([], [])
+    later = scaled(one, 2)
+    later[1].born = 2
+    assert not place_as(one, later)
+    wider = scaled(one, 2)
+    wider[0].used = wider[0].nbytes = 200 * KB
+    assert not place_as(one, wider)
+    assert not any(s.offset for s in (*later, *wider))
+
+
+def test_places_that_would_be_waste_do_not_serve() -> None:
+    """One of two that live at once shrank to nothing, the other one stays behind its place."""
+    before = storages_of_one([Storage(48 * KB, 0, 1), Storage(48 * KB, 0, 1),
+                              Storage(60 * KB, 2, 3)])
+    place(before, 1)
+    assert place_as(before, scaled(before, 1))
+    now = scaled(before, 1)
+    lower = min(now[:2], key=lambda s: before[now.index(s)].offset)
+    lower.used = lower.nbytes = 64
+    assert not place_as(before, now)
+
+
+def test_another_batch_has_the_places_of_the_first() -> None:
+    y = mx.sym.Variable("data")
+    for i in range(4):
+        y = mx.sym.Convolution(y, num_filter=16, kernel=(3, 3), pad=(1, 1), name=f"c{i}")
+    first = y.simple_bind(mx.cpu(), grad_req="null", data=(2, 16, 16, 16))
+    second = first.reshape(allow_up_sizing=True, data=(6, 16, 16, 16))
+    first.forward()
+    second.forward()
+    before, now = (executor.inference_plan.storages for executor in (first, second))
+    assert [s.offset for s in now] == [3 * s.offset for s in before]
+    assert any(s.offset for s in before)
+    threads = mx.set_num_threads(1 if mx.get_num_threads() > 1 else 2)
+    try:
+        third = second.reshape(allow_up_sizing=True, data=(12, 16, 16, 16))
+        third.forward()
+        check_places(third.inference_plan.storages)
+    finally:
+        mx.set_num_threads(threads)
 
 
 def written_by_others(storages: list[Storage]) -> int:

@@ -9,6 +9,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt.op.choose import prefers_channels_last
+from ndarray_rt.ops.nn import kept_products
 from ndarray_rt.symbol.symbol import Symbol
 from tests.graph.kernel_checks import RNG, check_other_batches, check_right
 
@@ -42,11 +43,26 @@ TAKEN: dict[str, tuple[Symbol, tuple[int, ...]]] = {
     "one pixel": (one_pixel(DATA), (4, 50, 1, 1)),
     "one pixel, relu": (mx.sym.relu(one_pixel(DATA)), (1, 50, 1, 1)),
 }
-LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
-    "many rows": (dense(DATA), (5, 77)),
-    "another function": (mx.sym.tanh(dense(DATA)), (1, 40)),
+MORE: dict[str, tuple[Symbol, tuple[int, ...]]] = {
+    "five rows": (dense(DATA), (5, 77)),
+    "no bias": (dense(DATA, no_bias=True), (17, 77)),
+    "few columns": (dense(DATA, 10), (64, 1300)),
+    "relu6": (mx.sym.clip(dense(DATA), a_min=0, a_max=6), (29, 40)),
+    "not flat": (dense(DATA, flatten=False), (2, 16, 40)),
+    "most rows": (dense(DATA, 33), (kept_products.MOST_ROWS, 19)),
+    "most features": (dense(DATA, 7), (6, kept_products.MOST_FEATURES)),
     "a sum": (dense(DATA, 40) + DATA, (2, 40)),
+    "a sum of many rows": (mx.sym.relu(dense(DATA, 40) + DATA), (100, 40)),
+    "a sum of one row": (DATA + dense(DATA, 1024), (1, 1024)),
+    "one pixel": (one_pixel(DATA), (9, 50, 1, 1)),
     "more pixels": (one_pixel(DATA), (1, 50, 2, 1)),
+}
+LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
+    "too many rows": (dense(DATA), (kept_products.MOST_ROWS + 1, 77)),
+    "too many features": (dense(DATA), (5, kept_products.MOST_FEATURES + 1)),
+    "another function": (mx.sym.tanh(dense(DATA)), (1, 40)),
+    "another function of more rows": (mx.sym.tanh(dense(DATA)), (9, 40)),
+    "more rows in the layout of convolutions": (dense(pooled(DATA)), (5, 3, 10, 12)),
     "padded": (mx.sym.Convolution(DATA, num_filter=7, kernel=(1, 1), pad=(1, 1), name="conv"),
                (1, 50, 1, 1)),
     "padding alone": (mx.sym.Convolution(DATA, num_filter=7, kernel=(1, 1), pad=(1, 1),
@@ -60,9 +76,17 @@ def test_takes_the_kernel(name: str) -> None:
     assert "ndrt:few_rows" in check_right(*TAKEN[name])
 
 
+@WIDE
+@pytest.mark.parametrize("name", MORE)
+def test_more_rows_take_the_kernel_for_pixels(name: str) -> None:
+    assert "ndrt:products" in check_right(*MORE[name])
+
+
 @pytest.mark.parametrize("name", LEFT)
 def test_leaves_it_to_onednn(name: str) -> None:
-    assert "ndrt:few_rows" not in check_right(*LEFT[name])
+    kernels = check_right(*LEFT[name])
+    of_products = kernels[-1].split("+")
+    assert not {"ndrt:few_rows", "ndrt:products"} & set(of_products)
 
 
 @WIDE
@@ -82,6 +106,7 @@ ROWS: dict[str, tuple[Symbol, tuple[int, ...]]] = {
     "dense": (dense(DATA, 256), (64,)),
     "dense, few columns": (dense(DATA, 10), (64,)),
     "fused": (mx.sym.relu(dense(DATA, 256)), (512,)),
+    "a sum": (dense(DATA, 256) + DATA, (256,)),
     "layout of convolutions": (dense(pooled(DATA), 200), (3, 10, 12)),
     "fused, layout of convolutions": (mx.sym.tanh(dense(pooled(DATA), 200)), (3, 10, 12)),
     "pixels": (CONVOLVED, (960, 7, 7)),
@@ -90,7 +115,12 @@ ROWS: dict[str, tuple[Symbol, tuple[int, ...]]] = {
 
 
 @WIDE
-@pytest.mark.parametrize("batches", [(1, 2, 40), (40, 6, 1)])
+def test_fewer_rows_find_the_weight_as_onednn_packed_it() -> None:
+    check_other_batches(dense(DATA, 64), (64,), (300, 5))
+
+
+@WIDE
+@pytest.mark.parametrize("batches", [(1, 2, 40), (40, 6, 1), (300, 5, 2), (3, 400)])
 @pytest.mark.parametrize("name", ROWS)
 def test_other_batches_find_the_weight_as_it_is_packed(name: str, batches: tuple[int, ...]) -> None:
     net, shape = ROWS[name]

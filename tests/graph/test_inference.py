@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import MXNetError
+from ndarray_rt.executor.arena_places import PAGE, WASTE
 from ndarray_rt.executor.layout_plan import plan_layouts
 from ndarray_rt.executor.min_cut import cheapest_labels
 from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST, prefers_channels_last
@@ -221,8 +222,11 @@ def test_reshaping_plans_what_binding_plans():
         check(other)
         new = executor.symbol.simple_bind(mx.cpu(), grad_req="null", data=(batch, 3, 8, 8))
         made, wanted = other.inference_plan, new.inference_plan
-        assert str(made) == str(wanted)
-        assert made.storages == wanted.storages
+        assert str(made).splitlines()[1:] == str(wanted).splitlines()[1:]
+        assert [(s.born, s.dies, s.used, s.inside) for s in made.storages] == [
+            (s.born, s.dies, s.used, s.inside) for s in wanted.storages]
+        # places are those of the first, scaled: where that rounded up to pages, they are apart
+        assert made.arena_bytes <= WASTE * wanted.arena_bytes + PAGE * len(made.storages)
         assert [v.padded for v in made.values] == [v.padded for v in wanted.values]
         executor = other
 

@@ -225,7 +225,7 @@ def test_tune_is_no_name_of_a_shape():
 
 
 def test_graphs_without_a_choice():
-    executor = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3).simple_bind(
+    executor = mx.sym.softmax(mx.sym.Variable("data")).simple_bind(
         mx.cpu(), data=(2, 3), tune=True)
     executor.forward()
     found = executor.tune()
@@ -246,11 +246,13 @@ def test_bad_numbers_of_runs(repeat):
 def test_a_report_says_what_was_found():
     executor = bound()
     found = executor.tune(repeat=2)
-    assert set(found.milliseconds) in ({*FAMILIES}, {*FAMILIES, "mixed"})
+    layouts = {name for name in found.milliseconds if ", " not in name}
+    assert layouts in ({*FAMILIES}, {*FAMILIES, "mixed"})
     assert set(found.reorders) == set(found.families) == set(found.milliseconds)
     assert all(time > 0 for time in found.milliseconds.values())
     assert f"* {found.chosen}: " in str(found)
-    assert list(found.families[found.chosen].values()) == list(families(executor))
+    assert [family for family in found.families[found.chosen].values() if family in FAMILIES] == (
+        list(families(executor)))
 
 
 def test_tuning_in_two_threads_while_others_run():

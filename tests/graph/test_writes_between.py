@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt.dtypes import FLOAT32
 from ndarray_rt.executor.prologue import Prologue
+from ndarray_rt.ndarray.layout import get_default
+from ndarray_rt.op.context import OpContext
 from ndarray_rt.op.packing import PackedStore
+from ndarray_rt.storage.desc import tagged_desc
+from ndarray_rt.storage.reorder import reorder_mem
 
 
 def twice_read() -> Any:
@@ -135,3 +140,23 @@ def test_one_array_that_moves_again_and_again_ends_capture(
         for _ in range(3):
             executor.forward()
     assert "capture stopped after 3 breaks: the memory" in executor.capture_state
+
+
+def test_a_copy_that_an_interrupt_left_empty_is_no_source() -> None:
+    """A recording asks all copies for the state of the weight that they are of."""
+    context, store = OpContext(), PackedStore()
+    weight = mx.nd.array(np.arange(32.0).reshape(16, 2))
+    layout = tagged_desc(FLOAT32, (16, 2), "AB16b16a")
+
+    def interrupted(stream: Any, to: Any) -> None:
+        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        store.made(weight, "copy", layout, context.stream, interrupted)
+    assert not store.sources()
+
+    def fill(stream: Any, to: Any) -> None:
+        reorder_mem(stream, get_default(weight, stream), to)
+    copy = store.made(weight, "copy", layout, context.stream, fill)
+    assert [(chunk, changes >= 0) for chunk, changes in store.sources()] == [(weight.chunk, True)]
+    assert store.made(weight, "copy", layout, context.stream, fill).ptr == copy.ptr
+    assert store.layouts(weight) == [layout]

@@ -1,13 +1,15 @@
 """Products of rows with a weight that is kept packed, by kernels of ours.
 
 Of a few rows reading the weight takes all the time, and oneDNN's inner product reads it at about
-half of the memory's speed. Of the pixels of small images a kernel of ours asks for the next columns
-of the weight while it computes these: in a network the weights are in no near cache.
+half of the memory's speed. Of more rows, and of the pixels of small images, a kernel of ours asks
+for the next columns of the weight while it computes these: in a network the weights are in no near
+cache.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -15,7 +17,7 @@ from ...native import lib
 from ...ndarray.layout import get_data_reorder, get_default
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import Output
-from ...op.choose import prefers_channels_last
+from ...op.choose import ONEDNN, OURS, prefers_channels_last
 from ...op.context import OpContext
 from ...op.packing import is_kept, weights
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
@@ -27,9 +29,15 @@ from .product_weights import block_width, blocks_of_columns
 # Columns of a block where rows are pixels, best first (measured): half of each line that a CPU
 # fetches ahead from wider ones is for later.
 WIDTHS_FOR_PIXELS = (32, 64, 16)
+# Of few rows, and of more, where the weight has been packed for another number of them already.
+WIDTHS_FOR_FEW = (lib.NDRT_FEW_ROWS_WIDE, lib.NDRT_FEW_ROWS_NARROW)
+WIDTHS_FOR_ROWS = (64, 32, 48, 16)
 # Of more pixels oneDNN's product is up to 2 % faster (measured with oneDNN 3.2); of more features a
 # block of columns and the data do not fit into the second cache together.
 MOST_PIXELS, MOST_FEATURES = 8192, 2048
+# Of so many rows of a layer ours is as fast or, with two threads, up to 1.2 times as fast, and it
+# needs nothing made for a number of rows; of 1024 oneDNN's is up to half a percent faster.
+MOST_ROWS = 256
 
 
 class Finish(NamedTuple):
@@ -49,21 +57,34 @@ def multiply(ctx: OpContext, rows: int, data: NDArray, weight: NDArray, bias: ND
     """Writes the product of `rows` rows of data and the weight's transpose, plus bias, finished.
 
     `given` is the special layout that the data is to be read in, where it has one. False where
-    another implementation is to do it: something is to be added, the weight is not kept packed,
-    there are more rows than NDRT_FEW_ROWS_MOST, or the CPU has no AVX-512.
+    another implementation is to do it: the plan says so, the weight is not kept packed, there are
+    too many rows or features, or the CPU has no AVX-512.
     """
-    if (not 0 < rows <= lib.NDRT_FEW_ROWS_MOST or finish.added is not None
-            or not prefers_channels_last()):
+    if rows < 1 or ctx.family == ONEDNN or not prefers_channels_last():
         return False
-    width = block_width(weight.shape[0])
-    packed = blocks_of_columns(weight, given, width)
+    features, columns = prod(weight.shape[1:]), weight.shape[0]
+    is_few = rows <= lib.NDRT_FEW_ROWS_MOST and finish.added is None
+    if not is_few and (given is not None or not 0 < features <= MOST_FEATURES
+                       or (rows > MOST_ROWS and ctx.family != OURS)):
+        return False
+    widths = (block_width(columns), *(WIDTHS_FOR_FEW if is_few else WIDTHS_FOR_ROWS))
+    width, packed = packed_for(weight, given, widths)
     if packed is None or not is_kept(ctx, weight, packed):
         return False
     sources = operands(ctx, data, given or default_desc(data.dtype, data.shape), weight, packed,
                        bias)
-    dims = (rows, prod(weight.shape[1:]), weight.shape[0], width)
-    with out.open(default_desc(data.dtype, out.shape), ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_FEW_ROWS, dims, [y, *sources], (finish.low, finish.high))
+    seen, added = default_desc(data.dtype, out.shape), None
+    if finish.added is not None:
+        added = get_data_reorder(finish.added, seen, ctx.stream)
+        sources.append(added)
+    bounds = (finish.low, finish.high)
+    with out.open(seen, ctx.stream, inplace_of=added) as y:
+        if is_few:
+            ctx.kernel(lib.NDRT_KERNEL_FEW_ROWS, (rows, features, columns, width), [y, *sources],
+                       bounds)
+        else:
+            ctx.kernel(lib.NDRT_KERNEL_PRODUCTS, (rows, features, columns, width), [y, *sources],
+                       (*bounds, bias is not None, added is not None))
     return True
 
 
@@ -106,16 +127,22 @@ def kept_for_pixels(ctx: OpContext, weight: NDArray) -> tuple[int, MemDesc] | No
 
 
 def packed_for_pixels(weight: NDArray) -> tuple[int, MemDesc]:
-    """Columns of a block, and the layout, for NDRT_KERNEL_PRODUCTS: the one that the weight is in,
-    if it is one of them, so that it is not packed again for another number of pixels."""
-    ways = []
-    for width in WIDTHS_FOR_PIXELS:
-        packed = blocks_of_columns(weight, None, width)
-        assert packed is not None
-        if packed is weight.chunk.mkl_mem:
-            return width, packed
-        ways.append((width, packed))
-    return ways[0]
+    """Columns of a block, and the layout, for NDRT_KERNEL_PRODUCTS where rows are pixels."""
+    width, packed = packed_for(weight, None, WIDTHS_FOR_PIXELS)
+    assert packed is not None
+    return width, packed
+
+
+def packed_for(weight: NDArray, given: MemDesc | None, widths: Sequence[int],
+               ) -> tuple[int, MemDesc | None]:
+    """Columns of a block, and the layout: the one that the weight is in, if it is one of these, so
+    that it is not packed again for another number of rows; else that of the first width."""
+    found = weight.chunk.mkl_mem
+    if found is not None:
+        for width in widths:
+            if blocks_of_columns(weight, given, width) is found:
+                return width, found
+    return widths[0], blocks_of_columns(weight, given, widths[0])
 
 
 def operands(ctx: OpContext, data: NDArray, seen: MemDesc, weight: NDArray, packed: MemDesc,

@@ -11,7 +11,7 @@ from ...native import lib
 from ...ndarray.layout import get_data_reorder, get_default
 from ...ndarray.ndarray import NDArray
 from ...ndarray.output import Output
-from ...op.choose import BLOCK, first_supported, prefers_channels_last
+from ...op.choose import BLOCK, ONEDNN, first_supported, prefers_channels_last
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, any_desc, default_desc, strided_desc, tagged_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
@@ -22,9 +22,10 @@ from .params import Place, RNNParams, places
 
 
 def takes(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Output]) -> bool:
-    """Inference of plain LSTM layers in one direction, whose parameters are kept packed."""
+    """Inference of plain LSTM layers in one direction, whose parameters are kept packed, where the
+    plan does not want oneDNN's kernels."""
     batch, vector = ins[0].shape[1], ins[1]
-    return (p.is_lstm and p.projection_size is None and p.directions == 1
+    return (ctx.family != ONEDNN and p.is_lstm and p.projection_size is None and p.directions == 1
             and batch <= lib.NDRT_FEW_ROWS_MOST and p.state_size % BLOCK == 0
             and prefers_channels_last() and ctx.is_constant(vector)
             and ctx.packed is not None and not (p.has_mask and outs[-1].requested))

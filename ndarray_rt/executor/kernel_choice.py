@@ -1,0 +1,33 @@
+"""Whose kernels compute products and recurrent layers, where there are ours and oneDNN's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..dtypes import FLOAT32, DType
+from ..op.choose import KERNELS, prefers_channels_last
+from ..symbol.node import Entry, Node
+from .build import Facts
+from .tuning import Machine, node_key
+from .tuning_file import TABLE
+
+_WITH_KERNELS = frozenset({"FullyConnected", "_fused_FullyConnected", "RNN"})
+
+
+def kernel_nodes(nodes: Sequence[Node], types: Mapping[Entry, DType]) -> list[Node]:
+    """The nodes that kernels of ours may compute; a plan without a word on them leaves it to a rule
+    of their operators. None on a CPU that our kernels are not for."""
+    if not prefers_channels_last():
+        return []
+    return [node for node in nodes if node.op is not None and node.op.name in _WITH_KERNELS
+            and types[node.inputs[0]] == FLOAT32]
+
+
+def cheapest_kernels(machine: Machine, nodes: Sequence[Node], facts: Facts) -> dict[Node, str]:
+    """Of those of `nodes` that both kernels were measured of, the faster one."""
+    found = {}
+    for node in nodes:
+        times = TABLE.node(node_key(machine, node, facts.shapes, facts.types))
+        if times is not None and all(kernel in times for kernel in KERNELS):
+            found[node] = min(KERNELS, key=times.__getitem__)
+    return found

@@ -1,0 +1,198 @@
+"""Tuning: whose kernels compute products and recurrent layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt import config
+from ndarray_rt.executor import tune as tuning_runs
+from ndarray_rt.executor.explain.measure import Measured, Part
+from ndarray_rt.op.choose import ONEDNN, OURS
+from ndarray_rt.op.packing import PackedStore
+from ndarray_rt.ops.nn import kept_products
+
+from .fake_costs import needs_a_choice
+
+pytestmark = needs_a_choice
+KERNELS_OF_OURS = {"ndrt:few_rows", "ndrt:products", "ndrt:lstm_steps"}
+measure = tuning_runs.measure
+
+
+@pytest.fixture(autouse=True)
+def _nothing_known() -> Iterator[None]:
+    mx.executor.clear_tuning()
+    yield
+    mx.executor.clear_tuning()
+
+
+def layers() -> Any:
+    """A recurrent layer, a product, one that no kernel of ours can finish, and a last one."""
+    names = ("data", "vector", "state", "cell")
+    y = mx.sym.RNN(*map(mx.sym.var, names), state_size=32, num_layers=1, mode="lstm", name="rnn")
+    y = mx.sym.FullyConnected(y, num_hidden=48, flatten=False, name="wide")
+    y = mx.sym.tanh(mx.sym.FullyConnected(y, num_hidden=20, flatten=False, name="bent"))
+    return mx.sym.FullyConnected(y, num_hidden=5, flatten=False, name="last")
+
+
+def bound(batch: int = 2, net: Any = None, **more: Any) -> Any:
+    executor = (net or layers()).simple_bind(mx.cpu(), grad_req="null", data=(6, batch, 20), **more)
+    rng = np.random.default_rng(1)
+    for array in executor.arg_dict.values():
+        array[:] = rng.uniform(-0.5, 0.5, array.shape)
+    return executor
+
+
+def check(executor: Any) -> None:
+    with config.override(NDRT_ONEDNN=False):
+        want = executor.forward()[0].asnumpy()
+    for _ in range(3):
+        np.testing.assert_allclose(executor.forward()[0].asnumpy(), want, rtol=1e-4, atol=1e-5)
+    assert executor.capture_state == "captured", executor.capture_state
+
+
+def whose(executor: Any) -> dict[str, str]:
+    """By node, whose kernel ran."""
+    return {row.node: OURS if KERNELS_OF_OURS & set(row.kernel.split("+")) else ONEDNN
+            for row in executor.explain(repeat=1).rows}
+
+
+def costs(monkeypatch: pytest.MonkeyPatch, slow: dict[str, str], least: str = ONEDNN) -> list[int]:
+    """Steps take 2 ms where the kernel of a node is the slow one, by name, else `least`; others
+    take 1. Gives how many plans were measured in each go."""
+    goes: list[int] = []
+
+    def faked(parts: Sequence[Part], *args: Any, **how: Any) -> list[Measured]:
+        found = measure(parts, *args, **how)
+        goes.append(len(parts))
+        for of_run in found:
+            for call in of_run.calls:
+                name = call.planned.node.name
+                ran = OURS if KERNELS_OF_OURS & set(call.told.impls) else ONEDNN
+                call.milliseconds = 1.0 + (slow.get(name, least) == ran)
+            of_run.milliseconds = sum(call.milliseconds for call in of_run.calls)
+        return found
+    monkeypatch.setattr(tuning_runs, "measure", faked)
+    return goes
+
+
+@pytest.mark.parametrize("slow", [
+    {}, {"rnn": OURS}, {"wide": OURS}, {"rnn": OURS, "wide": OURS, "last": OURS},
+    {"rnn": ONEDNN, "last": OURS}])
+def test_the_faster_kernels_are_taken(slow: dict[str, str], monkeypatch: pytest.MonkeyPatch,
+                                      ) -> None:
+    costs(monkeypatch, slow)
+    executor = bound()
+    check(executor)
+    usual = whose(executor)
+    assert [usual[name] for name in ("rnn", "wide", "last")] == [OURS] * 3
+    found = executor.tune(repeat=1)
+    wanted = {name: ONEDNN if slow.get(name) == OURS else OURS
+              for name in ("rnn", "wide", "last")}
+    ran = whose(executor)
+    assert {name: ran[name] for name in wanted} == wanted
+    assert found.changed == (ONEDNN in wanted.values())
+    assert found.milliseconds[found.chosen] == min(found.milliseconds.values())
+    assert found.chosen == ("usual" if not found.changed else
+                            ONEDNN if OURS not in wanted.values() else "mixed")
+    check(executor)
+
+
+def test_what_gains_nothing_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs(monkeypatch, {}, least="")
+    executor = bound()
+    found = executor.tune(repeat=1)
+    assert len(set(found.milliseconds.values())) == 1
+    assert (found.chosen, found.changed) == ("usual", False)
+
+
+def test_other_executors_have_the_kernels_too(tmp_path: Any, monkeypatch: pytest.MonkeyPatch,
+                                              ) -> None:
+    goes = costs(monkeypatch, {"wide": OURS})
+    first = bound()
+    first.tune(repeat=1)
+    measured = len(goes)
+    assert whose(bound())["wide"] == ONEDNN
+    # of another batch nothing was measured: it goes by the one that it was made from
+    again = first.reshape(allow_up_sizing=True, data=(6, 3, 20), state=(1, 3, 32), cell=(1, 3, 32))
+    assert whose(again)["wide"] == ONEDNN
+    check(again)
+    assert whose(bound(3))["wide"] == OURS
+    mx.executor.save_tuning(tmp_path / "t")
+    mx.executor.clear_tuning()
+    assert whose(bound())["wide"] == OURS
+    mx.executor.load_tuning(tmp_path / "t")
+    loaded = bound()
+    assert whose(loaded)["wide"] == ONEDNN
+    assert whose(loaded)["rnn"] == whose(loaded)["last"] == OURS
+    check(loaded)
+    assert len(goes) == measured
+
+
+def test_another_graph_of_known_layers_takes_the_faster_kernels(monkeypatch: pytest.MonkeyPatch,
+                                                                ) -> None:
+    costs(monkeypatch, {"last": OURS})
+    bound().tune(repeat=1)
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=5, flatten=False, name="other")
+    alone = net.simple_bind(mx.cpu(), grad_req="null", data=(6, 2, 20))
+    assert whose(alone) == {"other": ONEDNN}
+
+
+def test_layers_of_one_kernel_leave_nothing_to_choose() -> None:
+    net = mx.sym.tanh(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=20, name="fc"))
+    executor = net.simple_bind(mx.cpu(), grad_req="null", data=(4, 30))
+    found = executor.tune(repeat=1)
+    assert (found.chosen, found.changed, found.reason) == ("", False, "each node has one kernel")
+    assert not found.milliseconds
+
+
+def test_more_rows_than_the_rule_takes_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = kept_products.MOST_ROWS + 1
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=40, name="fc")
+    costs(monkeypatch, {"fc": ONEDNN})
+    executor = net.simple_bind(mx.cpu(), grad_req="null", data=(rows, 30))
+    executor.arg_dict["data"][:] = 1
+    executor.arg_dict["fc_weight"][:] = 0.5
+    assert whose(executor) == {"fc": ONEDNN}
+    found = executor.tune(repeat=1)
+    assert (found.chosen, found.changed) == (OURS, True)
+    assert whose(executor) == {"fc": OURS}
+    check(executor)
+
+
+def test_a_convolution_network_tunes_its_last_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    y = mx.sym.Convolution(mx.sym.var("data"), kernel=(3, 3), num_filter=16, name="conv")
+    net = mx.sym.FullyConnected(mx.sym.relu(y), num_hidden=5, name="fc")
+    costs(monkeypatch, {"fc": OURS})
+    executor = net.simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 8, 8))
+    found = executor.tune(repeat=1)
+    assert found.chosen.endswith(f", {ONEDNN}")
+    assert found.families[found.chosen]["fc"] == ONEDNN
+    assert whose(executor)["fc"] == ONEDNN
+    check(executor)
+
+
+def test_weights_are_not_packed_again_for_other_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both read the weight of a product in blocks of columns."""
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=256, name="fc")
+    costs(monkeypatch, {"fc": OURS})
+    executor = net.simple_bind(mx.cpu(), grad_req="null", data=(8, 64))
+    check(executor)
+    packed = executor.arg_dict["fc_weight"].chunk.mkl_mem
+    copied: list[Any] = []
+    get = PackedStore.get
+
+    def noted(store: Any, w: Any, desc: Any, stream: Any) -> Any:
+        if store is not executor._context.packed:
+            return get(store, w, desc, stream)
+        copied.append(desc)
+        return get(store, w, desc, stream)
+    monkeypatch.setattr(PackedStore, "get", noted)
+    assert executor.tune(repeat=1).chosen == ONEDNN
+    check(executor)
+    assert executor.arg_dict["fc_weight"].chunk.mkl_mem is packed
+    assert not copied
