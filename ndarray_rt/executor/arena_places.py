@@ -21,7 +21,7 @@ Bytes = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 # who wrote last is kept of so many parts of the arena; so many middles are tried
 PARTS, MIDDLES = 512, 8
-# so much more than before may an arena of scaled places take beyond what lives at one time
+# so many times what placing anew takes may an arena of scaled places take
 WASTE = 1.03
 
 
@@ -32,11 +32,12 @@ def place(storages: list[Storage], threads: int) -> None:
         _keep_halves(storages)
 
 
-def place_as(before: Sequence[Storage], storages: Sequence[Storage]) -> bool:
+def place_as(before: Sequence[Storage], storages: Sequence[Storage], fragmentation: float) -> bool:
     """The places of the same storages `before`, scaled, where all grew or shrank by one ratio.
 
+    `fragmentation` is what `place` reached for the storages whose places these are in the end.
     False, with nothing changed, where these live at other times, not all fit into their scaled
-    spans, or those would be more of a waste than before.
+    spans, or the arena would be more than placing them anew takes by that.
     """
     if len(before) != len(storages) or not storages or any(
             _life(then) != _life(now) for then, now in zip(before, storages, strict=True)):
@@ -44,18 +45,24 @@ def place_as(before: Sequence[Storage], storages: Sequence[Storage]) -> bool:
     largest = max(range(len(storages)), key=lambda i: storages[i].used)
     grown, from_ = storages[largest].used, max(1, before[largest].used)
     grown, from_ = grown // gcd(grown, from_), from_ // gcd(grown, from_)
+    most = WASTE * fragmentation * most_alive(storages)
     made = []
     for then, now in zip(before, storages, strict=True):
         nbytes = max(ALIGNMENT, -(-now.used // ALIGNMENT) * ALIGNMENT)
-        if then.offset * grown % (from_ * ALIGNMENT) or nbytes * from_ > then.nbytes * grown:
+        offset, odd = divmod(then.offset * grown, from_ * ALIGNMENT)
+        offset *= ALIGNMENT
+        if odd or nbytes * from_ > then.nbytes * grown or offset + nbytes > most:
             return False
-        made.append((then.offset * grown // from_, nbytes))
-    if (max(offset + nbytes for offset, nbytes in made) * most_alive(before)
-            > WASTE * max(then.offset + then.nbytes for then in before) * most_alive(storages)):
-        return False
+        made.append((offset, nbytes))
     for storage, (offset, nbytes) in zip(storages, made, strict=True):
         storage.offset, storage.nbytes = offset, nbytes
     return True
+
+
+def fragmentation_of(storages: Sequence[Storage]) -> float:
+    """The arena over the largest set of storages that live at one time."""
+    top = max((s.offset + s.nbytes for s in storages), default=0)
+    return top / max(1, most_alive(storages))
 
 
 def _life(storage: Storage) -> tuple[int, int, int, int]:
@@ -66,8 +73,8 @@ def most_alive(storages: Sequence[Storage]) -> int:
     """Bytes of the largest set that lives at one time."""
     changes: dict[int, int] = {}
     for storage in storages:
-        changes[storage.born] = changes.get(storage.born, 0) + storage.used
-        changes[storage.dies + 1] = changes.get(storage.dies + 1, 0) - storage.used
+        changes[storage.born] = changes.get(storage.born, 0) + storage.nbytes
+        changes[storage.dies + 1] = changes.get(storage.dies + 1, 0) - storage.nbytes
     alive, most = 0, 0
     for number in sorted(changes):
         alive += changes[number]

@@ -317,10 +317,10 @@ class Executor(TrainingRuns, Finding):
 
         Runs the graph for inference with what is bound, `repeat` times and a few times more in
         each family of layouts, and once more so in the plan that is cheapest by the times of its
-        nodes; then with our kernels and with oneDNN's, where layers have both. The one with the shortest run is taken, for this executor and for all that are bound
-        later for the same graph, shapes and number of threads. Bound arrays and outputs stay what
-        they are; backward needs another forward after this. ParameterError unless `repeat` is a
-        number from 1 up.
+        nodes; then with our kernels and with oneDNN's, where layers have both. The one with the
+        shortest run is taken, for this executor and for all that are bound later for the same
+        graph, shapes and number of threads. Bound arrays and outputs stay what they are; backward
+        needs another forward after this. ParameterError unless `repeat` is a number from 1 up.
         """
         check_repeat("tune", repeat)
         self._work.refuse_own_run()

@@ -92,6 +92,7 @@ class Plan:
     num_prologue: int = 0
     lanes: int = 1  # threads that run tiles of the batch at once
     threads: int = 0  # how many the places in the arena were chosen for
+    fragmentation: float = 1.0  # the arena over what lives at one time, where these were chosen
 
     def _bytes_of(self, *kinds: Kind) -> int:
         return sum(v.nbytes for v in self.values if v.kind in kinds)

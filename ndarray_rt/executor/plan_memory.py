@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..native import lib
 from ..ndarray.req import Req
-from .arena_places import ALIGNMENT, PAGE, place, place_as
+from .arena_places import ALIGNMENT, PAGE, fragmentation_of, place, place_as
 from .lanes import teams
 from .plan import Kind, Plan, Step, Storage, Value
 from .plan_joins import place_parts, whole_of
@@ -40,9 +40,12 @@ def plan_memory(plan: Plan, share: bool = True, like: Plan | None = None) -> Non
     if share:
         plan.threads = int(lib.ndrt_threads_get())
         free = _free_storages(plan)
-        if (like is None or like.threads != plan.threads
-                or not place_as(_free_storages(like), free)):
+        if (like is not None and like.threads == plan.threads
+                and place_as(_free_storages(like), free, like.fragmentation)):
+            plan.fragmentation = like.fragmentation
+        else:
             place(free, plan.threads)
+            plan.fragmentation = fragmentation_of(free)
         for storage in plan.storages:
             if storage.inside is not None:
                 outer, offset = storage.inside

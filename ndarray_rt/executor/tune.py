@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..context import Context
 from ..dtypes import FLOAT32
 from ..ndarray.ndarray import new_array
-from ..op.choose import BLOCK, KERNELS, prefers_channels_last
+from ..op.choose import BLOCK, KERNELS, OURS, prefers_channels_last
 from ..op.context import OpContext
 from ..op.packing import PackedStore
 from ..op.random_state import RandomState
@@ -172,7 +172,7 @@ def tune_layouts(graph: InferenceGraph, ctx: Context, plainly_bound: bool, arena
         return nothing_to_tune("this CPU's kernels have one family of layouts")
     chosen, products = convolutions(nodes, shapes, types), kernel_nodes(nodes, types)
     if not chosen and not products:
-        return nothing_to_tune("no node computes in one layout or another")
+        return nothing_to_tune("there is no choice of layouts or of kernels")
     with Account("tuning"):
         found = _Search(graph, Trials(graph, ctx, plainly_bound, arena), nodes, chosen, repeat)
         if chosen:
@@ -254,7 +254,8 @@ class _Search:
         keys = {node: node_key(self._machine, node, facts.shapes, facts.types)
                 for node in products}
         open_to = [node for node, key in keys.items()
-                   if len({issued[of_all].get(key) for of_all in whose}) > 1]
+                   if any(issued[of_all].get(key) != issued[name(OURS)].get(key)
+                          for of_all in whose)]
         self._note_times(whose, {keys[node] for node in open_to})
         fastest = cheapest_kernels(self._machine, open_to, facts)
         cheapest = plan({
@@ -268,10 +269,14 @@ class _Search:
         elif len(set(fastest.values())) > 1 and cheapest != base:
             self._measure_plans({name(MIXED): cheapest}, beside=usual)
 
-    def _kernels_issued(self, name: str) -> dict[NodeKey, tuple[int, ...]]:
-        """The kernels of ours that nodes run in a plan."""
-        return {self._key(name, call): tuple(i for i in call.issued if isinstance(i, int))
-                for call in self.measured[name].calls if call.planned.node.inputs}
+    def _kernels_issued(self, name: str) -> dict[NodeKey, list[tuple[int, ...]]]:
+        """The kernels of ours that equal nodes run in a plan, of each of them."""
+        found: dict[NodeKey, list[tuple[int, ...]]] = {}
+        for call in self.measured[name].calls:
+            if call.planned.node.inputs:
+                found.setdefault(self._key(name, call), []).append(
+                    tuple(i for i in call.issued if isinstance(i, int)))
+        return found
 
     def _key(self, name: str, call: Call) -> NodeKey:
         facts = self._trials.facts[name]

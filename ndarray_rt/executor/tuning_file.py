@@ -211,7 +211,11 @@ def _times(row: Any) -> dict[str, float]:
     found = _field(row, "milliseconds")
     if not isinstance(found, dict):
         raise ValueError(f"times are {found!r:.80}, expected milliseconds by family or kernel")
-    return {key if key in KERNELS else _family(key): _time(time) for key, time in found.items()}
+    unknown = [key for key in found if key not in (*FAMILIES, *KERNELS)]
+    if unknown:
+        raise ValueError(f"times are of {unknown[0]!r:.80}, expected families of layouts "
+                         f"{FAMILIES} or kernels {KERNELS}")
+    return {str(key): _time(time) for key, time in found.items()}
 
 
 def _reorders(costs: Sequence[Any]) -> Reorders:

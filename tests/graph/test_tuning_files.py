@@ -132,6 +132,7 @@ BAD = {
     "a graph without a tiling": _spoiled(lambda c: c["graphs"][0].pop("tiling")),
     "half a tiling": _spoiled(lambda c: c["graphs"][0].update(tiling=[1])),
     "a tile of less than nothing": _spoiled(lambda c: c["graphs"][0].update(tiling=[1, -2])),
+    "times of a mixture": _spoiled(lambda c: c["nodes"][0].update(milliseconds={"mixed": 1})),
     "a kernel of somebody else": _spoiled(lambda c: c["graphs"][0].update(kernels=["theirs"])),
     "kernels that are text": _spoiled(lambda c: c["graphs"][0].update(kernels="ours")),
     "a graph that is no entry": _spoiled(lambda c: c.update(graphs=["ours"])),

@@ -150,6 +150,21 @@ def test_layers_of_one_kernel_leave_nothing_to_choose() -> None:
     assert not found.milliseconds
 
 
+@pytest.mark.parametrize("kept_first", [True, False])
+def test_equal_layers_need_not_have_the_same_choice(kept_first: bool) -> None:
+    """A weight that is computed in the run is not kept packed: that layer is oneDNN's."""
+    def kept(x: Any) -> Any:
+        return mx.sym.sin(mx.sym.FullyConnected(x, num_hidden=64, no_bias=True, name="kept"))
+
+    def computed(x: Any) -> Any:
+        return mx.sym.FullyConnected(x, weight=mx.sym.tanh(mx.sym.var("e")), num_hidden=64,
+                                     no_bias=True, name="computed")
+    data = mx.sym.var("data")
+    net = computed(kept(data)) if kept_first else kept(computed(data))
+    executor = net.simple_bind(mx.cpu(), grad_req="null", data=(64, 64), e=(64, 64))
+    assert set(executor.tune(repeat=1).milliseconds) >= {"usual", ONEDNN}
+
+
 def test_more_rows_than_the_rule_takes_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = kept_products.MOST_ROWS + 1
     net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=40, name="fc")

@@ -211,7 +211,8 @@ register(OpDef("FullyConnected", FullyConnectedParams, inputs=input_names,
                    "data (N, *axes), weight (num_hidden, product of axes), bias (num_hidden,); "
                    "output (N, num_hidden). With flatten=False: data (*axes, D), weight "
                    "(num_hidden, D); output (*axes, num_hidden). All of one dtype. Source: "
-                   "MXNet's FullyConnected; oneDNN inner product, kernels of ours for up to 256 rows."))
+                   "MXNet's FullyConnected; oneDNN inner product, kernels of ours for up to 256 "
+                   "rows."))
 register(OpDef("_backward_FullyConnected", FullyConnectedParams,
                inputs=("out_grad", "data", "weight"), outputs=backward_outputs,
                infer_shape=infer_shape_backward, infer_type=same_type,
