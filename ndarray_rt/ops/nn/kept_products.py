@@ -73,18 +73,12 @@ def multiply(ctx: OpContext, rows: int, data: NDArray, weight: NDArray, bias: ND
         return False
     sources = operands(ctx, data, given or default_desc(data.dtype, data.shape), weight, packed,
                        bias)
-    seen, added = default_desc(data.dtype, out.shape), None
-    if finish.added is not None:
-        added = get_data_reorder(finish.added, seen, ctx.stream)
-        sources.append(added)
-    bounds = (finish.low, finish.high)
-    with out.open(seen, ctx.stream, inplace_of=added) as y:
-        if is_few:
-            ctx.kernel(lib.NDRT_KERNEL_FEW_ROWS, (rows, features, columns, width), [y, *sources],
-                       bounds)
-        else:
-            ctx.kernel(lib.NDRT_KERNEL_PRODUCTS, (rows, features, columns, width), [y, *sources],
-                       (*bounds, bias is not None, added is not None))
+    seen, dims = default_desc(data.dtype, out.shape), (rows, features, columns, width)
+    if not is_few:
+        _write_products(ctx, dims, sources, bias is not None, out, seen, finish)
+        return True
+    with out.open(seen, ctx.stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_FEW_ROWS, dims, [y, *sources], (finish.low, finish.high))
     return True
 
 
@@ -105,16 +99,22 @@ def convolve_pixels(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArra
     if kept is None:
         return False
     width, packed = kept
-    seen = channels_last_desc(data.dtype, out.shape)
     sources = operands(ctx, data, channels_last_desc(data.dtype, data.shape), weight, packed, bias)
+    _write_products(ctx, (rows, features, weight.shape[0], width), sources, bias is not None, out,
+                    channels_last_desc(data.dtype, out.shape), finish)
+    return True
+
+
+def _write_products(ctx: OpContext, dims: tuple[int, int, int, int], sources: list[Mem],
+                    has_bias: bool, out: Output, seen: MemDesc, finish: Finish) -> None:
+    """Writes what NDRT_KERNEL_PRODUCTS makes of data, weight and bias, in the layout `seen`."""
     added = None
     if finish.added is not None:
         added = get_data_reorder(finish.added, seen, ctx.stream)
-        sources.append(added)
+        sources = [*sources, added]
     with out.open(seen, ctx.stream, inplace_of=added) as y:
-        ctx.kernel(lib.NDRT_KERNEL_PRODUCTS, (rows, features, weight.shape[0], width),
-                   [y, *sources], (finish.low, finish.high, bias is not None, added is not None))
-    return True
+        ctx.kernel(lib.NDRT_KERNEL_PRODUCTS, dims, [y, *sources],
+                   (finish.low, finish.high, has_bias, added is not None))
 
 
 def kept_for_pixels(ctx: OpContext, weight: NDArray) -> tuple[int, MemDesc] | None:
