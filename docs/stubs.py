@@ -126,7 +126,7 @@ def more_of_contrib(functions: Iterable[str]) -> str:
 
 def methods() -> str:
     """The methods of NDArray that are operators."""
-    lines = [HEAD.format(module="ndarray_rt.ndarray.ndarray", array="NDArray"),
+    lines = [HEAD.format(module="ndarray_rt._array.ndarray", array="NDArray"),
              "class OperatorMethods:"]
     for name in sorted(OPERATOR_METHODS):
         if name not in REGISTRY:
@@ -147,7 +147,7 @@ def write() -> int:
         word = f"_{space}" if space else ""
         by_hand = {name for name in vars(nd) if not hasattr(vars(nd)[name], "_operator")}
         texts = {
-            f"nd{word}": module(space, "NDArray", "ndarray_rt.ndarray.ndarray", OF_ND,
+            f"nd{word}": module(space, "NDArray", "ndarray_rt._array.ndarray", OF_ND,
                                 by_hand if not space else set()),
             f"sym{word}": module(space, "Symbol", "ndarray_rt.symbol.symbol", OF_SYM,
                                  set(sym.__dict__["_symbol"].BY_HAND) if not space else set()),

@@ -11,13 +11,13 @@ import importlib
 from types import ModuleType
 
 from . import native as _loader  # noqa: F401 - first: loads oneDNN, or says what is missing
-from . import ndarray, symbol
+from . import symbol
 from .imperative import methods as _methods
 
 _methods.install()
 
 # ruff: noqa: E402 - the front ends need the methods
-from . import autograd, base, executor, nd, operator, random, sym
+from . import autograd, base, executor, nd, ndarray, operator, random, sym
 from .attribute import AttrScope
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .errors import MXNetError
@@ -44,14 +44,6 @@ __all__ = [
     "get_num_threads", "gpu", "is_np_shape", "memory_stats", "nd", "ndarray", "np_shape",
     "num_gpus", "operator", "random", "reorder_stats", "reset_counters", "reset_peak", "rnd",
     "set_np_shape", "set_num_threads", "sym", "symbol", "trim"]
-
-
-def _long_name(name: str) -> object:
-    """`mx.ndarray` is MXNet's long name of `mx.nd`; here it is also the package of the array."""
-    return getattr(nd, name)
-
-
-vars(ndarray)["__getattr__"] = _long_name
 
 
 def __getattr__(name: str) -> ModuleType:

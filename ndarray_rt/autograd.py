@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+from ._array.ndarray import NDArray
+from ._array.req import parse_grad_req
 from .errors import MXNetError, TypeMismatch
 from .imperative import backward as _backward
 from .imperative.function import PythonFunction, record_call
 from .imperative.tape import STATE, entry_of, set_variable
-from .ndarray.ndarray import NDArray
-from .ndarray.req import parse_grad_req
 from .op.infer import need_like
 
 __all__ = ["Function", "NDArray", "backward", "get_symbol", "grad", "is_recording", "is_training",

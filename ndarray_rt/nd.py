@@ -12,6 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._array import create as _create
+from ._array import ndarray as ndarray
+from ._array.create import arange as arange
+from ._array.create import concatenate as concatenate
+from ._array.create import empty as empty
+from ._array.create import eye as eye
+from ._array.create import linspace as linspace
+from ._array.create import waitall as waitall
+from ._array.dlpack import from_dlpack as from_dlpack
+from ._array.dlpack import to_dlpack_for_read as to_dlpack_for_read
+from ._array.dlpack import to_dlpack_for_write as to_dlpack_for_write
+from ._array.interop import from_numpy as from_numpy
+from ._array.ndarray import NDArray as NDArray
 from .context import Context
 from .dtypes import find_dtype
 from .errors import ParameterError, ShapeError, TypeMismatch, shown
@@ -24,19 +37,6 @@ from .imperative.generated import Namespace, OperatorModule, forgets_functions
 from .imperative.invoke import invoke
 from .imperative.masks import boolean_mask
 from .imperative.tape import needs_record
-from .ndarray import create as _create
-from .ndarray import ndarray as ndarray
-from .ndarray.create import arange as arange
-from .ndarray.create import concatenate as concatenate
-from .ndarray.create import empty as empty
-from .ndarray.create import eye as eye
-from .ndarray.create import linspace as linspace
-from .ndarray.create import waitall as waitall
-from .ndarray.dlpack import from_dlpack as from_dlpack
-from .ndarray.dlpack import to_dlpack_for_read as to_dlpack_for_read
-from .ndarray.dlpack import to_dlpack_for_write as to_dlpack_for_write
-from .ndarray.interop import from_numpy as from_numpy
-from .ndarray.ndarray import NDArray as NDArray
 from .op.registry import keep_registered
 
 if TYPE_CHECKING:

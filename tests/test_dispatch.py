@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from ndarray_rt import config
+from ndarray_rt._array.copy import read_numpy, write_numpy
+from ndarray_rt._array.layout import get_data
+from ndarray_rt._array.ndarray import NDArray, new_array
+from ndarray_rt._array.req import Req
 from ndarray_rt.errors import Unsupported
-from ndarray_rt.ndarray.copy import read_numpy, write_numpy
-from ndarray_rt.ndarray.layout import get_data
-from ndarray_rt.ndarray.ndarray import NDArray, new_array
-from ndarray_rt.ndarray.req import Req
 from ndarray_rt.op.context import OpContext
 from ndarray_rt.op.dispatch import Dispatched, dispatch, observe
 from ndarray_rt.op.fallback import REASONS

@@ -18,7 +18,7 @@ FLOORS = {
     "errors": 0.0, "fork": 0.0, "dtypes": 0.1, "config": 0.1, "np_shape": 0.1, "_native": 0.0,
     "native": 0.2, "context": 0.3,
     "storage": 1.0,
-    "ndarray": 2.0,
+    "_array": 2.0,
     "op": 3.0, "ops": 3.1,
     "symbol": 4.0, "passes": 4.1, "executor": 4.2, "imperative": 4.3,
 }

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ndarray_rt._array.layout import get_data, plain_numpy
+from ndarray_rt._array.req import Req
 from ndarray_rt.errors import Unsupported
 from ndarray_rt.native import ffi, lib
-from ndarray_rt.ndarray.layout import get_data, plain_numpy
-from ndarray_rt.ndarray.req import Req
 from ndarray_rt.op.infer import same_shape, same_type
 from ndarray_rt.op.params import NoParams
 from ndarray_rt.op.registry import OpDef, find

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ndarray_rt.ndarray.ndarray import new_array
+from ndarray_rt._array.ndarray import new_array
 from ndarray_rt.op.registry import find
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.stream import ImmediateStream

@@ -11,10 +11,10 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt._array.interop import from_numpy
+from ndarray_rt._array.ndarray import NDArray
 from ndarray_rt.errors import NdrtError, ParameterError, ShapeError
 from ndarray_rt.executor.executor import Executor
-from ndarray_rt.ndarray.interop import from_numpy
-from ndarray_rt.ndarray.ndarray import NDArray
 
 
 def _bound(w: NDArray, x: NDArray, grad_req: str = "null") -> Executor:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ndarray_rt._array.copy import read_numpy, write_numpy
+from ndarray_rt._array.ndarray import new_array
+from ndarray_rt._array.req import Req
 from ndarray_rt.errors import NdrtError, ParameterError, ShapeError, TypeMismatch
-from ndarray_rt.ndarray.copy import read_numpy, write_numpy
-from ndarray_rt.ndarray.ndarray import new_array
-from ndarray_rt.ndarray.req import Req
 from ndarray_rt.op.context import OpContext
 from ndarray_rt.op.dispatch import dispatch
 from ndarray_rt.op.infer import run_infer_shape, run_infer_type

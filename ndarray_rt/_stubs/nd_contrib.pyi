@@ -2,7 +2,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ndarray_rt.ndarray.ndarray import NDArray
+from ndarray_rt._array.ndarray import NDArray
 
 _Ints = int | Sequence[int]
 

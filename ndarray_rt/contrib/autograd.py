@@ -15,10 +15,10 @@ from types import TracebackType
 from typing import Any
 
 from .. import autograd as _newer
+from .._array.create import zeros
+from .._array.ndarray import NDArray
 from ..autograd import mark_variables
 from ..errors import MXNetError, TypeMismatch
-from ..ndarray.create import zeros
-from ..ndarray.ndarray import NDArray
 
 __all__ = ["NDArray", "TrainingStateScope", "backward", "compute_gradient", "grad",
            "grad_and_loss", "mark_variables", "set_is_training", "test_section", "train_section"]

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from .._array.ndarray import NDArray
 from ..errors import NameMismatch, ParameterError, TypeMismatch, shown
-from ..ndarray.ndarray import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._array.ndarray import NDArray, check_shape, new_array
+from .._array.req import Req, parse_grad_req
 from ..context import Context, current_context
 from ..dtypes import DType, find_dtype
 from ..errors import (
@@ -19,8 +21,6 @@ from ..errors import (
     TypeMismatch,
     name_call,
 )
-from ..ndarray.ndarray import NDArray, check_shape, new_array
-from ..ndarray.req import Req, parse_grad_req
 from ..op.registry import Shape
 from ..symbol.compose import arguments_and_aux, variables
 from ..symbol.infer import infer_graph_shapes, infer_graph_types

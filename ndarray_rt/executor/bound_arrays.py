@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .._array.ndarray import NDArray
+from .._array.req import Req
 from ..context import Context
 from ..errors import NameMismatch
-from ..ndarray.ndarray import NDArray
-from ..ndarray.req import Req
 from ..op.prim_cache import CACHE
 from ..storage.account import Account, SessionBytes
 from .session import Session

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .. import config
+from .._array.req import Req
 from ..dtypes import DType
 from ..errors import ShapeError
-from ..ndarray.req import Req
 from ..op.registry import Shape, find
 from ..symbol.gradient import gradient_graph
 from ..symbol.infer import infer_graph_shapes, infer_graph_types

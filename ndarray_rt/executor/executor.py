@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from .. import config
+from .._array.ndarray import NDArray, new_array
+from .._array.req import Req
 from ..context import Context
 from ..errors import NameMismatch
 from ..fork import renew_in_child
 from ..native import lib
-from ..ndarray.ndarray import NDArray, new_array
-from ..ndarray.req import Req
 from ..op.context import OpContext
 from ..op.dispatch import is_checked
 from ..op.packing import PackedStore

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..ndarray.access import Access
-from ..ndarray.copy import copy_into
-from ..ndarray.create import array, full
-from ..ndarray.ndarray import NDArray
+from .._array.access import Access
+from .._array.copy import copy_into
+from .._array.create import array, full
+from .._array.ndarray import NDArray
 from ..op.nonfinite import Finder, NonFinite
 from .bound_arrays import BoundArrays
 

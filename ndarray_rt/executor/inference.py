@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .. import config
+from .._array.ndarray import NDArray
 from ..dtypes import DType
 from ..errors import MXNetError
-from ..ndarray.ndarray import NDArray
 from ..passes import Optimized, optimize, prologue_nodes
 from ..symbol.node import Entry, Node, topological
 from .batch_tiles import Tiling, choose_tiling, in_one_tile, tile_batches

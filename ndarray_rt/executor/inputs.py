@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .._array.access import Access
+from .._array.copy import copy_into, write_numpy
+from .._array.ndarray import NDArray
 from ..dtypes import DType, is_float
 from ..errors import MXNetError, NameMismatch, ShapeError, TypeMismatch
 from ..native import lib
-from ..ndarray.access import Access
-from ..ndarray.copy import copy_into, write_numpy
-from ..ndarray.ndarray import NDArray
 
 _copy = lib.ndrt_chunk_copy
 

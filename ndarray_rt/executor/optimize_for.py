@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._array.ndarray import NDArray, check_shape
 from ..dtypes import DType, find_dtype
 from ..errors import MXNetError, NameMismatch, ShapeError
-from ..ndarray.ndarray import NDArray, check_shape
 from ..op.registry import find
 from ..passes import optimize
 from ..passes.rewrite import Heads, rewrite

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
+from .._array.req import Req
 from ..dtypes import DType
-from ..ndarray.req import Req
 from ..symbol.node import Entry, Node
 
 

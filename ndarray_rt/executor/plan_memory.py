@@ -7,8 +7,8 @@ its storage. Outputs and constants have memory of their own.
 
 from __future__ import annotations
 
+from .._array.req import Req
 from ..native import lib
-from ..ndarray.req import Req
 from .arena_places import ALIGNMENT, PAGE, fragmentation_of, place, place_as
 from .lanes import teams
 from .plan import Kind, Plan, Step, Storage, Value

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from queue import SimpleQueue
 from typing import Any
 
+from .._array.ndarray import NDArray, new_array
 from ..errors import MXNetError, NameMismatch, ParameterError, TypeMismatch
 from ..fork import renew_in_child
 from ..native import lib
-from ..ndarray.ndarray import NDArray, new_array
 from .executor import Executor
 from .inputs import copy_value
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from .. import config
+from .._array.ndarray import NDArray
 from ..context import Context
 from ..native import lib
-from ..ndarray.ndarray import NDArray
 from ..op.context import OpContext
 from ..op.dispatch import dispatch, dispatch_planned, is_observed, is_watched
 from ..storage.chunk import Chunk

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from .._array.ndarray import NDArray, new_array
 from ..dtypes import find_dtype
-from ..ndarray.ndarray import NDArray, new_array
 from ..op.context import OpContext
 from ..op.dispatch import dispatch_planned
 from ..storage.chunk import Chunk

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .._array.ndarray import NDArray, new_array
 from ..context import Context
 from ..dtypes import UINT8
-from ..ndarray.ndarray import NDArray, new_array
 from ..storage.chunk import Chunk
 from ..storage.handle import Handle
 from ..symbol.node import Entry

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import config
+from .._array.ndarray import NDArray
+from .._array.req import Req
 from ..errors import MXNetError, NameMismatch, ParameterError, TypeMismatch
-from ..ndarray.ndarray import NDArray
-from ..ndarray.req import Req
 from .arguments import check_list, check_mapping, check_names
 from .bound_arrays import BoundArrays
 from .captured import DONE, UNFINISHED, Captured

@@ -9,9 +9,9 @@ from statistics import mean
 from time import perf_counter
 from typing import NamedTuple
 
+from .._array.ndarray import new_array
 from ..context import Context
 from ..dtypes import FLOAT32
-from ..ndarray.ndarray import new_array
 from ..op.choose import BLOCK, KERNELS, OURS, prefers_channels_last
 from ..op.context import OpContext
 from ..op.packing import PackedStore

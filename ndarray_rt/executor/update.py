@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .._array.ndarray import NDArray, new_array
+from .._array.req import Req
 from ..errors import NameMismatch, ParameterError, TypeMismatch
-from ..ndarray.ndarray import NDArray, new_array
-from ..ndarray.req import Req
 from ..op.context import OpContext
 from ..op.dispatch import dispatch, overlap
 from ..op.infer import run_infer_shape, run_infer_type

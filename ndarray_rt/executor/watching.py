@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ndarray.ndarray import NDArray
-from ..ndarray.req import Req
+from .._array.ndarray import NDArray
+from .._array.req import Req
 from .bound_step import BoundStep
 from .program import Watch
 

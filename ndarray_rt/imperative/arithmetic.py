@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._array.create import array
+from .._array.ndarray import NDArray
 from ..errors import TypeMismatch
-from ..ndarray.create import array
-from ..ndarray.ndarray import NDArray
 from ..op.registry import REGISTRY, OpDef
 from .fast_call import call
 from .invoke import invoke

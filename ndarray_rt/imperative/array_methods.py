@@ -7,15 +7,15 @@ from math import prod
 from operator import index
 from typing import Any
 
+from .._array.access import Access
+from .._array.copy import copy_into
+from .._array.create import zeros
+from .._array.ndarray import NDArray, new_array
+from .._array.new_shape import reshaped
+from .._array.req import parse_grad_req
 from ..context import Context
 from ..dtypes import FLOAT32, find_dtype
 from ..errors import MXNetError, NdrtError, ParameterError, ShapeError, TypeMismatch, shown
-from ..ndarray.access import Access
-from ..ndarray.copy import copy_into
-from ..ndarray.create import zeros
-from ..ndarray.ndarray import NDArray, new_array
-from ..ndarray.new_shape import reshaped
-from ..ndarray.req import parse_grad_req
 from ..op.infer import normalize_axis
 from ..op.registry import find
 from ..storage.desc import MemDesc, channels_last_desc, tagged_desc

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from .._array.access import Access
+from .._array.copy import copy_into
+from .._array.create import full
+from .._array.ndarray import NDArray, new_array
+from .._array.req import Req
 from ..errors import MXNetError, NdrtError, ShapeError, where
-from ..ndarray.access import Access
-from ..ndarray.copy import copy_into
-from ..ndarray.create import full
-from ..ndarray.ndarray import NDArray, new_array
-from ..ndarray.req import Req
 from ..op.infer import need_like, same_shape, same_type
 from ..op.params import NoParams, Params
 from ..op.registry import OpDef, find

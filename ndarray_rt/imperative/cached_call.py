@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from .._array.create import full
+from .._array.ndarray import NDArray
+from .._array.req import Req
 from ..errors import MXNetError
-from ..ndarray.create import full
-from ..ndarray.ndarray import NDArray
-from ..ndarray.req import Req
 from ..op.random_state import RandomState
 from ..symbol.node import Entry, topological
 from . import backward as tape_backward

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
+from .._array.access import Access
+from .._array.copy import copy_into
+from .._array.ndarray import NDArray, new_array
+from .._array.req import Req
 from ..context import Context
 from ..dtypes import DType
 from ..errors import MXNetError
@@ -14,10 +18,6 @@ from ..executor.executor import Executor
 from ..executor.plan import Kind, Plan
 from ..executor.session import Session
 from ..native import check, ffi, lib
-from ..ndarray.access import Access
-from ..ndarray.copy import copy_into
-from ..ndarray.ndarray import NDArray, new_array
-from ..ndarray.req import Req
 from ..op.random_state import RandomState, random_state
 from ..storage.lease import Leases
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from .._array.ndarray import NDArray
 from ..context import Context, current_context
 from ..errors import NameMismatch, ParameterError, TypeMismatch
 from ..executor.session import Session
 from ..fork import renew_in_child
-from ..ndarray.ndarray import NDArray
 from ..op.infer import need_like
 from ..op.params import Params, boolean, integer, params_class, shape, text
 from ..symbol.infer import infer_graph_shapes, infer_graph_types

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .._array.ndarray import NDArray
+from .._array.req import Req
 from ..dtypes import DType
 from ..errors import NameMismatch, ShapeError, TypeMismatch, where
-from ..ndarray.ndarray import NDArray
-from ..ndarray.req import Req
 from ..op.context import thread_context
 from ..op.dispatch import dispatch
 from ..op.infer import known, run_infer_shape, run_infer_type

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._array.create import zeros
+from .._array.ndarray import NDArray
 from ..errors import ParameterError, ShapeError, TypeMismatch, shown
-from ..ndarray.create import zeros
-from ..ndarray.ndarray import NDArray
 from ..symbol.nested import check_functions, flatten, limit_of, pair_of, regroup
 from .invoke import invoke
 

@@ -10,6 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from .._array.create import array, zeros
+from .._array.interop import asnumpy
+from .._array.layout import AnyArray
+from .._array.ndarray import NDArray
+from .._array.output import NumpyOutput
 from ..context import cpu
 from ..dtypes import DType, find_dtype
 from ..errors import (
@@ -22,11 +27,6 @@ from ..errors import (
     shown,
     where,
 )
-from ..ndarray.create import array, zeros
-from ..ndarray.interop import asnumpy
-from ..ndarray.layout import AnyArray
-from ..ndarray.ndarray import NDArray
-from ..ndarray.output import NumpyOutput
 from ..op.context import OpContext
 from ..op.infer import ShapeList, TypeList, known, merge
 from ..op.params import Params, attr_text, params_class, parse_shape, text

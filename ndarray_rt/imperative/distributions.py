@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._array.ndarray import NDArray
 from ..errors import ParameterError, TypeMismatch
-from ..ndarray.ndarray import NDArray
 from ..op.registry import keep_registered
 from .arithmetic import NUMBERS
 from .invoke import invoke

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import config
+from .._array.ndarray import NDArray
 from ..errors import NdrtError
 from ..native import check, ffi, lib, with_gil
-from ..ndarray.ndarray import NDArray
 from ..op.context import thread_context
 from ..op.dispatch import is_watched
 from ..op.registry import OpDef

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from .._array.ndarray import NDArray
 from ..errors import TypeMismatch, shown
-from ..ndarray.ndarray import NDArray
 from .invoke import invoke
 
 

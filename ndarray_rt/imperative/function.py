@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
+from .._array.access import Access
+from .._array.copy import copy_into
+from .._array.create import array, zeros
+from .._array.interop import asnumpy
+from .._array.layout import AnyArray
+from .._array.ndarray import NDArray
+from .._array.output import NumpyOutput
+from .._array.req import Req
 from ..errors import NameMismatch, ShapeError, TypeMismatch, shown
-from ..ndarray.access import Access
-from ..ndarray.copy import copy_into
-from ..ndarray.create import array, zeros
-from ..ndarray.interop import asnumpy
-from ..ndarray.layout import AnyArray
-from ..ndarray.ndarray import NDArray
-from ..ndarray.output import NumpyOutput
-from ..ndarray.req import Req
 from ..op.context import OpContext
 from ..op.infer import ShapeList, TypeList
 from ..op.params import Params, params_class

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
+from .._array.ndarray import NDArray
 from ..errors import NameMismatch, where
-from ..ndarray.ndarray import NDArray
 from ..op.registry import REGISTRY, OpDef
 from ..op.signatures import Signature, check_name, public_name
 from .call import check_count, parse

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._array.ndarray import NDArray, new_array
+from .._array.req import Req
 from ..context import Context
 from ..errors import NameMismatch, ParameterError, ShapeError, TypeMismatch, where
-from ..ndarray.ndarray import NDArray, new_array
-from ..ndarray.req import Req
 from ..op.params import Params
 from ..op.registry import OpDef, find
 from .call import check_inputs, infer_outputs, parse, run_op

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .._array import interop
+from .._array.create import array
+from .._array.ndarray import NDArray
 from ..errors import ParameterError, ShapeError, TypeMismatch, shown
-from ..ndarray import interop
-from ..ndarray.create import array
-from ..ndarray.ndarray import NDArray
 from .invoke import invoke
 
 

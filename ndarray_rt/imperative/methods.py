@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
+from .._array import dlpack, interop, pickling
+from .._array.create import array
+from .._array.indexing import Key, assign, check_arrays, fast_view, parse_key, view_of
+from .._array.ndarray import NDArray
+from .._array.numpy_functions import array_function
 from ..errors import MXNetError, ShapeError, TypeMismatch
-from ..ndarray import dlpack, interop, pickling
-from ..ndarray.create import array
-from ..ndarray.indexing import Key, assign, check_arrays, fast_view, parse_key, view_of
-from ..ndarray.ndarray import NDArray
-from ..ndarray.numpy_functions import array_function
 from ..op.registry import REGISTRY, find
 from . import arithmetic
 from . import array_methods as methods

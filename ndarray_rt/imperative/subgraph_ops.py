@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from .._array.create import array, zeros
+from .._array.interop import asnumpy
+from .._array.layout import AnyArray
+from .._array.ndarray import NDArray
+from .._array.output import NumpyOutput
+from .._array.req import Req
 from ..errors import ShapeError
-from ..ndarray.create import array, zeros
-from ..ndarray.interop import asnumpy
-from ..ndarray.layout import AnyArray
-from ..ndarray.ndarray import NDArray
-from ..ndarray.output import NumpyOutput
-from ..ndarray.req import Req
 from ..op.context import OpContext
 from ..op.infer import ShapeList, TypeList, merge
 from ..op.params import Params, params_class

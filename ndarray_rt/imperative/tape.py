@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any, cast
 from weakref import ref
 
+from .._array.create import array as copy_of
+from .._array.interop import BEFORE_EXPORT
+from .._array.ndarray import NDArray
+from .._array.req import Req
 from ..errors import MXNetError
-from ..ndarray.create import array as copy_of
-from ..ndarray.interop import BEFORE_EXPORT
-from ..ndarray.ndarray import NDArray
-from ..ndarray.req import Req
 from ..op.params import Params
 from ..op.registry import OpDef
 from ..storage.chunk import Chunk

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ndarray.ndarray import NDArray
-from ..ndarray.numpy_functions import Plain, read_only
+from .._array.ndarray import NDArray
+from .._array.numpy_functions import Plain, read_only
 from .arithmetic import binary
 
 OPERATORS: dict[Any, str] = {

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._array.create import array
+from .._array.ndarray import NDArray
 from ..errors import NameMismatch
-from ..ndarray.create import array
-from ..ndarray.ndarray import NDArray
 from .invoke import invoke
 
 

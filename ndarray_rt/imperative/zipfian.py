@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .._array.ndarray import NDArray
 from ..context import Context, current_context
 from ..errors import TypeMismatch, shown
-from ..ndarray.ndarray import NDArray
 from ..op.zipfian import check_counts
 from .invoke import invoke
 

@@ -21,12 +21,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from .._array.copy import read_numpy
+from .._array.layout import plain_numpy
+from .._array.ndarray import MAX_DIMS, NDArray, new_array
 from ..context import cpu
 from ..dtypes import FLAG_NAMES, FLOAT32, TYPE_FLAGS, DType, dtype_name, find_dtype
 from ..errors import MXNetError, ParameterError, TypeMismatch, Unsupported
-from ..ndarray.copy import read_numpy
-from ..ndarray.layout import plain_numpy
-from ..ndarray.ndarray import MAX_DIMS, NDArray, new_array
 from ..np_shape import is_np_shape
 from ..op.context import thread_context
 from ..symbol.atomic_file import write_atomic

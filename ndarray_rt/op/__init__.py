@@ -6,9 +6,7 @@ this package. docs/own_operators.md shows how.
 
 from __future__ import annotations
 
-from ..errors import ShapeError, TypeMismatch, Unsupported
-from ..native import lib
-from ..ndarray.layout import (
+from .._array.layout import (
     get_data,
     get_data_if,
     get_data_reorder,
@@ -16,6 +14,8 @@ from ..ndarray.layout import (
     need_float32,
     pack_weights,
 )
+from ..errors import ShapeError, TypeMismatch, Unsupported
+from ..native import lib
 from ..storage.primitive import Arg, Direction, Kind, make_primitive
 from .infer import merge, merge_all, merge_types, normalize_axis, same_shape, same_type
 from .params import (

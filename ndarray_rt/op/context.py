@@ -20,7 +20,7 @@ from .prim_cache import CACHE, IMPERATIVE, Group, PrimCache
 from .random_state import RandomState, default_random_state
 
 if TYPE_CHECKING:
-    from ..ndarray.ndarray import NDArray
+    from .._array.ndarray import NDArray
     from .packing import PackedStore
 
 T = TypeVar("T")

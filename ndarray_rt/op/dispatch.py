@@ -11,11 +11,11 @@ from time import perf_counter
 from typing import NamedTuple
 
 from .. import config
+from .._array.copy import copy_into
+from .._array.ndarray import NDArray, new_array
+from .._array.output import Output
+from .._array.req import Req
 from ..errors import NdrtError, Unsupported, name_call, where
-from ..ndarray.copy import copy_into
-from ..ndarray.ndarray import NDArray, new_array
-from ..ndarray.output import Output
-from ..ndarray.req import Req
 from ..storage.chunk import Chunk
 from ..storage.lease import Leases
 from .context import OpContext

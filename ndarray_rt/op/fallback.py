@@ -7,12 +7,12 @@ from collections import Counter
 
 import numpy as np
 
+from .._array.layout import plain_numpy
+from .._array.ndarray import NDArray
+from .._array.output import NumpyOutput
+from .._array.req import Req
 from ..errors import OutOfMemory, where
 from ..fork import renew_in_child
-from ..ndarray.layout import plain_numpy
-from ..ndarray.ndarray import NDArray
-from ..ndarray.output import NumpyOutput
-from ..ndarray.req import Req
 from ..storage.chunk import Chunk
 from .context import OpContext
 from .kernel_key import KernelKey, transform

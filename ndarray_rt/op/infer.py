@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from .._array.ndarray import MAX_DIMS, MAX_SIZE, NDArray
 from ..dtypes import DType
 from ..errors import NdrtError, ShapeError, TypeMismatch, name_call, where
-from ..ndarray.ndarray import MAX_DIMS, MAX_SIZE, NDArray
 from .params import Params
 from .registry import OpDef, Shape
 

@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from .. import config
+from .._array.layout import AnyArray, default_numpy
+from .._array.ndarray import NDArray
 from ..dtypes import DType
-from ..ndarray.layout import AnyArray, default_numpy
-from ..ndarray.ndarray import NDArray
 from ..storage.stream import ImmediateStream
 from .params import Params
 from .registry import OpDef

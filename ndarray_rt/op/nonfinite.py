@@ -11,11 +11,11 @@ from types import FrameType
 
 import numpy as np
 
+from .._array.copy import read_numpy
+from .._array.layout import AnyArray
+from .._array.ndarray import NDArray
+from .._array.req import Req
 from ..errors import MXNetError, where
-from ..ndarray.copy import read_numpy
-from ..ndarray.layout import AnyArray
-from ..ndarray.ndarray import NDArray
-from ..ndarray.req import Req
 from ..storage.stream import ImmediateStream
 from .dispatch import check_calls
 from .params import Params

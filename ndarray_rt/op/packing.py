@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from ..native import ffi
-from ..ndarray.layout import (
+from .._array.layout import (
     get_data_if,
     get_data_reorder,
     get_default,
@@ -13,7 +12,8 @@ from ..ndarray.layout import (
     grouped_dims,
     pack_weights,
 )
-from ..ndarray.ndarray import NDArray
+from .._array.ndarray import NDArray
+from ..native import ffi
 from ..storage.chunk import Chunk
 from ..storage.desc import MemDesc, default_desc
 from ..storage.handle import Handle

@@ -11,9 +11,9 @@ from ..errors import NameMismatch
 from .params import Params
 
 if TYPE_CHECKING:
-    from ..ndarray.layout import AnyArray
-    from ..ndarray.ndarray import NDArray
-    from ..ndarray.output import NumpyOutput, Output
+    from .._array.layout import AnyArray
+    from .._array.ndarray import NDArray
+    from .._array.output import NumpyOutput, Output
     from .context import OpContext
 
 # A shape as far as it is known: None, or a tuple in which -1 is an unknown dimension.

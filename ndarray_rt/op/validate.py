@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._array.copy import read_numpy
+from .._array.layout import AnyArray
+from .._array.ndarray import NDArray, new_array
+from .._array.output import NumpyOutput
+from .._array.req import Req
 from ..dtypes import is_float, precision
 from ..errors import MXNetError, where
-from ..ndarray.copy import read_numpy
-from ..ndarray.layout import AnyArray
-from ..ndarray.ndarray import NDArray, new_array
-from ..ndarray.output import NumpyOutput
-from ..ndarray.req import Req
 from ..storage.stream import ImmediateStream
 from .params import Params
 from .random_state import RandomState

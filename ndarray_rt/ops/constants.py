@@ -6,8 +6,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from .._array.layout import AnyArray
 from ..native import ffi
-from ..ndarray.layout import AnyArray
 from ..op.context import OpContext
 from ..storage.desc import MemDesc
 from ..storage.handle import Handle

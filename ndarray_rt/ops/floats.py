@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._array.layout import AnyArray
 from ..dtypes import DType
 from ..errors import TypeMismatch
-from ..ndarray.layout import AnyArray
 from ..op.infer import TypeList, same_type
 
 _FLOATS = ("float16", "float32", "float64", "bfloat16")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from .._array.copy import read_numpy
+from .._array.layout import AnyArray
+from .._array.ndarray import MAX_DIMS, NDArray, new_array
+from .._array.req import Req
 from ..errors import NdrtError
-from ..ndarray.copy import read_numpy
-from ..ndarray.layout import AnyArray
-from ..ndarray.ndarray import MAX_DIMS, NDArray, new_array
-from ..ndarray.req import Req
 from ..op.context import OpContext
 from ..op.dispatch import dispatch
 from ..op.infer import known, run_infer_shape, run_infer_type

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .._array.ndarray import NDArray
 from ..errors import TypeMismatch
-from ..ndarray.ndarray import NDArray
 from ..symbol.symbol import Symbol
 from .tolerances import Tolerance, get_atol, get_etol, get_rtol, get_tols
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import nd
+from .._array.ndarray import NDArray
 from ..context import Context
 from ..executor import Executor
-from ..ndarray.ndarray import NDArray
 from .compare import assert_almost_equal, check_symbol
 from .settings import default_context
 from .tolerances import Tolerance, get_tols

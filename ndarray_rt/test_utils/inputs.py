@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import nd
+from .._array.create import arange
+from .._array.ndarray import NDArray
 from ..errors import MXNetError
-from ..ndarray.create import arange
-from ..ndarray.ndarray import NDArray
 from .settings import default_context
 from .tolerances import default_dtype
 

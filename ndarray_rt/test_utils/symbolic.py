@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import nd
+from .._array.ndarray import NDArray
 from ..context import Context
 from ..errors import MXNetError
-from ..ndarray.ndarray import NDArray
 from .compare import Names, as_numpy, assert_almost_equal, check_symbol
 from .settings import default_context
 from .tolerances import Tolerance

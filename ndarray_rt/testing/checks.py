@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from .._array.copy import read_numpy
+from .._array.ndarray import NDArray, new_array
+from .._array.req import Req
 from ..dtypes import is_float
-from ..ndarray.copy import read_numpy
-from ..ndarray.ndarray import NDArray, new_array
-from ..ndarray.req import Req
 from ..storage.stream import ImmediateStream
 from .case import Array
 from .covering import rows

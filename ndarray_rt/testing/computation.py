@@ -14,10 +14,10 @@ import numpy as np
 import ndarray_rt as mx
 
 from .. import autograd
+from .._array.ndarray import NDArray
 from ..errors import NameMismatch, TypeMismatch
 from ..imperative.invoke import invoke
 from ..imperative.tape import is_recorded
-from ..ndarray.ndarray import NDArray
 from ..op.random_state import default_random_state
 from ..op.registry import OpDef, find
 from ..symbol.symbol import Symbol

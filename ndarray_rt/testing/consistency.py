@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .. import config
+from .._array.copy import read_numpy
 from ..errors import ParameterError
-from ..ndarray.copy import read_numpy
 from ..op.registry import OpDef, find
 from ..storage.stream import ImmediateStream
 from ..symbol.functions import Variable

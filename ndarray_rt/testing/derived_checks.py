@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._array.req import Req
 from ..dtypes import TYPE_FLAGS, find_dtype, is_float
 from ..errors import NdrtError, TypeMismatch
-from ..ndarray.req import Req
 from .case import Case, as_input
 from .checks import Bench
 from .derive import derived

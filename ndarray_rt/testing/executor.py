@@ -16,10 +16,10 @@ import numpy as np
 import ndarray_rt as mx
 
 from .. import config
+from .._array.copy import read_numpy, write_numpy
+from .._array.ndarray import NDArray
+from .._array.req import GRAD_REQS
 from ..dtypes import is_float
-from ..ndarray.copy import read_numpy, write_numpy
-from ..ndarray.ndarray import NDArray
-from ..ndarray.req import GRAD_REQS
 from ..op.random_state import default_random_state
 from ..op.registry import find
 from ..storage.stream import ImmediateStream

@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from .._array.access import Access
+from .._array.copy import read_numpy, write_numpy
+from .._array.ndarray import NDArray
 from ..dtypes import is_float
 from ..native import lib
-from ..ndarray.access import Access
-from ..ndarray.copy import read_numpy, write_numpy
-from ..ndarray.ndarray import NDArray
 from ..op.prim_cache import CACHE
 from ..storage.desc import clear_desc_caches
 from ..storage.handle import Handle, memory_stats

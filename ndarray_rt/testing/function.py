@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .. import config
-from ..ndarray.copy import read_numpy
-from ..ndarray.ndarray import NDArray
+from .._array.copy import read_numpy
+from .._array.ndarray import NDArray
 from ..op.infer import same_shape, same_type
 from ..op.params import NoParams
 from ..op.registry import OpDef

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from .._array.copy import read_numpy, write_numpy
+from .._array.ndarray import NDArray, new_array
+from .._array.req import Req
 from ..dtypes import is_float
-from ..ndarray.copy import read_numpy, write_numpy
-from ..ndarray.ndarray import NDArray, new_array
-from ..ndarray.req import Req
 from ..op.infer import run_infer_shape, run_infer_type
 from ..op.params import Params
 from ..op.registry import REGISTRY, OpDef, find

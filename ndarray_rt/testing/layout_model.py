@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .._array.ndarray import NDArray
 from ..dtypes import find_dtype
-from ..ndarray.ndarray import NDArray
 from ..storage.chunk import Chunk
 from ..storage.desc import MemDesc
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ndarray.copy import read_numpy
-from ..ndarray.ndarray import NDArray
+from .._array.copy import read_numpy
+from .._array.ndarray import NDArray
 from ..storage.desc import MemDesc
 from ..storage.stream import ImmediateStream
 from .kind_words import (

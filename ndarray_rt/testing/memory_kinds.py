@@ -30,10 +30,10 @@ from typing import Any
 
 import numpy as np
 
+from .._array.copy import write_numpy
+from .._array.interop import export
+from .._array.ndarray import NDArray, new_array
 from ..dtypes import is_float
-from ..ndarray.copy import write_numpy
-from ..ndarray.interop import export
-from ..ndarray.ndarray import NDArray, new_array
 from ..storage.desc import tagged_desc
 from ..storage.stream import ImmediateStream
 from .kind_words import (

@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import permutations
 from math import prod
 
+from .._array.layout import grouped_dims
 from ..dtypes import DType, find_dtype, native_code
 from ..errors import NdrtError
-from ..ndarray.layout import grouped_dims
 from ..storage.desc import MemDesc, default_desc, strided_desc, tagged_desc
 from .case import GROUPED_LAYOUTS, LAYOUTS, WEIGHT_LAYOUTS
 from .kind_words import PLAIN_KINDS, REORDERED, SPECIAL_WORDS, possible

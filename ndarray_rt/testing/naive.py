@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from .. import config
+from .._array.copy import read_numpy, write_numpy
+from .._array.ndarray import NDArray, new_array
+from .._array.req import Req
 from ..imperative.call import infer_outputs
-from ..ndarray.copy import read_numpy, write_numpy
-from ..ndarray.ndarray import NDArray, new_array
-from ..ndarray.req import Req
 from ..op.context import OpContext
 from ..op.dispatch import dispatch
 from ..op.random_state import RandomState

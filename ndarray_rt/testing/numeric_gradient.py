@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._array.copy import read_numpy
+from .._array.ndarray import NDArray
 from ..dtypes import is_float
-from ..ndarray.copy import read_numpy
-from ..ndarray.ndarray import NDArray
 from ..op.registry import OpDef
 from ..storage.stream import ImmediateStream
 from .case import Array, Case

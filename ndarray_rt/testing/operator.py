@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .._array.ndarray import NDArray
 from ..errors import NameMismatch, TypeMismatch
-from ..ndarray.ndarray import NDArray
 from ..op.registry import REGISTRY, OpDef, find
 from .case import Case, Input, Reference
 from .checks import Bench, Failures, no_leak

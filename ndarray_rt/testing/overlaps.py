@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ndarray.copy import write_numpy
-from ..ndarray.ndarray import NDArray, new_array
+from .._array.copy import write_numpy
+from .._array.ndarray import NDArray, new_array
 from ..storage.stream import ImmediateStream
 from .kind_words import layout_of, why_not
 from .made import Made

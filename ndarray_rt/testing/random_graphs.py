@@ -26,10 +26,10 @@ import numpy as np
 
 import ndarray_rt as mx
 
+from .._array.copy import read_numpy
+from .._array.ndarray import NDArray
 from ..errors import ParameterError
 from ..executor import Executor
-from ..ndarray.copy import read_numpy
-from ..ndarray.ndarray import NDArray
 from ..op.random_state import default_random_state
 from ..storage.stream import ImmediateStream
 from .case import Input

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from .._array.copy import read_numpy, write_numpy
+from .._array.interop import asnumpy
+from .._array.ndarray import NDArray, new_array
 from ..dtypes import find_dtype
 from ..errors import ParameterError, ShapeError
-from ..ndarray.copy import read_numpy, write_numpy
-from ..ndarray.interop import asnumpy
-from ..ndarray.ndarray import NDArray, new_array
 from ..storage.desc import MemDesc, tagged_desc
 from ..storage.stream import ImmediateStream
 from .case import Array

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from .. import config
-from ..ndarray.ndarray import NDArray
-from ..ndarray.req import Req
+from .._array.ndarray import NDArray
+from .._array.req import Req
 from ..op.choose import prefers_channels_last
 from ..op.context import OpContext
 from ..op.dispatch import Dispatched, dispatch, observe

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..ndarray.copy import read_numpy
-from ..ndarray.ndarray import new_array
-from ..ndarray.req import Req
+from .._array.copy import read_numpy
+from .._array.ndarray import new_array
+from .._array.req import Req
 from .failures import Failures
 from .memory_kinds import make
 from .overlaps import FLAT_KINDS, ROW_KINDS, overlapping, why_no_overlap

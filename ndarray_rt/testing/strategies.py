@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from .._array.ndarray import MAX_DIMS, NDArray, check_shape
+from .._array.req import GRAD_REQS, Req
 from ..dtypes import DType, find_dtype
 from ..errors import ParameterError, TypeMismatch
-from ..ndarray.ndarray import MAX_DIMS, NDArray, check_shape
-from ..ndarray.req import GRAD_REQS, Req
 from ..storage.desc import MemDesc
 from ..storage.stream import ImmediateStream
 from .case import Array, Input

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from ndarray_rt import autograd, nd
+from ndarray_rt._array.ndarray import NDArray
+from ndarray_rt._array.req import Req
 from ndarray_rt.imperative.call import run_op
 from ndarray_rt.imperative.invoke import invoke_params
-from ndarray_rt.ndarray.ndarray import NDArray
-from ndarray_rt.ndarray.req import Req
 from ndarray_rt.op.random_state import default_random_state
 from ndarray_rt.op.registry import find
 from ndarray_rt.testing.case import Case

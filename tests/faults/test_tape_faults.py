@@ -71,7 +71,7 @@ def test_a_failed_write_is_no_write() -> None:
 
 
 def test_code_inside_a_call_that_uses_what_the_call_writes_is_told() -> None:
-    from ndarray_rt.ndarray.req import Req
+    from ndarray_rt._array.req import Req
     from ndarray_rt.op.context import OpContext
     from ndarray_rt.op.dispatch import dispatch
     from ndarray_rt.op.infer import same_shape, same_type

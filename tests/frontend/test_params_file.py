@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ndarray_rt._array.copy import read_numpy, write_numpy
+from ndarray_rt._array.ndarray import NDArray, new_array
 from ndarray_rt.context import cpu, cpu_pinned
 from ndarray_rt.errors import MXNetError, ParameterError, Unsupported
 from ndarray_rt.io import params_file
-from ndarray_rt.ndarray.copy import read_numpy, write_numpy
-from ndarray_rt.ndarray.ndarray import NDArray, new_array
 from ndarray_rt.op.context import thread_context
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.handle import memory_stats

@@ -10,8 +10,8 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import errors
+from ndarray_rt._array.interop import ShareError
 from ndarray_rt.errors import ParameterError, ShapeError, TypeMismatch, shown
-from ndarray_rt.ndarray.interop import ShareError
 
 nd, sym = mx.nd, mx.sym
 X = nd.ones((2, 3))

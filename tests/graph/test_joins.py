@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt._array.layout import write_mem
+from ndarray_rt._array.ndarray import NDArray
 from ndarray_rt.context import cpu
 from ndarray_rt.dtypes import FLOAT32, UINT8
-from ndarray_rt.ndarray.layout import write_mem
-from ndarray_rt.ndarray.ndarray import NDArray
 from ndarray_rt.op.dispatch import observe
 from ndarray_rt.storage.chunk import Chunk
 from ndarray_rt.storage.desc import blocked_desc, channels_last_desc, default_desc

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt._array.interop import ShareError
 from ndarray_rt.errors import NdrtError, TypeMismatch
 from ndarray_rt.native import lib
-from ndarray_rt.ndarray.interop import ShareError
 from ndarray_rt.storage.lease import Packed
 from tests.ndarray.dlpack_producer import Producer, refusing_deleter
 

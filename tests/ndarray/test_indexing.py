@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import ndarray_rt as mx
-from ndarray_rt.ndarray.indexing import Key, parse_items, parse_key
+from ndarray_rt._array.indexing import Key, parse_items, parse_key
 
 nd = mx.nd
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4)

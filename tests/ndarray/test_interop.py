@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt._array.interop import export
 from ndarray_rt.errors import NdrtError
-from ndarray_rt.ndarray.interop import export
 from ndarray_rt.storage.lease import Packed
 
 nd = mx.nd

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt._array.interop import export
 from ndarray_rt.errors import NdrtError
-from ndarray_rt.ndarray.interop import export
 from ndarray_rt.storage.chunk import PinnedError
 
 nd = mx.nd

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt._array.pickling import restore
 from ndarray_rt.errors import NdrtError
-from ndarray_rt.ndarray.pickling import restore
 from ndarray_rt.storage.lease import Packed
 
 nd = mx.nd
@@ -154,7 +154,7 @@ def test_a_pickle_calls_our_function_alone(protocol: int) -> None:
 
     data = pickle.dumps(nd.array(DATA), protocol)
     np.testing.assert_array_equal(Watching(io.BytesIO(data)).load().asnumpy(), DATA)
-    allowed = {("ndarray_rt.ndarray.pickling", "restore")}
+    allowed = {("ndarray_rt._array.pickling", "restore")}
     if protocol == 2:  # how bytes are written there
         allowed.add(("_codecs", "encode"))
     assert set(names) <= allowed

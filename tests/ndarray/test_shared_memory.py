@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.ndarray import layout
-from ndarray_rt.ndarray.access import Access
+from ndarray_rt._array import layout
+from ndarray_rt._array.access import Access
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.lease import Exclusive
 

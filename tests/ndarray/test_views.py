@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndarray_rt as mx
-from ndarray_rt.ndarray.new_shape import reshaped
+from ndarray_rt._array.new_shape import reshaped
 
 nd = mx.nd
 

@@ -18,11 +18,11 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt._array.interop import ShareError
+from ndarray_rt._array.ndarray import NDArray
+from ndarray_rt._array.req import Req
 from ndarray_rt.errors import MXNetError
 from ndarray_rt.executor import Executor, batch_tiles
-from ndarray_rt.ndarray.interop import ShareError
-from ndarray_rt.ndarray.ndarray import NDArray
-from ndarray_rt.ndarray.req import Req
 from ndarray_rt.op.random_state import default_random_state
 from ndarray_rt.storage.stream import ImmediateStream
 from ndarray_rt.symbol.compose import output_name

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ndarray_rt import autograd
+from ndarray_rt._array.ndarray import NDArray
 from ndarray_rt.imperative.invoke import invoke_params
 from ndarray_rt.imperative.tape import entry_of
-from ndarray_rt.ndarray.ndarray import NDArray
 from ndarray_rt.op.random_state import default_random_state
 from ndarray_rt.symbol.node import Entry, topological
 from ndarray_rt.testing.random_graphs import RandomGraph, Result, from_numpy_copy, read

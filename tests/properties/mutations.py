@@ -21,14 +21,14 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from ndarray_rt._array import interop, layout
+from ndarray_rt._array.ndarray import NDArray
+from ndarray_rt._array.output import Output
+from ndarray_rt._array.req import Req
 from ndarray_rt.errors import OutOfMemory, Unsupported
 from ndarray_rt.executor.captured import Captured
 from ndarray_rt.executor.prologue import Prologue
 from ndarray_rt.native import ffi
-from ndarray_rt.ndarray import interop, layout
-from ndarray_rt.ndarray.ndarray import NDArray
-from ndarray_rt.ndarray.output import Output
-from ndarray_rt.ndarray.req import Req
 from ndarray_rt.op import dispatch
 from ndarray_rt.op.context import OpContext
 from ndarray_rt.ops.tensor import concat, joins

@@ -13,10 +13,10 @@ import numpy as np
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
+from ndarray_rt._array.copy import read_numpy, write_numpy
+from ndarray_rt._array.ndarray import new_array
 from ndarray_rt.dtypes import find_dtype
 from ndarray_rt.errors import NdrtError
-from ndarray_rt.ndarray.copy import read_numpy, write_numpy
-from ndarray_rt.ndarray.ndarray import new_array
 from ndarray_rt.storage.desc import (
     FORMAT_BLOCKED,
     MemDesc,

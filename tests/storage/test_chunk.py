@@ -8,9 +8,9 @@ import os
 import numpy as np
 import pytest
 
+from ndarray_rt._array.copy import read_numpy, write_numpy
+from ndarray_rt._array.ndarray import NDArray, new_array
 from ndarray_rt.errors import Unsupported
-from ndarray_rt.ndarray.copy import read_numpy, write_numpy
-from ndarray_rt.ndarray.ndarray import NDArray, new_array
 from ndarray_rt.storage.chunk import Chunk, PinnedError
 from ndarray_rt.storage.desc import default_desc, tagged_desc
 from ndarray_rt.storage.handle import Handle, memory_stats, trim

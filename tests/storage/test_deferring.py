@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ndarray_rt._array.copy import read_numpy
+from ndarray_rt._array.layout import plain_numpy
+from ndarray_rt._array.ndarray import NDArray, new_array
 from ndarray_rt.errors import NdrtError
 from ndarray_rt.native import lib
-from ndarray_rt.ndarray.copy import read_numpy
-from ndarray_rt.ndarray.layout import plain_numpy
-from ndarray_rt.ndarray.ndarray import NDArray, new_array
 from ndarray_rt.storage import deferring
 from ndarray_rt.storage.deferring import DeferringStream, StepFailed
 from ndarray_rt.storage.desc import tagged_desc

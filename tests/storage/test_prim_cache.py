@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from ndarray_rt import config
+from ndarray_rt._array.copy import write_numpy
+from ndarray_rt._array.ndarray import new_array
+from ndarray_rt._array.req import Req
 from ndarray_rt.native import lib
-from ndarray_rt.ndarray.copy import write_numpy
-from ndarray_rt.ndarray.ndarray import new_array
-from ndarray_rt.ndarray.req import Req
 from ndarray_rt.op.context import OpContext
 from ndarray_rt.op.dispatch import dispatch
 from ndarray_rt.op.prim_cache import PrimCache

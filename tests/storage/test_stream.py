@@ -7,10 +7,10 @@ import gc
 import numpy as np
 import pytest
 
+from ndarray_rt._array.copy import read_numpy, write_numpy
+from ndarray_rt._array.layout import create_data, get_data, get_data_reorder
+from ndarray_rt._array.ndarray import NDArray, new_array
 from ndarray_rt.native import lib
-from ndarray_rt.ndarray.copy import read_numpy, write_numpy
-from ndarray_rt.ndarray.layout import create_data, get_data, get_data_reorder
-from ndarray_rt.ndarray.ndarray import NDArray, new_array
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.handle import memory_stats
 from ndarray_rt.storage.primitive import Arg, Direction, Kind, make_primitive

@@ -9,8 +9,8 @@ import numpy as np
 
 import ndarray_rt as mx
 from ndarray_rt import op
+from ndarray_rt._array.req import Req
 from ndarray_rt.native import ffi
-from ndarray_rt.ndarray.req import Req
 from ndarray_rt.storage.handle import Handle
 
 SHAPE = (2, 20, 2, 3)

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndarray_rt as mx
+from ndarray_rt._array.req import Req
 from ndarray_rt.errors import ParameterError
-from ndarray_rt.ndarray.req import Req
 from ndarray_rt.storage.desc import MemDesc
 from ndarray_rt.testing import (
     Known,

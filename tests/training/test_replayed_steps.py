@@ -9,11 +9,11 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt._array.copy import read_numpy
+from ndarray_rt._array.ndarray import NDArray, new_array
+from ndarray_rt._array.output import NumpyOutput
+from ndarray_rt._array.req import Req
 from ndarray_rt.nd import array
-from ndarray_rt.ndarray.copy import read_numpy
-from ndarray_rt.ndarray.ndarray import NDArray, new_array
-from ndarray_rt.ndarray.output import NumpyOutput
-from ndarray_rt.ndarray.req import Req
 from ndarray_rt.op.context import OpContext
 from ndarray_rt.op.dispatch import dispatch
 from ndarray_rt.op.random_state import RandomState

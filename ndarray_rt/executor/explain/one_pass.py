@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..._array.ndarray import NDArray
 from ...errors import MXNetError
-from ...ndarray.ndarray import NDArray
 from ...passes import PASSES, Optimized, optimize
 from ...passes.pipeline import graph_text, skipped_passes
 from ...symbol.node import Entry

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._array.ndarray import NDArray
 from ...native import kernel_name, lib
-from ...ndarray.ndarray import NDArray
 from ...op.context import OpContext
 from ...passes import Optimized
 from ...storage.primitive import Arg, Kind, Primitive

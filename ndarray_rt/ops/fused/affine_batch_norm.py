@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, need_rank
 from ...op.params import Params, boolean, number, params_class

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from ..._array.layout import AnyArray, get_data, get_data_reorder, get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
-from ...ndarray.layout import AnyArray, get_data, get_data_reorder, get_default
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from ...ndarray.layout import AnyArray, get_data_reorder, get_default, grouped_dims
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
+from ..._array.layout import AnyArray, get_data_reorder, get_default, grouped_dims
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...op.choose import convolution_kernel, data_candidates, first_supported
 from ...op.context import OpContext
 from ...op.packing import weights

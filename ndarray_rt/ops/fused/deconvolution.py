@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray, get_data_reorder, get_default
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
+from ..._array.layout import AnyArray, get_data_reorder, get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...op.choose import data_candidates, first_supported
 from ...op.context import OpContext
 from ...op.packing import weights

@@ -6,10 +6,10 @@ from math import prod
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.ndarray import MAX_DIMS
+from ..._array.output import NumpyOutput
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.ndarray import MAX_DIMS
-from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, need_rank
 from ...op.params import Params, boolean, integer, number, params_class

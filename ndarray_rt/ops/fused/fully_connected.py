@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...ndarray.layout import AnyArray, get_default
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
+from ..._array.layout import AnyArray, get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...op.packing import keeps_packed

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray, get_default
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import boolean, integer, params_class

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...ndarray.layout import AnyArray
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
+from ..._array.layout import AnyArray
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.params import params_class
 from ...op.registry import OpDef, register

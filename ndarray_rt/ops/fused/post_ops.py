@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._array.layout import AnyArray
 from ...dtypes import DType
 from ...errors import ParameterError, ShapeError
 from ...native import lib
-from ...ndarray.layout import AnyArray
 from ...op.infer import merge
 from ...op.registry import Shape
 from ...storage.desc import MemDesc, default_desc

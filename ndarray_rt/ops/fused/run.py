@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
-from ...ndarray.layout import get_data_reorder
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
-from ...ndarray.req import Req
+from ..._array.layout import get_data_reorder
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
+from ..._array.req import Req
 from ...op.context import OpContext
 from ...op.registry import Shape
 from ...storage.desc import MemDesc

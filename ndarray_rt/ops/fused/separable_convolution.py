@@ -12,11 +12,11 @@ from functools import lru_cache
 from itertools import chain as joined
 from typing import NamedTuple, TypeVar
 
+from ..._array.layout import AnyArray, get_data_reorder, get_default, grouped_dims, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError, Unsupported
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data_reorder, get_default, grouped_dims, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.choose import BLOCK, prefers_channels_last
 from ...op.context import OpContext
 from ...op.infer import ShapeList, need_rank

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...dtypes import FLOAT32
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, same_shape, same_type
 from ...op.params import NoParams, Params, numbers, params_class

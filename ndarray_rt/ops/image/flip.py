@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import same_type
 from ...op.params import NoParams

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray
 from ...dtypes import DType
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
 from ...op.infer import ShapeList, same_shape
 from ...op.registry import Emit, GradNode, Shape
 from ..tensor.numeric import convert

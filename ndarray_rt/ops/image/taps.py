@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
+from ..._array.layout import AnyArray
 
 NEAREST, LINEAR, CUBIC, AREA, LANCZOS = range(5)
 

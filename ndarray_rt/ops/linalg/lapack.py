@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
+from ..._array.layout import AnyArray
 
 _BLOCK = 32  # rows that are solved one by one
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_default, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_default, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import Params, boolean, number, params_class

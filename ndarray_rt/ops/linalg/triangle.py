@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.params import Params, boolean, params_class
 from ...op.registry import Emit, GradNode, OpDef, register

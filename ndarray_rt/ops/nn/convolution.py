@@ -7,8 +7,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from ...errors import ShapeError
-from ...ndarray.layout import (
+from ..._array.layout import (
     AnyArray,
     get_data_reorder,
     get_default,
@@ -16,8 +15,9 @@ from ...ndarray.layout import (
     grouped_dims,
     need_float32,
 )
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
+from ...errors import ShapeError
 from ...op.choose import convolution_kernel, data_candidates, first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, merge_dim, need_rank, same_type

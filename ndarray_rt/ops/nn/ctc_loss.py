@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...dtypes import FLOAT32
 from ...errors import ParameterError, ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_dim, merge_types, need_rank
 from ...op.params import Params, boolean, choice, params_class

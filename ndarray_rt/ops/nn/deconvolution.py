@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_data_reorder, get_default, get_weights, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray, get_data_reorder, get_default, get_weights, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.choose import data_candidates, first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, merge_dim, need_rank, same_type

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_data, get_data_reorder, get_default, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data, get_data_reorder, get_default, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, normalize_axis
 from ...op.params import Params, choice, number, params_class, shape

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import find_dtype
-from ...ndarray.layout import AnyArray, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import Params, boolean, dtype, integer, params_class

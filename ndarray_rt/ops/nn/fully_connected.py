@@ -7,11 +7,11 @@ from functools import partial
 from math import prod
 from typing import Any
 
+from ..._array.layout import AnyArray, get_data_reorder, get_default, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data_reorder, get_default, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, merge_dim, same_type

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
 from ...op.params import Params, params_class
 from ...op.params import shape as dims
 from ...op.registry import Shape

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
+from ..._array.layout import get_data_reorder, get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
 from ...native import lib
-from ...ndarray.layout import get_data_reorder, get_default
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
 from ...op.choose import ONEDNN, OURS, prefers_channels_last
 from ...op.context import OpContext
 from ...op.packing import is_kept, weights

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ShapeError
-from ...native import lib
-from ...ndarray.layout import (
+from ..._array.layout import (
     AnyArray,
     get_data,
     get_data_reorder,
     get_default,
     need_float32,
 )
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
+from ...errors import ShapeError
+from ...native import lib
 from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge

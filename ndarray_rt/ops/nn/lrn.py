@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_data, get_data_reorder, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
 from ...errors import ShapeError
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data, get_data_reorder, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, same_shape

@@ -7,12 +7,12 @@ from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
+from ..._array.layout import get_data, get_data_reorder
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
 from ...dtypes import FLOAT32
 from ...errors import ParameterError, Unsupported
 from ...native import lib
-from ...ndarray.layout import get_data, get_data_reorder
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
 from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, any_desc, channels_last_desc, tagged_desc

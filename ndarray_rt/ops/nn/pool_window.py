@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._array.layout import AnyArray
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
 from ...op.registry import Shape
 from .conv_geometry import filled
 

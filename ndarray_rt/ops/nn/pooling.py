@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..._array.layout import AnyArray, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...errors import ParameterError, ShapeError, where
 from ...native import lib
-from ...ndarray.layout import AnyArray, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, need_rank
 from ...op.params import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
+from ..._array.ndarray import NDArray
 from ...native import lib
-from ...ndarray.ndarray import NDArray
 from ...op.choose import BLOCK, prefers_channels_last
 from ...storage.desc import (
     MemDesc,

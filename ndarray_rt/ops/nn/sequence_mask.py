@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_bytes, get_default, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_bytes, get_default, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import Params, boolean, integer, number, params_class

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_data_reorder, get_default, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import INT32, find_dtype
 from ...errors import ShapeError, TypeMismatch
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data_reorder, get_default, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_all, merge_types, normalize_axis
 from ...op.params import (

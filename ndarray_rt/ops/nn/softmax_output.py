@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_data_reorder, get_default, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
 from ...errors import ShapeError, Unsupported
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data_reorder, get_default, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, known, merge
 from ...op.params import Params, boolean, choice, number, params_class

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..._array.layout import grouped_dims
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
 from ...dtypes import DType
 from ...native import lib
-from ...ndarray.layout import grouped_dims
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
 from ...op.choose import BLOCK, BLOCKED, prefers_channels_last
 from ...op.context import OpContext
 from ...op.packing import is_kept

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, DType, find_dtype
 from ...errors import ShapeError, TypeMismatch
-from ...ndarray.layout import AnyArray
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_types, same_shape
 from ...op.params import (

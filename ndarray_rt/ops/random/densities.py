@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
+from ..._array.layout import AnyArray
 from ..tensor.special import digamma, log_gamma
 
 Function = Callable[..., Any]

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._array.layout import AnyArray
 from ...dtypes import DType
 from ...native import lib
-from ...ndarray.layout import AnyArray
 from ...op.normal import exp, log, log_factorial, standard_normal
 from ...op.random_state import RandomState, uniform_floats
 from .source import Source, normal, open_unit, unit

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_bytes
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import UINT8, find_dtype, native_code
 from ...errors import ShapeError, Unsupported
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_bytes
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.normal import log

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..._array.layout import get_bytes
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
+from ..._array.req import Req
 from ...dtypes import FLOAT32, native_code
 from ...errors import Unsupported
 from ...native import lib
-from ...ndarray.layout import get_bytes
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
-from ...ndarray.req import Req
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, default_desc
 from .distributions import DISTRIBUTIONS, FLOATS, last_below

@@ -6,12 +6,12 @@ from math import prod
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import find_dtype
 from ...errors import ShapeError, TypeMismatch, Unsupported
 from ...native import lib
-from ...ndarray.layout import AnyArray
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_types
 from ...op.params import Params, integer, optional_dtype, params_class, shape, text

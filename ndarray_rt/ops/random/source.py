@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
+from ..._array.layout import AnyArray
 from ...op.normal import minus_two_log, sine_cosine
 from ...op.random_state import RandomState, philox, philox_blocks
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
+from ..._array.layout import AnyArray
 from .params import Place, RNNParams
 
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from functools import partial
 
+from ..._array.layout import get_data_reorder, get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
 from ...dtypes import FLOAT32
 from ...native import lib
-from ...ndarray.layout import get_data_reorder, get_default
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
 from ...op.choose import BLOCK, ONEDNN, first_supported, prefers_channels_last
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, any_desc, default_desc, strided_desc, tagged_desc

@@ -11,11 +11,11 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple
 
+from ..._array.layout import get_data_reorder, get_default, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
 from ...dtypes import FLOAT32
 from ...native import lib
-from ...ndarray.layout import get_data_reorder, get_default, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
 from ...op.context import OpContext
 from ...op.registry import Shape
 from ...storage.desc import MemDesc, any_desc, default_desc

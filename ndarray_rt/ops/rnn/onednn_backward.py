@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import NamedTuple
 
+from ..._array.layout import get_data_reorder, get_default, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
 from ...dtypes import FLOAT32
-from ...ndarray.layout import get_data_reorder, get_default, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
 from ...op.context import OpContext
 from ...storage.desc import default_desc
 from ...storage.primitive import Arg, Direction, Primitive

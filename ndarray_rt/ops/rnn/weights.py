@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ..._array.layout import get_default
+from ..._array.ndarray import NDArray
 from ...dtypes import FLOAT32
 from ...native import ffi, lib
-from ...ndarray.layout import get_default
-from ...ndarray.ndarray import NDArray
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, strided_desc
 from ...storage.reorder import reorder_mem

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._array.layout import AnyArray, plain_numpy
+from ..._array.output import NumpyOutput
 from ...dtypes import FLOAT32, UINT8
-from ...ndarray.layout import AnyArray, plain_numpy
-from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_all, merge_types, same_shape
 from ...op.params import Params, boolean, how_many, number, params_class

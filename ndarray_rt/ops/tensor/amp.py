@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...dtypes import find_dtype, is_float
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, same_shape
 from ...op.params import REQUIRED, Params, boolean, dtype, how_many, params_class

@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError, TypeMismatch, Unsupported
 from ...native import lib
-from ...ndarray.layout import AnyArray
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, merge, normalize_axis, same_type
 from ...op.params import NoParams, Params, boolean, optional_integer, params_class

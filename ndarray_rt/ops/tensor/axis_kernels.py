@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from ..._array.layout import get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
 from ...dtypes import FLOAT64, DType
 from ...errors import Unsupported
 from ...native import lib
-from ...ndarray.layout import get_default
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
 from ...op.context import OpContext
 from ...op.registry import Shape
 from ...storage.desc import MemDesc, default_desc

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_data, get_data_reorder, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
+from ..._array.req import Req
 from ...errors import ShapeError, Unsupported
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data, get_data_reorder, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
-from ...ndarray.req import Req
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, normalize_axis, same_type
 from ...op.params import Params, how_many, integer, params_class

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import INT64, find_dtype
 from ...errors import Unsupported
 from ...native import lib
-from ...ndarray.layout import AnyArray
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, merge, merge_types, normalize_axis
 from ...op.params import Params, optional_choice, optional_integer, params_class

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._array.layout import AnyArray
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
 from ...op.infer import normalize_axis
 from ...op.params import Params, integer, params_class
 from ...op.registry import Shape

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from ..._array.layout import need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
+from ..._array.req import Req
 from ...errors import Unsupported
 from ...native import lib
-from ...ndarray.layout import need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
-from ...ndarray.req import Req
 from ...op.context import OpContext
 from ...storage.desc import default_desc
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
+from ..._array.layout import AnyArray
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, normalize_axis, same_shape, same_type
 from ...op.params import Params, params_class, shape

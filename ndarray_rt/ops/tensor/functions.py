@@ -5,10 +5,10 @@ Registers no operator.
 
 from __future__ import annotations
 
+from ..._array.layout import get_data, get_data_reorder, get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
 from ...native import lib
-from ...ndarray.layout import get_data, get_data_reorder, get_default
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
 from ...op.context import OpContext
 from ...storage.stream import ImmediateStream, Mem
 

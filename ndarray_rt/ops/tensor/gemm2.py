@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_default, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
 from ...errors import ShapeError, TypeMismatch
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_default, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_dim, normalize_axis, same_type
 from ...op.params import Params, boolean, integer, number, params_class

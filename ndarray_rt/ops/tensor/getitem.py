@@ -1,4 +1,4 @@
-"""_index: a[...] with any key, out of place. Views and writing are in ndarray/indexing.py."""
+"""_index: a[...] with any key, out of place. Views and writing are in _array/indexing.py."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.indexing import ARRAY, never_scalar, one_element, parse_items, with_arrays
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...errors import OutOfBounds, ShapeError
-from ...ndarray.indexing import ARRAY, never_scalar, one_element, parse_items, with_arrays
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, merge, merge_types
 from ...op.params import Params, how_many, params_class, text

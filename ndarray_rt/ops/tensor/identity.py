@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_data
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import find_dtype
 from ...errors import Unsupported
-from ...ndarray.layout import AnyArray, get_data
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import TypeList, merge_types, same_shape, same_type
 from ...op.params import REQUIRED, NoParams, Params, choice, dtype, number, params_class

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, find_dtype
 from ...errors import ShapeError
 from ...native import lib
-from ...ndarray.layout import AnyArray
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...np_shape import is_np_shape
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types

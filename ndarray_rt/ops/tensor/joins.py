@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..._array.layout import get_data
+from ..._array.ndarray import NDArray
 from ...errors import Unsupported
 from ...native import ffi
-from ...ndarray.layout import get_data
-from ...ndarray.ndarray import NDArray
 from ...storage.desc import MemDesc, blocked_desc
 from ...storage.stream import ImmediateStream, Mem
 from .pointwise import Dims, dense_like, dtype_of

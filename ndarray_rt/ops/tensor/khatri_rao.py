@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, need_rank, same_type
 from ...op.params import Params, how_many, params_class

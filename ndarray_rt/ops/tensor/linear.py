@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray, get_default
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
+from ..._array.layout import AnyArray, get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, known, merge, same_type
 from ...op.params import Params

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...errors import ParameterError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, same_type
 from ...op.params import Params, axes, boolean, params_class

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
+from ..._array.layout import get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
 from ...native import lib
-from ...ndarray.layout import get_default
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
 from ...op.context import OpContext
 from ...op.registry import Shape
 from ...storage.desc import default_desc

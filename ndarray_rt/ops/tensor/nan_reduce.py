@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import same_type
 from ...op.registry import Emit, GradNode, OpDef, register

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._array.layout import AnyArray
 from ...dtypes import DType
-from ...ndarray.layout import AnyArray
 
 Function1 = Callable[[AnyArray], AnyArray]
 Function2 = Callable[[AnyArray, AnyArray], AnyArray]

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_bytes
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import find_dtype, native_code
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_bytes
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import Params, dtype, integer, number, params_class

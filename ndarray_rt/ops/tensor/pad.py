@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_data, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
 from ...errors import ShapeError
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
 from ...op.context import OpContext
 from ...op.params import Params, choice, number, params_class, shape
 from ...op.registry import Shape

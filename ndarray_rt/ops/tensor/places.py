@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_bytes
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
+from ..._array.req import Req
 from ...dtypes import DType, native_code
 from ...errors import Unsupported
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_bytes
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
-from ...ndarray.req import Req
 from ...op.context import OpContext
 from ...storage.desc import default_desc
 from .pointwise import FLOAT_NUM

@@ -11,13 +11,13 @@ from functools import lru_cache
 from math import copysign
 from typing import Any, TypeVar
 
+from ..._array.layout import get_data, get_data_reorder, get_default, write_mem
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
+from ..._array.req import Req
 from ...dtypes import DType, find_dtype, native_code
 from ...errors import Unsupported
 from ...native import ffi, lib
-from ...ndarray.layout import get_data, get_data_reorder, get_default, write_mem
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
-from ...ndarray.req import Req
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, strided_desc
 from ...storage.primitive import (

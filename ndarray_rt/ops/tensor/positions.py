@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...dtypes import INT64
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import (
     ShapeList,

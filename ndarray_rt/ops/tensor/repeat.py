@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import Output
+from ..._array.layout import AnyArray
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
 from ...op.context import OpContext
 from ...op.infer import normalize_axis
 from ...op.params import Params, integer, optional_integer, params_class, shape

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._array.layout import AnyArray, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT64, INT64
 from ...native import lib
-from ...ndarray.layout import AnyArray, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import TypeList, merge_types, same_shape, same_type
 from ...op.params import Params, boolean, number, params_class

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from ..._array.layout import AnyArray
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, known, merge, merge_dim, normalize_axis, same_type
 from ...op.params import NoParams, Params, axes, boolean, integer, params_class

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ndarray.output import Output
+from ..._array.output import Output
 from ...op.context import OpContext
 from ...storage.desc import strided_desc
 from ...storage.stream import Mem

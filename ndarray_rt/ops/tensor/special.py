@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
+from ..._array.layout import AnyArray
 from .numeric import chebyshev, convert, erf, scaled_erfc
 
 Function = Callable[[AnyArray], AnyArray]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray, get_default
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
+from ..._array.layout import AnyArray, get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, merge_all, normalize_axis, same_type
 from ...op.params import Params, how_many, integer, params_class

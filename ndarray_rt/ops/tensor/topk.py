@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, INT32, DType, find_dtype
 from ...errors import ShapeError
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_default
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, normalize_axis
 from ...op.params import (

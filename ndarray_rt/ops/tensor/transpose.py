@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_data
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray, get_data
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, normalize_axis, same_type
 from ...op.params import Params, integer, params_class, shape

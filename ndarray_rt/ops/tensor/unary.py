@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...native import lib
-from ...ndarray.layout import (
+from ..._array.layout import (
     AnyArray,
     get_data,
     get_default,
     need_float32,
 )
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
+from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import same_shape, same_type
 from ...op.params import NoParams

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_bytes, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_bytes, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, merge, merge_all, merge_types
 from ...op.params import NoParams

@@ -7,11 +7,11 @@ from math import isfinite, prod
 
 import numpy as np
 
+from ..._array.layout import AnyArray, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError, TypeMismatch
 from ...native import lib
-from ...ndarray.layout import AnyArray, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, same_shape
 from ...op.params import Params, number, params_class

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray
 from ...native import lib
-from ...ndarray.layout import AnyArray
 from ...op.params import Params, boolean, integer, number, params_class
 from .momentum import COMMON, LR_DOC, RESCALE_DOC
 from .rule import CLIP_DOC, LAZY_DOC, WD_DOC, Rule, clipped, register_one

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..._array.layout import AnyArray
 from ...native import lib
-from ...ndarray.layout import AnyArray
 from ...op.params import Params, boolean, number, params_class
 from .rule import (
     CLIP_DOC,

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...native import lib
-from ...ndarray.layout import AnyArray
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, same_shape
 from ...op.params import Params, how_many, number, params_class

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._array.layout import AnyArray, get_data, get_data_if, get_data_reorder, need_float32
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...errors import TypeMismatch
 from ...native import lib
-from ...ndarray.layout import AnyArray, get_data, get_data_if, get_data_reorder, need_float32
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import TypeList, merge_types, same_shape
 from ...op.params import Params

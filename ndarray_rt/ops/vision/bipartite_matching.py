@@ -6,9 +6,9 @@ from math import prod
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import Params, boolean, integer, number, params_class

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, merge_all
 from ...op.params import NoParams, Params, number, params_class

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...errors import ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import Params, params_class

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
+from ..._array.layout import AnyArray
 from ...op.params import choice
 
 

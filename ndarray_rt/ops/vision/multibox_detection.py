@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, UINT8
 from ...native import lib
-from ...ndarray.layout import AnyArray
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, merge_dim
 from ...op.params import Params, boolean, integer, number, numbers, params_class

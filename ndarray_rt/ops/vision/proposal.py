@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
 from ...dtypes import FLOAT32
 from ...errors import ParameterError, ShapeError
-from ...ndarray.layout import AnyArray
-from ...ndarray.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_dim, merge_types
 from ...op.params import Params, boolean, integer, number, numbers, params_class

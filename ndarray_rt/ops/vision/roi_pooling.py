@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._array.layout import AnyArray
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, INT32
 from ...errors import ShapeError
 from ...native import lib
-from ...ndarray.layout import AnyArray
-from ...ndarray.ndarray import NDArray
-from ...ndarray.output import NumpyOutput, Output
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import Params, number, params_class, shape

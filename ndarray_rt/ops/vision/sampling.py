@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ndarray.layout import AnyArray
+from ..._array.layout import AnyArray
 
 
 class Corner(NamedTuple):

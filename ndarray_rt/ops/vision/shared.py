@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._array.layout import get_data_reorder, need_float32
+from ..._array.ndarray import NDArray
 from ...errors import ShapeError
-from ...ndarray.layout import get_data_reorder, need_float32
-from ...ndarray.ndarray import NDArray
 from ...op.context import OpContext
 from ...op.registry import Emit, GradNode, Shape
 from ...storage.desc import default_desc

@@ -104,8 +104,8 @@ def with_more_threads_than_the_parent():
 
 def leases_of_other_threads():
     """What a thread of the parent reads or writes is free in the child."""
+    from ndarray_rt._array.access import Access
     from ndarray_rt.native import lib
-    from ndarray_rt.ndarray.access import Access
     x = mx.nd.ones((3, 4))
     held, leave = threading.Event(), threading.Event()
 

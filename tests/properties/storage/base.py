@@ -14,9 +14,9 @@ from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize
 
+from ndarray_rt._array.ndarray import NDArray, new_array
 from ndarray_rt.errors import OutOfMemory
 from ndarray_rt.native import ffi
-from ndarray_rt.ndarray.ndarray import NDArray, new_array
 from ndarray_rt.op.context import OpContext, thread_context
 from ndarray_rt.op.packing import PackedStore
 from ndarray_rt.storage.desc import default_desc

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from ndarray_rt.ndarray.interop import ShareError, export
+from ndarray_rt._array.interop import ShareError, export
 
 from .base import Base, choose, must_raise
 from .model import REACHED, Array, Export, Held

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ndarray_rt.ndarray.layout import grouped_dims
-from ndarray_rt.ndarray.ndarray import NDArray
+from ndarray_rt._array.layout import grouped_dims
+from ndarray_rt._array.ndarray import NDArray
 from ndarray_rt.storage.desc import MemDesc, default_desc, tagged_desc
 from ndarray_rt.storage.lease import Leases, Packed
 from ndarray_rt.storage.stream import ImmediateStream, Mem

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from ndarray_rt import config
+from ndarray_rt._array.ndarray import new_array
+from ndarray_rt._array.output import NumpyOutput
+from ndarray_rt._array.req import Req
 from ndarray_rt.errors import NdrtError
-from ndarray_rt.ndarray.ndarray import new_array
-from ndarray_rt.ndarray.output import NumpyOutput
-from ndarray_rt.ndarray.req import Req
 from ndarray_rt.op.dispatch import Dispatched, dispatch, observe
 from ndarray_rt.op.infer import run_infer_shape, run_infer_type
 from ndarray_rt.op.params import Params

@@ -9,9 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from ndarray_rt.native import ffi
-from ndarray_rt.ndarray.copy import read_numpy
-from ndarray_rt.ndarray.layout import (
+from ndarray_rt._array.copy import read_numpy
+from ndarray_rt._array.layout import (
     default_numpy,
     get_data,
     get_data_if,
@@ -19,6 +18,7 @@ from ndarray_rt.ndarray.layout import (
     get_default,
     get_weights,
 )
+from ndarray_rt.native import ffi
 from ndarray_rt.storage.lease import Leases
 from ndarray_rt.storage.reorder import reorder_mem
 from ndarray_rt.storage.stream import ImmediateStream, Mem, StaleMemory

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 import ndarray_rt as mx
+from ndarray_rt._array.ndarray import new_array
 from ndarray_rt.errors import ShapeError
-from ndarray_rt.ndarray.ndarray import new_array
 
 from .base import Base, must_raise
 from .model import DTYPES, F16, F32, I32, REACHED, SHAPES, Held

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 import ndarray_rt as mx
-from ndarray_rt.ndarray.access import Access
-from ndarray_rt.ndarray.copy import copy_into, write_numpy
-from ndarray_rt.ndarray.layout import create_data
-from ndarray_rt.ndarray.output import Output
-from ndarray_rt.ndarray.req import Req
+from ndarray_rt._array.access import Access
+from ndarray_rt._array.copy import copy_into, write_numpy
+from ndarray_rt._array.layout import create_data
+from ndarray_rt._array.output import Output
+from ndarray_rt._array.req import Req
 from ndarray_rt.storage.desc import default_desc
 from ndarray_rt.storage.lease import Leases
 
