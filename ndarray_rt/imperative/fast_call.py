@@ -26,7 +26,7 @@ from ..storage.handle import Handle
 from ..storage.primitive import Primitive
 from ..storage.stream import Recording, RecordingStream
 from ..storage.tmp_mem import TmpMemMgr, align_up
-from .call import UNCACHED, depth, parse
+from .call import UNCACHED, depth, infer_outputs, parse
 from .dependency import needs_of
 from .tape import STATE, needs_record, record
 
@@ -80,8 +80,8 @@ def _call_recorded(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], sl
                    flags: int) -> Any:
     made = _run(STATE.calls, op, flags, inputs, attrs, None)
     if made.__class__ is list:
-        params, needs, *_ = made.pop(0)
-        record(op, params, inputs, made, None, needs)
+        params, needs, hidden, *_ = made.pop(0)
+        record(op, params, inputs, made, None, needs, hidden)
         return made[0] if len(made) == 1 else made
     return _long_way(made, op, inputs, attrs, None, slow)
 
@@ -213,7 +213,8 @@ def _made(op: OpDef, inputs: tuple[NDArray, ...], attrs: Mapping[str, Any], resu
         "nbindings": len(found), "bindings": arrays[2], "scratch": scratch,
         "hits": hits})
     facts = tuple((y.shape, y.dtype, y.chunk.mkl_mem, y.nbytes) for y in outs)
-    return _keep(_address(spec), facts, (params, needs_of(op, params), plan,
+    hidden = infer_outputs(op, params, inputs)[len(outs):] if inputs else []
+    return _keep(_address(spec), facts, (params, needs_of(op, params), hidden, plan,
                                           tuple(recording.issued)))
 
 

@@ -15,6 +15,7 @@ from .._array.create import array as copy_of
 from .._array.interop import BEFORE_EXPORT
 from .._array.ndarray import NDArray
 from .._array.req import Req
+from ..dtypes import DType
 from ..errors import MXNetError
 from ..op.params import Params
 from ..op.registry import OpDef
@@ -28,6 +29,10 @@ IN_PLACE = (
     "{what}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with "
     "autograd, nor is out=, on arrays that are part of a recorded computation: their gradient "
     "would be undefined. Do it outside of the record section, or after backward")
+
+
+# shapes and dtypes
+Facts = Sequence[tuple[tuple[int, ...], DType]]
 
 
 class State(threading.local):
@@ -143,10 +148,12 @@ class TapeNode(Node):
     __slots__ = ("cleared", "output_facts", "saved")
 
     def __init__(self, op: OpDef, params: Params, inputs: Sequence[Entry], name: str,
-                 outputs: Sequence[NDArray]) -> None:
+                 outputs: Sequence[NDArray], hidden: Facts = ()) -> None:
         super().__init__(op, name, None, params, inputs)
         self.output_facts = [(y.shape, y.dtype, y.ctx) for y in outputs]
-        self.saved: list[Saved | None] = [None] * len(outputs)
+        for shape, dtype in hidden:
+            self.output_facts.append((shape, dtype, outputs[0].ctx))
+        self.saved: list[Saved | None] = [None] * len(self.output_facts)
         self.cleared = False
 
     @property
@@ -210,11 +217,12 @@ def needs_record(inputs: Sequence[NDArray]) -> bool:
 
 
 def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequence[NDArray],
-           name: str | None = None, needs: Needs | None = None) -> None:
+           name: str | None = None, needs: Needs | None = None, hidden: Facts = ()) -> None:
     """Puts a call that was made on the tape; `needs_record(inputs)` holds.
 
     `inputs` are inputs and aux states, `outputs` all outputs, hidden ones too. `needs` says what
-    the gradient reads, where the operator's declaration does not.
+    the gradient reads, where the operator's declaration does not. `hidden` are shapes and dtypes
+    of outputs behind `outputs` that were not made, as the gradient asks for no more of them.
     """
     if needs is None:
         needs = needs_of(op, params)
@@ -224,7 +232,7 @@ def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequen
         if i in needs.inputs or found.__class__ is not Entry or tape_node(found).cleared:
             found = _input_entry(x, i, needs)
         entries.append(found)
-    node = TapeNode(op, params, entries, name or "", outputs)
+    node = TapeNode(op, params, entries, name or "", outputs, hidden)
     for i, y in enumerate(outputs):
         if i in needs.outputs:
             node.saved[i] = Saved(y, True)

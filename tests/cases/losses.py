@@ -96,13 +96,14 @@ def normalized(x: Array, gamma: Array, beta: Array, mean: Array, var: Array, fix
 
 
 def sync(shape: tuple[int, ...], fix: bool = True, train: bool = True, outputs: bool = False,
-         ) -> Case:
+         frozen: bool = False) -> Case:
     vector = shape[1:2]
     return Case("_contrib_SyncBatchNorm", {"key": "k", "fix_gamma": fix,
-                                           "output_mean_var": outputs},
+                                           "output_mean_var": outputs, "use_global_stats": frozen},
                 [shape, Input(vector, low=0.5, high=1.5), vector],
                 aux=[vector, Input(vector, low=0.5, high=1.5)],
-                reference=lambda x, g, b, m, v: normalized(x, g, b, m, v, fix, train, outputs),
+                reference=lambda x, g, b, m, v: normalized(x, g, b, m, v, fix, train and not frozen,
+                                                           outputs),
                 is_train=train, no_grad={1} if fix else frozenset(),
                 onednn=not outputs, rtol=1e-4, atol=1e-4,
                 exempt={"gradient": "mean and var have no gradient of their own"} if outputs
@@ -130,4 +131,5 @@ CASES = [
     sync((2, 20, 3, 3), fix=False),
     sync((2, 4, 3, 3), fix=False, train=False),
     sync((2, 4, 3, 3), fix=False, outputs=True),
+    sync((2, 4, 3, 3), fix=False, frozen=True),
 ]
