@@ -18,6 +18,7 @@ from ..storage.lease import Leases
 from ..storage.parameters import ParameterBlock
 from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
+from ..value_key import same_value
 from .arguments import check_float, check_mapping
 from .captured import BROKEN, DONE, Capture, Captured
 from .program import may_capture
@@ -198,7 +199,8 @@ class Update:
     def _set(self, numbers: Mapping[str, Any]) -> None:
         """All of it, or nothing where a number is wrong."""
         # an array may have other numbers than when it was given, or several
-        if self._are_set and all(isinstance(v, (int, float)) and self._numbers.get(n) == v
+        if self._are_set and all(isinstance(v, (int, float)) and n in self._numbers
+                                 and same_value(float(v), self._numbers[n])
                                  for n, v in numbers.items()):
             return
         for name in numbers:
@@ -208,7 +210,7 @@ class Update:
                     f"{', '.join(self.op.numbers)}")
         given = {**self._given, **numbers}
         plain = self.op.params.parse(given, self.op.name)
-        made = [self.op.params.parse({**vars(plain), **{
+        made = [self.op.params.parse({**plain.values(), **{
             name: getattr(plain, name) * factor for name, factor in group.factors.items()
             if name in self.op.numbers}}, self.op.name) for group in self._distinct]
         self._are_set = False  # an interrupt may come

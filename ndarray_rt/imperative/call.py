@@ -23,6 +23,7 @@ from ..op.infer import known, run_infer_shape, run_infer_type
 from ..op.params import Params
 from ..op.random_state import RandomState, random_state
 from ..op.registry import OpDef
+from ..value_key import float_key
 from .kept import Kept
 
 # operators whose rules depend on more than parameters, shapes and dtypes: Python code of users
@@ -43,12 +44,9 @@ def parse(op: OpDef, attrs: Mapping[str, Any], name: str | None) -> Params:
         if kind is tuple:
             if not all(type(item) is int for item in value):
                 return _parse(op, attrs, name)
-        elif kind is float:
-            if value == 0.0 or value != value:  # 0.0 == -0.0, and nan is never found again
-                return _parse(op, attrs, name)
         elif kind not in _SIMPLE:
             return _parse(op, attrs, name)
-        key += (attr, kind, value)
+        key += (attr, kind, float_key(value) if kind is float else value)
     index = tuple(key)
     found = _params.made.get(index)
     if found is None:

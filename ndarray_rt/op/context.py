@@ -16,6 +16,7 @@ from ..storage.parameters import ParameterBlock
 from ..storage.primitive import Primitive
 from ..storage.stream import Args, ImmediateStream, Mem
 from ..storage.tmp_mem import TmpMemMgr
+from ..value_key import values_key
 from .prim_cache import CACHE, IMPERATIVE, Group, PrimCache
 from .random_state import RandomState, default_random_state
 
@@ -119,7 +120,7 @@ class OpContext:
             group = self._group = self.cache.group(self.session, self._call_shapes)
         mode = (self.is_train, self.family, lib.ndrt_threads_get())
         self.lookups += 1
-        return self.cache.find(group, (*sign, *mode), build)
+        return self.cache.find(group, (*values_key(sign), *mode), build)
 
     @contextmanager
     def any_batch(self) -> Iterator[None]:

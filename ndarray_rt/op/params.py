@@ -22,6 +22,7 @@ import numpy as np
 
 from ..dtypes import dtype_name, find_dtype
 from ..errors import MissingPackage, ParameterError, shown, where
+from ..value_key import same_value, values_key
 
 P = TypeVar("P", bound="Params")
 
@@ -318,20 +319,26 @@ class Params:
                                  f"expected {meta['wants']}")
         return parsed
 
-    def _values(self) -> tuple[Any, ...]:
+    def values(self) -> dict[str, Any]:
+        """Every parameter by its name."""
         own = self.__dict__
-        return tuple(own[name] for name in self._known)
+        return {name: own[name] for name in self._known}
+
+    def _key(self) -> tuple[Any, ...]:
+        """What equality and hash go by: -0.0 is not 0.0, and NaN is itself."""
+        own = self.__dict__
+        return values_key([own[name] for name in self._known])
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self._values() == other._values()
+        return self is other or self._key() == other._key()
 
     def __hash__(self) -> int:
         try:
             return self.__dict__["_hash"]  # type: ignore[no-any-return]
         except KeyError:
-            value = self.__dict__["_hash"] = hash((type(self), *self._values()))
+            value = self.__dict__["_hash"] = hash((type(self), *self._key()))
             return value
 
     def __getstate__(self) -> dict[str, Any]:
@@ -351,7 +358,7 @@ class Params:
     def to_attrs(self) -> dict[str, str]:
         """Every parameter that differs from its default, as MXNet's string."""
         return {f.name: attr_text(getattr(self, f.name)) for f in self._known.values()
-                if f.default is MISSING or getattr(self, f.name) != f.default}
+                if f.default is MISSING or not same_value(getattr(self, f.name), f.default)}
 
 
 def params_class(cls: type[P]) -> type[P]:

@@ -60,7 +60,7 @@ def _product(node: Node, root: Node, joined: int, now: Mapping[Entry, Entry], fa
     p: Any = node.params
     attrs = {"transpose_a": p.transpose_a != a.turned, "transpose_b": p.transpose_b != b.turned,
              "heads": wanted, "split_a": a.heads > 0, "split_b": b.heads > 0, "join": joined > 0,
-             "post_ops": chain_text([PostOp("linear", scale)] if scale != 1.0 else [])}
+             "post_ops": chain_text([PostOp("linear", scale, -0.0)] if scale != 1.0 else [])}
     return make("_fused_batch_dot", attrs, [now[a.source], now[b.source]], root.name).outputs
 
 

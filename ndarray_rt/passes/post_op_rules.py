@@ -15,7 +15,7 @@ _ACTIVATIONS = {"relu": PostOp("relu"), "sigmoid": PostOp("sigmoid"), "tanh": Po
 # not exp: oneDNN's makes infinity of NaN
 _UNARY = {"relu": PostOp("relu"), "sigmoid": PostOp("sigmoid"), "tanh": PostOp("tanh"),
           "abs": PostOp("abs"), "square": PostOp("square"), "sqrt": PostOp("sqrt"),
-          "negative": PostOp("linear", -1.0, 0.0)}
+          "negative": PostOp("linear", -1.0, -0.0)}
 _BINARY = {"elemwise_add": "add", "broadcast_add": "add", "elemwise_mul": "mul",
            "broadcast_mul": "mul", "elemwise_sub": "sub", "broadcast_sub": "sub",
            "elemwise_div": "div", "broadcast_div": "div"}
@@ -60,13 +60,14 @@ def _linear_of(name: str, p: Any) -> PostOp | None:
         return None
     scalar = float(p.scalar)
     if name == "_div_scalar":
-        return PostOp("linear", 1 / scalar) if abs(scalar) > 1 / _LARGEST else None
+        return PostOp("linear", 1 / scalar, -0.0) if abs(scalar) > 1 / _LARGEST else None
     if name == "_power_scalar":
         return PostOp("square") if scalar == 2 else None
     return {"_plus_scalar": PostOp("linear", 1.0, scalar),
             "_minus_scalar": PostOp("linear", 1.0, -scalar),
             "_rminus_scalar": PostOp("linear", -1.0, scalar),
-            "_mul_scalar": PostOp("linear", scalar, 0.0)}.get(name)
+            # a product plus -0.0 is the product, whatever the sign of its zero
+            "_mul_scalar": PostOp("linear", scalar, -0.0)}.get(name)
 
 
 def binary_of(node: Node, facts: Facts) -> PostOp | None:

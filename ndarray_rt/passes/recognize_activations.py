@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ..dtypes import FLOAT32
 from ..ops.fused.post_ops import PostOp, chain_text
 from ..symbol.node import Entry, Node
+from ..value_key import same_value
 from .match import Reader, Term, inner, is_polynomial, number_of, term_of
 from .rewrite import Facts, Heads, make, replace
 
@@ -159,7 +160,7 @@ def _hard(reader: Reader, number: float, entry: Entry, x: Entry | None,
           ) -> Iterator[tuple[float, float]]:
     """(a, b) where number * entry is a * x + b brought into [0, 1]."""
     found = _bounds(reader, entry)
-    if found is None or x is None or found[1] != 0.0 or number <= 0:
+    if found is None or x is None or not same_value(found[1], 0.0) or number <= 0:
         return
     if not math.isclose(number * found[2], 1.0, rel_tol=1e-6):
         return
@@ -201,7 +202,7 @@ def _clipped(reader: Reader, root: Entry, term: Term) -> Iterator[Finding]:
     if found is not None and all(map(math.isfinite, found[1:])):
         yield found[0], PostOp("clip", found[1], found[2])
     limit, x = _limit(term)
-    if term.op == "maximum" and limit == 0.0 and x is not None:
+    if term.op == "maximum" and x is not None and same_value(limit, 0.0):
         yield x, PostOp("relu")
 
 

@@ -98,12 +98,12 @@ class SubgraphParams(Params, ABC):
 
     def __eq__(self, other: object) -> bool:
         return (type(other) is type(self) and isinstance(other, SubgraphParams)
-                and self._values() == other._values()
+                and self._key() == other._key()
                 and (self.graphs is other.graphs
                      or [g.as_text() for g in self.graphs] == [g.as_text() for g in other.graphs]))
 
     def __hash__(self) -> int:
-        return hash((type(self), self._values()))
+        return hash((type(self), self._key()))
 
     def to_attrs(self) -> dict[str, str]:
         text = ", ".join(graph.as_text() for graph in self.graphs)

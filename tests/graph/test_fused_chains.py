@@ -308,7 +308,7 @@ def test_attention_copies_no_heads(turn: bool, scale: str) -> None:
     first, second = (node for node in topological(done.heads)
                      if node.op is not None and node.op.name == "_fused_batch_dot")
     assert (first.params.split_a, first.params.split_b) == (True, True)  # type: ignore[union-attr]
-    assert first.params.post_ops == "linear:0.5:0.0"  # type: ignore[union-attr]
+    assert first.params.post_ops == "linear:0.5:-0.0"  # type: ignore[union-attr]
     assert (second.params.split_b, second.params.join) == (True, True)  # type: ignore[union-attr]
 
 

@@ -21,6 +21,7 @@ from ...op.infer import merge
 from ...op.registry import Shape
 from ...storage.desc import MemDesc, default_desc
 from ...storage.primitive import SUM_POST, PostSpec, binary_post, eltwise_post
+from ...value_key import same_value
 from ..tensor.numeric import erf, sigmoid
 
 
@@ -90,8 +91,8 @@ def parse_chain(text: str) -> Chain:
 
 def chain_text(chain: Sequence[PostOp]) -> str:
     """The string of a chain; floats as they are."""
-    return ",".join(op.name if not (op.alpha or op.beta) else f"{op.name}:{op.alpha!r}:{op.beta!r}"
-                    for op in chain)
+    return ",".join(op.name if same_value((op.alpha, op.beta), (0.0, 0.0))
+                    else f"{op.name}:{op.alpha!r}:{op.beta!r}" for op in chain)
 
 
 def num_operands(chain: Sequence[PostOp]) -> int:
