@@ -231,6 +231,11 @@ def test_names() -> None:
     ({**LSTM, "mode": "gru", "projection_size": 2}, {}, ParameterError,
      "rnn.*'projection_size' got '?2, expected None with 'gru'"),
     ({**LSTM, "num_layers": 0}, {}, ParameterError, "'num_layers' got '?0"),
+    ({**LSTM, "lstm_state_clip_max": 1}, {}, ParameterError, "got None and 1.0, expected both"),
+    ({**LSTM, "lstm_state_clip_min": 2, "lstm_state_clip_max": 1}, {}, ParameterError,
+     "got 2.0 and 1.0, expected both, the first not above the second"),
+    ({**LSTM, "mode": "gru", "lstm_state_clip_min": -1, "lstm_state_clip_max": 1}, {},
+     ParameterError, "got -1.0 and 1.0, expected None with 'gru'"),
     ({**LSTM, "p": 1.5}, {}, ParameterError, "'p' got '?1.5"),
     ({**LSTM, "mode": "lstn"}, {}, ParameterError, "'mode' got 'lstn'"),
 ])
@@ -246,6 +251,74 @@ def test_lengths_by_position() -> None:
     arrays = [mx.nd.array(value) for value in CONFIGS.inputs(params)]
     got = mx.nd.RNN(*arrays, state_size=6, **params)
     assert_near(got.asnumpy(), golden("lengths")["output0"], "output")
+
+
+@pytest.mark.parametrize("onednn", [False, True])
+@pytest.mark.parametrize("mode", CONFIGS.GATES)
+def test_each_sequence_ends_where_it_says(mode: str, onednn: bool) -> None:
+    """A batch of sequences is what each of them gives alone, whatever stands behind its end."""
+    rng = np.random.default_rng(3)
+    params = {"mode": mode, "num_layers": 2, "state_size": 6, "bidirectional": True,
+              "state_outputs": True}
+    lengths = [4, 1, 3]
+    made = CONFIGS.inputs({"mode": mode, "num_layers": 2, "bidirectional": True})
+    data, vector, *states = made
+    for n, length in enumerate(lengths):
+        data[length:, n] = np.nan
+    together = [mx.nd.array(value) for value in made]
+    w = mx.nd.array(vector)
+    w.attach_grad(grad_req="add")
+    for array in together:
+        array.attach_grad()
+    heads = [rng.uniform(-1, 1, (4, 3, 12)), *[rng.uniform(-1, 1, (4, 3, 6)) for _ in states]]
+    with config.override(NDRT_ONEDNN=onednn):
+        with mx.autograd.record():
+            got = mx.nd.RNN(*together, mx.nd.array(lengths, dtype="int32"),
+                            use_sequence_length=True, **params)
+        mx.autograd.backward(got, [mx.nd.array(head) for head in heads])
+        assert not got[0].asnumpy()[1:, 1].any()
+        assert not together[0].grad.asnumpy()[1:, 1].any()
+        for n, length in enumerate(lengths):
+            alone = [mx.nd.array(data[:length, n:n + 1]),
+                     *(mx.nd.array(state[:, n:n + 1]) for state in states)]
+            for array in alone:
+                array.attach_grad()
+            with mx.autograd.record():
+                want = mx.nd.RNN(alone[0], w, *alone[1:], **params)
+            mx.autograd.backward(want, [mx.nd.array(heads[0][:length, n:n + 1]),
+                                        *(mx.nd.array(head[:, n:n + 1]) for head in heads[1:])])
+            assert_near(got[0].asnumpy()[:length, n:n + 1], want[0].asnumpy(), "output")
+            for last, one in zip(got[1:], want[1:], strict=True):
+                assert_near(last.asnumpy()[:, n:n + 1], one.asnumpy(), "last state")
+            assert_near(together[0].grad.asnumpy()[:length, n:n + 1], alone[0].grad.asnumpy(),
+                        "gradient of data")
+            for state, one in zip(together[2:], alone[1:], strict=True):
+                assert_near(state.grad.asnumpy()[:, n:n + 1], one.grad.asnumpy(), "of a state")
+        assert_near(together[1].grad.asnumpy(), w.grad.asnumpy(), "gradient of parameters")
+
+
+def test_lengths_beyond_the_steps_count_as_all() -> None:
+    data, *rest = (mx.nd.array(value) for value in CONFIGS.inputs(CONFIGS.CONFIGS["gru_1"]))
+    params = {"mode": "gru", "num_layers": 1, "state_size": 6}
+    whole = mx.nd.RNN(data, *rest, **params).asnumpy()
+    lengths = mx.nd.array([1e30, float("nan"), -3.0])
+    got = mx.nd.RNN(data, *rest, lengths, use_sequence_length=True, **params).asnumpy()
+    np.testing.assert_allclose(got[:, 0], whole[:, 0], rtol=1e-5)
+    assert not got[:, 1:].any()
+
+
+def test_cells_of_nan_are_clipped_where_wanted() -> None:
+    """Else NaN stays in the state."""
+    arrays = [mx.nd.array(value) for value in CONFIGS.inputs(CONFIGS.CONFIGS["clipped"])]
+    arrays[3][0, 1, 2] = float("nan")
+    params = {"mode": "lstm", "num_layers": 1, "state_size": 6, "state_outputs": True,
+              "lstm_state_clip_min": -0.5, "lstm_state_clip_max": 0.25}
+    cell = mx.nd.RNN(*arrays, **params)[2].asnumpy()
+    assert np.isnan(cell[0, 1]).all()
+    assert not np.isnan(cell[0, [0, 2]]).any()
+    cell = mx.nd.RNN(*arrays, **params, lstm_state_clip_nan=True)[2].asnumpy()
+    assert cell.min() >= -0.5
+    assert cell.max() <= 0.25
 
 
 def test_refuses_integers() -> None:

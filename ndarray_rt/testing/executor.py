@@ -22,6 +22,7 @@ from .._array.req import GRAD_REQS
 from ..dtypes import is_float
 from ..op.random_state import default_random_state
 from ..op.registry import find
+from ..op.signatures import Signature
 from ..storage.stream import ImmediateStream
 from ..symbol.create import call
 from .case import Array, Case
@@ -55,10 +56,17 @@ def symbol_of(case: Case, names: Sequence[str]) -> Any:
 
 def applied(case: Case, inputs: Sequence[Any]) -> Any:
     """The operator of a case on symbols."""
-    if not find(case.op).is_public:
+    op = find(case.op)
+    if not op.is_public:
         return call(case.op, *inputs, name="node", **case.params)
-    space = mx.sym._internal if case.op.startswith("_") else mx.sym
-    return getattr(space, case.op)(*inputs, name="node", **case.params)
+    function = getattr(mx.sym._internal if case.op.startswith("_") else mx.sym, case.op)
+    params = op.params.parse(case.params, op.name)
+    names = (*op.input_names(params), *op.aux_names(params))
+    signature = Signature(op)
+    if not signature.takes_any and tuple(signature.inputs[:len(names)]) != names:
+        # an input that these parameters do without has its place in the signature
+        return function(name="node", **dict(zip(names, inputs, strict=True)), **case.params)
+    return function(*inputs, name="node", **case.params)
 
 
 def chained(case: Case, symbol: Any, names: Sequence[str]) -> Any:

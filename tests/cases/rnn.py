@@ -14,7 +14,7 @@ def logistic(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-def cell(mode: str, xw: Array, hw: Array, h: Array, c: Array) -> tuple[Array, Array]:
+def cell(mode: str, xw: Array, hw: Array, h: Array, c: Array, bound: float) -> tuple[Array, Array]:
     """One step for one sequence, gate by gate."""
     x, w = xw.reshape(GATES[mode], -1), hw.reshape(GATES[mode], -1)
     if mode == "rnn_relu":
@@ -25,7 +25,7 @@ def cell(mode: str, xw: Array, hw: Array, h: Array, c: Array) -> tuple[Array, Ar
         reset, update = logistic(x[0] + w[0]), logistic(x[1] + w[1])
         return (1 - update) * np.tanh(x[2] + reset * w[2]) + update * h, c
     i, f, g, o = x + w
-    c = logistic(f) * c + logistic(i) * np.tanh(g)
+    c = np.clip(logistic(f) * c + logistic(i) * np.tanh(g), -bound, bound)
     return logistic(o) * np.tanh(c), c
 
 
@@ -42,7 +42,8 @@ class Vector:
 
 
 def recurrent(mode: str, layers: int, both: bool, projected: int | None, units: int, data: Array,
-              vector: Array, state: Array, state_cell: Array) -> tuple[Array, Array, Array]:
+              vector: Array, state: Array, state_cell: Array, lengths: Array, bound: float,
+              ) -> tuple[Array, Array, Array]:
     rows, hidden, ways = GATES[mode] * units, projected or units, 2 if both else 1
     parts, weights = Vector(vector), []
     for layer in range(layers):
@@ -53,14 +54,14 @@ def recurrent(mode: str, layers: int, both: bool, projected: int | None, units: 
     biases = [(parts.take(rows), parts.take(rows)) for _ in weights]
     x, last_h, last_c = data, np.empty_like(state), np.empty_like(state_cell)
     for layer in range(layers):
-        y = np.empty((*data.shape[:2], hidden * ways))
+        y = np.zeros((*data.shape[:2], hidden * ways))
         for way in range(ways):
             at = layer * ways + way
             (i2h, h2h, projection), (b_x, b_h) = weights[at], biases[at]
             for n in range(data.shape[1]):
                 h, c = state[at, n], state_cell[at, n] if mode == "lstm" else np.zeros(units)
-                for t in range(data.shape[0])[::-1 if way else 1]:
-                    h, c = cell(mode, i2h @ x[t, n] + b_x, h2h @ h + b_h, h, c)
+                for t in range(int(lengths[n]))[::-1 if way else 1]:
+                    h, c = cell(mode, i2h @ x[t, n] + b_x, h2h @ h + b_h, h, c, bound)
                     h = projection @ h
                     y[t, n, way * hidden:(way + 1) * hidden] = h
                 last_h[at, n] = h
@@ -73,7 +74,7 @@ def recurrent(mode: str, layers: int, both: bool, projected: int | None, units: 
 def case(mode: str, layers: int = 1, both: bool = False, projected: int | None = None,
          shape: tuple[int, int, int] = (3, 2, 4), states: bool = True, onednn: bool = True,
          dtypes: tuple[str, ...] = ("float32", "float64"), units: int = STATE, note: str = "",
-         ) -> Case:
+         lengths: list[int] | None = None, bound: float | None = None) -> Case:
     rows, hidden, ways = GATES[mode] * units, projected or units, 2 if both else 1
     size = ways * sum(rows * ((hidden * ways if layer else shape[2]) + hidden + 2)
                       + (projected or 0) * units for layer in range(layers))
@@ -85,10 +86,16 @@ def case(mode: str, layers: int = 1, both: bool = False, projected: int | None =
               "state_outputs": states}
     if projected:
         params["projection_size"] = projected
+    if bound:
+        params |= {"lstm_state_clip_min": -bound, "lstm_state_clip_max": bound}
+    if lengths:
+        params["use_sequence_length"] = True
+        inputs.append(Input((len(lengths),), dtype="int32", values=lengths))
 
-    def reference(x: Array, w: Array, h: Array, c: Array | None = None) -> object:
+    def reference(x: Array, w: Array, h: Array, *rest: Array) -> object:
+        steps = rest[-1] if lengths else np.full(x.shape[1], len(x))
         made = recurrent(mode, layers, both, projected, units, x, w, h,
-                         np.zeros(0) if c is None else c)
+                         rest[0] if lstm else np.zeros(0), steps, bound or np.inf)
         return made[:2 + lstm] if states else made[0]
     return Case("RNN", params, inputs, reference=reference, onednn=onednn, onednn_backward=onednn,
                 rtol={"float32": 1e-4, "float16": 2e-2}, atol={"float32": 2e-5, "float16": 2e-2},
@@ -105,4 +112,13 @@ CASES += [
     case("lstm", 2, units=16, note="whole blocks"),
     case("lstm", units=16, shape=(2, 5, 3), states=False, note="whole blocks, more samples"),
     case("lstm", shape=(3, 0, 4), onednn=False, note="no batch"),
+]
+CASES += [case(mode, 2, both=True, lengths=[3, 0, 1], shape=(3, 3, 2), onednn=False)
+          for mode in GATES]
+CASES += [
+    case("lstm", 2, both=True, projected=3, lengths=[1, 3], onednn=False),
+    case("gru", lengths=[2, 3], states=False, onednn=False),
+    case("lstm", 2, both=True, bound=0.1, onednn=False),
+    case("lstm", bound=0.2, lengths=[3, 1], onednn=False, dtypes=("float32", "float16")),
+    case("lstm", bound=0.1, projected=3, states=False, onednn=False),
 ]

@@ -42,6 +42,7 @@ class Run:
     x: AnyArray  # (T, N, inputs)
     hidden: AnyArray  # (T + 1, N, hidden): the first state, then that of each step
     cell: AnyArray  # (T + 1, N, state_size); lstm
+    valid: AnyArray | None  # (T, N, 1): False behind a sequence's end; None: all are as long
     gates: list[tuple[AnyArray, ...]] = field(default_factory=list)
 
 
@@ -66,26 +67,55 @@ def _step(p: RNNParams, run: Run, t: int, xw: AnyArray, hw: AnyArray) -> AnyArra
         return made
     i, f, g, o = np.split(xw + hw, 4, axis=1)
     i, f, g, o = sigmoid(i), sigmoid(f), np.tanh(g), sigmoid(o)
-    run.cell[t + 1] = f * run.cell[t] + i * g
+    cell = f * run.cell[t] + i * g
+    run.cell[t + 1] = _clipped(p, cell)
     made = o * np.tanh(run.cell[t + 1])
-    run.gates.append((i, f, g, o, made))
+    run.gates.append((i, f, g, o, made, cell))
+    return made
+
+
+def _clipped(p: RNNParams, cell: AnyArray) -> AnyArray:
+    if p.clip is None:
+        return cell
+    made: AnyArray = np.clip(cell, *p.clip)
+    if p.lstm_state_clip_nan:
+        made[np.isnan(made)] = p.clip[0]
+    return made
+
+
+def _kept(valid: AnyArray | None, new: AnyArray, old: AnyArray | float) -> AnyArray:
+    """`new`, but `old` for sequences that have ended."""
+    made: AnyArray = new if valid is None else np.where(valid, new, old).astype(new.dtype)
     return made
 
 
 def forward(p: RNNParams, x: AnyArray, w: Weights, state: AnyArray,
-            cell: AnyArray | None) -> Run:
-    """All steps of one layer and direction, in the order in which they stand in x."""
+            cell: AnyArray | None, valid: AnyArray | None) -> Run:
+    """All steps of one layer and direction, in the order in which they stand in x.
+
+    States stay as they are at steps that are not valid.
+    """
     steps, batch = x.shape[:2]
     run = Run(x, np.empty((steps + 1, batch, p.hidden), x.dtype),
-              np.empty((steps + 1 if p.is_lstm else 0, batch, p.state_size), x.dtype))
+              np.empty((steps + 1 if p.is_lstm else 0, batch, p.state_size), x.dtype), valid)
     run.hidden[0] = state
     if cell is not None:
         run.cell[0] = cell
     xw = x @ w.i2h.T + w.i2h_bias
     for t in range(steps):
         made = _step(p, run, t, xw[t], run.hidden[t] @ w.h2h.T + w.h2h_bias)
-        run.hidden[t + 1] = made if w.projection is None else made @ w.projection.T
+        made = made if w.projection is None else made @ w.projection.T
+        if valid is not None:
+            made = _kept(valid[t], made, run.hidden[t])
+            if p.is_lstm:
+                run.cell[t + 1] = _kept(valid[t], run.cell[t + 1], run.cell[t])
+        run.hidden[t + 1] = made
     return run
+
+
+def outputs(run: Run) -> AnyArray:
+    """What one layer and direction puts out: zeros behind a sequence's end."""
+    return _kept(run.valid, run.hidden[1:], 0)
 
 
 def _slopes(p: RNNParams, run: Run, t: int, dh: AnyArray, dc: AnyArray | None,
@@ -104,9 +134,11 @@ def _slopes(p: RNNParams, run: Run, t: int, dh: AnyArray, dc: AnyArray | None,
         d_update = dh * (run.hidden[t] - new) * update * (1 - update)
         return (np.concatenate([d_reset, d_update, d_new], axis=1),
                 np.concatenate([d_reset, d_update, d_new * reset], axis=1), dh * update, None)
-    i, f, g, o, _ = run.gates[t]
+    i, f, g, o, _, cell = run.gates[t]
     squashed = np.tanh(run.cell[t + 1])
     dc = dh * o * (1 - squashed ** 2) + (0 if dc is None else dc)
+    if p.clip is not None:
+        dc = np.where((cell >= p.clip[0]) & (cell <= p.clip[1]), dc, 0)
     slope = np.concatenate([dc * g * i * (1 - i), dc * run.cell[t] * f * (1 - f),
                             dc * i * (1 - g ** 2), dh * squashed * o * (1 - o)], axis=1)
     return slope, slope, None, dc * f
@@ -125,21 +157,27 @@ def backward(p: RNNParams, run: Run, w: Weights, out_grad: AnyArray, state_grad:
     dhw = np.empty_like(dxw)
     dh = np.zeros((batch, p.hidden), dtype) if state_grad is None else state_grad
     dc = cell_grad
+    if p.is_lstm and dc is None:
+        dc = np.zeros((batch, p.state_size), dtype)
     for t in reversed(range(steps)):
-        dh = dh + out_grad[t]
+        valid = None if run.valid is None else run.valid[t]
+        after_h, after_c = dh, dc
+        dh = _kept(valid, dh + out_grad[t], 0)
         if w.projection is not None and into.projection is not None:
             into.projection += dh.T @ run.gates[t][4]
             dh = dh @ w.projection
-        dxw[t], dhw[t], apart, dc = _slopes(p, run, t, dh, dc)
+        d_input, d_hidden, apart, dc = _slopes(p, run, t, dh, dc)
+        dxw[t], dhw[t] = _kept(valid, d_input, 0), _kept(valid, d_hidden, 0)
         dh = dhw[t] @ w.h2h
         if apart is not None:
             dh = dh + apart
+        dh = _kept(valid, dh, after_h)
+        if dc is not None and after_c is not None:
+            dc = _kept(valid, dc, after_c)
     count = steps * batch
     flat_x, flat_h = dxw.reshape(count, p.rows), dhw.reshape(count, p.rows)
     into.i2h += flat_x.T @ run.x.reshape(count, run.x.shape[2])
     into.h2h += flat_h.T @ run.hidden[:-1].reshape(count, p.hidden)
     into.i2h_bias += flat_x.sum(axis=0)
     into.h2h_bias += flat_h.sum(axis=0)
-    if p.is_lstm and dc is None:
-        dc = np.zeros((batch, p.state_size), dtype)
     return dxw @ w.i2h, dh, dc

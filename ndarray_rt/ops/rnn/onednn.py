@@ -34,7 +34,14 @@ Arguments = list[tuple[int, Mem]]
 def refuses(p: RNNParams, ins: list[NDArray]) -> str | None:
     if not ins[0].size:
         return "there is nothing to compute"
-    return need_float32(*ins[:3 + p.is_lstm])
+    return refuses_params(p) or need_float32(*ins[:2 + p.states])
+
+
+def refuses_params(p: RNNParams) -> str | None:
+    """What oneDNN's cells can not do."""
+    if p.use_sequence_length:
+        return "each sequence has a length of its own"
+    return "cells are clipped" if p.clip is not None else None
 
 
 class Layer(NamedTuple):

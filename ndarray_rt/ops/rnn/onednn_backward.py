@@ -23,6 +23,7 @@ from .onednn import (
     part_of,
     primitives,
     product,
+    refuses_params,
     state_arguments,
 )
 from .params import RNNParams, visible_outputs
@@ -31,7 +32,7 @@ from .params import RNNParams, visible_outputs
 def refuses(p: RNNParams, ins: list[NDArray]) -> str | None:
     if not ins[visible_outputs(p)].size:
         return "there is nothing to compute"
-    return need_float32(*ins)
+    return refuses_params(p) or need_float32(*ins)
 
 
 class _Again(NamedTuple):

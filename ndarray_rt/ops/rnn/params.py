@@ -40,11 +40,13 @@ class RNNParams(Params):
     state_outputs: bool = boolean(False, doc="the last states are outputs too")
     projection_size: int | None = optional_integer(doc="lstm: length that outputs and hidden "
                                                        "states are projected to")
-    lstm_state_clip_min: float | None = optional_number(doc="without effect on CPUs")
-    lstm_state_clip_max: float | None = optional_number(doc="without effect on CPUs")
-    lstm_state_clip_nan: bool = boolean(False, doc="without effect on CPUs")
-    use_sequence_length: bool = boolean(False, doc="there is an input sequence_length, without "
-                                                   "effect on CPUs")
+    lstm_state_clip_min: float | None = optional_number(doc="lstm: the least value of a cell; "
+                                                            "needs lstm_state_clip_max")
+    lstm_state_clip_max: float | None = optional_number(doc="lstm: the greatest value of a cell")
+    lstm_state_clip_nan: bool = boolean(False, doc="where cells are clipped, NaN becomes the "
+                                                   "least value and does not stay")
+    use_sequence_length: bool = boolean(False, doc="an input sequence_length has the number of "
+                                                   "steps of each sequence")
 
     @classmethod
     def parse(cls: type[P], attrs: Mapping[str, object], op: str, node: str | None = None) -> P:
@@ -54,7 +56,27 @@ class RNNParams(Params):
             wanted = "an int of at least 1" if made.mode == "lstm" else f"None with {made.mode!r}"
             raise ParameterError(f"{where(op, node)}: parameter 'projection_size' got {size!r}, "
                                  f"expected {wanted}")
+        low, high = made.lstm_state_clip_min, made.lstm_state_clip_max
+        if (low, high) != (None, None):
+            name = f"{where(op, node)}: parameters 'lstm_state_clip_min' and 'lstm_state_clip_max'"
+            if made.mode != "lstm":
+                raise ParameterError(f"{name} got {low} and {high}, expected None with "
+                                     f"{made.mode!r}")
+            if low is None or high is None or not low <= high:
+                raise ParameterError(f"{name} got {low} and {high}, expected both, the first not "
+                                     "above the second")
         return made
+
+    @property
+    def clip(self) -> tuple[float, float] | None:
+        """What cells are clipped to."""
+        low, high = self.lstm_state_clip_min, self.lstm_state_clip_max
+        return None if low is None or high is None else (low, high)
+
+    @property
+    def states(self) -> int:
+        """How many states a cell has."""
+        return 2 if self.is_lstm else 1
 
     @property
     def is_lstm(self) -> bool:
@@ -172,7 +194,7 @@ def infer_shape(p: RNNParams, ins: ShapeList, outs: ShapeList,
     steps, batch = output[:2]
     features = merge_dim(features, _features(p, given["parameters"]) if features == -1 else -1)
     states: list[Shape] = []
-    for name, size in (("state", p.hidden), ("state_cell", p.state_size))[:1 + p.is_lstm]:
+    for name, size in (("state", p.hidden), ("state_cell", p.state_size))[:p.states]:
         state = expect(given[name], (cells, batch, size), name, f"data {ins[0]}, {_said(p)}")
         if p.state_outputs:
             state = expect(shown[len(states) + 1], state, f"output of {name}", f"data {ins[0]}")
