@@ -406,7 +406,6 @@ typedef struct {
 } ndrt_binding;
 typedef struct {
     ndrt_plan *plan;
-    int nthreads; /* the setting it was recorded under */
     int frees_gil;
     int ninputs, noutputs;
     const size_t *nbytes;   /* of each output's memory */

@@ -15,7 +15,7 @@
 enum { MAX_OUTPUTS = 8, OUT_NONE = 0, OUT_APART = 1, OUT_IS_INPUT = 2 };
 enum { RECORDED = 2 }; /* a flag that the caller gives */
 /* what stands in a key's number of flags above those that the caller gives */
-enum { OUT_SHIFT = 8, ALIAS_SHIFT = 16, ALIAS_BITS = 4 };
+enum { OUT_SHIFT = 8, ALIAS_SHIFT = 16, ALIAS_BITS = 4, THREADS_SHIFT = 48 };
 
 /* ---- slots of Python objects ---------------------------------------------------------------- */
 
@@ -69,7 +69,7 @@ typedef struct {
     ndrt_plan *plan;
     PyObject *kept;  /* what the plan points into */
     PyObject *facts; /* for each output: shape, dtype, layout, bytes */
-    int nthreads, frees_gil, ninputs, noutputs, nbindings;
+    int frees_gil, ninputs, noutputs, nbindings;
     size_t scratch;
     int hits;
     size_t nbytes[MAX_OUTPUTS];
@@ -100,7 +100,6 @@ static PyObject *keep(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     *e = (entry){.plan = spec->plan,
                  .kept = args[2],
                  .facts = args[1],
-                 .nthreads = spec->nthreads,
                  .frees_gil = spec->frees_gil,
                  .ninputs = spec->ninputs,
                  .noutputs = spec->noutputs,
@@ -186,10 +185,11 @@ static void put(PyObject *key, Py_ssize_t at, PyObject *item) {
     PyTuple_SetItem(key, at, item);
 }
 
-/* What the call is looked up by: operator, flags, each input's shape, dtype and layout, which of
- * them are one array, the parameters. */
+/* What the call is looked up by: operator, flags, the number of threads, each input's shape, dtype
+ * and layout, which of them are one array, the parameters. */
 static PyObject *key_of(PyObject *op, long flags, const operand *ins, int n, PyObject *attrs) {
     Py_ssize_t nattrs = attrs ? PyDict_Size(attrs) : 0, at = 2;
+    flags |= (long)ndrt_threads_get() << THREADS_SHIFT;
     for (int i = 1; i < n; i++)
         for (int j = 0; j < i; j++)
             if (ins[i].chunk == ins[j].chunk && ins[i].offset == ins[j].offset) {
@@ -446,7 +446,6 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     if (found == Py_None) return long_way();
     entry *e = PyCapsule_GetPointer(found, ENTRY);
     if (!e) return NULL;
-    if (e->nthreads != ndrt_threads_get()) return long_way();
     /* whatever happens to the table meanwhile */
     Py_INCREF(found);
     PyObject *result =

@@ -24,10 +24,10 @@ WORTH = 8
 _run, _go_on = lib.ndrt_replay_run, lib.ndrt_replay_go_on
 DONE, UNFINISHED, BUSY = lib.NDRT_REPLAY_DONE, lib.NDRT_REPLAY_UNFINISHED, lib.NDRT_REPLAY_BUSY
 CHANGED, FAILED = lib.NDRT_REPLAY_CHANGED, lib.NDRT_REPLAY_FAILED
-MOVED = lib.NDRT_REPLAY_MOVED
+MOVED, THREADS = lib.NDRT_REPLAY_MOVED, lib.NDRT_REPLAY_THREADS
 BROKEN = {MOVED: "the memory or layout of a bound array changed",
           lib.NDRT_REPLAY_CHANGED: "a weight with a packed copy was written to",
-          lib.NDRT_REPLAY_THREADS: "the number of threads changed"}
+          THREADS: "the number of threads changed"}
 
 
 class Captured:
@@ -241,7 +241,8 @@ class Capture:
         """A guard did not hold: the recorded run is dropped.
 
         Chunks that moved count each for itself: where weights lose their packing one after the
-        other, each of them does so once.
+        other, each of them does so once. Another number of threads does not count: it says nothing
+        of the runs that follow it.
         """
         captured = self.captured
         if captured is None:
@@ -252,9 +253,11 @@ class Capture:
         captured.drop()
         self.captured = None
         self._settled = False
+        self.reason = reason
+        if reason == BROKEN[THREADS]:
+            return
         kinds: list[str | int] = [*moved] or [reason]
         self._breaks.update(kinds)
-        self.reason = reason
         if self.breaks >= MAX_BREAKS:
             self._possible = False
             self.reason = f"capture stopped after {self.breaks} breaks: {reason}"

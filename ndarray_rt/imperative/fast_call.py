@@ -208,7 +208,7 @@ def _made(op: OpDef, inputs: tuple[NDArray, ...], attrs: Mapping[str, Any], resu
                                     for y in outs]),
               ffi.new("ndrt_binding[]", found))
     spec = ffi.new("ndrt_call_spec *", {
-        "plan": plan, "nthreads": lib.ndrt_threads_get(), "frees_gil": nbytes >= FREES_GIL,
+        "plan": plan, "frees_gil": nbytes >= FREES_GIL,
         "ninputs": len(inputs), "noutputs": len(outs), "nbytes": arrays[0], "layouts": arrays[1],
         "nbindings": len(found), "bindings": arrays[2], "scratch": scratch,
         "hits": hits})

@@ -324,3 +324,28 @@ def test_what_is_wrong_is_said_as_ever() -> None:
     assert kept() == 0
 
 
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
+def test_after_a_change_of_threads_calls_are_recorded_anew(recorded: bool) -> None:
+    """However often the number changes: two calls of one kind go the long way for each number."""
+    a = nd.ones((4, 4))
+    if recorded:
+        a.attach_grad()
+    went = []
+
+    def slow(*given: Any) -> Any:
+        went.append(mx.get_num_threads())
+        return invoke(*given)
+
+    before = mx.get_num_threads()
+    try:
+        for threads in (1, 2, 3, 2, 1, 3, 1):
+            mx.set_num_threads(threads)
+            for _ in range(ROUNDS):
+                with mx.autograd.record(recorded):
+                    y = call(find("square"), (a,), {}, None, slow)
+                assert y.asnumpy().tolist() == np.ones((4, 4)).tolist()
+    finally:
+        mx.set_num_threads(before)
+    assert sorted(went) == [1, 1, 2, 2, 3, 3]

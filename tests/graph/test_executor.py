@@ -386,6 +386,26 @@ def test_a_captured_run_sees_every_change():
             both()
 
 
+@pytest.mark.parametrize("runs", [1, 3])
+def test_changes_of_threads_never_stop_capture(runs):
+    """However few runs there are for each number of threads."""
+    x = mx.nd.ones((2, 3))
+    exe = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2).simple_bind(
+        mx.cpu(), grad_req="null", data=x.shape)
+    before = mx.get_num_threads()
+    try:
+        for threads in (1, 2) * 6:
+            mx.set_num_threads(threads)
+            for _ in range(runs):
+                exe.forward(data=x)
+            assert runs == 1 or exe.capture_state == "captured"
+        for _ in range(3):
+            exe.forward(data=x)
+        assert exe.capture_state == "captured"
+    finally:
+        mx.set_num_threads(before)
+
+
 def test_a_read_of_a_view_leaves_a_captured_layout_alone():
     exe = filled(conv_net().simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 8, 8)))
     for _ in range(3):
