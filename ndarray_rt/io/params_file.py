@@ -143,6 +143,18 @@ def load_frombuffer(buf: bytes | bytearray | memoryview | str) -> Arrays:
     return _Reader(io.BytesIO(data), len(data), "params buffer").read_all()
 
 
+def load_one(data: bytes) -> NDArray:
+    """One array in the form it has inside such a file, without names, as MXNet pickles arrays.
+
+    Raises as `load` does.
+    """
+    reader = _Reader(io.BytesIO(data), len(data), "bytes of one array")
+    made = reader.array()
+    if reader.left:
+        raise reader.bad(f"{reader.left} bytes are left behind the array")
+    return made
+
+
 class _Reader:
     """Reads one file; never asks for more memory than the file has bytes."""
 

@@ -1,0 +1,15 @@
+"""Optimizers: rules that turn gradients into new weights. Source: MXNet's `mx.optimizer`."""
+
+from __future__ import annotations
+
+from .adaptive import AdaDelta, AdaGrad, Adam, Adamax, AdamW, Ftrl, Nadam, RMSProp
+from .base import Optimizer, create, register
+from .contrib import GroupAdaGrad
+from .layerwise import LAMB, LARS, LBSGD
+from .momentum import DCASGD, FTML, NAG, SGD, SGLD, Signum, Test, ccSGD
+from .updater import Updater, get_updater
+
+__all__ = [
+    "DCASGD", "FTML", "LAMB", "LARS", "LBSGD", "NAG", "SGD", "SGLD", "AdaDelta", "AdaGrad", "Adam",
+    "AdamW", "Adamax", "Ftrl", "GroupAdaGrad", "Nadam", "Optimizer", "RMSProp", "Signum", "Test",
+    "Updater", "ccSGD", "create", "get_updater", "register"]

@@ -1,0 +1,326 @@
+"""States of optimizers as bytes: ours without pickle, and those that MXNet pickled.
+
+The form of ours: the line `FIRST_LINE`, the length of the text (8 bytes, little endian), the text,
+then arrays as `nd.save` writes them. The text is JSON of nested values, each of one of the forms
+
+    {"none": 0} {"bool": true} {"int": 1} {"float": "0x1p-1"} {"str": "a"}
+    {"list": [...]} {"tuple": [...]} {"dict": [[key, value], ...]}
+    {"array": 3} {"numpy": 4}            # the place among the arrays; numpy: made a NumPy array
+    {"optimizer": [name, [[attribute, value], ...]]}, {"scheduler": ...} alike
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import lr_scheduler
+from ..errors import ParameterError, TypeMismatch
+from ..io import params_file
+from ..lr_scheduler import LRScheduler
+from ..nd import NDArray, array
+from .base import Optimizer
+
+FIRST_LINE = b"ndarray_rt states 1\n"
+# deeper than anything that states are made of; a file that is deeper is damaged or hostile
+MAX_DEPTH = 32
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+def dump_states(value: Any) -> bytes:
+    """The bytes of nested containers, numbers, texts, arrays, optimizers and schedules.
+
+    Raises TypeMismatch for anything else, naming where it is.
+    """
+    arrays: list[NDArray] = []
+    text = json.dumps(_described(value, arrays, "states"), separators=(",", ":")).encode()
+    return b"".join([FIRST_LINE, len(text).to_bytes(8, "little"), text,
+                     params_file.save_tobuffer(arrays)])
+
+
+def _described(value: Any, arrays: list[NDArray], place: str) -> dict[str, Any]:
+    if place.count("[") + place.count(".") > MAX_DEPTH:
+        raise TypeMismatch(f"{place[:200]}: nested deeper than {MAX_DEPTH}")
+    if value is None:
+        return {"none": 0}
+    if isinstance(value, (bool, np.bool_)):
+        return {"bool": bool(value)}
+    if isinstance(value, (int, np.integer)):
+        return {"int": int(value)}
+    if isinstance(value, (float, np.floating)):
+        return {"float": float(value).hex()}
+    if isinstance(value, str):
+        return {"str": value}
+    if isinstance(value, NDArray):
+        arrays.append(value)
+        return {"array": len(arrays) - 1}
+    if isinstance(value, np.ndarray):
+        arrays.append(array(value, dtype=value.dtype))
+        return {"numpy": len(arrays) - 1}
+    if isinstance(value, (list, tuple)):
+        return {"list" if isinstance(value, list) else "tuple": [
+            _described(one, arrays, f"{place}[{i}]") for i, one in enumerate(value)]}
+    if isinstance(value, dict):
+        return {"dict": [[_described(key, arrays, place), _described(one, arrays,
+                                                                     f"{place}[{key!r}]")]
+                         for key, one in value.items()]}
+    if isinstance(value, Optimizer):
+        return {"optimizer": _of_object(_registered_name(value, place), value.__getstate__(),
+                                        arrays, place)}
+    if isinstance(value, LRScheduler):
+        return {"scheduler": _of_object(_scheduler_name(type(value)), vars(value), arrays, place)}
+    raise TypeMismatch(f"{place} is a {type(value).__name__}, expected numbers, texts, arrays, "
+                       "lists, tuples, dicts, a registered optimizer or a schedule")
+
+
+def _of_object(name: str, attributes: dict[str, Any], arrays: list[NDArray],
+               place: str) -> list[Any]:
+    return [name, [[key, _described(value, arrays, f"{place}.{key}")]
+                   for key, value in attributes.items()]]
+
+
+def _registered_name(value: Optimizer, place: str) -> str:
+    name = type(value).__name__.lower()
+    if Optimizer.opt_registry.get(name) is not type(value):
+        raise TypeMismatch(f"{place}: {type(value).__name__} is no registered optimizer: register "
+                           "it with mx.optimizer.register")
+    return name
+
+
+def _scheduler_name(kind: type[LRScheduler]) -> str:
+    own = kind.__module__ == lr_scheduler.__name__
+    return kind.__name__ if own else f"{kind.__module__}.{kind.__qualname__}"
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def load_states(data: bytes) -> Any:
+    """What `dump_states` wrote, or what MXNet pickled. Raises ParameterError for anything else."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeMismatch(f"states: got a {type(data).__name__}, expected bytes")
+    data = bytes(data)
+    if not data.startswith(FIRST_LINE):
+        return load_pickled(data)
+    start = len(FIRST_LINE) + 8
+    length = int.from_bytes(data[len(FIRST_LINE):start], "little")
+    if len(data) < start + length:
+        raise ParameterError(f"states: the data end too early: {start + length} bytes expected, "
+                             f"{len(data)} are there")
+    try:
+        described = json.loads(data[start:start + length])
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"states: the text is damaged: {error}") from None
+    arrays = params_file.load_frombuffer(data[start + length:])
+    if not isinstance(arrays, list):
+        raise ParameterError("states: the arrays have names, expected a list of arrays")
+    return _Reader(arrays).value(described, 0)
+
+
+class _Reader:
+    def __init__(self, arrays: list[NDArray]) -> None:
+        self.arrays = arrays
+
+    def value(self, described: Any, depth: int) -> Any:
+        if depth > MAX_DEPTH:
+            raise ParameterError(f"states: nested deeper than {MAX_DEPTH}")
+        if not isinstance(described, dict) or len(described) != 1:
+            raise ParameterError(f"states: {str(described)[:100]} describes no value")
+        (form, content), = described.items()
+        read = _FORMS.get(form)
+        if read is None:
+            raise ParameterError(f"states: {form!r} is no form of a value, expected one of "
+                                 f"{', '.join(_FORMS)}")
+        try:
+            return read(self, content, depth + 1)
+        except (TypeError, ValueError, IndexError, KeyError) as error:
+            if isinstance(error, ParameterError):
+                raise
+            raise ParameterError(f"states: {form} {str(content)[:100]} is damaged: {error}"
+                                 ) from None
+
+    def items(self, content: Any, depth: int) -> list[Any]:
+        return [self.value(one, depth) for one in _need(content, list)]
+
+    def pairs(self, content: Any, depth: int) -> dict[Any, Any]:
+        return {self.value(key, depth): self.value(one, depth) for key, one in _need(content, list)}
+
+    def place(self, content: Any) -> NDArray:
+        if not 0 <= _need(content, int) < len(self.arrays):
+            raise ParameterError(f"states: array {content} of {len(self.arrays)}")
+        found: NDArray = self.arrays[content]
+        return found
+
+    def attributes(self, content: Any, depth: int) -> dict[str, Any]:
+        return {_need(key, str): self.value(one, depth) for key, one in _need(content, list)}
+
+    def optimizer(self, content: Any, depth: int) -> Optimizer:
+        name, attributes = content
+        kind = Optimizer.opt_registry.get(_need(name, str))
+        if kind is None:
+            raise ParameterError(f"states: {name!r} is no registered optimizer")
+        return _made(kind, self.attributes(attributes, depth))
+
+    def scheduler(self, content: Any, depth: int) -> LRScheduler:
+        name, attributes = content
+        made: LRScheduler = object.__new__(_find_scheduler(_need(name, str)))
+        vars(made).update(self.attributes(attributes, depth))
+        return made
+
+
+def _need(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise ParameterError(f"states: {str(value)[:100]} is a {type(value).__name__}, expected "
+                             f"{kind.__name__}")
+    return value
+
+
+_FORMS: dict[str, Callable[[_Reader, Any, int], Any]] = {
+    "none": lambda reader, content, depth: None,
+    "bool": lambda reader, content, depth: bool(content),
+    "int": lambda reader, content, depth: _need(content, int),
+    "float": lambda reader, content, depth: float.fromhex(content),
+    "str": lambda reader, content, depth: _need(content, str),
+    "list": lambda reader, content, depth: reader.items(content, depth),
+    "tuple": lambda reader, content, depth: tuple(reader.items(content, depth)),
+    "dict": lambda reader, content, depth: reader.pairs(content, depth),
+    "array": lambda reader, content, depth: reader.place(content),
+    "numpy": lambda reader, content, depth: reader.place(content).asnumpy(),
+    "optimizer": lambda reader, content, depth: reader.optimizer(content, depth),
+    "scheduler": lambda reader, content, depth: reader.scheduler(content, depth),
+}
+
+
+def _made(kind: type[Optimizer], attributes: dict[str, Any]) -> Optimizer:
+    """An optimizer with these attributes; what they lack has its default."""
+    made = kind()
+    made.__setstate__(attributes)
+    return made
+
+
+def _find_scheduler(name: str) -> type[LRScheduler]:
+    """One of ours, or a loaded class of the user's, by name."""
+    kinds: list[type[LRScheduler]] = [LRScheduler]
+    for kind in kinds:
+        if _scheduler_name(kind) == name and kind is not LRScheduler:
+            return kind
+        kinds.extend(kind.__subclasses__())
+    raise ParameterError(f"states: {name!r} is no learning rate schedule that is loaded here")
+
+
+# ---- what MXNet pickled -------------------------------------------------------------------------
+
+
+class _PickledArray:
+    """What stands for an array while it is unpickled."""
+
+    def __init__(self, handle: Any = None) -> None:
+        self.handle = handle
+
+    def __setstate__(self, state: Any) -> None:
+        self.handle = state["handle"]
+
+
+class _PickledOptimizer:
+    def __init__(self) -> None:
+        self.state: dict[str, Any] = {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.state = state
+
+
+# modules in which MXNet kept them over the years
+_ARRAY_MODULES = ("mxnet.ndarray", "mxnet.ndarray.ndarray")
+_OPTIMIZER_MODULES = ("mxnet.optimizer", "mxnet.optimizer.optimizer", "mxnet.optimizer.contrib")
+_PLAIN: dict[tuple[str, str], Any] = {
+    ("builtins", "bytearray"): bytearray,
+    ("builtins", "set"): set,
+    ("builtins", "frozenset"): frozenset,
+    ("builtins", "complex"): complex,
+    ("__builtin__", "bytearray"): bytearray,
+    ("collections", "OrderedDict"): OrderedDict,
+}
+_NUMPY = {("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"),
+          ("numpy.core.multiarray", "scalar"), ("numpy._core.multiarray", "_reconstruct"),
+          ("numpy._core.multiarray", "scalar")}
+
+
+def _encode(text: str, encoding: str = "latin1") -> bytes:
+    """What Python 2's bytes became in a pickle of protocol 2."""
+    return text.encode(encoding if encoding in ("latin1", "latin-1", "ascii") else "latin1")
+
+
+class _Unpickler(pickle.Unpickler):
+    """Finds arrays, plain containers, registered optimizers and schedules; nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module in _ARRAY_MODULES and name == "NDArray":
+            return _PickledArray
+        if module in _OPTIMIZER_MODULES and name.lower() in Optimizer.opt_registry:
+            kind = Optimizer.opt_registry[name.lower()]
+            return type(kind.__name__, (_PickledOptimizer,), {"kind": kind})
+        if module == "mxnet.lr_scheduler" and name in lr_scheduler.__all__:
+            return getattr(lr_scheduler, name)
+        if (module, name) in _PLAIN:
+            return _PLAIN[module, name]
+        if (module, name) in _NUMPY:
+            return self._numpy(module, name)
+        if (module, name) == ("_codecs", "encode"):
+            return _encode
+        raise ParameterError(f"states: the pickle asks for {module}.{name}, which is none of "
+                             "arrays, plain containers, registered optimizers and schedules")
+
+    @staticmethod
+    def _numpy(module: str, name: str) -> Any:
+        if module == "numpy":
+            return getattr(np, name)
+        core = getattr(np, "_core", None) or np.core  # NumPy 1 has no _core
+        return getattr(core.multiarray, name)
+
+
+def load_pickled(data: bytes) -> Any:
+    """What MXNet pickled: states, or (states, optimizer).
+
+    Only arrays, plain containers, registered optimizers and schedules are made, whatever the
+    bytes ask for. Raises ParameterError for anything else.
+    """
+    try:
+        found = _Unpickler(io.BytesIO(data), encoding="latin1").load()
+    except ParameterError:
+        raise
+    except Exception as error:
+        raise ParameterError("states: these bytes are neither of this package nor a pickle of "
+                             f"MXNet's: {error}") from None
+    return _settled(found, 0)
+
+
+def _settled(value: Any, depth: int) -> Any:
+    """With real arrays and optimizers in the place of what stood for them."""
+    if depth > MAX_DEPTH:
+        raise ParameterError(f"states: nested deeper than {MAX_DEPTH}")
+    if isinstance(value, _PickledArray):
+        return _array_of(value.handle)
+    if isinstance(value, _PickledOptimizer):
+        kind: type[Optimizer] = type(value).kind  # type: ignore[attr-defined]
+        return _made(kind, {name: _settled(one, depth + 1) for name, one in value.state.items()})
+    if isinstance(value, dict):
+        return type(value)((key, _settled(one, depth + 1)) for key, one in value.items())
+    if isinstance(value, (list, tuple)):
+        return type(value)(_settled(one, depth + 1) for one in value)
+    return value
+
+
+def _array_of(handle: Any) -> NDArray | None:
+    if handle is None:
+        return None
+    if not isinstance(handle, (bytes, bytearray)):
+        raise ParameterError(f"states: an array is a {type(handle).__name__}, expected bytes")
+    return params_file.load_one(bytes(handle))

@@ -1,0 +1,169 @@
+"""Updater: an optimizer with the states of all weights, as kvstores and trainers call it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..executor.session import Session
+from ..executor.update import Trained, Update
+from ..nd import NDArray
+from .base import Optimizer, Step, SteppedOptimizer
+from .states import dump_states, load_states
+
+# recorded updates that are kept: groups of weights whose numbers were equal
+MAX_RECORDED = 16
+
+
+class Updater:
+    """Steps weights: `updater(index, grad, weight)`, or lists of equal length.
+
+    `states` are what the optimizer keeps, by index; they are made at a weight's first step. Lists
+    of weights are stepped in one native call where the optimizer's step is one operator
+    (`Optimizer.step_of`): it is recorded at the second step and replayed from then on, with the
+    same bits as weight by weight. Source: MXNet's Updater.
+    """
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.optimizer = optimizer
+        self.states: dict[Any, Any] = {}
+        self.states_synced: dict[Any, bool] = {}
+        self.aggregate_updates = optimizer.aggregate_num > 0
+        self._recorded: dict[tuple[Any, ...], Update] = {}
+        self._session = Session()
+
+    def __call__(self, index: Any, grad: Any, weight: Any) -> None:
+        if not isinstance(index, (list, tuple)):
+            index, grad, weight = [index], [grad], [weight]
+        indices = [i.decode() if isinstance(i, bytes) else i for i in index]
+        if weight:
+            self.optimizer._set_current_context(weight[0].context.device_id)
+        for i, w in zip(indices, weight, strict=True):
+            self._settle(i, w)
+        if len(indices) > 1 and self._step_recorded(indices, weight, grad):
+            return
+        if not self.aggregate_updates:
+            for i, w, g in zip(indices, weight, grad, strict=True):
+                self.optimizer.update_multi_precision(i, w, g, self.states[i])
+            return
+        of_dtypes: dict[Any, list[tuple[Any, NDArray, NDArray]]] = {}
+        for i, w, g in zip(indices, weight, grad, strict=True):
+            of_dtypes.setdefault(w.dtype, []).append((i, w, g))
+        size = self.optimizer.aggregate_num
+        for of_one in of_dtypes.values():
+            for first in range(0, len(of_one), size):
+                some, weights, grads = map(list, zip(*of_one[first:first + size], strict=True))
+                self.optimizer.update_multi_precision(some, weights, grads,
+                                                      [self.states[i] for i in some])
+
+    def _settle(self, index: Any, weight: NDArray) -> None:
+        """The state of a weight, made anew or brought to the weight's context."""
+        if index not in self.states:
+            self.states[index] = self.optimizer.create_state_multi_precision(index, weight)
+        elif not self.states_synced[index]:
+            self.states[index] = self.sync_state_context(self.states[index], weight.context)
+        self.states_synced[index] = True
+
+    # ---- many weights in one native call --------------------------------------------------------
+
+    def _step_recorded(self, indices: list[Any], weights: Sequence[NDArray],
+                       grads: Sequence[NDArray]) -> bool:
+        """Steps all of them in recorded calls; False, and nothing is done, where that can not be.
+
+        Weights with the same numbers are one call.
+        """
+        optimizer = self.optimizer
+        if not isinstance(optimizer, SteppedOptimizer) or not _decides_alone(type(optimizer)):
+            return False
+        if len(set(indices)) != len(indices):
+            return False
+        if (optimizer.multi_precision and not optimizer.steps_masters
+                and any(w.dtype == np.float16 for w in weights)):
+            return False
+        optimizer._update_count(indices)
+        lrs, wds = optimizer._get_lrs(indices), optimizer._get_wds(indices)
+        groups: dict[tuple[Any, ...], list[tuple[int, Step]]] = {}
+        for place, (i, lr, wd) in enumerate(zip(indices, lrs, wds, strict=True)):
+            step = optimizer.step_of(i, lr, wd, self.states[i])
+            key = step.operator, tuple(step.numbers.items())
+            groups.setdefault(key, []).append((place, step))
+        for members in groups.values():
+            update = self._update_of(indices, weights, grads, members)
+            update(**members[0][1].numbers)
+        return True
+
+    def _update_of(self, indices: list[Any], weights: Sequence[NDArray],
+                   grads: Sequence[NDArray], members: list[tuple[int, Step]]) -> Update:
+        """The recorded update of these weights, gradients and states."""
+        operator = members[0][1].operator
+        numbers = members[0][1].numbers
+        # names of numbers too: one that is left out has its default again
+        key = operator, tuple(numbers), tuple(indices[place] for place, _ in members)
+        found = self._recorded.pop(key, None)
+        if found is None or not _is_of(found, weights, grads, members):
+            trained = [Trained(str(indices[place]), weights[place], grads[place], step.states)
+                       for place, step in members]
+            found = Update(operator, trained, numbers, session=self._session)
+        self._recorded[key] = found
+        while len(self._recorded) > MAX_RECORDED:
+            del self._recorded[next(iter(self._recorded))]
+        return found
+
+    # ---- states ---------------------------------------------------------------------------------
+
+    def sync_state_context(self, state: Any, context: Any) -> Any:
+        """The state with all its arrays on `context`."""
+        if isinstance(state, NDArray):
+            return state.as_in_context(context)
+        if isinstance(state, (tuple, list)):
+            synced = [self.sync_state_context(one, context) for one in state]
+            return tuple(synced) if isinstance(state, tuple) else synced
+        return state
+
+    def set_states(self, states: bytes) -> None:
+        """Takes what `get_states` gave, or what MXNet's own Updater pickled.
+
+        Pickled bytes are read with arrays, plain containers, registered optimizers and schedules
+        alone. Raises ParameterError for anything else.
+        """
+        found = load_states(states)
+        if isinstance(found, tuple) and len(found) == 2:
+            self.states, self.optimizer = found
+            self.aggregate_updates = self.optimizer.aggregate_num > 0
+        else:
+            self.states = found
+        self.states_synced = dict.fromkeys(self.states, False)
+        self._recorded.clear()
+
+    def get_states(self, dump_optimizer: bool = False) -> bytes:
+        """All states as bytes, with the optimizer itself where `dump_optimizer` is true.
+
+        No pickle: text that says how things are nested, and arrays as `nd.save` writes them.
+        """
+        return dump_states((self.states, self.optimizer) if dump_optimizer else self.states)
+
+
+def _decides_alone(kind: type[Optimizer]) -> bool:
+    """No subclass replaces `update` above the class that defines `step_of`."""
+    order = kind.__mro__
+
+    def place(name: str) -> int:
+        return next(i for i, one in enumerate(order) if name in vars(one))
+
+    return min(place("update"), place("update_multi_precision")) >= place("step_of")
+
+
+def _is_of(update: Update, weights: Sequence[NDArray], grads: Sequence[NDArray],
+           members: list[tuple[int, Step]]) -> bool:
+    return all(
+        one.weight is weights[place] and one.grad is grads[place]
+        and len(one.states) == len(step.states)
+        and all(a is b for a, b in zip(one.states, step.states, strict=True))
+        for one, (place, step) in zip(update.trained, members, strict=True))
+
+
+def get_updater(optimizer: Optimizer) -> Updater:
+    """An Updater of this optimizer."""
+    return Updater(optimizer)
