@@ -32,8 +32,10 @@ __version__ = "0.1.0"
 
 # modules that are loaded when first used
 _LAZY = {name: name for name in (
-    "attribute", "context", "contrib", "debug", "engine", "io", "lr_scheduler", "model_zoo", "name",
-    "optimizer", "test_utils", "testing", "util")}
+    "attribute", "context", "contrib", "debug", "engine", "gluon", "initializer", "io",
+    "lr_scheduler", "model_zoo", "name", "optimizer", "registry", "test_utils", "testing",
+    "util")}
+_LAZY["init"] = "initializer"
 rnd = random
 # (operator, reason) -> how often numpy computed it instead of oneDNN
 fallback_reasons = REASONS.as_dict

@@ -107,8 +107,7 @@ class Executor(TrainingRuns, Finding):
         self._lean_switches: tuple[str, bool, bool] | None = None
         self._model = None if like is None else like._as_model()
         self._is_to_tune = tune
-        self._monitor: Monitor | None = None
-        self._monitor_all = False
+        self._monitor: Watch | None = None
         # the mode of the last run, None where it did not finish; nothing was kept for backward yet
         self._ran: bool | None = False
         self._is_spent = False
@@ -224,7 +223,7 @@ class Executor(TrainingRuns, Finding):
             self._chain = None
         self._is_running = True
         try:
-            program.run_forward(is_train, self._watch())
+            program.run_forward(is_train, self._monitor)
         finally:
             self._is_running = False
         if not is_train and not kept and self._monitor is None:
@@ -241,11 +240,6 @@ class Executor(TrainingRuns, Finding):
             ready.finish()
         finally:
             self._is_running = False
-
-    def _watch(self) -> Watch | None:
-        """What calls the monitor, if there is one."""
-        monitor = self._monitor
-        return None if monitor is None else watching(monitor, self._monitor_all)
 
     # ---- programs -----------------------------------------------------------------------------
 
@@ -366,10 +360,14 @@ class Executor(TrainingRuns, Finding):
 
     def set_monitor_callback(self, callback: Monitor, monitor_all: bool = False) -> None:
         """Calls `callback(name, array)` with each output as it is computed, inputs too if all."""
+        check_callback("set_monitor_callback", callback)
+        self.set_watch(None if callback is None else watching(callback, monitor_all))
+
+    def set_watch(self, watch: Watch | None) -> None:
+        """Calls `watch` with each step, before it is run and after; runs are not recorded then."""
         with self._work.lock:
             self._ready = self._chain = None
-            self._monitor = check_callback("set_monitor_callback", callback)
-            self._monitor_all = monitor_all
+            self._monitor = watch
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False,
                 **kwargs: Any) -> Executor:

@@ -39,7 +39,7 @@ class TrainingRuns(BoundArrays):
     _symbol: Symbol
     _work: Workspace
     _number: int
-    _monitor: Any
+    _monitor: Watch | None
     _full: Program | None
     _head_grads: Mapping[int, NDArray]
     _backward_repeats: bool
@@ -55,7 +55,6 @@ class TrainingRuns(BoundArrays):
         def _copy_inputs(self, given: Mapping[str, Any]) -> None: ...
         def _run_forward(self, is_train: bool, kept: bool = False) -> None: ...
         def _full_program(self) -> Program: ...
-        def _watch(self) -> Watch | None: ...
         def _bound_graph(self) -> BoundGraph: ...
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
@@ -107,7 +106,7 @@ class TrainingRuns(BoundArrays):
         self._is_spent = not self._backward_repeats
         self._is_running = True
         try:
-            program.run_backward(is_train, self._watch())
+            program.run_backward(is_train, self._monitor)
         finally:
             self._is_running = False
 

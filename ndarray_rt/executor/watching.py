@@ -10,6 +10,8 @@ from .bound_step import BoundStep
 from .program import Watch
 
 Monitor = Callable[[str, NDArray], None]
+# names of an array and of its operator in bytes, and the array
+OpHook = Callable[[bytes, bytes, NDArray], None]
 
 
 def watching(monitor: Monitor, with_inputs: bool) -> Watch:
@@ -31,4 +33,18 @@ def watching(monitor: Monitor, with_inputs: bool) -> Watch:
             if variable is not None:
                 monitor(variable, array)
             monitor(name, array)
+    return watch
+
+
+def watching_ops(hook: OpHook, with_inputs: bool) -> Watch:
+    """What calls a hook of a CachedOp: as `watching`, but each input once, by its own name."""
+    def watch(step: BoundStep, has_run: bool) -> None:
+        operator = step.op.name.encode()
+        if has_run:
+            for array, name, req in zip(step.outs, step.out_names, step.reqs, strict=True):
+                if req != Req.kNullOp:
+                    hook(name.encode(), operator, array)
+        elif with_inputs:
+            for array, name in zip(step.ins, step.in_names, strict=True):
+                hook(name.encode(), operator, array)
     return watch

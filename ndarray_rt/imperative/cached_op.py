@@ -10,7 +10,10 @@ from weakref import ref
 from .._array.ndarray import NDArray
 from ..context import Context, current_context
 from ..errors import NameMismatch, ParameterError, TypeMismatch
+from ..executor.arguments import check_callback
+from ..executor.program import Watch
 from ..executor.session import Session
+from ..executor.watching import OpHook, watching_ops
 from ..fork import renew_in_child
 from ..op.infer import need_like
 from ..op.params import Params, boolean, integer, params_class, shape, text
@@ -76,6 +79,7 @@ class CachedOp:
         self._is_random = any(node.op is not None and node.op.is_random
                               for node in topological(sym.entries))
         self._session = Session()
+        self._watch: Watch | None = None
         self._lock = threading.Lock()
         self._groups: list[Group] = []  # the one used last at the end
         renew_in_child(self)
@@ -119,6 +123,8 @@ class CachedOp:
         if given is not None:
             self._check_out(given, instance)
         instance.load(args, group.by_value)
+        if self._watch is not None:
+            instance.executor.set_watch(self._watch)
         drawn = None
         if wanted is None:
             instance.executor.forward(is_train)
@@ -148,6 +154,14 @@ class CachedOp:
         """From now on the gradients of these inputs go to arrays of the instances' own."""
         with self._lock:
             self._own_gradient.update(positions)
+
+    def _register_op_hook(self, callback: OpHook, monitor_all: bool = False) -> None:
+        """Calls `callback(name, operator, array)` with each output inside, inputs too if all.
+
+        The names are bytes, as MXNet's. Runs are not recorded from then on.
+        """
+        check_callback("_register_op_hook", callback)
+        self._watch = watching_ops(callback, monitor_all)
 
     # ---- instances -----------------------------------------------------------------------------
 

@@ -69,7 +69,9 @@ class OpDef:
     states that a call writes to. `inplace` maps an output to the input whose memory it may take;
     `identity` are those of them whose contents are then already right. `ignores` are positions
     whose values are not read, only their shapes. `numbers` are parameters that a recorded call
-    reads whenever it runs, from the context's ParameterBlock and in this order.
+    reads whenever it runs, from the context's ParameterBlock and in this order. `by_name` are
+    inputs that MXNet's operator has not: functions have a parameter in their place, where an array
+    counts as such an input.
     """
 
     name: str
@@ -92,6 +94,7 @@ class OpDef:
     ignores: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
     numbers: tuple[str, ...] = ()
     num_args: str | None = None  # the parameter that counts the inputs, such as "num_args"
+    by_name: tuple[str, ...] = ()
     takes_any: bool = False  # inputs are given by position, however many the parameters ask for
     aliases: tuple[str, ...] = ()
     is_random: bool | Callable[[Any], bool] = False

@@ -108,7 +108,8 @@ class Signature:
         self.op = op
         self.inputs = () if op.num_args is not None or op.takes_any else all_inputs(op)
         self.params = tuple(dataclasses.fields(op.params))
-        self._places = (*self.inputs, *(f.name for f in self.params if f.name not in self.inputs))
+        self._places = (*(n for n in self.inputs if n not in op.by_name),
+                        *(f.name for f in self.params if f.name not in self.inputs))
 
     @property
     def is_variadic(self) -> bool:
@@ -135,6 +136,8 @@ class Signature:
             raise TypeMismatch(f"{self.op.name} takes at most {len(self._places)} positional "
                                f"arguments ({', '.join(self._places)}), got {len(args)}")
         for place, value in zip(self._places, args, strict=False):
+            if place not in self.inputs and self.op.by_name and isinstance(value, arrays):
+                place = self.op.by_name[0]
             if place in self.inputs:
                 if value is not None:
                     self._check(place, value, arrays)
@@ -193,13 +196,16 @@ class Signature:
             made.append(inspect.Parameter("data", inspect.Parameter.VAR_POSITIONAL))
         kind = (inspect.Parameter.KEYWORD_ONLY if self.takes_any
                 else inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        made += [inspect.Parameter(n, kind, default=None) for n in self.inputs]
+        made += [inspect.Parameter(n, kind, default=None) for n in self.inputs
+                 if n not in self.op.by_name]
         for f in self.params:
             if f.name not in self.inputs and f.name not in trailing and f.name != "data":
                 default = REQUIRED if f.default is dataclasses.MISSING else f.default
                 made.append(inspect.Parameter(f.name, kind, default=default))
         made += [inspect.Parameter(n, kind, default=None) for n in trailing
                  if n not in self.inputs]
+        made += [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None)
+                 for n in self.op.by_name]
         made.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
         return inspect.Signature(made)
 

@@ -346,6 +346,7 @@ def _register(flavour: Flavour, formula: str) -> None:
                    infer_type=infer_type, compute=partial(compute, flavour),
                    compute_ex=partial(compute_ex, flavour), refuses=refuses,
                    gradient=partial(gradient, flavour), inplace={0: 0},
+                   by_name=() if flavour.name == "softmax" else ("length",),
                    doc=f"{flavour.name} along one axis: {formula}, with z = data / temperature."
                        "\n\nThe output has the shape of data. With use_length only the first "
                        "length elements along the axis count and the others become 0; length "

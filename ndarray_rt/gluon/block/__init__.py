@@ -1,0 +1,9 @@
+"""`gluon.block`: blocks, the pieces that networks are put together from."""
+
+from __future__ import annotations
+
+from .block import Block
+from .hybrid_block import HybridBlock
+from .symbol_block import SymbolBlock
+
+__all__ = ["Block", "HybridBlock", "SymbolBlock"]

@@ -1,0 +1,70 @@
+"""Names of blocks: each scope counts its children by kind, and puts its prefix before theirs."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ...symbol.naming import Prefix, current_names
+from ..parameter import ParameterDict
+
+
+class _Current(threading.local):
+    """The innermost scope of one thread."""
+
+    value: BlockScope | None = None
+
+
+_current = _Current()
+
+
+class BlockScope:
+    """The `with` block in which a block makes its children; they are named after it.
+
+    A block with the prefix '' has none: names go on as outside of it.
+    """
+
+    def __init__(self, block: Any) -> None:
+        self._block = block
+        self._counter: dict[str, int] = {}
+        self._outer: list[tuple[BlockScope | None, Prefix]] = []
+
+    @staticmethod
+    def create(prefix: str | None, params: ParameterDict | None,
+               hint: str) -> tuple[str, ParameterDict]:
+        """(prefix, parameters) of a new block in this thread's scope.
+
+        Without a `prefix` it is `hint` with the next number of its kind. With `params` the block
+        uses those of another one, under that one's names.
+        """
+        scope = _current.value
+        if prefix is None:
+            prefix = (f"{current_names().get(None, hint)}_" if scope is None
+                      else f"{hint}{scope._next(hint)}_")
+        outer = "" if scope is None else scope._block.prefix
+        if params is not None:
+            made = ParameterDict(params.prefix, params)
+        elif scope is None:
+            made = ParameterDict(prefix)
+        else:
+            parent = scope._block.params
+            made = ParameterDict(parent.prefix + prefix, parent._shared)
+        return outer + prefix, made
+
+    def _next(self, hint: str) -> int:
+        count = self._counter.get(hint, 0)
+        self._counter[hint] = count + 1
+        return count
+
+    def __enter__(self) -> BlockScope:
+        if not self._block._empty_prefix:
+            names = Prefix(self._block.prefix)
+            names.__enter__()
+            self._outer.append((_current.value, names))
+            _current.value = self
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if not self._block._empty_prefix:
+            _current.value, names = self._outer.pop()
+            names.__exit__(kind, error, trace)

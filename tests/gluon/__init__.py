@@ -1,0 +1,1 @@
+"""gluon: blocks, parameters, layers, losses, trainer, model zoo; and initializers."""
