@@ -102,10 +102,11 @@ typedef enum {
     NDRT_KERNEL_ARG_EXTREME = 65, /* out, data; scalars kind, least instead of greatest */
     NDRT_KERNEL_RUNNING_SUM = 66, /* out, data; scalars kind, from the end */
     NDRT_KERNEL_SOFTMAX_COLUMNS = 67, /* f32: out, data; scalars kind, its logarithm, factor */
-    NDRT_KERNEL_EXP = 68,             /* f32: out, data                  dims n; scalar kind */
-    NDRT_KERNEL_ARITHMETIC = 69,      /* out, left, right                dims n
+    NDRT_KERNEL_PRODUCT_GRAD = 68,    /* f32: data's gradient, out's gradient, data; scalar kind */
+    NDRT_KERNEL_EXP = 69,             /* f32: out, data                  dims n; scalar kind */
+    NDRT_KERNEL_ARITHMETIC = 70,      /* out, left, right                dims n
                                         scalars kind ndrt_arithmetic_id */
-    NDRT_KERNEL_STEP_GRAD = 70,       /* f32: data's gradient, out's gradient, data (of relu: out)
+    NDRT_KERNEL_STEP_GRAD = 71,       /* f32: data's gradient, out's gradient, data (of relu: out)
                                         dims n; scalars kind ndrt_step low high */
     /* Regions of images: rows of image, left, top, right, bottom. dims regions channels height
      * width; scalars images, rows and columns of bins, ... */

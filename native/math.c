@@ -382,6 +382,8 @@ static const struct {
     [NDRT_KERNEL_RUNNING_SUM - NDRT_KERNEL_REDUCE] = {"running sum", ndrt_running_sum, 2, 1, 0},
     [NDRT_KERNEL_SOFTMAX_COLUMNS - NDRT_KERNEL_REDUCE] = {"softmax of columns", ndrt_softmax, 2, 1,
                                                           1},
+    [NDRT_KERNEL_PRODUCT_GRAD - NDRT_KERNEL_REDUCE] = {"gradient of a product", ndrt_product_grad,
+                                                       3, 0, 0},
     [NDRT_KERNEL_EXP - NDRT_KERNEL_REDUCE] = {"exp", ndrt_exp, 2, 0, 0},
     [NDRT_KERNEL_ARITHMETIC - NDRT_KERNEL_REDUCE] = {"arithmetic", ndrt_arithmetic, 3,
                                                      NDRT_ARITHMETIC_LAST, 0},
@@ -389,7 +391,7 @@ static const struct {
                                                     NDRT_STEP_LAST, 0},
 };
 
-static int is_along(kernel_call *call) { return call->kernel <= NDRT_KERNEL_SOFTMAX_COLUMNS; }
+static int is_along(kernel_call *call) { return call->kernel <= NDRT_KERNEL_PRODUCT_GRAD; }
 
 /* Elements of the greatest array, or -1 where that is more than can be. */
 static int64_t elements(kernel_call *call) {
@@ -404,7 +406,8 @@ ndrt_status ndrt_math_check(const ndrt_kernel_call *call) {
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < (is_along(call) ? 3 : 1); i++)
         if (call->dims[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    int single = call->kernel == NDRT_KERNEL_SOFTMAX_COLUMNS || call->kernel == NDRT_KERNEL_EXP ||
+    int single = call->kernel == NDRT_KERNEL_SOFTMAX_COLUMNS ||
+                 call->kernel == NDRT_KERNEL_PRODUCT_GRAD || call->kernel == NDRT_KERNEL_EXP ||
                  call->kernel == NDRT_KERNEL_STEP_GRAD;
     if (kind != NDRT_F32 && (single || (kind != NDRT_F64 && kind != NDRT_S32)))
         return ndrt_fail(NDRT_INVALID, "%s: numbers of kind %g", name, kind);

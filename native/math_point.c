@@ -149,6 +149,48 @@ void ndrt_running_sum(kernel_call *call, int nthreads) {
         running_s32(call, nthreads);
 }
 
+/* ---- gradients of products ---------------------------------------------------------------------
+ */
+
+/* Each element times the product of the others along the rows, multiplied from both ends: nothing
+ * is divided by what may be 0. */
+NDRT_FOR_EACH_CPU static void product_grad_strip(float *out, const float *grad, const float *in,
+                                                 int64_t rows, int64_t stride, int64_t width) {
+    float product[STRIP];
+    for (int64_t c = 0; c < width; c++) product[c] = 1;
+    for (int64_t r = 0; r < rows; r++) {
+        const float *x = in + r * stride;
+        float *y = out + r * stride;
+#pragma omp simd
+        for (int64_t c = 0; c < width; c++) {
+            y[c] = product[c];
+            product[c] *= x[c];
+        }
+    }
+    for (int64_t c = 0; c < width; c++) product[c] = grad[c];
+    for (int64_t r = rows - 1; r >= 0; r--) {
+        const float *x = in + r * stride;
+        float *y = out + r * stride;
+#pragma omp simd
+        for (int64_t c = 0; c < width; c++) {
+            y[c] *= product[c];
+            product[c] *= x[c];
+        }
+    }
+}
+
+void ndrt_product_grad(const ndrt_kernel_call *call, int nthreads) {
+    int64_t outer = call->dims[0], rows = call->dims[1], inner = call->dims[2];
+    int64_t strips = (inner + STRIP - 1) / STRIP;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < outer * strips; k++) {
+        int64_t begin = k % strips * STRIP, at = k / strips * rows * inner + begin;
+        product_grad_strip(
+            (float *)call->data[0] + at, (const float *)call->data[1] + k / strips * inner + begin,
+            (const float *)call->data[2] + at, rows, inner, least(STRIP, inner - begin));
+    }
+}
+
 /* ---- arithmetic
  * ----------------------------------------------------------------------------------
  */

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..dtypes import FLOAT32
-from ..ops.tensor.reduce import reduced_axes
+from ..ops.tensor.reduce_shapes import reduced_axes
 from ..symbol.node import Entry, Node
 from .match import Product, Reader, inner, number_of, term_of
 from .rewrite import Facts, Heads, make, replace

@@ -14,6 +14,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import NoParams
 from ...op.registry import Emit, GradNode, OpDef, register
+from ..tensor.product_slopes import times_others
 from .factor import NO_SECOND
 from .lapack import turned
 from .rules import per_matrix, same_square, square, wide_types
@@ -54,10 +55,24 @@ def _scaled_inverses(a: AnyArray, factor: AnyArray, usable: AnyArray) -> AnyArra
     return np.where(usable, turned(np.linalg.inv(safe)) * factor, np.zeros((), a.dtype))
 
 
+def _cofactors(a: AnyArray) -> AnyArray:
+    """What each element of singular matrices is multiplied by in the determinant."""
+    u, values, vt = np.linalg.svd(a)
+    others = times_others(values, np.ones((len(values), 1), values.dtype), (1,))
+    sign = np.linalg.det(u) * np.linalg.det(vt)
+    made: AnyArray = sign[:, None, None] * ((u * others[:, None, :]) @ vt)
+    return made
+
+
 def compute_det_backward(ctx: OpContext, p: NoParams, ins: list[AnyArray],
                          outs: list[NumpyOutput]) -> None:
     dy, a, det = ins
-    outs[0].write(_scaled_inverses(a, dy * det, det != 0))
+    made = _scaled_inverses(a, dy * det, det != 0)
+    singular = np.reshape(det == 0, a.shape[:-2])
+    if singular.any():
+        heads = np.reshape(dy, a.shape[:-2])[singular]
+        made[singular] = heads[:, None, None] * _cofactors(a[singular])
+    outs[0].write(made)
 
 
 def compute_slogdet(ctx: OpContext, p: NoParams, ins: list[AnyArray],
@@ -116,7 +131,7 @@ def compute_sumlogdiag_backward(ctx: OpContext, p: NoParams, ins: list[AnyArray]
 register(OpDef("_linalg_det", NoParams, inputs=("A",), infer_shape=infer_shape,
                infer_type=wide_types, compute=compute_det, gradient=gradient_det,
                aliases=("linalg_det",),
-               doc="Determinants of square matrices.\n\nA singular matrix has no gradient: zeros. "
+               doc="Determinants of square matrices.\n\nThe gradient is the matrix of cofactors. "
                    "float32 or float64. Source: MXNet's linalg_det; LAPACK through NumPy."))
 register(OpDef("_backward_linalg_det", NoParams, inputs=("out_grad", "A", "det"),
                infer_shape=infer_shape_backward, infer_type=wide_types,

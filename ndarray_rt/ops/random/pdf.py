@@ -79,14 +79,18 @@ def _backward_rules(density: Density) -> tuple[Any, Any]:
     def compute(ctx: OpContext, p: PdfParams, ins: list[AnyArray],
                 outs: list[NumpyOutput]) -> None:
         wide = _wide(density, ins[1:])
-        head = ins[0].astype(np.float64)
-        if not p.is_log:
-            head = head * np.exp(density.log(*wide))
-        head = head[..., None] if density.vectors else head
-        for x, out, slope in zip(ins[1:], outs, density.slopes, strict=True):
+        head, value = ins[0].astype(np.float64), np.exp(density.log(*wide))
+        if density.vectors:
+            head, value = head[..., None], value[..., None]
+        for i, (x, out, slope) in enumerate(zip(ins[1:], outs, density.slopes, strict=True)):
             if out.requested:
-                grad = np.broadcast_to(0.0 if slope is None else head * slope(*wide),
-                                       ins[1].shape)
+                found = 0.0 if slope is None else slope(*wide)
+                if not p.is_log:
+                    at_edge = (value == 0) & np.isinf(found)
+                    found = value * found
+                    if i in density.edges:
+                        found = np.where(at_edge, density.edges[i](*wide), found)
+                grad = np.broadcast_to(head * found, ins[1].shape)
                 first = x.ndim - 1 if density.vectors else x.ndim
                 extra = tuple(range(first, first + grad.ndim - x.ndim))
                 out.write(grad.sum(axis=extra).astype(out.dtype))

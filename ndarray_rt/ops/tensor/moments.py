@@ -17,7 +17,7 @@ from ...op.params import Params, axes, boolean, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ..terms import terms
 from .numeric import convert, is_integer
-from .reduce import ReduceParams, kept_shape, output_shape, reduce_params, reduced_axes
+from .reduce_shapes import ReduceParams, kept_shape, output_shape, reduce_params, reduced_axes
 
 
 @params_class

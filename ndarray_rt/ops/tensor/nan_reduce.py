@@ -15,16 +15,9 @@ from ...op.infer import same_type
 from ...op.registry import Emit, GradNode, OpDef, register
 from ..floats import wide
 from ..terms import terms
-from .reduce import (
-    ReduceParams,
-    Reduction,
-    compute,
-    gradient,
-    infer_shape,
-    infer_shape_backward,
-    kept_shape,
-    whole_quotient,
-)
+from .product_slopes import times_others
+from .reduce import Reduction, compute, infer_shape, infer_shape_backward
+from .reduce_shapes import ReduceParams, kept_shape, reduced_axes
 
 
 def _without_nan(x: AnyArray, instead: float) -> AnyArray:
@@ -39,35 +32,36 @@ def _nanprod(x: AnyArray, gone: tuple[int, ...]) -> AnyArray:
     return np.asarray(_without_nan(x, 1).prod(axis=gone, dtype=x.dtype, keepdims=True))
 
 
+def gradient(reduction: Reduction, emit: Emit, node: GradNode, out_grads: Sequence[Any],
+             ) -> list[Any]:
+    return emit(f"_backward_{reduction.name}", node.params, out_grads[0], node.inputs[0])
+
+
 def compute_backward(reduction: Reduction, ctx: OpContext, p: ReduceParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     x = wide(ins[1])
-    small = kept_shape(p, x.shape)
-    dy, y = (wide(array).reshape(small) for array in (ins[0], ins[2]))
-    if x.dtype.kind in "iub":
-        slopes = whole_quotient(y, x) if reduction.apply is _nanprod else np.ones_like(x)
-        made = dy * slopes
+    dy = wide(ins[0]).reshape(kept_shape(p, x.shape))
+    if reduction.apply is _nanprod:
+        made = times_others(_without_nan(x, 1), dy, reduced_axes(p, x.ndim))
     else:
-        # the product divided by a 0 is NaN, as prod has it
-        made = np.where(np.isnan(x), x.dtype.type(0),
-                        dy * (y / x) if reduction.apply is _nanprod else dy)
+        made = np.broadcast_to(dy, x.shape)
+    if x.dtype.kind not in "iub":
+        made = np.where(np.isnan(x), x.dtype.type(0), made)
     outs[0].write(made.astype(ins[1].dtype, copy=False))
 
 
 def gradient_backward(reduction: Reduction, emit: Emit, node: GradNode, out_grads: Sequence[Any],
                       ) -> list[Any]:
-    grad, dy, x, y = terms(emit, out_grads[0], *node.inputs)
-    p = node.params
+    p, (grad, dy, x) = node.params, terms(emit, out_grads[0], *node.inputs)
     counts = x("_equal", None, x)  # not NaN
+    grad = grad * counts
     if reduction.apply is not _nanprod:
-        return [(grad * counts)("sum", p).entry, None, None]
+        return [grad("sum", p).entry, None]
     # as for prod, with NaN for 1 and without gradients there
     real = counts("where", None, x, x("ones_like"))
-    grad = grad * counts
-    wide_dy, wide_y = (small("_backward_sum", p, x) for small in (dy, y))
-    return [(grad * wide_y / real)("sum", p).entry,
-            (-(grad * wide_dy * wide_y / real("square"))).entry,
-            (grad * wide_dy / real)("sum", p).entry]
+    others = dy("ones_like")("_backward_prod", p, real)
+    return [(grad * others)("sum", p).entry,
+            (grad("_backward_product_slope", p, dy, real) * counts).entry]
 
 
 def _register(reduction: Reduction, result: str, note: str) -> None:
@@ -79,7 +73,7 @@ def _register(reduction: Reduction, result: str, note: str) -> None:
                        f"keepdims); over all axes it has shape (1,). {note} Source: MXNet's "
                        f"{reduction.name}; numpy."))
     register(OpDef(f"_backward_{reduction.name}", ReduceParams,
-                   inputs=("out_grad", "data", "out"), infer_shape=infer_shape_backward,
+                   inputs=("out_grad", "data"), infer_shape=infer_shape_backward,
                    infer_type=same_type, compute=partial(compute_backward, reduction),
                    is_backward=True,
                    gradient=partial(gradient_backward, reduction)))
@@ -87,4 +81,4 @@ def _register(reduction: Reduction, result: str, note: str) -> None:
 
 _register(Reduction("nansum", None, _nansum), "The sum", "The gradient of NaN is 0.")
 _register(Reduction("nanprod", None, _nanprod), "The product",
-          "The gradient of NaN is 0, that of others the product divided by the element.")
+          "The gradient of NaN is 0, that of another element the product of the rest.")

@@ -19,8 +19,8 @@ from ...op.params import Params, axes, boolean, integer, optional_choice, params
 from ...op.registry import Emit, GradNode, OpDef, register
 from ..terms import terms
 from .axis_kernels import need_kind, reduced
-from .numeric import convert, is_integer, wide
-from .reduce import ReduceParams, kept_shape, output_shape, reduce_params, reduced_axes
+from .numeric import convert, is_integer, share, wide
+from .reduce_shapes import ReduceParams, kept_shape, output_shape, reduce_params, reduced_axes
 
 
 @params_class
@@ -115,8 +115,7 @@ def compute_backward(ctx: OpContext, p: NormParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     x = wide(ins[1])
     dy, y = (wide(array).reshape(kept_shape(p.reduction(), x.shape)) for array in (ins[0], ins[2]))
-    # where the norm is 0 the slope of the second is 0 / 0, as MXNet has it
-    outs[0].write(convert(dy * (np.sign(x) if p.ord == 1 else x / y), ins[1].dtype))
+    outs[0].write(convert(dy * (np.sign(x) if p.ord == 1 else share(x, y)), ins[1].dtype))
 
 
 register(OpDef("norm", NormParams, inputs=("data",), infer_shape=infer_shape,
@@ -125,7 +124,7 @@ register(OpDef("norm", NormParams, inputs=("data",), infer_shape=infer_shape,
                doc="The norm of data over axes.\n\nThe output has data's shape without the axes "
                    "(with size 1 there if keepdims), (1,) where all go, and data's dtype or "
                    "out_dtype. Raises ParameterError for norms other than 1 and 2. The gradient "
-                   "of the second is NaN where it is 0. Source: MXNet's norm; a kernel of ours."))
+                   "is 0 where the norm is. Source: MXNet's norm; a kernel of ours."))
 register(OpDef("_backward_norm", NormParams, inputs=("out_grad", "data", "out"),
                infer_shape=infer_shape_backward, infer_type=infer_type_backward,
                compute=compute_backward, is_backward=True,

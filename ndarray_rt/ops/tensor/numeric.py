@@ -106,6 +106,21 @@ def power(a: AnyArray, b: AnyArray) -> AnyArray:
     return np.asarray(np.power(a, np.array(np.broadcast_to(b, np.broadcast(a, b).shape))))
 
 
+def power_slope(a: AnyArray, b: AnyArray) -> AnyArray:
+    """The slope of a ** b by a, 0 where b is."""
+    return np.where(b == 0, a.dtype.type(0), b * power(a, b - 1))
+
+
+def log_power(a: AnyArray, y: AnyArray) -> AnyArray:
+    """The slope of y = a ** b by b, 0 where a is and y does not grow without bounds."""
+    return np.where((a == 0) & np.isfinite(y), y.dtype.type(0), y * np.log(a))
+
+
+def share(x: AnyArray, y: AnyArray) -> AnyArray:
+    """x / y, the slope of a root y of a sum of squares: 0 where that is 0, the least of slopes."""
+    return np.where(y == 0, x.dtype.type(0), x / y)
+
+
 def _power(a: AnyArray, b: AnyArray) -> AnyArray:
     return convert(power(single(a), single(b)), a.dtype)
 
@@ -138,13 +153,14 @@ BINARY: dict[str, Binary] = {
     "div": Binary(_bool_safe(_divide)),
     "mod": Binary(_mod, lambda a, b: np.ones_like(a), lambda a, b: -np.floor(a / b),
                   steps=True),
-    "power": Binary(_power, lambda a, b: b * power(a, b - 1),
-                    lambda a, b: power(a, b) * np.log(a)),
+    "power": Binary(_power, power_slope,
+                    lambda a, b: log_power(a, power(a, b))),
     "maximum": Binary(np.maximum, lambda a, b: (a >= b).astype(a.dtype),
                       lambda a, b: (a < b).astype(a.dtype)),
     "minimum": Binary(np.minimum, lambda a, b: (a <= b).astype(a.dtype),
                       lambda a, b: (a > b).astype(a.dtype)),
-    "hypot": Binary(_hypot, lambda a, b: a / np.hypot(a, b), lambda a, b: b / np.hypot(a, b)),
+    "hypot": Binary(_hypot, lambda a, b: share(a, np.hypot(a, b)),
+                    lambda a, b: share(b, np.hypot(a, b))),
     "equal": Binary(_as_input(np.equal)),
     "not_equal": Binary(_as_input(np.not_equal)),
     "greater": Binary(_as_input(np.greater)),

@@ -16,8 +16,7 @@ from ...dtypes import FLOAT32
 from ...errors import ShapeError, Unsupported
 from ...native import lib
 from ...op.context import OpContext
-from ...op.infer import ShapeList, known, merge, normalize_axis, same_type
-from ...op.params import Params, axes, boolean, params_class
+from ...op.infer import ShapeList, known, merge, same_type
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc, strided_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
@@ -25,26 +24,15 @@ from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
 from ..floats import wide
 from ..terms import Term, terms
+from . import product_slopes
 from .axis_kernels import need_kind, part_of, reduced
 from .numeric import is_integer
 from .pointwise import FLOAT_NUM
+from .product_slopes import times_others
+from .reduce_shapes import ReduceParams, kept_shape, output_shape, reduced_axes
 from .reduce_steps import Run, order_of, runs_of, steps_of
 
 _REDUCTION_MUL = 0x2fff5  # oneDNN's number
-
-
-@params_class
-class ReduceParams(Params):
-    axis: tuple[int, ...] | None = axes(doc="the axes to go; None or () is all of them")
-    keepdims: bool = boolean(False, doc="the axes stay, with size 1")
-    exclude: bool = boolean(False, doc="all axes go but those named")
-
-
-def reduce_params(axis: tuple[int, ...] | None, keepdims: bool) -> ReduceParams:
-    """Parameters of a reduction, for operators that have others."""
-    make: Any = ReduceParams
-    made: ReduceParams = make(axis=axis, keepdims=keepdims)
-    return made
 
 
 class Reduction(NamedTuple):
@@ -62,29 +50,10 @@ class Reduction(NamedTuple):
         """A sum, or a mean: its slope does not depend on data."""
         return self.apply is _sum
 
-
-def reduced_axes(p: ReduceParams, rank: int) -> tuple[int, ...]:
-    """The axes that go, in order."""
-    if not p.axis:
-        return tuple(range(rank))
-    named = [normalize_axis(axis, rank) for axis in p.axis]
-    if len(set(named)) != len(named):
-        raise ShapeError(f"axis {p.axis} names an axis twice")
-    return tuple(d for d in range(rank) if (d in named) != p.exclude)
-
-
-def kept_shape(p: ReduceParams, data: Shape) -> Shape:
-    """data's shape with size 1 for what goes."""
-    gone = reduced_axes(p, len(data))
-    return tuple(1 if axis in gone else dim for axis, dim in enumerate(data))
-
-
-def output_shape(p: ReduceParams, data: Shape) -> Shape:
-    """MXNet has no rank 0: what is reduced to one number has shape (1,)."""
-    if p.keepdims:
-        return kept_shape(p, data)
-    gone = reduced_axes(p, len(data))
-    return tuple(dim for axis, dim in enumerate(data) if axis not in gone) or (1,)
+    @property
+    def reads_output(self) -> bool:
+        """The gradient looks for the elements that the output is."""
+        return not self.adds and self.apply is not _prod
 
 
 def _with_output(p: ReduceParams, data: Shape, out: Shape) -> Shape:
@@ -238,7 +207,7 @@ def _strides_of_output(p: ReduceParams, shape: Shape, stay: list[int], gone: tup
 def gradient(reduction: Reduction, emit: Emit, node: GradNode, out_grads: Sequence[Any],
              ) -> list[Any]:
     reads = [node.inputs[0]]
-    if not reduction.adds:
+    if reduction.reads_output:
         reads.append(node.outputs[0])
     return emit(f"_backward_{reduction.name}", node.params, out_grads[0], *reads)
 
@@ -252,13 +221,15 @@ def gradient_backward(reduction: Reduction, emit: Emit, node: GradNode,
                                                              Term(emit, node.inputs[1]))
     if reduction.adds:
         return [grad("sum", p).entry, None]
-    dy, x, y = terms(emit, *node.inputs)
-    wide_dy, wide_y = (small("_backward_sum", p, x) for small in (dy, y))
-    if reduction.name == "prod":
-        to_dy = (grad * wide_y / x)("sum", p)
-        to_x = -(grad * wide_dy * wide_y / x("square"))
-        return [to_dy.entry, to_x.entry, (grad * wide_dy / x)("sum", p).entry]
+    _, x, y = terms(emit, *node.inputs)
+    wide_y = y("_backward_sum", p, x)
     return [(grad * x("_equal", None, wide_y))("sum", p).entry, None, None]
+
+
+def gradient_product_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
+    p, (grad, dy, x) = node.params, terms(emit, out_grads[0], *node.inputs)
+    others = dy("ones_like")("_backward_prod", p, x)
+    return [(grad * others)("sum", p).entry, grad("_backward_product_slope", p, dy, x).entry]
 
 
 def infer_shape_backward(p: ReduceParams, ins: ShapeList, outs: ShapeList,
@@ -278,20 +249,11 @@ def compute_backward(reduction: Reduction, ctx: OpContext, p: ReduceParams, ins:
         slope = _divided(dy, count, x.dtype) if reduction.mean else dy
         outs[0].write(np.broadcast_to(slope, x.shape).astype(ins[1].dtype, copy=False))
         return
-    y = wide(ins[2]).reshape(small)
     if reduction.name == "prod":
-        # NaN where data is 0, as MXNet has it
-        slopes = y / x if x.dtype.kind == "f" else whole_quotient(y, x)
+        made = times_others(x, dy, reduced_axes(p, x.ndim))
     else:
-        slopes = x == y  # all that tie get the whole gradient
-    outs[0].write((dy * slopes).astype(ins[1].dtype, copy=False))
-
-
-def whole_quotient(a: AnyArray, b: AnyArray) -> AnyArray:
-    """a / b cut towards 0, and 0 where b is."""
-    divisor = np.where(b != 0, b, b.dtype.type(1))
-    made: AnyArray = np.where(b != 0, (a - np.fmod(a, divisor)) // divisor, b.dtype.type(0))
-    return made
+        made = dy * (x == wide(ins[2]).reshape(small))  # all that tie get the whole gradient
+    outs[0].write(made.astype(ins[1].dtype, copy=False))
 
 
 def refuses_backward(p: ReduceParams, ins: list[NDArray]) -> str | None:
@@ -323,15 +285,17 @@ def compute_ex_backward(reduction: Reduction, ctx: OpContext, p: ReduceParams,
         with outs[0].open(desc, stream) as dx:
             reorder_mem(stream, _spread(ctx, p, dy, desc), dx)
         return
+    if reduction.name == "prod":
+        product_slopes.compute_ex(ctx, p, ins, outs)
+        return
     x = get_data(data, stream)
     if x.desc.is_padded:
-        # 0 / 0 and 0 == 0 would leave other things than 0 in the padding
+        # 0 == 0 would leave other things than 0 in the padding
         x = get_default(data, stream)
     desc = x.desc
     first, product = (ctx.primitive(("reduce.binary", alg, desc.id), partial(
         make_primitive, Kind.BINARY, alg=alg, srcs=(desc, desc), dst=desc))
-        for alg in (lib.NDRT_BINARY_DIV if reduction.name == "prod" else lib.NDRT_BINARY_EQ,
-                    lib.NDRT_BINARY_MUL))
+        for alg in (lib.NDRT_BINARY_EQ, lib.NDRT_BINARY_MUL))
     y, grad = stream.scratch(desc), stream.scratch(desc)
     reorder_mem(stream, _spread(ctx, p, get_default(ins[2], stream), desc), y)
     reorder_mem(stream, _spread(ctx, p, dy, desc), grad)
@@ -341,7 +305,6 @@ def compute_ex_backward(reduction: Reduction, ctx: OpContext, p: ReduceParams,
 
 
 def _register(reduction: Reduction, result: str, note: str, *aliases: str) -> None:
-    linear = reduction.adds
     register(OpDef(reduction.name, ReduceParams, inputs=("data",),
                    infer_shape=partial(infer_shape, reduction), infer_type=same_type,
                    compute=partial(compute, reduction), compute_ex=partial(compute_ex, reduction),
@@ -352,13 +315,15 @@ def _register(reduction: Reduction, result: str, note: str, *aliases: str) -> No
                        f"shape (1,). {note} Source: MXNet's {reduction.name}; oneDNN "
                        "reduction, a kernel of ours."))
     register(OpDef(f"_backward_{reduction.name}", ReduceParams,
-                   inputs=("out_grad", "data") if linear else ("out_grad", "data", "out"),
+                   inputs=(("out_grad", "data", "out") if reduction.reads_output
+                           else ("out_grad", "data")),
                    infer_shape=infer_shape_backward, infer_type=same_type,
                    compute=partial(compute_backward, reduction),
                    compute_ex=partial(compute_ex_backward, reduction),
                    refuses=refuses_backward,
-                   gradient=partial(gradient_backward, reduction),
-                   ignores=(1,) if linear else (), is_backward=True))
+                   gradient=(gradient_product_backward if reduction.apply is _prod
+                             else partial(gradient_backward, reduction)),
+                   ignores=(1,) if reduction.adds else (), is_backward=True))
 
 
 _register(Reduction("sum", lib.NDRT_REDUCTION_SUM, _sum, what=lib.NDRT_REDUCE_SUM),
@@ -373,4 +338,4 @@ _register(Reduction("min", None, _min, has_empty=False, what=lib.NDRT_REDUCE_MIN
           "The least element",
           "NaN wins. All elements that tie get the whole gradient.", "min_axis")
 _register(Reduction("prod", _REDUCTION_MUL, _prod), "The product of elements",
-          "Whole numbers wrap around. The gradient is the product divided by the element.")
+          "Whole numbers wrap around. The gradient of an element is the product of the others.")

@@ -25,8 +25,10 @@ from .numeric import (
     Function2,
     convert,
     is_integer,
-    power,
+    log_power,
+    power_slope,
     scalar_of,
+    share,
     single,
     times_slope,
     wide,
@@ -71,15 +73,15 @@ TABLE: dict[str, Scalar] = {
     "_rmod_scalar": Scalar("scalar modulo data, with the sign of data", _swapped("mod"),
                            lambda x, s: -np.floor(s / x)),
     "_power_scalar": Scalar("data to the power of scalar", BINARY["power"].forward,
-                            lambda x, s: s * power(x, s - 1)),
+                            power_slope),
     "_rpower_scalar": Scalar("scalar to the power of data", _swapped("power"),
-                             lambda y, s: y * np.log(s), from_output=True),
+                             lambda y, s: log_power(s, y), from_output=True),
     "_maximum_scalar": Scalar("the greater of data and scalar", np.maximum,
                               lambda x, s: (x >= s).astype(x.dtype)),
     "_minimum_scalar": Scalar("the lesser of data and scalar", np.minimum,
                               lambda x, s: (x <= s).astype(x.dtype)),
     "_hypot_scalar": Scalar("sqrt(data**2 + scalar**2)", BINARY["hypot"].forward,
-                            lambda x, s: x / np.hypot(x, s)),
+                            lambda x, s: share(x, np.hypot(x, s))),
     **{f"_{key}_scalar": Scalar(f"1 where {formula}, else 0", BINARY[key].forward)
        for key, formula in {
            "equal": "data == scalar", "not_equal": "data != scalar", "greater": "data > scalar",
@@ -188,7 +190,7 @@ CURVES: dict[str, Callable[[Term, Term, float], Term | None]] = {
     "_rdiv_scalar": lambda dy, x, s: dy / (x("square") * x) * (2 * s),
     "_power_scalar": lambda dy, x, s: (None if s in (0, 1)
                                        else dy * x ** (s - 2) * (s * (s - 1))),
-    "_rpower_scalar": lambda dy, y, s: dy * (math.log(s) if s > 0 else -math.inf if s == 0
+    "_rpower_scalar": lambda dy, y, s: dy * (math.log(s) if s > 0 else 0.0 if s == 0
                                              else math.nan),
     "_hypot_scalar": lambda dy, x, s: dy / x("_hypot_scalar", {"scalar": s}) ** 3 * (s * s),
 }
