@@ -150,7 +150,7 @@ def write() -> int:
             f"nd{word}": module(space, "NDArray", "ndarray_rt._array.ndarray", OF_ND,
                                 by_hand if not space else set()),
             f"sym{word}": module(space, "Symbol", "ndarray_rt.symbol.symbol", OF_SYM,
-                                 set(sym.__dict__["_symbol"].BY_HAND) if not space else set()),
+                                 set(vars(sym)["BY_HAND"]) if not space else set()),
         }
         if space == "contrib":
             texts["nd_contrib"] += more_of_contrib(

@@ -7,55 +7,97 @@
 
 from __future__ import annotations
 
-import importlib
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from . import native as _loader  # noqa: F401 - first: loads oneDNN, or says what is missing
 from . import symbol
 from .imperative import methods as _methods
+from .public import loads as _loads
+from .public import shows as _shows
+from .symbol import hooks as _hooks
 
 _methods.install()
 
 # ruff: noqa: E402 - the front ends need the methods
-from . import autograd, base, executor, nd, ndarray, operator, random, sym
+from . import autograd, base, config, errors, nd, ndarray, op, operator, random, sym
 from .attribute import AttrScope
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .errors import MXNetError
 from .np_shape import is_np_shape, np_shape, set_np_shape
-from .op.fallback import REASONS
+from .op.fallback import REASONS as _REASONS
 from .op.statistics import cache_stats, clear_cache, reorder_stats, reset_counters
 from .storage.handle import memory_stats, reset_peak, trim
 from .symbol.naming import NameManager
 from .threads import get_num_threads, set_num_threads
 
+if TYPE_CHECKING:
+    from . import (  # noqa: F401
+        attribute,
+        context,
+        contrib,
+        debug,
+        engine,
+        executor,
+        gluon,
+        initializer,
+        io,
+        lr_scheduler,
+        model_zoo,
+        name,
+        optimizer,
+        passes,
+        registry,
+        test_utils,
+        testing,
+        util,
+    )
+
 __version__ = "0.1.0"
 
-# modules that are loaded when first used
-_LAZY = {name: name for name in (
-    "attribute", "context", "contrib", "debug", "engine", "gluon", "initializer", "io",
-    "lr_scheduler", "model_zoo", "name", "optimizer", "registry", "test_utils", "testing",
-    "util")}
-_LAZY["init"] = "initializer"
 rnd = random
 # (operator, reason) -> how often numpy computed it instead of oneDNN
-fallback_reasons = REASONS.as_dict
+fallback_reasons = _REASONS.as_dict
+
+# modules that are loaded when first used, so that importing this package is quick
+_LAZY = {name: name for name in (
+    "attribute", "context", "contrib", "debug", "engine", "executor", "gluon", "initializer", "io",
+    "lr_scheduler", "model_zoo", "name", "optimizer", "passes", "registry", "test_utils",
+    "testing", "util")}
+# MXNet's short names of modules
+_LAZY |= {"init": "initializer", "opt": "optimizer"}
+
+# modules of MXNet 1.9, of which some are not here
+_OF_MXNET = frozenset((
+    "callback", "executor_manager", "gluon", "image", "img", "init", "initializer", "kv", "kvstore",
+    "kvstore_server", "library", "libinfo", "log", "metric", "mod", "model", "module", "mon",
+    "monitor", "np", "npx", "numpy", "numpy_extension", "profiler", "recordio", "registry", "rtc",
+    "runtime", "th", "visualization", "viz"))
 
 __all__ = [
     "AttrScope", "Context", "MXNetError", "NameManager", "autograd", "base", "cache_stats",
-    "clear_cache", "cpu", "cpu_pinned", "current_context", "executor", "fallback_reasons",
+    "clear_cache", "config", "cpu", "cpu_pinned", "current_context", "errors", "fallback_reasons",
     "get_num_threads", "gpu", "is_np_shape", "memory_stats", "nd", "ndarray", "np_shape",
-    "num_gpus", "operator", "random", "reorder_stats", "reset_counters", "reset_peak", "rnd",
+    "num_gpus", "op", "operator", "random", "reorder_stats", "reset_counters", "reset_peak", "rnd",
     "set_np_shape", "set_num_threads", "sym", "symbol", "trim"]
+__all__ += list(_LAZY)
 
 
-def __getattr__(name: str) -> ModuleType:
-    module = _LAZY.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    made = importlib.import_module(f".{module}", __name__)
-    globals()[name] = made
-    return made
+def _hint(name: str) -> str:
+    if name in _OF_MXNET:
+        return f": MXNet's module {name} is not here; docs/differences.md says what is different"
+    return errors.did_you_mean(name, __all__)
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+def _of_executor(name: str) -> Any:
+    def load(*args: Any, **kwargs: Any) -> Any:
+        from . import executor
+        return getattr(executor, name)(*args, **kwargs)
+    return load
+
+
+# the executor is loaded by the first symbol that is bound, and then provides these itself
+_hooks.provide(bind=_of_executor("bind"), simple_bind=_of_executor("simple_bind"),
+               eval=_of_executor("evaluate"), optimize_for=_of_executor("optimize_for"))
+
+__getattr__ = _loads(globals(), _LAZY, _hint)
+__dir__ = _shows(globals())

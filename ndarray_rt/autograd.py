@@ -18,10 +18,12 @@ from .imperative import backward as _backward
 from .imperative.function import PythonFunction, record_call
 from .imperative.tape import STATE, entry_of, set_variable
 from .op.infer import need_like
+from .public import shows
 
 __all__ = ["Function", "NDArray", "backward", "get_symbol", "grad", "is_recording", "is_training",
            "mark_variables", "pause", "predict_mode", "record", "set_recording", "set_training",
            "train_mode"]
+__dir__ = shows(globals())
 
 
 def is_recording() -> bool:

@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from .fork import renew_in_child
+from .public import shows
+
+__all__ = ["SWITCHES", "Switch", "default", "environment", "get_variable", "override", "reset",
+           "set", "set_variable", "table"]
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,9 @@ class _Lock:
 
 
 _guard = _Lock()
+
+__all__ += [switch.name for switch in SWITCHES]
+__dir__ = shows(globals())
 
 NDRT_ONEDNN_LIBRARY: str
 NDRT_ONEDNN: bool

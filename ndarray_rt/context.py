@@ -7,6 +7,10 @@ from types import TracebackType
 from typing import Any
 
 from .errors import MXNetError, ParameterError, TypeMismatch, shown
+from .public import shows
+
+__all__ = ["Context", "cpu", "cpu_pinned", "current_context", "gpu", "num_gpus"]
+__dir__ = shows(globals())
 
 _DEVICES = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
 _NAMES = {number: name for name, number in _DEVICES.items()}
@@ -57,6 +61,7 @@ class Context(metaclass=_HasDefault):
 
     @property
     def device_typeid(self) -> int:
+        """MXNet's number of the device type."""
         return _DEVICES[self.device_type]
 
     def check(self) -> Context:

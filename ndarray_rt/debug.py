@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .op.nonfinite import Finder, NonFinite, NonFiniteError
+from .public import shows
 
 __all__ = ["Finder", "NonFinite", "NonFiniteError", "find_nonfinite"]
+__dir__ = shows(globals())
 
 
 @contextmanager

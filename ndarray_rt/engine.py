@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .errors import TypeMismatch, shown
+from .public import shows
 
 __all__ = ["bulk", "set_bulk_size"]
+__dir__ = shows(globals())
 
 
 class _Bulk(threading.local):

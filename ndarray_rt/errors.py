@@ -5,6 +5,15 @@ Each class is both ours and a builtin, so that either can be caught.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from .public import shows
+
+__all__ = ["CustomError", "MXNetError", "MissingPackage", "NameMismatch", "NativeError",
+           "NdrtError", "OutOfBounds", "OutOfMemory", "ParameterError", "ShapeError",
+           "TypeMismatch", "Unsupported"]
+__dir__ = shows(globals())
+
 
 class MXNetError(RuntimeError):
     """The base of all: what scripts written for MXNet catch."""
@@ -58,6 +67,7 @@ class CustomError(NdrtError):
 
     @classmethod
     def of(cls, text: str, cause: Exception) -> CustomError:
+        """The error with this text, which is of the cause's builtin class too."""
         kind = next(c for c in type(cause).__mro__ if c.__module__ == "builtins")
         if issubclass(cls, kind) or kind is StopIteration:  # which no generator lets through
             return cls(text)
@@ -115,6 +125,20 @@ def shown(value: object) -> str:
         return text
     length = f" of length {len(value)}" if isinstance(value, (str, list, tuple, dict)) else ""
     return f"{type(value).__name__}{length}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of an error's text about an unknown name: those of `known` that are like it.
+
+    >>> did_you_mean("convolutoin", ["Convolution", "Concat", "relu"]), did_you_mean("x", ["relu"])
+    ("; did you mean 'Convolution'?", '')
+    """
+    from difflib import get_close_matches  # needed by those who err only
+    plain: dict[str, str] = {}
+    for each in known:
+        plain.setdefault(each.lower(), each)
+    found = get_close_matches(name.lower()[:100], plain, n=3, cutoff=0.7)
+    return f"; did you mean {' or '.join(repr(plain[each]) for each in found)}?" if found else ""
 
 
 def name_call(error: NdrtError, operator: str, node: str | None = None) -> None:

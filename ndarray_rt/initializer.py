@@ -20,10 +20,12 @@ import numpy as np
 from . import nd, random, registry
 from .errors import MXNetError, NdrtError, ParameterError, ShapeError, TypeMismatch, shown
 from .nd import NDArray
+from .public import shows
 
 __all__ = ["Bilinear", "Constant", "FusedRNN", "InitDesc", "Initializer", "LSTMBias", "Load",
            "MSRAPrelu", "Mixed", "Normal", "One", "Orthogonal", "Uniform", "Xavier", "Zero",
            "register"]
+__dir__ = shows(globals())
 
 
 class InitializerError(NdrtError, AssertionError):

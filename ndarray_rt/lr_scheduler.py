@@ -12,9 +12,11 @@ import logging
 import math
 
 from .errors import ParameterError, TypeMismatch
+from .public import shows
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler",
            "PolyScheduler"]
+__dir__ = shows(globals())
 
 _WARMUP_MODES = ("linear", "constant")
 

@@ -7,11 +7,9 @@ the way is missing or does not fit. Nothing else in the package touches `ffi` an
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import os
-from collections.abc import Callable
-from importlib import metadata
-from pathlib import Path
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import config
@@ -26,22 +24,40 @@ class NativeImportError(ImportError):
     """The native layer can not be loaded; the text says which part and what to do about it."""
 
 
-def _chosen_library() -> Path:
+def _recorded_files() -> Iterator[str]:
+    """Files of the library's name in the wheel's record of installed files, on `sys.path`.
+
+    `importlib.metadata` would find the same, but importing it takes a fifth of the time of
+    importing NumPy.
+    """
+    prefix = f"{WHEEL.replace('-', '_')}-"
+    for folder in sys.path:
+        try:
+            records = [os.path.join(folder, name, "RECORD") for name in os.listdir(folder or ".")
+                       if name.startswith(prefix) and name.endswith(".dist-info")]
+        except OSError:
+            continue  # no folder
+        for record in records:
+            try:
+                with open(record, encoding="utf-8") as lines:
+                    # path,hash,size; a path with a comma in it has quotes
+                    files = [line.rsplit(",", 2)[0].strip('"') for line in lines]
+            except OSError:
+                continue
+            yield from (os.path.join(folder, file) for file in files
+                        if os.path.basename(file) == LIBRARY)
+
+
+def _chosen_library() -> str:
     """The oneDNN file to load: the one named by the switch, else the one of the installed wheel."""
-    if config.NDRT_ONEDNN_LIBRARY:
-        named = Path(config.NDRT_ONEDNN_LIBRARY)
-        if not named.is_file():
+    named = config.NDRT_ONEDNN_LIBRARY
+    if named:
+        if not os.path.isfile(named):
             raise NativeImportError(f"NDRT_ONEDNN_LIBRARY={named}: there is no such file")
-        return named.resolve()
-    try:
-        files = metadata.distribution(WHEEL).files or []
-    except metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        if file.name == LIBRARY:
-            path = Path(os.fspath(file.locate()))
-            if path.is_file():
-                return path.resolve()
+        return os.path.realpath(named)
+    for path in _recorded_files():
+        if os.path.isfile(path):
+            return os.path.realpath(path)
     raise NativeImportError(
         f"oneDNN was not found: install the package {WHEEL} (pip --target leaves its library out), "
         f"or let NDRT_ONEDNN_LIBRARY name a {LIBRARY}"
@@ -51,19 +67,19 @@ def _chosen_library() -> Path:
 def _require_avx2() -> None:
     """oneDNN's fast paths and ours begin at AVX2; below it nothing here is worth running."""
     try:
-        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+            flags = next((line for line in lines if line.startswith("flags")), None)
     except OSError:
         return  # no /proc: oneDNN itself will choose what the CPU can do
-    flags = next((line for line in text.splitlines() if line.startswith("flags")), None)
     if flags is not None and "avx2" not in flags.split():
         raise NativeImportError("this CPU has no AVX2, which ndarray_rt needs")
 
 
-def _load_library(path: Path) -> None:
+def _load_library(path: str) -> None:
     """Maps oneDNN, so that the extension finds it by its SONAME wherever it is installed."""
     try:
         # Without RTLD_GLOBAL: its symbols are for the extension only.
-        library = ctypes.CDLL(os.fspath(path))
+        library = ctypes.CDLL(path)
     except OSError as error:
         if "libgomp" in str(error):
             raise NativeImportError(
@@ -81,21 +97,21 @@ def _load_extension() -> tuple[Any, Any]:
     except ImportError as error:
         if "_native" in str(error) and "lib" not in str(error):
             raise NativeImportError(
-                f"the extension ndarray_rt._native is not built in {Path(__file__).parent}: run "
-                "`pip install -e .` in this source tree, or, if the package is installed "
+                f"the extension ndarray_rt._native is not built in {os.path.dirname(__file__)}: "
+                "run `pip install -e .` in this source tree, or, if the package is installed "
                 "elsewhere, start Python in another folder"
             ) from error
         raise NativeImportError(f"the extension could not be loaded: {error}") from error
     return _native.ffi, _native.lib
 
 
-def _check_mapped(chosen: Path) -> None:
+def _check_mapped(chosen: str) -> None:
     """Is the oneDNN that answers the one that was chosen, and is it new enough?"""
     version = ffi.new("int[3]")
     lib.ndrt_engine_version(version)
     found = ".".join(str(part) for part in version)
-    mapped = Path(text(lib.ndrt_engine_library()))
-    if mapped.name and mapped.resolve() != chosen:
+    mapped = text(lib.ndrt_engine_library())
+    if mapped and os.path.realpath(mapped) != chosen:
         raise NativeImportError(
             f"another oneDNN {found} was already loaded from {mapped} and answers instead of "
             f"{chosen}: import ndarray_rt first, or set NDRT_ONEDNN_LIBRARY={mapped}"

@@ -6,7 +6,6 @@ too; `dir(nd)` lists them all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -32,21 +31,23 @@ from .imperative import control_flow, distributions, finite, updates, zipfian
 from .imperative import subgraph_ops as _subgraph_ops  # noqa: F401 - registers operators
 from .imperative.arithmetic import BINARY, function
 from .imperative.array_methods import copyto, split_at
-from .imperative.cached_op import CachedOp as CachedOp
-from .imperative.generated import Namespace, OperatorModule, forgets_functions
+from .imperative.generated import function_of
 from .imperative.invoke import invoke
 from .imperative.masks import boolean_mask
 from .imperative.tape import needs_record
+from .op.namespaces import Namespace, OperatorModule, forgets_functions, no_operator
 from .op.registry import keep_registered
+from .public import loads
 
 if TYPE_CHECKING:
     from ._stubs import nd_contrib, nd_image, nd_linalg
     from ._stubs.nd import *  # noqa: F403
+    from .imperative.cached_op import CachedOp as CachedOp
 
     # names of this module, which `import ... as` does not make for type checkers
     contrib, image, linalg = nd_contrib, nd_image, nd_linalg
 
-_operators = Namespace("")
+_operators = Namespace("", function_of)
 forgets_functions(globals())
 
 add = function("add")
@@ -197,45 +198,50 @@ def load_frombuffer(buf: Any) -> Any:
     return read(buf)
 
 
-op = OperatorModule("ndarray_rt.nd.op", "All operators by their own names.", "", everything=True)
-_internal = OperatorModule("ndarray_rt.nd._internal", "Operators whose names begin with _.",
-                           "_internal")
+def _space(name: str, doc: str, space: str, **how: Any) -> OperatorModule:
+    return OperatorModule(f"{__name__}.{name}", doc, space, function_of, **how)
+
+
+op = _space("op", "All operators by their own names.", "", everything=True)
+_internal = _space("_internal", "Operators whose names begin with _.", "_internal")
 if not TYPE_CHECKING:
-    contrib = OperatorModule("ndarray_rt.nd.contrib", "Operators called _contrib_...", "contrib",
-                             extra={**updates.FUNCTIONS, **finite.FUNCTIONS,
-                                    **control_flow.FUNCTIONS, **zipfian.FUNCTIONS,
-                                    "boolean_mask": boolean_mask})
-    linalg = OperatorModule("ndarray_rt.nd.linalg", "Operators called _linalg_...", "linalg")
-    image = OperatorModule("ndarray_rt.nd.image", "Operators called _image_...", "image")
-sparse = OperatorModule("ndarray_rt.nd.sparse", "Operators of MXNet's sparse namespace, on dense "
-                        "arrays.", "", everything=True)
-random = OperatorModule("ndarray_rt.nd.random", "Random numbers by distribution.", "random",
-                        extra=distributions.available())
+    contrib = _space("contrib", "Operators called _contrib_...", "contrib", extra={
+        **updates.FUNCTIONS, **finite.FUNCTIONS, **control_flow.FUNCTIONS, **zipfian.FUNCTIONS,
+        "boolean_mask": boolean_mask})
+    linalg = _space("linalg", "Operators called _linalg_...", "linalg")
+    image = _space("image", "Operators called _image_...", "image")
+sparse = _space("sparse", "Operators of MXNet's sparse namespace, on dense arrays.", "",
+                everything=True)
+random = _space("random", "Random numbers by distribution.", "random",
+                extra=distributions.available())
 
 _NEEDS = {"histogram": "_histogram", "onehot_encode": "one_hot", "split_v2": "_split_v2"}
 keep_registered(globals(), _NEEDS)
 
 _own = [name for name in (
-    "CachedOp", "NDArray", "arange", "array", "concatenate", "empty", "eye", "from_dlpack",
-    "from_numpy", "full", "histogram", "linspace", "load", "load_frombuffer", "moveaxis",
-    "onehot_encode", "ones", "save", "split_v2", "to_dlpack_for_read", "to_dlpack_for_write",
-    "true_divide", "waitall", "zeros", *BINARY, "_internal", "contrib", "image", "linalg", "op",
-    "random", "reset_arrays", "sparse") if name in globals()]
+    "NDArray", "arange", "array", "concatenate", "empty", "eye", "from_dlpack", "from_numpy",
+    "full", "histogram", "linspace", "load", "load_frombuffer", "moveaxis", "onehot_encode",
+    "ones", "save", "split_v2", "to_dlpack_for_read", "to_dlpack_for_write", "true_divide",
+    "waitall", "zeros", *BINARY, "contrib", "image", "linalg", "op", "random", "reset_arrays",
+    "sparse") if name in globals()]
+
+# what most programs do without
+_LAZY = {"CachedOp": "imperative.cached_op:CachedOp"}
+_load = loads(globals(), _LAZY)
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+def __getattr__(name: str) -> Any:
     if name == "__all__":
-        return __dir__()  # type: ignore[return-value]
-    made = None if name.startswith("__") else _operators.find(name)
+        return __dir__()
+    if name in _LAZY:
+        return _load(name)
+    made = _operators.find(name)
     if made is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}: there is no such "
-                             "operator")
+        raise no_operator(__name__, name, __dir__)
     globals()[name] = made
     return made
 
 
 def __dir__() -> list[str]:
-    return sorted({*_own, *_operators.names()})
+    return sorted({*_own, *_LAZY, *_operators.names()})
 
-
-__all__: list[str]

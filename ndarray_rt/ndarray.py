@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from . import nd as _nd
+from .public import renames
 
 if TYPE_CHECKING:
     from .nd import *  # noqa: F403
+    from .nd import _internal as _internal
 else:
-    sys.modules[__name__] = _nd
-    for _space in ("_internal", "contrib", "image", "linalg", "op", "random", "sparse"):
-        sys.modules[f"{__name__}.{_space}"] = getattr(_nd, _space)
+    renames(_nd, __name__)

@@ -8,6 +8,7 @@ from .context import Context
 from .errors import ParameterError
 from .imperative import distributions
 from .op.random_state import random_state, seed_all
+from .public import shows
 
 # uniform, normal and the others whose operators there are
 globals().update(distributions.available())
@@ -38,3 +39,4 @@ def get_state(ctx: Context | None = None) -> tuple[int, int]:
 def set_state(state: tuple[int, int], ctx: Context | None = None) -> None:
     """Goes on where `get_state` was called."""
     random_state(ctx).set_state(state)
+__dir__ = shows(globals())

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .errors import NdrtError, shown
+from .public import shows
 
 __all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
+__dir__ = shows(globals())
 
 T = TypeVar("T", bound=type)
 

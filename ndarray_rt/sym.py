@@ -1,22 +1,14 @@
-"""`mx.sym`: symbols and a function for each operator. The same names as in `mx.symbol`."""
+"""`mx.sym`: MXNet's short name of `mx.symbol`, the same module."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import symbol as _symbol
-from .symbol import *  # noqa: F403
+from .public import renames
 
 if TYPE_CHECKING:
-    from ._stubs import sym_contrib, sym_image, sym_linalg
-    from ._stubs.sym import *  # noqa: F403
-
-    # names of this module, which `import ... as` does not make for type checkers
-    contrib, image, linalg = sym_contrib, sym_image, sym_linalg
-
-__all__ = list(_symbol.__all__)
-_internal = _symbol.PUBLIC["_internal"]
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_symbol, name)
+    from .symbol import *  # noqa: F403
+    from .symbol import _internal as _internal
+else:
+    renames(_symbol, __name__)

@@ -9,9 +9,11 @@ from typing import Any, TypeVar, cast
 from .config import get_variable, set_variable
 from .errors import shown
 from .np_shape import is_np_shape, np_shape, set_np_shape
+from .public import shows
 
 __all__ = ["getenv", "is_np_array", "is_np_shape", "np_shape", "set_np_shape", "setenv",
            "use_np_shape"]
+__dir__ = shows(globals())
 
 T = TypeVar("T", bound=Callable[..., Any])
 

@@ -64,10 +64,12 @@ class NDArray(Surface):
 
     @property
     def context(self) -> Context:
+        """The device this array is on."""
         return self.ctx
 
     @property
     def ndim(self) -> int:
+        """Number of dimensions."""
         return len(self.shape)
 
     @property

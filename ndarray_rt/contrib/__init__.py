@@ -4,6 +4,7 @@ from typing import Any
 
 from .. import nd as _nd
 from .. import sym as _sym
+from ..public import shows
 from . import autograd
 
 nd: Any = vars(_nd)["contrib"]
@@ -11,3 +12,4 @@ sym: Any = vars(_sym)["contrib"]
 ndarray, symbol = nd, sym
 
 __all__ = ["autograd", "nd", "ndarray", "sym", "symbol"]
+__dir__ = shows(globals())

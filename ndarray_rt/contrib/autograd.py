@@ -19,9 +19,11 @@ from .._array.create import zeros
 from .._array.ndarray import NDArray
 from ..autograd import mark_variables
 from ..errors import MXNetError, TypeMismatch
+from ..public import shows
 
 __all__ = ["NDArray", "TrainingStateScope", "backward", "compute_gradient", "grad",
            "grad_and_loss", "mark_variables", "set_is_training", "test_section", "train_section"]
+__dir__ = shows(globals())
 
 
 def set_is_training(is_train: bool) -> bool:

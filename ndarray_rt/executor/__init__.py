@@ -1,5 +1,6 @@
 """Floor 4, execution: a graph bound to arrays, run step by step."""
 
+from ..public import shows
 from ..symbol import hooks
 from .bind import bind, evaluate, simple_bind
 from .executor import Executor
@@ -9,8 +10,8 @@ from .tune import Tuned
 from .tuning_file import clear_tuning, load_tuning, save_tuning, tuning_stats
 from .update import Trained, Update
 
-hooks.provide(bind=bind, simple_bind=simple_bind, eval=evaluate,
-              optimize_for=optimize_for)
+hooks.provide(bind=bind, simple_bind=simple_bind, eval=evaluate, optimize_for=optimize_for)
 
 __all__ = ["Executor", "ExecutorPool", "Trained", "Tuned", "Update", "bind", "clear_tuning",
            "evaluate", "load_tuning", "optimize_for", "save_tuning", "simple_bind", "tuning_stats"]
+__dir__ = shows(globals())

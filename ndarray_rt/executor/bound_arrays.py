@@ -31,10 +31,12 @@ class BoundArrays:
 
     @property
     def symbol(self) -> Symbol:
+        """The symbol that was bound."""
         return self._symbol
 
     @property
     def context(self) -> Context:
+        """The device the outputs are on."""
         return self._ctx
 
     @property

@@ -24,7 +24,6 @@ from ..symbol.node import Entry
 from .arguments import check_callback, check_names, check_repeat, find_params
 from .build import BoundGraph, Facts, add_types, all_known, build_graph, infer_shapes
 from .captured import DONE, UNFINISHED, Captured
-from .explain import Explanation, Subject, explain, explain_pass
 from .finding import Finding
 from .inference import InferenceGraph, build_inference, shared_prologue
 from .inputs import Place, copy_to_place, copy_value, place_of
@@ -38,6 +37,7 @@ from .workspace import Workspace, new_number
 
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
+    from .explain import Explanation
 
 _replay = lib.ndrt_replay_run
 
@@ -429,6 +429,7 @@ class Executor(TrainingRuns, Finding):
         outputs are those of the last run, and backward needs another forward after this.
         With the name of a pass: what the graph for inference was before and after it, as text.
         """
+        from .explain import Subject, explain, explain_pass
         self._work.refuse_own_run()
         with self._work.lock, self._account:
             program = self._program_for(is_train and pass_name is None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from statistics import mean
 from time import perf_counter
 from typing import NamedTuple
 
@@ -314,7 +313,7 @@ class _Search:
                     if keys is None or key in keys:
                         found.setdefault(key, {}).setdefault(label, []).append(call.milliseconds)
         TABLE.put(Measurements(
-            {key: {label: mean(times) for label, times in by_label.items()}
+            {key: {label: sum(times) / len(times) for label, times in by_label.items()}
              for key, by_label in found.items()}, {}, {}))
 
 

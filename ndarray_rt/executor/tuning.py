@@ -5,8 +5,6 @@ It measures nothing and plans nothing itself.
 
 from __future__ import annotations
 
-import hashlib
-import platform
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -82,6 +80,7 @@ def _hardware() -> tuple[str, str, str]:
 
 
 def _cpu() -> str:
+    import platform
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
@@ -102,6 +101,7 @@ def node_key(machine: Machine, node: Node, shapes: Mapping[Entry, Shape],
 def graph_key(machine: Machine, nodes: Sequence[Node], shapes: Mapping[Entry, Shape],
               types: Mapping[Entry, DType]) -> GraphKey:
     """The key of a graph from its nodes, each after its inputs."""
+    import hashlib
     place = {node: i for i, node in enumerate(nodes)}
     found = hashlib.sha256()
     for node in nodes:

@@ -37,6 +37,7 @@ class Trained(NamedTuple):
 
     @property
     def arrays(self) -> list[NDArray]:
+        """The weight, its gradient and the states, in the order of the operator's inputs."""
         return [self.weight, self.grad, *self.states]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..public import shows
 from . import loss, nn, utils
 from .block import Block, HybridBlock, SymbolBlock
 from .parameter import (
@@ -15,3 +16,4 @@ from .parameter import (
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter",
            "ParameterDict", "SymbolBlock", "loss", "nn",
            "tensor_types", "utils"]
+__dir__ = shows(globals())

@@ -9,6 +9,7 @@ from typing import Any
 from .. import nd
 from ..base import numeric_types
 from ..errors import ParameterError, ShapeError, shown
+from ..public import shows
 from .block import HybridBlock
 from .errors import Mismatch
 
@@ -17,6 +18,7 @@ __all__ = [
     "LogisticLoss", "Loss", "PoissonNLLLoss", "SDMLLoss", "SigmoidBCELoss",
     "SigmoidBinaryCrossEntropyLoss", "SoftmaxCELoss", "SoftmaxCrossEntropyLoss",
     "SquaredHingeLoss", "TripletLoss"]
+__dir__ = shows(globals())
 
 
 def _apply_weighting(F: Any, loss: Any, weight: float | None = None,

@@ -17,10 +17,12 @@ from ..context import Context
 from ..errors import ParameterError, Unsupported
 from ..nd import NDArray
 from ..np_shape import is_np_shape
+from ..public import shows
 from .errors import Mismatch
 
 __all__ = ["check_sha1", "clip_global_norm", "download", "replace_file", "split_and_load",
            "split_data"]
+__dir__ = shows(globals())
 
 
 def split_data(data: Any, num_slice: int, batch_axis: int = 0,

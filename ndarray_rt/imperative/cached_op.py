@@ -90,6 +90,7 @@ class CachedOp:
 
     @property
     def symbol(self) -> Symbol:
+        """The symbol that is called."""
         return self._symbol
 
     @property

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType, ModuleType
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .._array.ndarray import NDArray
 from ..errors import NameMismatch, where
-from ..op.registry import REGISTRY, OpDef
-from ..op.signatures import Signature, check_name, public_name
+from ..op.registry import OpDef, find
+from ..op.signatures import Signature, check_name
 from .call import check_count, parse
 from .fast_call import call as fast_call
 from .invoke import invoke, invoke_params
 
 TRAILING = {"out": "An NDArray, or a list of them for several outputs: takes the results.",
             "name": "What errors call this call."}
+
+
+def function_of(op_name: str, name: str) -> Callable[..., Any]:
+    """The nd function of an operator that is registered as `op_name`, called `name`."""
+    return make_function(find(op_name), name)
 
 
 def make_function(op: OpDef, name: str) -> Callable[..., Any]:
@@ -76,75 +79,3 @@ def _call_by_name(op: OpDef, named: Mapping[str, NDArray], by_place: list[NDArra
             text += f"; not among them: {', '.join(unknown)}"
         raise NameMismatch(text)
     return invoke_params(op, params, [named[key] for key in names], out, name)
-
-
-def forgets_functions(namespace: dict[str, Any]) -> None:
-    """Takes functions of operators that are no longer registered out of a module's names."""
-    def forget(op_name: str) -> None:
-        stale = [name for name, value in namespace.items() if isinstance(value, FunctionType)
-                 and vars(value).get("_operator") == op_name]
-        for name in stale:
-            del namespace[name]
-    REGISTRY.when_gone(forget)
-
-
-class Namespace:
-    """The operators of one namespace as attributes; `extra` names stand before operators."""
-
-    def __init__(self, space: str, everything: bool = False) -> None:
-        self._space = space
-        self._everything = everything
-
-    def find(self, attribute: str) -> Callable[..., Any] | None:
-        """The function of a public name, made now; None when there is no such operator."""
-        for candidate in self._candidates(attribute):
-            if candidate in REGISTRY and REGISTRY.find(candidate).is_public:
-                made = make_function(REGISTRY.find(candidate), attribute)
-                made._operator = candidate  # type: ignore[attr-defined]
-                return made
-        return None
-
-    def _candidates(self, attribute: str) -> Sequence[str]:
-        if self._everything:
-            return (attribute,)
-        if self._space == "":
-            return () if attribute.startswith("_") else (attribute,)
-        if self._space == "_internal":
-            return (attribute,)
-        return (f"_{self._space}_{attribute}", f"{self._space}_{attribute}")
-
-    def names(self) -> list[str]:
-        """All public names of this namespace."""
-        made = []
-        for name in REGISTRY.names():
-            if not REGISTRY.find(name).is_public:
-                continue
-            space, public = public_name(name)
-            if space == self._space or (self._everything and space in ("", "_internal")):
-                made.append(public)
-        return made
-
-
-class OperatorModule(ModuleType):
-    """A module whose further attributes are the operators of a namespace."""
-
-    def __init__(self, name: str, doc: str, space: str, everything: bool = False,
-                 extra: Mapping[str, Any] | None = None) -> None:
-        super().__init__(name, doc)
-        self.__dict__["_namespace"] = Namespace(space, everything)
-        self.__dict__.update(extra or {})
-        forgets_functions(self.__dict__)
-        sys.modules[name] = self
-
-    def __getattr__(self, attribute: str) -> Any:
-        if not attribute.startswith("__"):
-            made = self.__dict__["_namespace"].find(attribute)
-            if made is not None:
-                self.__dict__[attribute] = made
-                return made
-        raise AttributeError(f"module {self.__name__!r} has no attribute {attribute!r}: there is "
-                             "no such operator")
-
-    def __dir__(self) -> list[str]:
-        own = {name for name in self.__dict__ if name != "_namespace"}
-        return sorted({*own, *self.__dict__["_namespace"].names()})

@@ -214,8 +214,8 @@ METHODS: dict[str, Any] = {
     "to_dlpack_for_write": dlpack.to_dlpack_for_write,
     "T": property(methods.transposed), "grad": property(methods.grad),
     "_fresh_grad": property(methods.fresh_grad, methods.set_fresh_grad),
-    "writable": property(lambda x: True), "asnumpy": interop.asnumpy, "asscalar": asscalar,
-    "item": item,
+    "writable": property(lambda x: True, doc="True: each array can be written to."),
+    "asnumpy": interop.asnumpy, "asscalar": asscalar, "item": item,
     **{name: getattr(methods, name) for name in (
         "as_in_context", "astype", "attach_grad", "backward", "broadcast_to", "copy", "copyto",
         "expand_dims", "flatten", "reorder", "reorder_to_default", "reshape", "split_v2",

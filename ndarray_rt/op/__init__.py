@@ -16,6 +16,7 @@ from .._array.layout import (
 )
 from ..errors import ShapeError, TypeMismatch, Unsupported
 from ..native import lib
+from ..public import shows
 from ..storage.primitive import Arg, Direction, Kind, make_primitive
 from .infer import merge, merge_all, merge_types, normalize_axis, same_shape, same_type
 from .params import (
@@ -47,3 +48,4 @@ __all__ = [
     "optional_choice", "optional_dtype", "optional_integer", "optional_number", "pack_weights",
     "params_class", "register", "same_shape", "same_type", "shape", "text", "unregister",
 ]
+__dir__ = shows(globals())

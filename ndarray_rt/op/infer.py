@@ -41,6 +41,7 @@ def merge(a: Shape | None, b: Shape | None, what: str = "shapes") -> Shape | Non
 
 
 def merge_all(shapes: Sequence[Shape | None], what: str = "shapes") -> Shape | None:
+    """What is known of one shape from several; ShapeError where they contradict."""
     found: Shape | None = None
     for shape in shapes:
         found = merge(found, shape, what)
@@ -74,6 +75,7 @@ def same_shape(params: Any, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList,
 
 
 def merge_types(types: Sequence[DType | None]) -> DType | None:
+    """The dtype that all known ones are; TypeMismatch where they differ."""
     found: DType | None = None
     for dtype in types:
         if dtype is None:

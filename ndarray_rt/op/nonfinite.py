@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import get_ident
 from types import FrameType
 
@@ -21,7 +21,7 @@ from .dispatch import check_calls
 from .params import Params
 from .registry import OpDef
 
-PACKAGE = str(Path(__file__).parent.parent)
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
 KEPT = 100  # calls that a Finder keeps; more would be of one cause
 
 

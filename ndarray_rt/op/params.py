@@ -143,6 +143,7 @@ def how_many(default: Any = REQUIRED, *, doc: str) -> Any:
 
 
 def optional_integer(default: Any = None, *, doc: str) -> Any:
+    """An int or None."""
     return _declare(default, _optional(parse_int), "an int or None", doc)
 
 
@@ -188,10 +189,12 @@ def optional_range(default: Any = None, *, doc: str) -> Any:
 
 
 def boolean(default: Any = REQUIRED, *, doc: str) -> Any:
+    """True or False, also as 1, 0 or the words."""
     return _declare(default, parse_bool, "a bool", doc)
 
 
 def optional_boolean(default: Any = None, *, doc: str) -> Any:
+    """True, False or None."""
     return _declare(default, _optional(parse_bool), "a bool or None", doc)
 
 
@@ -229,6 +232,7 @@ def axes(default: Any = None, *, doc: str) -> Any:
 
 
 def choice(*names: str, default: Any = REQUIRED, doc: str) -> Any:
+    """One of some words."""
     def parse(value: object) -> str:
         if value not in names:
             raise ValueError
@@ -237,6 +241,7 @@ def choice(*names: str, default: Any = REQUIRED, doc: str) -> Any:
 
 
 def optional_choice(*names: str, default: Any = None, doc: str) -> Any:
+    """One of some words, or None."""
     def parse(value: object) -> str | None:
         if value is None or value == "None":
             return None
@@ -252,10 +257,12 @@ def dtype(default: Any = "float32", *, doc: str) -> Any:
 
 
 def optional_dtype(default: Any = None, *, doc: str) -> Any:
+    """A dtype by MXNet's name, or None; kept as that name."""
     return _declare(default, _optional(lambda v: dtype_name(find_dtype(v))), "a dtype or None", doc)
 
 
 def text(default: Any = REQUIRED, *, doc: str) -> Any:
+    """A string, taken as it is."""
     return _declare(default, str, "a string", doc)
 
 

@@ -112,6 +112,7 @@ class OpDef:
         return self.inputs(params) if callable(self.inputs) else self.inputs
 
     def aux_names(self, params: Params) -> tuple[str, ...]:
+        """Names of the auxiliary states."""
         return self.aux(params) if callable(self.aux) else self.aux
 
     def num_inputs(self, params: Params) -> int:
@@ -137,9 +138,11 @@ class OpDef:
         return self.inplace(params) if callable(self.inplace) else self.inplace
 
     def mutated(self, params: Params) -> tuple[int, ...]:
+        """Positions of inputs or aux states that a call writes to."""
         return self.mutates(params) if callable(self.mutates) else self.mutates
 
     def ignored(self, params: Params) -> tuple[int, ...]:
+        """Positions of inputs of which only the shapes are read."""
         return self.ignores(params) if callable(self.ignores) else self.ignores
 
     def numbers_of(self, params: Params) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..public import shows
 from .adaptive import AdaDelta, AdaGrad, Adam, Adamax, AdamW, Ftrl, Nadam, RMSProp
 from .base import Optimizer, create, register
 from .contrib import GroupAdaGrad
@@ -13,3 +14,4 @@ __all__ = [
     "DCASGD", "FTML", "LAMB", "LARS", "LBSGD", "NAG", "SGD", "SGLD", "AdaDelta", "AdaGrad", "Adam",
     "AdamW", "Adamax", "Ftrl", "GroupAdaGrad", "Nadam", "Optimizer", "RMSProp", "Signum", "Test",
     "Updater", "ccSGD", "create", "get_updater", "register"]
+__dir__ = shows(globals())

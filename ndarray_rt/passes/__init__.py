@@ -6,7 +6,9 @@
 `prologue_nodes(result.heads)` need to run once for each change of the variables that they read.
 """
 
+from ..public import shows
 from .pipeline import PASSES, Optimized, Stage, optimize
 from .prologue import prologue_nodes
 
 __all__ = ["PASSES", "Optimized", "Stage", "optimize", "prologue_nodes"]
+__dir__ = shows(globals())

@@ -40,6 +40,7 @@ class Kind(IntEnum):
 
 
 class Direction(IntEnum):
+    """What a primitive computes: results for inference or training, or gradients."""
     NONE = 0
     FORWARD_TRAINING = 1
     FORWARD_INFERENCE = 2

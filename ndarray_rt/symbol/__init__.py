@@ -5,88 +5,78 @@ Also the module `mx.symbol`: besides what is listed here, it has a function for 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import ops as _ops
-from ..op.registry import keep_registered
+from ..op.namespaces import Namespace as _Namespace
+from ..op.namespaces import OperatorModule as _OperatorModule
+from ..op.namespaces import forgets_functions as _forgets_functions
+from ..op.namespaces import no_operator as _no_operator
+from ..op.registry import keep_registered as _keep_registered
 from . import arithmetic as _arithmetic
 from . import methods as _methods
 from .contrib_functions import FUNCTIONS as _CONTRIB
 from .control_flow import FUNCTIONS as _CONTROL_FLOW
-from .functions import (
-    Group,
-    Variable,
-    arange,
-    eye,
-    fromjson,
-    full,
-    histogram,
-    hypot,
-    linspace,
-    load,
-    load_json,
-    maximum,
-    minimum,
-    ones,
-    pow,
-    power,
-    split_v2,
-    var,
-    zeros,
-)
-from .generated import Namespace as _Namespace
-from .generated import find_function as _find_function
-from .generated import public_functions as _public_functions
-from .naming import AttrScope, NameManager, Prefix
+from .functions import *  # noqa: F403
+from .functions import __all__ as _functions
+from .generated import named_function as _named_function
+from .naming import AttrScope as AttrScope
+from .naming import NameManager as NameManager
+from .naming import Prefix as Prefix
 from .random_functions import FUNCTIONS as _RANDOM
-from .symbol import NotImplementedForSymbol, Symbol
+from .symbol import NotImplementedForSymbol as NotImplementedForSymbol
+from .symbol import Symbol as Symbol
 from .zipfian import FUNCTIONS as _ZIPFIAN
 
-# what is written by hand wins over operators of the same name
-__all__ = [
-    "AttrScope", "Group", "NameManager", "NotImplementedForSymbol", "Prefix", "Symbol", "Variable",
-    "arange", "eye", "fromjson", "full", "histogram", "hypot", "linspace", "load", "load_json",
-    "maximum", "minimum", "ones", "pow", "power", "split_v2", "var", "zeros",
-]
+if TYPE_CHECKING:
+    from .._stubs import sym_contrib, sym_image, sym_linalg
+    from .._stubs.sym import *  # noqa: F403
 
-BY_HAND = tuple(__all__)
+    # names of this module, which `import ... as` does not make for type checkers
+    contrib, image, linalg = sym_contrib, sym_image, sym_linalg
 
 # importing them registers the operators and gives Symbol its methods
 _LOADED = (_ops, _arithmetic, _methods)
 
+_operators = _Namespace("", _named_function)
+_forgets_functions(globals())
 
-def _public() -> dict[str, Any]:
-    """All public names: operators by namespace, then what is written by hand."""
-    made: dict[str, Any] = {}
-    for space, functions in _public_functions().items():
-        if not space:
-            made.update(functions)
-            continue
-        prefix = "" if space == "_internal" else f"_{space}_"
-        module = _Namespace(f"{__name__}.{space}", prefix, f"Operators of {space}.")
-        module.__dict__.update(functions)
-        made[space] = module
-    made["random"].__dict__.update(_RANDOM)
-    made["contrib"].__dict__.update({**_CONTROL_FLOW, **_CONTRIB, **_ZIPFIAN})
-    op = _Namespace(f"{__name__}.op", "", "All operators that have no namespace of their own.")
-    op.__dict__.update({name: value for name, value in made.items() if callable(value)})
-    made["op"] = op
-    made.update({name: globals()[name] for name in __all__})
-    keep_registered(made, _NEEDS)
-    return made
 
+def _space(name: str, doc: str, space: str, **how: Any) -> _OperatorModule:
+    return _OperatorModule(f"{__name__}.{name}", doc, space, _named_function, **how)
+
+
+op = _space("op", "All operators by their own names.", "", everything=True)
+_internal = _space("_internal", "Operators whose names begin with _.", "_internal", hidden=True)
+if not TYPE_CHECKING:
+    contrib = _space("contrib", "Operators called _contrib_...", "contrib",
+                     extra={**_CONTROL_FLOW, **_CONTRIB, **_ZIPFIAN})
+    linalg = _space("linalg", "Operators called _linalg_...", "linalg")
+    image = _space("image", "Operators called _image_...", "image")
+sparse = _space("sparse", "Operators of MXNet's sparse namespace, on dense symbols.", "",
+                everything=True)
+random = _space("random", "Random numbers by distribution.", "random", extra=_RANDOM)
 
 # what is written by hand, and the operator it needs
 _NEEDS = {"histogram": "_histogram", "linspace": "_linspace", "split_v2": "_split_v2"}
+_keep_registered(globals(), _NEEDS)
 
-
-PUBLIC = _public()
-globals().update(PUBLIC)
-__all__ += sorted(set(PUBLIC) - set(__all__) - {"_internal"})
+# what is written by hand wins over operators of the same name
+BY_HAND = tuple(name for name in (
+    *_functions, "AttrScope", "NameManager", "NotImplementedForSymbol", "Prefix", "Symbol",
+    "contrib", "image", "linalg", "op", "random", "sparse") if name in globals())
 
 
 def __getattr__(name: str) -> Any:
-    # operators registered after this module was loaded
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _find_function(name)
+    if name == "__all__":
+        return __dir__()
+    made = _operators.find(name)
+    if made is None:
+        raise _no_operator(__name__, name, __dir__)
+    globals()[name] = made
+    return made
+
+
+def __dir__() -> list[str]:
+    return sorted({*BY_HAND, *_operators.names()})
+

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -28,6 +27,7 @@ def write_atomic(fname: str | os.PathLike[str], write: Callable[[BinaryIO], None
 
 
 def _replace(path: str, write: Callable[[BinaryIO], None]) -> None:
+    import secrets
     folder, base = os.path.split(path)
     temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(6)}.tmp")
     # unlike tempfile's, this mode obeys the umask

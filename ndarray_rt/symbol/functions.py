@@ -18,6 +18,10 @@ from .naming import current_attrs
 from .node import Entry, Node
 from .symbol import Symbol, group
 
+__all__ = [
+    "Group", "Variable", "arange", "eye", "fromjson", "full", "histogram", "hypot", "linspace",
+    "load", "load_json", "maximum", "minimum", "ones", "pow", "power", "split_v2", "var", "zeros"]
+
 _STORAGE_TYPES = {"default": 0, "row_sparse": 1, "csr": 2}
 
 

@@ -5,7 +5,6 @@ What is written is, byte for byte, what MXNet 1.9.1 writes for the same graph.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
@@ -192,10 +191,7 @@ def load_graph(text: str) -> list[Entry]:
 
 def load_graphs(text: str) -> list[list[Entry]]:
     """The heads of each graph of a list in JSON text."""
-    try:
-        graphs = json.loads(text, strict=False)
-    except (ValueError, RecursionError) as error:
-        raise ParameterError(f"symbol JSON: this is no JSON: {error}") from None
+    graphs = _json(text)
     if not isinstance(graphs, list):
         raise ParameterError(f"symbol JSON: expected a list, got {type(graphs).__name__}")
     return [_subgraph(graph, "a node") for graph in graphs]
@@ -223,11 +219,16 @@ def _loaded(data: Mapping[str, Any], version: int, numpy_shape: bool = True) -> 
     return _built(drafts, order, heads)
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _json(text: str) -> Any:
+    import json  # needed by those who load graphs only
     try:
-        data = json.loads(text, strict=False)  # bare control characters are MXNet's way
+        return json.loads(text, strict=False)  # bare control characters are MXNet's way
     except (ValueError, RecursionError) as error:
         raise ParameterError(f"symbol JSON: this is no JSON: {error}") from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    data = _json(text)
     if not isinstance(data, dict):
         raise ParameterError(f"symbol JSON: expected an object, got {type(data).__name__}")
     return data

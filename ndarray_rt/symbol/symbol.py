@@ -83,6 +83,7 @@ class Symbol:
 
     @property
     def num_outputs(self) -> int:
+        """How many outputs there are."""
         return len(self._entries)
 
     def __iter__(self) -> Iterator[Symbol]:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from ..public import shows
 from .compare import (
     almost_equal,
     assert_allclose,
@@ -87,3 +88,4 @@ __all__ = [
     "rand_sparse_ndarray", "random_arrays", "random_sample", "random_uniform_arrays", "retry",
     "same", "same_array", "same_symbol_structure", "set_default_context", "set_env_var",
     "simple_forward", "var_check", "verify_generator"]
+__dir__ = shows(globals())

@@ -10,9 +10,10 @@ Everything is loaded when first asked for.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..public import loads, shows
 
 if TYPE_CHECKING:
     from .case import Case, Input
@@ -29,18 +30,18 @@ if TYPE_CHECKING:
 # public name -> the module that has it; no module may have the name of one of these: importing it
 # would put it in the name's place
 _PUBLIC = {
-    "Case": "case", "Input": "case",
-    "assert_bits": "compare", "assert_close": "compare",
-    "check_consistency": "consistency",
-    "kinds_of": "memory_layouts", "layouts_of": "memory_layouts",
-    "check_gradient": "numeric_gradient",
-    "check_operator": "operator",
-    "RandomGraph": "random_graphs", "graphs": "random_graphs", "random_graph": "random_graphs",
-    "Ran": "report", "Report": "report",
-    "check_layout_round_trip": "round_trip",
-    "Known": "strategies", "kinds": "strategies", "layouts": "strategies",
-    "ndarrays": "strategies", "requests": "strategies", "shapes": "strategies",
-}
+    name: f"{module}:{name}" for module, names in {
+        "case": ("Case", "Input"),
+        "compare": ("assert_bits", "assert_close"),
+        "consistency": ("check_consistency",),
+        "memory_layouts": ("kinds_of", "layouts_of"),
+        "numeric_gradient": ("check_gradient",),
+        "operator": ("check_operator",),
+        "random_graphs": ("RandomGraph", "graphs", "random_graph"),
+        "report": ("Ran", "Report"),
+        "round_trip": ("check_layout_round_trip",),
+        "strategies": ("Known", "kinds", "layouts", "ndarrays", "requests", "shapes"),
+    }.items() for name in names}
 
 # those of them that need the package hypothesis
 _STRATEGIES = ("Known", "graphs", "kinds", "layouts", "ndarrays", "requests", "shapes")
@@ -62,13 +63,5 @@ if not _has_hypothesis():
     # `from ndarray_rt.testing import *` then gives the rest
     __all__[:] = [name for name in __all__ if name not in _STRATEGIES]
 
-
-def __getattr__(name: str) -> Any:
-    module = _PUBLIC.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{module}", __name__), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__ = loads(globals(), _PUBLIC)
+__dir__ = shows(globals())

@@ -193,6 +193,7 @@ class Case:
         return _tolerance(self.rtol, RTOL, dtype), _tolerance(self.atol, ATOL, dtype)
 
     def is_no_grad(self, position: int, name: str) -> bool:
+        """Is the gradient of this input, by position or name, left unchecked?"""
         return position in self.no_grad or name in self.no_grad
 
     @property

@@ -153,9 +153,8 @@ def test_a_file_that_is_no_library(tmp_path: Path) -> None:
 
 
 def test_the_wheel_is_missing() -> None:
-    hide = ("from importlib import metadata\n"
-            "def none(name): raise metadata.PackageNotFoundError(name)\n"
-            "metadata.distribution = none")
+    hide = ("import os; real = os.listdir\n"
+            "os.listdir = lambda folder: [n for n in real(folder) if 'onednn_cpu_gomp' not in n]")
     assert "install the package onednn-cpu-gomp" in import_in_a_child(hide)
 
 
@@ -173,9 +172,9 @@ def test_another_onednn_was_there_first(tmp_path: Path) -> None:
 
 
 def test_a_cpu_without_avx2() -> None:
-    hide = ("import pathlib; read = pathlib.Path.read_text\n"
-            "pathlib.Path.read_text = lambda self, *a, **k: "
-            "'flags\\t: sse2 avx' if str(self) == '/proc/cpuinfo' else read(self, *a, **k)")
+    hide = ("import builtins, io; real = builtins.open\n"
+            "builtins.open = lambda file, *args, **named: (io.StringIO('flags\\t: sse2 avx') "
+            "if file == '/proc/cpuinfo' else real(file, *args, **named))")
     assert "no AVX2" in import_in_a_child(hide)
 
 

@@ -10,8 +10,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from statistics import median
 from time import perf_counter
+
+import numpy as np
 
 from ...op.context import OpContext
 from ...op.dispatch import Dispatched, observe
@@ -92,6 +93,10 @@ class _Listener:
         self.heard = []
         part.run()
         return self.heard
+
+
+def median(values: Sequence[float]) -> float:
+    return float(np.median(values))
 
 
 def measure(parts: Sequence[Part], ctx: OpContext, repeat: int,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ...public import shows
 from .block import Block
 from .hybrid_block import HybridBlock
 from .symbol_block import SymbolBlock
 
 __all__ = ["Block", "HybridBlock", "SymbolBlock"]
+__dir__ = shows(globals())

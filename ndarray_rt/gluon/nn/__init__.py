@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...public import shows
 from ..block import Block, HybridBlock, SymbolBlock
 from .activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, Swish
 from .basic_layers import (
@@ -49,3 +50,4 @@ __all__ = [
     "GroupNorm", "HybridBlock", "HybridLambda", "HybridSequential", "InstanceNorm", "Lambda",
     "LayerNorm", "LeakyReLU", "MaxPool1D", "MaxPool2D", "MaxPool3D", "PReLU", "ReflectionPad2D",
     "Sequential", "Swish", "SymbolBlock"]
+__dir__ = shows(globals())

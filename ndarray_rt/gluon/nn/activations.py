@@ -6,10 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from ... import initializer
+from ...public import shows
 from ..block import HybridBlock
 from ..errors import Mismatch
 
 __all__ = ["ELU", "GELU", "SELU", "Activation", "LeakyReLU", "PReLU", "Swish"]
+__dir__ = shows(globals())
 
 
 class Activation(HybridBlock):

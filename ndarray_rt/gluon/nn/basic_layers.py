@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import nd, sym
 from ...errors import ParameterError, shown
+from ...public import shows
 from ..block import Block, HybridBlock
 from ..errors import Mismatch
 from ..parameter import ParameterDict
@@ -24,6 +25,7 @@ from .norm_layers import _BatchNorm as _BatchNorm
 __all__ = ["BatchNorm", "BatchNormReLU", "Dense", "Dropout", "Embedding", "Flatten", "GroupNorm",
            "HybridLambda", "HybridSequential", "InstanceNorm", "Lambda", "LayerNorm",
            "Sequential"]
+__dir__ = shows(globals())
 
 
 def _part(block: Any, key: Any) -> Any:

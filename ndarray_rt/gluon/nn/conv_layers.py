@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import sym
 from ...base import numeric_types
+from ...public import shows
 from ..block import HybridBlock
 from ..errors import Mismatch
 from ..parameter import ParameterDict
@@ -34,6 +35,7 @@ __all__ = [
     "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "GlobalAvgPool1D", "GlobalAvgPool2D",
     "GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D", "MaxPool1D",
     "MaxPool2D", "MaxPool3D", "ReflectionPad2D"]
+__dir__ = shows(globals())
 
 
 class _Conv(HybridBlock):

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import find_dtype
+from ...public import shows
 from ..block import HybridBlock
 from ..parameter import Parameter, ParameterDict
 
 __all__ = ["BatchNorm", "BatchNormReLU", "GroupNorm", "InstanceNorm", "LayerNorm"]
+__dir__ = shows(globals())
 
 
 class _Norm(HybridBlock):

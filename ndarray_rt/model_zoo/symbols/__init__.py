@@ -11,7 +11,8 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
-from ...errors import NameMismatch
+from ...errors import NameMismatch, did_you_mean
+from ...public import shows
 from ...symbol.symbol import Symbol
 from . import (
     alexnet,
@@ -26,6 +27,9 @@ from . import (
     squeezenet,
     vgg,
 )
+
+__all__ = ["get_symbol", "names"]
+__dir__ = shows(globals())
 
 _MODELS: dict[str, Callable[..., Symbol]] = {}
 for _family in (alexnet, vgg, googlenet, inception, resnet, squeezenet, mobilenet, densenet, small,
@@ -47,10 +51,11 @@ def get_symbol(name: str, **kwargs: Any) -> Symbol:
     """
     make = _MODELS.get(name.lower()) if isinstance(name, str) else None
     if make is None:
-        raise NameMismatch(f"there is no model {name!r}; there are {', '.join(_MODELS)}")
+        hint = did_you_mean(name, _MODELS) if isinstance(name, str) else ""
+        raise NameMismatch(f"there is no model {name!r}; there are {', '.join(_MODELS)}{hint}")
     known = signature(make).parameters
     for key in kwargs:
         if key not in known:
             raise NameMismatch(f"the model {name!r} has no argument {key!r}; it has: "
-                               f"{', '.join(known)}")
+                               f"{', '.join(known)}{did_you_mean(key, known)}")
     return make(**kwargs)

@@ -1,0 +1,71 @@
+"""What `import ndarray_rt` loads, and what it leaves until it is asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# what takes long to import, and what most programs, or most of their starts, do without
+LEFT = frozenset((
+    "ctypes.util", "difflib", "email", "hashlib", "html", "importlib.metadata", "json", "pathlib",
+    "secrets", "shutil", "statistics", "subprocess", "tempfile", "urllib", "zipfile",
+    "ml_dtypes", "scipy", "hypothesis", "matplotlib", "torch", "tqdm", "onnx",
+    "ndarray_rt.executor", "ndarray_rt.passes", "ndarray_rt.imperative.cached_op",
+    "ndarray_rt.contrib", "ndarray_rt.debug", "ndarray_rt.engine", "ndarray_rt.io",
+    "ndarray_rt.model_zoo", "ndarray_rt.test_utils", "ndarray_rt.testing"))
+
+
+def run(code: str) -> str:
+    """What a new process prints. Modules that the interpreter itself begins with do not count."""
+    program = f"import sys; sys.modules.pop('pathlib', None); before = set(sys.modules)\n{code}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          check=True)
+    return done.stdout.strip()
+
+
+def test_what_is_not_needed_is_not_imported() -> None:
+    loaded = set(run("import numpy, threading, dataclasses, _cffi_backend\n"
+                     "import ndarray_rt; print(*set(sys.modules) - before)").split())
+    assert "ndarray_rt.nd" in loaded
+    too_much = {name for name in loaded
+                if any(name == left or name.startswith(f"{left}.") for left in LEFT)}
+    assert not too_much
+
+
+def test_every_operator_is_registered_by_then() -> None:
+    code = ("import ndarray_rt; from ndarray_rt.op.registry import REGISTRY\n"
+            "before = set(REGISTRY.names())\n"
+            "from ndarray_rt import contrib, executor, io, model_zoo, passes, testing\n"
+            "print(len(before), *set(REGISTRY.names()) - before)")
+    assert len(run(code).split()) == 1
+
+
+def test_no_function_is_made_before_it_is_used() -> None:
+    code = ("import ndarray_rt as mx\n"
+            "made = lambda: [name for space in (mx.nd, mx.sym, mx.nd.contrib, mx.sym.contrib) "
+            "for name, value in vars(space).items() "
+            "if callable(value) and hasattr(value, '_operator')]\n"
+            "print(*made()); mx.nd.relu(mx.nd.ones(2)); mx.sym.relu(mx.sym.Variable('x'))\n"
+            "print(*made())")
+    assert run(code) == "relu relu"
+
+
+@pytest.mark.parametrize("module", ["ndarray_rt", "ndarray_rt.nd", "ndarray_rt.sym",
+                                    "ndarray_rt.nd.contrib", "ndarray_rt.ndarray",
+                                    "ndarray_rt.executor", "ndarray_rt.autograd"])
+def test_star_imports_give_what_dir_shows(module: str) -> None:
+    code = (f"import importlib; shown = dir(importlib.import_module({module!r}))\n"
+            f"space = {{}}; exec('from {module} import *', space)\n"
+            "print(sorted(set(shown) ^ (set(space) - {'__builtins__'})))")
+    assert run(code) == "[]"
+
+
+def test_binding_loads_the_executor() -> None:
+    code = ("import ndarray_rt as mx; x = mx.sym.Variable('x')\n"
+            "assert 'ndarray_rt.executor' not in sys.modules\n"
+            "print((x + x).eval(x=mx.nd.ones((1,)))[0].asscalar())\n"
+            "print('ndarray_rt.executor' in sys.modules, "
+            "'ndarray_rt.executor.explain.subject' in sys.modules)")
+    assert run(code).split() == ["2.0", "True", "False"]
