@@ -199,10 +199,20 @@ static inline int64_t ndrt_product(int64_t a, int64_t b, int64_t c) {
 /* The threads of a kernel's call that does so much work. */
 int ndrt_team_for(const ndrt_kernel_call *call, int64_t work);
 
+/* A build with NDRT_ONLY_AVX2 computes as a CPU without AVX-512 does, so that tests reach what such
+ * a CPU runs. */
+#ifdef NDRT_ONLY_AVX2
+#define NDRT_HAS_AVX512() 0
+#else
+#define NDRT_HAS_AVX512() __builtin_cpu_supports("avx512f")
+#endif
+
 /* Compiled for each of these and chosen when the extension loads. A sanitizer's start-up comes too
  * late for that choice. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_UNDEFINED__)
 #define NDRT_FOR_EACH_CPU
+#elif defined(NDRT_ONLY_AVX2)
+#define NDRT_FOR_EACH_CPU __attribute__((target_clones("avx2", "default")))
 #else
 #define NDRT_FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif

@@ -1,4 +1,7 @@
-"""Builds ndarray_rt._native: the headers in include/ for cffi, native/*.c for the compiler."""
+"""Builds ndarray_rt._native: the headers in include/ for cffi, native/*.c for the compiler.
+
+docs/building.md has the environment variables that change how.
+"""
 
 from __future__ import annotations
 
@@ -67,16 +70,29 @@ def flags() -> tuple[list[str], list[str]]:
         "-fno-trapping-math",
         "-Wall",
         "-Wextra",
-        "-Werror",
         "-fopenmp",
         "-fvisibility=hidden",
     ]
-    link_args = ["-fopenmp", "-Wl,-rpath,$ORIGIN/../../.."]
-    if os.environ.get("NDRT_SANITIZE") == "1":
+    link_args = ["-lgomp", "-Wl,-rpath,$ORIGIN/../../.."]
+    if is_set("NDRT_ONLY_AVX2"):
+        compile_args.append("-DNDRT_ONLY_AVX2")
+    if is_set("NDRT_WERROR"):
+        compile_args.append("-Werror")
+    if is_set("NDRT_SANITIZE"):
         sanitize = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer", "-g"]
         compile_args += sanitize
         link_args += sanitize
+    elif is_set("NDRT_DEBUG"):
+        compile_args.append("-g")
+    else:
+        # Python's own flags ask for debugging information, which is four fifths of the file
+        compile_args.append("-g0")
+        link_args.append("-Wl,--strip-all")
     return compile_args, link_args
+
+
+def is_set(name: str) -> bool:
+    return os.environ.get(name) == "1"
 
 
 def make_ffi() -> FFI:
@@ -90,9 +106,7 @@ def make_ffi() -> FFI:
         "\n".join(f'#include "{name}"' for name in HEADERS),
         # setuptools wants sources relative to the project's root, from where it runs.
         sources=sorted(f"native/{path.name}" for path in (ROOT / "native").glob("*.c")),
-        depends=[f"include/{name}" for name in (
-            *HEADERS, "ndrt_draws.h", "ndrt_exp.h", "ndrt_internal.h", "ndrt_places.h",
-            "ndrt_random.h", "ndrt_vision.h")],
+        depends=sorted(f"include/{path.name}" for path in (ROOT / "include").glob("*.h")),
         # oneDNN's headers are not ours to warn about: -isystem silences them.
         include_dirs=["include"],
         library_dirs=[str(lib)],
