@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
+SHARE ?= today/14
 
 C_FILES := $(wildcard native/*.c include/*.h benchmarks/*/*.[ch] benchmarks/*/*/*.[ch])
 NATIVE := $(wildcard native/*.c native/*.py include/*.h) setup.py pyproject.toml
@@ -11,18 +12,34 @@ INSTALLED := $(VENV)/.installed
 WITH_TESTS := $(VENV)/.with-tests
 WITH_LINT := $(VENV)/.with-lint
 WITH_BENCH := $(VENV)/.with-bench
-WITH_SANITIZE := $(VENV)/.with-sanitize
+
+# what `make quick` runs; the other tiers select from all tests (docs/testing.md#tiers)
+QUICK := tests/test_quick.py tests/test_floors.py tests/test_tiers.py
 
 .DEFAULT_GOAL := run
-.PHONY: run test sanitize mutate build lint format bench bench-peers bound docs docs-onednn clean
+.PHONY: run quick test test-all test-share sanitize avx2 mutate build lint format bench bench-peers \
+    bound docs docs-onednn wheel clean
 
 run: $(INSTALLED)  ## train and run LeNet on real digits
 	$(BIN)/python examples/train_digits.py $(ARGS)
 
-test: $(WITH_TESTS)  ## the whole test suite
-	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+quick: $(WITH_TESTS)  ## in a minute: each operator once, some graphs, what may import what
+	$(BIN)/python -m pytest -q -n $(JOBS) $(QUICK) $(ARGS)
 
-sanitize: $(WITH_SANITIZE)  ## tests of storage and arrays with ASan and UBSan, in build/sanitize
+test: $(WITH_TESTS)  ## a sample of all tests, each day another: every operator, kind and request
+	$(BIN)/python -m pytest -n $(JOBS) --tier test $(ARGS)
+
+test-all: $(WITH_TESTS)  ## every test, with sanitizers, with the kernels of AVX2, with each mutation
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	$(MAKE) sanitize avx2 mutate
+
+test-share: $(WITH_TESTS)  ## of what make test leaves out today one part of SHARE
+	$(BIN)/python -m pytest -n $(JOBS) --tier rest --share $(SHARE) $(ARGS)
+
+avx2: $(WITH_TESTS)  ## operators as a machine without AVX-512 computes them
+	JOBS=$(JOBS) .ci/avx2 $(BIN)/python $(ARGS)
+
+sanitize: $(WITH_TESTS)  ## tests of storage and arrays with ASan and UBSan, in build/sanitize
 	JOBS=$(JOBS) .ci/sanitize $(BIN)/python
 
 mutate: $(WITH_TESTS)  ## which tests fail when one rule of the array contract is switched off
@@ -33,6 +50,7 @@ build: $(INSTALLED)  ## the compiled extension, in place
 lint: $(WITH_LINT)  ## ruff, mypy --strict, clang-format, C warnings as errors
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	NDRT_WERROR=1 $(BIN)/python setup.py --quiet build_ext --build-temp build/lint --build-lib build/lint
 	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
 
 format: $(WITH_LINT)
@@ -55,6 +73,9 @@ docs: $(INSTALLED)  ## what is written from the registry: lists in docs, type st
 docs-onednn: $(WITH_TESTS)  ## docs/onednn.md: what computes each operator in the harness's cases; some minutes
 	$(BIN)/python docs/onednn.py
 
+wheel: $(BIN)/python  ## dist/*.whl as an index takes it
+	$(BIN)/python .ci/build_wheel.py . dist
+
 clean:
 	rm -rf $(VENV) build dist *.egg-info ndarray_rt/*.so benchmarks/bound/build \
 	    benchmarks/.cache benchmarks/.venvs
@@ -62,23 +83,18 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || (rm -rf $(VENV); exit 1)
 
-# the C sources are built with warnings as errors, so installing checks them too
 $(INSTALLED): $(BIN)/python $(NATIVE)
 	$(BIN)/python -m pip install --quiet --editable ".[plot,progress]"
 	touch $@
 
 $(WITH_TESTS): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev-test]"
 	touch $@
 
 $(WITH_LINT): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --editable ".[lint,test]"
-	touch $@
-
-$(WITH_SANITIZE): $(WITH_TESTS)
-	$(BIN)/python -m pip install --quiet setuptools wheel --editable ".[bench]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev-lint]"
 	touch $@
 
 $(WITH_BENCH): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev-build]"
 	touch $@

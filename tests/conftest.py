@@ -1,4 +1,4 @@
-"""Settings of all tests: threads, Hypothesis profiles, nothing left switched over."""
+"""Settings of all tests: threads, tiers, Hypothesis profiles, nothing left switched over."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 # One thread a test process unless asked otherwise: teams that spin beside each other stall for
 # milliseconds. Must be set before the package is imported.
@@ -23,32 +24,91 @@ from hypothesis import HealthCheck, Phase, settings
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt.testing.failures import CHOSEN
 from ndarray_rt.testing.tally import TALLY
 
-from . import combinations
+from . import combinations, repeat, tiers
 
 # No explaining: it traces every line of a failure again and again, for minutes.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow],
            "print_blob": True,
            "phases": [Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink]}
-# What is checked at every change runs the same examples each time; deep looks for new ones.
+# The same examples each time, but for those of `make test`, which begin at the seed of its sample;
+# deep looks for new ones.
 settings.register_profile("quick", max_examples=50, stateful_step_count=20, derandomize=True,
+                          **_COMMON)
+settings.register_profile("sample", max_examples=50, stateful_step_count=20, database=None,
                           **_COMMON)
 settings.register_profile("ci", max_examples=500, stateful_step_count=30, derandomize=True,
                           **_COMMON)
 settings.register_profile("deep", max_examples=10000, stateful_step_count=50, **_COMMON)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 _run = combinations.Run()
 _collected = 0
+_told: list[str] = []  # what the tier has and what not
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("tiers", "which part of the tests to run (docs/testing.md#tiers)")
+    group.addoption("--tier", choices=tiers.TIERS, default="all")
+    group.addoption("--sample-seed", type=int, default=None, help="of the sample; default: the day")
+    group.addoption("--share", default="0/1", help="with --tier rest: k/n or today/n")
+    group.addoption("--combo", default="", help="run only combinations whose description has all "
+                    "of these parts: 'Convolution|view|kAddTo'")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Before any is deselected: how many tests a whole run of test_ops.py has."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Options that processes of one run must share are settled before others start."""
+    for mark in tiers.MARKS:
+        config.addinivalue_line("markers", mark)
+    share = tiers.Share.parse(config.option.share)
+    config.option.share = f"{share.k}/{share.n}"
+    if config.option.sample_seed is None:
+        config.option.sample_seed = tiers.seed_of_today()
+    profile = "ci"
+    if config.option.tier == "test":
+        profile = "sample"
+        if config.option.hypothesis_seed is None:
+            config.option.hypothesis_seed = config.option.sample_seed
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What the tier has; and of that, before more is deselected, how much test_ops.py has."""
     global _collected
+    option = config.option
+    if not any("::" in arg for arg in config.args):
+        selection = tiers.select(items, option.tier, option.sample_seed,
+                                 tiers.Share.parse(option.share))
+        _told[:] = tiers.summary(option.tier, option.sample_seed, option.share, selection)
+        _deselect(config, items, selection.left)
+    if option.combo:
+        part, CHOSEN.parts = repeat.split_combo(option.combo, [item.nodeid for item in items])
+        _deselect(config, items, [item for item in items
+                                  if part.lower() not in item.nodeid.lower()])
     _collected = sum(combinations.is_counted(item.nodeid) for item in items)
+
+
+def _deselect(config: pytest.Config, items: list[pytest.Item], left: list[pytest.Item]) -> None:
+    if left:
+        gone = set(map(id, left))
+        items[:] = [item for item in items if id(item) not in gone]
+        config.hook.pytest_deselected(items=left)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """A failure says how to run it alone."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if report.failed and call.excinfo is not None:
+        options = [] if item.config.option.tier == "all" else [
+            f"--tier={item.config.option.tier}", f"--sample-seed={item.config.option.sample_seed}"]
+        report.sections.append(("to run it alone", "\n".join(
+            repeat.commands(item.nodeid, call.excinfo.value, options))))
 
 
 @pytest.fixture(params=[1, 2])
@@ -77,21 +137,36 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A whole run that executes too little fails."""
-    if (not hasattr(session.config, "workerinput") and _run.is_whole(session.config.args)
-            and _run.complaints() and session.exitstatus == pytest.ExitCode.OK):
+    """A whole run, or sample, that executes too little fails."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["tier"] = _told
+    if (not hasattr(session.config, "workerinput") and session.exitstatus == pytest.ExitCode.OK
+            and _complaints(session.config)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Processes that share a run select the same tests: one of them says which."""
+    _told[:] = getattr(node, "workeroutput", {}).get("tier", _told)
+
+
+def _complaints(config: pytest.Config) -> list[str]:
+    if config.option.combo or not _run.is_whole(config.args):
+        return []
+    return _run.complaints(config.option.tier)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in _told:
+        terminalreporter.line(line)
     if not _run.tally.generated:
         return
     terminalreporter.section(f"combinations of {combinations.FILE}")
     for line in _run.tally.summary():
         terminalreporter.line(line)
-    if _run.is_whole(terminalreporter.config.args):
-        for line in _run.complaints():
-            terminalreporter.line(f"FAILED: {line}", red=True)
+    for line in _complaints(terminalreporter.config):
+        terminalreporter.line(f"FAILED: {line}", red=True)
 
 
 # so many tests, and what they left alive is no garbage

@@ -265,6 +265,7 @@ def whole_run(executed: int, skipped: int, tests: int = 2, of: int = 2) -> Run:
     run = Run()
     for i in range(tests):
         tally = Tally()
+        tally.meet(f"part {i}")
         tally.executed["x"] += executed // 2
         tally.skip("why", skipped // 2)
         run.add(f"tests/test_ops.py::t[{i}]", [("combinations", tally.as_dict()),
@@ -274,12 +275,17 @@ def whole_run(executed: int, skipped: int, tests: int = 2, of: int = 2) -> Run:
 
 
 def test_a_whole_run_that_executes_too_little_is_found() -> None:
-    good = whole_run(2 * LEAST, 100)
-    assert good.is_whole(["tests"])
-    assert good.complaints() == []
-    assert "99.9%" in good.tally.summary()[0]
-    assert "only" in whole_run(LEAST - 2, 0).complaints()[0]
-    assert "expected 90%" in whole_run(LEAST, LEAST).complaints()[0]
+    met = {"part 0", "part 1"}
+    for tier, least in LEAST.items():
+        good = whole_run(2 * least, 100)
+        assert good.is_whole(["tests"])
+        assert good.complaints(tier, met) == []
+        assert "only" in whole_run(least - 2, 0).complaints(tier, met)[0]
+        assert "expected 90%" in whole_run(least, least).complaints(tier, met)[0]
+        missed, = good.complaints(tier, {*met, "relu on numpy"})
+        assert missed == "1 of what each run must meet were not: relu on numpy"
+    assert whole_run(0, 0).complaints("rest") == []
+    assert "99.9%" in whole_run(100_000, 100).tally.summary()[0]
     assert not whole_run(10, 0, tests=1).is_whole(["tests"])
     assert not whole_run(10, 0).is_whole(["tests/test_ops.py::t"])
     assert not Run().is_whole(["tests"])

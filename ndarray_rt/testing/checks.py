@@ -17,11 +17,12 @@ from ..storage.stream import ImmediateStream
 from .case import Array
 from .covering import rows
 from .failures import Failures, no_leak
-from .kind_words import word_of
+from .kind_words import met_pair, word_of
 from .memory_kinds import Made, Snapshot, assert_around_unchanged, contents, make, why_not
 from .runtimes import Runtime
 from .sharing import SHARING
 from .subject import Subject
+from .tally import TALLY
 
 __all__ = ["Bench", "Failures", "no_leak"]
 
@@ -72,6 +73,7 @@ class Bench:
              aliased: bool = False) -> None:
         """Runs the call and checks everything that must hold after any call."""
         subject, stream = self.subject, self.stream
+        self._count(ins, outs, reqs)
         before_ins = [read_numpy(made.base, stream).tobytes() for made in ins]
         priors = [contents(made, stream) if req == Req.kAddTo else None
                   for made, req in zip(outs, reqs, strict=True)]
@@ -101,6 +103,16 @@ class Bench:
             made.check_after()
         self._check_results(results, priors, what)
         self._check_inputs(ins, outs, before_ins, writes, aliased, what)
+
+    def _count(self, ins: list[Made], outs: list[Made], reqs: list[Req]) -> None:
+        """Which kinds of memory meet which requests, and which operator runs where."""
+        asked = {req.name for req in reqs}
+        TALLY.meet(f"{self.subject.op.name} on {self.runtime.name}")
+        for made in ins:
+            for req in asked:
+                TALLY.meet(met_pair("input", made.kind, req))
+        for made, one in zip(outs, reqs, strict=True):
+            TALLY.meet(met_pair("output", made.kind, one.name))
 
     def _check_memory(self, made: Made, result: Array | None, what: str) -> None:
         assert_around_unchanged(made, self.stream)
@@ -194,6 +206,8 @@ class Bench:
         if len(set(reqs)) > 1:
             names = ",".join(req.name for req in reqs)
         what = f"{of} {'/'.join(dict.fromkeys(in_kinds))} -> {out_kind}, {names}".strip()
+        if not failures.wants(what):
+            return
         with failures.trying(what, group):
             keep = Req.kAddTo in reqs or Req.kNullOp in reqs
             ins = self.inputs(in_kinds)

@@ -142,7 +142,10 @@ class ExecutorBench:
         for turn, (mode, switches) in enumerate(modes_of(self.subject.turn).items()):
             for request in ("write", "add"):
                 some = kinds[(self.subject.turn + turn) % len(kinds)]
-                what = f"executor {mode}, between copies, {'/'.join(dict.fromkeys(some))}"
+                what = (f"executor {mode}, between copies, {'/'.join(dict.fromkeys(some))}, "
+                        f"{request}")
+                if not failures.wants(what):
+                    continue
                 with failures.trying(what, f"executor {mode}: between copies"), config.override(
                         **switches):
                     self._forward_of(some, mode)
@@ -158,6 +161,8 @@ class ExecutorBench:
         for turn, kinds in enumerate(self.subject.kinds_of_inputs(), self.subject.turn):
             for mode, switches in modes_of(turn).items():
                 what = f"executor forward {mode}, {'/'.join(dict.fromkeys(kinds))}"
+                if not failures.wants(what):
+                    continue
                 with failures.trying(what, f"executor {mode}: forward"), config.override(
                         **switches):
                     self._forward_of(kinds, mode)
@@ -167,8 +172,11 @@ class ExecutorBench:
         kinds = self.subject.kinds_of_inputs()[0]
         trainable = self.trainable() if self.slope is not None else []
         for mode, switches in modes_of(self.subject.turn).items():
-            with failures.trying(f"executor {mode}: {self.case.id}",
-                                 f"executor {mode}: derived shape"), config.override(**switches):
+            what = f"executor {mode}: {self.case.id}"
+            if not failures.wants(what):
+                continue
+            with failures.trying(what, f"executor {mode}: derived shape"), config.override(
+                    **switches):
                 self._forward_of(kinds, mode)
                 if trainable:
                     self._backward(kinds, kinds, dict.fromkeys(trainable, "add"), RUNS[mode])
@@ -264,6 +272,8 @@ class ExecutorBench:
             mode = list(MODES)[(turn + self.subject.turn) % len(MODES)]
             what = (f"executor backward {mode}, {'/'.join(dict.fromkeys(in_kinds))}, gradients "
                     f"{'/'.join(dict.fromkeys(grad_kinds))}, {','.join(combo)}")
+            if not failures.wants(what):
+                continue
             with failures.trying(what, f"executor {mode}: backward"), config.override(
                     **MODES[mode]):
                 self._backward(in_kinds, grad_kinds, dict(zip(trainable, combo, strict=True)),

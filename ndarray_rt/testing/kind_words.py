@@ -30,6 +30,11 @@ def word_of(kind: str) -> str:
     return kind.split(":", 1)[0]
 
 
+def met_pair(role: str, kind: str, request: str) -> str:
+    """How a meeting of a kind of memory with a request is counted; layouts are not told apart."""
+    return f"{role} of kind {kind if kind in PLAIN_KINDS else word_of(kind)} with {request}"
+
+
 def is_view_kind(kind: str) -> bool:
     """Is an array of this kind a part or another shape of what its Chunk was made for?"""
     return kind == "pinned:view" or word_of(kind) in (

@@ -17,7 +17,7 @@ from ..errors import NameMismatch, TypeMismatch
 from ..op.registry import REGISTRY, OpDef, find
 from .case import Case, Input, Reference
 from .checks import Bench, Failures, no_leak
-from .derived_checks import check_dtypes, check_shapes
+from .derived_checks import check_dtypes, check_shapes, run_two
 from .executor import ExecutorBench
 from .gradient import Slope, backward_subjects, second_slopes
 from .report import Ran, Report
@@ -30,6 +30,22 @@ def run_forward(case: Case, runtime: str) -> Ran:
     if runtime in case.exempt:
         return Ran("forward", runtime, 0, case.exempt[runtime])
     return Ran("forward", runtime, _all_checks([subject_of(case, case.dtypes[0])], runtime))
+
+
+def run_quick(case: Case) -> Ran:
+    """Forward and the backward operators on NumPy and on oneDNN, written and added to once each."""
+    subjects = [subject_of(case, case.dtypes[0])]
+    if not why_no_gradient(case):
+        subjects += backward_subjects(case)
+    failures = Failures()
+    with no_leak():
+        for subject in subjects:
+            fill_want(subject)
+            for runtime in RUNTIMES:
+                if runtime not in case.exempt:
+                    run_two(subject, runtime, failures, f"{subject.op.name} on {runtime},")
+    failures.settle()
+    return Ran("forward and backward", "numpy, onednn", failures.count)
 
 
 def run_dtype(case: Case, dtype: str) -> Ran:

@@ -14,6 +14,7 @@ class Tally:
 
     executed: Counter[str] = field(default_factory=Counter)  # by what was done
     skipped: Counter[str] = field(default_factory=Counter)  # by reason
+    met: set[str] = field(default_factory=set)  # operators on runtimes, kinds with requests
 
     @property
     def generated(self) -> int:
@@ -31,24 +32,30 @@ class Tally:
     def skip(self, reason: str, times: int = 1) -> None:
         self.skipped[reason] += times
 
+    def meet(self, what: str) -> None:
+        self.met.add(what)
+
     def add(self, other: Tally) -> None:
         self.executed.update(other.executed)
         self.skipped.update(other.skipped)
+        self.met |= other.met
 
     def take(self) -> Tally:
         """All counts so far, which start again at 0."""
-        made = Tally(self.executed.copy(), self.skipped.copy())
+        made = Tally(self.executed.copy(), self.skipped.copy(), set(self.met))
+        self.met.clear()
         self.executed.clear()
         self.skipped.clear()
         return made
 
-    def as_dict(self) -> dict[str, dict[str, int]]:
+    def as_dict(self) -> dict[str, Any]:
         """Plain data, for sending to another process."""
-        return {"executed": dict(self.executed), "skipped": dict(self.skipped)}
+        return {"executed": dict(self.executed), "skipped": dict(self.skipped),
+                "met": sorted(self.met)}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Mapping[str, Any]]) -> Tally:
-        return cls(Counter(data["executed"]), Counter(data["skipped"]))
+    def from_dict(cls, data: Mapping[str, Any]) -> Tally:
+        return cls(Counter(data["executed"]), Counter(data["skipped"]), set(data["met"]))
 
     def summary(self) -> list[str]:
         """Lines for a reader."""

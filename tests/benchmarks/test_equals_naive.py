@@ -39,6 +39,7 @@ def _threads_stay() -> Iterator[None]:
     mx.set_num_threads(before)
 
 
+@pytest.mark.sampled(3, "whole networks, six executors each")
 @pytest.mark.parametrize("name", MODELS)
 def test_equals_naive(name: str) -> None:
     model = MODELS[name]

@@ -127,6 +127,7 @@ SCENARIOS = {"bind": binding, "first inference": forward(False, 0),
 REPLAYED = ("replayed inference", "replayed step")
 
 
+@pytest.mark.sampled(5, "whole runs, once for each allocation")
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_allocation_may_fail(name: str) -> None:
     failed = check_allocations(SCENARIOS[name])
@@ -134,6 +135,7 @@ def test_every_allocation_may_fail(name: str) -> None:
     assert failed == 0 if name in REPLAYED else failed > 5
 
 
+@pytest.mark.sampled(5, "whole runs, once for each line")
 @pytest.mark.parametrize("name", [n for n in SCENARIOS if n != "bind"])
 def test_an_interrupt_may_come_anywhere(name: str) -> None:
     # of a replay, Python sees but a few lines

@@ -38,6 +38,7 @@ def check_bounds(told: Any) -> None:
     assert cleared["layouts"] <= 4
 
 
+@pytest.mark.sampled(1, "2,000 shapes each")
 @pytest.mark.parametrize("loop", ["imperative_shapes", "reshape_shapes", "bind_shapes"])
 def test_two_thousand_shapes(loop: str) -> None:
     told = run(loop, 200, 1800)
@@ -71,6 +72,7 @@ def test_random_channels_cost_what_onednn_keeps(tmp_path: Path) -> None:
     assert ours["grown"]["rss"] <= raw["grown"]["rss"] + 2
 
 
+@pytest.mark.sampled(1, "10,000 steps each")
 @pytest.mark.parametrize("loop", ["imperative_training", "executor_training",
                                   "captured_inference"])
 def test_ten_thousand_steps_of_one_shape(loop: str) -> None:

@@ -2,14 +2,16 @@
 
 As a pytest plugin: `pytest -p tests.properties.mutations --mutation "view rule" tests/ndarray`. As
 a program (`make mutate`) it says for each mutation which tests of the array contract fail; with
-`--quick` it only sees to it that the state machine, or what is named here, does.
+`--quick` it only sees to it that the state machine, or what is named here, does; `--only "view
+rule"` tries one.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from inspect import signature
@@ -324,9 +326,10 @@ def is_noticed(mutation: Mutation) -> bool:
     return False
 
 
-def main(quick: bool) -> None:
+def main(names: Sequence[str], quick: bool) -> None:
     missed = []
-    for name, mutation in MUTATIONS.items():
+    for name in names:
+        mutation = MUTATIONS[name]
         if quick:
             noticed = is_noticed(mutation)
             print(f"{name} ({mutation.rule}): {'noticed' if noticed else 'missed'}", flush=True)
@@ -342,4 +345,8 @@ def main(quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", choices=sorted(MUTATIONS), nargs="+", default=list(MUTATIONS))
+    given = parser.parse_args()
+    main(given.only, given.quick)
