@@ -20,6 +20,7 @@ import numpy as np
 from . import nd, random, registry
 from .errors import MXNetError, NdrtError, ParameterError, ShapeError, TypeMismatch, shown
 from .nd import NDArray
+from .ops.blas import uses_blas
 from .public import shows
 
 __all__ = ["Bilinear", "Constant", "FusedRNN", "InitDesc", "Initializer", "LSTMBias", "Load",
@@ -332,6 +333,7 @@ class Orthogonal(Initializer):
         self.scale = scale
         self.rand_type = rand_type
 
+    @uses_blas
     def _init_weight(self, _: Any, arr: NDArray) -> None:
         if self.rand_type not in ("uniform", "normal"):
             raise ParameterError(f"Orthogonal: rand_type got {shown(self.rand_type)}, expected "

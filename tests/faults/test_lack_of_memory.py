@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""),
 
 
 @pytest.mark.parametrize("scenario", ["creation", "spoiled", "gemm", "large_gemm", "recurrent",
-                                      "replay"])
+                                      "replay", "blas", "blas_in_threads"])
 def test_a_lack_of_memory_is_one_error(scenario: str) -> None:
     run_program("no_memory", scenario, threads=1)
 

@@ -14,6 +14,7 @@ from ...op.params import params_class
 from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from ..nn import fully_connected as plain
 from ..nn.kept_products import multiply
@@ -28,6 +29,7 @@ class FusedFullyConnectedParams(plain.FullyConnectedParams, PostOpParams):
     """The layer's parameters and the post-ops."""
 
 
+@uses_blas
 def compute(ctx: OpContext, p: FusedFullyConnectedParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     y = wide(ins[0].reshape(plain.matrix(p, ins[0].shape))) @ wide(ins[1]).T

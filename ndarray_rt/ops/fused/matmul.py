@@ -20,6 +20,7 @@ from ...op.params import boolean, integer, params_class
 from ...op.registry import OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc, strided_desc
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
+from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from ..tensor import matmul as plain
 from .params import PostOpParams
@@ -63,6 +64,7 @@ def infer_shape_dot(p: FusedDotParams, ins: ShapeList, outs: ShapeList,
     return [*made, *operands], [out]
 
 
+@uses_blas
 def compute_dot(ctx: OpContext, p: FusedDotParams, ins: list[AnyArray],
                 outs: list[NumpyOutput]) -> None:
     a, b, *operands = (wide(value) for value in ins)
@@ -131,6 +133,7 @@ def _split(p: FusedBatchDotParams, x: AnyArray) -> AnyArray:
     return made
 
 
+@uses_blas
 def compute_batch(ctx: OpContext, p: FusedBatchDotParams, ins: list[AnyArray],
                   outs: list[NumpyOutput]) -> None:
     a, b, *operands = (wide(value) for value in ins)

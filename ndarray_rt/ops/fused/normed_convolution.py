@@ -29,6 +29,7 @@ from ...op.registry import OpDef, Shape, register
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
 from ...storage.primitive import Arg, Direction, Primitive
 from ...storage.stream import Mem
+from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from ..nn import convolution as plain
 from ..nn.kept_products import kept_for_pixels
@@ -93,6 +94,7 @@ def infer_shape(p: NormedConvolutionParams, ins: ShapeList, outs: ShapeList,
     return [*parts, vector, vector, weight, *bias], [out if base is not None else outs[0]]
 
 
+@uses_blas
 def compute(ctx: OpContext, p: NormedConvolutionParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     parts, (scale, shift, weight, *bias) = ins[:p.num_args], map(wide, ins[p.num_args:])

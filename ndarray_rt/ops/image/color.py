@@ -14,6 +14,7 @@ from ...op.context import OpContext
 from ...op.infer import same_type
 from ...op.params import Params, number, numbers, params_class
 from ...op.registry import OpDef, register
+from ..blas import uses_blas
 from .shapes import SAME_GRADIENT, one_image, same_gradient, saturated, single
 
 Adjust = Callable[[AnyArray, Any], AnyArray]
@@ -55,6 +56,7 @@ def brightness(image: AnyArray, factor: Any) -> AnyArray:
     return made
 
 
+@uses_blas
 def contrast(image: AnyArray, factor: Any) -> AnyArray:
     x = single(image)
     gray = x @ _GRAY if x.shape[2] == 3 else x[..., 0]
@@ -106,6 +108,7 @@ def hue(image: AnyArray, turn: Any) -> AnyArray:
     return _from_hls(angle + turn * np.float32(360), light, share)
 
 
+@uses_blas
 def lighting(image: AnyArray, alpha: AnyArray) -> AnyArray:
     x = single(image)
     return x if x.shape[2] == 1 else x + _LIGHT @ alpha

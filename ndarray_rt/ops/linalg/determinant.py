@@ -14,6 +14,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import NoParams
 from ...op.registry import Emit, GradNode, OpDef, register
+from ..blas import uses_blas
 from ..tensor.product_slopes import times_others
 from .factor import NO_SECOND
 from .lapack import turned
@@ -39,6 +40,7 @@ def infer_shape_backward(p: NoParams, ins: ShapeList, outs: ShapeList,
     return [each, a, *[each] * (len(ins) - 2)], [a]
 
 
+@uses_blas
 def compute_det(ctx: OpContext, p: NoParams, ins: list[AnyArray],
                 outs: list[NumpyOutput]) -> None:
     outs[0].write(np.reshape(np.linalg.det(ins[0]), outs[0].shape))
@@ -48,6 +50,7 @@ def gradient_det(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[A
     return emit("_backward_linalg_det", None, out_grads[0], node.inputs[0], node.outputs[0])
 
 
+@uses_blas
 def _scaled_inverses(a: AnyArray, factor: AnyArray, usable: AnyArray) -> AnyArray:
     """factor A^-T for each matrix; zeros where it is not usable, as MXNet has it."""
     usable, factor = (x.reshape((*a.shape[:-2], 1, 1)) for x in (usable, factor))
@@ -55,6 +58,7 @@ def _scaled_inverses(a: AnyArray, factor: AnyArray, usable: AnyArray) -> AnyArra
     return np.where(usable, turned(np.linalg.inv(safe)) * factor, np.zeros((), a.dtype))
 
 
+@uses_blas
 def _cofactors(a: AnyArray) -> AnyArray:
     """What each element of singular matrices is multiplied by in the determinant."""
     u, values, vt = np.linalg.svd(a)
@@ -75,6 +79,7 @@ def compute_det_backward(ctx: OpContext, p: NoParams, ins: list[AnyArray],
     outs[0].write(made)
 
 
+@uses_blas
 def compute_slogdet(ctx: OpContext, p: NoParams, ins: list[AnyArray],
                     outs: list[NumpyOutput]) -> None:
     sign, log = np.linalg.slogdet(ins[0])
@@ -93,6 +98,7 @@ def compute_slogdet_backward(ctx: OpContext, p: NoParams, ins: list[AnyArray],
     outs[0].write(_scaled_inverses(a, dy, sign != 0))
 
 
+@uses_blas
 def compute_inverse(ctx: OpContext, p: NoParams, ins: list[AnyArray],
                     outs: list[NumpyOutput]) -> None:
     try:

@@ -14,6 +14,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import NoParams, Params, boolean, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
+from ..blas import uses_blas
 from .lapack import copied_down, solve, turned
 from .rules import matrices, same_square, square, wide_types
 
@@ -35,6 +36,7 @@ def _as_lower(p: CholeskyParams, x: AnyArray) -> AnyArray:
     return x if p.lower else turned(x)
 
 
+@uses_blas
 def compute_potrf(ctx: OpContext, p: CholeskyParams, ins: list[AnyArray],
                   outs: list[NumpyOutput]) -> None:
     try:
@@ -48,6 +50,7 @@ def gradient_potrf(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list
     return emit("_backward_linalg_potrf", node.params, out_grads[0], node.outputs[0])
 
 
+@uses_blas
 def compute_potrf_backward(ctx: OpContext, p: CholeskyParams, ins: list[AnyArray],
                            outs: list[NumpyOutput]) -> None:
     """1/2 L^-T S L^-1, where S has the lower triangle of L^T dL (Murray, 2016)."""
@@ -62,6 +65,7 @@ def _inverse_of_factor(low: AnyArray) -> AnyArray:
     return solve(low, identity)
 
 
+@uses_blas
 def compute_potri(ctx: OpContext, p: CholeskyParams, ins: list[AnyArray],
                   outs: list[NumpyOutput]) -> None:
     if not np.all(np.diagonal(ins[0], axis1=-2, axis2=-1)):
@@ -76,6 +80,7 @@ def gradient_potri(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list
                 node.outputs[0])
 
 
+@uses_blas
 def compute_potri_backward(ctx: OpContext, p: CholeskyParams, ins: list[AnyArray],
                            outs: list[NumpyOutput]) -> None:
     """The lower triangle of -B (dB + dB^T) L^-T."""
@@ -99,6 +104,7 @@ def infer_shape_gelqf(p: NoParams, ins: ShapeList, outs: ShapeList,
     return [a], [a, merge(outs[1], (*a[:-1], a[-2]), "shapes of L")]
 
 
+@uses_blas
 def compute_gelqf(ctx: OpContext, p: NoParams, ins: list[AnyArray],
                   outs: list[NumpyOutput]) -> None:
     q, r = np.linalg.qr(turned(ins[0]))
@@ -117,6 +123,7 @@ def infer_shape_gelqf_backward(p: NoParams, ins: ShapeList, outs: ShapeList,
     return [q, low, q, low], [q]
 
 
+@uses_blas
 def compute_gelqf_backward(ctx: OpContext, p: NoParams, ins: list[AnyArray],
                            outs: list[NumpyOutput]) -> None:
     """L^-T (dQ + S Q), where S has the lower triangle of L^T dL - dQ Q^T."""
@@ -137,6 +144,7 @@ def infer_shape_syevd(p: NoParams, ins: ShapeList, outs: ShapeList,
     return [a], [a, merge(outs[1], a[:-1], "shapes of L")]
 
 
+@uses_blas
 def compute_syevd(ctx: OpContext, p: NoParams, ins: list[AnyArray],
                   outs: list[NumpyOutput]) -> None:
     try:
@@ -162,6 +170,7 @@ def infer_shape_syevd_backward(p: NoParams, ins: ShapeList, outs: ShapeList,
     return [u, values, u, values], [u]
 
 
+@uses_blas
 def compute_syevd_backward(ctx: OpContext, p: NoParams, ins: list[AnyArray],
                            outs: list[NumpyOutput]) -> None:
     """U^T M U; M has dL on its diagonal, beside it the skew part of dU U^T by differences of L."""

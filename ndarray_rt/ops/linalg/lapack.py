@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..._array.layout import AnyArray
+from ..blas import Blas, Buffers, uses_blas
 
 _BLOCK = 32  # rows that are solved one by one
 
@@ -37,6 +38,7 @@ def _blas() -> Any:
         return None
 
 
+@uses_blas
 def _solve_rows(a: AnyArray, b: AnyArray) -> AnyArray:
     """Forward substitution, row by row; the whole batch at once."""
     n = a.shape[-1]
@@ -47,6 +49,7 @@ def _solve_rows(a: AnyArray, b: AnyArray) -> AnyArray:
     return x
 
 
+@uses_blas
 def _solve_halves(a: AnyArray, b: AnyArray) -> AnyArray:
     """Solves a x = b for lower triangles, by halves: most of it is products of matrices."""
     n = a.shape[-1]
@@ -58,11 +61,19 @@ def _solve_halves(a: AnyArray, b: AnyArray) -> AnyArray:
     return np.concatenate([top, _solve_halves(a[..., half:, half:], rest)], axis=-2)
 
 
+@lru_cache(maxsize=1)
+def _room() -> Blas:
+    """For scipy's BLAS, which is another one than NumPy's."""
+    few = np.eye(2)
+    return Blas(Buffers(importlib.import_module("scipy"), lambda: _blas().dtrsm(1.0, few, few)))
+
+
 def _solve_blas(blas: Any, a: AnyArray, b: AnyArray, lower: bool) -> AnyArray:
     trsm = blas.strsm if a.dtype == np.float32 else blas.dtrsm
     x = np.empty_like(b)
-    for place in np.ndindex(*a.shape[:-2]):
-        x[place] = trsm(1.0, a[place], b[place], lower=lower)
+    with _room():
+        for place in np.ndindex(*a.shape[:-2]):
+            x[place] = trsm(1.0, a[place], b[place], lower=lower)
     return x
 
 

@@ -17,6 +17,7 @@ from ...op.params import Params, boolean, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
 from ...storage.primitive import Arg, Kind, eltwise_post, make_primitive
+from ..blas import uses_blas
 from ..tensor.gemm2 import Gemm2Params, seen
 from .lapack import turned
 from .rules import matrices, wide_types
@@ -36,6 +37,7 @@ def infer_shape(p: SyrkParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeLi
     return ins, [merge(outs[0], (*a[:-2], n, n), "output shapes")]
 
 
+@uses_blas
 def compute(ctx: OpContext, p: SyrkParams, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
     a = turned(ins[0]) if p.transpose else ins[0]
     outs[0].write(np.matmul(a, turned(a)) * a.dtype.type(p.alpha))

@@ -14,6 +14,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, merge_dim
 from ...op.params import Params, boolean, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
+from ..blas import uses_blas
 from .lapack import triangular_solve, turned
 from .rules import matrices, square, wide_types
 
@@ -44,6 +45,7 @@ def infer_shape(p: TriangularParams, ins: ShapeList, outs: ShapeList,
     return [(*batch, n, n), b], [b]
 
 
+@uses_blas
 def compute_product(ctx: OpContext, p: TriangularParams, ins: list[AnyArray],
                     outs: list[NumpyOutput]) -> None:
     a = np.tril(ins[0]) if p.lower else np.triu(ins[0])

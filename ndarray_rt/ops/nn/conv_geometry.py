@@ -15,6 +15,7 @@ import numpy as np
 from ..._array.layout import AnyArray
 from ...errors import ShapeError
 from ...op.registry import Shape
+from ..blas import uses_blas
 
 
 class Geometry(NamedTuple):
@@ -85,6 +86,7 @@ def _padded(x: AnyArray, geo: Geometry) -> AnyArray:
     return np.pad(x, widths) if any(map(any, widths)) else x
 
 
+@uses_blas
 def conv_forward(x: AnyArray, w: AnyArray, geo: Geometry, out_dims: Shape) -> AnyArray:
     """y[n, o, ...] = sum over c and kernel places of x[n, c, ...] w[o, c, place]."""
     n, groups = x.shape[0], geo.groups
@@ -97,6 +99,7 @@ def conv_forward(x: AnyArray, w: AnyArray, geo: Geometry, out_dims: Shape) -> An
         y.reshape(w.shape[0], n, *out_dims), 0, 1))
 
 
+@uses_blas
 def conv_backward_data(dy: AnyArray, w: AnyArray, geo: Geometry, x_shape: Shape) -> AnyArray:
     """The gradient of conv_forward for x; also what a deconvolution computes."""
     n, groups, out_dims = x_shape[0], geo.groups, dy.shape[2:]
@@ -112,6 +115,7 @@ def conv_backward_data(dy: AnyArray, w: AnyArray, geo: Geometry, x_shape: Shape)
     return np.ascontiguousarray(dx.reshape(n, x_shape[1], *spatial)[inner])
 
 
+@uses_blas
 def conv_backward_weights(x: AnyArray, dy: AnyArray, geo: Geometry, w_shape: Shape) -> AnyArray:
     """The gradient of conv_forward for w."""
     n, groups, out_dims = x.shape[0], geo.groups, dy.shape[2:]

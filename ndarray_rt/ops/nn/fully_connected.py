@@ -21,6 +21,7 @@ from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
+from ..blas import uses_blas
 from ..floats import wide
 from ..terms import product_gradient
 from .kept_products import multiply
@@ -69,6 +70,7 @@ def infer_shape(p: FullyConnectedParams, ins: ShapeList, outs: ShapeList,
     return made, [out]
 
 
+@uses_blas
 def compute(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     x = wide(ins[0].reshape(matrix(p, ins[0].shape)))
@@ -146,6 +148,7 @@ def infer_shape_backward(p: FullyConnectedParams, ins: ShapeList, outs: ShapeLis
     return [ins[0], *grads], [*grads, (p.num_hidden,)][: len(outs)]
 
 
+@uses_blas
 def compute_backward(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dtype = ins[1].dtype

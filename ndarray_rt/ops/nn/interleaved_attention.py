@@ -26,6 +26,7 @@ from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc, strided_desc
 from ...storage.primitive import Arg, Kind, eltwise_post, make_primitive
 from ...storage.stream import Mem
+from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from ..tensor.pointwise import shifted
 from ..terms import Term, product_gradient, terms
@@ -143,6 +144,7 @@ WHOLE = Part(0, 1, 0)  # an output of values: nothing lies between its heads
 # ---- in numpy -----------------------------------------------------------------------------------
 
 
+@uses_blas
 def compute_scores(op: Product, ctx: OpContext, p: AttentionParams, ins: list[AnyArray],
                    outs: list[NumpyOutput]) -> None:
     assert op.query is not None
@@ -151,6 +153,7 @@ def compute_scores(op: Product, ctx: OpContext, p: AttentionParams, ins: list[An
     outs[0].write(y.astype(ins[0].dtype, copy=False))
 
 
+@uses_blas
 def compute_values(op: Product, ctx: OpContext, p: AttentionParams, ins: list[AnyArray],
                    outs: list[NumpyOutput]) -> None:
     made = np.empty(outs[0].shape, ins[0].dtype)
@@ -158,6 +161,7 @@ def compute_values(op: Product, ctx: OpContext, p: AttentionParams, ins: list[An
     outs[0].write(made)
 
 
+@uses_blas
 def backward_scores(op: Product, ctx: OpContext, p: AttentionParams, ins: list[AnyArray],
                     outs: list[NumpyOutput]) -> None:
     assert op.query is not None
@@ -171,6 +175,7 @@ def backward_scores(op: Product, ctx: OpContext, p: AttentionParams, ins: list[A
         out.write(grad)
 
 
+@uses_blas
 def backward_values(op: Product, ctx: OpContext, p: AttentionParams, ins: list[AnyArray],
                     outs: list[NumpyOutput]) -> None:
     dy, values, attention = ins

@@ -28,6 +28,7 @@ from ...op.params import (
 )
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc
+from ..blas import uses_blas
 from ..floats import same_float_type, wide
 
 MODES = ("size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up")
@@ -87,6 +88,7 @@ def _mean(size: int, made: int) -> Matrix:
     return matrix
 
 
+@uses_blas
 def _both(x: AnyArray, rows: Matrix, columns: Matrix) -> AnyArray:
     """rows x columns^T of each image."""
     made: AnyArray = rows.astype(x.dtype) @ x @ columns.astype(x.dtype).T

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..._array.layout import AnyArray
+from ..blas import uses_blas
 from .params import Place, RNNParams
 
 
@@ -89,6 +90,7 @@ def _kept(valid: AnyArray | None, new: AnyArray, old: AnyArray | float) -> AnyAr
     return made
 
 
+@uses_blas
 def forward(p: RNNParams, x: AnyArray, w: Weights, state: AnyArray,
             cell: AnyArray | None, valid: AnyArray | None) -> Run:
     """All steps of one layer and direction, in the order in which they stand in x.
@@ -144,6 +146,7 @@ def _slopes(p: RNNParams, run: Run, t: int, dh: AnyArray, dc: AnyArray | None,
     return slope, slope, None, dc * f
 
 
+@uses_blas
 def backward(p: RNNParams, run: Run, w: Weights, out_grad: AnyArray, state_grad: AnyArray | None,
              cell_grad: AnyArray | None, into: Weights,
              ) -> tuple[AnyArray, AnyArray, AnyArray | None]:

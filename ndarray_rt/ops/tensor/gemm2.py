@@ -20,6 +20,7 @@ from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc, strided_desc
 from ...storage.primitive import Arg, Kind, eltwise_post, make_primitive
+from ..blas import uses_blas
 
 
 @params_class
@@ -75,6 +76,7 @@ def infer_type(p: Gemm2Params, ins: TypeList, outs: TypeList) -> tuple[TypeList,
     return same_type(p, ins, outs)
 
 
+@uses_blas
 def product_of(p: Products, a: AnyArray, b: AnyArray) -> AnyArray:
     """alpha times the products, with the rows where `axis` says."""
     dtype = a.dtype

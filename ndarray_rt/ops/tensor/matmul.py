@@ -18,6 +18,7 @@ from ...op.params import Params, boolean, optional_choice, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc, strided_desc
 from ...storage.primitive import Arg, Kind, make_primitive
+from ..blas import uses_blas
 from ..terms import product_gradient
 from .numeric import convert, is_integer, wide
 
@@ -67,6 +68,7 @@ def matrix(x: AnyArray, rows: int, columns: int, turned: bool) -> AnyArray:
     return x.reshape(columns, rows).T if turned else x.reshape(rows, columns)
 
 
+@uses_blas
 def _product(a: AnyArray, b: AnyArray) -> AnyArray:
     """The matrix product in a's dtype; halves are summed as floats."""
     if is_integer(a.dtype):

@@ -15,6 +15,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import Params, boolean, integer, optional_choice, params_class, shape
 from ...op.registry import Emit, GradNode, OpDef, register
+from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from ..nn.conv_geometry import Geometry, geometry, output_dims
 from .sampling import Corner, corners, data_gradient, place_gradients, sample
@@ -149,6 +150,7 @@ def _inputs(p: WindowParams, ins: Sequence[AnyArray]) -> dict[str, AnyArray]:
     return {name: wide(x) for name, x in zip(_names(p), ins, strict=True)}
 
 
+@uses_blas
 def compute(ctx: OpContext, p: WindowParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     given = _inputs(p, ins)
@@ -179,6 +181,7 @@ def _grad_names(p: WindowParams) -> tuple[str, ...]:
     return tuple(f"{name}_grad" for name in _names(p))
 
 
+@uses_blas
 def compute_backward(ctx: OpContext, p: WindowParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     given = _inputs(p, ins[1:])

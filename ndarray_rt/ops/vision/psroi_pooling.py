@@ -14,6 +14,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import Params, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from ..tensor.numeric import round_half_away
 from .shared import fits
@@ -88,6 +89,7 @@ def _grouped(p: PSROIPoolingParams, image: AnyArray) -> AnyArray:
     return used.reshape(p.output_dim, p.groups, p.groups, *image.shape[1:])
 
 
+@uses_blas
 def compute(ctx: OpContext, p: PSROIPoolingParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     data, rois = wide(ins[0]), wide(ins[1])
@@ -111,6 +113,7 @@ def infer_shape_backward(p: PSROIPoolingParams, ins: ShapeList, outs: ShapeList,
     return [out, data, rois], [data]
 
 
+@uses_blas
 def compute_backward(ctx: OpContext, p: PSROIPoolingParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dy, rois = wide(ins[0]), wide(ins[2])

@@ -18,6 +18,7 @@ from ...op.infer import ShapeList, merge
 from ...op.params import Params, boolean, integer, number, params_class, shape
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc
+from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from .shared import fits, need_plain, plain
 
@@ -122,6 +123,7 @@ def _regions(p: ROIAlignParams, rois: AnyArray, data: Shape) -> Iterator[tuple[i
         yield i, int(image), Taps(rows, columns)
 
 
+@uses_blas
 def compute(ctx: OpContext, p: ROIAlignParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     data, rois = wide(ins[0]), wide(ins[1])
@@ -170,6 +172,7 @@ def infer_shape_backward(p: ROIAlignParams, ins: ShapeList, outs: ShapeList,
     return [out, data, rois], [data]
 
 
+@uses_blas
 def compute_backward(ctx: OpContext, p: ROIAlignParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dy, rois = wide(ins[0]), wide(ins[2])

@@ -14,6 +14,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import NoParams, Params, choice, params_class, shape
 from ...op.registry import Emit, GradNode, OpDef, register
+from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from .sampling import Corner, corners, data_gradient, place_gradients, sample
 from .shared import fits
@@ -65,6 +66,7 @@ def _middles(height: int, width: int, dtype: Any) -> AnyArray:
     return np.array([(width - 1) / 2, (height - 1) / 2], dtype)[:, None, None]
 
 
+@uses_blas
 def compute_grid(ctx: OpContext, p: GridGeneratorParams, ins: list[AnyArray],
                  outs: list[NumpyOutput]) -> None:
     data = wide(ins[0])
@@ -87,6 +89,7 @@ def infer_shape_grid_backward(p: GridGeneratorParams, ins: ShapeList, outs: Shap
     return out, data
 
 
+@uses_blas
 def compute_grid_backward(ctx: OpContext, p: GridGeneratorParams, ins: list[AnyArray],
                           outs: list[NumpyOutput]) -> None:
     dy = wide(ins[0])
@@ -167,6 +170,7 @@ def infer_shape_transformer(p: SpatialTransformerParams, ins: ShapeList, outs: S
     return [data, loc], outs
 
 
+@uses_blas
 def compute_transformer(ctx: OpContext, p: SpatialTransformerParams, ins: list[AnyArray],
                         outs: list[NumpyOutput]) -> None:
     data, loc = wide(ins[0]), wide(ins[1])

@@ -14,8 +14,12 @@ from typing import Any
 import numpy as np
 
 import ndarray_rt as mx
+from ndarray_rt import config
 from ndarray_rt.errors import OutOfMemory
+from ndarray_rt.imperative.invoke import invoke
 from ndarray_rt.native import lib, text
+from ndarray_rt.op.registry import find
+from ndarray_rt.ops.blas import NUMPY
 
 nd = mx.nd
 KIB, MIB = 1 << 10, 1 << 20
@@ -214,6 +218,58 @@ def team() -> None:
     thread.start()
     thread.join()
     must_be(out, np.tanh(np.ones((1000, 1000), "f4")))
+
+
+def blas() -> None:
+    """Whatever NumPy multiplies or solves fails while its BLAS has no buffer, and lives."""
+    from tests.case_table import all_cases
+
+    rng = np.random.default_rng(0)
+    lacked: dict[str, str] = {}
+    for case in all_cases():
+        drawn = [given.draw(rng, case.dtypes[0]) for given in case.all_inputs()]
+        ins = [nd.array(x, dtype=x.dtype) for x in drawn]
+        with config.override(NDRT_ONEDNN=False), address_space(20 * MIB):
+            try:
+                invoke(find(case.op), ins, case.params)
+            except OutOfMemory as error:
+                lacked[case.op] = str(error)
+            except mx.MXNetError:
+                pass  # a context that is refused
+    for name in USE_BLAS:
+        assert "no memory for BLAS" in lacked[name], lacked[name]
+    # a buffer that was had once stays
+    x = nd.array([[4, 2], [2, 3]])
+    for more in (64 * MIB, 2 * MIB):
+        with address_space(more):
+            must_be(nd.linalg.det(x), 8)
+            must_be(nd.linalg.potrf(x), [[2, 0], [1, 2 ** 0.5]])
+
+
+def blas_in_threads() -> None:
+    """One buffer serves one thread at a time: a second thread inside needs another one."""
+    nd.linalg.det(nd.ones((2, 2)))
+    inside, done = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        with NUMPY:
+            inside.set()
+            done.wait()
+
+    thread = threading.Thread(target=stay)
+    thread.start()
+    inside.wait()
+    x = nd.ones((2, 2))
+    with address_space(20 * MIB):
+        must_lack(lambda: nd.linalg.det(x))
+    done.set()
+    thread.join()
+    with address_space(20 * MIB):
+        must_be(nd.linalg.det(x), 0)
+
+
+USE_BLAS = ("Convolution", "FullyConnected", "RNN", "_linalg_det", "_linalg_gemm2",
+            "_linalg_inverse", "_linalg_potrf", "_linalg_syevd", "batch_dot", "dot")
 
 
 if __name__ == "__main__":
