@@ -38,6 +38,13 @@ int ndrt_threads_get(void);
 ndrt_status ndrt_threads_set(int threads);
 /* To this thread ndrt_threads_get() says so many until it is told 0. */
 void ndrt_threads_here(int threads);
+/* Whether teams of threads wait for each other by sleeping: while others are seen to use their
+ * cores, always, or never. Results do not depend on it. */
+typedef enum { NDRT_CROWD_LOOK = 0, NDRT_CROWD_ALWAYS = 1, NDRT_CROWD_NEVER = 2 } ndrt_crowd_mode;
+/* Holds from the end of the next region on. `running`: so many threads of the machine run, for
+ * tests; 0: as many as it says. */
+void ndrt_crowd_set(int mode, int running);
+int ndrt_crowd_seen(void); /* they do so now */
 /* Float32 operations a second, in 1e9, that this many threads reach when each does nothing but
  * multiply-adds in registers: what no kernel of float32 can exceed. Measured anew at each call, in
  * some milliseconds. INVALID for less than 1 thread. */
@@ -390,7 +397,7 @@ typedef struct {
     int kind, direction, alg;
     int impl_index;     /* 0: oneDNN's first choice, 1: its second, ... */
     const char *prefer; /* how the name of a better implementation begins; may be NULL */
-    int nthreads;       /* 0: the current setting; small work element by element takes 1 anyhow */
+    int nthreads;       /* 0: the current setting; small work takes 1 anyhow */
     const ndrt_desc *src, *weights, *bias, *dst;
     const ndrt_desc *diff_src, *diff_weights, *diff_bias, *diff_dst;
     /* recurrent layers; two directions where dims[1] of weights is 2 */

@@ -35,6 +35,7 @@ void ndrt_engine_at_fork(ndrt_fork_moment moment);
 void ndrt_memory_at_fork(ndrt_fork_moment moment);
 void ndrt_chunk_at_fork(ndrt_fork_moment moment);
 void ndrt_readers_at_fork(ndrt_fork_moment moment);
+void ndrt_crowd_at_fork(ndrt_fork_moment moment);
 
 /* Floating-point mode and OpenMP team of native code, entered and left around each call, inside of
  * the gate. */
@@ -46,6 +47,9 @@ ndrt_status ndrt_enter(ndrt_native_state *state, int nthreads); /* failed: nothi
 void ndrt_leave(const ndrt_native_state *state);
 ndrt_status ndrt_use_threads(int threads); /* between the two: from now on this many */
 void ndrt_signal_stack_ready(void);        /* in each thread before it runs generated code */
+/* Inside of the gate, behind a region of so many threads: are there others on their cores? */
+void ndrt_crowd_look(int threads);
+void ndrt_crowd_prepare(void); /* once in a process, before the first look */
 
 /* May an allocation go on? Counts for ndrt_memory_fail_after. */
 int ndrt_allocation_allowed(void);
@@ -82,8 +86,15 @@ void ndrt_plan_bind(ndrt_plan *plan, int64_t at, int argument, void *data);
 const_dnnl_memory_desc_t ndrt_desc_md(const ndrt_desc *desc); /* NULL for NULL */
 ndrt_status ndrt_desc_intern(const_dnnl_memory_desc_t md, ndrt_desc **out);
 
-/* Work below this many elements is done by one thread: a fork and join costs more. */
+/* Work below this many elements is done by one thread: a fork and join costs more. A team is as
+ * large as the setting says, never something in between: libgomp ends the threads that a smaller
+ * one leaves over, and makes them anew for the next larger one. */
 enum { NDRT_SMALL_WORK = 16384 };
+/* In such elements: what a primitive does (a recurrent layer, between two meetings of its team),
+ * and what a product of so many multiplications does that reads so many elements. */
+int64_t ndrt_spec_work(const ndrt_spec *spec);
+int64_t ndrt_product_work(int64_t multiplications, int64_t elements);
+int64_t ndrt_biggest_of(const ndrt_spec *spec); /* elements of its largest operand */
 
 /* Layouts in words, and the text of the last failure with a spec's layouts behind it. */
 void ndrt_describe(const ndrt_desc *desc, char *to, size_t room);

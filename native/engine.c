@@ -30,6 +30,7 @@ static ndrt_status engine_create(void) {
                          version->minor, version->patch);
     /* One store of primitives only: ours, in Python, which can count and release them. */
     TRY(ndrt_check(dnnl_set_primitive_cache_capacity(0), "dnnl_set_primitive_cache_capacity"));
+    ndrt_crowd_prepare();
     if (pthread_key_create(&stream_key, stream_destroy))
         return ndrt_fail(NDRT_INTERNAL, "pthread_key_create failed");
     dnnl_engine_t made;
@@ -111,12 +112,15 @@ int ndrt_flush_subnormals_get(void) { return __atomic_load_n(&flush_setting, __A
 static _Thread_local struct {
     int threads;
     unsigned mode;
+    int was_used; /* threads of the last region since the native call began; 0: there was none */
 } team;
 
 ndrt_status ndrt_use_threads(int threads) {
     if (omp_get_max_threads() != threads) omp_set_num_threads(threads);
     unsigned mode = _mm_getcsr() & FLUSH_BITS;
-    if (threads == 1 || (team.threads == threads && team.mode == mode)) return NDRT_OK;
+    if (threads == 1) return NDRT_OK;
+    team.was_used = threads;
+    if (team.threads == threads && team.mode == mode) return NDRT_OK;
     /* OpenMP ends the process when it can not have a thread. */
     if (team.threads != threads) TRY(ndrt_reserve_team(threads));
 #pragma omp parallel num_threads(threads)
@@ -143,6 +147,8 @@ ndrt_status ndrt_enter(ndrt_native_state *state, int nthreads) {
 }
 
 void ndrt_leave(const ndrt_native_state *state) {
+    if (team.was_used) ndrt_crowd_look(team.was_used);
+    team.was_used = 0;
     _mm_setcsr(state->mxcsr);
     if (omp_get_max_threads() != state->threads) omp_set_num_threads(state->threads);
     ndrt_gate_leave();

@@ -67,8 +67,8 @@ static int anybody_inside(void) {
 
 /* In the order in which they are taken elsewhere: making a primitive interns layouts. */
 static void (*const at_fork[])(ndrt_fork_moment) = {
-    ndrt_primitive_at_fork, ndrt_desc_at_fork,  ndrt_engine_at_fork,
-    ndrt_memory_at_fork,    ndrt_chunk_at_fork, ndrt_readers_at_fork,
+    ndrt_primitive_at_fork, ndrt_desc_at_fork,    ndrt_engine_at_fork, ndrt_memory_at_fork,
+    ndrt_chunk_at_fork,     ndrt_readers_at_fork, ndrt_crowd_at_fork,
 };
 enum { NFILES = sizeof at_fork / sizeof *at_fork };
 

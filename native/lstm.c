@@ -78,7 +78,9 @@ ndrt_status ndrt_lstm_check(const ndrt_kernel_call *call) {
 }
 
 int ndrt_lstm_threads(const ndrt_kernel_call *call) {
-    return ndrt_team_for(call, ndrt_product(call->dims[1], call->dims[2], GATES * call->dims[2]));
+    /* the team meets at each step */
+    const int64_t weights = ndrt_product(GATES, call->dims[2], call->dims[2]);
+    return ndrt_team_for(call, ndrt_product_work(ndrt_product(call->dims[1], weights, 1), weights));
 }
 
 void ndrt_lstm_execute(const ndrt_kernel_call *call, int nthreads) {

@@ -17,59 +17,33 @@ typedef ndrt_status (*maker)(const ndrt_make *make, dnnl_primitive_desc_t *pd);
 static const struct {
     const char *name;
     maker make;
-    int elementwise; /* one thread is faster when it is small */
 } kinds[] = {
-    [NDRT_CONVOLUTION] = {"convolution", ndrt_make_convolution, 0},
-    [NDRT_DECONVOLUTION] = {"deconvolution", ndrt_make_deconvolution, 0},
-    [NDRT_INNER_PRODUCT] = {"inner product", ndrt_make_inner_product, 0},
-    [NDRT_MATMUL] = {"matmul", ndrt_make_matmul, 0},
-    [NDRT_POOLING] = {"pooling", ndrt_make_pooling, 0},
-    [NDRT_BATCH_NORM] = {"batch norm", ndrt_make_batch_norm, 1},
-    [NDRT_LRN] = {"lrn", ndrt_make_lrn, 0},
-    [NDRT_ELTWISE] = {"eltwise", ndrt_make_eltwise, 1},
-    [NDRT_BINARY] = {"binary", ndrt_make_binary, 1},
-    [NDRT_PRELU] = {"prelu", ndrt_make_prelu, 1},
-    [NDRT_SOFTMAX] = {"softmax", ndrt_make_softmax, 1},
-    [NDRT_CONCAT] = {"concat", ndrt_make_concat, 1},
-    [NDRT_SUM] = {"sum", ndrt_make_sum, 1},
-    [NDRT_REDUCTION] = {"reduction", ndrt_make_reduction, 1},
-    [NDRT_REORDER] = {"reorder", ndrt_make_reorder, 1},
-    [NDRT_LAYER_NORM] = {"layer norm", ndrt_make_layer_norm, 1},
-    [NDRT_VANILLA_RNN] = {"vanilla rnn", ndrt_make_vanilla_rnn, 0},
-    [NDRT_LSTM] = {"lstm", ndrt_make_lstm, 0},
-    [NDRT_LBR_GRU] = {"lbr gru", ndrt_make_lbr_gru, 0},
+    [NDRT_CONVOLUTION] = {"convolution", ndrt_make_convolution},
+    [NDRT_DECONVOLUTION] = {"deconvolution", ndrt_make_deconvolution},
+    [NDRT_INNER_PRODUCT] = {"inner product", ndrt_make_inner_product},
+    [NDRT_MATMUL] = {"matmul", ndrt_make_matmul},
+    [NDRT_POOLING] = {"pooling", ndrt_make_pooling},
+    [NDRT_BATCH_NORM] = {"batch norm", ndrt_make_batch_norm},
+    [NDRT_LRN] = {"lrn", ndrt_make_lrn},
+    [NDRT_ELTWISE] = {"eltwise", ndrt_make_eltwise},
+    [NDRT_BINARY] = {"binary", ndrt_make_binary},
+    [NDRT_PRELU] = {"prelu", ndrt_make_prelu},
+    [NDRT_SOFTMAX] = {"softmax", ndrt_make_softmax},
+    [NDRT_CONCAT] = {"concat", ndrt_make_concat},
+    [NDRT_SUM] = {"sum", ndrt_make_sum},
+    [NDRT_REDUCTION] = {"reduction", ndrt_make_reduction},
+    [NDRT_REORDER] = {"reorder", ndrt_make_reorder},
+    [NDRT_LAYER_NORM] = {"layer norm", ndrt_make_layer_norm},
+    [NDRT_VANILLA_RNN] = {"vanilla rnn", ndrt_make_vanilla_rnn},
+    [NDRT_LSTM] = {"lstm", ndrt_make_lstm},
+    [NDRT_LBR_GRU] = {"lbr gru", ndrt_make_lbr_gru},
 };
 enum { NKINDS = sizeof kinds / sizeof kinds[0] };
 
 /* ---- threads ------------------------------------------------------------------------------- */
 
-static void keep_bigger(int64_t *biggest, const ndrt_desc *desc) {
-    if (desc && ndrt_desc_read(desc)->nelems > *biggest) *biggest = ndrt_desc_read(desc)->nelems;
-}
-
-static int64_t biggest_of(const ndrt_spec *spec) {
-    int64_t biggest = 0;
-    keep_bigger(&biggest, spec->src);
-    keep_bigger(&biggest, spec->weights);
-    keep_bigger(&biggest, spec->dst);
-    keep_bigger(&biggest, spec->diff_src);
-    keep_bigger(&biggest, spec->diff_dst);
-    int64_t sources = 0;
-    for (int i = 0; i < spec->nsrcs; i++) sources += ndrt_desc_read(spec->srcs[i])->nelems;
-    return sources > biggest ? sources : biggest;
-}
-
-/* Elements of what is moved, or multiplications of a small product; -1: worth all threads. */
-static int64_t work_of(const ndrt_spec *spec) {
-    if (kinds[spec->kind].elementwise) return biggest_of(spec);
-    if (spec->kind != NDRT_INNER_PRODUCT || !spec->src || !spec->weights) return -1;
-    int64_t rows = ndrt_desc_read(spec->src)->dims[0], each = ndrt_desc_read(spec->weights)->nelems;
-    return rows < NDRT_SMALL_WORK && each < NDRT_SMALL_WORK ? rows * each : -1;
-}
-
 static int threads_for(const ndrt_spec *spec) {
-    int64_t work = work_of(spec);
-    if (work >= 0 && work < NDRT_SMALL_WORK) return 1;
+    if (ndrt_spec_work(spec) < NDRT_SMALL_WORK) return 1;
     return spec->nthreads ? spec->nthreads : ndrt_threads_get();
 }
 
@@ -304,7 +278,7 @@ static ndrt_status prim_fill(ndrt_prim *prim, const ndrt_spec *spec) {
             "dnnl_primitive_desc_query(impl_info_str)");
     TRY(status);
     prim->scratchpad = scratchpad_of(prim->pd);
-    prim->reserve = ndrt_reserve_of(spec, prim->impl, biggest_of(spec));
+    prim->reserve = ndrt_reserve_of(spec, prim->impl, ndrt_biggest_of(spec));
     TRY(expect_all(prim, spec));
     prim->reorders = reordered_by(prim, spec);
     return NDRT_OK;

@@ -276,7 +276,9 @@ ndrt_status ndrt_products_check(const ndrt_kernel_call *call) {
 }
 
 int ndrt_products_threads(const ndrt_kernel_call *call) {
-    return ndrt_team_for(call, ndrt_product(call->dims[0], call->dims[1], call->dims[2]));
+    const int64_t *d = call->dims;
+    return ndrt_team_for(
+        call, ndrt_product_work(ndrt_product(d[0], d[1], d[2]), ndrt_product(d[1], d[2], 1)));
 }
 
 void ndrt_products_execute(const ndrt_kernel_call *call, int nthreads) {

@@ -225,7 +225,7 @@ int ndrt_separable_threads(const ndrt_kernel_call *call) {
     const ndrt_windows *depthwise = &job.depthwise;
     const int64_t pixels = ndrt_product(depthwise->images, depthwise->rows, depthwise->columns);
     const int64_t work = ndrt_product(pixels, depthwise->channels, WINDOW + job.projection.columns);
-    const int nthreads = ndrt_team_for(call, work);
+    const int nthreads = ndrt_team_for(call, ndrt_product_work(work, 0));
     return nthreads < job.slots ? nthreads : job.slots;
 }
 

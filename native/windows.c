@@ -64,8 +64,9 @@ ndrt_status ndrt_windows_check(const ndrt_kernel_call *call) {
 int ndrt_windows_threads(const ndrt_kernel_call *call) {
     const ndrt_windows job = job_of(call);
     int64_t read = call->kernel == NDRT_KERNEL_DEPTHWISE ? 1 : job.channels;
-    int64_t pixels = ndrt_product(job.images, job.rows, job.columns);
-    return ndrt_team_for(call, ndrt_product(pixels, job.filters, job.window * job.window * read));
+    int64_t made = ndrt_product(ndrt_product(job.images, job.rows, job.columns), job.filters, 1);
+    int64_t work = ndrt_product_work(ndrt_product(made, job.window * job.window, read), 0);
+    return ndrt_team_for(call, work > made ? work : made);
 }
 
 void ndrt_windows_execute(const ndrt_kernel_call *call, int nthreads) {

@@ -74,6 +74,14 @@ SWITCHES: tuple[Switch, ...] = (
         _flag,
         at_import=True,
     ),
+    Switch(
+        "NDRT_YIELD_CORES",
+        True,
+        "threads of a team sleep while they wait where other processes use their cores; 0: they "
+        "always spin",
+        _flag,
+        at_import=True,
+    ),
     Switch("NDRT_PLAN_MEMORY", True, "0 gives every array of an executor its own memory", _flag),
     Switch(
         "NDRT_BATCH_TILES",
@@ -134,6 +142,7 @@ NDRT_ONEDNN_LIBRARY: str
 NDRT_ONEDNN: bool
 NDRT_NUM_THREADS: int
 NDRT_FLUSH_SUBNORMALS: bool
+NDRT_YIELD_CORES: bool
 NDRT_PLAN_MEMORY: bool
 NDRT_BATCH_TILES: bool
 NDRT_SKIP_PASSES: str

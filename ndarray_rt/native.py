@@ -205,6 +205,7 @@ call(lib.ndrt_engine_init, what="starting oneDNN")
 if config.NDRT_NUM_THREADS:
     call(lib.ndrt_threads_set, config.NDRT_NUM_THREADS, what="NDRT_NUM_THREADS")
 lib.ndrt_flush_subnormals_set(int(config.NDRT_FLUSH_SUBNORMALS))
+lib.ndrt_crowd_set(lib.NDRT_CROWD_LOOK if config.NDRT_YIELD_CORES else lib.NDRT_CROWD_NEVER, 0)
 if config.default("NDRT_POOL_MIB") != config.NDRT_POOL_MIB:
     # not the default itself: a build for finding errors has a smaller one of its own
     lib.ndrt_memory_cache_limit(config.NDRT_POOL_MIB << 20)
