@@ -329,6 +329,27 @@ int64_t ndrt_separable_scratch(int64_t between, const int64_t *data, const int64
 /* Pairs of 8 bytes that one thread needs to order the first k of n. */
 int64_t ndrt_topk_pairs(int64_t n, int64_t k);
 
+/* ---- arenas: where memory lies whose use is known -------------------------------------- */
+typedef struct {
+    int64_t nbytes, born, dies; /* the first and the last step that use it */
+    int64_t team, lane;         /* lanes of a team, from 0 up, run at once; -1: none */
+    int64_t offset;
+} ndrt_life;
+/* Give each of n lives, in the order of their births, an offset; those that meet do not overlap.
+ * `work` is how many comparisons it took.
+ *
+ * In `order`, each as low as those before it allow. Where `most_work` or more is done, that
+ * may have been given up, and offsets mean nothing. */
+ndrt_status ndrt_arena_place_low(int64_t n, ndrt_life *lives, const int64_t *order,
+                                 int64_t most_work, int64_t *work);
+/* In the order of time: each in the smallest hole that it fits into when it is born. `births` and
+ * `deaths` are the lives in the order of these, in any order of the lives; knows no lanes. */
+ndrt_status ndrt_arena_sweep(int64_t n, ndrt_life *lives, const int64_t *births,
+                             const int64_t *deaths, int64_t *work);
+/* Moves lives that have offsets to where the same half of the threads wrote before, within the
+ * arena and where nothing is that they meet, until more than `most_work` is done. */
+ndrt_status ndrt_arena_keep_halves(int64_t n, ndrt_life *lives, int64_t most_work, int64_t *work);
+
 /* ---- plans: recorded steps, run by one call -------------------------------------------- */
 typedef struct ndrt_plan ndrt_plan;
 ndrt_status ndrt_plan_new(ndrt_plan **out);

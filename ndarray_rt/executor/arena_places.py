@@ -8,28 +8,94 @@ with another last-level cache wrote before takes as long as to fetch it from the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import gcd
 from typing import Any
 
 import numpy as np
 
+from ..native import call, ffi, lib
 from .plan import Storage
 
 PAGE, ALIGNMENT = 4096, 64
-Bytes = np.ndarray[tuple[int], np.dtype[np.int64]]
 
-# who wrote last is kept of so many parts of the arena; so many middles are tried
-PARTS, MIDDLES = 512, 8
+# ndrt_life
+LIFE = np.dtype([(name, np.int64) for name in
+                 ("nbytes", "born", "dies", "team", "lane", "offset")])
+Lives = np.ndarray[tuple[int], np.dtype[np.void]]
+
+# so many comparisons may looking for gaps take, and so many more for each of n storages and each
+# digit of n
+WORK_ALWAYS, WORK_EACH = 1 << 24, 16
 # so many times what placing anew takes may an arena of scaled places take
 WASTE = 1.03
 
 
-def place(storages: list[Storage], threads: int) -> None:
-    """Gives each storage its offset; none overlaps another that lives at the same time."""
-    _place_low(storages)
-    if threads > 1 and storages:
-        _keep_halves(storages)
+def place(storages: Sequence[Storage], threads: int) -> int:
+    """Gives each storage its offset; none overlaps another that lives at the same time.
+
+    The largest first, each as low as those that live at the same time allow. Where so many do
+    that this takes too long, an allocator's places, which knows no future: as long as many
+    storages live these fill the gaps between them. For several threads they move within the arena
+    then, in the order in which they begin to live, to where the least of either half was written
+    last by the other half of the threads. Gives the number of comparisons that all of it took,
+    which grows no faster than n log n.
+
+    Source: greedy by size (Pisarchyk and Lee, 2020), and best fit.
+    """
+    if not storages:
+        return 0
+    by_birth = sorted(storages, key=lambda s: (s.born, -s.nbytes))
+    teams = {-1: -1}
+    lives = np.array([(s.nbytes, s.born, s.dies, teams.setdefault(s.team, len(teams) - 1), s.lane,
+                       0) for s in by_birth], LIFE)
+    most = WORK_ALWAYS + WORK_EACH * len(lives) * len(lives).bit_length()
+    order = np.argsort(-lives["nbytes"], kind="stable")
+    work = _run(lib.ndrt_arena_place_low, lives, _numbers(order), most)
+    if work >= most:
+        work += _place_in_time(lives)
+    if threads > 1:
+        work += _run(lib.ndrt_arena_keep_halves, lives, most)
+    for storage, offset in zip(by_birth, lives["offset"].tolist(), strict=True):
+        storage.offset = offset
+    return work
+
+
+def _place_in_time(lives: Lives) -> int:
+    """Places by best fit from the first step to the last or the other way, whichever takes less."""
+    born, dies, lanes = lives["born"].copy(), lives["dies"].copy(), lives["team"] >= 0
+    # what lanes have, which run at once, is held as long as their team runs
+    teams = lives["team"][lanes]
+    for times, extreme in ((born, np.minimum), (dies, np.maximum)):
+        of_team = times[lanes][np.unique(teams, return_index=True)[1]]
+        extreme.at(of_team, teams, times[lanes])
+        times[lanes] = of_team[teams]
+    forward, backward = lives.copy(), lives.copy()
+    forward["born"], forward["dies"] = born, dies
+    backward["born"], backward["dies"] = -dies, -born
+    work = 0
+    for tried in (forward, backward):
+        births = np.lexsort((-tried["dies"], -tried["nbytes"], tried["born"]))
+        deaths = np.argsort(tried["dies"], kind="stable")
+        work += _run(lib.ndrt_arena_sweep, tried, _numbers(births), _numbers(deaths))
+    lives["offset"] = min(forward, backward, key=_top)["offset"]
+    return work
+
+
+def _top(lives: Lives) -> int:
+    return int((lives["offset"] + lives["nbytes"]).max())
+
+
+def _numbers(array: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Any:
+    return ffi.from_buffer("int64_t *", array)
+
+
+def _run(function: Callable[..., int], lives: Lives, *arguments: Any) -> int:
+    """Calls a native function that places lives; gives the number of its comparisons."""
+    work = ffi.new("int64_t *")
+    call(function, len(lives), ffi.from_buffer("ndrt_life *", lives), *arguments, work,
+         what="placing storages in an arena")
+    return int(work[0])
 
 
 def place_as(before: Sequence[Storage], storages: Sequence[Storage], fragmentation: float) -> bool:
@@ -80,97 +146,3 @@ def most_alive(storages: Sequence[Storage]) -> int:
         alive += changes[number]
         most = max(most, alive)
     return most
-
-
-def _place_low(storages: list[Storage]) -> None:
-    """The largest first, each as low as those that live at the same time allow.
-
-    Source: greedy by size (Pisarchyk and Lee, 2020).
-    """
-    lives = _Lives(storages)
-    begin: Bytes = np.zeros(len(storages), np.int64)
-    end: Bytes = np.full(len(storages), -1, np.int64)
-    order = sorted(range(len(storages)), key=lambda i: (-storages[i].nbytes, storages[i].born))
-    for i in order:
-        storage = storages[i]
-        rivals: Any = np.nonzero((end >= 0) & lives.beside(storage))[0]
-        offset = 0
-        for rival in rivals[np.argsort(begin[rivals], kind="stable")]:
-            if begin[rival] - offset >= storage.nbytes:
-                break
-            offset = max(offset, int(end[rival]))
-        storage.offset = offset
-        begin[i], end[i] = offset, offset + storage.nbytes
-
-
-class _Lives:
-    """When storages live, and in which lanes of a team, which run at once."""
-
-    def __init__(self, storages: list[Storage]) -> None:
-        self.born = np.array([s.born for s in storages])
-        self.dies = np.array([s.dies for s in storages])
-        self.team = np.array([s.team for s in storages])
-        self.lane = np.array([s.lane for s in storages])
-
-    def beside(self, storage: Storage) -> Any:
-        """Which storages live at the same time as this one."""
-        found = (self.born <= storage.dies) & (self.dies >= storage.born)
-        if storage.team >= 0:
-            found |= (self.team == storage.team) & (self.lane != storage.lane)
-        return found
-
-
-def _keep_halves(storages: list[Storage]) -> None:
-    """Moves storages within the arena, in the order in which they begin to live, to where the least
-    of either half was written last by the other half of the threads."""
-    written = _LastWritten(max(s.offset + s.nbytes for s in storages))
-    middles: list[int] = []
-    lives = _Lives(storages)
-    born = lives.born
-    begin = np.array([s.offset for s in storages])
-    end = begin + np.array([s.nbytes for s in storages])
-    for i in sorted(range(len(storages)), key=lambda i: (born[i], -storages[i].nbytes)):
-        storage, half = storages[i], storages[i].nbytes // 2
-        others = np.nonzero(lives.beside(storage))[0]
-        others = others[others != i]
-        begins, ends = begin[others], end[others]
-        least = written.by_others(storage.offset, storage.nbytes)
-        for middle in middles:
-            if not least:
-                break
-            offset = max(0, min(middle - half, written.nbytes - storage.nbytes)) // PAGE * PAGE
-            if ((begins < offset + storage.nbytes) & (ends > offset)).any():
-                continue
-            wrong = written.by_others(offset, storage.nbytes)
-            if wrong < least:
-                least, storage.offset = wrong, offset
-        begin[i], end[i] = storage.offset, storage.offset + storage.nbytes
-        written.write(storage.offset, storage.nbytes)
-        middle = storage.offset + half
-        middles = [middle, *(m for m in middles if m != middle)][:MIDDLES]
-
-
-class _LastWritten:
-    """Which half of the threads wrote to each part of an arena last: 1, 2, or 0 for nobody yet."""
-
-    def __init__(self, nbytes: int) -> None:
-        self.nbytes = nbytes
-        self._unit = max(1, -(-nbytes // PARTS))
-        self._half = np.zeros(PARTS + 1, np.int8)
-
-    def _bounds(self, offset: int, nbytes: int) -> tuple[int, int, int]:
-        unit = self._unit
-        return offset // unit, (offset + nbytes // 2) // unit, (offset + nbytes) // unit
-
-    def by_others(self, offset: int, nbytes: int) -> int:
-        """How many parts the other half wrote to, were a storage of `nbytes` to lie there."""
-        begin, middle, end = self._bounds(offset, nbytes)
-        half = self._half
-        return int(np.count_nonzero(half[begin:middle] == 2) +
-                   np.count_nonzero(half[middle:end] == 1))
-
-    def write(self, offset: int, nbytes: int) -> None:
-        """A storage that lies there is written to, each half by its threads."""
-        begin, middle, end = self._bounds(offset, nbytes)
-        self._half[begin:middle] = 1
-        self._half[middle:end] = 2

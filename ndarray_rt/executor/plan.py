@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
@@ -60,6 +60,18 @@ class Storage:
         """Both have some memory in common."""
         return (self.offset < other.offset + other.nbytes
                 and other.offset < self.offset + self.nbytes)
+
+
+def any_overlap(some: Iterable[Storage], others: Iterable[Storage]) -> bool:
+    """One of these and one of the others have some memory in common."""
+    spans = sorted((s.offset, s.offset + s.nbytes, side)
+                   for side, storages in enumerate((some, others)) for s in storages)
+    end = [0, 0]
+    for begin, behind, side in spans:
+        if begin < end[1 - side] and begin < behind:
+            return True
+        end[side] = max(end[side], behind)
+    return False
 
 
 @dataclass
@@ -124,8 +136,8 @@ class Plan:
         needed = {self.values[i].storage for step in backward for i in step.ins if i in made}
         written = {self.values[i].storage for step in backward
                    for i, req in zip(step.outs, step.reqs, strict=True) if req != Req.kNullOp}
-        return not any(self.storages[a].overlaps(self.storages[b])
-                       for a in needed - {-1} for b in written - {-1})
+        return not any_overlap([self.storages[i] for i in needed - {-1}],
+                               [self.storages[i] for i in written - {-1}])
 
     def __str__(self) -> str:
         lines = [f"{len(self.steps)} steps ({self.num_forward} forward), "

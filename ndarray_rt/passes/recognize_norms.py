@@ -76,7 +76,7 @@ def _reduced(facts: Facts, entry: Entry, op: str, x: Entry) -> int | None:
 
 
 def _only(facts: Facts, entry: Entry, uses: int) -> bool:
-    return facts.uses[entry] == uses and entry not in facts.heads
+    return facts.uses[entry] == uses and not facts.is_head(entry)
 
 
 # ---- layer normalization ------------------------------------------------------------------------

@@ -25,8 +25,10 @@ class Facts:
     uses: Counter[Entry] = field(default_factory=Counter)
     _readers: dict[Entry, list[Node]] = field(default_factory=dict)
     _open: set[Node] = field(default_factory=set)
+    _heads: frozenset[Entry] = frozenset()
 
     def __post_init__(self) -> None:
+        self._heads = frozenset(self.heads)
         for node in topological(self.heads):
             self.uses.update(node.inputs)
             if any(entry.node in self._open for entry in node.inputs) or _has_no_shape(node):
@@ -43,9 +45,13 @@ class Facts:
         """The shape may follow from what reads the entry, and not from its inputs alone."""
         return entry.node in self._open
 
+    def is_head(self, entry: Entry) -> bool:
+        """The entry is an output of the graph."""
+        return entry in self._heads
+
     def used_once(self, entry: Entry) -> bool:
         """One node reads the entry, and it is no head; other outputs of its node are not read."""
-        return self.uses[entry] == 1 and entry not in self.heads and all(
+        return self.uses[entry] == 1 and not self.is_head(entry) and all(
             other == entry or not self.uses[other] for other in entry.node.outputs)
 
 

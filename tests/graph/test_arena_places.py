@@ -3,38 +3,50 @@ threads writes where it wrote before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect
+from collections.abc import Callable, Iterable
+from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ndarray_rt as mx
+from ndarray_rt.executor import arena_places
 from ndarray_rt.executor.arena_places import (
     WASTE,
+    WORK_ALWAYS,
     fragmentation_of,
     most_alive,
     place,
     place_as,
 )
-from ndarray_rt.executor.plan import Storage
+from ndarray_rt.executor.plan import Storage, any_overlap
 
 KB = 1 << 10
 
 
 @st.composite
-def lives(draw: st.DrawFn) -> list[Storage]:
+def lives(draw: st.DrawFn, teams: int = 0) -> list[Storage]:
     made = []
     for _ in range(draw(st.integers(0, 30))):
         born = draw(st.integers(0, 20))
         nbytes = draw(st.one_of(st.integers(1, 63).map(lambda n: n * 64),
                                 st.integers(1, 300).map(lambda n: n * 4096)))
-        made.append(Storage(nbytes, born, born + draw(st.integers(0, 6))))
+        team = draw(st.integers(-1, teams - 1))
+        lane = draw(st.integers(0, 2)) if team >= 0 else -1
+        # numbers of teams need not be all there
+        made.append(Storage(nbytes, born, born + draw(st.integers(0, 6)), team=7 * team
+                            if team > 0 else team, lane=lane))
     return made
 
 
+def fresh(storages: list[Storage]) -> list[Storage]:
+    return [Storage(s.nbytes, s.born, s.dies, team=s.team, lane=s.lane) for s in storages]
+
+
 def placed(storages: list[Storage], threads: int) -> list[Storage]:
-    made = [Storage(s.nbytes, s.born, s.dies) for s in storages]
+    made = fresh(storages)
     place(made, threads)
     return made
 
@@ -43,18 +55,134 @@ def top(storages: list[Storage]) -> int:
     return max((s.offset + s.nbytes for s in storages), default=0)
 
 
+def meet(a: Storage, b: Storage) -> bool:
+    """Both live at one time; lanes of a team run at once."""
+    return (a.dies >= b.born and b.dies >= a.born) or (
+        a.team >= 0 and a.team == b.team and a.lane != b.lane)
+
+
+def check_apart(storages: list[Storage]) -> None:
+    for i, a in enumerate(storages):
+        assert a.offset >= 0
+        assert a.offset % 64 == 0
+        assert not any(meet(a, b) and a.overlaps(b) for b in storages[:i])
+
+
 @settings(max_examples=200, deadline=None)
-@given(lives())
+@given(lives(teams=3))
 def test_nothing_overlaps_and_the_arena_does_not_grow(storages: list[Storage]) -> None:
     one, two = placed(storages, 1), placed(storages, 2)
-    for made in (one, two):
-        for i, a in enumerate(made):
-            assert a.offset >= 0
-            assert a.offset % 64 == 0
-            for b in made[:i]:
-                apart = a.dies < b.born or b.dies < a.born
-                assert apart or not a.overlaps(b)
+    check_apart(one)
+    check_apart(two)
     assert top(two) <= top(one)
+
+
+@settings(max_examples=200, deadline=None)
+@given(lives(teams=3))
+def test_each_lies_as_low_as_larger_ones_allow(storages: list[Storage]) -> None:
+    """What the places are, said by comparing all with all."""
+    made = fresh(storages)
+    done: list[Storage] = []
+    for one in sorted(made, key=lambda s: (-s.nbytes, s.born)):
+        rivals = [other for other in done if meet(one, other)]
+        for offset in sorted({0, *(other.offset + other.nbytes for other in rivals)}):
+            one.offset = offset
+            if not any(one.overlaps(other) for other in rivals):
+                break
+        done.append(one)
+    assert [s.offset for s in placed(storages, 1)] == [s.offset for s in made]
+
+
+@pytest.fixture
+def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking for gaps always takes too long."""
+    monkeypatch.setattr(arena_places, "WORK_ALWAYS", 0)
+    monkeypatch.setattr(arena_places, "WORK_EACH", 0)
+
+
+@pytest.mark.usefixtures("no_time")
+@settings(max_examples=200, deadline=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(lives(teams=3))
+def test_nothing_overlaps_where_there_is_no_time_for_gaps(storages: list[Storage]) -> None:
+    one, two = placed(storages, 1), placed(storages, 2)
+    check_apart(one)
+    check_apart(two)
+    assert top(two) <= top(one) <= sum(s.nbytes for s in storages)
+
+
+Lives = list[tuple[int, int, int]]
+
+
+def chain(n: int, sizes: list[int], random: Random) -> Lives:
+    """What forward makes is kept for backward, or not; backward's values live shortly."""
+    made = []
+    for i in range(n // 2):
+        nbytes = random.choice(sizes)
+        made.append((nbytes, i, n - i if i % 3 else i + random.randrange(1, 4)))
+        made.append((nbytes, n - i, n - i + random.randrange(1, 4)))
+    return made
+
+
+def fan_out(n: int, sizes: list[int], random: Random) -> Lives:
+    return [(random.choice(sizes), i, n) for i in range(n)]
+
+
+def queue(n: int, sizes: list[int], random: Random) -> Lives:
+    return [(random.choice(sizes), i, n + i) for i in range(n)]
+
+
+def concatenations(n: int, sizes: list[int], random: Random) -> Lives:
+    """Each node joins all before it, and its gradient is taken apart again."""
+    nodes = int((2 * n) ** 0.5)
+    made = []
+    for k in range(nodes):
+        made.append((sizes[0] * (k + 1), k, 2 * nodes - k))
+        made += [(sizes[0], 2 * nodes - k, 2 * nodes - j) for j in range(k)]
+    return made
+
+
+def of_all_lengths(n: int, sizes: list[int], random: Random) -> Lives:
+    born = [random.randrange(n) for _ in range(n)]
+    return [(random.choice(sizes), b, min(n, b + int(n ** random.random()))) for b in born]
+
+
+@pytest.mark.parametrize("sizes", [[64], [64 * 4 ** i for i in range(8)],
+                                   [64 * i for i in range(1, 400)]], ids=["one", "powers", "many"])
+@pytest.mark.parametrize("graph", [chain, fan_out, queue, concatenations, of_all_lengths])
+def test_work_grows_with_n_log_n_and_memory_stays_low(graph: Callable[..., Lives],
+                                                      sizes: list[int]) -> None:
+    for n in (500, 12000):
+        storages = [Storage(*life) for life in graph(n, sizes, Random(n))]
+        n_log_n = len(storages) * len(storages).bit_length()
+        assert place(storages, 2) <= 2 * WORK_ALWAYS + 64 * n_log_n
+        assert fragmentation_of(storages) <= 1.05
+        check_apart_in_time(storages)
+
+
+def check_apart_in_time(storages: list[Storage]) -> None:
+    """`check_apart` for many: what lives at a time, in order of its places."""
+    events = sorted([(s.born, 1, i) for i, s in enumerate(storages)]
+                    + [(s.dies + 1, 0, i) for i, s in enumerate(storages)])
+    alive: list[tuple[int, int]] = []
+    for _, begins, i in events:
+        span = storages[i].offset, storages[i].offset + storages[i].nbytes
+        at = bisect(alive, span)
+        if not begins:
+            del alive[at - 1]
+            continue
+        assert at == 0 or alive[at - 1][1] <= span[0]
+        assert at == len(alive) or span[1] <= alive[at][0]
+        alive.insert(at, span)
+
+
+@given(lives(), st.integers(0, 30))
+def test_any_overlap_is_what_comparing_all_with_all_says(storages: list[Storage], many: int,
+                                                         ) -> None:
+    for i, one in enumerate(storages):
+        one.offset = one.nbytes * i % 5 * 64
+    some, others = storages[:many], storages[many:]
+    assert any_overlap(some, others) == any(a.overlaps(b) for a in some for b in others)
 
 
 def scaled(storages: list[Storage], grown: int, from_: int = 1) -> list[Storage]:
@@ -68,12 +196,8 @@ def scaled(storages: list[Storage], grown: int, from_: int = 1) -> list[Storage]
 
 
 def check_places(storages: list[Storage]) -> None:
-    for i, a in enumerate(storages):
-        assert a.offset >= 0
-        assert a.offset % 64 == 0
-        assert a.nbytes >= a.used
-        for b in storages[:i]:
-            assert a.dies < b.born or b.dies < a.born or not a.overlaps(b)
+    assert all(s.nbytes >= s.used for s in storages)
+    check_apart(storages)
 
 
 @settings(max_examples=200, deadline=None)
