@@ -43,7 +43,8 @@ def main() -> None:
     text += [section(op) + "\n" for op in ops]
     (HERE / "operators.md").write_text("\n".join(text))
     (HERE / "switches.md").write_text(
-        "# Switches\n\nEnvironment variables, read at import; `ndarray_rt.config.override(...)` "
+        "# Switches\n\nEnvironment variables, read at import; an empty one counts as not set. "
+        "`ndarray_rt.config.override(...)` "
         "changes them in a `with` block, but for those that are read at import alone.\n"
         "Written by `make docs`.\n\n" + config.table() + "\n")
     print(f"{len(ops)} operators, {len(config.SWITCHES)} switches, {stubs.write()} typed functions")

@@ -1,7 +1,8 @@
 """Every switch of the runtime: name, default, meaning. Nothing else reads the environment.
 
 A switch is read as an attribute, `config.NDRT_TRACE`: from the environment once, at the first
-import, unless `override` or `set` say otherwise. Asking for a name that is not declared raises.
+import, unless `override` or `set` say otherwise. A variable that is empty counts as not set.
+Asking for a name that is not declared raises.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _flag(text: str) -> bool:
     value = text.strip().lower()
     if value in ("1", "true", "on", "yes"):
         return True
-    if value in ("0", "false", "off", "no", ""):
+    if value in ("0", "false", "off", "no"):
         return False
     raise ValueError("expected 0 or 1")
 
@@ -154,12 +155,15 @@ NDRT_TRACE: bool
 NDRT_VALIDATE: bool
 
 
+def _parse(switch: Switch, text: str) -> Any:
+    """What is empty says nothing, for every switch."""
+    return switch.parse(text) if text.strip() else switch.default
+
+
 def _read(switch: Switch) -> Any:
-    text = os.environ.get(switch.name)
-    if text is None:
-        return switch.default
+    text = os.environ.get(switch.name, "")
     try:
-        return switch.parse(text)
+        return _parse(switch, text)
     except ValueError as error:
         raise ValueError(f"{switch.name}={text!r}: {error}; {switch.doc}") from None
 
@@ -178,12 +182,12 @@ def _checked(name: str, value: Any) -> Any:
     if switch.at_import:
         raise ValueError(f"{name} is read when ndarray_rt is imported: set the environment "
                          "variable before")
-    if isinstance(value, type(switch.default)):
+    if isinstance(value, type(switch.default)) and not isinstance(value, str):
         if isinstance(switch.default, int) and value < 0:
             raise ValueError(f"{name}={value!r}: expected a number from 0 up")
         return value
     try:
-        return switch.parse(str(int(value)) if isinstance(value, bool) else str(value))
+        return _parse(switch, str(int(value)) if isinstance(value, bool) else str(value))
     except ValueError as error:
         raise ValueError(f"{name}={value!r}: {error}; {switch.doc}") from None
 

@@ -209,6 +209,30 @@ def test_message() -> None:
     assert errors.message("dot", what="no inputs") == "dot: no inputs"
 
 
+@pytest.mark.parametrize("text", ["", " "])
+@pytest.mark.parametrize("switch", config.SWITCHES, ids=lambda switch: switch.name)
+def test_an_empty_switch_is_not_set(switch: config.Switch, text: str,
+                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(switch.name, text)
+    try:
+        config.reset(switch.name)
+        assert getattr(config, switch.name) == switch.default
+        if not switch.at_import:
+            with config.override(**{switch.name: text}):
+                assert getattr(config, switch.name) == switch.default
+    finally:
+        monkeypatch.undo()
+        config.reset(switch.name)
+
+
+def test_import_with_all_switches_empty() -> None:
+    empty = {switch.name: "" for switch in config.SWITCHES}
+    done = subprocess.run(
+        [sys.executable, "-c", "import ndarray_rt as mx; print(mx.config.NDRT_ONEDNN)"],
+        env={**os.environ, **empty}, capture_output=True, text=True, timeout=120)
+    assert (done.stdout.strip(), done.stderr) == ("True", "")
+
+
 def test_switches(monkeypatch: pytest.MonkeyPatch) -> None:
     assert config.NDRT_CACHE_SHAPES == 256 or "NDRT_CACHE_SHAPES" in os.environ
     before = config.NDRT_TRACE
