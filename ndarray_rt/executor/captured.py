@@ -21,6 +21,10 @@ MAX_BREAKS = 3
 # a recording that was replayed this often has paid for itself
 WORTH = 8
 
+# why there is no recording
+NOTHING_RAN = "nothing ran yet"
+NOT_RECORDED = "no run so far was one that may be recorded"
+
 _run, _go_on = lib.ndrt_replay_run, lib.ndrt_replay_go_on
 DONE, UNFINISHED, BUSY = lib.NDRT_REPLAY_DONE, lib.NDRT_REPLAY_UNFINISHED, lib.NDRT_REPLAY_BUSY
 CHANGED, FAILED = lib.NDRT_REPLAY_CHANGED, lib.NDRT_REPLAY_FAILED
@@ -218,7 +222,7 @@ class Capture:
         self.captured: Captured | None = None
         # by what broke: a guard's reason, or a chunk that moved
         self._breaks: Counter[str | int] = Counter()
-        self.reason = "the first run settles layouts and scratch"
+        self.reason = NOTHING_RAN
         self._settled = settled
         self._possible = True
         self._failures = 0
@@ -236,6 +240,13 @@ class Capture:
     def ran_plainly(self) -> None:
         """A run took the ordinary path: the next one finds everything settled."""
         self._settled = True
+        if self.reason in (NOTHING_RAN, NOT_RECORDED):
+            self.reason = "the first run settled layouts and scratch, the next one is recorded"
+
+    def ran_unrecorded(self) -> None:
+        """A run took a path that settles nothing for later ones."""
+        if self.reason == NOTHING_RAN:
+            self.reason = NOT_RECORDED
 
     def broke(self, reason: str) -> None:
         """A guard did not hold: the recorded run is dropped.

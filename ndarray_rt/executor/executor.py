@@ -23,7 +23,7 @@ from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Entry
 from .arguments import check_callback, check_names, check_repeat, find_params
 from .build import BoundGraph, Facts, add_types, all_known, build_graph, infer_shapes
-from .captured import DONE, UNFINISHED, Captured
+from .captured import DONE, NOTHING_RAN, UNFINISHED, Captured
 from .finding import Finding
 from .inference import InferenceGraph, build_inference, shared_prologue
 from .inputs import Place, copy_to_place, copy_value, place_of
@@ -152,8 +152,10 @@ class Executor(TrainingRuns, Finding):
     @property
     def capture_state(self) -> str:
         """'captured' when inference runs are replayed from a recording, else why they are not."""
-        program = self._lean or self._full
-        return "nothing ran yet" if program is None else program.forward_capture().reason
+        with self._work.lock:
+            program = self._lean or self._full
+            return (NOTHING_RAN if program is None
+                    else program.inference_state(self._monitor is not None))
 
     @property
     def capture_states(self) -> dict[str, str]:
@@ -161,7 +163,8 @@ class Executor(TrainingRuns, Finding):
         training or inference."""
         with self._work.lock:
             return {name: reason for program in (self._full, self._lean) if program is not None
-                    for name, reason in program.capture_states().items()}
+                    for name, reason in program.capture_states(
+                        self._monitor is not None).items()}
 
     @property
     def counters(self) -> dict[str, int]:

@@ -15,7 +15,7 @@ from ..storage.handle import Handle
 from ..storage.lease import Leases
 from ..symbol.node import Entry
 from .bound_step import BoundStep
-from .captured import BROKEN, CHANGED, DONE, MOVED, Capture, Captured
+from .captured import BROKEN, CHANGED, DONE, MOVED, NOTHING_RAN, Capture, Captured
 from .plan import Kind, Plan
 from .prologue import Prologue
 from .recording import record, record_ahead
@@ -25,10 +25,22 @@ Part = tuple[int, int, bool]
 Watch = Callable[[BoundStep, bool], None]  # a step, and whether it has run
 
 
+def hindrance() -> str:
+    """Why switches or observers allow no run that is replayed; empty where they do."""
+    if not config.NDRT_CAPTURE:
+        return "switched off by NDRT_CAPTURE=0"
+    if not config.NDRT_ONEDNN:
+        return "NDRT_ONEDNN=0 lets all steps run in Python"
+    if config.NDRT_TRACE:
+        return "NDRT_TRACE prints each step"
+    if config.NDRT_VALIDATE:
+        return "NDRT_VALIDATE compares each step with NumPy"
+    return "an observer, such as a profiler, is told of each step" if is_observed() else ""
+
+
 def may_capture() -> bool:
     """The switches and observers allow runs that are replayed."""
-    return (config.NDRT_CAPTURE and config.NDRT_ONEDNN and not config.NDRT_TRACE
-            and not config.NDRT_VALIDATE and not is_observed())
+    return not hindrance()
 
 
 class Program:
@@ -73,14 +85,16 @@ class Program:
     def _run(self, part: Part, watch: Watch | None) -> None:
         ctx = self._context
         ctx.is_train = part[2]
-        if watch is not None or not self._plainly_bound:
-            ctx.begin_run()
-            self._run_apart(part, watch)
-            return
-        capture = self._capture_of(part) if may_capture() else None
-        if capture is not None and self._replay(capture):
+        found, is_apart = self._capture_of(part), watch is not None or not self._plainly_bound
+        capture = None if is_apart or not may_capture() else found
+        if capture is None:
+            found.ran_unrecorded()
+        elif self._replay(capture):
             return
         ctx.begin_run()
+        if is_apart:
+            self._run_apart(part, watch)
+            return
         ctx.own_leases = False
         while not self._run_settled(part, capture):
             pass
@@ -258,12 +272,27 @@ class Program:
         """The recording of backward."""
         return self._capture_of((self.plan.num_forward, len(self.steps), True))
 
-    def capture_states(self) -> dict[str, str]:
-        """'captured', or why not, by the part's name and mode."""
+    def hindrance(self, is_monitored: bool = False) -> str:
+        """Why no part is replayed now, whatever was recorded; empty where nothing stands against
+        it."""
+        if is_monitored:
+            return "a monitor is called between the steps"
+        if not self._plainly_bound:
+            return "an array that is written shares memory with another one that is bound"
+        return hindrance()
+
+    def inference_state(self, is_monitored: bool = False) -> str:
+        """'captured' where forward for inference is replayed, or why it is not."""
+        found = self._captures.get((self.plan.num_prologue, self.plan.num_forward, False))
+        return NOTHING_RAN if found is None else self.hindrance(is_monitored) or found.reason
+
+    def capture_states(self, is_monitored: bool = False) -> dict[str, str]:
+        """'captured', or why not, by the part's name and mode, of parts that ran."""
         made = {}
+        hindered = self.hindrance(is_monitored)
         for (start, _, is_train), capture in self._captures.items():
             part = "forward" if start == self.plan.num_prologue else "backward"
-            made[f"{part}, {'training' if is_train else 'inference'}"] = capture.reason
+            made[f"{part}, {'training' if is_train else 'inference'}"] = hindered or capture.reason
         return made
 
     def ready(self) -> Captured | None:

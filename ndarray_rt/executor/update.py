@@ -20,8 +20,8 @@ from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
 from ..value_key import same_value
 from .arguments import check_float, check_mapping
-from .captured import BROKEN, DONE, Capture, Captured
-from .program import may_capture
+from .captured import BROKEN, DONE, NOTHING_RAN, Capture, Captured
+from .program import hindrance
 from .recording import record
 from .session import Session
 from .workspace import Workspace
@@ -121,7 +121,7 @@ class Update:
         ctx = self._context
         # a fork may have come into the midst of a recording
         ctx.stream = self._stream
-        capture = self._capture if self._is_plain and may_capture() else None
+        capture = self._capture if self._is_plain and not hindrance() else None
         captured = None if capture is None else capture.captured
         if capture is not None and captured is not None:
             result = captured.run()
@@ -137,6 +137,7 @@ class Update:
         with self._leases:
             if capture is None:
                 self._run_steps()
+                self._capture.ran_unrecorded()
             elif capture.should_record:
                 self._record(capture)
             else:
@@ -176,7 +177,7 @@ class Update:
         """'captured' when steps are replayed from a recording, else why they are not."""
         if not self._is_plain:
             return "a weight, its gradient and its states share memory"
-        return self._capture.reason
+        return (hindrance() if self._capture.reason != NOTHING_RAN else "") or self._capture.reason
 
     @property
     def numbers(self) -> dict[str, float]:

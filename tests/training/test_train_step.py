@@ -170,8 +170,8 @@ def test_changes_between_steps_are_seen(what: str) -> None:
             pair.check()
     finally:
         mx.set_num_threads(threads)
-    assert set(pair.ours.capture_states.values()) <= {"captured", "the first run settles layouts "
-                                                      "and scratch"}
+    assert set(pair.ours.capture_states.values()) <= {
+        "captured", "the first run settled layouts and scratch, the next one is recorded"}
     assert pair.ours.capture_states["backward, training"] == "captured"
 
 

@@ -21,6 +21,7 @@ from ...storage.stream import Recording, RecordingStream
 from ..bound_step import BoundStep
 from ..captured import DONE, Capture, Captured
 from ..plan import Step
+from ..program import hindrance
 
 # runs that are this near to one another tell the same time
 AGREES = 0.02
@@ -114,7 +115,7 @@ def measure(parts: Sequence[Part], ctx: OpContext, repeat: int,
         calls = _look(parts, ctx, listener)
         if all(part.capture.captured for part in parts):
             times = (_time_apart if apart else _time_replays)(parts, calls, repeat)
-    states = [part.capture.reason for part in parts]
+    states = [hindrance() or part.capture.reason for part in parts]
     if times is None:
         states = ["a recorded run moves memory of another" if state == "captured" else state
                   for state in states]
