@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
-SHARE ?= today/14
+SHARE ?= today/7
 
 C_FILES := $(wildcard native/*.c include/*.h benchmarks/*/*.[ch] benchmarks/*/*/*.[ch])
 NATIVE := $(wildcard native/*.c native/*.py include/*.h) setup.py pyproject.toml

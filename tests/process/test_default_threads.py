@@ -59,6 +59,7 @@ def test_hardware_threads_of_one_core_count_once(tmp_path: Path) -> None:
     assert default(files(tmp_path / "b", **apart)) == len(CPUS)
 
 
+@pytest.mark.sampled(4, "a process each")
 @needs_two
 @pytest.mark.parametrize(("group", "limits", "quota"), [
     ("0::/", {f"{V2}/cpu.max": "100000 100000"}, 1),

@@ -17,12 +17,13 @@ from ndarray_rt.op.registry import find
 from ndarray_rt.symbol.node import topological
 from ndarray_rt.testing.random_graphs import RandomGraph, graphs, random_graph
 
+from ..examples import examples
 from .graph_life import REACHED, VARIANTS, WAYS, Ill, Life, variant
 from .graph_machine import GraphMachine
 from .imperative_graph import ImperativeGraph
 
-EXAMPLES = settings(max_examples=150)
-LIVES = settings(max_examples=300)
+EXAMPLES = examples(150)
+LIVES = examples(300)
 # figures that graphs must be built of, and what must happen to them
 FIGURES = ("grouped", "strided", "residual", "same input twice", "shared weight", "chain",
            "several heads", "input as output")
@@ -62,7 +63,7 @@ def lived(graph: RandomGraph, rng: random.Random, steps: int = 8) -> None:
 
 
 @pytest.mark.parametrize("way", sorted(VARIANTS))
-@settings(max_examples=40)
+@examples(40)
 @given(graph=graphs())
 def test_execution_is_naive_execution(way: str, graph: RandomGraph) -> None:
     """Outputs, gradients and aux states of the first training run."""
@@ -128,6 +129,7 @@ def test_json_keeps_the_graph(graph: RandomGraph) -> None:
     graph.assert_agrees(graph.run(graph.bind(symbol=symbol)))
 
 
+@pytest.mark.slow("300 sequences of rules, to see what they meet")
 def test_the_machine() -> None:
     """One executor, and others on its arrays, under random rules."""
     REACHED.clear()
@@ -139,6 +141,7 @@ def test_the_machine() -> None:
         assert REACHED[event] > 0, f"never reached: {event}; reached {dict(REACHED)}"
 
 
+@pytest.mark.slow("300 lives of graphs, to see what they meet")
 def test_everything_is_reached() -> None:
     """A property over graphs proves nothing when it never meets what it is about."""
     REACHED.clear()

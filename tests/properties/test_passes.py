@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import ndarray_rt as mx
 from ndarray_rt import config
@@ -20,6 +20,8 @@ from ndarray_rt.testing.graph_steps import STEPS
 from ndarray_rt.testing.naive import from_numpy_copy
 from ndarray_rt.testing.random_graphs import RandomGraph, graphs, random_graph
 from ndarray_rt.testing.spelled_steps import SPELLED
+
+from ..examples import examples
 
 # more of what passes change: steps are drawn by their number
 ALL = {**STEPS, **SPELLED, **{f"{name} again": step for name, step in SPELLED.items()}}
@@ -57,7 +59,7 @@ def assert_same(graph: RandomGraph, heads: Any) -> None:
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * scale + 8 * error + 1e-30)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(graph=graphs(max_steps=14, steps=ALL))
 def test_optimized_graphs_are_the_naive_run(graph: RandomGraph) -> None:
     done = optimized(graph)
@@ -66,7 +68,7 @@ def test_optimized_graphs_are_the_naive_run(graph: RandomGraph) -> None:
 
 
 @pytest.mark.parametrize("name", PASSES)
-@settings(max_examples=60)
+@examples(60)
 @given(graph=graphs(max_steps=14, steps=ALL))
 def test_each_pass_alone_is_the_naive_run(name: str, graph: RandomGraph) -> None:
     done = optimized(graph, [other for other in PASSES if other != name])
@@ -74,6 +76,7 @@ def test_each_pass_alone_is_the_naive_run(name: str, graph: RandomGraph) -> None
     assert_same(graph, done.heads)
 
 
+@pytest.mark.slow("500 graphs, to see what passes meet")
 def test_every_pass_meets_what_it_is_about() -> None:
     """A property over graphs proves nothing when no pass changes them."""
     reached: Counter[str] = Counter()

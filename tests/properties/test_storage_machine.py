@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -26,6 +27,7 @@ OPERATORS = ("operators", "operator on onednn", "operator in numpy", "operator n
              "input read by another")
 
 
+@pytest.mark.slow("1,000 sequences of rules, to see what they meet")
 def test_the_machine_reaches_everything() -> None:
     """A property over layouts proves nothing when it never meets them."""
     REACHED.clear()
