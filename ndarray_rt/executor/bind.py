@@ -304,8 +304,10 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
         if grad is not None:
             grads[name] = fitted(name, grad, of_name[name], name in shapes)
     aux = {name: fitted(name, old.aux_dict[name], of_name[name], False) for name in aux_names}
-    return Executor(symbol, old.context, args, grads, old.requests, aux, like=old, shapes=table,
+    made = Executor(symbol, old.context, args, grads, old.requests, aux, like=old, shapes=table,
                     shared=old if old.lends_memory else None)
+    made.borrow(old.borrowed)
+    return made
 
 
 def evaluate(symbol: Symbol, ctx: Context | None = None, **kwargs: NDArray) -> list[NDArray]:

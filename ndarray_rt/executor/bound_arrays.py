@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from .._array.ndarray import NDArray
+from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
 from ..context import Context
 from ..errors import NameMismatch
 from ..op.prim_cache import CACHE
 from ..storage.account import Account, SessionBytes
+from .inputs import Place, copy_value, place_of
 from .session import Session
 
 if TYPE_CHECKING:
@@ -22,6 +24,12 @@ class BoundArrays:
     arg_dict: dict[str, NDArray]
     grad_dict: dict[str, NDArray | None]
     aux_dict: dict[str, NDArray]
+    # arguments and auxiliary states
+    _bound: dict[str, NDArray]
+    # arguments that were given to forward by name, and where they lie
+    _fed: dict[str, Place]
+    # arguments of a clone whose arrays are other executors' too, as long as it is given none
+    _borrowed: set[str]
     _symbol: Symbol
     _ctx: Context
     _requests: dict[str, Req]
@@ -89,3 +97,38 @@ class BoundArrays:
     def cache_stats(self) -> dict[str, int]:
         """Hits, misses, evictions, groups and entries of this executor's session."""
         return CACHE.stats(self._session.key)
+
+    def note_fed(self, names: Iterable[str]) -> None:
+        """Arguments that are inputs, as they are given to `forward`."""
+        self._fed.update({name: place_of(self._bound[name]) for name in names})
+
+    @property
+    def borrowed(self) -> frozenset[str]:
+        """Arguments whose arrays are other executors' too."""
+        return frozenset(self._borrowed)
+
+    def borrow(self, names: Iterable[str]) -> None:
+        """The arrays of these arguments are other executors', until this one is given some."""
+        self._borrowed = set(names)
+
+    def _own(self, names: Iterable[str]) -> bool:
+        """Arrays of its own for the borrowed arguments among these, holding what those do now; says
+        whether there were any. What is written to them is not to be seen by others' runs."""
+        taken = self._borrowed.intersection(names)
+        for name in sorted(taken):
+            theirs = self.arg_dict[name]
+            own = new_array(theirs.shape, theirs.dtype, theirs.ctx)
+            copy_value(theirs, own, name)
+            self.arg_dict[name] = self._bound[name] = own
+            self._borrowed.remove(name)
+        for i, entry in enumerate(self._symbol.entries if taken else ()):
+            if entry.node.is_variable and entry.node.name in taken:
+                self._outputs[i] = self._bound[entry.node.name].detach()
+        return bool(taken)
+
+    def _no_shared_memory(self, grads: Mapping[str, NDArray]) -> bool:
+        """No array that is written shares memory with another one that is bound."""
+        written = [grads[n].chunk for n in self._requests]
+        written += [a.chunk for a in self.aux_dict.values()]
+        read = {a.chunk for a in self.arg_dict.values()}
+        return len(set(written)) == len(written) and not read & set(written)

@@ -26,7 +26,7 @@ from .build import BoundGraph, Facts, add_types, all_known, build_graph, infer_s
 from .captured import DONE, NOTHING_RAN, UNFINISHED, Captured
 from .finding import Finding
 from .inference import InferenceGraph, build_inference, shared_prologue
-from .inputs import Place, copy_to_place, copy_value, place_of
+from .inputs import Place, copy_to_place, copy_value
 from .plan import Plan
 from .program import Program, Watch
 from .session import Session
@@ -119,8 +119,8 @@ class Executor(TrainingRuns, Finding):
         self._ready_epoch = -1
         self._chain = None
         self._zeroed: dict[str, int] = {}
-        # arguments that were given to forward by name, and where they lie
         self._fed: dict[str, Place] = {}
+        self._borrowed: set[str] = set()
         renew_in_child(self)
 
     def renew_locks(self) -> None:
@@ -382,6 +382,8 @@ class Executor(TrainingRuns, Finding):
         shape only with `partial_shaping`.
         """
         from .bind import reshape_executor
+        with self._work.lock, self._account:
+            self._take_over(kwargs)
         return reshape_executor(self, partial_shaping, allow_up_sizing, kwargs)
 
     @property
@@ -394,15 +396,16 @@ class Executor(TrainingRuns, Finding):
 
         For threads that compute at the same time: weights, what is folded and packed of them, and
         primitives are shared. `inputs` are the arguments that it gets arrays of its own for, with
-        what they hold now: those given to `forward` by name so far, else those without a
-        parameter's ending (`_weight`, `_bias` ...). Only for inference: MXNetError where gradients
-        are wanted, NameMismatch for what is no argument, TypeMismatch for what is no list of names.
+        what they hold now: those given to `forward` by name so far, if it is None. All other
+        arrays it shares until its own `forward` or `reshape` is given one. Only for inference:
+        MXNetError where gradients are wanted, NameMismatch for what is no argument, TypeMismatch
+        for what is no list of names.
         """
         from .pool import clone_executor
         names = None if inputs is None else check_names("clone: inputs", inputs)
         with self._work.lock, self._account:
             self._program_for(False)
-        return clone_executor(self, (self._fed or None) if names is None else names)
+        return clone_executor(self, self._fed if names is None else names)
 
     def debug_str(self) -> str:
         """The plan as text, and how much memory it takes."""
@@ -464,13 +467,20 @@ class Executor(TrainingRuns, Finding):
             if name not in self._bound or name in self.aux_dict:
                 raise NameMismatch(f"forward: {name!r} is no argument of this symbol; it has: "
                                    f"{', '.join(self.arg_dict)}")
+        self._take_over(given)
         for name, value in given.items():
             copy_value(value, self._bound[name], name)
         self.note_fed(given)
 
-    def note_fed(self, names: Iterable[str]) -> None:
-        """Arguments that are inputs, as they are given to `forward`."""
-        self._fed.update({name: place_of(self._bound[name]) for name in names})
+    def _take_over(self, names: Iterable[str]) -> None:
+        """Arrays of its own for borrowed arguments; what runs is planned anew over them."""
+        if not self._own(names):
+            return
+        self._model = self._as_model() or self._model
+        for program in self._programs():
+            program.restart("an input got an array of its own")
+        self._full = self._lean = self._inference = None
+        self._lean_switches = self._ready = self._chain = None
 
     # ---- making -----------------------------------------------------------------------------
 
@@ -487,10 +497,3 @@ class Executor(TrainingRuns, Finding):
                 made[entry] = (given[entry].detach() if entry in given
                                else new_array(*self._head_facts(i), self._ctx))
         return [made[entry] for entry in self._symbol.entries]
-
-    def _no_shared_memory(self, grads: Mapping[str, NDArray]) -> bool:
-        """No array that is written shares memory with another one that is bound."""
-        written = [grads[n].chunk for n in self._requests]
-        written += [a.chunk for a in self.aux_dict.values()]
-        read = {a.chunk for a in self.arg_dict.values()}
-        return len(set(written)) == len(written) and not read & set(written)

@@ -13,19 +13,16 @@ from ..native import lib
 from .executor import Executor
 from .inputs import copy_value
 
-# how MXNet's layers name what is learned
-PARAMETER_ENDINGS = ("weight", "bias", "gamma", "beta", "parameters")
+# each clone has an arena and outputs of its own: more than these are a mistake
+MOST_CLONES = 1024
 
 
-def clone_executor(old: Executor, inputs: Iterable[str] | None) -> Executor:
-    """`Executor.clone`; `inputs` None: all that are no parameters by their names."""
+def clone_executor(old: Executor, inputs: Iterable[str]) -> Executor:
+    """`Executor.clone`."""
     if old.requests:
         raise MXNetError("clone is for inference: this executor computes gradients "
                          f"({', '.join(old.requests)}); bind one with grad_req='null'")
-    if inputs is None:
-        names = [n for n in old.arg_dict if not n.endswith(PARAMETER_ENDINGS)]
-    else:
-        names = list(inputs)
+    names = list(inputs)
     for name in names:
         if name not in old.arg_dict:
             raise NameMismatch(f"clone: {name!r} is no argument of this symbol; it has: "
@@ -37,6 +34,7 @@ def clone_executor(old: Executor, inputs: Iterable[str] | None) -> Executor:
         copy_value(given, args[name], name)
     made = Executor(old.symbol, old.context, args, {}, {}, dict(old.aux_dict), like=old)
     made.note_fed(names)
+    made.borrow(args.keys() - names)
     return made
 
 
@@ -55,15 +53,16 @@ class ExecutorPool:
         """`size` clones, as many as threads are set where it is None; `inputs` as for `clone`.
 
         The first of them runs once, so that weights are packed before others read them.
-        TypeMismatch for what is no executor, ParameterError for a size below 1, and what
-        `Executor.clone` raises.
+        TypeMismatch for what is no executor, ParameterError for a size that is no number from 1 to
+        1,024, and what `Executor.clone` raises.
         """
         if not isinstance(executor, Executor):
             raise TypeMismatch(f"ExecutorPool: executor got a {type(executor).__name__}, expected "
                                "an Executor")
-        size = int(lib.ndrt_threads_get()) if size is None else size
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ParameterError(f"ExecutorPool: size got {size!r}, expected an int of at least 1")
+        size = min(MOST_CLONES, int(lib.ndrt_threads_get())) if size is None else size
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_CLONES:
+            raise ParameterError(f"ExecutorPool: size got {size!r}, expected an int from 1 to "
+                                 f"{MOST_CLONES}")
         first = executor.clone(inputs)
         first.forward()
         self._clones = [first, *(first.clone() for _ in range(size - 1))]

@@ -74,7 +74,7 @@ def test_what_is_shared_and_what_is_not() -> None:
 
 def test_which_arguments_are_inputs() -> None:
     executor = bound()
-    assert executor.clone().arg_dict["softmax_label"] is not executor.arg_dict["softmax_label"]
+    assert all(a is executor.arg_dict[n] for n, a in executor.clone().arg_dict.items())
     own = executor.clone(["fc_bias"]).arg_dict
     assert [n for n in own if own[n] is not executor.arg_dict[n]] == ["fc_bias"]
     assert all(a is executor.arg_dict[n] for n, a in executor.clone([]).arg_dict.items())
@@ -87,6 +87,73 @@ def test_which_arguments_are_inputs() -> None:
     trained = network().simple_bind(mx.cpu(), data=SHAPE)
     with pytest.raises(mx.MXNetError, match="clone is for inference"):
         trained.clone()
+
+
+def test_arrays_are_shared_whatever_they_are_called_until_they_are_given() -> None:
+    x, table = mx.sym.Variable("x_weight"), mx.sym.Variable("table")
+    scale = mx.sym.Variable("scale")
+    net = mx.sym.Group([mx.sym.broadcast_add(mx.sym.dot(x, table), scale), x])
+    executor = net.simple_bind(mx.cpu(), grad_req="null", x_weight=(2, 3), table=(3, 4),
+                               scale=(1, 4))
+    for array in executor.arg_dict.values():
+        array[:] = 1
+    first, second = executor.clone(), executor.clone()
+    for one in (first, second):
+        assert all(a is executor.arg_dict[n] for n, a in one.arg_dict.items())
+    for run in range(1, 5):
+        # the first of them are given when the program of the other clone is there already
+        for number, one in enumerate((executor, first, second)):
+            if one is second and run == 2:
+                one.forward()
+            given = np.full((2, 3), 10 * run + number, "f4")
+            sums, same = one.forward(x_weight=mx.nd.array(given))
+            np.testing.assert_array_equal(sums.asnumpy(), 3 * given[:, :1] + np.ones((2, 4)))
+            np.testing.assert_array_equal(same.asnumpy(), given)
+    for number, one in enumerate((executor, first, second)):
+        np.testing.assert_array_equal(one.arg_dict["x_weight"].asnumpy(),
+                                      np.full((2, 3), 40 + number))
+        assert [n for n, a in one.arg_dict.items() if a is not executor.arg_dict[n]] == (
+            ["x_weight"] if number else [])
+        assert one.capture_state == "captured"
+    executor.arg_dict["scale"][:] = 5
+    assert [one.forward()[0].asnumpy()[0, 0] for one in (executor, first, second)] == [
+        125, 128, 131]
+    # another clone's is taken over too, when it is given one
+    second.forward(scale=mx.nd.zeros((1, 4)))
+    assert [one.forward()[0].asnumpy()[0, 0] for one in (executor, first, second)] == [
+        125, 128, 126]
+
+
+def test_a_clone_that_was_run_takes_an_input_over_without_passes(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = bound()
+    clone = executor.clone()
+    clone.forward()
+    prologue, wanted = clone._program_for(False).prologue, naive(clone, 1)
+    monkeypatch.setattr("ndarray_rt.executor.inference.optimize", None)
+    np.testing.assert_allclose(clone.forward(data=data(1))[0].asnumpy(), wanted,
+                               rtol=1e-4, atol=1e-6)
+    assert clone._program_for(False).prologue is prologue
+
+
+def test_what_comes_of_a_clone_by_reshape_has_its_own_input() -> None:
+    executor = bound()
+    executor.arg_dict["data"][:] = 7
+    clone = executor.clone()
+    half = clone.reshape(data=(1, *SHAPE[1:]), softmax_label=(1,))
+    half.forward(data=data(1)[:1])
+    assert (executor.arg_dict["data"].asnumpy() == 7).all()
+    label = executor.arg_dict["softmax_label"].asnumpy()
+    part = executor.clone().reshape(data=(1, *SHAPE[1:]), partial_shaping=True)
+    part.forward(softmax_label=mx.nd.full((1,), 9))
+    np.testing.assert_array_equal(executor.arg_dict["softmax_label"].asnumpy(), label)
+    assert half.arg_dict["fc_weight"] is executor.arg_dict["fc_weight"]
+
+
+@pytest.mark.parametrize("size", [0, -1, 1025, 100000, True, 2.0, "2"])
+def test_a_size_that_is_none(size: Any) -> None:
+    with pytest.raises(mx.MXNetError, match=r"^ExecutorPool: size got .*, expected .* 1 to 1024"):
+        mx.executor.ExecutorPool(bound(), size)
 
 
 @pytest.mark.parametrize(("inputs", "text"), [
