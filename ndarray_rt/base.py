@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
+from .config import get_variable
 from .errors import MXNetError
 from .public import shows
 from .symbol.symbol import NotImplementedForSymbol
 
-__all__ = ["MXNetError", "NotImplementedForSymbol", "integer_types", "mx_real_t", "numeric_types",
-           "string_types"]
+__all__ = ["MXNetError", "NotImplementedForSymbol", "data_dir", "integer_types", "mx_real_t",
+           "numeric_types", "py_str", "string_types"]
 __dir__ = shows(globals())
 
 numeric_types = (float, int, np.generic)
 integer_types = (int, np.int32, np.int64)
 string_types = (str,)
 mx_real_t = np.float32
+
+
+def data_dir() -> str:
+    """Where data sets and trained parameters are looked for: MXNET_HOME, or ~/.mxnet."""
+    return get_variable("MXNET_HOME") or os.path.join(os.path.expanduser("~"), ".mxnet")
+
+
+def py_str(x: bytes) -> str:
+    """Text of bytes."""
+    return x.decode("utf-8")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..public import shows
+from typing import TYPE_CHECKING
+
+from ..public import loads, shows
 from . import loss, nn, utils
 from .block import Block, HybridBlock, SymbolBlock
 from .parameter import (
@@ -12,8 +14,13 @@ from .parameter import (
     ParameterDict,
     tensor_types,
 )
+from .trainer import Trainer
+
+if TYPE_CHECKING:
+    from . import contrib, model_zoo
 
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter",
-           "ParameterDict", "SymbolBlock", "loss", "nn",
+           "ParameterDict", "SymbolBlock", "Trainer", "contrib", "loss", "model_zoo", "nn",
            "tensor_types", "utils"]
 __dir__ = shows(globals())
+__getattr__ = loads(globals(), {"contrib": "contrib", "model_zoo": "model_zoo"})

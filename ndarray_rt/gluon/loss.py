@@ -321,7 +321,7 @@ class CosineEmbeddingLoss(Loss):
         cosine = self._cosine_similarity(F, input1, input2)
         same = (1 - cosine) * (label == 1)
         zero = F.array([0]) if F is nd else F.zeros((1, 1))
-        other = F.broadcast_maximum(zero, (label == -1) * (cosine - self._margin), axis=1)
+        other = F.broadcast_maximum(zero, (label == -1) * (cosine - self._margin))
         return _apply_weighting(F, same + other, self._weight, sample_weight)
 
     def _cosine_similarity(self, F: Any, x: Any, y: Any, axis: int = -1) -> Any:

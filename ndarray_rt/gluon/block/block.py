@@ -185,7 +185,7 @@ class Block:
     def load_parameters(self, filename: str, ctx: Any = None, allow_missing: bool = False,
                         ignore_extra: bool = False, cast_dtype: bool = False,
                         dtype_source: str = "current") -> None:
-        """Reads values that `save_parameters`, `save_params` or `export` wrote.
+        """Reads values that `save_parameters` or `save_params` wrote.
 
         Parameters need not be initialized before; those that are not will be on `ctx`. Raises
         Mismatch where one is not in the file, unless `allow_missing`, and ParameterError where the

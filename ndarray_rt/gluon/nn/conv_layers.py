@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import sym
 from ...base import numeric_types
 from ...public import shows
 from ..block import HybridBlock
@@ -59,22 +58,23 @@ class _Conv(HybridBlock):
                 "layout": layout}
             if adj is not None:
                 self._kwargs["adj"] = adj
-            shapes = self._parameter_shapes(layout, rank, in_channels)
-            self.weight = self.params.get("weight", shape=shapes[1], init=weight_initializer,
-                                          allow_deferred_init=True)
-            self.bias = (self.params.get("bias", shape=shapes[2], init=bias_initializer,
+            self.weight = self.params.get(
+                "weight", shape=self._weight_shape(kernel_size, groups, layout, in_channels),
+                init=weight_initializer, allow_deferred_init=True)
+            self.bias = (self.params.get("bias", shape=(channels,), init=bias_initializer,
                                          allow_deferred_init=True)
                          if use_bias else None)
             self.act = None if activation is None else Activation(activation,
                                                                   prefix=f"{activation}_")
 
-    def _parameter_shapes(self, layout: str, rank: int, in_channels: int) -> Any:
-        """Shapes of data, weight and bias, 0 where the number of input channels matters."""
-        shape = [0] * (rank + 2)
-        shape[layout.find("N")] = 1
-        shape[layout.find("C")] = in_channels
-        out = getattr(sym, self._op_name)(sym.var("data", shape=tuple(shape)), **self._kwargs)
-        return out.infer_shape_partial()[0]
+    def _weight_shape(self, kernel_size: Any, groups: int, layout: str,
+                      in_channels: int) -> tuple[int, ...]:
+        """The shape of the weight, with 0 where the number of input channels matters."""
+        first, second = self._channels, in_channels // groups
+        if self._op_name == "Deconvolution":
+            first, second = in_channels, self._channels // groups
+        is_last = layout.endswith("C")
+        return (first, *kernel_size, second) if is_last else (first, second, *kernel_size)
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         inputs = (x, weight) if bias is None else (x, weight, bias)
