@@ -22,14 +22,14 @@
 #include "ndrt_internal.h"
 
 /* A look takes some ten microseconds. */
-static const int64_t LOOK_NS = 8000000, DOUBT_NS = 1000000;
+static const int64_t LOOK_NS = 8000000, DOUBT_NS = 2000000;
 /* The second team goes when nobody else was seen for so long; the longer, the oftener it came back
  * at once. */
-static const int64_t QUIET_NS = 200000000, MOST_QUIET_NS = 3200000000;
+static const int64_t QUIET_NS = 50000000, MOST_QUIET_NS = 3200000000;
 /* Threads that stand behind others are taken off their cores a few hundred times a second. */
 static const int64_t WINDOW_NS = 25000000, WINDOW_MOST_NS = 200000000, SWITCHES_A_SECOND = 100;
 static const int64_t AGAIN_NS = 1000000000; /* a team that can not be had is not asked for sooner */
-enum { DOUBTS = 2, SAMPLES = 3, PARKED_MOST = 64 };
+enum { DOUBTS = 3, SAMPLES = 3, PARKED_MOST = 64 };
 
 static pthread_mutex_t crowd_lock = PTHREAD_MUTEX_INITIALIZER;
 static int mode = NDRT_CROWD_LOOK;

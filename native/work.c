@@ -7,8 +7,10 @@
  * MULTIPLICATIONS of a small product meanwhile, or reads READ elements of weights; normalising over
  * neighbouring channels, with its powers, takes LRN times as long. */
 enum { MULTIPLICATIONS = 16, READ = 4, LRN = 8 };
-/* A step in time of a recurrent layer is some regions: a product or two, and the gates. */
-enum { REGIONS = 4 };
+/* A step in time of a recurrent layer is some regions: a product or two, and the gates. A gradient
+ * of filters, and normalisation over the batch, have the team meet again and again inside of one
+ * region, by oneDNN's own barriers, which spin without end. */
+enum { REGIONS = 4, MEETINGS_OF_FILTERS = 16, MEETINGS_OF_NORM = 8 };
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -44,7 +46,8 @@ static int64_t of_windows(const ndrt_spec *spec, const ndrt_desc *centres) {
     const int64_t channels = ndrt_desc_read(centres)->dims[1];
     const int64_t pixels = channels ? nelems(centres) / channels : 0;
     const int64_t elements = larger(ndrt_biggest_of(spec), nelems(weights));
-    return ndrt_product_work(times(pixels, nelems(weights)), elements);
+    const int64_t work = ndrt_product_work(times(pixels, nelems(weights)), elements);
+    return spec->direction == NDRT_BACKWARD_WEIGHTS ? work / MEETINGS_OF_FILTERS : work;
 }
 
 /* Each row of the weights meets each sample. */
@@ -85,6 +88,11 @@ static int64_t of_recurrent(const ndrt_spec *spec) {
     return ndrt_product_work(times(src->dims[1], each), each);
 }
 
+static int64_t of_batch_norm(const ndrt_spec *spec) {
+    const int meets = spec->direction != NDRT_FORWARD_INFERENCE;
+    return ndrt_biggest_of(spec) / (meets ? MEETINGS_OF_NORM : 1);
+}
+
 int64_t ndrt_spec_work(const ndrt_spec *spec) {
     switch (spec->kind) {
     case NDRT_CONVOLUTION: return of_windows(spec, either(spec->dst, spec->diff_dst));
@@ -92,6 +100,7 @@ int64_t ndrt_spec_work(const ndrt_spec *spec) {
     case NDRT_INNER_PRODUCT: return of_inner_product(spec);
     case NDRT_MATMUL: return of_matmul(spec);
     case NDRT_POOLING: return of_pooling(spec);
+    case NDRT_BATCH_NORM: return of_batch_norm(spec);
     case NDRT_LRN: return times(LRN, ndrt_biggest_of(spec));
     case NDRT_VANILLA_RNN:
     case NDRT_LSTM:

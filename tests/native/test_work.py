@@ -65,9 +65,16 @@ def lstm(steps: int, units: int) -> list[tuple[int, dict[str, Any]]]:
                              "dst": data})]
 
 
-SMALL = [*convolution(7, 16), *inner_product(32), *matmul(32), *pooling(8), *lrn(8), *lstm(500, 2)]
-LARGE = [*convolution(56, 64), *inner_product(512), *matmul(256), *pooling(64), *lrn(64),
-         *lstm(2, 256)]
+def batch_norm(size: int) -> list[tuple[int, dict[str, Any]]]:
+    image = desc((1, 64, size, size), "acdb")
+    return [(lib.NDRT_BATCH_NORM, {"direction": lib.NDRT_FORWARD_TRAINING, "src": image,
+                                   "dst": image, "epsilon": 1e-3})]
+
+
+SMALL = [*convolution(7, 16), *batch_norm(32), *inner_product(32), *matmul(32), *pooling(8),
+         *lrn(8), *lstm(500, 2)]
+LARGE = [*convolution(56, 64), *batch_norm(64), *inner_product(512), *matmul(256), *pooling(64),
+         *lrn(64), *lstm(2, 256)]
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +93,14 @@ def test_threads_of_every_kind(works: list[tuple[int, dict[str, Any]]], is_large
         prim = Prim(kind, **fields, nthreads=nthreads)
         wanted = (nthreads or 3) if is_large else 1
         assert lib.ndrt_prim_threads(prim.ptr) == wanted, (kind, fields)
+
+
+def test_meetings_inside_of_a_region_count() -> None:
+    """What one thread should do for a gradient of filters is worth a team for the others."""
+    for kind, fields in convolution(28, 32):
+        prim = Prim(kind, **fields)
+        wanted = 1 if fields["direction"] == BACKWARD_WEIGHTS else 3
+        assert lib.ndrt_prim_threads(prim.ptr) == wanted
 
 
 def test_a_product_of_few_rows_counts_its_weights() -> None:
