@@ -78,7 +78,7 @@ def try_package(python: str, package: Path, folder: Path) -> None:
     empty.mkdir(parents=True)
     run(python, "-m", "venv", venv, cwd=empty)
     run(venv / "bin/python", "-m", "pip", "install", "--quiet", package, cwd=empty)
-    what = package.suffix or "source"
+    what = "wheel" if package.suffix == ".whl" else "source"
     print(what, run(venv / "bin/python", "-c", CHECK, cwd=empty).strip(), flush=True)
     extension, = venv.glob("lib/python*/site-packages/ndarray_rt/_native.abi3.so")
     check_extension(extension)
