@@ -17,8 +17,8 @@ WITH_BENCH := $(VENV)/.with-bench
 QUICK := tests/test_quick.py tests/test_floors.py tests/test_tiers.py
 
 .DEFAULT_GOAL := run
-.PHONY: run quick test test-all test-share sanitize avx2 mutate build lint format bench bench-peers \
-    bound docs docs-onednn wheel clean
+.PHONY: run quick test test-all test-share check-onednn sanitize avx2 mutate build lint format bench \
+    bench-peers bound docs docs-onednn wheel clean
 
 run: $(INSTALLED)  ## train and run LeNet on real digits
 	$(BIN)/python examples/train_digits.py $(ARGS)
@@ -38,6 +38,10 @@ test-share: $(WITH_TESTS)  ## of what make test leaves out today one part of SHA
 
 avx2: $(WITH_TESTS)  ## operators as a machine without AVX-512 computes them
 	JOBS=$(JOBS) .ci/avx2 $(BIN)/python $(ARGS)
+
+# a thread that waits for another should not spin: there are processes beside it
+check-onednn: $(WITH_TESTS)  ## oneDNN's kernels in guarded memory, against NumPy (docs/testing.md)
+	GOMP_SPINCOUNT=0 $(BIN)/python -m tests.onednn --jobs $(JOBS) $(ARGS)
 
 sanitize: $(WITH_TESTS)  ## tests of storage and arrays with ASan and UBSan, in build/sanitize
 	JOBS=$(JOBS) .ci/sanitize $(BIN)/python

@@ -397,6 +397,7 @@ typedef struct {
     int kind, direction, alg;
     int impl_index;     /* 0: oneDNN's first choice, 1: its second, ... */
     const char *prefer; /* how the name of a better implementation begins; may be NULL */
+    int any_kernel;     /* also one that is known to be wrong: for the check of oneDNN */
     int nthreads;       /* 0: the current setting; small work takes 1 anyhow */
     const ndrt_desc *src, *weights, *bias, *dst;
     const ndrt_desc *diff_src, *diff_weights, *diff_bias, *diff_dst;
@@ -419,8 +420,9 @@ typedef struct {
 } ndrt_spec;
 typedef struct ndrt_prim ndrt_prim;
 ndrt_status ndrt_prim_new(const ndrt_spec *spec, ndrt_prim **out);
-void ndrt_prim_free(ndrt_prim *prim);              /* never waits: safe in a finalizer */
-const char *ndrt_prim_impl(const ndrt_prim *prim); /* oneDNN's name of the implementation */
+void ndrt_prim_free(ndrt_prim *prim);               /* never waits: safe in a finalizer */
+const char *ndrt_prim_impl(const ndrt_prim *prim);  /* oneDNN's name of the implementation */
+const char *ndrt_prim_fault(const ndrt_prim *prim); /* what is known to be wrong with it, or NULL */
 int ndrt_prim_threads(const ndrt_prim *prim);
 int64_t ndrt_prim_scratchpad(const ndrt_prim *prim); /* bytes */
 int64_t ndrt_prim_count(void);

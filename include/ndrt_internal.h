@@ -70,6 +70,9 @@ size_t ndrt_reserve_of(const ndrt_spec *spec, const char *impl, int64_t nelems);
 ndrt_status ndrt_gemm_ready(const ndrt_spec *spec, const char *impl);
 ndrt_status ndrt_primitive_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd);
 
+/* What is known to be wrong with an implementation; NULL: nothing. */
+const char *ndrt_fault_of(const ndrt_spec *spec, const_dnnl_primitive_desc_t pd, const char *impl);
+
 /* A reference on an account, NULL for the thread's current one. */
 ndrt_account *ndrt_account_take(ndrt_account *account);
 void ndrt_account_add(ndrt_account *account, int64_t nbytes);
@@ -114,6 +117,7 @@ struct ndrt_prim {
     dnnl_primitive_t primitive;
     const_dnnl_primitive_desc_t pd; /* the primitive's own */
     const char *impl;
+    const char *fault; /* that is known of it */
     int64_t scratchpad;
     int64_t reorders; /* bytes that a run writes when this is a reorder, else -1 */
     size_t reserve;   /* address space that must be free before a run */

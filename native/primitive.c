@@ -133,14 +133,26 @@ static ndrt_status pd_first(const ndrt_spec *spec, dnnl_primitive_desc_t *hint,
     return status;
 }
 
-/* The implementation that the spec asks for by number or name. NDRT_UNSUPPORTED: there is none. */
+static ndrt_status pd_next(dnnl_primitive_desc_t pd) {
+    return ndrt_check(dnnl_primitive_desc_next_impl(pd), "dnnl_primitive_desc_next_impl");
+}
+
+/* The implementation that the spec asks for by number or name, but none that is known to be wrong.
+ * NDRT_UNSUPPORTED: there is none. */
 static ndrt_status pd_walk(const ndrt_spec *spec, dnnl_primitive_desc_t pd) {
-    for (int i = 0; i < spec->impl_index; i++)
-        TRY(ndrt_check(dnnl_primitive_desc_next_impl(pd), "dnnl_primitive_desc_next_impl"));
-    if (!spec->prefer) return NDRT_OK;
-    while (strncmp(impl_of(pd), spec->prefer, strlen(spec->prefer)))
-        TRY(ndrt_check(dnnl_primitive_desc_next_impl(pd), "dnnl_primitive_desc_next_impl"));
-    return NDRT_OK;
+    for (int i = 0; i < spec->impl_index; i++) TRY(pd_next(pd));
+    for (;;) {
+        const char *impl = impl_of(pd), *fault = NULL;
+        if (!spec->prefer || !strncmp(impl, spec->prefer, strlen(spec->prefer))) {
+            fault = spec->any_kernel ? NULL : ndrt_fault_of(spec, pd, impl);
+            if (!fault) return NDRT_OK;
+        }
+        ndrt_status status = pd_next(pd);
+        if (status == NDRT_UNSUPPORTED && fault)
+            return ndrt_fail(status, "oneDNN has no %s but %s, which %s", kinds[spec->kind].name,
+                             impl, fault);
+        TRY(status);
+    }
 }
 
 static ndrt_status pd_new(const ndrt_spec *spec, dnnl_primitive_desc_t *out) {
@@ -277,6 +289,7 @@ static ndrt_status prim_fill(ndrt_prim *prim, const ndrt_spec *spec) {
             dnnl_primitive_desc_query(prim->pd, dnnl_query_impl_info_str, 0, &prim->impl),
             "dnnl_primitive_desc_query(impl_info_str)");
     TRY(status);
+    prim->fault = ndrt_fault_of(spec, prim->pd, prim->impl);
     prim->scratchpad = scratchpad_of(prim->pd);
     prim->reserve = ndrt_reserve_of(spec, prim->impl, ndrt_biggest_of(spec));
     TRY(expect_all(prim, spec));
@@ -336,6 +349,7 @@ void ndrt_primitive_at_fork(ndrt_fork_moment moment) {
 }
 
 const char *ndrt_prim_impl(const ndrt_prim *prim) { return prim->impl; }
+const char *ndrt_prim_fault(const ndrt_prim *prim) { return prim->fault; }
 int ndrt_prim_threads(const ndrt_prim *prim) { return prim->nthreads; }
 int64_t ndrt_prim_scratchpad(const ndrt_prim *prim) { return prim->scratchpad; }
 int64_t ndrt_prim_count(void) { return __atomic_load_n(&live_prims, __ATOMIC_RELAXED); }

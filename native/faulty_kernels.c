@@ -1,0 +1,167 @@
+/* Kernels of oneDNN that are known to be wrong, and the choice that passes them over.
+ *
+ * `make check-onednn` runs every implementation of a sample of primitives in guarded memory, and
+ * compares what it computes; whatever it finds gets a row here. */
+#include <string.h>
+
+#include "ndrt_internal.h"
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* A number of a primitive that a row may put bounds to. A deconvolution is seen as the convolution
+ * whose gradient it is: the images are what the windows of that one slide over. */
+typedef enum {
+    ANYTHING,       /* ends a row's list */
+    IMAGE_CHANNELS, /* of all groups together */
+    IMAGE_BLOCKS,   /* 0: the layout of the images is channels-last or the default one */
+    STRIDE,         /* the largest */
+    SPATIAL,        /* 1 to 3 */
+    SUM_POST_OPS
+} quantity;
+
+typedef struct {
+    quantity of;
+    int64_t least, most;
+} bound;
+
+typedef struct {
+    int kind, direction; /* ndrt_kind, of it or what it is built on, and ndrt_direction; 0: all */
+    const char *impl;    /* its name, or that of what it is built on */
+    int version[2];      /* major and minor, the first one that it was seen in */
+    int mended[2];       /* the first one without; 0.0: none is known */
+    bound when[5];       /* all of these */
+    const char *fault;
+} faulty_kernel;
+
+enum { MANY = INT32_MAX };
+
+static const faulty_kernel table[] = {
+    /* It gathers the pixels that a stride leaves in a workspace with room for the channels there
+     * are, and goes on from pixel to pixel by a block of them. */
+    {NDRT_CONVOLUTION,
+     NDRT_BACKWARD_WEIGHTS,
+     "jit_1x1:avx512_core",
+     {3, 2},
+     {0, 0},
+     {{IMAGE_BLOCKS, 0, 0}, {IMAGE_CHANNELS, 1, 15}, {STRIDE, 2, MANY}},
+     "writes behind its scratchpad"},
+    {NDRT_CONVOLUTION,
+     NDRT_BACKWARD_WEIGHTS,
+     "jit_1x1:avx2",
+     {3, 2},
+     {0, 0},
+     {{IMAGE_BLOCKS, 0, 0}, {IMAGE_CHANNELS, 1, 7}, {STRIDE, 2, MANY}},
+     "writes behind its scratchpad"},
+    /* It adds with an instruction that wants 16-byte aligned addresses. */
+    {NDRT_CONVOLUTION,
+     NDRT_FORWARD_INFERENCE,
+     "jit_dw:sse41",
+     {3, 2},
+     {0, 0},
+     {{IMAGE_BLOCKS, 0, 0}, {SUM_POST_OPS, 1, MANY}},
+     "dies unless each pixel of its result is aligned"},
+};
+enum { NROWS = sizeof table / sizeof *table };
+
+/* ---- what a primitive is ----------------------------------------------------------------------
+ */
+
+/* The direction of the convolution that computes it. */
+static int direction_within(const ndrt_spec *spec) {
+    if (spec->kind != NDRT_DECONVOLUTION) return spec->direction;
+    switch (spec->direction) {
+    case NDRT_BACKWARD_DATA: return NDRT_FORWARD_TRAINING;
+    case NDRT_BACKWARD_WEIGHTS: return NDRT_BACKWARD_WEIGHTS;
+    default: return NDRT_BACKWARD_DATA;
+    }
+}
+
+/* The images that windows slide over, or their gradient. */
+static int images_of(const ndrt_spec *spec) {
+    int is_forward = ndrt_is_forward(spec->direction);
+    if (spec->kind == NDRT_DECONVOLUTION) return is_forward ? NDRT_ARG_DST : NDRT_ARG_DIFF_DST;
+    return spec->direction == NDRT_BACKWARD_DATA ? NDRT_ARG_DIFF_SRC : NDRT_ARG_SRC;
+}
+
+static int64_t blocks_of(const_dnnl_memory_desc_t md) {
+    int blocks = 0;
+    return dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &blocks) ? 0 : blocks;
+}
+
+static int64_t channels_of(const_dnnl_memory_desc_t md) {
+    const dnnl_dims_t *dims = NULL;
+    int ndims = 0;
+    if (dnnl_memory_desc_query(md, dnnl_query_ndims_s32, &ndims) || ndims < 2) return 0;
+    return dnnl_memory_desc_query(md, dnnl_query_dims, (void *)&dims) ? 0 : (*dims)[1];
+}
+
+static int64_t stride_of(const ndrt_spec *spec) {
+    int64_t largest = 0;
+    for (int i = 0; i < spec->nspatial; i++)
+        if (spec->strides[i] > largest) largest = spec->strides[i];
+    return largest;
+}
+
+static int64_t sum_post_ops_of(const ndrt_spec *spec) {
+    int64_t n = 0;
+    for (int i = 0; i < spec->npost_ops; i++) n += spec->post_ops[i].kind == NDRT_POST_SUM;
+    return n;
+}
+
+static int64_t read_quantity(quantity of, const ndrt_spec *spec, const_dnnl_memory_desc_t images) {
+    switch (of) {
+    case IMAGE_CHANNELS: return channels_of(images);
+    case IMAGE_BLOCKS: return blocks_of(images);
+    case STRIDE: return stride_of(spec);
+    case SPATIAL: return spec->nspatial;
+    case SUM_POST_OPS: return sum_post_ops_of(spec);
+    default: return 0;
+    }
+}
+
+/* ---- is it one of them? ------------------------------------------------------------------------
+ */
+
+static int is_older(const dnnl_version_t *a, const int *than) {
+    return a->major < than[0] || (a->major == than[0] && a->minor < than[1]);
+}
+
+static int has_version(const faulty_kernel *row) {
+    const dnnl_version_t *mapped = dnnl_version();
+    int is_mended = row->mended[0] && !is_older(mapped, row->mended);
+    return !is_older(mapped, row->version) && !is_mended;
+}
+
+/* "conv:any+jit_1x1:avx512_core" is built on "jit_1x1:avx512_core". */
+static int has_name(const faulty_kernel *row, const char *impl) {
+    size_t n = strlen(row->impl);
+    for (; impl; impl = strchr(impl, '+')) {
+        impl += *impl == '+';
+        if (!strncmp(impl, row->impl, n) && (!impl[n] || impl[n] == '+')) return 1;
+    }
+    return 0;
+}
+
+static int has_kind(const faulty_kernel *row, const ndrt_spec *spec) {
+    int kind = spec->kind == NDRT_DECONVOLUTION ? NDRT_CONVOLUTION : spec->kind;
+    return kind == row->kind && (!row->direction || direction_within(spec) == row->direction);
+}
+
+static int is_within(const faulty_kernel *row, const ndrt_spec *spec,
+                     const_dnnl_primitive_desc_t pd) {
+    const_dnnl_memory_desc_t images =
+        dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, images_of(spec));
+    for (const bound *b = row->when; b->of != ANYTHING; b++) {
+        int64_t n = read_quantity(b->of, spec, images);
+        if (n < b->least || n > b->most) return 0;
+    }
+    return 1;
+}
+
+const char *ndrt_fault_of(const ndrt_spec *spec, const_dnnl_primitive_desc_t pd, const char *impl) {
+    for (const faulty_kernel *row = table; row < table + NROWS; row++)
+        if (has_kind(row, spec) && has_name(row, impl) && has_version(row) &&
+            is_within(row, spec, pd))
+            return row->fault;
+    return NULL;
+}
