@@ -13,10 +13,13 @@
 typedef enum {
     ANYTHING,       /* ends a row's list */
     IMAGE_CHANNELS, /* of all groups together */
-    IMAGE_BLOCKS,   /* 0: the layout of the images is channels-last or the default one */
+    IMAGE_BLOCK,    /* channels that lie together, 0: all or one, as in channels-last or default */
+    REST_OF_16,     /* elements of the images, padding included, behind the last 16 */
     STRIDE,         /* the largest */
     SPATIAL,        /* 1 to 3 */
-    SUM_POST_OPS
+    SUM_POST_OPS,
+    BINARY_POST_OPS,
+    LOCAL_SIZE /* of a local response norm */
 } quantity;
 
 typedef struct {
@@ -43,14 +46,14 @@ static const faulty_kernel table[] = {
      "jit_1x1:avx512_core",
      {3, 2},
      {0, 0},
-     {{IMAGE_BLOCKS, 0, 0}, {IMAGE_CHANNELS, 1, 15}, {STRIDE, 2, MANY}},
+     {{IMAGE_BLOCK, 0, 0}, {IMAGE_CHANNELS, 1, 15}, {STRIDE, 2, MANY}},
      "writes behind its scratchpad"},
     {NDRT_CONVOLUTION,
      NDRT_BACKWARD_WEIGHTS,
      "jit_1x1:avx2",
      {3, 2},
      {0, 0},
-     {{IMAGE_BLOCKS, 0, 0}, {IMAGE_CHANNELS, 1, 7}, {STRIDE, 2, MANY}},
+     {{IMAGE_BLOCK, 0, 0}, {IMAGE_CHANNELS, 1, 7}, {STRIDE, 2, MANY}},
      "writes behind its scratchpad"},
     /* It adds with an instruction that wants 16-byte aligned addresses. */
     {NDRT_CONVOLUTION,
@@ -58,8 +61,40 @@ static const faulty_kernel table[] = {
      "jit_dw:sse41",
      {3, 2},
      {0, 0},
-     {{IMAGE_BLOCKS, 0, 0}, {SUM_POST_OPS, 1, MANY}},
+     {{IMAGE_BLOCK, 0, 0}, {SUM_POST_OPS, 1, MANY}},
      "dies unless each pixel of its result is aligned"},
+    /* Its blocks are of 8 channels, and it reads the operand 16 at a time. */
+    {NDRT_CONVOLUTION,
+     NDRT_FORWARD_INFERENCE,
+     "jit:avx512_core",
+     {3, 2},
+     {0, 0},
+     {{IMAGE_BLOCK, 8, 8}, {BINARY_POST_OPS, 1, MANY}},
+     "reads behind the operand of its post-op"},
+    /* It does not cut off what a whole register has too much. */
+    {NDRT_PRELU,
+     0,
+     "jit_uni",
+     {3, 2},
+     {0, 0},
+     {{IMAGE_BLOCK, 8, 8}, {REST_OF_16, 1, 15}},
+     "writes behind its result"},
+    /* Neighbours beyond the register next to an element's are not found. */
+    {NDRT_LRN,
+     NDRT_BACKWARD_DATA,
+     "lrn_jit:avx512_core",
+     {3, 2},
+     {0, 0},
+     {{LOCAL_SIZE, 7, MANY}, {IMAGE_CHANNELS, 17, MANY}},
+     "computes wrong gradients"},
+    /* In channels-last order an axis of one channel has the stride of the last axis. */
+    {NDRT_SOFTMAX,
+     0,
+     "ref:any",
+     {3, 2},
+     {0, 0},
+     {{IMAGE_CHANNELS, 1, 1}, {IMAGE_BLOCK, 0, 0}},
+     "leaves out most of its result"},
 };
 enum { NROWS = sizeof table / sizeof *table };
 
@@ -83,16 +118,34 @@ static int images_of(const ndrt_spec *spec) {
     return spec->direction == NDRT_BACKWARD_DATA ? NDRT_ARG_DIFF_SRC : NDRT_ARG_SRC;
 }
 
-static int64_t blocks_of(const_dnnl_memory_desc_t md) {
-    int blocks = 0;
-    return dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &blocks) ? 0 : blocks;
+/* Of the innermost dim that is cut in blocks. */
+static int64_t block_of(const_dnnl_memory_desc_t md) {
+    const dnnl_dims_t *blocks = NULL;
+    int n = 0;
+    if (dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &n) || !n) return 0;
+    return dnnl_memory_desc_query(md, dnnl_query_inner_blks, (void *)&blocks) ? 0
+                                                                              : (*blocks)[n - 1];
+}
+
+/* The dims that a query names, and how many there are. */
+static int read_dims(const_dnnl_memory_desc_t md, dnnl_query_t what, const dnnl_dims_t **dims) {
+    int ndims = 0;
+    *dims = NULL;
+    if (dnnl_memory_desc_query(md, dnnl_query_ndims_s32, &ndims)) return 0;
+    return dnnl_memory_desc_query(md, what, (void *)dims) ? 0 : ndims;
 }
 
 static int64_t channels_of(const_dnnl_memory_desc_t md) {
-    const dnnl_dims_t *dims = NULL;
-    int ndims = 0;
-    if (dnnl_memory_desc_query(md, dnnl_query_ndims_s32, &ndims) || ndims < 2) return 0;
-    return dnnl_memory_desc_query(md, dnnl_query_dims, (void *)&dims) ? 0 : (*dims)[1];
+    const dnnl_dims_t *dims;
+    return read_dims(md, dnnl_query_dims, &dims) < 2 ? 0 : (*dims)[1];
+}
+
+static int64_t padded_elements_of(const_dnnl_memory_desc_t md) {
+    const dnnl_dims_t *dims;
+    int ndims = read_dims(md, dnnl_query_padded_dims, &dims);
+    int64_t n = 1;
+    for (int i = 0; i < ndims; i++) n *= (*dims)[i];
+    return n;
 }
 
 static int64_t stride_of(const ndrt_spec *spec) {
@@ -102,19 +155,22 @@ static int64_t stride_of(const ndrt_spec *spec) {
     return largest;
 }
 
-static int64_t sum_post_ops_of(const ndrt_spec *spec) {
+static int64_t post_ops_of(const ndrt_spec *spec, int kind) {
     int64_t n = 0;
-    for (int i = 0; i < spec->npost_ops; i++) n += spec->post_ops[i].kind == NDRT_POST_SUM;
+    for (int i = 0; i < spec->npost_ops; i++) n += spec->post_ops[i].kind == kind;
     return n;
 }
 
 static int64_t read_quantity(quantity of, const ndrt_spec *spec, const_dnnl_memory_desc_t images) {
     switch (of) {
     case IMAGE_CHANNELS: return channels_of(images);
-    case IMAGE_BLOCKS: return blocks_of(images);
+    case IMAGE_BLOCK: return block_of(images);
+    case REST_OF_16: return padded_elements_of(images) % 16;
     case STRIDE: return stride_of(spec);
     case SPATIAL: return spec->nspatial;
-    case SUM_POST_OPS: return sum_post_ops_of(spec);
+    case SUM_POST_OPS: return post_ops_of(spec, NDRT_POST_SUM);
+    case BINARY_POST_OPS: return post_ops_of(spec, NDRT_POST_BINARY);
+    case LOCAL_SIZE: return spec->local_size;
     default: return 0;
     }
 }

@@ -108,7 +108,7 @@ def _layer_norm(chosen: Choice, rng: np.random.Generator) -> Case | None:
                  (len(shape) - 1,), (*(1,) * chosen["rank"], shape[-1]), chosen, rng)
 
 
-def _lrn(chosen: Choice, rng: np.random.Generator) -> Case:
+def lrn(chosen: Choice, rng: np.random.Generator) -> Case:
     """y = x s^-beta with s = k + alpha / size times the sum of the squares of neighbours."""
     shape, size, direction = _shape(chosen, rng), chosen["size"], chosen["direction"]
     alpha, beta, k = 0.5, 0.75, 1.5
@@ -139,7 +139,7 @@ def _lrn(chosen: Choice, rng: np.random.Generator) -> Case:
                 number, forward)
 
 
-def _softmax(chosen: Choice, rng: np.random.Generator) -> Case:
+def softmax(chosen: Choice, rng: np.random.Generator) -> Case:
     shape = _shape(chosen, rng)
     axis = int(rng.integers(len(shape)))
     is_log = chosen["alg"] == lib.NDRT_SOFTMAX_LOG
@@ -166,8 +166,8 @@ SPACES = (
     Space("layer norm", {"channels": (*_CHANNELS, 130, 257), "rank": (1, 2, 3),
                          "flags": range(8), "direction": _DIRECTIONS}, _layer_norm),
     Space("lrn", {"channels": _CHANNELS, "rank": (2, 1, 3), "order": _ORDERS, "size": (3, 5, 7, 9),
-                  "direction": _DIRECTIONS}, _lrn),
+                  "direction": _DIRECTIONS}, lrn),
     Space("softmax", {"channels": (*_CHANNELS, 130, 257), "rank": (0, 1, 2, 3), "order": _ORDERS,
                       "alg": (lib.NDRT_SOFTMAX_ACCURATE, lib.NDRT_SOFTMAX_LOG),
-                      "direction": _DIRECTIONS}, _softmax),
+                      "direction": _DIRECTIONS}, softmax),
 )

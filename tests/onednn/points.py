@@ -101,7 +101,7 @@ def _binary(chosen: Choice, rng: np.random.Generator) -> Case:
                 1e-6, threads(rng))
 
 
-def _prelu(chosen: Choice, rng: np.random.Generator) -> Case:
+def prelu(chosen: Choice, rng: np.random.Generator) -> Case:
     shape, direction = _shape(chosen, rng), chosen["direction"]
     w_shape = _broadcast(shape, chosen["broadcast"], rng)
     x, w, dy = whole_numbers(rng, shape), whole_numbers(rng, w_shape), whole_numbers(rng, shape)
@@ -214,7 +214,7 @@ _HOW = ("channels", "none", "all", "some")
 SPACES = (
     Space("eltwise", {**_IMAGES, "alg": tuple(_FUNCTIONS), "direction": _DIRECTIONS}, _eltwise),
     Space("binary", {**_IMAGES, "alg": tuple(_BINARY), "broadcast": _HOW}, _binary),
-    Space("prelu", {**_IMAGES, "broadcast": _HOW, "direction": _DIRECTIONS[1:]}, _prelu),
+    Space("prelu", {**_IMAGES, "broadcast": _HOW, "direction": _DIRECTIONS[1:]}, prelu),
     Space("concat", {**_IMAGES, "count": (1, 2, 3, 5)}, _concat),
     Space("sum", {**_IMAGES, "count": (1, 2, 3, 8)}, _sum),
     Space("reduction", {**_IMAGES, "alg": tuple(_REDUCTIONS)}, _reduction),

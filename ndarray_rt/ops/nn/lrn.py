@@ -115,13 +115,6 @@ def compute_backward(ctx: OpContext, p: LRNParams, ins: list[AnyArray],
     outs[0].write(dx.astype(ins[1].dtype, copy=False))
 
 
-def refuses_backward(p: LRNParams, ins: list[NDArray]) -> str | None:
-    if p.nsize > 6 and ins[1].shape[1] > 16:
-        # measured with 3.2: neighbours beyond the register next to an element's are not found
-        return "oneDNN's gradient is wrong with an nsize above 6 and more than 16 channels"
-    return refuses(p, ins)
-
-
 def compute_ex_backward(ctx: OpContext, p: LRNParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
     stream = ctx.stream
@@ -160,5 +153,5 @@ register(OpDef("LRN", LRNParams, inputs=("data",), infer_shape=infer_shape,
                    "MXNet's LRN; oneDNN lrn."))
 register(OpDef("_backward_LRN", LRNParams, inputs=("out_grad", "data"),
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute_backward,
-               compute_ex=compute_ex_backward, refuses=refuses_backward, is_backward=True,
+               compute_ex=compute_ex_backward, refuses=refuses, is_backward=True,
                no_gradient="there is no second-order gradient of it"))
