@@ -236,3 +236,32 @@ def test_products_leave_the_sign_of_zero_in_any_layout(
         made = compute(x).asnumpy()
         np.testing.assert_array_equal(np.signbit(made), want)
         np.testing.assert_array_equal(want, np.signbit(values) ^ want[0, 0, 3])
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 2), (2, 3, 2, 4), (2, 3, 1, 2, 2)])
+def test_softmax_output_goes_over_a_sample_in_inference_as_in_training(
+        shape: tuple[int, ...]) -> None:
+    net = mx.sym.SoftmaxOutput(mx.sym.Variable("data"), name="softmax")
+    executor = net.simple_bind(mx.cpu(), grad_req="null", data=shape)
+    data = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    want = np.exp(data) / np.exp(data).reshape(2, -1).sum(1).reshape(2, *[1] * (len(shape) - 1))
+    for is_train in (False, True):
+        got = executor.forward(is_train=is_train, data=data)[0].asnumpy()
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("given", "size"), [
+    ({"scale_height": 2}, (4, 1)), ({"scale_width": 2}, (1, 6)), ({"height": 4, "scale_width": 2},
+                                                                 (4, 6))])
+def test_bilinear_resize_takes_one_scale(given: dict[str, float], size: tuple[int, int]) -> None:
+    made = mx.nd.contrib.BilinearResize2D(mx.nd.ones((1, 2, 2, 3)), **given)
+    assert made.shape == (1, 2, *size)
+    assert (made.asnumpy() == 1).all()
+
+
+def test_arrays_have_a_rank_of_at_most_12() -> None:
+    assert mx.nd.exp(mx.nd.zeros((1,) * 12)).shape == (1,) * 12
+    with pytest.raises(ShapeError, match="has rank 13, expected at most 12"):
+        mx.nd.zeros((1,) * 13)
+    with pytest.raises(ShapeError, match="expected at most 12"):
+        mx.nd.zeros((1,) * 12).expand_dims(0)

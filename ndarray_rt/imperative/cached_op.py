@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -53,10 +56,11 @@ class CachedOp:
     read in place, and a gradient may be written straight to where `attach_grad` put it. Without
     these two flags an input counts as a parameter until another array comes in its place.
 
-    Several threads may call one CachedOp at the same time.
+    Several threads may call one CachedOp at the same time. Inputs of one name are different ones,
+    told apart by their positions.
 
-    Raises ParameterError for flags that do not exist or do not go together, TypeMismatch for what
-    is no Symbol, NameMismatch for two inputs of one name. Source: MXNet's CachedOp.
+    Raises ParameterError for flags that do not exist or do not go together, and TypeMismatch for
+    what is no Symbol. Source: MXNet's CachedOp.
     """
 
     def __init__(self, sym: Symbol, flags: Any = ()) -> None:
@@ -65,11 +69,11 @@ class CachedOp:
         self.name = f"CachedOp({', '.join(sym.list_outputs())})"
         self._symbol = sym
         self._names = sym.list_inputs()
-        for name in self._names:
-            if self._names.count(name) > 1:
-                raise NameMismatch(f"{self.name}: two inputs have the name {name!r}")
-        states = set(sym.list_auxiliary_states())
-        self._aux = frozenset(i for i, name in enumerate(self._names) if name in states)
+        # the same with inputs that each have a name of their own
+        self._distinct = _with_distinct_inputs(sym)
+        states = set(self._distinct.list_auxiliary_states())
+        self._aux = frozenset(
+            i for i, name in enumerate(self._distinct.list_inputs()) if name in states)
         self._flags = self._parse(flags)
         # positions that can not become another kind than they are
         self._declared = self._aux | set(self._flags.param_indices)
@@ -183,12 +187,12 @@ class CachedOp:
 
     def _make_group(self, inputs: Sequence[NDArray], wanted: list[Target | bool] | None,
                     is_train: bool, ctx: Context) -> Group:
-        known = dict(zip(self._names, inputs, strict=True))
-        infer_graph_shapes(self._symbol.entries, {name: x.shape for name, x in known.items()})
-        infer_graph_types(self._symbol.entries, {name: x.dtype for name, x in known.items()})
+        known = dict(zip(self._distinct.list_inputs(), inputs, strict=True))
+        infer_graph_shapes(self._distinct.entries, {name: x.shape for name, x in known.items()})
+        infer_graph_types(self._distinct.entries, {name: x.dtype for name, x in known.items()})
         self._note_changes(inputs, wanted)
-        chunks = [x.chunk for x in inputs]
-        targets = [t.array.chunk for t in wanted or () if isinstance(t, Target)]
+        chunks = {x.chunk for x in inputs}
+        targets = Counter(t.array.chunk for t in wanted or () if isinstance(t, Target))
         bound = []
         for i, x in enumerate(inputs):
             by_value = i in self._by_value
@@ -197,12 +201,12 @@ class CachedOp:
             # not where its array is used for something else too
             if (isinstance(want, Target) and is_train and not by_value
                     and i not in self._own_gradient and want.array.chunk not in chunks
-                    and targets.count(want.array.chunk) == 1):
+                    and targets[want.array.chunk] == 1):
                 target = want
             bound.append(Bound(x.shape, x.dtype, None if by_value else x.detach(),
                                None if by_value else ref(x), i in self._trained, bool(want),
                                target))
-        group = Group(self._symbol, self._session, ctx, bound, self._aux, is_train,
+        group = Group(self._distinct, self._session, ctx, bound, self._aux, is_train,
                       wanted is not None, self._is_random)
         # in place: what leaves is to be gone before the new one looks at the layouts of its arrays
         self._groups[:] = [g for g in self._groups if not self._is_stale(g, inputs)]
@@ -306,3 +310,22 @@ class CachedOp:
         for name, out, y in zip(self._symbol.list_outputs(), given, instance.outputs, strict=True):
             need_like(out, y, f"{self.name}: out for {name!r}", "the inputs")
 
+
+def _with_distinct_inputs(sym: Symbol) -> Symbol:
+    """The symbol, or one that has other names for inputs whose names were there before them."""
+    names = sym.list_inputs()
+    taken = set(names)
+    if len(taken) == len(names):
+        return sym
+    made = copy(sym)
+    numbers: dict[str, Iterator[int]] = defaultdict(lambda: count(1))
+    seen: set[str] = set()
+    for node in topological(made.entries):
+        if node.is_variable:
+            name = node.name
+            if name in seen:
+                node.name = next(new for number in numbers[name]
+                                 if (new := f"{name}_{number}") not in taken)
+            seen.add(name)
+            taken.add(node.name)
+    return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -242,8 +243,7 @@ class Cut:
         self.taken: dict[Node, Entry] = {}
         self._own = set(own)
         self.graph = Subgraph(self._cut(heads))
-        names = self.graph.names
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted(name for name, uses in Counter(self.graph.names).items() if uses > 1)
         if twice:
             raise NameMismatch(f"a graph inside of a node has several inputs called {twice[0]!r}")
 
