@@ -82,16 +82,20 @@ def replace(heads: Sequence[Entry], change: Replace) -> Heads:
     """
     now: dict[Entry, Entry] = {}
     order = topological(heads)
-    read = {*heads, *(entry for node in order for entry in node.inputs)}
+    read: set[Entry] = set()
     for node in order:
         if node.op is None:
             now[Entry(node, 0)] = Entry(node, 0)
             continue
         made = change(node, now)
-        if made is None or not read.isdisjoint(node.outputs[len(made):]):
+        if made is not None and len(made) < node.num_outputs:
+            read = read or {*heads, *(entry for reader in order for entry in reader.inputs)}
+            if not read.isdisjoint(node.outputs[len(made):]):
+                made = None
+        if made is None:
             inputs = [now[entry] for entry in node.inputs]
-            same = all(a == b for a, b in zip(inputs, node.inputs, strict=True))
-            kept = node if same else Node(node.op, node.name, node.attrs, node.params, inputs)
+            kept = (node if inputs == node.inputs
+                    else Node(node.op, node.name, node.attrs, node.params, inputs))
             made = kept.outputs
         for entry, new in zip(node.outputs, made, strict=False):
             now[entry] = new

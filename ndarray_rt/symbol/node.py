@@ -42,6 +42,8 @@ class Node:
 
     @property
     def outputs(self) -> list[Entry]:
+        if self._outputs == 1:
+            return [Entry(self, 0)]
         return [Entry(self, i) for i in range(self.num_outputs)]
 
     def __repr__(self) -> str:
