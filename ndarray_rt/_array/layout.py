@@ -1,4 +1,4 @@
-"""Access to an array's memory in a layout: DESIGN section 4. Decides nothing about operators.
+"""Access to an array's memory in a layout. Decides nothing about operators.
 
 Everything here runs inside one operator call and under its leases: inputs are leased shared. What
 an access method returns is valid until that call ends.

@@ -1,4 +1,5 @@
-"""The invariants of DESIGN, checked after each rule. I7 and I10 are in the rules that raise."""
+"""The invariants of docs/architecture.md, checked after each rule but I7 and I10, which are in those
+that raise."""
 
 from __future__ import annotations
 
