@@ -1,6 +1,24 @@
-"""Floor 5: data that comes from and goes to files: arrays, symbols, records, iterators."""
+"""Data from arrays and files, batch by batch. Source: MXNet's `mx.io`."""
 
-from ..public import shows
+from __future__ import annotations
 
-__all__: list[str] = []
+from typing import TYPE_CHECKING
+
+from ..public import loads, shows
+
+if TYPE_CHECKING:
+    from .array_iter import NDArrayIter
+    from .data import DataBatch, DataDesc, DataIter
+    from .file_iters import CSVIter, LibSVMIter, MNISTIter
+    from .wrappers import PrefetchingIter, ResizeIter
+
+_PLACES = {
+    "NDArrayIter": "array_iter", "DataBatch": "data", "DataDesc": "data", "DataIter": "data",
+    "CSVIter": "file_iters", "LibSVMIter": "file_iters", "MNISTIter": "file_iters",
+    "PrefetchingIter": "wrappers", "ResizeIter": "wrappers"}
+
+__all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "LibSVMIter", "MNISTIter", "NDArrayIter",
+           "PrefetchingIter", "ResizeIter"]
+
+__getattr__ = loads(globals(), {name: f"{module}:{name}" for name, module in _PLACES.items()})
 __dir__ = shows(globals())
