@@ -33,6 +33,7 @@ from .threads import get_num_threads, set_num_threads
 if TYPE_CHECKING:
     from . import (  # noqa: F401
         attribute,
+        callback,
         context,
         contrib,
         debug,
@@ -41,8 +42,13 @@ if TYPE_CHECKING:
         gluon,
         initializer,
         io,
+        kvstore,
         lr_scheduler,
+        metric,
+        model,
         model_zoo,
+        module,
+        monitor,
         name,
         optimizer,
         passes,
@@ -60,11 +66,12 @@ fallback_reasons = _REASONS.as_dict
 
 # modules that are loaded when first used, so that importing this package is quick
 _LAZY = {name: name for name in (
-    "attribute", "context", "contrib", "debug", "engine", "executor", "gluon", "initializer", "io",
-    "lr_scheduler", "model_zoo", "name", "optimizer", "passes", "registry", "test_utils",
-    "testing", "util")}
+    "attribute", "callback", "context", "contrib", "debug", "engine", "executor", "gluon",
+    "initializer", "io", "kvstore", "lr_scheduler", "metric", "model", "model_zoo", "module",
+    "monitor", "name", "optimizer", "passes", "registry", "test_utils", "testing", "util")}
 # MXNet's short names of modules
-_LAZY |= {"init": "initializer", "opt": "optimizer"}
+_LAZY |= {"init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor",
+          "opt": "optimizer"}
 
 # modules of MXNet 1.9, of which some are not here
 _OF_MXNET = frozenset((

@@ -13,9 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .model import save_checkpoint
+from .public import shows
 
 __all__ = ["LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint",
            "log_train_metric", "module_checkpoint"]
+__dir__ = shows(globals())
 
 
 def module_checkpoint(mod: Any, prefix: str, period: int = 1,

@@ -118,6 +118,8 @@ SWITCHES: tuple[Switch, ...] = (
     ),
     Switch("NDRT_TRACE", False, "print each dispatch: path, reason, layouts, time", _flag),
     Switch("NDRT_VALIDATE", False, "run each operator on NumPy too and compare the results", _flag),
+    Switch("NDRT_SHADOW_MXNET", False,
+           "1 lets ndarray_rt.mxnet take the place of an MXNet that is installed", _flag),
 )
 
 _BY_NAME: Mapping[str, Switch] = {switch.name: switch for switch in SWITCHES}
@@ -148,6 +150,7 @@ NDRT_PLAN_MEMORY: bool
 NDRT_BATCH_TILES: bool
 NDRT_SKIP_PASSES: str
 NDRT_CAPTURE: bool
+NDRT_SHADOW_MXNET: bool
 NDRT_CACHE_SHAPES: int
 NDRT_POOL_MIB: int
 NDRT_TUNING: str

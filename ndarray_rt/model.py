@@ -10,10 +10,12 @@ from . import nd
 from .context import cpu
 from .errors import ParameterError
 from .nd import NDArray
+from .public import shows
 from .symbol.functions import load as load_symbol
 from .symbol.symbol import Symbol
 
 __all__ = ["BatchEndParam", "load_checkpoint", "load_params", "save_checkpoint"]
+__dir__ = shows(globals())
 
 Params = dict[str, NDArray]
 

@@ -14,8 +14,10 @@ from typing import Any
 from . import nd
 from .errors import TypeMismatch
 from .nd import NDArray
+from .public import shows
 
 __all__ = ["Monitor"]
+__dir__ = shows(globals())
 
 
 def _root_mean_square(x: NDArray) -> NDArray:

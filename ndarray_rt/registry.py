@@ -69,6 +69,7 @@ def get_alias_func(base_class: type, nickname: str) -> Callable[..., Callable[[A
             return klass
         return decorate
 
+    alias.__doc__ = f"A class decorator that registers a class of {nickname} under more names."
     return alias
 
 

@@ -210,7 +210,8 @@ class NDArrayIter(DataIter):
             raise ParameterError("NDArrayIter: DataIter needs reset.")
         end = self.cursor + self.batch_size
         if rest is not None:
-            return self._joined([rest, self._part(named, 0, end)])
+            # perhaps still too few for a batch
+            return self._joined([rest, self._part(named, 0, min(end, self.num_data))])
         if self.last_batch_handle == "pad" and end > self.num_data:
             return self._wrapped(named)
         return self._part(named, self.cursor, min(end, self.num_data))

@@ -14,6 +14,7 @@ from .. import nd
 from ..dtypes import find_dtype
 from ..errors import MXNetError, ParameterError
 from ..nd import NDArray
+from ..public import shows
 from .data import DataBatch, DataDesc, DataIter
 
 Shape = tuple[int, ...]
@@ -277,3 +278,4 @@ def read_idx(fname: str, rank: int) -> Any:
 
 
 __all__ = ["CSVIter", "LibSVMIter", "MNISTIter", "read_idx"]
+__dir__ = shows(globals())

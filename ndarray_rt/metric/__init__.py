@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..public import shows
 from .base import (
     CompositeEvalMetric,
     CustomMetric,
@@ -29,3 +30,4 @@ __all__ = [
     "CrossEntropy", "CustomMetric", "EvalMetric", "Loss", "NegativeLogLikelihood",
     "PearsonCorrelation", "Perplexity", "TopKAccuracy", "Torch", "alias", "check_label_shapes",
     "create", "np", "register"]
+__dir__ = shows(globals())

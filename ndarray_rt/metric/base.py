@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
+import numpy
+
 from ..errors import ShapeError, TypeMismatch
 from ..nd import NDArray
 from ..registry import get_alias_func, get_create_func, get_register_func
@@ -92,7 +94,7 @@ class EvalMetric:
         """(name, mean since the last reset_local), nan before anything was counted."""
         if self.num_inst == 0:
             return self.name, float("nan")
-        return self.name, self.sum_metric / self.num_inst
+        return self.name, _plain(self.sum_metric / self.num_inst)
 
     def get_global(self) -> tuple[Any, Any]:
         """(name, mean since the last reset)."""
@@ -100,7 +102,7 @@ class EvalMetric:
             return self.get()
         if self.global_num_inst == 0:
             return self.name, float("nan")
-        return self.name, self.global_sum_metric / self.global_num_inst
+        return self.name, _plain(self.global_sum_metric / self.global_num_inst)
 
     def get_name_value(self) -> list[tuple[str, Any]]:
         """`get` as a list of (name, value)."""
@@ -109,6 +111,11 @@ class EvalMetric:
     def get_global_name_value(self) -> list[tuple[str, Any]]:
         """`get_global` as a list of (name, value)."""
         return _pairs(*self.get_global()) if self._has_global_stats else self.get_name_value()
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's scalars as Python's, which print as numbers."""
+    return value.item() if isinstance(value, numpy.generic) else value
 
 
 def _pairs(name: Any, value: Any) -> list[tuple[str, Any]]:

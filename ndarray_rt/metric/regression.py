@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import nd
 from ..nd import NDArray
+from ..ops.blas import uses_blas
 from .base import EvalMetric, alias, check_label_shapes, register
 
 Names = Sequence[str] | None
@@ -67,6 +68,11 @@ class RMSE(_Error):
         return np.sqrt((difference**2.0).mean())
 
 
+@uses_blas
+def _correlation(x: Any, y: Any) -> Any:
+    return np.corrcoef(x, y)[0, 1]
+
+
 @register
 @alias("pearsonr")
 class PearsonCorrelation(EvalMetric):
@@ -110,7 +116,7 @@ class PearsonCorrelation(EvalMetric):
             wanted = label.asnumpy().ravel().astype(np.float64)
             found = pred.asnumpy().ravel().astype(np.float64)
             if self.average == "macro":
-                self._count(np.corrcoef(found, wanted)[0, 1], 1)
+                self._count(_correlation(found, wanted), 1)
                 continue
             self._count(0.0, 1)
             self._label_nums, self._mean_l, self._sse_l = self.update_variance(

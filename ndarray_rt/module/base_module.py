@@ -141,7 +141,8 @@ class BaseModule:
             _call(batch_end_callback, BatchEndParam(epoch, nbatch, eval_metric, locals()))
             count += 1
         _call(score_end_callback, BatchEndParam(epoch, count, eval_metric, locals()))
-        return eval_metric.get_name_value()
+        found: list[tuple[str, Any]] = eval_metric.get_name_value()
+        return found
 
     def iter_predict(self, eval_data: Any, num_batch: int | None = None, reset: bool = True,
                      sparse_row_id_fn: Any = None) -> Iterator[tuple[list[NDArray], int, Any]]:

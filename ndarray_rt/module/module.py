@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 from .. import nd
 from .. import optimizer as opt
@@ -85,7 +85,7 @@ class Module(BaseModule):
         inputs = {*self._data_names, *self._label_names, *self._state_names}
         self._param_names = [name for name in symbol.list_arguments() if name not in inputs]
         self._aux_names = symbol.list_auxiliary_states()
-        self._output_names = symbol.list_outputs()
+        self._output_names: list[str] = symbol.list_outputs()
         self._arg_params: Params | None = None
         self._aux_params: Params | None = None
         # parameters on the contexts are newer than these
@@ -132,7 +132,11 @@ class Module(BaseModule):
             self._kvstore.save_optimizer_states(fname)
             return
         data = self._updater.get_states()
-        write_atomic(fname, lambda file: file.write(data) and None)
+
+        def write(file: BinaryIO) -> None:
+            file.write(data)
+
+        write_atomic(fname, write)
 
     def load_optimizer_states(self, fname: str) -> None:
         """Reads what `save_optimizer_states` wrote, here or in MXNet."""

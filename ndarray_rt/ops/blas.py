@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 import mmap
+import os
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import ParamSpec, TypeVar
 
@@ -30,8 +30,9 @@ MIB = 1 << 20
 @functools.cache
 def room_of(package: ModuleType) -> int:
     """Bytes of address space that a buffer takes, and what is mapped beside it."""
-    folder = Path(package.__file__ or "").parent
-    bundled = any(folder.with_name(f"{folder.name}.libs").glob("*openblas*"))
+    libraries = f"{os.path.dirname(package.__file__ or '')}.libs"
+    bundled = os.path.isdir(libraries) and any(
+        "openblas" in name for name in os.listdir(libraries))
     # as the wheels build it, and as OpenBLAS builds itself
     return (36 if bundled else 132) * MIB
 

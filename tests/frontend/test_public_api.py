@@ -92,7 +92,8 @@ def test_every_public_method_is_documented(cls: type) -> None:
             continue
         value = inspect.getattr_static(cls, name)
         text = inspect.getdoc(getattr(cls, name)) if callable(value) else (
-            value.__doc__ if isinstance(value, (property, classmethod, staticmethod)) else "data")
+            inspect.getdoc(value) if isinstance(value, (property, classmethod, staticmethod))
+            else "data")
         if not (text or "").strip():
             bare.append(name)
     assert not bare

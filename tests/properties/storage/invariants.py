@@ -1,5 +1,5 @@
-"""The invariants of docs/architecture.md, checked after each rule but I7 and I10, which are in those
-that raise."""
+"""The invariants of docs/architecture.md, checked after each rule but I7 and I10,
+which are in those that raise."""
 
 from __future__ import annotations
 

@@ -1,0 +1,98 @@
+"""Programs written for MXNet run unmodified. Each in a process of its own: names stay there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+    import sys
+    import mxnet as mx
+    from mxnet import autograd, gluon, nd
+    from mxnet.gluon import nn
+    from mxnet.ndarray import NDArray, contrib
+    import mxnet.gluon.nn.basic_layers, mxnet.io.io, mxnet.optimizer.optimizer
+
+    def size(n):
+        import mxnet
+        return mxnet.nd.ones((n,)).size
+
+    if __name__ == "__main__":
+        import multiprocessing
+        import ndarray_rt
+        assert mx.__version__ == "1.9.1" and mx is sys.modules["mxnet"]
+        assert gluon is ndarray_rt.gluon is mx.gluon and nn is mx.gluon.nn
+        assert nn.__spec__.name == "ndarray_rt.gluon.nn"
+        assert NDArray is nd.NDArray is ndarray_rt.nd.NDArray and contrib is nd.contrib
+        assert "gluon" in dir(mx)
+        net = nn.Dense(2)
+        net.initialize(mx.init.One())
+        with autograd.record():
+            out = net(nd.ones((1, 3)))
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            print(sys.argv[1:], out.asnumpy().tolist(), pool.map(size, [3, 4]))
+"""
+
+
+def run(*arguments: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "ndarray_rt.mxnet", *arguments], cwd=folder,
+                          capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "PYTHONPATH": repository(), **variables})
+
+
+def repository() -> str:
+    return str(Path(__file__).parents[2])
+
+
+def test_a_program_runs_with_arguments_and_processes(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM))
+    done = run("program.py", "a", "-b", folder=tmp_path)
+    assert done.stdout == "['a', '-b'] [[3.0, 3.0]] [3, 4]\n", done.stderr
+
+
+def test_a_module_runs(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("import mxnet\ndef test_one():\n"
+                                         "    assert mxnet.nd.ones((2,)).sum().asscalar() == 2\n")
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py", folder=tmp_path)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("line", "error"), [
+    ("import mxnet.no_such_part", "No module named 'mxnet.no_such_part'"),
+    ("import mxnet.gluon.no_such_part", "No module named 'mxnet.gluon.no_such_part'"),
+    ("import mxnet; mxnet.no_such_name", "module 'mxnet' has no attribute 'no_such_name'"),
+    ("from mxnet import no_such_name", "no_such_name")])
+def test_what_is_not_here_is_named(line: str, error: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(line)
+    done = run("program.py", folder=tmp_path)
+    assert done.returncode == 1
+    assert error in done.stderr.splitlines()[-1]
+
+
+def test_an_installed_mxnet_is_not_shadowed_unasked(tmp_path: Path) -> None:
+    (tmp_path / "mxnet").mkdir()
+    (tmp_path / "mxnet" / "__init__.py").write_text("__version__ = 'their own'\n")
+    (tmp_path / "program.py").write_text("import mxnet; print(mxnet.__version__)")
+    path = os.pathsep.join([repository(), str(tmp_path)])
+    done = run("program.py", folder=tmp_path, PYTHONPATH=path)
+    assert done.returncode == 1
+    assert "an MXNet is installed" in done.stderr
+    done = run("program.py", folder=tmp_path, PYTHONPATH=path, NDRT_SHADOW_MXNET="1")
+    assert done.stdout == "1.9.1\n", done.stderr
+    program = "import ndarray_rt, mxnet; print(mxnet.__version__)"
+    done = subprocess.run([sys.executable, "-c", program],
+                          env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+    assert done.stdout == "their own\n"
+
+
+def test_wrong_command_lines(tmp_path: Path) -> None:
+    assert run(folder=tmp_path).returncode == 2
+    assert run("-m", folder=tmp_path).returncode == 2
+    done = run("nothing.py", folder=tmp_path)
+    assert (done.returncode, "can't open file 'nothing.py'" in done.stderr) == (2, True)
+    assert run("--help", folder=tmp_path).stdout.startswith("usage: ")
