@@ -68,3 +68,22 @@ def test_second_slope_of_a_product() -> None:
         first = mx.autograd.grad(nd.prod(x), [x], create_graph=True)[0]
         first[1].backward()
     np.testing.assert_array_equal(x.grad.asnumpy(), [0, 0, 5])
+
+
+@pytest.mark.parametrize("onednn", [False, True])
+@pytest.mark.parametrize("outputs", [False, True])
+@pytest.mark.parametrize("eps", [1e-5, 1e10, 1e30])
+def test_moving_variance_with_any_eps(eps: float, outputs: bool, onednn: bool) -> None:
+    """It is the variance, whatever is added to that."""
+    data = np.random.default_rng(0).normal(0, 2, (8, 3, 4, 4)).astype(np.float32)
+    x, gamma, beta, mean, var = (nd.array(a) for a in (data, *np.ones((4, 3))))
+    x.attach_grad()
+    with config.override(NDRT_ONEDNN=onednn):
+        with mx.autograd.record():
+            y = nd.BatchNorm(x, gamma, beta, mean, var, eps=eps, momentum=0.5,
+                             output_mean_var=outputs)
+        mx.autograd.backward(y[0] if outputs else y)
+    np.testing.assert_allclose(var.asnumpy(), 0.5 + 0.5 * data.var(axis=(0, 2, 3)), rtol=1e-5)
+    if outputs:
+        np.testing.assert_allclose(y[2].asnumpy(), (data.var(axis=(0, 2, 3)) + eps) ** -0.5,
+                                   rtol=1e-5)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ndarray_rt import config, nd
 from ndarray_rt._array.copy import read_numpy, write_numpy
 from ndarray_rt._array.ndarray import new_array
 from ndarray_rt._array.req import Req
@@ -183,3 +184,40 @@ def test_identities_in_place(op: str, params: dict[str, Any], shape: tuple[int, 
     else:
         assert not x.chunk.is_special
     assert np.array_equal(read_numpy(y, ctx.stream), value.reshape(shape))
+
+
+@pytest.mark.parametrize("onednn", [False, True])
+@pytest.mark.parametrize(("op", "dtype", "length"), [
+    (op, dtype, length) for op in ("argmax", "argmin", "topk", "argsort")
+    for dtype, length in (("uint8", 256), ("int8", 128), ("float16", 2048))
+])
+def test_places_that_a_dtype_does_not_hold(op: str, dtype: str, length: int, onednn: bool) -> None:
+    """They are refused, and the last one that it holds is right."""
+    order = {"topk": {"dtype": dtype}, "argsort": {"dtype": dtype, "is_ascend": False}}
+    if op == "argsort" and dtype == "int8":
+        pytest.skip("int8 is no dtype of places")
+    at_end = np.zeros(length, dtype)
+    at_end[-1] = 1
+    x = nd.array(1 - at_end if op == "argmin" else at_end, dtype=dtype)
+    one_more = nd.zeros(length + 1, dtype=dtype)
+    function = getattr(nd, op)
+    params = order.get(op, {"axis": 0})
+    if dtype == "int8" and op == "topk":
+        params = {"dtype": "int32"}
+    with config.override(NDRT_ONEDNN=onednn):
+        assert int(function(x, **params)[0].asscalar()) == length - 1
+        if params.get("dtype") == "int32":
+            return
+        with pytest.raises(ShapeError, match=f"expected at most {length} places"):
+            function(one_more, **params)
+
+
+def test_numbers_of_places_that_a_dtype_does_not_hold() -> None:
+    columns = nd.array([[1, 50], [2, 91]], dtype="float16")
+    with pytest.raises(ShapeError, match="does not hold each place"):
+        nd.ravel_multi_index(columns, shape=(100, 100))
+    assert nd.ravel_multi_index(columns, shape=(100, 20)).asnumpy().tolist() == [22, 1091]
+    with pytest.raises(ShapeError, match="does not hold each place"):
+        nd.unravel_index(nd.array([6148], dtype="float16"), shape=(5000, 3))
+    with pytest.raises(ShapeError, match="more places than can be counted"):
+        nd.unravel_index(nd.array([1]), shape=(10**10, 10**10, 10**10))

@@ -37,8 +37,29 @@ def as_plain_data(source: object, what: str) -> AnyArray:
     return made
 
 
+def _numbers(source: object, dtype: DType) -> AnyArray:
+    """An array-like as a numpy array of numbers; text counts as the number that it spells."""
+    if not isinstance(source, (str, bytes)) and _begins_with_text(source):
+        try:
+            given = np.asarray(source)
+            if given.dtype.kind in "US":
+                return given.astype(FLOAT32 if is_float(dtype) and dtype.itemsize < 4 else dtype)
+        except (ValueError, OverflowError) as error:
+            raise TypeMismatch(f"source_array has text that is no number of {dtype}: {error}"
+                               ) from None
+    return as_plain_data(source, "source_array")
+
+
+def _begins_with_text(source: object) -> bool:
+    while isinstance(source, (list, tuple)) and source:
+        source = source[0]
+    return isinstance(source, (str, bytes)) or (
+        isinstance(source, np.ndarray) and source.dtype.kind in "US")
+
+
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
-    """An array with the contents of an NDArray, a numpy array, nested lists or a number.
+    """An array with the contents of an NDArray, a numpy array, nested lists or a number; lists and
+    arrays of text are read as numbers.
 
     The dtype is float32, but for an NDArray, which keeps its own.
     """
@@ -48,7 +69,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         with Access(read=(source_array,), written=(made,)) as stream:
             copy_into(source_array, made, stream)
         return made
-    data = as_plain_data(source_array, "source_array")
+    data = _numbers(source_array, _dtype(dtype))
     made = new_array(check_shape(data.shape, "array"), _dtype(dtype), ctx)
     with Access(written=(made,)) as stream:
         write_numpy(made, data, stream)

@@ -232,6 +232,8 @@ def _layout_desc(x: NDArray, layout: str | None) -> MemDesc:
                         "float32 of rank 3 and more has")
     if layout is None:
         return channels_last_desc(x.dtype, x.shape)
+    if not isinstance(layout, str):
+        raise TypeMismatch(f"to_mkldnn: layout got {shown(layout)}, expected a text such as 'acdb'")
     return tagged_desc(x.dtype, x.shape, layout)
 
 

@@ -17,6 +17,7 @@ from .._array.ndarray import NDArray
 from .._array.req import Req
 from ..dtypes import DType
 from ..errors import NameMismatch, ShapeError, TypeMismatch, where
+from ..np_shape import NumpyShapeScope
 from ..op.context import thread_context
 from ..op.dispatch import dispatch
 from ..op.infer import known, run_infer_shape, run_infer_type
@@ -80,8 +81,10 @@ def _infer(op: OpDef, params: Params, ins: Sequence[NDArray], name: str | None,
            hints: Facts) -> Facts:
     left = [None] * (len(op.output_names(params)) - len(hints))
     in_shapes = [x.shape for x in ins]
-    shapes, out_shapes = run_infer_shape(op, params, in_shapes,
-                                         [*(shape for shape, _ in hints), *left], name)
+    # of an array that is made from nothing else, a 0 in the shape is no unknown
+    with NumpyShapeScope(None if ins or hints else True):
+        shapes, out_shapes = run_infer_shape(op, params, in_shapes,
+                                             [*(shape for shape, _ in hints), *left], name)
     in_types = [x.dtype for x in ins]
     types, out_types = run_infer_type(op, params, in_types,
                                       [*(dtype for _, dtype in hints), *left], name)

@@ -34,6 +34,7 @@ from ..symbol.atomic_file import write_atomic
 Arrays = list[NDArray] | dict[str, NDArray]
 
 LIST_MAGIC = 0x112
+BEGIN = struct.pack("<Q", LIST_MAGIC)
 FORM_64BIT = 0xF993FAC8  # no storage type yet
 FORM_STORAGE = 0xF993FAC9  # the form of today
 FORM_NUMPY_SHAPE = 0xF993FACA  # the same, where rank 0 and dimension 0 are real
@@ -77,6 +78,8 @@ def _sorted(data: Any) -> tuple[list[str], list[NDArray]]:
     for name in names:
         if not isinstance(name, str):
             raise TypeMismatch(f"save: names are strings, got {name!r}")
+        if any("\ud800" <= c <= "\udfff" for c in name):
+            raise ParameterError(f"save: the name {name!r} has surrogates, which no file can hold")
     for i, value in enumerate(arrays):
         if not isinstance(value, NDArray):
             what = repr(names[i]) if names else f"item {i}"
@@ -122,9 +125,11 @@ def load(fname: str | os.PathLike[str]) -> Arrays:
             found = os.fstat(file.fileno())
             if stat.S_ISREG(found.st_mode):
                 return _Reader(file, found.st_size, what).read_all()
-            whole = file.read()
-    except OSError as error:
-        raise MXNetError(f"{what}: {error.strerror or error}") from None
+            # what is endless begins like anything else
+            start = file.read(len(BEGIN))
+            whole = start + file.read() if start == BEGIN else start
+    except (OSError, ValueError) as error:
+        raise MXNetError(f"{what}: {getattr(error, 'strerror', None) or error}") from None
     return _Reader(io.BytesIO(whole), len(whole), what).read_all()
 
 

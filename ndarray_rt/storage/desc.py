@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ..dtypes import NATIVE_CODES, DType, native_code
-from ..errors import Unsupported
+from ..errors import ParameterError, Unsupported
 from ..native import call, ffi, lib, own
 
 FORMAT_ANY, FORMAT_BLOCKED, FORMAT_OPAQUE = 1, 2, 3
@@ -161,6 +161,8 @@ def default_desc(dtype: DType, dims: tuple[int, ...]) -> MemDesc:
 @lru_cache(maxsize=KEPT)
 def tagged_desc(dtype: DType, dims: tuple[int, ...], tag: str) -> MemDesc:
     """A layout by oneDNN's letters: 'any', 'acdb' (channels-last), 'aBcd16b'."""
+    if not tag.isascii():
+        raise ParameterError(f"no layout is called {tag!r}")
     out = ffi.new("ndrt_desc **")
     call(lib.ndrt_desc_tagged, _code(dtype), len(dims), dims, tag.encode(), out,
          what=f"describing the layout {tag!r}")

@@ -15,15 +15,18 @@ def write_atomic(fname: str | os.PathLike[str], write: Callable[[BinaryIO], None
     Whatever goes wrong, an older file of that name stays as it was. Devices and pipes are written
     to directly. Raises MXNetError when the file can not be written.
     """
-    path = os.path.realpath(os.fspath(fname))
     try:
+        path = os.path.realpath(os.fspath(fname))
         if os.path.exists(path) and not os.path.isfile(path):
             with open(path, "wb") as file:
                 write(file)
         else:
             _replace(path, write)
-    except OSError as error:
-        raise MXNetError(f"writing {os.fspath(fname)!r}: {error.strerror or error}") from error
+    except MXNetError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise MXNetError(f"writing {os.fspath(fname)!r}: {reason}") from error
 
 
 def _replace(path: str, write: Callable[[BinaryIO], None]) -> None:

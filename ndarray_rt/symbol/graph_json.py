@@ -168,7 +168,10 @@ def _is_cast(node: Node) -> bool:
 
 def write_file(fname: str | os.PathLike[str], text: str) -> None:
     """Writes a text file as a whole or not at all."""
-    data = text.encode("utf-8")
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ParameterError(f"a name has surrogates, which no file can hold: {error}") from None
 
     def write(file: BinaryIO) -> None:
         file.write(data)
@@ -383,9 +386,16 @@ def read_file(fname: str | os.PathLike[str]) -> str:
     """The text of a file; MXNetError when it can not be read."""
     try:
         with open(fname, "rb") as file:
-            return file.read().decode("utf-8")
-    except OSError as error:
-        raise MXNetError(f"symbol file {os.fspath(fname)!r}: {error.strerror or error}") from None
+            start = file.read(64)
+            if start.strip()[:1] not in (b"{", b""):  # what is endless begins like anything else
+                raise ParameterError(f"symbol file {os.fspath(fname)!r}: this is no JSON: it "
+                                     f"begins with {start[:8]!r}")
+            return (start + file.read()).decode("utf-8")
     except UnicodeDecodeError as error:
         raise ParameterError(f"symbol file {os.fspath(fname)!r}: this is no text: "
                              f"{error}") from None
+    except MXNetError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise MXNetError(f"symbol file {os.fspath(fname)!r}: {reason}") from None

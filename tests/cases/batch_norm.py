@@ -23,21 +23,21 @@ def apply(x: Array, axis: int, f: Array, shift: Array) -> Array:
 
 
 def normalize(x: Array, gamma: Array, beta: Array, mean: Array, var: Array, *, axis: int,
-              eps: float, fix: bool, batch: bool) -> tuple[Array, Array, Array]:
+              eps: float, fix: bool, batch: bool) -> tuple[Array, Array, Array, Array]:
     if batch and x.size:
         parts = columns(x, axis)
         mean, var = parts.mean(axis=1), ((parts - parts.mean(axis=1)[:, None]) ** 2).mean(axis=1)
     scale = (var + eps) ** -0.5
     slope = scale if fix else scale * gamma
-    return apply(x, axis, slope, beta - mean * slope), mean, scale
+    return apply(x, axis, slope, beta - mean * slope), mean, scale, var
 
 
 def slopes(x: Array, gamma: Array, beta: Array, mean: Array, var: Array, dy: Array, *, axis: int,
            eps: float, fix: bool, batch: bool) -> tuple[Array, Array, Array]:
     """By the chain rule, with the n x n matrix of derivatives of normalization by a batch."""
     parts, grads = columns(x, axis), columns(dy, axis)
-    _, mean, scale = normalize(x, gamma, beta, mean, var, axis=axis, eps=eps, fix=fix,
-                               batch=batch)
+    _, mean, scale, _ = normalize(x, gamma, beta, mean, var, axis=axis, eps=eps, fix=fix,
+                                  batch=batch)
     normal = (parts - mean[:, None]) * scale[:, None]
     n = parts.shape[1]
     dx = np.empty_like(parts)
@@ -65,8 +65,10 @@ def case(data: tuple[int, ...], axis: int | None = None, fix: bool = False,
     one = (data[at],)
     at %= len(data)
 
-    def reference(x: Array, *vectors: Array) -> tuple[Array, Array, Array]:
-        return normalize(x, *vectors, axis=at, eps=eps, fix=fix, batch=train and not moving)
+    def reference(x: Array, *vectors: Array) -> tuple[Array, ...]:
+        y, mean, scale, var = normalize(x, *vectors, axis=at, eps=eps, fix=fix,
+                                        batch=train and not moving)
+        return (y, mean, scale, var) if outputs else (y, mean, var)
 
     def gradients(x: Array, *rest: Array) -> tuple[Array, Array, Array]:
         vectors, dy = rest[:4], rest[4]  # those of mean and var are not looked at
@@ -116,12 +118,12 @@ def rectified(data: tuple[int, ...], axis: int = 1, fix: bool = False, train: bo
     at = axis % len(data)
 
     def reference(x: Array, *vectors: Array) -> tuple[Array, ...]:
-        y, mean, scale = plain.reference(x, *vectors)
-        return np.maximum(y, 0), mean, scale
+        y, *rest = plain.reference(x, *vectors)
+        return np.maximum(y, 0), *rest
 
     def gradients(x: Array, *rest: Array) -> tuple[Array, Array, Array]:
         vectors, dy = rest[:4], rest[4]
-        y, _, _ = normalize(x, *vectors, axis=at, eps=1e-3, fix=fix, batch=not moving)
+        y, *_ = normalize(x, *vectors, axis=at, eps=1e-3, fix=fix, batch=not moving)
         return plain.gradients(x, *vectors, dy * (y > 0))
     return dataclasses.replace(plain, op="_contrib_BatchNormWithReLU", reference=reference,
                                gradients=gradients)

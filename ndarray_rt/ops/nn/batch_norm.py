@@ -41,6 +41,13 @@ class BatchNormParams(Params):
     max_calib_range: float | None = optional_number(doc="of quantized models; no effect here")
 
 
+def output_names(p: BatchNormParams) -> tuple[str, ...]:
+    # the last one is the variance itself, which the gradient reads: of 1 / sqrt(variance + eps)
+    # nothing is left of it where eps is large
+    return ("output", "mean", "var", "variance") if p.output_mean_var else ("output", "mean",
+                                                                           "variance")
+
+
 def infer_shape(p: BatchNormParams, ins: ShapeList, outs: ShapeList,
                 ) -> tuple[ShapeList, ShapeList]:
     data = merge(ins[0], outs[0], "shapes of data and output")
@@ -48,21 +55,21 @@ def infer_shape(p: BatchNormParams, ins: ShapeList, outs: ShapeList,
         channels: Shape | None = None
         for shape in (*ins[1:], *outs[1:]):
             channels = merge(channels, shape, "lengths of gamma, beta and statistics")
-        return [None, *[channels] * 4], [None, channels, channels]
+        return [None, *[channels] * 4], [None, *[channels] * (len(outs) - 1)]
     if not data:
         raise ShapeError("data has shape (), expected rank 1 or more")
     axis = normalize_axis(p.axis, len(data), "axis")
     channels = (data[axis],)
     if all(shape is None or shape == channels for shape in (*ins[1:], *outs[1:])):
-        return [data, *[channels] * 4], [data, channels, channels]
+        return [data, *[channels] * 4], [data, *[channels] * (len(outs) - 1)]
     implied = f"data {data}, axis={p.axis}"
-    names = ("gamma", "beta", "moving_mean", "moving_var", "mean", "var")
+    names = ("gamma", "beta", "moving_mean", "moving_var", "mean", "var", "variance")
     # twice, so that what the last says reaches the first
     for _ in range(2):
-        for name, shape in zip(names, (*ins[1:], *outs[1:]), strict=True):
+        for name, shape in zip(names, (*ins[1:], *outs[1:]), strict=False):
             channels = expect(shape, channels, name, implied)
     data = (*data[:axis], channels[0], *data[axis + 1:])
-    return [data, *[channels] * 4], [data, channels, channels]
+    return [data, *[channels] * 4], [data, *[channels] * (len(outs) - 1)]
 
 
 def infer_type(p: BatchNormParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
@@ -75,7 +82,7 @@ def infer_type(p: BatchNormParams, ins: TypeList, outs: TypeList) -> tuple[TypeL
             raise TypeMismatch(f"gamma, beta or statistics have dtype {stats}, expected {wanted} "
                                f"from data of {data}")
         stats = wanted
-    return [data, *[stats] * 4], [data, stats, stats]
+    return [data, *[stats] * 4], [data, *[stats] * (len(outs) - 1)]
 
 
 def _stats_type(data: DType) -> DType:
@@ -118,7 +125,9 @@ def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
         made = np.maximum(made, 0)
     outs[0].write(made.astype(ins[0].dtype, copy=False))
     outs[1].write(mean)
-    outs[2].write(_scale(p, var))
+    if p.output_mean_var:
+        outs[2].write(_scale(p, var))
+    outs[-1].write(var)
 
 
 def _scale(p: BatchNormParams, var: AnyArray) -> AnyArray:
@@ -190,12 +199,6 @@ def _to_scale(p: BatchNormParams) -> list[Step]:
     return [(lib.NDRT_ELTWISE_LINEAR, 1.0, p.eps), (lib.NDRT_ELTWISE_POW, 1.0, -0.5)]
 
 
-def _to_variance(p: BatchNormParams) -> list[Step]:
-    """The way back; rounding must not make it negative."""
-    return [(lib.NDRT_ELTWISE_POW, 1.0, -2.0), (lib.NDRT_ELTWISE_LINEAR, 1.0, -p.eps),
-            (lib.NDRT_ELTWISE_RELU, 0.0, 0.0)]
-
-
 def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
                outs: list[Output], rectified: bool = False) -> None:
     data, gamma, beta, moving_mean, moving_var = ins
@@ -210,20 +213,23 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
     prim, own = ctx.primitive(
         ("BatchNorm.forward", p, given.id),
         lambda: first_supported(partial(make, *pair) for pair in layouts(p, data, given)))
-    to_scale = _make_steps(ctx, _to_scale(p), vector) if outs[2].requested else []
+    wants_scale = p.output_mean_var and outs[2].requested
+    to_scale = _make_steps(ctx, _to_scale(p), vector) if wants_scale else []
 
     x = get_data_reorder(data, own, stream)
     args = [(Arg.SRC, x.as_desc(prim.src)), (Arg.SHIFT, get_default(beta, stream))]
     if not p.fix_gamma:
         args.append((Arg.SCALE, get_default(gamma, stream)))
     if batch:
-        var = stream.scratch(vector)
         with (outs[0].open(own, stream, inplace_of=x) as y,
-              outs[1].open(vector, stream) as mean):
+              outs[1].open(vector, stream) as mean, outs[-1].open(vector, stream) as var):
             ctx.run(prim, [*args, (Arg.DST, y.as_desc(prim.dst)), (Arg.MEAN, mean),
                            (Arg.VARIANCE, var)])
             if rectified:
                 _rectify(ctx, y)
+            if wants_scale:
+                with outs[2].open(vector, stream) as scale:
+                    _run_steps(ctx, to_scale, var, scale)
     else:
         mean, var = get_default(moving_mean, stream), get_default(moving_var, stream)
         with outs[0].open(own, stream, inplace_of=x) as y:
@@ -231,12 +237,13 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
                            (Arg.VARIANCE, var)])
             if rectified:
                 _rectify(ctx, y)
-        if outs[1].requested:
-            with outs[1].open(vector, stream) as copy:
-                ctx.kernel(lib.NDRT_KERNEL_COPY, (vector.nbytes,), (copy, mean))
-    if outs[2].requested:
-        with outs[2].open(vector, stream) as scale:
-            _run_steps(ctx, to_scale, var, scale)
+        for out, used in ((outs[1], mean), (outs[-1], var)):
+            if out.requested:
+                with out.open(vector, stream) as copy:
+                    ctx.kernel(lib.NDRT_KERNEL_COPY, (vector.nbytes,), (copy, used))
+        if wants_scale:
+            with outs[2].open(vector, stream) as scale:
+                _run_steps(ctx, to_scale, var, scale)
 
 
 def _rectify(ctx: OpContext, y: Mem) -> None:
@@ -246,9 +253,8 @@ def _rectify(ctx: OpContext, y: Mem) -> None:
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     # as in MXNet, gradients of the outputs mean and var go nowhere
     data, gamma, _, moving_mean, moving_var = node.inputs
-    _, mean, scale = node.outputs
-    return emit("_backward_BatchNorm", node.params, out_grads[0], data, gamma, mean, scale,
-                moving_mean, moving_var)
+    return emit("_backward_BatchNorm", node.params, out_grads[0], data, gamma, node.outputs[1],
+                node.outputs[-1], moving_mean, moving_var)
 
 
 def infer_shape_backward(p: BatchNormParams, ins: ShapeList, outs: ShapeList,
@@ -280,10 +286,11 @@ def ignored_backward(p: BatchNormParams) -> tuple[int, ...]:
 def compute_backward(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dy, x = wide(ins[0]), wide(ins[1])
-    gamma, mean, scale, moving_mean, moving_var = ins[2:]
+    gamma, mean, var, moving_mean, moving_var = ins[2:]
     axes, batch = _axes(p, x.shape), _uses_batch(ctx, p)
     if not batch:
-        mean, scale = moving_mean, 1 / np.sqrt(moving_var + moving_var.dtype.type(p.eps))
+        mean, var = moving_mean, moving_var
+    scale = _scale(p, var)
     normal = (x - mean.reshape(axes.column)) * scale.reshape(axes.column)
     d_beta = dy.sum(axis=axes.summed, dtype=dy.dtype)
     d_gamma = (dy * normal).sum(axis=axes.summed, dtype=dy.dtype)
@@ -298,7 +305,6 @@ def compute_backward(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
     outs[1].write(np.zeros_like(gamma) if p.fix_gamma else d_gamma.astype(gamma.dtype, copy=False))
     outs[2].write(d_beta.astype(gamma.dtype, copy=False))
     if batch and axes.size:
-        var = np.maximum(1 / np.square(scale.astype(np.float64)) - p.eps, 0)
         # MXNet keeps it in float32, whatever the data's width
         keep = float(np.float32(p.momentum))
         moving_mean[...] = keep * moving_mean + (1 - keep) * mean
@@ -323,9 +329,8 @@ def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
     prim, own = ctx.primitive(
         ("BatchNorm.backward", p, given.id),
         lambda: first_supported(partial(make, *pair) for pair in layouts(p, data, given)))
-    to_variance = _make_steps(ctx, _to_variance(p), vector) if batch else []
-
-    mean, var = _statistics(ctx, ins, to_variance, vector)
+    # those that the forward used
+    mean, var = (get_default(one, stream) for one in (ins[3:5] if batch else ins[5:7]))
     if needed:
         x = get_data_reorder(data, own, stream).as_desc(prim.src)
         dy = get_data_reorder(out_grad, own, stream)
@@ -351,19 +356,8 @@ def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
                        (get_default(moving, stream), now), (p.momentum, 1 - p.momentum))
 
 
-def _statistics(ctx: OpContext, ins: list[NDArray], to_variance: Sequence[Primitive],
-                vector: MemDesc) -> tuple[Mem, Mem]:
-    """Mean and variance that the forward used; of the batch where there are steps to get there."""
-    stream = ctx.stream
-    if not to_variance:
-        return get_default(ins[5], stream), get_default(ins[6], stream)
-    var = stream.scratch(vector)
-    _run_steps(ctx, to_variance, get_default(ins[4], stream), var)
-    return get_default(ins[3], stream), var
-
-
 register(OpDef("BatchNorm", BatchNormParams, inputs=("data", "gamma", "beta"),
-               aux=("moving_mean", "moving_var"), outputs=("output", "mean", "var"),
+               aux=("moving_mean", "moving_var"), outputs=output_names,
                visible_outputs=lambda p: 3 if p.output_mean_var else 1,
                infer_shape=infer_shape, infer_type=infer_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient, inplace={0: 0},

@@ -15,15 +15,15 @@ RELU = ActivationParams.parse({"act_type": "relu"}, "Activation")
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     data, gamma, _, moving_mean, moving_var = node.inputs
-    out, mean, scale = node.outputs
+    out, mean, *_, variance = node.outputs
     (dy,) = emit("_backward_Activation", RELU, out_grads[0], out)
-    return emit("_backward_BatchNorm", node.params, dy, data, gamma, mean, scale, moving_mean,
+    return emit("_backward_BatchNorm", node.params, dy, data, gamma, mean, variance, moving_mean,
                 moving_var)
 
 
 register(OpDef("_contrib_BatchNormWithReLU", batch_norm.BatchNormParams,
                inputs=("data", "gamma", "beta"), aux=("moving_mean", "moving_var"),
-               outputs=("output", "mean", "var"),
+               outputs=batch_norm.output_names,
                visible_outputs=lambda p: 3 if p.output_mean_var else 1,
                infer_shape=batch_norm.infer_shape, infer_type=batch_norm.infer_type,
                compute=partial(batch_norm.compute, rectified=True),

@@ -54,6 +54,8 @@ def infer_shape(p: SoftmaxOutputParams, ins: ShapeList, outs: ShapeList,
     data, label = merge(ins[0], outs[0], "shapes of data and output"), ins[1]
     if data is None:
         return [data, label], [data]
+    if not data:
+        raise ShapeError("data has shape (), expected at least two axes")
     if label is not None and len(label) == len(data) and not (
             p.multi_output and label[1:2] == (1,)):
         data = merge(data, label, "shapes of data and a label of probabilities")

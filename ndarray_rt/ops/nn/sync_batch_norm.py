@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...op.context import OpContext
-from ...op.infer import ShapeList, TypeList, merge, merge_types
+from ...op.infer import ShapeList, TypeList
 from ...op.params import Params, boolean, integer, number, params_class, text
 from ...op.registry import Emit, GradNode, OpDef, register
-from ..floats import wide
 from . import batch_norm
 from .batch_norm import BatchNormParams
 
@@ -38,40 +35,22 @@ def _plain(p: SyncBatchNormParams) -> BatchNormParams:
          "use_global_stats": p.use_global_stats}, "_contrib_SyncBatchNorm")
 
 
-def output_names(p: SyncBatchNormParams) -> tuple[str, ...]:
-    # the last one is 1 / sqrt(variance + eps), which the gradient reads
-    return ("output", "mean", "var", "scale") if p.output_mean_var else ("output", "mean", "scale")
-
-
 def infer_shape(p: SyncBatchNormParams, ins: ShapeList, outs: ShapeList,
                 ) -> tuple[ShapeList, ShapeList]:
-    merged = [outs[0], outs[1], outs[-1]]
-    if p.output_mean_var:
-        merged[2] = merge(outs[2], outs[3], "lengths of var and scale")
-    made, (out, one, _) = batch_norm.infer_shape(_plain(p), ins, merged)
-    return made, [out, *[one] * (len(outs) - 1)]
+    return batch_norm.infer_shape(_plain(p), ins, outs)
 
 
 def infer_type(p: SyncBatchNormParams, ins: TypeList, outs: TypeList,
                ) -> tuple[TypeList, TypeList]:
-    made, (out, one, _) = batch_norm.infer_type(_plain(p), ins,
-                                                [outs[0], merge_types(outs[1:]), outs[-1]])
-    return made, [out, *[one] * (len(outs) - 1)]
+    return batch_norm.infer_type(_plain(p), ins, outs)
 
 
 def compute(ctx: OpContext, p: SyncBatchNormParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    batch_norm.compute(ctx, _plain(p), ins, [outs[0], outs[1], outs[-1]])
-    if p.output_mean_var:
-        uses_batch = ctx.is_train and not p.use_global_stats and ins[0].size
-        axes = (0, *range(2, ins[0].ndim))
-        var = wide(ins[0]).var(axis=axes) if uses_batch else ins[4]
-        outs[2].write(np.asarray(var, outs[2].dtype))
+    batch_norm.compute(ctx, _plain(p), ins, outs)
 
 
 def refuses(p: SyncBatchNormParams, ins: list[NDArray]) -> str | None:
-    if p.output_mean_var:
-        return "the variance is an output"
     return batch_norm.refuses(_plain(p), ins)
 
 
@@ -87,11 +66,11 @@ def ignored(p: SyncBatchNormParams) -> tuple[int, ...]:
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     data, gamma, _, moving_mean, moving_var = node.inputs
     return emit("_backward_BatchNorm", _plain(node.params), out_grads[0], data, gamma,
-                node.outputs[1], node.outputs[-1], moving_mean, moving_var)
+                node.outputs[1], node.outputs[2], moving_mean, moving_var)
 
 
 register(OpDef("_contrib_SyncBatchNorm", SyncBatchNormParams, inputs=("data", "gamma", "beta"),
-               aux=("moving_mean", "moving_var"), outputs=output_names,
+               aux=("moving_mean", "moving_var"), outputs=("output", "mean", "var"),
                visible_outputs=lambda p: 3 if p.output_mean_var else 1,
                infer_shape=infer_shape, infer_type=infer_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient, inplace={0: 0},

@@ -21,7 +21,7 @@ from .native import draw_by_arrays, need_readable
 
 @params_class
 class SampleParams(Params):
-    shape: tuple[int, ...] = shape((), low=1, doc="shape of what is drawn for each element")
+    shape: tuple[int, ...] = shape((), low=0, doc="shape of what is drawn for each element")
     dtype: str | None = optional_dtype(doc="float16, float32 or float64; default float32")
 
 

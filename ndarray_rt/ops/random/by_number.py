@@ -12,7 +12,7 @@ from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, DType, find_dtype
-from ...errors import ShapeError, TypeMismatch
+from ...errors import ParameterError, ShapeError, TypeMismatch
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_types, same_shape
 from ...op.params import (
@@ -126,7 +126,19 @@ def check_interval(p: Params) -> None:
 
 
 def infer_type(p: Any, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
-    return [], [drawn_type(p.dtype, outs[0])]
+    dtype = drawn_type(p.dtype, outs[0])
+    for name, value in vars(p).items():
+        if isinstance(value, float) and abs(value) > greatest(dtype):
+            raise ParameterError(f"parameter {name!r} got {value}, expected a number of {dtype}")
+    if isinstance(p, UniformNumbers) and p.high - p.low > greatest(dtype):
+        raise ParameterError(f"parameters 'low' and 'high' got {p.low} and {p.high}, which are "
+                             f"further apart than {dtype} can say")
+    return [], [dtype]
+
+
+def greatest(dtype: DType) -> float:
+    """The greatest finite number of a dtype of floats."""
+    return float(np.finfo(dtype).max)
 
 
 def drawn_type(given: str | None, out: DType | None) -> DType:

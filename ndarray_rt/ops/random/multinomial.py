@@ -22,6 +22,7 @@ from ...op.params import Params, boolean, choice, params_class, shape
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc
 from ..floats import need_float_types
+from ..tensor.places import need_places
 from .distributions import FLOATS, rounded
 from .native import can_write
 from .source import unit
@@ -29,7 +30,7 @@ from .source import unit
 
 @params_class
 class MultinomialParams(Params):
-    shape: tuple[int, ...] = shape((), low=1, doc="shape of what is drawn for each row")
+    shape: tuple[int, ...] = shape((), low=0, doc="shape of what is drawn for each row")
     get_prob: bool = boolean(False, doc="give the logarithms of their probabilities, too")
     dtype: str = choice("uint8", "int32", "float16", "float32", "float64", default="int32",
                         doc="dtype of the places")
@@ -45,18 +46,12 @@ def _drawn_shape(p: MultinomialParams, data: Shape) -> Shape:
     return data[:-1] + p.shape or (1,)
 
 
-# how many places a dtype can tell apart
-_MOST = {"uint8": 1 << 8, "float16": 1 << 11, "float32": 1 << 24, "int32": 1 << 31,
-         "float64": 1 << 53}
-
-
 def infer_shape(p: MultinomialParams, ins: ShapeList, outs: ShapeList,
                 ) -> tuple[ShapeList, ShapeList]:
     if ins[0] is None:
         return ins, outs
-    if ins[0] and ins[0][-1] > _MOST[p.dtype]:
-        raise ShapeError(f"data has shape {ins[0]}, expected at most {_MOST[p.dtype]} places: no "
-                         f"more can be told apart in {p.dtype}")
+    if ins[0]:
+        need_places(ins[0][-1], find_dtype(p.dtype), ins[0])
     made = _drawn_shape(p, ins[0])
     return ins, [merge(out, made, "output shapes") for out in outs]
 

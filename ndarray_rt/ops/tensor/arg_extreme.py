@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 
 import numpy as np
 
 from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
+from ...dtypes import DType
 from ...errors import ShapeError, TypeMismatch, Unsupported
 from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, merge, normalize_axis, same_type
 from ...op.params import NoParams, Params, boolean, optional_integer, params_class
-from ...op.registry import OpDef, register
+from ...op.registry import OpDef, Shape, register
 from .axis_kernels import FEW_COLUMNS, along, need_kind, part_of
 from .numeric import convert, ordered
+from .places import need_places
 
 Find = Callable[..., AnyArray]
 
@@ -60,10 +63,17 @@ def infer_type(p: Params, ins: TypeList, outs: TypeList) -> tuple[TypeList, Type
 def compute(find: Find, ctx: OpContext, p: Params, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     x, axis = ins[0], _settled(p).axis
+    _need_places(ctx, p, ins[0].shape, x.dtype)
     if not outs[0].array.size:
         outs[0].write(np.empty(outs[0].shape, x.dtype))
         return
     outs[0].write(convert(find(ordered(x), axis=axis), x.dtype).reshape(outs[0].shape))
+
+
+def _need_places(ctx: OpContext, p: Params, data: Shape, dtype: DType) -> None:
+    """ShapeError where the output's dtype, that of data, does not hold each place."""
+    axis = _settled(p).axis
+    need_places(prod(data) if axis is None else data[axis], dtype, data)
 
 
 def refuses(p: Params, ins: list[NDArray]) -> str | None:
@@ -73,6 +83,7 @@ def refuses(p: Params, ins: list[NDArray]) -> str | None:
 def compute_ex(is_min: bool, ctx: OpContext, p: Params, ins: list[NDArray],
                outs: list[Output]) -> None:
     data, axis = ins[0], _settled(p).axis
+    _need_places(ctx, p, data.shape, data.dtype)
     gone = range(data.ndim) if axis is None else (axis % data.ndim,)
     part = part_of(data.shape, tuple(gone))
     if part is None or not data.size or 1 < part[2] < FEW_COLUMNS:
@@ -86,9 +97,10 @@ def _register(name: str, params: type[Params], which: str, find: Find, is_min: b
                    compute=partial(compute, find), compute_ex=partial(compute_ex, is_min),
                    refuses=refuses, no_gradient="zero: a position has no slope",
                    doc=f"The position of the {which} element {note}.\n\nThe first of those that "
-                       "are equal; NaN wins. The output has data's dtype, so that float16 and "
-                       "int8 do not hold all positions. Raises ShapeError where there are no "
-                       f"elements. Source: MXNet's {name}; a kernel of ours."))
+                       "are equal; NaN wins. The output has data's dtype, and "
+                       "ShapeError is raised where that does not hold all positions (2048 in "
+                       "float16, 256 in uint8), or where there are no elements. "
+                       f"Source: MXNet's {name}; a kernel of ours."))
 
 
 _AXIS = "along an axis, or among all"

@@ -12,9 +12,10 @@ from ..._array.ndarray import NDArray
 from ..._array.output import Output
 from ..._array.req import Req
 from ...dtypes import DType, native_code
-from ...errors import Unsupported
+from ...errors import ShapeError, Unsupported
 from ...native import lib
 from ...op.context import OpContext
+from ...op.registry import Shape
 from ...storage.desc import default_desc
 from .pointwise import FLOAT_NUM
 
@@ -30,6 +31,20 @@ def whole(places: AnyArray) -> AnyArray:
     value = places.astype(np.float64)
     made: AnyArray = np.where((value >= _LEAST) & (value < -_LEAST), value, _LEAST).astype(np.int64)
     return made
+
+
+def places_in(dtype: DType) -> int:
+    """How many places from 0 on a dtype tells apart."""
+    if dtype.kind in "iu":
+        return int(np.iinfo(dtype).max) + 1
+    return 1 << {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}.get(dtype.name, 1)
+
+
+def need_places(count: int, dtype: DType, data: Shape) -> None:
+    """ShapeError where a dtype can not hold each of `count` places in data."""
+    if count > places_in(dtype):
+        raise ShapeError(f"data has shape {data}, expected at most {places_in(dtype)} places: no "
+                         f"more can be told apart in {dtype}")
 
 
 def inside(places: AnyArray, length: int, wrap: bool) -> AnyArray:

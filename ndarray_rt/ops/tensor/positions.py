@@ -11,8 +11,8 @@ import numpy as np
 
 from ..._array.layout import AnyArray
 from ..._array.output import NumpyOutput
-from ...dtypes import INT64
-from ...errors import ShapeError
+from ...dtypes import INT64, DType
+from ...errors import ShapeError, where
 from ...op.context import OpContext
 from ...op.infer import (
     ShapeList,
@@ -106,7 +106,19 @@ def _steps(p: RavelParams) -> list[int]:
         raise ShapeError("shape is missing")
     if -1 in p.shape[1:]:
         raise ShapeError(f"shape={p.shape}: only its first number may be -1")
-    return [prod(p.shape[axis + 1:]) for axis in range(len(p.shape))]
+    steps = [prod(p.shape[axis + 1:]) for axis in range(len(p.shape))]
+    if max(steps) > np.iinfo(np.int64).max:
+        raise ShapeError(f"shape={p.shape} has more places than can be counted")
+    return steps
+
+
+def _held(ctx: OpContext, op: str, places: AnyArray, dtype: DType) -> AnyArray:
+    """Places in data's dtype; ShapeError where that does not hold one of them."""
+    made = convert(places, dtype)
+    if not np.array_equal(whole(made), places):
+        raise ShapeError(f"{where(op, ctx.node_name)}: data has dtype {dtype}, which does not hold "
+                         "each place of the result: cast it to one that does")
+    return made
 
 
 def infer_shape_ravel(p: RavelParams, ins: ShapeList, outs: ShapeList,
@@ -140,7 +152,8 @@ def infer_shape_unravel(p: RavelParams, ins: ShapeList, outs: ShapeList,
 def compute_ravel(ctx: OpContext, p: RavelParams, ins: list[AnyArray],
                   outs: list[NumpyOutput]) -> None:
     steps = np.array(_steps(p), np.int64)
-    outs[0].write(convert((whole(ins[0]) * steps[:, None]).sum(axis=0), ins[0].dtype))
+    made = (whole(ins[0]) * steps[:, None]).sum(axis=0)
+    outs[0].write(_held(ctx, "_ravel_multi_index", made, ins[0].dtype))
 
 
 def compute_unravel(ctx: OpContext, p: RavelParams, ins: list[AnyArray],
@@ -151,7 +164,7 @@ def compute_unravel(ctx: OpContext, p: RavelParams, ins: list[AnyArray],
         rest = np.fmod(left, step)
         made.append((left - rest) // step)
         left = rest
-    outs[0].write(convert(np.stack(made), ins[0].dtype))
+    outs[0].write(_held(ctx, "_unravel_index", np.stack(made), ins[0].dtype))
 
 
 register(OpDef("shape_array", NoParams, inputs=("data",),

@@ -50,6 +50,8 @@ def tiled_shape(p: TileParams, data: Shape) -> Shape:
 
 
 def tile(p: TileParams, x: AnyArray) -> AnyArray:
+    if not x.size or 0 in p.reps:
+        return np.zeros(tiled_shape(p, x.shape), x.dtype)  # numpy's counts what it passes over
     return np.tile(x, p.reps)
 
 

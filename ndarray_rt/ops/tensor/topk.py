@@ -34,7 +34,7 @@ from ...storage.desc import default_desc, strided_desc
 from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
 from .numeric import convert, ordered
-from .places import can_add, whole
+from .places import can_add, need_places, whole
 
 VALUES, PLACES = 1, 2  # what the kernel is asked for
 AXIS = "the axis along which; None: data as one row"
@@ -115,6 +115,8 @@ def infer_shape(p: P, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, Shape
     if data is None or -1 in data:
         return [data], outs
     made = _chosen_shape(p, data)
+    if _returns(p) != "mask":
+        need_places(_rows(p, data)[1], _places_dtype(p), data)
     if _returns(p) == "mask":
         return [data], [data]
     return [data], [merge(out, made, "output shapes") for out in outs]
@@ -268,29 +270,22 @@ def infer_type_backward(p: TopkParams, ins: TypeList, outs: TypeList,
     return [one, one, merge_types([ins[2], _places_dtype(p)])], [one]
 
 
-def _is_exact(dtype: DType, n: int) -> bool:
-    """A dtype has all numbers below n."""
-    limits = {"float16": 2**11, "float32": 2**24, "uint8": 2**8}
-    return n <= limits.get(dtype.name, 2**31)
-
-
 def compute_backward(ctx: OpContext, p: TopkParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dy, data, places = ins
     outer, n, inner, k = _rows(p, data.shape)
     made = np.zeros((outer, n, inner), dy.dtype)
-    at = (whole(places).reshape(outer, k, inner) if _is_exact(places.dtype, n)
-          else _ordered(p, data.reshape(outer, n, inner), k))
+    at = whole(places).reshape(outer, k, inner)
     np.put_along_axis(made, at, dy.reshape(outer, k, inner), 1)
     outs[0].write(made.reshape(data.shape))
 
 
 def refuses_backward(p: TopkParams, ins: list[NDArray]) -> str | None:
-    _, n, inner, _ = _rows(p, ins[1].shape)
+    inner = _rows(p, ins[1].shape)[2]
     if ins[0].dtype != FLOAT32 or ins[2].dtype not in (FLOAT32, INT32):
         return f"gradient of dtype {ins[0].dtype}, places of {ins[2].dtype}"
-    if inner != 1 or not _is_exact(ins[2].dtype, n) or ins[1].size == 0:
-        return "rows that do not lie in one piece, or places that are not exact"
+    if inner != 1 or ins[1].size == 0:
+        return "rows that do not lie in one piece, or no elements"
     return None
 
 

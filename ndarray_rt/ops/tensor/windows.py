@@ -92,7 +92,7 @@ def window_axis(p: SliceAxisParams, data: Shape, like: Shape | None) -> Window:
         return made
     begin = p.begin + length if p.begin < 0 else p.begin
     end = length if p.end is None else p.end + length if p.end < 0 else p.end
-    if not 0 <= begin < end <= length:
+    if not 0 <= begin <= end <= length:
         raise ShapeError(f"begin={p.begin}, end={p.end} name no part of axis {p.axis} of data "
                          f"{data}")
     made[axis] = slice(begin, end, 1)

@@ -149,7 +149,7 @@ def compute_ex(ctx: OpContext, p: BoxNMSParams, ins: list[NDArray], outs: list[O
         ctx.kernel(lib.NDRT_KERNEL_BOX_NMS, [batches, count, width, most],
                    [y, record, data, scratch],
                    [p.overlap_thresh, p.valid_thresh, float(p.coord_start),
-                    float(p.score_index), float(p.id_index), float(p.background_id),
+                    float(p.score_index), float(max(p.id_index, -1)), float(p.background_id),
                     float(p.force_suppress), float(formats)])
 
 
