@@ -162,6 +162,7 @@ void ndrt_math_execute(const ndrt_kernel_call *call, int nthreads);
 void ndrt_softmax(const ndrt_kernel_call *call, int nthreads);
 void ndrt_running_sum(const ndrt_kernel_call *call, int nthreads);
 void ndrt_product_grad(const ndrt_kernel_call *call, int nthreads);
+void ndrt_prelu(const ndrt_kernel_call *call, int nthreads);
 void ndrt_exp(const ndrt_kernel_call *call, int nthreads);
 void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads);
 void ndrt_step_grad(const ndrt_kernel_call *call, int nthreads);

@@ -103,11 +103,14 @@ typedef enum {
     NDRT_KERNEL_RUNNING_SUM = 66, /* out, data; scalars kind, from the end */
     NDRT_KERNEL_SOFTMAX_COLUMNS = 67, /* f32: out, data; scalars kind, its logarithm, factor */
     NDRT_KERNEL_PRODUCT_GRAD = 68,    /* f32: data's gradient, out's gradient, data; scalar kind */
-    NDRT_KERNEL_EXP = 69,             /* f32: out, data                  dims n; scalar kind */
-    NDRT_KERNEL_ARITHMETIC = 70,      /* out, left, right                dims n
-                                        scalars kind ndrt_arithmetic_id */
-    NDRT_KERNEL_STEP_GRAD = 71,       /* f32: data's gradient, out's gradient, data (of relu: out)
-                                        dims n; scalars kind ndrt_step low high */
+    NDRT_KERNEL_PRELU =
+        69,               /* f32: out, data, slopes  dims outer, blocks, inner, channels of a block
+                             scalar kind; data, times the slope of its channel where not above 0 */
+    NDRT_KERNEL_EXP = 70, /* f32: out, data                  dims n; scalar kind */
+    NDRT_KERNEL_ARITHMETIC = 71, /* out, left, right                dims n
+                                   scalars kind ndrt_arithmetic_id */
+    NDRT_KERNEL_STEP_GRAD = 72,  /* f32: data's gradient, out's gradient, data (of relu: out)
+                                   dims n; scalars kind ndrt_step low high */
     /* Regions of images: rows of image, left, top, right, bottom. dims regions channels height
      * width; scalars images, rows and columns of bins, ... */
     NDRT_KERNEL_ROI_ALIGN = 112,      /* f32: out, data, rois; ... scale samples split */

@@ -384,6 +384,7 @@ static const struct {
                                                           1},
     [NDRT_KERNEL_PRODUCT_GRAD - NDRT_KERNEL_REDUCE] = {"gradient of a product", ndrt_product_grad,
                                                        3, 0, 0},
+    [NDRT_KERNEL_PRELU - NDRT_KERNEL_REDUCE] = {"prelu", ndrt_prelu, 3, 0, 0},
     [NDRT_KERNEL_EXP - NDRT_KERNEL_REDUCE] = {"exp", ndrt_exp, 2, 0, 0},
     [NDRT_KERNEL_ARITHMETIC - NDRT_KERNEL_REDUCE] = {"arithmetic", ndrt_arithmetic, 3,
                                                      NDRT_ARITHMETIC_LAST, 0},
@@ -391,12 +392,14 @@ static const struct {
                                                     NDRT_STEP_LAST, 0},
 };
 
-static int is_along(kernel_call *call) { return call->kernel <= NDRT_KERNEL_PRODUCT_GRAD; }
+static int is_along(kernel_call *call) { return call->kernel <= NDRT_KERNEL_PRELU; }
 
 /* Elements of the greatest array, or -1 where that is more than can be. */
 static int64_t elements(kernel_call *call) {
     const int64_t *d = call->dims;
-    return is_along(call) ? ndrt_product(d[0], d[1], d[2]) : d[0];
+    if (!is_along(call)) return d[0];
+    int64_t n = ndrt_product(d[0], d[1], d[2]);
+    return n < 0 || call->kernel != NDRT_KERNEL_PRELU ? n : ndrt_product(n, d[3], 1);
 }
 
 ndrt_status ndrt_math_check(const ndrt_kernel_call *call) {
@@ -404,11 +407,12 @@ ndrt_status ndrt_math_check(const ndrt_kernel_call *call) {
     const char *name = kernels[at].name;
     double kind = call->scalars[0], what = call->scalars[1];
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
-    for (int i = 0; i < (is_along(call) ? 3 : 1); i++)
+    int ndims = call->kernel == NDRT_KERNEL_PRELU ? 4 : is_along(call) ? 3 : 1;
+    for (int i = 0; i < ndims; i++)
         if (call->dims[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
     int single = call->kernel == NDRT_KERNEL_SOFTMAX_COLUMNS ||
                  call->kernel == NDRT_KERNEL_PRODUCT_GRAD || call->kernel == NDRT_KERNEL_EXP ||
-                 call->kernel == NDRT_KERNEL_STEP_GRAD;
+                 call->kernel == NDRT_KERNEL_STEP_GRAD || call->kernel == NDRT_KERNEL_PRELU;
     if (kind != NDRT_F32 && (single || (kind != NDRT_F64 && kind != NDRT_S32)))
         return ndrt_fail(NDRT_INVALID, "%s: numbers of kind %g", name, kind);
     if (!(what >= 0 && what <= kernels[at].last && what == floor(what)))

@@ -191,6 +191,34 @@ void ndrt_product_grad(const ndrt_kernel_call *call, int nthreads) {
     }
 }
 
+/* ---- prelu -------------------------------------------------------------------------------------
+ */
+
+NDRT_FOR_EACH_CPU static void prelu_block(float *out, const float *x, const float *slopes,
+                                          int64_t inner, int64_t channels) {
+    if (channels == 1) {
+        float slope = slopes[0];
+#pragma omp simd
+        for (int64_t i = 0; i < inner; i++) out[i] = x[i] > 0 ? x[i] : x[i] * slope;
+        return;
+    }
+    for (int64_t i = 0; i < inner; i++)
+#pragma omp simd
+        for (int64_t c = 0; c < channels; c++) {
+            float value = x[i * channels + c];
+            out[i * channels + c] = value > 0 ? value : value * slopes[c];
+        }
+}
+
+void ndrt_prelu(const ndrt_kernel_call *call, int nthreads) {
+    const int64_t *d = call->dims;
+    int64_t blocks = d[1], inner = d[2], channels = d[3], size = inner * channels;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < d[0] * blocks; k++)
+        prelu_block((float *)call->data[0] + k * size, (const float *)call->data[1] + k * size,
+                    (const float *)call->data[2] + k % blocks * channels, inner, channels);
+}
+
 /* ---- arithmetic
  * ----------------------------------------------------------------------------------
  */

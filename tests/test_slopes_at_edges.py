@@ -87,3 +87,21 @@ def test_moving_variance_with_any_eps(eps: float, outputs: bool, onednn: bool) -
     if outputs:
         np.testing.assert_allclose(y[2].asnumpy(), (data.var(axis=(0, 2, 3)) + eps) ** -0.5,
                                    rtol=1e-5)
+
+
+@pytest.mark.parametrize("onednn", [False, True])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 4, 5), (2, 4, 3, 3)])
+@pytest.mark.parametrize("layout", [None, "channels last"])
+def test_prelu_above_zero_is_what_it_was(shape: tuple[int, ...], layout: str | None,
+                                         onednn: bool) -> None:
+    """Whatever the slope is: it counts below only."""
+    data = np.random.default_rng(1).normal(0, 1, shape).astype(np.float32)
+    slopes = np.array([INF, -INF, math.nan, 2], np.float32)
+    x = nd.array(data)
+    if layout and len(shape) > 2:
+        x = x.to_mkldnn()
+    with config.override(NDRT_ONEDNN=onednn):
+        for _ in range(3):
+            y = nd.LeakyReLU(x, nd.array(slopes), act_type="prelu").asnumpy()
+            column = slopes.reshape(-1, *(1,) * (len(shape) - 2))
+            np.testing.assert_array_equal(y, np.where(data > 0, data, data * column))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..._array.layout import (
 )
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
+from ...dtypes import FLOAT32
 from ...errors import ShapeError
 from ...native import lib
 from ...op.choose import first_supported
@@ -210,21 +212,36 @@ def _slopes(ctx: OpContext, gamma: NDArray, dims: Shape) -> Mem:
     return slopes
 
 
+def _channel_blocks(desc: MemDesc, dims: Shape) -> tuple[int, int, int, int] | None:
+    """Data in a layout as the kernel goes over it, with slopes of these dims.
+
+    (outer, blocks of channels, inner, channels of a block); None for other layouts.
+    """
+    data = desc.dims
+    if desc.same_as == default_desc(FLOAT32, data).same_as:
+        varying = [axis for axis, dim in enumerate(dims) if dim != 1]
+        first, end = (varying[0], varying[-1] + 1) if varying else (0, 0)
+        if end == len(data):
+            return prod(data[:first]), 1, 1, prod(data[first:])
+        return prod(data[:first]), prod(data[first:end]), prod(data[end:]), 1
+    if len(data) < 3 or dims[0] != 1:
+        return None
+    if desc.same_as == channels_last_desc(FLOAT32, data).same_as:
+        return data[0] * prod(data[2:]), 1, 1, data[1]
+    return None
+
+
 def _prelu_ex(ctx: OpContext, ins: list[NDArray], out: Output) -> None:
+    """By a kernel of ours: oneDNN's multiplies 0 by the slope where data is above 0."""
     data, gamma = ins
     dims = _slope_dims(gamma, data)
-    layouts = _prelu_layouts(ctx, data)
-
-    def build() -> Primitive:
-        w = default_desc(gamma.dtype, dims)
-        return first_supported(
-            partial(make_primitive, Kind.PRELU, Direction.FORWARD_TRAINING, src=desc, weights=w,
-                    dst=desc) for desc in layouts)
-    prim = ctx.primitive(("LeakyReLU.prelu", dims, layouts[0].id), build)
+    found = ((desc, _channel_blocks(desc, dims)) for desc in _prelu_layouts(ctx, data))
+    layout, blocks = next((desc, blocks) for desc, blocks in found if blocks is not None)
     slopes = _slopes(ctx, gamma, dims)
-    x = get_data_reorder(data, prim.src, ctx.stream)
-    with out.open(prim.dst, ctx.stream, inplace_of=x) as y:
-        ctx.run(prim, ((Arg.SRC, x), (Arg.WEIGHTS, slopes), (Arg.DST, y)))
+    x = get_data_reorder(data, layout, ctx.stream)
+    with out.open(layout, ctx.stream, inplace_of=x) as y:
+        ctx.kernel(lib.NDRT_KERNEL_PRELU, blocks, [y, x, slopes],
+                   [float(lib.NDRT_F32)])
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -361,7 +378,7 @@ register(OpDef("LeakyReLU", LeakyReLUParams, inputs=input_names, outputs=output_
                    "training, their mean otherwise, the slopes in the second output; elu: slope "
                    "(exp(x) - 1); selu: fixed numbers, and all of it scaled; gelu: x Phi(x) "
                    "everywhere. Shapes and dtypes are those of data. Source: MXNet's LeakyReLU; "
-                   "oneDNN eltwise and prelu, kernels of our own for rrelu."))
+                   "oneDNN eltwise, kernels of ours for prelu and rrelu."))
 register(OpDef("_backward_LeakyReLU", LeakyReLUParams, inputs=backward_inputs,
                outputs=backward_outputs, infer_shape=infer_shape_backward,
                infer_type=same_float_type, compute=compute_backward,
