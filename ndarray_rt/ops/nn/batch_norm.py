@@ -44,8 +44,8 @@ class BatchNormParams(Params):
 def output_names(p: BatchNormParams) -> tuple[str, ...]:
     # the last one is the variance itself, which the gradient reads: of 1 / sqrt(variance + eps)
     # nothing is left of it where eps is large
-    return ("output", "mean", "var", "variance") if p.output_mean_var else ("output", "mean",
-                                                                           "variance")
+    names = ("output", "mean", "var")
+    return (*names, "variance") if p.output_mean_var else names
 
 
 def infer_shape(p: BatchNormParams, ins: ShapeList, outs: ShapeList,
