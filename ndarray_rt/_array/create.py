@@ -45,8 +45,8 @@ def _numbers(source: object, dtype: DType) -> AnyArray:
             if given.dtype.kind in "US":
                 return given.astype(FLOAT32 if is_float(dtype) and dtype.itemsize < 4 else dtype)
         except (ValueError, OverflowError) as error:
-            raise TypeMismatch(f"source_array has text that is no number of {dtype}: {error}"
-                               ) from None
+            raise TypeMismatch("source_array must be array like, of numbers; got text that is none "
+                               f"of {dtype}: {error}") from None
     return as_plain_data(source, "source_array")
 
 

@@ -128,6 +128,8 @@ def load(fname: str | os.PathLike[str]) -> Arrays:
             # what is endless begins like anything else
             start = file.read(len(BEGIN))
             whole = start + file.read() if start == BEGIN else start
+    except MXNetError:
+        raise
     except (OSError, ValueError) as error:
         raise MXNetError(f"{what}: {getattr(error, 'strerror', None) or error}") from None
     return _Reader(io.BytesIO(whole), len(whole), what).read_all()
