@@ -5,7 +5,8 @@ Each class is both ours and a builtin, so that either can be caught.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from .public import shows
 
@@ -125,6 +126,14 @@ def shown(value: object) -> str:
         return text
     length = f" of length {len(value)}" if isinstance(value, (str, list, tuple, dict)) else ""
     return f"{type(value).__name__}{length}"
+
+
+def not_picklable(what: str, instead: str) -> Callable[[Any, Any], Any]:
+    """A class's `__reduce_ex__` that refuses pickle and copy, and says what to do `instead`."""
+    def reduce(self: Any, protocol: Any) -> Any:
+        raise TypeMismatch(f"{what} belongs to its process and can be neither pickled nor copied: "
+                           f"{instead}")
+    return reduce
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -107,7 +107,9 @@ class NDArray(Surface):
     def layout(self) -> str:
         """The layout of the Chunk: 'default', or oneDNN's name such as 'nhwc' or 'nChw16c'."""
         desc = self.chunk.mkl_mem
-        return "default" if desc is None else desc.layout()
+        if desc is None:
+            return "default"
+        return desc.layout(groups=len(desc.dims) > len(self.shape))
 
     def invalidate_data(self) -> None:
         """Drops a special layout; no data moves. Only for arrays about to be overwritten whole."""

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from .._array.ndarray import NDArray, new_array
-from .._array.req import Req
+from .._array.req import GRAD_REQS, Req
 from ..context import Context
-from ..errors import NameMismatch
+from ..errors import NameMismatch, not_picklable
+from ..markup import paragraph, table
 from ..op.prim_cache import CACHE
 from ..storage.account import Account, SessionBytes
 from .inputs import Place, copy_value, place_of
@@ -36,6 +37,29 @@ class BoundArrays:
     _outputs: list[NDArray]
     _account: Account
     _session: Session
+
+    __reduce_ex__ = not_picklable(
+        "an Executor", "save symbol.tojson() and its arrays (nd.save) and bind them again, or use "
+        "clone() in this process")
+
+    def __repr__(self) -> str:
+        given = [f"{name} {_facts(array)}" for name, array in self.arg_dict.items()]
+        made = [f"{name} {_facts(array)}"
+                for name, array in zip(self._symbol.list_outputs(), self._outputs, strict=True)]
+        parts = [_first(given), f"aux states: {len(self.aux_dict)}", f"outputs: {_first(made)}",
+                 f"gradients: {len(self._requests)}"]
+        return f"<Executor on {self._ctx}, arguments: {'; '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        """A table of what is bound, for notebooks."""
+        words = {request: word for word, request in GRAD_REQS.items()}
+        rows = [["argument", name, _facts(array), words[self._requests.get(name, Req.kNullOp)]]
+                for name, array in self.arg_dict.items()]
+        rows += [["aux state", name, _facts(array), ""] for name, array in self.aux_dict.items()]
+        rows += [["output", name, _facts(array), ""]
+                 for name, array in zip(self._symbol.list_outputs(), self._outputs, strict=True)]
+        return (table(rows, ["what", "name", "array", "gradient"])
+                + paragraph(f"Executor on {self._ctx}"))
 
     @property
     def symbol(self) -> Symbol:
@@ -132,3 +156,15 @@ class BoundArrays:
         written += [a.chunk for a in self.aux_dict.values()]
         read = {a.chunk for a in self.arg_dict.values()}
         return len(set(written)) == len(written) and not read & set(written)
+
+# arguments and outputs that an executor's text names
+MOST_NAMED = 3
+
+
+def _facts(array: NDArray) -> str:
+    return f"{array.shape} {array.dtype}"
+
+
+def _first(texts: list[str]) -> str:
+    more = len(texts) - MOST_NAMED
+    return ", ".join(texts[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -7,7 +7,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from .._array.ndarray import NDArray, new_array
-from ..errors import MXNetError, NameMismatch, ParameterError, TypeMismatch
+from ..errors import MXNetError, NameMismatch, ParameterError, TypeMismatch, not_picklable
 from ..fork import renew_in_child
 from ..native import lib
 from .executor import Executor
@@ -47,6 +47,8 @@ class ExecutorPool:
     A run takes a clone that is free, and waits where none is. Each clone computes with the number
     of threads that is set: for throughput, as many clones as cores and `set_num_threads(1)`.
     """
+
+    __reduce_ex__ = not_picklable("an ExecutorPool", "make one in each process")
 
     def __init__(self, executor: Executor, size: int | None = None,
                  inputs: Iterable[str] | None = None) -> None:

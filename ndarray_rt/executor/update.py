@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
-from ..errors import NameMismatch, ParameterError, TypeMismatch
+from ..errors import NameMismatch, ParameterError, TypeMismatch, not_picklable
 from ..op.context import OpContext
 from ..op.dispatch import dispatch, overlap
 from ..op.infer import run_infer_shape, run_infer_type
@@ -65,6 +65,8 @@ class Update:
     `lr_mult` and `wd_mult` are factors of lr and wd by the name of the weight, 1 where there is
     none.
     """
+
+    __reduce_ex__ = not_picklable("an Update", "save its states (nd.save) and bind it again")
 
     def __init__(self, op_name: str, trained: Iterable[Trained], numbers: Mapping[str, Any],
                  lr_mult: Mapping[str, float] | None = None,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._array.create import array
+from .._array.dlpack import from_dlpack
 from .._array.ndarray import NDArray
 from ..errors import TypeMismatch
 from ..op.registry import REGISTRY, OpDef
@@ -70,7 +71,8 @@ def _op(name: str) -> OpDef:
 def binary(kind: str, lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:
     """The function `kind` of two arrays or numbers; NotImplemented for anything else.
 
-    A numpy array counts as an array of the other side's dtype.
+    An array of NumPy's or of another library, such as a torch.Tensor, counts as an array of the
+    other side's dtype.
     """
     names = BINARY[kind]
     if isinstance(lhs, NDArray):
@@ -79,18 +81,36 @@ def binary(kind: str, lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:
             return call(_op(name), (lhs, rhs), {}, out, invoke)
         if isinstance(rhs, NUMBERS):
             return call(_op(names.scalar), (lhs,), {"scalar": _number(rhs)}, out, invoke)
-        if isinstance(rhs, np.ndarray):
-            return binary(kind, lhs, array(rhs, lhs.ctx, lhs.dtype), out)
-        return NotImplemented
+        taken = operand(rhs, lhs)
+        return NotImplemented if taken is None else binary(kind, lhs, taken, out)
     if isinstance(rhs, NDArray):
         if isinstance(lhs, NUMBERS):
             return call(_op(names.reflected), (rhs,), {"scalar": _number(lhs)}, out, invoke)
-        if isinstance(lhs, np.ndarray):
-            return binary(kind, array(lhs, rhs.ctx, rhs.dtype), rhs, out)
-        return NotImplemented
+        taken = operand(lhs, rhs)
+        return NotImplemented if taken is None else binary(kind, taken, rhs, out)
     if isinstance(lhs, NUMBERS) and isinstance(rhs, NUMBERS):
         return names.python(lhs, rhs)
     return NotImplemented
+
+
+def operand(value: Any, like: NDArray) -> NDArray | None:
+    """`value` as an array beside `like`: of its dtype and device. None for what is no array.
+
+    Raises TypeMismatch for an array of another library that does not hand its contents out.
+    """
+    if isinstance(value, NDArray):
+        return value
+    if isinstance(value, np.ndarray):
+        return array(value, like.ctx, like.dtype)
+    if not hasattr(type(value), "__dlpack__"):
+        return None
+    try:
+        taken = from_dlpack(value)
+    except Exception as error:
+        # torch's own text says what its user has to do: detach() it, or move it to the CPU
+        raise TypeMismatch(f"a {type(value).__module__}.{type(value).__name__} beside an NDArray: "
+                           f"{error}") from error
+    return array(taken, like.ctx, like.dtype)
 
 
 def _number(value: Any) -> Any:

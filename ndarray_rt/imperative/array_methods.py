@@ -18,7 +18,7 @@ from ..dtypes import FLOAT32, find_dtype
 from ..errors import MXNetError, NdrtError, ParameterError, ShapeError, TypeMismatch, shown
 from ..op.infer import normalize_axis
 from ..op.registry import find
-from ..storage.desc import MemDesc, channels_last_desc, tagged_desc
+from ..storage.desc import MemDesc, channels_last_desc, plain_tag, tagged_desc
 from .backward import backward as run_backward
 from .call import infer_outputs
 from .invoke import invoke
@@ -233,15 +233,20 @@ def _layout_desc(x: NDArray, layout: str | None) -> MemDesc:
     if layout is None:
         return channels_last_desc(x.dtype, x.shape)
     if not isinstance(layout, str):
-        raise TypeMismatch(f"to_mkldnn: layout got {shown(layout)}, expected a text such as 'acdb'")
-    return tagged_desc(x.dtype, x.shape, layout)
+        raise TypeMismatch(f"to_mkldnn: layout got {shown(layout)}, expected a name such as 'nhwc'")
+    return tagged_desc(x.dtype, x.shape, plain_tag(layout, x.ndim))
 
 
 def to_mkldnn(self: NDArray, layout: str | None = None) -> NDArray:
-    """A copy in a layout of oneDNN: channels-last, or that of a tag such as 'aBcd16b'.
+    """A copy in a layout of oneDNN: channels-last, or that of a name.
 
-    The array itself when it is in that layout already. What is computed from it is the same.
+    Names are those that `layout` shows, such as 'nhwc', 'nChw16c' or 'default', oneDNN's names of
+    weights, such as 'OIhw16i16o', and its tags, such as 'aBcd16b'. The array itself when it is in
+    that layout already. What is computed from it is the same. Raises ParameterError for a name
+    that is none of a layout of this rank.
     """
+    if layout == "default":
+        return to_dense(self)
     desc = _layout_desc(self, layout)
     if self.chunk.mkl_mem is desc and not self.is_view:
         return self
@@ -261,6 +266,9 @@ def to_dense(self: NDArray) -> NDArray:
 
 def reorder(self: NDArray, layout: str | None = None) -> None:
     """Converts the array's own memory to a layout, as `to_mkldnn` does a copy's."""
+    if layout == "default":
+        reorder_to_default(self)
+        return
     desc = _layout_desc(self, layout)
     if self.is_view:
         raise NdrtError("reorder: a view sees only the default layout; reorder its base")

@@ -12,7 +12,7 @@ from weakref import ref
 
 from .._array.ndarray import NDArray
 from ..context import Context, current_context
-from ..errors import NameMismatch, ParameterError, TypeMismatch
+from ..errors import NameMismatch, ParameterError, TypeMismatch, not_picklable
 from ..executor.arguments import check_callback
 from ..executor.program import Watch
 from ..executor.session import Session
@@ -87,6 +87,9 @@ class CachedOp:
         self._lock = threading.Lock()
         self._groups: list[Group] = []  # the one used last at the end
         renew_in_child(self)
+
+    __reduce_ex__ = not_picklable(
+        "a CachedOp", "save its symbol (symbol.save) and make another one from it")
 
     def renew_locks(self) -> None:
         """In a forked child."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-from .._array import dlpack, interop, pickling
+from .._array import as_text, dlpack, interop, pickling
 from .._array.create import array
 from .._array.indexing import Key, assign, check_arrays, fast_view, parse_key, view_of
 from .._array.ndarray import NDArray
 from .._array.numpy_functions import array_function
 from ..errors import MXNetError, ShapeError, TypeMismatch
 from ..op.registry import REGISTRY, find
-from . import arithmetic
+from . import arithmetic, python_operators
 from . import array_methods as methods
 from .generated import make_function
 from .invoke import invoke
@@ -131,9 +131,9 @@ def _plain(value: Any) -> Any:
     return interop.asnumpy(value) if isinstance(value, NDArray) else value
 
 
-def _repr(self: NDArray) -> str:
-    shape = "x".join(str(dim) for dim in self.shape)
-    return f"\n{interop.asnumpy(self)!s}\n<NDArray {shape} @{self.ctx}>"
+def tolist(self: NDArray) -> Any:
+    """The elements as Python numbers, in lists nested as deep as the rank."""
+    return interop.asnumpy(self).tolist()
 
 
 # ---- indexing -------------------------------------------------------------------------------
@@ -204,7 +204,13 @@ METHODS: dict[str, Any] = {
     **_arithmetic(),
     "__neg__": _neg, "__abs__": _abs, "__bool__": _bool, "__float__": lambda x: float(asscalar(x)),
     "__int__": lambda x: int(asscalar(x)), "__index__": _index, "__iter__": _iter,
-    "__contains__": _contains, "__repr__": _repr, "__str__": _repr,
+    "__contains__": _contains, "__repr__": as_text.text, "__str__": as_text.text,
+    "__format__": as_text.formatted, "_repr_html_": as_text.html, "tolist": tolist,
+    "__matmul__": python_operators.matmul,
+    "__rmatmul__": lambda x, other: python_operators.matmul(other, x),
+    "__floordiv__": python_operators.floor_divide,
+    "__rfloordiv__": lambda x, other: python_operators.floor_divide(other, x),
+    "__round__": python_operators.rounded,
     "__reduce_ex__": pickling.reduce, "__copy__": pickling.copied,
     "__deepcopy__": pickling.deepcopied, "__getitem__": getitem, "__setitem__": setitem,
     "__array__": interop.to_array, "__buffer__": interop.to_buffer,

@@ -5,6 +5,7 @@ To NumPy `a + x` is np.add(a, x), and `a += x` is np.add(a, x, out=a); it can no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,16 @@ import numpy as np
 from .._array.ndarray import NDArray
 from .._array.numpy_functions import Plain, read_only
 from .arithmetic import binary
+from .python_operators import floor_divide, matmul
 
 OPERATORS: dict[Any, str] = {
     np.add: "add", np.subtract: "subtract", np.multiply: "multiply", np.true_divide: "divide",
     np.remainder: "modulo", np.power: "power", np.equal: "equal", np.not_equal: "not_equal",
     np.greater: "greater", np.greater_equal: "greater_equal", np.less: "lesser",
     np.less_equal: "lesser_equal"}
+# those that are several operators here
+COMPOSED: dict[Any, Callable[[Any, Any], Any]] = {
+    np.matmul: matmul, np.floor_divide: floor_divide}
 
 
 def array_ufunc(x: NDArray, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -30,6 +35,8 @@ def array_ufunc(x: NDArray, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs
     kind = OPERATORS.get(ufunc)
     if kind is not None and method == "__call__" and not kwargs:
         return binary(kind, *inputs)
+    if ufunc in COMPOSED and method == "__call__" and not kwargs:
+        return COMPOSED[ufunc](*inputs)
     written = inputs[:1] if method == "at" else kwargs.get("out", ())
     if any(isinstance(array, NDArray) for array in written):
         return NotImplemented

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..dtypes import dtype_name, find_dtype
-from ..errors import MissingPackage, ParameterError, shown, where
+from ..errors import MissingPackage, ParameterError, did_you_mean, shown, where
 from ..value_key import same_value, values_key
 
 P = TypeVar("P", bound="Params")
@@ -302,7 +302,7 @@ class Params:
                     continue
                 allowed = ", ".join(known) or "none"
                 raise ParameterError(f"{where(op, node)}: unknown parameter {name!r}; "
-                                     f"it takes: {allowed}")
+                                     f"it takes: {allowed}{did_you_mean(name, known)}")
             values[name] = cls._parse_one(spec, value, op, node)
         missing = [n for n, f in known.items() if n not in values and f.default is MISSING]
         if missing:

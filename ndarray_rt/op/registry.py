@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..dtypes import DType
-from ..errors import NameMismatch
+from ..errors import NameMismatch, did_you_mean
 from .params import Params
 
 if TYPE_CHECKING:
@@ -195,7 +195,8 @@ class Registry:
         """The operator of a name or alias; NameMismatch when there is none."""
         found = self._ops.get(name)
         if found is None:
-            raise NameMismatch(f"operator {name!r} is not registered")
+            hint = did_you_mean(name, self._ops) if isinstance(name, str) else ""
+            raise NameMismatch(f"operator {name!r} is not registered{hint}")
         return found
 
     def __contains__(self, name: str) -> bool:

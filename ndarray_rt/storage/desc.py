@@ -107,16 +107,28 @@ class MemDesc:
 
     def _named(self, letters: str) -> str:
         """Outer dims in their order, blocked ones in capitals, then the blocks."""
-        n = self.ndims
-        # the dims of size 1 keep their place: their strides say nothing
-        order = sorted(range(n), key=lambda d: (-self.strides[d], d))
-        if self.is_default:
-            order = list(range(n))
         blocked = set(self.inner_idxs)
-        outer = "".join(letters[d].upper() if d in blocked else letters[d] for d in order)
+        outer = "".join(letters[d].upper() if d in blocked else letters[d]
+                        for d in self._outer_order())
         inner = "".join(f"{b}{letters[d]}"
                         for b, d in zip(self.inner_blks, self.inner_idxs, strict=True))
         return outer + inner
+
+    def _outer_order(self) -> list[int]:
+        """The dims from the outermost in, without their blocks.
+
+        Strides of those of size 1 say nothing: they stand where they do in the first usual order
+        that the others are in, else at their own place.
+        """
+        n, sizes = self.ndims, list(self.padded_dims)
+        for block, d in zip(self.inner_blks, self.inner_idxs, strict=True):
+            sizes[d] //= block
+        wide = sorted((d for d in range(n) if sizes[d] > 1), key=lambda d: (-self.strides[d], d))
+        for usual in ([*range(n)], [0, *range(2, n), 1]):
+            if wide == [d for d in usual if sizes[d] > 1]:
+                return usual
+        others = iter(wide)
+        return [next(others) if sizes[d] > 1 else d for d in range(n)]
 
     def __repr__(self) -> str:
         return f"MemDesc({self.dtype_name}, {self.dims}, {self.layout()})"
@@ -167,6 +179,23 @@ def tagged_desc(dtype: DType, dims: tuple[int, ...], tag: str) -> MemDesc:
     call(lib.ndrt_desc_tagged, _code(dtype), len(dims), dims, tag.encode(), out,
          what=f"describing the layout {tag!r}")
     return _adopt(out[0])
+
+
+def plain_tag(name: str, ndims: int) -> str:
+    """oneDNN's tag of a layout by any name that `MemDesc.layout` gives it.
+
+    >>> plain_tag("nhwc", 4), plain_tag("nChw16c", 4), plain_tag("gOIhw16i16o", 5)
+    ('acdb', 'aBcd16b', 'aBCde16c16b')
+
+    Names that are none of these stay as they are.
+    """
+    used = {letter.lower() for letter in name if letter.isalpha()}
+    for letters in (_DATA_LETTERS.get(ndims, ""), _WEIGHT_LETTERS.get(ndims, ""),
+                    "g" + _WEIGHT_LETTERS.get(ndims - 1, "")):
+        if len(letters) == ndims and used == set(letters):
+            plain = "abcdefghijkl"[:ndims]
+            return name.translate(str.maketrans(letters + letters.upper(), plain + plain.upper()))
+    return name
 
 
 def any_desc(dtype: DType, dims: tuple[int, ...]) -> MemDesc:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MXNetError, NdrtError, ParameterError, TypeMismatch
+from ..markup import paragraph, table
 from . import graph_json, hooks
 from .compose import (
     HIDDEN_KEYS,
@@ -26,6 +27,9 @@ from .debug_text import debug_text
 from .gradient import gradient_graph
 from .infer_public import Shapes, Types, infer_shape, infer_type
 from .node import Entry, Node, topological
+
+# nodes in a symbol's table in a notebook
+MOST_SHOWN = 200
 
 
 class NotImplementedForSymbol(NdrtError, NotImplementedError):
@@ -320,6 +324,17 @@ class Symbol:
         if name is None:
             return f"<Symbol group [{', '.join(e.node.name for e in self._entries)}]>"
         return f"<Symbol {name}>"
+
+    def _repr_html_(self) -> str:
+        """A table of the nodes, for notebooks; of a large graph the last ones."""
+        nodes = topological(self._entries)
+        shown = nodes[-MOST_SHOWN:]
+        rows = [[node.name, "variable" if node.op is None else node.op.name,
+                 ", ".join(entry.node.name for entry in node.inputs)] for node in shown]
+        left = len(nodes) - len(shown)
+        more = f", {left} nodes before these" if left else ""
+        return table(rows, ["node", "operator", "inputs"]) + paragraph(
+            f"Symbol with outputs {', '.join(self.list_outputs())}{more}")
 
     # ---- running: the executor's ----------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MXNetError
+from ...markup import preformatted, table
 from ..arguments import check_path
 from .picture import html_page, svg_picture
 
@@ -91,6 +92,12 @@ class Explanation:
 
     def __str__(self) -> str:
         return f"{_table(self.rows, self.totals)}\n\n{summary(self.totals)}"
+
+    def _repr_html_(self) -> str:
+        """The picture, the totals and the table, as notebooks show them."""
+        return (f'<div style="overflow:auto">{svg_picture(self.rows, self.edges)}</div>'
+                f"{preformatted(summary(self.totals))}"
+                f"{table([_cells(row) for row in self.rows], _HEAD)}")
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain lists, dicts, numbers and strings, as JSON takes them."""

@@ -7,6 +7,7 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ...markup import table
 from .layers import BOX, Placed, Point, place
 
 if TYPE_CHECKING:
@@ -49,14 +50,11 @@ def html_page(picture: str, summary: str, head: Sequence[str],
              " table{border-collapse:collapse;font-size:12px} th,td{padding:2px 8px;"
              "border-bottom:1px solid #ddd;text-align:left;white-space:nowrap}"
              " .picture{overflow:auto;border:1px solid #ddd;margin:16px 0}")
-    table = "\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>"
-                      for line in lines)
-    titles = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
             f"<title>What an executor runs</title><style>{style}</style></head><body>\n"
             f"<h1>What an executor runs</h1>\n<pre>{escape(summary)}</pre>\n"
             f'<div class="picture">{picture}</div>\n'
-            f"<table><thead><tr>{titles}</tr></thead><tbody>\n{table}\n</tbody></table>\n"
+            f"{table(lines, head)}\n"
             "</body></html>\n")
 
 
