@@ -157,6 +157,7 @@ class BoundArrays:
         read = {a.chunk for a in self.arg_dict.values()}
         return len(set(written)) == len(written) and not read & set(written)
 
+
 # arguments and outputs that an executor's text names
 MOST_NAMED = 3
 
