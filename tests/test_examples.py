@@ -98,7 +98,7 @@ def test_an_operator_of_ones_own(tmp_path):
     assert re.search(r"my_bounded-2x20x3x5: \d{3,} calls compared", out)
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(7))
 def test_code_of_the_readme_runs(number, tmp_path):
     code = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)[number]
     assert run("-c", code, cwd=tmp_path).strip()

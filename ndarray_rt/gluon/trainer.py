@@ -98,8 +98,9 @@ class Trainer:
             raise MXNetError("Cannot reset distributed KVStore.")
         self._kv_initialized = False
         self._kvstore = None
-        self._distributed = False
-        self._update_on_kvstore = False
+        # None: no store was made, or none is needed
+        self._distributed: bool | None = None
+        self._update_on_kvstore: bool | None = None
         self._params_to_init = list(self._params)
 
     def _init_kvstore(self) -> None:

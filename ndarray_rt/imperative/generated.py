@@ -34,7 +34,10 @@ def make_function(op: OpDef, name: str) -> Callable[..., Any]:
         if name is None:
             return fast_call(op, args, kwargs, out, slow)
         check_name(op, name)
-        return slow(op, args, kwargs, out, name)
+
+        def named(op: OpDef, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+            return slow(op, args, kwargs, out, name)
+        return fast_call(op, args, kwargs, out, named)
 
     def slow(op: OpDef, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
              name: str | None = None) -> Any:

@@ -171,6 +171,15 @@ def test_numbers_are_told_apart() -> None:
         assert nd.clip(x, a_min=0.0, a_max=0.5).asnumpy().tolist() == [0.5, 0]
 
 
+def test_a_name_changes_nothing_but_errors() -> None:
+    x, w = nd.ones((2, 3)), nd.ones((4, 3))
+    made = again(lambda: nd.FullyConnected(x, w, num_hidden=4, no_bias=True, name="fc"))
+    assert (made.asnumpy() == 3).all()
+    assert kept() == 1
+    with pytest.raises(mx.MXNetError, match='FullyConnected "fc"'):
+        nd.FullyConnected(x, nd.ones((4, 5)), num_hidden=4, no_bias=True, name="fc")
+
+
 def test_the_tape_sees_recorded_calls() -> None:
     a, w = nd.array([0.5, -2.0]), nd.array([3.0, 4.0])
     a.attach_grad()

@@ -23,9 +23,10 @@ class Case(NamedTuple):
 
 
 def layer(name: str, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
-    """A layer of gluon.nn, contrib.nn or gluon.loss."""
+    """A layer of gluon.nn, gluon.loss or gluon.contrib."""
     def build(mx: Any) -> Any:
-        for module in (mx.gluon.nn, mx.gluon.loss, mx.gluon.contrib.nn):
+        contrib = mx.gluon.contrib
+        for module in (mx.gluon.nn, mx.gluon.loss, contrib.nn, contrib.cnn):
             if hasattr(module, name):
                 return getattr(module, name)(*args, **kwargs)
         raise AttributeError(name)
@@ -106,6 +107,11 @@ LAYERS = [
     Case("pixel_shuffle1d", layer("PixelShuffle1D", 2), (X3,)),
     Case("pixel_shuffle2d", layer("PixelShuffle2D", (2, 1)), (X4,)),
     Case("pixel_shuffle3d", layer("PixelShuffle3D", (1, 2, 1)), (X5,)),
+    Case("deformable", layer("DeformableConvolution", 3, 3, padding=1, activation="relu"), (X4,)),
+    Case("deformable_groups", layer("DeformableConvolution", 4, (2, 3), num_deformable_group=2,
+                                    use_bias=False, offset_use_bias=False), (X4,)),
+    Case("modulated", layer("ModulatedDeformableConvolution", 3, 2, strides=2), (X4,),
+         trains=False),
     Case("network", _dense_net, ((2, 3, 8, 8),)),
     Case("concurrent", _concurrent, (X2,)),
 ]

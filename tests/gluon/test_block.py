@@ -12,6 +12,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import autograd, gluon
 from ndarray_rt.gluon import nn
+from ndarray_rt.imperative.tape import STATE
 
 
 def mlp(**kwargs: Any) -> nn.HybridSequential:
@@ -83,6 +84,14 @@ def test_a_hybridized_step_is_recorded_and_copies_no_parameter() -> None:
             assert bound.chunk is what.data().chunk
     targets = {instance.grads[i].chunk for i in instance.grads}
     assert {p.grad().chunk for p in net.collect_params().values()} == targets
+
+
+def test_layers_that_are_not_hybridized_are_recorded_calls_too() -> None:
+    STATE.calls.renew()
+    net = ready_mlp()
+    for _ in range(3):
+        net(mx.nd.array(X))
+    assert sum(made is not None for made in STATE.calls.values()) == 3
 
 
 def test_a_written_parameter_is_seen() -> None:

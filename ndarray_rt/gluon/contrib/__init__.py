@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...public import shows
-from . import nn
+from . import cnn, nn
 
-__all__ = ["nn"]
+__all__ = ["cnn", "nn"]
 __dir__ = shows(globals())
