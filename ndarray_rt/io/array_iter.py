@@ -94,7 +94,8 @@ class NDArrayIter(DataIter):
         count = int(first.shape[self.axis])
         for other, value in (*self.data, *self.label):
             axis = self.axis if len(value.shape) > self.axis else 0
-            if value.shape[axis] != count:
+            # more are left over, as in MXNet
+            if value.shape[axis] < count:
                 raise ShapeError(f"NDArrayIter: {other} has {value.shape[axis]} samples, {name} "
                                  f"has {count}")
         return count

@@ -2,8 +2,9 @@
 
 answers.npz: for each case of tests/gluon/cases.py all its numbers. net.params: what
 `save_parameters` wrote of a small network; net-symbol.json and net-0000.params: what `export`
-wrote; net.npz: an input and the network's output. names.json: for each network of the model zoo
-the names of its parameters in order, as a SHA-1, and their number.
+wrote; net.npz: an input and the network's output. trained.npz: what `train` of cases.py gives.
+names.json: for each network of the model zoo the names of its parameters in order, as a SHA-1,
+and their number.
 """
 
 import hashlib
@@ -65,5 +66,6 @@ def write_names():
 if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
     write_answers(read_cases())
+    np.savez_compressed(OUT / "trained.npz", **read_cases().train(mx, False))
     write_network(read_cases())
     write_names()

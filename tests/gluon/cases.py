@@ -201,3 +201,36 @@ def run(mx: Any, case: Case, is_hybrid: bool) -> dict[str, np.ndarray]:
             found[f"grad{i}"] = (grad if grad.stype == "default"
                                    else grad.tostype("default")).asnumpy()
     return found
+
+
+def train(mx: Any, is_hybrid: bool, steps: int = 20) -> dict[str, np.ndarray]:
+    """All parameters of a small LeNet after some steps of SGD with momentum."""
+    nn, gluon = mx.gluon.nn, mx.gluon
+    net = nn.HybridSequential(prefix="lenet_")
+    with net.name_scope():
+        net.add(nn.Conv2D(4, 3, activation="tanh"), nn.MaxPool2D(2, 2),
+                nn.Conv2D(6, 3, activation="tanh"), nn.BatchNorm(), nn.AvgPool2D(2, 2),
+                nn.Flatten(), nn.Dense(16, activation="relu"), nn.Dense(5))
+    net.initialize()
+    rng = np.random.RandomState(5)
+    x = mx.nd.array(rng.uniform(-1, 1, (8, 1, 14, 14)))
+    y = mx.nd.array(rng.randint(0, 5, 8))
+    net(x)
+    for i, (name, param) in enumerate(net.collect_params().items()):
+        if name.endswith("weight"):
+            value = np.random.RandomState(i).uniform(-0.3, 0.3, param.shape)
+            param.set_data(mx.nd.array(value))
+    loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+    if is_hybrid:
+        net.hybridize()
+        loss_of.hybridize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd",
+                            {"learning_rate": 0.05, "momentum": 0.9, "wd": 1e-3})
+    for _ in range(steps):
+        with mx.autograd.record():
+            loss = loss_of(net(x), y)
+        loss.backward()
+        trainer.step(8)
+    found = {name: param.data().asnumpy() for name, param in net.collect_params().items()}
+    found["loss"] = loss.asnumpy()
+    return found

@@ -39,6 +39,17 @@ def test_numbers(case: Case, is_hybrid: bool) -> None:
         np.testing.assert_allclose(got[name], value, rtol=2e-5, atol=2e-6, err_msg=name)
 
 
+@pytest.mark.parametrize("is_hybrid", [False, True], ids=["imperative", "hybridized"])
+def test_training(is_hybrid: bool) -> None:
+    got = cases.train(mx, is_hybrid)
+    with np.load(DATA / "trained.npz") as data:
+        want = dict(data)
+    assert set(got) == set(want)
+    for name, value in want.items():
+        error = np.linalg.norm(got[name] - value) / np.linalg.norm(value)
+        assert error < 1e-4, (name, error)
+
+
 def network() -> gluon.HybridBlock:
     with mx.NameManager():
         made: gluon.HybridBlock = cases._dense_net(mx)

@@ -88,6 +88,50 @@ def test_a_network_learns_in_recorded_calls() -> None:
     assert net._cached_op.capture_states == [captured]
 
 
+@pytest.mark.parametrize("store", ["local", "device"])
+@pytest.mark.parametrize("in_store", [True, False, None])
+def test_several_contexts(store: str, in_store: bool | None, tmp_path: Path) -> None:
+    contexts = [mx.cpu(0), mx.cpu(1)]
+    p = parameter(ctx=contexts)
+    trainer = gluon.Trainer([p], "sgd", {"learning_rate": 0.5, "momentum": 0.5}, kvstore=store,
+                            update_on_kvstore=in_store)
+    for expected in (-1.0, -4.0):  # the gradient is 2 on each context
+        with autograd.record():
+            losses = [(p.data(ctx) * 2).sum() for ctx in contexts]
+        autograd.backward(losses)
+        trainer.step(1)
+        assert [x.asnumpy().tolist() for x in p.list_data()] == [[expected] * 3] * 2
+    assert trainer._update_on_kvstore is (in_store is not False)
+    trainer.save_states(str(tmp_path / "states"))
+    trainer.load_states(str(tmp_path / "states"))
+    if in_store is not False:
+        with pytest.raises(AssertionError, match="update_on_kvstore"):
+            trainer.allreduce_grads()
+        with pytest.raises(AssertionError, match="update_on_kvstore"):
+            trainer.update(1)
+        return
+    with autograd.record():
+        losses = [(p.data(ctx) * (1 + i)).sum() for i, ctx in enumerate(contexts)]
+    autograd.backward(losses)
+    trainer.allreduce_grads()
+    assert [g.asnumpy().tolist() for g in p.list_grad()] == [[3] * 3] * 2
+    trainer.update(1)
+
+
+def test_a_value_that_is_set_reaches_the_store() -> None:
+    contexts = [mx.cpu(0), mx.cpu(1)]
+    p = parameter(ctx=contexts)
+    trainer = gluon.Trainer([p], "sgd", {"learning_rate": 1.0}, update_on_kvstore=True)
+    for start in (None, 10.0):
+        if start is not None:
+            p.set_data(mx.nd.ones((3,)) * start)
+        with autograd.record():
+            losses = [p.data(ctx).sum() for ctx in contexts]
+        autograd.backward(losses)
+        trainer.step(1)
+    assert p.data(contexts[0]).asnumpy().tolist() == [8.0] * 3
+
+
 def test_states(tmp_path: Path) -> None:
     path = str(tmp_path / "states")
     whole, p = parameter(name="whole"), parameter(name="p")

@@ -160,7 +160,7 @@ def test_datasets_of_files_are_read_where_they_are_needed() -> None:
     (lambda: io.NDArrayIter({"x": object()}), TypeMismatch, "Invalid type"),
     (lambda: io.NDArrayIter(np.ones(3), batch_size=0), ParameterError, "batch_size is 0"),
     (lambda: io.NDArrayIter(np.ones(3), last_batch_handle="x"), ParameterError, "expected one of"),
-    (lambda: io.NDArrayIter(np.ones(3), np.ones(4)), ShapeError, "4 samples, data has 3"),
+    (lambda: io.NDArrayIter(np.ones(3), np.ones(2)), ShapeError, "2 samples, data has 3"),
     (lambda: io.NDArrayIter(np.array(3.0)), ShapeError, "shape is \\(\\)"),
     (lambda: io.NDArrayIter(np.ones(3), layout="C"), ParameterError, "no axis of samples"),
     (lambda: io.DataBatch(mx.nd.ones((1,))), TypeMismatch, "must be list of NDArrays"),
@@ -168,3 +168,8 @@ def test_datasets_of_files_are_read_where_they_are_needed() -> None:
 def test_wrong_calls(call: Any, error: type[MXNetError], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def test_samples_beyond_those_of_the_first_array_are_left_over() -> None:
+    source = io.NDArrayIter(np.arange(4), np.arange(10, 16), batch_size=2)
+    assert [batch.label[0].asnumpy().tolist() for batch in source] == [[10, 11], [12, 13]]
