@@ -37,13 +37,12 @@ class Context(metaclass=_HasDefault):
     All CPU contexts share one memory; their numbers are kept, as scripts compare them.
     """
 
-    __slots__ = ("_outer", "device_id", "device_type")
+    __slots__ = ("device_id", "device_type")
 
     devstr2type = _DEVICES
     devtype2str = _NAMES
 
     def __init__(self, device_type: Any, device_id: int = 0) -> None:
-        self._outer: list[Context | None] = []
         if isinstance(device_type, Context):
             device_type, device_id = device_type.device_type, device_type.device_id
         elif isinstance(device_type, int):
@@ -87,13 +86,14 @@ class Context(metaclass=_HasDefault):
         return f"{self.device_type}({self.device_id})"
 
     def __enter__(self) -> Context:
-        self._outer.append(getattr(_current, "value", None))
+        # kept by thread: several of them may be inside of one Context, cpu(0) for one, at a time
+        vars(_current).setdefault("outer", []).append(getattr(_current, "value", None))
         _current.value = self
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        _current.value = self._outer.pop()
+        _current.value = _current.outer.pop()
 
     def __reduce__(self) -> Any:
         return Context, (self.device_type, self.device_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -403,3 +404,27 @@ def test_repr() -> None:
                            "  (1): Dense(None -> 3, linear)\n)")
     assert repr(nn.Conv2D(3, 2, groups=1, use_bias=False)) == (
         "Conv2D(None -> 3, kernel_size=(2, 2), stride=(1, 1), bias=False)")
+
+
+def test_threads_inside_of_one_scope_do_not_mix_up_names() -> None:
+    net = nn.HybridSequential(prefix="net_")
+    inside, left = threading.Event(), threading.Event()
+    names: list[str] = []
+
+    def other() -> None:
+        around = nn.HybridSequential(prefix="other_")
+        with around.name_scope():
+            with net.name_scope():
+                inside.set()
+                left.wait(10)
+            names.append(nn.Dense(2).name)
+
+    thread = threading.Thread(target=other)
+    with net.name_scope():
+        thread.start()
+        inside.wait(10)
+    with mx.NameManager():
+        names.append(nn.Dense(2).name)
+    left.set()
+    thread.join()
+    assert names == ["dense0", "other_dense0"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+import ndarray_rt as mx
 from tests.process.helpers import run_program
 
 
@@ -17,3 +20,25 @@ def test_threads(what: str, threads: int, calls: int, team: int) -> None:
 
 def test_10000_calls_in_each_of_8_threads() -> None:
     assert run_program("many_threads", "shared_weights", 8, 10_000, threads=1) == "done\n"
+
+
+def test_threads_inside_of_one_context_do_not_mix_up_what_is_around() -> None:
+    ctx, inside, left = mx.cpu(0), threading.Event(), threading.Event()
+    found: list[mx.Context] = []
+
+    def other() -> None:
+        with mx.cpu(3):
+            with ctx:
+                inside.set()
+                left.wait(10)
+            found.append(mx.current_context())
+
+    thread = threading.Thread(target=other)
+    with mx.cpu(2):
+        with ctx:
+            thread.start()
+            inside.wait(10)
+        found.append(mx.current_context())
+    left.set()
+    thread.join()
+    assert found == [mx.cpu(2), mx.cpu(3)]

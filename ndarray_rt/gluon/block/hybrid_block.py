@@ -292,9 +292,10 @@ class HybridBlock(Block):
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Runs `hybrid_forward` on arrays, operator by operator or as one graph, or on symbols."""
-        if self._active and not args and isinstance(x, NDArray):
-            return self._call_cached_op(x)
-        is_symbol, ctx = self._check_inputs((x, *args))
+        if isinstance(x, NDArray) and not args:  # most layers; the same as below, sooner
+            is_symbol, ctx = False, x.ctx
+        else:
+            is_symbol, ctx = self._check_inputs((x, *args))
         if is_symbol:
             variables = {name: param.var() for name, param in self._reg_params.items()}
             with self.name_scope():

@@ -10,9 +10,11 @@ from ..parameter import ParameterDict
 
 
 class _Current(threading.local):
-    """The innermost scope of one thread."""
+    """The innermost scope of one thread, and those around it."""
 
-    value: BlockScope | None = None
+    def __init__(self) -> None:
+        self.value: BlockScope | None = None
+        self.outer: list[tuple[BlockScope | None, Prefix]] = []
 
 
 _current = _Current()
@@ -27,7 +29,6 @@ class BlockScope:
     def __init__(self, block: Any) -> None:
         self._block = block
         self._counter: dict[str, int] = {}
-        self._outer: list[tuple[BlockScope | None, Prefix]] = []
 
     @staticmethod
     def create(prefix: str | None, params: ParameterDict | None,
@@ -60,11 +61,11 @@ class BlockScope:
         if not self._block._empty_prefix:
             names = Prefix(self._block.prefix)
             names.__enter__()
-            self._outer.append((_current.value, names))
+            _current.outer.append((_current.value, names))
             _current.value = self
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if not self._block._empty_prefix:
-            _current.value, names = self._outer.pop()
+            _current.value, names = _current.outer.pop()
             names.__exit__(kind, error, trace)
