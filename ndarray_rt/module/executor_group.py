@@ -232,6 +232,12 @@ class DataParallelExecutorGroup:
 
     def set_params(self, arg_params: Any, aux_params: Any, allow_extra: bool = False) -> None:
         """Copies values into the parameters on all contexts."""
+        known = {*self.arg_names, *self.aux_names}
+        extra = [name for given in (arg_params, aux_params) for name in given or ()
+                 if name not in known]
+        if extra and not allow_extra:
+            raise ParameterError(f"set_params: Find name {extra[0]!r} that is not in the "
+                                 "arguments: pass allow_extra=True to leave it out")
         for exe in self.execs:
             exe.copy_params_from(arg_params, aux_params, allow_extra_params=allow_extra)
 
@@ -279,8 +285,9 @@ class DataParallelExecutorGroup:
         data = data_batch.data if batches is None else list(
             map(list, zip(*(one.data for one in batches), strict=True)))
         self._load(data, self.data_arrays, self.data_layouts)
-        label = data_batch.label if batches is None else batches[0].label and list(
-            map(list, zip(*(one.label for one in batches), strict=True)))
+        label = getattr(data_batch if batches is None else batches[0], "label", None)
+        if label and batches is not None:
+            label = list(map(list, zip(*(one.label for one in batches), strict=True)))
         if self.label_arrays is not None and label:
             self._load(label, self.label_arrays, self.label_layouts)
         train = self.for_training if is_train is None else is_train

@@ -223,8 +223,8 @@ class Module(BaseModule):
                                                strict=True)
                  for name in given or () if name not in params]
         if extra and not allow_extra:
-            raise NameMismatch(f"Module.init_params: Find name {extra[0]!r} that is not in the "
-                               "arguments: pass allow_extra=True to leave it out")
+            raise ParameterError(f"Module.init_params: Find name {extra[0]!r} that is not in the "
+                                 "arguments: pass allow_extra=True to leave it out")
         self.params_initialized = True
         self._params_dirty = False
         self._exec_group.set_params(*self._host_params())

@@ -24,8 +24,8 @@ PLACES = {
     "ndarray.random": "nd.random", "ndarray.linalg": "nd.linalg", "ndarray.image": "nd.image",
     "symbol.contrib": "sym.contrib", "symbol.random": "sym.random", "symbol.linalg": "sym.linalg",
     "symbol.image": "sym.image", "ndarray.op": "nd", "symbol.op": "sym", "ndarray": "nd",
-    "mod": "module", "init": "initializer", "kv": "kvstore", "opt": "optimizer", "mon": "monitor",
-    "rnd": "random"}
+    "test_utils": "mxnet.names_for_tests", "mod": "module", "init": "initializer",
+    "kv": "kvstore", "opt": "optimizer", "mon": "monitor", "rnd": "random"}
 
 
 class _Existing(Loader):

@@ -40,6 +40,7 @@ from .inputs import (
     random_sample,
     random_uniform_arrays,
 )
+from .optimizers import compare_optimizer
 from .settings import (
     EnvManager,
     assert_raises_cudnn_not_satisfied,
@@ -79,7 +80,8 @@ __all__ = [
     "assert_almost_equal_ignore_nan", "assert_almost_equal_with_err", "assert_exception",
     "assert_raises_cudnn_not_satisfied", "assign_each", "assign_each2", "check_consistency",
     "check_numeric_gradient", "check_speed", "check_symbolic_backward", "check_symbolic_forward",
-    "chi_square_check", "collapse_sum_like", "compare_ndarray_tuple", "create_2d_tensor",
+    "chi_square_check", "collapse_sum_like", "compare_ndarray_tuple", "compare_optimizer",
+    "create_2d_tensor",
     "create_vector", "default_atols", "default_context", "default_dtype", "default_numeric_eps",
     "default_rtols", "discard_stderr", "effective_dtype", "environment", "find_max_violation",
     "gen_buckets_probs_with_ppf", "get_atol", "get_etol", "get_rtol", "get_tolerance", "get_tols",

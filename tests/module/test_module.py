@@ -321,7 +321,7 @@ def test_a_loss_in_python() -> None:
     (lambda m: m.update(), MXNetError, "call init_optimizer first"),
     (lambda m: m.init_params(arg_params={}, force_init=True), NameMismatch, "is not presented"),
     (lambda m: m.set_params({**m.get_params()[0], "x": mx.nd.ones((1,))}, m.get_params()[1]),
-     NameMismatch, "allow_extra"),
+     ParameterError, "allow_extra"),
     (lambda m: m.bind([("x", (1, 2))], force_rebind=True), ParameterError, "don't match names"),
     (lambda m: m.init_optimizer(optimizer=3), TypeMismatch, "expected a name or an Optimizer"),
     (lambda m: m.init_optimizer(kvstore=3), TypeMismatch, "KVStore, str or None"),
