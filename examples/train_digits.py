@@ -174,7 +174,7 @@ def classify(args: argparse.Namespace, params: dict) -> float:
 
 def weight_layout(array) -> str:
     """oneDNN's name of the layout that a weight is in, such as Ohwi64o."""
-    desc = array.chunk.mkl_mem
+    desc = array._chunk.mkl_mem
     return "default" if desc is None else desc.layout(weights=True)
 
 

@@ -132,7 +132,7 @@ class _Lock:
         self.lock = threading.Lock()
         renew_in_child(self)
 
-    def renew_locks(self) -> None:
+    def _renew_locks(self) -> None:
         self.lock = threading.Lock()
 
 

@@ -13,7 +13,7 @@ from weakref import WeakSet
 class HasLocks(Protocol):
     """An object with locks, or with state that a thread may be in the midst of changing."""
 
-    def renew_locks(self) -> None:
+    def _renew_locks(self) -> None:
         """Makes locks anew, and drops what was half done when somebody held one.
 
         Called in a forked child by its only thread, before anything else runs there.
@@ -24,13 +24,13 @@ _enrolled: WeakSet[HasLocks] = WeakSet()
 
 
 def renew_in_child(owner: HasLocks) -> None:
-    """Calls `owner.renew_locks()` in each forked child, as long as it lives."""
+    """Calls `owner._renew_locks()` in each forked child, as long as it lives."""
     _enrolled.add(owner)
 
 
 def _renew_all() -> None:
     for owner in list(_enrolled):
-        owner.renew_locks()
+        owner._renew_locks()
 
 
 os.register_at_fork(after_in_child=_renew_all)

@@ -35,7 +35,7 @@ def array(value: np.ndarray, tag: str | None = None) -> NDArray:
     made = new_array(value.shape, value.dtype)
     write_numpy(made, value, stream)
     if tag is not None:
-        made.chunk.reorder(tagged_desc(value.dtype, value.shape, tag), stream)
+        made._chunk.reorder(tagged_desc(value.dtype, value.shape, tag), stream)
     return made
 
 
@@ -70,7 +70,7 @@ def test_an_operator_that_raises_leaves_what_was_there(tag: str | None, req: Req
         dispatch(one_input(fail), NoParams(), OpContext(), [x], [y], [req])
     assert (contents(x) == numbers()).all()
     assert (contents(y) == numbers(7)).all()
-    assert x.chunk.native.lease == y.chunk.native.lease == 0
+    assert x._chunk.native.lease == y._chunk.native.lease == 0
     assert memory_stats()["live"] == live
 
 
@@ -120,7 +120,7 @@ def test_nothing_requested_is_nothing_done() -> None:
         raise AssertionError("ran although nothing was asked for")
     y = new_array(SHAPE, F32)
     dispatch(one_input(never), NoParams(), OpContext(), [array(numbers())], [y], [Req.kNullOp])
-    assert not y.chunk.is_allocated
+    assert not y._chunk.is_allocated
 
 
 def test_outputs_that_swap_the_memory_of_inputs() -> None:
@@ -149,11 +149,11 @@ def test_a_mutated_input_counts_as_written() -> None:
         outs[0].write(ins[0].copy())
         ins[0][...] += 1
     x, y = array(numbers(), "aBcd16b"), array(numbers(7))
-    writes = x.chunk.writes
+    writes = x._chunk.writes
     dispatch(one_input(bump, mutates=(0,)), NoParams(), OpContext(), [x], [y], [Req.kWriteTo])
     assert (contents(x) == numbers() + 1).all()
     assert (contents(y) == numbers()).all()
-    assert x.chunk.writes > writes
+    assert x._chunk.writes > writes
 
 
 def test_two_outputs_on_one_memory() -> None:

@@ -116,7 +116,7 @@ def test_finds_reference_code() -> None:
 def test_finds_dirty_padding() -> None:
     def dirty(ctx: Any, p: Any, ins: list[Any], outs: list[Any]) -> None:
         right_ex(ctx, p, ins, outs)
-        chunk = outs[0].array.chunk
+        chunk = outs[0].array._chunk
         if chunk.mkl_mem is not None and chunk.mkl_mem.is_padded:
             np.frombuffer(ffi.buffer(chunk.handle.ptr, chunk.mkl_mem.nbytes),
                           np.float32)[-1] = 1
@@ -128,8 +128,8 @@ def test_finds_a_write_past_a_view() -> None:
     def wide(ctx: Any, p: Any, ins: list[Any], outs: list[Any]) -> None:
         outs[0].write(np.maximum(ins[0], 0))
         x = outs[0].array
-        if x.byte_offset:
-            np.frombuffer(x.chunk.handle.buffer(), np.float32)[0] = 99
+        if x._byte_offset:
+            np.frombuffer(x._chunk.handle.buffer(), np.float32)[0] = 99
     found = failures_of(NumpyRuntime, wide)
     assert any("left its view" in text for text in found)
 
@@ -138,7 +138,7 @@ def test_finds_an_input_that_is_read_too_late() -> None:
     """A promised in-place pair whose kernel writes before it has read everything."""
     def late(ctx: Any, p: Any, ins: list[Any], outs: list[Any]) -> None:
         x = outs[0].array
-        target = plain_numpy(x) if x.chunk.mkl_mem is None else None
+        target = plain_numpy(x) if x._chunk.mkl_mem is None else None
         if target is not None and np.may_share_memory(target, ins[0]):
             target[...] = 0
         outs[0].write(np.maximum(ins[0], 0))

@@ -43,29 +43,29 @@ def test_each_kind_is_what_it_says_and_holds_its_contents(kind: str) -> None:
     assert contents(one, STREAM).tobytes() == VALUE.tobytes()
     one.check_after()
     one.release()
-    assert one.array.chunk.pins == 0
+    assert one.array._chunk.pins == 0
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if word_of(k) in SPECIAL_WORDS]
                          + ["reused:kept"])
 def test_finds_a_special_kind_that_became_plain(kind: str) -> None:
     one = made(kind)
-    one.array.chunk.reorder_to_default(STREAM)
+    one.array._chunk.reorder_to_default(STREAM)
     with pytest.raises(AssertionError, match="is_special is not True"):
         one.check()
 
 
 def test_finds_another_layout_than_the_one_named() -> None:
     one = made("special:aBcd16b")
-    one.array.chunk.reorder(tagged_desc(VALUE.dtype, VALUE.shape, "acdb"), STREAM)
+    one.array._chunk.reorder(tagged_desc(VALUE.dtype, VALUE.shape, "acdb"), STREAM)
     with pytest.raises(AssertionError, match="the layout is"):
         one.check()
 
 
 def test_finds_a_grouped_kind_of_the_same_rank() -> None:
     one = made(GROUPED)
-    one.array.chunk.reorder_to_default(STREAM)
-    one.array.chunk.reorder(tagged_desc(VALUE.dtype, VALUE.shape, "acdb"), STREAM)
+    one.array._chunk.reorder_to_default(STREAM)
+    one.array._chunk.reorder(tagged_desc(VALUE.dtype, VALUE.shape, "acdb"), STREAM)
     with pytest.raises(AssertionError, match="the layout is"):
         one.check()
 
@@ -97,10 +97,10 @@ def test_finds_an_export_that_ended_moved_or_changed_its_flag(kind: str) -> None
     with pytest.raises(AssertionError, match="exported bytes were moved"):
         moved.check_after()
     ended = made(kind)
-    ended.array.chunk.unpin(kind != "pinned:read")
+    ended.array._chunk.unpin(kind != "pinned:read")
     with pytest.raises(AssertionError, match="0 pins"):
         ended.check()
-    ended.array.chunk.pin(kind != "pinned:read")
+    ended.array._chunk.pin(kind != "pinned:read")
     flagged = made(kind)
     flagged.kind = "pinned" if kind == "pinned:read" else "pinned:read"
     with pytest.raises(AssertionError, match=r"wrong|is_view"):
@@ -117,12 +117,12 @@ def test_finds_an_export_that_no_longer_sees_the_array() -> None:
 
 def test_finds_dirty_padding_and_a_layout_beyond_its_memory() -> None:
     one = made("special:aBcd16b")
-    np.frombuffer(one.array.chunk.handle.buffer(), np.float32)[-1] = 1
+    np.frombuffer(one.array._chunk.handle.buffer(), np.float32)[-1] = 1
     with pytest.raises(AssertionError, match="padding"):
         one.check_after()
     small = new_array(VALUE.shape, VALUE.dtype)
-    small.check_and_alloc()
-    small.chunk.mkl_mem = tagged_desc(VALUE.dtype, VALUE.shape, "aBcd16b")
+    small._check_and_alloc()
+    small._chunk.mkl_mem = tagged_desc(VALUE.dtype, VALUE.shape, "aBcd16b")
     with pytest.raises(AssertionError, match="larger than the memory"):
         Made(small, small, "special:aBcd16b").check_after()
 
@@ -138,19 +138,19 @@ def test_overlaps_overlap(kind: str, before: bool) -> None:
     a.check()
     b.check()
     assert contents(a, STREAM).tobytes() == VALUE.tobytes()
-    assert (b.array.byte_offset < a.array.byte_offset) == before
+    assert (b.array._byte_offset < a.array._byte_offset) == before
 
 
 def test_finds_an_overlap_that_is_lost() -> None:
     a, b = overlapping(VALUE, VALUE, "overlap:rows", True, STREAM)
-    a.partner = new_array((6, 20, 2, 3), VALUE.dtype).rows(1, 3)
+    a.partner = new_array((6, 20, 2, 3), VALUE.dtype)._rows(1, 3)
     with pytest.raises(AssertionError, match="two Chunks"):
         a.check()
-    b.partner = b.array.rows(0, 2).detach()
+    b.partner = b.array._rows(0, 2).detach()
     with pytest.raises(AssertionError, match="all shared"):
         b.check()
-    apart = a.base.rows(3, 4)
-    first = a.base.rows(1, 2)
+    apart = a.base._rows(3, 4)
+    first = a.base._rows(1, 2)
     with pytest.raises(AssertionError, match="share no byte"):
         Made(first, a.base, "overlap:rows", partner=apart).check()
 

@@ -172,17 +172,17 @@ def test_identities_in_place(op: str, params: dict[str, Any], shape: tuple[int, 
     x = new_array(value.shape, FLOAT32)
     write_numpy(x, value, ctx.stream)
     if tag is not None:
-        x.chunk.reorder(tagged_desc(FLOAT32, value.shape, tag), ctx.stream)
+        x._chunk.reorder(tagged_desc(FLOAT32, value.shape, tag), ctx.stream)
     y = x.as_array(shape, FLOAT32)
-    version = x.chunk.version
+    version = x._chunk.version
     ctx.stream.counters.reset()
     definition = find(op)
     dispatch(definition, definition.params.parse(params, op), ctx, [x], [y], [Req.kWriteTo])
     if tag is None or shape == value.shape:
         assert ctx.stream.counters.kernels == ctx.stream.counters.reorders == 0
-        assert x.chunk.version == version
+        assert x._chunk.version == version
     else:
-        assert not x.chunk.is_special
+        assert not x._chunk.is_special
     assert np.array_equal(read_numpy(y, ctx.stream), value.reshape(shape))
 
 

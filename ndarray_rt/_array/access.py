@@ -25,8 +25,8 @@ class Access:
     __slots__ = ("_given_back", "_leases")
 
     def __init__(self, read: Iterable[NDArray] = (), written: Iterable[NDArray] = ()) -> None:
-        self._leases = Leases([array.chunk for array in read],
-                              [array.chunk for array in written])
+        self._leases = Leases([array._chunk for array in read],
+                              [array._chunk for array in written])
         self._given_back = self._leases.__exit__
 
     def __enter__(self) -> ImmediateStream:

@@ -87,12 +87,12 @@ def _corners(x: NDArray, edge: int | None) -> AnyArray:
               for dim in x.shape]
     made: AnyArray
     with Access(read=(x,)):
-        desc = x.chunk.mkl_mem
+        desc = x._chunk.mkl_mem
         if desc is None:
             made = plain_numpy(x)[np.ix_(*places)]
             return made
         if desc.dims == x.shape and not x.is_view and desc.format == FORMAT_BLOCKED:
-            handle = x.chunk.handle
+            handle = x._chunk.handle
             made = np.frombuffer(handle.buffer(), x.dtype, desc.nbytes // x.dtype.itemsize)
             return made[_offsets(desc, places)]
     return np.array(asnumpy(x)[np.ix_(*places)])

@@ -23,12 +23,12 @@ from .ndarray import NDArray
 
 def read_numpy(x: NDArray, stream: ImmediateStream) -> AnyArray:
     """The contents as a new numpy array; the array's layout stays."""
-    special = x.chunk.mkl_mem
+    special = x._chunk.mkl_mem
     if special is not None and special.dims == x.shape and not x.is_view:
         made: AnyArray = np.empty(x.shape, x.dtype)
         if made.size:
             target = Mem(default_desc(x.dtype, x.shape), ffi.from_buffer(made), made, stream.epoch)
-            handle = x.chunk.handle
+            handle = x._chunk.handle
             reorder_mem(stream, Mem(special, handle.ptr, handle, stream.epoch), target)
         return made
     return np.array(default_numpy(x, stream))
@@ -48,7 +48,7 @@ def copy_into(source: NDArray, target: NDArray, stream: ImmediateStream,
     A whole target takes the layout of the source, so that a copy costs one pass.
     """
     try:
-        stream.hold((target.chunk,), add)
+        stream.hold((target._chunk,), add)
         _copy_into(source, target, stream, add)
         stream.settle()
     except BaseException:
@@ -60,7 +60,7 @@ def _copy_into(source: NDArray, target: NDArray, stream: ImmediateStream, add: b
     if source.shape != target.shape:
         raise ShapeError(f"copy: shape {source.shape} into shape {target.shape}")
     if (not add and source.dtype == target.dtype and source.is_special and not target.is_view
-            and not target.chunk.native.pins):
+            and not target._chunk.native.pins):
         mem = get_data(source, stream)
         made = create_data(target, mem.desc, stream)
         if made is not None:
@@ -72,11 +72,11 @@ def _copy_into(source: NDArray, target: NDArray, stream: ImmediateStream, add: b
         return
     value = default_numpy(source, stream)
     if add:
-        target.chunk.reorder_to_default(stream)
+        target._chunk.reorder_to_default(stream)
         view = plain_numpy(target)
         with np.errstate(all="ignore"):
             np.add(view, value, out=view, casting="unsafe")
         return
-    if target.chunk.is_allocated and target.chunk is source.chunk:
+    if target._chunk.is_allocated and target._chunk is source._chunk:
         value = np.array(value)
     write_numpy(target, value, stream)

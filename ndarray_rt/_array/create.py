@@ -238,7 +238,7 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
     made = new_array((*first.shape[:axis], length, *first.shape[axis + 1:]), first.dtype,
                      first.ctx)
     with Access(read=arrays, written=(made,)) as stream:
-        made.chunk.wrote()
+        made._chunk.wrote()
         np.concatenate([default_numpy(a, stream) for a in arrays], axis, out=plain_numpy(made))
     return made
 

@@ -97,14 +97,14 @@ def _capsule(x: NDArray, versioned: bool, flags: int) -> Any:
 
 
 def _pinned_capsule(x: NDArray, versioned: bool, flags: int) -> Any:
-    chunk = x.chunk
+    chunk = x._chunk
     handle = chunk.handle
     shape = ffi.new("int64_t[]", list(x.shape))
     spec = ffi.new("ndrt_export_spec *")
     # consumers may write, whatever they were told
     spec.chunk, spec.writable, spec.versioned, spec.flags = chunk.native, 1, versioned, flags
     tensor = spec.tensor
-    tensor.data = ffi.cast("void *", handle.address + x.byte_offset)
+    tensor.data = ffi.cast("void *", handle.address + x._byte_offset)
     tensor.device = dlpack_device(x)
     tensor.ndim, tensor.shape = x.ndim, shape
     tensor.dtype = (*_CODES[x.dtype.name], 1)

@@ -167,13 +167,13 @@ def fast_view(x: NDArray, key: Any) -> NDArray | None:
         index = key + shape[0] if key < 0 else key
         if not 0 <= index < shape[0]:
             raise ArrayIndexError(f"index {key} is out of bounds for axis 0 of shape {shape}")
-        return x.at(index)
+        return x._at(index)
     if type(key) is slice and key.step is None:
         try:
             begin, end, _ = key.indices(shape[0])
         except TypeError:
             return None
-        return x.rows(begin, max(begin, end))
+        return x._rows(begin, max(begin, end))
     return None
 
 
@@ -183,11 +183,11 @@ def view_of(x: NDArray, key: Key) -> NDArray | None:
     part = _take(x, whole, key.items)
     if not part.flags.c_contiguous:
         return None
-    offset = x.byte_offset
+    offset = x._byte_offset
     if part.size:
         offset += (part.__array_interface__["data"][0]
                    - whole.__array_interface__["data"][0])
-    return x.part(part.shape or one_element(), offset)
+    return x._part(part.shape or one_element(), offset)
 
 
 def _take(x: NDArray, whole: AnyArray, key: tuple[Any, ...]) -> AnyArray:
@@ -217,7 +217,7 @@ def assign(x: NDArray, key: Key, value: Any) -> None:
             data = as_plain_data(value, "the value assigned")
         else:
             data = default_numpy(source, stream)
-            if source.chunk is x.chunk:
+            if source._chunk is x._chunk:
                 data = np.array(data)
         with np.errstate(all="ignore"):
             data = data.astype(x.dtype, copy=False)
@@ -227,7 +227,7 @@ def assign(x: NDArray, key: Key, value: Any) -> None:
         if whole_key:
             overwrite(x, data, stream)
         else:
-            x.chunk.reorder_to_default(stream)
+            x._chunk.reorder_to_default(stream)
             _store(x, key, data)
 
 
@@ -246,13 +246,13 @@ def _store(x: NDArray, key: Key, data: AnyArray) -> None:
     whole = plain_numpy(x)
     if key.is_basic:
         target = _take(x, whole, key.items)
-        x.chunk.wrote()
+        x._chunk.wrote()
         target[...] = data
         return
     places = key.numpy()
     dummy = np.broadcast_to(np.zeros((), np.int8), x.shape)
     data = _fitting(x, data, _take(x, dummy, places).shape)
-    x.chunk.wrote()
+    x._chunk.wrote()
     try:
         whole[places] = data
     except IndexError as error:

@@ -64,7 +64,7 @@ def with_default_bytes(x: NDArray, pin: Callable[[], Made], writable: bool = Tru
     A Chunk in a special layout becomes default in place first. Raises ShareError when it can
     not, because a plan holds it packed.
     """
-    chunk = x.chunk
+    chunk = x._chunk
     if writable:
         for keep in BEFORE_EXPORT:
             keep(chunk)
@@ -91,10 +91,10 @@ def export(x: NDArray, writable: bool = True) -> AnyArray:
 
 
 def _pinned(x: NDArray, writable: bool) -> AnyArray:
-    handle = x.chunk.handle
-    owner = ffi.gc(ffi.cast("char *", handle.address), _Pin(x.chunk, handle, writable))
+    handle = x._chunk.handle
+    owner = ffi.gc(ffi.cast("char *", handle.address), _Pin(x._chunk, handle, writable))
     made: AnyArray = np.ndarray(x.shape, x.dtype, buffer=ffi.buffer(owner, handle.nbytes),
-                                offset=x.byte_offset)
+                                offset=x._byte_offset)
     if not writable:
         made.flags.writeable = False
     return made

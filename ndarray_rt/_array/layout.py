@@ -24,10 +24,10 @@ AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 def _plain(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
     """Default-layout bytes where they are; the Chunk is not special."""
-    handle = x.chunk.handle
+    handle = x._chunk.handle
     ptr = handle.ptr
-    if x.byte_offset:
-        ptr = ffi.cast("void *", handle.address + x.byte_offset)
+    if x._byte_offset:
+        ptr = ffi.cast("void *", handle.address + x._byte_offset)
     return Mem(desc, ptr, handle, stream.epoch)
 
 
@@ -37,18 +37,18 @@ def get_data(x: NDArray, stream: ImmediateStream) -> Mem:
     The array is unchanged, but for a special Chunk behind a view that nobody else holds: that one
     becomes default (I3).
     """
-    desc = x.chunk.mkl_mem
+    desc = x._chunk.mkl_mem
     if desc is None:
         return _plain(x, default_desc(x.dtype, x.shape), stream)
     if desc.dims == x.shape and not x.is_view and desc.dtype_code == native_code(x.dtype):
-        handle = x.chunk.handle
+        handle = x._chunk.handle
         return Mem(desc, handle.ptr, handle, stream.epoch)
     return get_default(x, stream)
 
 
 def get_default(x: NDArray, stream: ImmediateStream) -> Mem:
     """Memory with x's dims in the default layout: the array's own, or a private copy."""
-    chunk = x.chunk
+    chunk = x._chunk
     special = chunk.mkl_mem
     desc = default_desc(x.dtype, x.shape)
     if special is None:
@@ -64,11 +64,11 @@ def get_default(x: NDArray, stream: ImmediateStream) -> Mem:
     handle = chunk.handle
     reorder_mem(stream, Mem(special, handle.ptr, handle, stream.epoch), whole)
     ptr = whole.ptr
-    if x.byte_offset:
-        ptr = ffi.cast("char *", ptr) + x.byte_offset
-    if x.byte_offset + desc.nbytes > whole.desc.nbytes:
+    if x._byte_offset:
+        ptr = ffi.cast("char *", ptr) + x._byte_offset
+    if x._byte_offset + desc.nbytes > whole.desc.nbytes:
         raise ShapeError(f"an array of shape {x.shape} reads {desc.nbytes} bytes at "
-                         f"{x.byte_offset} of contents that have {whole.desc.nbytes}")
+                         f"{x._byte_offset} of contents that have {whole.desc.nbytes}")
     return Mem(desc, ptr, whole.keep, stream.epoch)
 
 
@@ -76,7 +76,7 @@ def get_bytes(x: NDArray, stream: ImmediateStream) -> Mem:
     """Like `get_default`, also for dtypes that have no layouts: those as a row of bytes."""
     if native_code(x.dtype) is not None:
         return get_default(x, stream)
-    if x.chunk.mkl_mem is not None:
+    if x._chunk.mkl_mem is not None:
         raise Unsupported(f"memory in a special layout, seen as {x.dtype}")
     return _plain(x, default_desc(UINT8, (x.nbytes,)), stream)
 
@@ -86,11 +86,11 @@ def get_data_if(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem | Non
 
     Two default layouts of different dims are the same bytes: so a 4-D weight is a 5-D grouped one.
     """
-    special = x.chunk.mkl_mem
+    special = x._chunk.mkl_mem
     if special is not None:
         if x.is_view or special.same_as != desc.same_as:
             return None
-        handle = x.chunk.handle
+        handle = x._chunk.handle
         return Mem(desc, handle.ptr, handle, stream.epoch)
     if desc.is_default and desc.nelems == x.size and desc.dtype_code == native_code(x.dtype):
         return _plain(x, desc, stream)
@@ -105,9 +105,9 @@ def get_data_reorder(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
     found = get_data_if(x, desc, stream)
     if found is not None:
         return found
-    special = x.chunk.mkl_mem
+    special = x._chunk.mkl_mem
     if special is not None and not x.is_view and special.dims == desc.dims:
-        handle = x.chunk.handle
+        handle = x._chunk.handle
         source = Mem(special, handle.ptr, handle, stream.epoch)
     else:
         source = get_default(x, stream)
@@ -139,7 +139,7 @@ def pack_weights(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:
 
     For inference only. Never for views, exported or packed-by-another memory, or while others read.
     """
-    chunk = w.chunk
+    chunk = w._chunk
     if chunk.mkl_mem is not None and chunk.mkl_mem.same_as == desc.same_as:
         return True
     if (w.is_view or chunk.native.pins or chunk.native.packers
@@ -162,7 +162,7 @@ def create_data(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem | Non
     if desc.nelems != x.size or desc.dtype_code != native_code(x.dtype):
         raise ShapeError(f"an array of shape {x.shape} and dtype {x.dtype} can not be written as "
                          f"{desc!r}")
-    chunk = x.chunk
+    chunk = x._chunk
     if x.is_view:
         if not desc.is_default:
             return None
@@ -174,7 +174,7 @@ def create_data(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem | Non
         chunk.invalidate_data()
         chunk.check_and_alloc(desc.nbytes)
         return _plain(x, desc, stream)
-    if chunk.native.pins or x.byte_offset:
+    if chunk.native.pins or x._byte_offset:
         return None
     stream.open(chunk)
     chunk.set_layout(desc)
@@ -184,7 +184,7 @@ def create_data(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem | Non
 
 def write_mem(x: NDArray, mem: Mem, stream: ImmediateStream, add: bool = False) -> None:
     """Copies (or adds) `mem` into the array, keeping the array's layout."""
-    chunk = x.chunk
+    chunk = x._chunk
     if chunk.mkl_mem is not None and (x.is_view or chunk.mkl_mem.dims != mem.desc.dims):
         chunk.reorder_to_default(stream)
     target_desc = chunk.mkl_mem
@@ -198,14 +198,14 @@ def write_mem(x: NDArray, mem: Mem, stream: ImmediateStream, add: bool = False) 
 
 def overwrite(x: NDArray, value: Any, stream: ImmediateStream) -> None:
     """x = value, broadcast and cast, in the default layout; what raises leaves x as it was."""
-    chunk = x.chunk
+    chunk = x._chunk
     if x.is_view:
         chunk.reorder_to_default(stream)
     before = chunk.placement
     written = False
     try:
         chunk.invalidate_data()
-        chunk.check_and_alloc(x.byte_offset + x.nbytes)
+        chunk.check_and_alloc(x._byte_offset + x.nbytes)
         target = plain_numpy(x)
         with np.errstate(all="ignore"):
             chunk.wrote()
@@ -222,7 +222,7 @@ def default_numpy(x: NDArray, stream: ImmediateStream) -> AnyArray:
 
     Writing to it reaches the array only when the Chunk is default.
     """
-    if x.chunk.mkl_mem is None:
+    if x._chunk.mkl_mem is None:
         return plain_numpy(x)
     mem = get_default(x, stream)
     made: AnyArray = np.ndarray(x.shape, x.dtype, buffer=ffi.buffer(mem.ptr, x.nbytes))
@@ -231,8 +231,8 @@ def default_numpy(x: NDArray, stream: ImmediateStream) -> AnyArray:
 
 def plain_numpy(x: NDArray) -> AnyArray:
     """The array's own default-layout bytes as a numpy array; the caller keeps x alive."""
-    handle = x.chunk.handle
-    made: AnyArray = np.ndarray(x.shape, x.dtype, buffer=handle.buffer(), offset=x.byte_offset)
+    handle = x._chunk.handle
+    made: AnyArray = np.ndarray(x.shape, x.dtype, buffer=handle.buffer(), offset=x._byte_offset)
     return made
 
 

@@ -30,35 +30,35 @@ class NDArray(Surface):
     be the one that the Chunk was made for, and it is a view all the same.
     """
 
-    __slots__ = ("__weakref__", "byte_offset", "chunk", "ctx", "dtype", "entry", "grad_state",
-                 "is_part", "reuse", "shape")
+    __slots__ = ("__weakref__", "_byte_offset", "_chunk", "_entry", "_grad_state", "_is_part",
+                 "_reuse", "ctx", "dtype", "shape")
 
     # for libraries that know numpy's older way to leave `theirs + ours` to us
     __array_priority__ = 1000.0
 
-    chunk: Chunk
+    _chunk: Chunk
     shape: tuple[int, ...]
     dtype: DType
-    byte_offset: int
-    reuse: bool
-    is_part: bool
+    _byte_offset: int
+    _reuse: bool
+    _is_part: bool
     ctx: Context
-    entry: Any  # the tape's: which output of which recorded node this is
-    grad_state: Any  # the tape's: gradient array and its request
+    _entry: Any  # the tape's: which output of which recorded node this is
+    _grad_state: Any  # the tape's: gradient array and its request
 
     def __init__(self, chunk: Chunk, shape: tuple[int, ...], dtype: DType, byte_offset: int = 0,
                  reuse: bool = False, ctx: Context | None = None) -> None:
         if len(shape) > MAX_DIMS:
             raise ShapeError(f"shape {shape} has rank {len(shape)}, expected at most {MAX_DIMS}")
-        self.chunk = chunk
+        self._chunk = chunk
         self.shape = shape
         self.dtype = dtype
-        self.byte_offset = byte_offset
-        self.reuse = reuse
-        self.is_part = False
+        self._byte_offset = byte_offset
+        self._reuse = reuse
+        self._is_part = False
         self.ctx = ctx or current_context()
-        self.entry = None
-        self.grad_state = None
+        self._entry = None
+        self._grad_state = None
 
     # ---- facts ----------------------------------------------------------------------------
 
@@ -90,40 +90,40 @@ class NDArray(Surface):
     @property
     def is_view(self) -> bool:
         """A part or another shape of what the Chunk was made for; sees only the default layout."""
-        return not self.reuse and (self.byte_offset > 0 or self.is_part
-                                   or self.shape != self.chunk.storage_shape)
+        return not self._reuse and (self._byte_offset > 0 or self._is_part
+                                   or self.shape != self._chunk.storage_shape)
 
     @property
     def is_special(self) -> bool:
         """The Chunk is in a layout that only oneDNN reads."""
-        return self.chunk.mkl_mem is not None
+        return self._chunk.mkl_mem is not None
 
     @property
     def is_mkldnn(self) -> bool:
         """PyTorch's name for `is_special`."""
-        return self.chunk.mkl_mem is not None
+        return self._chunk.mkl_mem is not None
 
     @property
     def layout(self) -> str:
         """The layout of the Chunk: 'default', or oneDNN's name such as 'nhwc' or 'nChw16c'."""
-        desc = self.chunk.mkl_mem
+        desc = self._chunk.mkl_mem
         if desc is None:
             return "default"
         return desc.layout(groups=len(desc.dims) > len(self.shape))
 
-    def invalidate_data(self) -> None:
+    def _invalidate_data(self) -> None:
         """Drops a special layout; no data moves. Only for arrays about to be overwritten whole."""
-        self.chunk.invalidate_data()
+        self._chunk.invalidate_data()
 
     # ---- arrays out of arrays: no data is touched -------------------------------------------
 
-    def part(self, shape: tuple[int, ...], byte_offset: int) -> NDArray:
+    def _part(self, shape: tuple[int, ...], byte_offset: int) -> NDArray:
         """A view from `byte_offset` of the Chunk on; the caller has checked that it fits."""
-        made = NDArray(self.chunk, shape, self.dtype, byte_offset, False, self.ctx)
-        made.is_part = self.reuse or self.is_part
+        made = NDArray(self._chunk, shape, self.dtype, byte_offset, False, self.ctx)
+        made._is_part = self._reuse or self._is_part
         return made
 
-    def rows(self, begin: int, end: int) -> NDArray:
+    def _rows(self, begin: int, end: int) -> NDArray:
         """Rows [begin, end) of axis 0 as a view (MXNet's Slice in C++)."""
         if not self.shape:
             raise ShapeError("rows: an array of rank 0 has no axis 0")
@@ -131,14 +131,14 @@ class NDArray(Surface):
             raise ShapeError(f"rows: [{begin}, {end}) is not within [0, {self.shape[0]}) "
                              f"of shape {self.shape}")
         row = prod(self.shape[1:]) * self.dtype.itemsize
-        return self.part((end - begin, *self.shape[1:]), self.byte_offset + begin * row)
+        return self._part((end - begin, *self.shape[1:]), self._byte_offset + begin * row)
 
-    def at(self, index: int) -> NDArray:
+    def _at(self, index: int) -> NDArray:
         """Row `index` of axis 0 as a view of rank one less; rank 1 gives shape (1,) (C++ At).
 
         Under np_shape it gives shape ().
         """
-        row = self.rows(index, index + 1)
+        row = self._rows(index, index + 1)
         if len(self.shape) > 1 or is_np_shape():
             row.shape = self.shape[1:]
         return row
@@ -150,7 +150,7 @@ class NDArray(Surface):
         if prod(shape) > self.size:
             raise ShapeError(f"reshape: shape {shape} has {prod(shape)} elements, "
                              f"more than the {self.size} of {self.shape}")
-        return self.part(shape, self.byte_offset)
+        return self._part(shape, self._byte_offset)
 
     def as_array(self, shape: tuple[int, ...], dtype: DType) -> NDArray:
         """This memory for a new life: another shape and dtype, contents garbage, `reuse` set.
@@ -160,20 +160,21 @@ class NDArray(Surface):
         if self.is_view:
             raise ShapeError("as_array: memory of a view can not be reused")
         nbytes = prod(shape) * dtype.itemsize
-        if nbytes > self.chunk.nbytes:
+        if nbytes > self._chunk.nbytes:
             raise ShapeError(f"as_array: shape {shape} of {dtype} needs {nbytes} bytes, "
-                             f"the memory has {self.chunk.nbytes}")
-        return NDArray(self.chunk, shape, dtype, 0, True, self.ctx)
+                             f"the memory has {self._chunk.nbytes}")
+        return NDArray(self._chunk, shape, dtype, 0, True, self.ctx)
 
     def detach(self) -> NDArray:
         """The same memory, unknown to the tape."""
-        made = NDArray(self.chunk, self.shape, self.dtype, self.byte_offset, self.reuse, self.ctx)
-        made.is_part = self.is_part
+        made = NDArray(self._chunk, self.shape, self.dtype, self._byte_offset, self._reuse,
+                       self.ctx)
+        made._is_part = self._is_part
         return made
 
-    def check_and_alloc(self, nbytes: int = 0) -> None:
+    def _check_and_alloc(self, nbytes: int = 0) -> None:
         """Makes sure that the memory is there, and of at least `nbytes`."""
-        self.chunk.check_and_alloc(nbytes)
+        self._chunk.check_and_alloc(nbytes)
 
     # ---- python ---------------------------------------------------------------------------
 

@@ -90,13 +90,13 @@ class OpenOutput:
         source = self._inplace_of
         if source is None or source.desc is not self._desc:
             return None
-        special = array.chunk.mkl_mem
+        special = array._chunk.mkl_mem
         if special is not None and special is not self._desc:
             return None
         own = get_data(array, self._stream)
         if own.ptr != source.ptr or own.desc is not self._desc:
             return None
-        self._stream.open(array.chunk)
+        self._stream.open(array._chunk)
         return own
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
@@ -113,9 +113,9 @@ class OpenOutput:
                     write_mem(array, mem, stream)
                     return
             if not array.is_view:
-                stream.open(array.chunk)
-                array.chunk.invalidate_data()
-                array.chunk.check_and_alloc(array.nbytes)
+                stream.open(array._chunk)
+                array._chunk.invalidate_data()
+                array._chunk.check_and_alloc(array.nbytes)
             write_mem(array, mem, stream)
 
 
@@ -155,7 +155,7 @@ class NumpyOutput(Requested):
         """Writes or adds the value to the array; its Chunk is default afterwards."""
         if self.value is None:
             return
-        array, chunk = self.array, self.array.chunk
+        array, chunk = self.array, self.array._chunk
         if self.req != Req.kAddTo:
             overwrite(array, self.value, stream)
             return

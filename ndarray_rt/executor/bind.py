@@ -305,7 +305,7 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
             grads[name] = fitted(name, grad, of_name[name], name in shapes)
     aux = {name: fitted(name, old.aux_dict[name], of_name[name], False) for name in aux_names}
     made = Executor(symbol, old.context, args, grads, old.requests, aux, like=old, shapes=table,
-                    shared=old if old.lends_memory else None)
+                    shared=old if old._lends_memory else None)
     made.borrow(old.borrowed)
     return made
 

@@ -122,7 +122,7 @@ class BoundArrays:
         """Hits, misses, evictions, groups and entries of this executor's session."""
         return CACHE.stats(self._session.key)
 
-    def note_fed(self, names: Iterable[str]) -> None:
+    def _note_fed(self, names: Iterable[str]) -> None:
         """Arguments that are inputs, as they are given to `forward`."""
         self._fed.update({name: place_of(self._bound[name]) for name in names})
 
@@ -152,9 +152,9 @@ class BoundArrays:
 
     def _no_shared_memory(self, grads: Mapping[str, NDArray]) -> bool:
         """No array that is written shares memory with another one that is bound."""
-        written = [grads[n].chunk for n in self._requests]
-        written += [a.chunk for a in self.aux_dict.values()]
-        read = {a.chunk for a in self.arg_dict.values()}
+        written = [grads[n]._chunk for n in self._requests]
+        written += [a._chunk for a in self.aux_dict.values()]
+        read = {a._chunk for a in self.arg_dict.values()}
         return len(set(written)) == len(written) and not read & set(written)
 
 

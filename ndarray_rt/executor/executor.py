@@ -97,7 +97,7 @@ class Executor(TrainingRuns, Finding):
                                   random=random or random_state(self._ctx),
                                   shapes=tuple(a.shape for a in self._bound.values()))
         self._context.keep_plain = frozenset(
-            args[name].chunk.native.id for name in (*self._requests, *trained))
+            args[name]._chunk.native.id for name in (*self._requests, *trained))
         self._context.packed = PackedStore(None if like is None else like._context.packed)
         self._plainly_bound = self._no_shared_memory(grads)
         self._full: Program | None = None
@@ -123,7 +123,7 @@ class Executor(TrainingRuns, Finding):
         self._borrowed: set[str] = set()
         renew_in_child(self)
 
-    def renew_locks(self) -> None:
+    def _renew_locks(self) -> None:
         """In a forked child, a run that another thread was in the midst of is not there any more.
 
         Its arrays hold what they held then, and the next runs settle and record anew.
@@ -209,7 +209,7 @@ class Executor(TrainingRuns, Finding):
                 self._ran = bool(is_train)
         return self._outputs[:]
 
-    def forward_kept(self, is_train: bool) -> list[NDArray]:
+    def _forward_kept(self, is_train: bool) -> list[NDArray]:
         """`forward` of the graph as it was bound, in either mode: backward may follow."""
         self._work.refuse_own_run()
         with self._work.lock, self._account:
@@ -387,7 +387,7 @@ class Executor(TrainingRuns, Finding):
         return reshape_executor(self, partial_shaping, allow_up_sizing, kwargs)
 
     @property
-    def lends_memory(self) -> bool:
+    def _lends_memory(self) -> bool:
         """Others may use the memory of this one's intermediate values: no backward needs them."""
         return not self._work.has_backward
 
@@ -470,7 +470,7 @@ class Executor(TrainingRuns, Finding):
         self._take_over(given)
         for name, value in given.items():
             copy_value(value, self._bound[name], name)
-        self.note_fed(given)
+        self._note_fed(given)
 
     def _take_over(self, names: Iterable[str]) -> None:
         """Arrays of its own for borrowed arguments; what runs is planned anew over them."""

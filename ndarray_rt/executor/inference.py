@@ -120,7 +120,7 @@ def plan_inference(heads: Sequence[Entry], facts: Facts, families: Mapping[Node,
     for entry, name in variables.items():
         if entry in tiled.parts:
             whole, begin, end = tiled.parts[entry]
-            given[entry] = bound[whole.node.name].rows(begin, end)
+            given[entry] = bound[whole.node.name]._rows(begin, end)
         else:
             given[entry] = bound[name]
     return Planned(plan, given, tiled.heads, tiled.facts)

@@ -38,7 +38,7 @@ def copy_value(value: Any, target: NDArray, name: str) -> None:
         raise ShapeError(f"{name} has shape {value.shape}, expected {target.shape} "
                          "as it was bound")
     if isinstance(value, NDArray):
-        if value.chunk is target.chunk and value.byte_offset == target.byte_offset:
+        if value._chunk is target._chunk and value._byte_offset == target._byte_offset:
             return
         with Access(read=(value,), written=(target,)) as stream:
             copy_into(value, target, stream)
@@ -55,7 +55,7 @@ def copy_plain(value: Any, target: NDArray) -> bool:
 
 def place_of(target: NDArray) -> Place:
     """Where a bound array lies, for `copy_to_place`; true as long as the array lives."""
-    return target.shape, target.dtype, target.chunk.address, target.byte_offset, target.nbytes
+    return target.shape, target.dtype, target._chunk.address, target._byte_offset, target.nbytes
 
 
 def copy_to_place(value: Any, place: Place) -> bool:
@@ -64,7 +64,7 @@ def copy_to_place(value: Any, place: Place) -> bool:
     return (isinstance(value, NDArray) and value.shape == shape
             # dtypes are mostly one object, and comparing two takes longer than the copy
             and (value.dtype is dtype or value.dtype == dtype)
-            and _copy(address, offset, value.chunk.address, value.byte_offset, nbytes) == 1)
+            and _copy(address, offset, value._chunk.address, value._byte_offset, nbytes) == 1)
 
 
 def head_gradients(out_grads: Any, needed: Sequence[int], names: Sequence[str]) -> dict[int, Any]:

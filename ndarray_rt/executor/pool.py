@@ -33,7 +33,7 @@ def clone_executor(old: Executor, inputs: Iterable[str]) -> Executor:
         args[name] = new_array(given.shape, given.dtype, given.ctx)
         copy_value(given, args[name], name)
     made = Executor(old.symbol, old.context, args, {}, {}, dict(old.aux_dict), like=old)
-    made.note_fed(names)
+    made._note_fed(names)
     made.borrow(args.keys() - names)
     return made
 
@@ -71,7 +71,7 @@ class ExecutorPool:
         self._free = self._filled()
         renew_in_child(self)
 
-    def renew_locks(self) -> None:
+    def _renew_locks(self) -> None:
         """In a forked child: all clones are free, whatever other threads did with them."""
         self._free = self._filled()
 

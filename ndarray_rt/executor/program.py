@@ -65,7 +65,7 @@ class Program:
         self.steps = [*self.prologue.steps,
                       *(BoundStep(step, self.state) for step in plan.steps[first:])]
         context.varying.update(c.native.id for c in self.written(self.steps[first:]))
-        self._outputs = {self.state.arrays[v.index].chunk for v in plan.values
+        self._outputs = {self.state.arrays[v.index]._chunk for v in plan.values
                          if v.kind is Kind.OUTPUT}
         self._leases = self._make_leases()
         self._captures: dict[Part, Capture] = {}
@@ -211,8 +211,8 @@ class Program:
         ctx = self._context
         steps = self.steps[part[0]:part[1]]
         chunks = list(dict.fromkeys(
-            array.chunk for step in steps for array in (*step.ins, *step.outs)))
-        storages = {storage.chunk for storage in self.state.storages}
+            array._chunk for step in steps for array in (*step.ins, *step.outs)))
+        storages = {storage._chunk for storage in self.state.storages}
         own = [chunk for chunk in chunks if chunk in storages]
         is_backward = part[0] == self.plan.num_forward
         # forward reads nothing there that it has not written
@@ -241,8 +241,8 @@ class Program:
         """The chunks that steps write to, once each."""
         found: list[Chunk] = []
         for step in steps:
-            found += [out.chunk for out, req in zip(step.outs, step.reqs, strict=True) if req]
-            found += [step.ins[i].chunk for i in step.op.mutated(step.params)]
+            found += [out._chunk for out, req in zip(step.outs, step.reqs, strict=True) if req]
+            found += [step.ins[i]._chunk for i in step.op.mutated(step.params)]
         return list(dict.fromkeys(found))
 
     # ---- what is told -------------------------------------------------------------------------
@@ -311,11 +311,11 @@ class Program:
 
     def _make_leases(self) -> Leases:
         values, arrays = self.plan.values, self.state.arrays
-        own = {array.chunk for array in self.state.storages}
+        own = {array._chunk for array in self.state.storages}
         # shared leases on what the program itself computed and kept: layers may still convert it
-        kept = [arrays[v.index].chunk for v in values if v.kind is Kind.CONSTANT]
-        read = [arrays[v.index].chunk for v in values if v.kind is Kind.EXTERNAL]
+        kept = [arrays[v.index]._chunk for v in values if v.kind is Kind.CONSTANT]
+        read = [arrays[v.index]._chunk for v in values if v.kind is Kind.EXTERNAL]
         own.update(kept)
-        written = [arrays[v.index].chunk for v in values if v.kind is Kind.OUTPUT]
+        written = [arrays[v.index]._chunk for v in values if v.kind is Kind.OUTPUT]
         written += self.written(self.steps)
         return Leases([*read, *kept], [c for c in dict.fromkeys(written) if c not in own])

@@ -27,10 +27,10 @@ class Prologue:
     def __init__(self, steps: Sequence[BoundStep]) -> None:
         self.steps = steps
         self.made: list[Chunk] = list(dict.fromkeys(
-            array.chunk for step in steps for array in step.outs))
+            array._chunk for step in steps for array in step.outs))
         made = set(self.made)
         self.sources: list[Chunk] = list(dict.fromkeys(
-            array.chunk for step in steps for array in step.ins if array.chunk not in made))
+            array._chunk for step in steps for array in step.ins if array._chunk not in made))
         self._changes: list[int] | None = None
 
     def is_current(self) -> bool:
@@ -74,10 +74,10 @@ class Prologue:
 
 def _put(made: NDArray, out: NDArray, ctx: OpContext) -> None:
     """Copies a value into an array in the layout that this has."""
-    layout, stream, chunk = out.chunk.mkl_mem, ctx.stream, out.chunk
+    layout, stream, chunk = out._chunk.mkl_mem, ctx.stream, out._chunk
     assert layout is not None
     stream.begin_operator()
-    source = made.chunk.handle
+    source = made._chunk.handle
     plain = default_desc(find_dtype(layout.dtype_name), layout.dims)
     chunk.wrote()
     reorder_mem(stream, Mem(plain, source.ptr, source, stream.epoch),

@@ -200,7 +200,7 @@ class TrainingRuns(BoundArrays):
             grad = self.grad_dict[name]
             if self._requests[name] == Req.kAddTo or grad is None:
                 continue
-            chunk = grad.chunk
+            chunk = grad._chunk
             if self._zeroed.get(name) != chunk.changes or chunk.native.writable_pins:
                 copy_value(np.zeros(grad.shape, grad.dtype), grad, name)
                 self._zeroed[name] = chunk.changes

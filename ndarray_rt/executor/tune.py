@@ -120,7 +120,7 @@ class Trials:
         self._context = OpContext(
             ImmediateStream(TmpMemMgr()), session=self._session.key, random=RandomState(),
             shapes=tuple(array.shape for array in self._bound))
-        self._context.keep_plain = frozenset(array.chunk.native.id for array in self._bound)
+        self._context.keep_plain = frozenset(array._chunk.native.id for array in self._bound)
         self._context.packed = PackedStore()
 
     def add(self, name: str, choice: Choice) -> None:
@@ -142,7 +142,7 @@ class Trials:
         parts = [_part(self._programs[name]) for name in names]
         written = {chunk for name in names
                    for chunk in Program.written(self._programs[name].steps)}
-        kept = [(array, array.copy()) for array in self._bound if array.chunk in written]
+        kept = [(array, array.copy()) for array in self._bound if array._chunk in written]
         try:
             # the shortest: other work on this machine only ever adds to a time
             found = measure(parts, self._context, repeat, apart=True, of_runs=min)

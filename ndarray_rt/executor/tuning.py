@@ -130,7 +130,7 @@ class TuningTable:
         self._hits = self._misses = 0
         renew_in_child(self)
 
-    def renew_locks(self) -> None:
+    def _renew_locks(self) -> None:
         """In a forked child."""
         self._lock = threading.Lock()
 

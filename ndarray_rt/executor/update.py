@@ -91,13 +91,13 @@ class Update:
         self._stream = ImmediateStream(TmpMemMgr(account=self._account))
         self._context = OpContext(self._stream, session=self._session.key,
                                   shapes=tuple(one.weight.shape for one in self.trained))
-        self._chunks = [array.chunk for one in self.trained for array in one.arrays]
-        written = [array.chunk for one in self.trained for array in (one.weight, *one.states)]
+        self._chunks = [array._chunk for one in self.trained for array in one.arrays]
+        written = [array._chunk for one in self.trained for array in (one.weight, *one.states)]
         self._written = list(dict.fromkeys(written))
-        self._leases = Leases([one.grad.chunk for one in self.trained], self._written)
+        self._leases = Leases([one.grad._chunk for one in self.trained], self._written)
         # what one operator call reads and writes is memory of its own: nothing is computed aside
         self._is_plain = not any(
-            a.chunk is b.chunk or overlap(a, b) for one in self.trained
+            a._chunk is b._chunk or overlap(a, b) for one in self.trained
             for i, a in enumerate(one.arrays) for b in one.arrays[:i])
         self._capture = Capture()
 

@@ -32,7 +32,7 @@ class Workspace:
         self._states: WeakSet[State] = WeakSet()
         renew_in_child(self)
 
-    def renew_locks(self) -> None:
+    def _renew_locks(self) -> None:
         """In a forked child."""
         # whatever it says of itself: a thread that was given the lock notes so a little later
         self.lock = threading.RLock()

@@ -248,7 +248,7 @@ def to_mkldnn(self: NDArray, layout: str | None = None) -> NDArray:
     if layout == "default":
         return to_dense(self)
     desc = _layout_desc(self, layout)
-    if self.chunk.mkl_mem is desc and not self.is_view:
+    if self._chunk.mkl_mem is desc and not self.is_view:
         return self
     made = plain_copy(self, self.ctx)
     reorder(made, layout)
@@ -273,16 +273,16 @@ def reorder(self: NDArray, layout: str | None = None) -> None:
     if self.is_view:
         raise NdrtError("reorder: a view sees only the default layout; reorder its base")
     with Access(written=(self,)) as stream:
-        current = self.chunk.mkl_mem
+        current = self._chunk.mkl_mem
         if current is not None and current.dims != desc.dims:
-            self.chunk.reorder_to_default(stream)
-        self.chunk.reorder(desc, stream)
+            self._chunk.reorder_to_default(stream)
+        self._chunk.reorder(desc, stream)
 
 
 def reorder_to_default(self: NDArray) -> None:
     """Converts the array's own memory to the default layout."""
     with Access(written=(self,)) as stream:
-        self.chunk.reorder_to_default(stream)
+        self._chunk.reorder_to_default(stream)
 
 
 # ---- gradients ------------------------------------------------------------------------------
@@ -301,19 +301,19 @@ def attach_grad(self: NDArray, grad_req: str = "write", stype: str | None = None
 
 def grad(self: NDArray) -> NDArray | None:
     """The gradient array, None without attach_grad."""
-    return None if self.grad_state is None else self.grad_state.array
+    return None if self._grad_state is None else self._grad_state.array
 
 
 def fresh_grad(self: NDArray) -> bool:
     """backward has given the gradient array something since this was set to False."""
-    return self.grad_state is not None and self.grad_state.fresh
+    return self._grad_state is not None and self._grad_state.fresh
 
 
 def set_fresh_grad(self: NDArray, fresh: bool) -> None:
-    if self.grad_state is None:
+    if self._grad_state is None:
         raise MXNetError("_fresh_grad: the array has no gradient, which attach_grad or "
                          "mark_variables would give it")
-    self.grad_state.fresh = bool(fresh)
+    self._grad_state.fresh = bool(fresh)
 
 
 def backward(self: NDArray, out_grad: NDArray | None = None, retain_graph: bool = False,

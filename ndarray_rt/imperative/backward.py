@@ -135,7 +135,7 @@ def grad(heads: Sequence[NDArray], variables: Sequence[NDArray],
 def _record_constant(x: NDArray, leaves: Sequence[Entry]) -> None:
     """Puts an array on the tape whose gradient for the leaves is zero, for it depends on none."""
     node = TapeNode(CONSTANT, NoParams(), [Entry(TapeVariable(x, None), 0), *leaves], "", [x])
-    x.entry = Entry(node, 0)
+    x._entry = Entry(node, 0)
 
 
 def _head_entries(heads: Sequence[NDArray]) -> list[Entry]:
@@ -203,13 +203,13 @@ class _Run:
 
     def _find_direct(self) -> dict[Entry, int]:
         """Results that their node may write straight into the target: entry -> target."""
-        chunks = Counter(state.array.chunk for state in self._targets)
+        chunks = Counter(state.array._chunk for state in self._targets)
         made: dict[Entry, int] = {}
         if self._create_graph:
             return made
         for i, (entry, state) in enumerate(zip(self._results, self._targets, strict=True)):
             if (entry is None or entry in made or not isinstance(entry.node, GradNode)
-                    or chunks[state.array.chunk] > 1):
+                    or chunks[state.array._chunk] > 1):
                 continue
             # others read the entry: the target must hold just it, and not a sum
             if state.req == Req.kAddTo and (self._uses[entry] or self._wanted[entry] > 1):
@@ -289,7 +289,7 @@ class _Run:
             raise NdrtError(f"{name}: a value that the gradient reads was not kept")
         if self._create_graph:
             made = made.detach()
-            made.entry = entry
+            made._entry = entry
         return made
 
     def _deliver(self, entry: Entry, state: GradState, again: bool) -> None:

@@ -78,7 +78,7 @@ class CachedCall(PythonCall):
             if instance.draws is not None:
                 assert self._drawn is not None
                 instance.draws.stream.set_state(self._drawn)
-            instance.executor.forward_kept(group.is_train)
+            instance.executor._forward_kept(group.is_train)
         was_true = self._states_are_true()
         self._is_spent = not group.repeats
         instance.executor.backward(out_grads, is_train=STATE.training)
@@ -91,13 +91,13 @@ class CachedCall(PythonCall):
     # ---- what it was computed from -------------------------------------------------------------
 
     def _writes(self, i: int) -> int:
-        return self._held.instance.inputs[i].chunk.writes
+        return self._held.instance.inputs[i]._chunk.writes
 
     def _is_there(self, i: int) -> bool:
         """The value of an input is where the instance reads it; MXNetError if it is lost."""
         name = self._held.group.names[i]
         value = self._saved[i].get(f"{self.name}: input {name!r}")
-        return value.chunk is self._held.instance.inputs[i].chunk
+        return value._chunk is self._held.instance.inputs[i]._chunk
 
     def _states_are_true(self) -> bool:
         return all(self._writes(i) == writes for i, writes in self._states.items())
@@ -154,7 +154,7 @@ class CachedCall(PythonCall):
         else:
             # later calls write to the instance's own
             made = self._held.instance.inputs[i].copy()
-        made.entry = self._entries[i]
+        made._entry = self._entries[i]
         return made
 
     def _forward(self, inputs: Sequence[NDArray]) -> list[NDArray]:

@@ -60,7 +60,7 @@ class Bound(NamedTuple):
 
 def same_place(a: NDArray, b: NDArray) -> bool:
     """The same elements of the same memory."""
-    return (a.chunk is b.chunk and a.byte_offset == b.byte_offset and a.shape == b.shape
+    return (a._chunk is b._chunk and a._byte_offset == b._byte_offset and a.shape == b.shape
             and a.dtype == b.dtype)
 
 
@@ -121,8 +121,8 @@ class Instance:
             self.grads = {}
             self.executor = self._bind(group)
         self.outputs = self.executor.outputs
-        reachable = {x.chunk for x in self.inputs}
-        self._own = [y.chunk not in reachable for y in self.outputs]
+        reachable = {x._chunk for x in self.inputs}
+        self._own = [y._chunk not in reachable for y in self.outputs]
         self.is_apart = all(self._own)
 
     def _bind(self, group: Group) -> Executor:
@@ -195,8 +195,8 @@ class Group:
                 return False
             array = b.array
             if array is not None and (
-                    x.chunk is not array.chunk or x.byte_offset != array.byte_offset
-                    or (x.grad_state is not None and not b.trained)):
+                    x._chunk is not array._chunk or x._byte_offset != array._byte_offset
+                    or (x._grad_state is not None and not b.trained)):
                 return False
         if wanted is None:
             return True
@@ -243,7 +243,7 @@ class Group:
 
 def _unpack(x: NDArray) -> None:
     """Brings a weight that inference has packed, before it was trained, to the default layout."""
-    chunk = x.chunk
+    chunk = x._chunk
     if chunk.is_special and not chunk.native.packers and not chunk.native.pins:
         with Access(written=(x,)) as stream:
             chunk.reorder_to_default(stream)
@@ -251,7 +251,7 @@ def _unpack(x: NDArray) -> None:
 
 def _copy_in(x: NDArray, own: NDArray) -> None:
     """Copies the user's array to one that nobody else can reach."""
-    chunk = x.chunk
+    chunk = x._chunk
     if chunk.mkl_mem is None and chunk.is_allocated:
         with Leases((chunk,), ()):
             if _copy_plain(x, own):
@@ -267,13 +267,13 @@ def copy_value(x: NDArray, y: NDArray, add: bool = False) -> None:
 
 def _copy_plain(x: NDArray, y: NDArray) -> bool:
     """Copies bytes where both are in the default layout; says whether it did."""
-    source, target = x.chunk, y.chunk
+    source, target = x._chunk, y._chunk
     if source.mkl_mem is not None or target.mkl_mem is not None:
         return False
     handle, goal, nbytes = source.handle, target.handle, x.nbytes
     # so that no reader of `target` keeps what it made of the old contents
     target.wrote()
-    begin = ffi.cast("char *", handle.ptr) + x.byte_offset
+    begin = ffi.cast("char *", handle.ptr) + x._byte_offset
     if nbytes < SMALL:
         ffi.memmove(goal.ptr, begin, nbytes)
         return True

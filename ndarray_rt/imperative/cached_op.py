@@ -91,7 +91,7 @@ class CachedOp:
     __reduce_ex__ = not_picklable(
         "a CachedOp", "save its symbol (symbol.save) and make another one from it")
 
-    def renew_locks(self) -> None:
+    def _renew_locks(self) -> None:
         """In a forked child."""
         self._lock = threading.Lock()
 
@@ -137,11 +137,11 @@ class CachedOp:
         if wanted is None:
             instance.executor.forward(is_train)
         elif instance.draws is None:
-            instance.executor.forward_kept(is_train)
+            instance.executor._forward_kept(is_train)
         else:
             drawn = instance.draws.begin()
             try:
-                instance.executor.forward_kept(is_train)
+                instance.executor._forward_kept(is_train)
             finally:
                 instance.draws.end(drawn)
         if given is None:
@@ -194,8 +194,8 @@ class CachedOp:
         infer_graph_shapes(self._distinct.entries, {name: x.shape for name, x in known.items()})
         infer_graph_types(self._distinct.entries, {name: x.dtype for name, x in known.items()})
         self._note_changes(inputs, wanted)
-        chunks = {x.chunk for x in inputs}
-        targets = Counter(t.array.chunk for t in wanted or () if isinstance(t, Target))
+        chunks = {x._chunk for x in inputs}
+        targets = Counter(t.array._chunk for t in wanted or () if isinstance(t, Target))
         bound = []
         for i, x in enumerate(inputs):
             by_value = i in self._by_value
@@ -203,8 +203,8 @@ class CachedOp:
             target = None
             # not where its array is used for something else too
             if (isinstance(want, Target) and is_train and not by_value
-                    and i not in self._own_gradient and want.array.chunk not in chunks
-                    and targets[want.array.chunk] == 1):
+                    and i not in self._own_gradient and want.array._chunk not in chunks
+                    and targets[want.array._chunk] == 1):
                 target = want
             bound.append(Bound(x.shape, x.dtype, None if by_value else x.detach(),
                                None if by_value else ref(x), i in self._trained, bool(want),
@@ -221,11 +221,11 @@ class CachedOp:
                       wanted: list[Target | bool] | None) -> None:
         """Inputs that turn out to be data, gradients that turn out to go elsewhere."""
         for i, x in enumerate(inputs):
-            if x.grad_state is not None:
+            if x._grad_state is not None:
                 self._trained.add(i)
             if i in self._aux:
                 continue
-            if wanted is not None and x.chunk.native.writable_pins:
+            if wanted is not None and x._chunk.native.writable_pins:
                 # writes through an export are not seen, neither before nor after backward
                 self._by_value.add(i)
             for group in self._groups:

@@ -42,8 +42,8 @@ MAX_ARRAYS = 8
 MAX_SCRATCH = 1 << 20
 TRAINING, RECORDED = 1, 2
 
-_ARRAY_SLOTS = ("chunk", "shape", "dtype", "byte_offset", "reuse", "is_part", "ctx", "entry",
-                "grad_state")
+_ARRAY_SLOTS = ("_chunk", "shape", "dtype", "_byte_offset", "_reuse", "_is_part", "ctx", "_entry",
+                "_grad_state")
 _CHUNK_SLOTS = ("address", "storage_shape", "dtype", "mkl_mem", "moves", "zero", "_planned",
                 "_state", "_bytes")
 
@@ -160,7 +160,7 @@ def _note(key: tuple[Any, ...], op: OpDef, inputs: tuple[NDArray, ...], attrs: M
     ctx = thread_context(depth())
     plain, fallbacks = ctx.stream, ctx.fallbacks
     stream = _NotingStream()
-    before = [x.chunk.version for x in inputs]
+    before = [x._chunk.version for x in inputs]
     lookups = ctx.lookups
     ctx.stream = stream
     try:
@@ -168,7 +168,7 @@ def _note(key: tuple[Any, ...], op: OpDef, inputs: tuple[NDArray, ...], attrs: M
     finally:
         ctx.stream = plain
         stream.count_for(plain)
-    if [x.chunk.version for x in inputs] != before:
+    if [x._chunk.version for x in inputs] != before:
         return result  # an input was converted: the next call finds it as it will stay
     if ctx.fallbacks != fallbacks or stream.calls != 1 or "ctx" in attrs or op.name in UNCACHED:
         STATE.calls.offer(key, None)
@@ -194,17 +194,17 @@ def _made(op: OpDef, inputs: tuple[NDArray, ...], attrs: Mapping[str, Any], resu
     if (recording.failed is not None or plan is None or not recording.arguments
             or op.mutated(params) or op.draws(params)
             or max(len(inputs), len(outs)) > MAX_ARRAYS
-            or [y.chunk for y in outs] != stream.written):
+            or [y._chunk for y in outs] != stream.written):
         return None
     bindings = _bindings(inputs, outs, stream)
     if bindings is None:
         return None
     found, scratch = bindings
     nbytes = sum(x.nbytes for x in (*inputs, *outs))
-    sizes = [max(y.nbytes, 0 if y.chunk.mkl_mem is None else y.chunk.mkl_mem.nbytes)
+    sizes = [max(y.nbytes, 0 if y._chunk.mkl_mem is None else y._chunk.mkl_mem.nbytes)
              for y in outs]
     arrays = (ffi.new("size_t[]", sizes),
-              ffi.new("int64_t[]", [0 if y.chunk.mkl_mem is None else y.chunk.mkl_mem.id
+              ffi.new("int64_t[]", [0 if y._chunk.mkl_mem is None else y._chunk.mkl_mem.id
                                     for y in outs]),
               ffi.new("ndrt_binding[]", found))
     spec = ffi.new("ndrt_call_spec *", {
@@ -212,7 +212,7 @@ def _made(op: OpDef, inputs: tuple[NDArray, ...], attrs: Mapping[str, Any], resu
         "ninputs": len(inputs), "noutputs": len(outs), "nbytes": arrays[0], "layouts": arrays[1],
         "nbindings": len(found), "bindings": arrays[2], "scratch": scratch,
         "hits": hits})
-    facts = tuple((y.shape, y.dtype, y.chunk.mkl_mem, y.nbytes) for y in outs)
+    facts = tuple((y.shape, y.dtype, y._chunk.mkl_mem, y.nbytes) for y in outs)
     hidden = infer_outputs(op, params, inputs)[len(outs):] if inputs else []
     return _keep(_address(spec), facts, (params, needs_of(op, params), hidden, plan,
                                           tuple(recording.issued)))
@@ -228,8 +228,8 @@ def _bindings(inputs: Sequence[NDArray], outs: Sequence[NDArray], stream: _Notin
     begins = set()
     for kind, arrays in ((lib.NDRT_BIND_INPUT, inputs), (lib.NDRT_BIND_OUTPUT, outs)):
         for i, x in enumerate(arrays):
-            begin = x.chunk.handle.address + x.byte_offset
-            special = x.chunk.mkl_mem
+            begin = x._chunk.handle.address + x._byte_offset
+            special = x._chunk.mkl_mem
             end = begin + max(x.nbytes, 1 if special is None else special.nbytes)
             if begin not in begins:
                 begins.add(begin)

@@ -1,7 +1,7 @@
 """The tape: what was computed from what, while recording. Computes no gradients itself.
 
 A recorded operator call is a TapeNode, an ordinary graph node that also holds those values which
-its gradient will read. Arrays point to nodes (`NDArray.entry`), never the other way round.
+its gradient will read. Arrays point to nodes (`NDArray._entry`), never the other way round.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Saved:
     __slots__ = ("__weakref__", "_facts", "checked", "chunk", "writes")
 
     def __init__(self, array: NDArray, checked: bool) -> None:
-        self.chunk = chunk = array.chunk
+        self.chunk = chunk = array._chunk
         # not the array itself: the graph owns values, values do not own the graph
-        self._facts = (array.shape, array.dtype, array.byte_offset, array.reuse, array.ctx,
-                       array.is_part)
+        self._facts = (array.shape, array.dtype, array._byte_offset, array._reuse, array.ctx,
+                       array._is_part)
         self.writes = chunk.writes
         self.checked = checked
         if checked:
@@ -74,7 +74,7 @@ class Saved:
         """The value, whether it was written to or not."""
         shape, dtype, byte_offset, reuse, ctx, is_part = self._facts
         made = NDArray(self.chunk, shape, dtype, byte_offset, reuse, ctx)
-        made.is_part = is_part
+        made._is_part = is_part
         return made
 
     def copy(self) -> None:
@@ -82,8 +82,8 @@ class Saved:
         if self.chunk.writes == self.writes:
             shape, dtype, _, _, ctx, _ = self._facts
             made = copy_of(self.array, ctx)
-            self._facts = (shape, dtype, made.byte_offset, made.reuse, ctx, made.is_part)
-            self.chunk, self.writes = made.chunk, made.chunk.writes
+            self._facts = (shape, dtype, made._byte_offset, made._reuse, ctx, made._is_part)
+            self.chunk, self.writes = made._chunk, made._chunk.writes
 
     def get(self, what: str) -> NDArray:
         """The value; MXNetError when it was written to since it was saved."""
@@ -170,7 +170,7 @@ class TapeNode(Node):
 
 def entry_of(x: NDArray) -> Entry | None:
     """Where x stands in a recorded graph that is still alive, or None."""
-    found = x.entry
+    found = x._entry
     if found is None:
         return None
     if isinstance(found, ref):
@@ -193,8 +193,8 @@ def tape_node(entry: Entry) -> TapeNode | TapeVariable:
 def set_variable(x: NDArray, grad: NDArray | None, req: Req) -> None:
     """Makes x a leaf; its gradient will go to `grad`. Forgets how x was computed."""
     state = None if grad is None else GradState(grad, req)
-    x.grad_state = state
-    x.entry = Entry(TapeVariable(x, state), 0)
+    x._grad_state = state
+    x._entry = Entry(TapeVariable(x, state), 0)
 
 
 def check_outputs(outputs: Sequence[NDArray], what: str) -> None:
@@ -209,7 +209,7 @@ def needs_record(inputs: Sequence[NDArray]) -> bool:
     """Recording, and one of the inputs has a gradient."""
     if STATE.recording:
         for x in inputs:
-            found: Any = x.entry
+            found: Any = x._entry
             # a weak reference is that of a constant
             if found.__class__ is Entry and tape_node(found).needs_grad:
                 return True
@@ -228,7 +228,7 @@ def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequen
         needs = needs_of(op, params)
     entries: list[Entry] = []
     for i, x in enumerate(inputs):
-        found: Any = x.entry
+        found: Any = x._entry
         if i in needs.inputs or found.__class__ is not Entry or tape_node(found).cleared:
             found = _input_entry(x, i, needs)
         entries.append(found)
@@ -236,7 +236,7 @@ def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequen
     for i, y in enumerate(outputs):
         if i in needs.outputs:
             node.saved[i] = Saved(y, True)
-        y.entry = Entry(node, i)
+        y._entry = Entry(node, i)
 
 
 def _input_entry(x: NDArray, position: int, needs: Needs) -> Entry:
@@ -244,18 +244,18 @@ def _input_entry(x: NDArray, position: int, needs: Needs) -> Entry:
     if entry is None:
         entry = Entry(TapeVariable(x, None), 0)
         # weakly: a constant is part of the graph as long as the graph lives
-        x.entry = ref(entry.node)
+        x._entry = ref(entry.node)
     if position in needs.inputs:
         checked = position not in needs.unchecked
         node = tape_node(entry)
         found = node.saved[entry.index]
         if (found is not None and checked and found.checked and isinstance(node, TapeVariable)
-                and found.writes != x.chunk.writes):
+                and found.writes != x._chunk.writes):
             # another value from here on: what was recorded with the old one may never be
             # differentiated, after an exception for one
             node = TapeVariable(x, node.grad)
             entry = Entry(node, 0)
-            x.entry = entry if node.grad is not None else ref(node)
+            x._entry = entry if node.grad is not None else ref(node)
             found = None
         saved = node.saved
         if found is None:

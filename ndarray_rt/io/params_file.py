@@ -292,7 +292,7 @@ class _Reader:
         made = new_array(shape, dtype, cpu())
         if nbytes:
             target = plain_numpy(made).reshape(-1).view(np.uint8)
-            made.chunk.wrote()
+            made._chunk.wrote()
             if self.file.readinto(target.data) != nbytes:  # type: ignore[attr-defined]
                 raise self.bad("the file became shorter while it was read")
             if dtype == np.bool_:

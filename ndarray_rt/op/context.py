@@ -147,12 +147,12 @@ class OpContext:
     def is_constant(self, w: NDArray) -> bool:
         """Inference finds in this weight what it found there last time, until a user writes to it.
         """
-        return (not self.is_train and w.grad_state is None
-                and w.chunk.native.id not in self.varying)
+        return (not self.is_train and w._grad_state is None
+                and w._chunk.native.id not in self.varying)
 
     def may_pack(self, w: NDArray) -> bool:
         """Inference may convert this weight in place to the layout that a primitive wants."""
-        return w.chunk.native.id not in self.keep_plain
+        return w._chunk.native.id not in self.keep_plain
 
     # the stream's verbs, where operators look for them
     def run(self, prim: Primitive, args: Args) -> None:

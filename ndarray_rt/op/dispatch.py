@@ -118,9 +118,9 @@ def dispatch(op: OpDef, params: Params, ctx: OpContext, ins: Sequence[NDArray],
         return
     in_list, req_list = list(ins), list(reqs)
     if ctx.own_leases:
-        written = [out.chunk for out, req in zip(outs, req_list, strict=True) if req]
-        written += [in_list[i].chunk for i in mutated]
-        with Leases([array.chunk for array in in_list], written):
+        written = [out._chunk for out, req in zip(outs, req_list, strict=True) if req]
+        written += [in_list[i]._chunk for i in mutated]
+        with Leases([array._chunk for array in in_list], written):
             _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated)
     else:
         _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated)
@@ -135,8 +135,8 @@ def dispatch_planned(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArra
         if req == Req.kNullOp:
             continue
         busy = True
-        if req == Req.kWriteTo and out.chunk.mkl_mem is not None and not out.is_view:
-            stale.append(out.chunk)
+        if req == Req.kWriteTo and out._chunk.mkl_mem is not None and not out.is_view:
+            stale.append(out._chunk)
     mutated = op.mutated(params)
     if not busy and not mutated:
         return
@@ -170,16 +170,16 @@ def _prepare_outputs(op: OpDef, params: Params, ins: list[NDArray], outs: list[N
     """
     aside: list[tuple[NDArray, NDArray, Req]] = []
     stale: list[Chunk] = []
-    in_chunks = {array.chunk for array in ins}
+    in_chunks = {array._chunk for array in ins}
     for i, out in enumerate(outs):
         req = reqs[i]
         if req == Req.kNullOp:
             continue
-        shared = out.chunk in in_chunks or any(
-            other is not out and other.chunk is out.chunk and reqs[j] for j, other
+        shared = out._chunk in in_chunks or any(
+            other is not out and other._chunk is out._chunk and reqs[j] for j, other
             in enumerate(outs) if j < i)
         # only foreign memory, which is pinned, can belong to two Chunks
-        twice = out.chunk.native.pins and any(
+        twice = out._chunk.native.pins and any(
             overlap(out, other) for other in (*ins, *outs[:i]))
         if twice or (shared and not _may_share(op, params, i, ins, out, reqs, outs)):
             temporary = new_array(out.shape, out.dtype, out.ctx)
@@ -188,17 +188,17 @@ def _prepare_outputs(op: OpDef, params: Params, ins: list[NDArray], outs: list[N
             reqs[i] = Req.kWriteTo
         elif shared:
             reqs[i] = Req.kWriteInplace if req == Req.kWriteTo else req
-        elif req == Req.kWriteTo and out.reuse:
-            stale.append(out.chunk)
+        elif req == Req.kWriteTo and out._reuse:
+            stale.append(out._chunk)
     return aside, stale
 
 
 def overlap(a: NDArray, b: NDArray) -> bool:
     """Two Chunks have memory of these arrays in common: it was imported twice, or came back."""
-    if a.chunk is b.chunk or not b.chunk.native.pins:
+    if a._chunk is b._chunk or not b._chunk.native.pins:
         return False
-    begin = a.chunk.handle.address + a.byte_offset
-    other = b.chunk.handle.address + b.byte_offset
+    begin = a._chunk.handle.address + a._byte_offset
+    other = b._chunk.handle.address + b._byte_offset
     return begin < other + b.nbytes and other < begin + a.nbytes
 
 
@@ -210,13 +210,13 @@ def _may_share(op: OpDef, params: Params, i: int, ins: list[NDArray], out: NDArr
     partner = op.inplace_pairs(params).get(i)
     if partner is None or not _same_place(ins[partner], out):
         return False
-    if any(j != i and reqs[j] and other.chunk is out.chunk for j, other in enumerate(outs)):
+    if any(j != i and reqs[j] and other._chunk is out._chunk for j, other in enumerate(outs)):
         return False
-    return all(_same_place(array, out) for array in ins if array.chunk is out.chunk)
+    return all(_same_place(array, out) for array in ins if array._chunk is out._chunk)
 
 
 def _same_place(a: NDArray, b: NDArray) -> bool:
-    return (a.chunk is b.chunk and a.byte_offset == b.byte_offset and a.nbytes == b.nbytes
+    return (a._chunk is b._chunk and a._byte_offset == b._byte_offset and a.nbytes == b.nbytes
             and a.dtype == b.dtype)
 
 
@@ -249,9 +249,9 @@ def _run(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
     if reason is None and op.compute_ex is not None:
         stream = ctx.stream
         validation = Validation(op, params, ctx, ins, outs, reqs) if config.NDRT_VALIDATE else None
-        written = [out.chunk for out, req in zip(outs, reqs, strict=True) if req]
+        written = [out._chunk for out, req in zip(outs, reqs, strict=True) if req]
         for position in mutated:
-            written.append(ins[position].chunk)
+            written.append(ins[position]._chunk)
         try:
             stream.hold(written, bool(mutated) or Req.kAddTo in reqs)
             for chunk in stale:
@@ -305,5 +305,5 @@ def trace_line(told: Dispatched) -> str:
 
 
 def _layout(array: NDArray) -> str:
-    desc = array.chunk.mkl_mem
+    desc = array._chunk.mkl_mem
     return "default" if desc is None else desc.layout()

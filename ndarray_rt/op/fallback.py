@@ -35,7 +35,7 @@ class Reasons:
         self._counts: Counter[tuple[str, str]] = Counter()
         renew_in_child(self)
 
-    def renew_locks(self) -> None:
+    def _renew_locks(self) -> None:
         """In a forked child."""
         self._lock = threading.Lock()
 
@@ -68,7 +68,7 @@ def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
     """
     stream = ctx.stream
     for position in op.mutated(params):
-        chunk = ins[position].chunk
+        chunk = ins[position]._chunk
         chunk.reorder_to_default(stream)
         chunk.wrote()
     arrays = transform(ins, key, stream)
@@ -90,12 +90,12 @@ def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
 
 def _detach_shared(outputs: list[NumpyOutput]) -> None:
     """Copies values that another output's commit, or their own, would change while it is read."""
-    allocated = [o for o in outputs if o.value is not None and o.array.chunk.is_allocated]
+    allocated = [o for o in outputs if o.value is not None and o.array._chunk.is_allocated]
     for output in outputs:
         if output.value is None:
             continue
         for other in allocated:
-            own: Chunk = other.array.chunk
+            own: Chunk = other.array._chunk
             special = own.mkl_mem is not None
             if special or np.may_share_memory(output.value, plain_numpy(other.array)):
                 if other is output and _is_same(output):

@@ -47,7 +47,7 @@ class _Copy:
 
     def is_true(self) -> bool:
         """Nothing changed since; of what a user may write to at any time nobody knows."""
-        chunk = self.source.chunk
+        chunk = self.source._chunk
         return (self.version == chunk.version and self.changes == chunk.changes
                 and not chunk.native.writable_pins)
 
@@ -55,7 +55,7 @@ class _Copy:
         """Packs anew, into the same memory."""
         # the copy outlives this operator call, and what is recorded of it
         aside = stream.aside()
-        chunk, self.version = self.source.chunk, -1
+        chunk, self.version = self.source._chunk, -1
         changes = chunk.changes
         # another executor may have found the change first and be reading what is there: it must
         # not see the steps of filling, and the same bytes over the same bytes are none
@@ -98,7 +98,7 @@ class PackedStore:
 
         Not beside a copy in that layout: the weight would move, and the copy is as good.
         """
-        own = w.chunk.native.id
+        own = w._chunk.native.id
         copy = _key(w, None, desc)
         if (own in self._converted or copy in self._made or copy in self._offered
                 or not pack_weights(w, desc, stream)):
@@ -128,7 +128,7 @@ class PackedStore:
 
     def layouts(self, w: NDArray) -> list[MemDesc]:
         """Of the packed copies of `w`."""
-        own = w.chunk.native.id, w.byte_offset
+        own = w._chunk.native.id, w._byte_offset
         return [copy.desc for key, copy in self._made.items() if key[:2] == own]
 
     def refresh(self, stream: ImmediateStream) -> None:
@@ -139,7 +139,7 @@ class PackedStore:
 
     def sources(self) -> list[tuple[Chunk, int]]:
         """(a source's chunk, its `changes` at the time of packing) for each copy."""
-        return [(copy.source.chunk, copy.changes) for copy in self._made.values()]
+        return [(copy.source._chunk, copy.changes) for copy in self._made.values()]
 
     def forget_offered(self) -> None:
         """Lets go of others' copies that a whole run did not ask for."""
@@ -153,7 +153,7 @@ class PackedStore:
 
 def _key(w: NDArray, what: Hashable, desc: MemDesc) -> Key:
     # the offset too: two weights may be parts of one array
-    return w.chunk.native.id, w.byte_offset, what, desc.id
+    return w._chunk.native.id, w._byte_offset, what, desc.id
 
 
 def weights_source(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
@@ -165,14 +165,14 @@ def keeps_packed(ctx: OpContext, w: NDArray) -> bool:
     """`weights` converts this weight once and not at every call."""
     if not ctx.is_constant(w):
         return False
-    state = w.chunk.native
+    state = w._chunk.native
     in_place = ctx.may_pack(w) and not (w.is_view or state.pins or state.packers)
     return in_place or ctx.packed is not None
 
 
 def is_kept(ctx: OpContext, w: NDArray, desc: MemDesc) -> bool:
     """Inference finds this weight in `desc`, or converts it once and not at every call."""
-    is_so = w.chunk.mkl_mem is desc and not w.is_view and not ctx.is_train
+    is_so = w._chunk.mkl_mem is desc and not w.is_view and not ctx.is_train
     return is_so or keeps_packed(ctx, w)
 
 

@@ -68,7 +68,7 @@ class PrimCache:
         self._released: deque[Hashable] = deque()
         renew_in_child(self)
 
-    def renew_locks(self) -> None:
+    def _renew_locks(self) -> None:
         """In a forked child."""
         self._lock = threading.Lock()
 

@@ -131,10 +131,10 @@ class RandomStreams:
     def __init__(self) -> None:
         self._streams: dict[tuple[str, int], RandomState] = {}
         self._seed = 0
-        self.renew_locks()
+        self._renew_locks()
         renew_in_child(self)
 
-    def renew_locks(self) -> None:
+    def _renew_locks(self) -> None:
         self._lock = threading.Lock()
 
     def of(self, ctx: Context) -> RandomState:

@@ -75,7 +75,7 @@ class Buffers:
         self._lock = threading.Lock()
         renew_in_child(self)
 
-    def renew_locks(self) -> None:
+    def _renew_locks(self) -> None:
         """In a forked child, which has no thread that is inside."""
         self._lock = threading.Lock()
         self._inside = 0

@@ -25,7 +25,7 @@ class ReorderCache:
         self._made: OrderedDict[tuple[int, int, bool, int], Primitive] = OrderedDict()
         renew_in_child(self)
 
-    def renew_locks(self) -> None:
+    def _renew_locks(self) -> None:
         """In a forked child."""
         self._lock = threading.Lock()
 

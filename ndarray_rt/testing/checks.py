@@ -78,7 +78,7 @@ class Bench:
         priors = [contents(made, stream) if req == Req.kAddTo else None
                   for made, req in zip(outs, reqs, strict=True)]
         before = [Snapshot.of(made.array) for made in outs]
-        writes = [made.array.chunk.writes for made in (*ins, *outs)]
+        writes = [made.array._chunk.writes for made in (*ins, *outs)]
         # only now: reading what they hold must not have changed what they are
         for made in (*ins, *outs):
             made.check()
@@ -93,7 +93,7 @@ class Bench:
                 if not aliased:
                     assert Snapshot.of(made.array) == before[i], f"kNullOp output {i} was touched"
             else:
-                now = made.array.chunk.writes
+                now = made.array._chunk.writes
                 assert now > writes[len(ins) + i], f"output {i}: the write was not counted"
         results = [contents(made, stream) if req else None
                    for made, req in zip(outs, reqs, strict=True)]
@@ -137,18 +137,18 @@ class Bench:
     def _check_inputs(self, ins: list[Made], outs: list[Made], before: list[bytes],
                       writes: list[int], aliased: bool, what: str) -> None:
         subject, stream = self.subject, self.stream
-        written = {id(made.array.chunk) for made in outs} if aliased else set()
+        written = {id(made.array._chunk) for made in outs} if aliased else set()
         for i, made in enumerate(ins):
             if i in subject.mutated:
-                assert made.array.chunk.writes > writes[i], (
+                assert made.array._chunk.writes > writes[i], (
                     f"{what}: the write to input {i} was not counted")
                 if i in subject.after:
                     subject.compare(contents(made, stream), subject.after[i], None,
                                     f"{what}: input {i} afterwards")
-            elif id(made.array.chunk) not in written:
+            elif id(made.array._chunk) not in written:
                 same = read_numpy(made.base, stream).tobytes() == before[i]
                 assert same, f"{what}: input {i} was changed"
-                assert made.array.chunk.writes == writes[i], f"{what}: input {i} counts a write"
+                assert made.array._chunk.writes == writes[i], f"{what}: input {i} counts a write"
 
     # ---- many calls -----------------------------------------------------------------------
 

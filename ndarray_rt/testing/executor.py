@@ -126,12 +126,12 @@ class ExecutorBench:
         for i, (one, value) in enumerate(zip(made, values, strict=True)):
             if all_of_them or i in self.subject.mutated or i in self.after:
                 write_numpy(one.array, value, self.stream)
-                one.array.chunk.wrote()
+                one.array._chunk.wrote()
 
     def poison(self, executor: Any) -> None:
         """Garbage in the outputs, so that a run that forgets to write them is seen."""
         for out in executor.outputs:
-            if is_float(out.dtype) and out.chunk.is_allocated and not out.is_special:
+            if is_float(out.dtype) and out._chunk.is_allocated and not out.is_special:
                 write_numpy(out, np.full(out.shape, np.nan, out.dtype), self.stream)
 
     def check_chained(self, failures: Failures) -> None:

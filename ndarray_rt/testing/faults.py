@@ -195,7 +195,7 @@ def _one(make: Callable[[], Scenario], fault: Fault, error: type[BaseException],
          new: Mapping[str, Array], n: int) -> bool:
     scenario = make()
     old = contents(scenario.arrays)
-    natives = {name: array.chunk.native for name, array in scenario.arrays.items()}
+    natives = {name: array._chunk.native for name, array in scenario.arrays.items()}
     pins = {name: native.pins for name, native in natives.items()}
     try:
         with fault:

@@ -127,7 +127,7 @@ class FunctionBench:
         return made
 
     def _call(self, made: list[Made]) -> None:
-        writes = [one.array.chunk.writes for one in made]
+        writes = [one.array._chunk.writes for one in made]
         first = self.computation.forward([one.array for one in made], self.case.is_train)
         self._compare(first, "output")
         bits = [y.tobytes() for y in self._read(first) if y is not None]
@@ -152,10 +152,10 @@ class FunctionBench:
         for i, one in enumerate(made):
             got = contents(one, self.stream)
             assert got.tobytes() == self.subject.values[i].tobytes(), f"input {i} was changed"
-            assert one.array.chunk.writes == writes[i], f"input {i} counts a write"
+            assert one.array._chunk.writes == writes[i], f"input {i} counts a write"
             assert_around_unchanged(one, self.stream)
             if one.kind == "pinned":
-                assert one.array.chunk.handle.address == one.address, (
+                assert one.array._chunk.handle.address == one.address, (
                     f"input {i}: exported bytes were moved")
 
     def _check_same_input_twice(self, failures: Failures) -> None:

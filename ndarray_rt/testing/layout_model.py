@@ -38,9 +38,9 @@ def physical(chunk: Chunk, desc: MemDesc) -> Array:
 
 def peek(array: NDArray) -> Array:
     """The contents of an array in a special layout, read without oneDNN."""
-    desc = array.chunk.mkl_mem
+    desc = array._chunk.mkl_mem
     assert desc is not None
-    return physical(array.chunk, desc)[offsets(desc)]
+    return physical(array._chunk, desc)[offsets(desc)]
 
 
 def padding(chunk: Chunk) -> Array:

@@ -44,15 +44,15 @@ class Made:
         """Asserts that the array really is what its kind says."""
         array, kind, word = self.array, self.kind, word_of(self.kind)
         assert array.is_view == is_view_kind(kind), f"{kind}: is_view is {array.is_view}"
-        assert array.reuse == is_reused_kind(kind), f"{kind}: reuse is {array.reuse}"
+        assert array._reuse == is_reused_kind(kind), f"{kind}: reuse is {array._reuse}"
         special = is_special_kind(kind)
         assert array.is_special == special, f"{kind}: is_special is not {special}"
         if special:
             self._check_layout()
         if word == "nested":
-            assert array.byte_offset > 0 or not array.nbytes, f"{kind}: begins where its base does"
+            assert array._byte_offset > 0 or not array.nbytes, f"{kind}: begins where its base does"
         if word == "reused_view":
-            assert array.is_part, f"{kind}: is no part of reused memory"
+            assert array._is_part, f"{kind}: is no part of reused memory"
         if word == "reused":
             self._check_reused()
         if word == "pinned":
@@ -61,7 +61,7 @@ class Made:
             self._check_overlap()
 
     def _check_layout(self) -> None:
-        kind, chunk = self.kind, self.array.chunk
+        kind, chunk = self.kind, self.array._chunk
         desc = chunk.mkl_mem
         assert desc is not None
         if kind in ("reused:kept", "reused:stale"):
@@ -77,7 +77,7 @@ class Made:
 
     def _check_reused(self) -> None:
         """The memory has the earlier life that the kind names."""
-        array, kind, chunk = self.array, self.kind, self.array.chunk
+        array, kind, chunk = self.array, self.kind, self.array._chunk
         earlier = prod(chunk.storage_shape) * chunk.dtype.itemsize
         life = kind.partition(":")[2]
         if life == "same":
@@ -93,7 +93,7 @@ class Made:
         assert chunk.nbytes >= array.nbytes, f"{kind}: too little memory"
 
     def _check_pinned(self) -> None:
-        chunk, exported = self.array.chunk, self.exported
+        chunk, exported = self.array._chunk, self.exported
         assert exported is not None
         assert chunk.pins == 1, f"{self.kind}: {chunk.pins} pins"
         writable = self.kind != "pinned:read"
@@ -101,32 +101,32 @@ class Made:
         assert exported.flags.writeable == writable, f"{self.kind}: wrong writeable flag"
         assert chunk.handle.address == self.address, f"{self.kind}: exported bytes were moved"
         if exported.size:
-            where = self.address + self.array.byte_offset
+            where = self.address + self.array._byte_offset
             assert exported.ctypes.data == where, f"{self.kind}: the export is elsewhere"
 
     def _check_overlap(self) -> None:
         a, b = self.array, self.partner
         assert b is not None
-        assert a.chunk is b.chunk, f"{self.kind}: two Chunks can not overlap"
-        low = max(a.byte_offset, b.byte_offset)
-        high = min(a.byte_offset + a.nbytes, b.byte_offset + b.nbytes)
+        assert a._chunk is b._chunk, f"{self.kind}: two Chunks can not overlap"
+        low = max(a._byte_offset, b._byte_offset)
+        high = min(a._byte_offset + a.nbytes, b._byte_offset + b.nbytes)
         assert low < high, f"{self.kind}: the arrays share no byte"
-        assert (a.byte_offset, a.nbytes) != (b.byte_offset, b.nbytes), f"{self.kind}: all shared"
+        assert (a._byte_offset, a.nbytes) != (b._byte_offset, b.nbytes), f"{self.kind}: all shared"
 
     def check_after(self) -> None:
         """Asserts what must hold after any call: memory, layout and export still fit the array."""
-        array, kind, chunk = self.array, self.kind, self.array.chunk
+        array, kind, chunk = self.array, self.kind, self.array._chunk
         assert array.is_view == is_view_kind(kind), f"{kind}: is_view changed"
-        assert array.reuse == is_reused_kind(kind), f"{kind}: reuse changed"
+        assert array._reuse == is_reused_kind(kind), f"{kind}: reuse changed"
         if not chunk.is_allocated:
             return
-        assert array.byte_offset + array.nbytes <= chunk.nbytes, f"{kind}: beyond its memory"
+        assert array._byte_offset + array.nbytes <= chunk.nbytes, f"{kind}: beyond its memory"
         desc = chunk.mkl_mem
         if desc is not None:
             assert not desc.is_default, f"{kind}: a default layout counts as special"
             assert desc.nbytes <= chunk.nbytes, f"{kind}: the layout is larger than the memory"
             own = prod(desc.dims) * (desc.nbytes and chunk_itemsize(desc))
-            assert own >= array.byte_offset + array.nbytes, f"{kind}: larger than its layout"
+            assert own >= array._byte_offset + array.nbytes, f"{kind}: larger than its layout"
             assert_padding_zero(chunk, kind)
         if word_of(kind) == "pinned" and not self.released:
             assert desc is None, f"{kind}: exported bytes were converted"
@@ -147,12 +147,12 @@ def contents(made: Made, stream: ImmediateStream) -> Array:
     """What a reader sees; a special layout is read by the model too, and must agree."""
     array = made.array
     seen = read_numpy(array, stream)
-    desc = array.chunk.mkl_mem
+    desc = array._chunk.mkl_mem
     if desc is not None and desc.nelems == array.size and not array.is_view and (
             desc.dtype_name == array.dtype.name):
         model = peek(array).reshape(array.shape)
         assert model.tobytes() == seen.tobytes(), f"{desc!r} is not read as its layout says"
-        assert_padding_zero(array.chunk, made.kind)
+        assert_padding_zero(array._chunk, made.kind)
     return seen
 
 
@@ -177,6 +177,6 @@ class Snapshot:
 
     @classmethod
     def of(cls, array: NDArray) -> Snapshot:
-        chunk = array.chunk
+        chunk = array._chunk
         return cls(read_only(chunk) if chunk.is_allocated else None, chunk.mkl_mem, chunk.version,
                    chunk.writes)

@@ -78,7 +78,7 @@ def make(value: Array, kind: str, stream: ImmediateStream, output: bool = False,
     write_numpy(array, value, stream)
     desc = layout_of(kind, value.shape, value.dtype)
     if desc is not None:
-        array.chunk.reorder(desc, stream)
+        array._chunk.reorder(desc, stream)
     return _pinned(Made(array, array, kind))
 
 
@@ -86,7 +86,7 @@ def _pinned(made: Made) -> Made:
     """Exports the array as a user would, where the kind says so."""
     if word_of(made.kind) == "pinned":
         made.exported = export(made.array, writable=made.kind != "pinned:read")
-        made.address = made.array.chunk.handle.address
+        made.address = made.array._chunk.handle.address
     return made
 
 
@@ -104,12 +104,12 @@ def _make_rows(value: Array, kind: str, stream: ImmediateStream) -> Made:
     if kind == "nested":
         array = _nested(base, value.shape)
     else:
-        array = base.rows(BEFORE, BEFORE + rows)
+        array = base._rows(BEFORE, BEFORE + rows)
         if not value.ndim:
             array = array.view_as(())
     desc = layout_of(kind, base.shape, base.dtype)
     if desc is not None:
-        base.chunk.reorder(desc, stream)
+        base._chunk.reorder(desc, stream)
     return _pinned(Made(array, base, kind, whole))
 
 
@@ -117,8 +117,8 @@ def _nested(base: NDArray, shape: tuple[int, ...]) -> NDArray:
     """The middle rows of `base`, by way of a slice, a reshape to one dim and a slice of that."""
     row = base.size // base.shape[0]
     size = row * (base.shape[0] - BEFORE - AFTER)
-    flat = base.rows(1, base.shape[0]).view_as((row * (base.shape[0] - 1),))
-    return flat.rows((BEFORE - 1) * row, (BEFORE - 1) * row + size).view_as(shape)
+    flat = base._rows(1, base.shape[0]).view_as((row * (base.shape[0] - 1),))
+    return flat._rows((BEFORE - 1) * row, (BEFORE - 1) * row + size).view_as(shape)
 
 
 def _make_reshaped(value: Array, kind: str, stream: ImmediateStream) -> Made:
@@ -130,7 +130,7 @@ def _make_reshaped(value: Array, kind: str, stream: ImmediateStream) -> Made:
     write_numpy(array, value, stream)
     desc = layout_of(kind, shape, value.dtype)
     if desc is not None:
-        base.chunk.reorder(desc, stream)
+        base._chunk.reorder(desc, stream)
     return Made(array, base, kind)
 
 
@@ -148,7 +148,7 @@ def _make_reused(value: Array, kind: str, stream: ImmediateStream, stale: bool) 
     if stale and life in ("", "other"):
         dtype = FLOAT32 if not life else INT8 if value.dtype != INT8 else FLOAT32
         earlier = _earlier(value.nbytes, dtype, stream)
-        earlier.chunk.reorder(tagged_desc(dtype, earlier.shape, "aBcd16b"), stream)
+        earlier._chunk.reorder(tagged_desc(dtype, earlier.shape, "aBcd16b"), stream)
         array = earlier.as_array(value.shape, value.dtype)
         return Made(array, array, "reused:stale")
     if life == "same":
@@ -157,14 +157,14 @@ def _make_reused(value: Array, kind: str, stream: ImmediateStream, stale: bool) 
         earlier = _earlier(value.nbytes, FLOAT64 if value.dtype != FLOAT64 else FLOAT32, stream)
     elif life == "grown":
         earlier = new_array((1,), INT8)
-        earlier.check_and_alloc()
-        version = earlier.chunk.version
-        earlier.check_and_alloc(value.nbytes)
-        assert earlier.chunk.version > version, "growth was not counted"
+        earlier._check_and_alloc()
+        version = earlier._chunk.version
+        earlier._check_and_alloc(value.nbytes)
+        assert earlier._chunk.version > version, "growth was not counted"
     else:
         earlier = _earlier(value.nbytes, value.dtype if life == "kept" else FLOAT32, stream)
     array = earlier.as_array(value.shape, value.dtype)
     write_numpy(array, value, stream)
     if life == "kept":
-        earlier.chunk.reorder(tagged_desc(earlier.dtype, earlier.shape, "aBcd16b"), stream)
+        earlier._chunk.reorder(tagged_desc(earlier.dtype, earlier.shape, "aBcd16b"), stream)
     return Made(array, array, kind)

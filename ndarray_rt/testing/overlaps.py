@@ -59,9 +59,9 @@ def overlapping(a: Array, b: Array, kind: str, before: bool,
     write_numpy(base, whole, stream)
     desc = layout_of(kind, base.shape, base.dtype)
     if desc is not None:
-        base.chunk.reorder(desc, stream)
+        base._chunk.reorder(desc, stream)
     start = 0 if before else 2
-    return _pair(base.rows(1, 1 + len(a)), base.rows(start, start + len(a)), base, kind)
+    return _pair(base._rows(1, 1 + len(a)), base._rows(start, start + len(a)), base, kind)
 
 
 def _flat(a: Array, b: Array, kind: str, before: bool,
@@ -75,8 +75,8 @@ def _flat(a: Array, b: Array, kind: str, before: bool,
     whole[-low:a.size - low] = a.ravel()
     base = new_array((whole.size + 1,), a.dtype)  # one more, so that either is a view
     write_numpy(base, np.append(whole, a.dtype.type(0)), stream)
-    first = base.rows(-low, a.size - low).view_as(a.shape)
-    second = base.rows(step - low, step - low + b.size).view_as(b.shape)
+    first = base._rows(-low, a.size - low).view_as(a.shape)
+    second = base._rows(step - low, step - low + b.size).view_as(b.shape)
     return _pair(first, second, base, kind)
 
 

@@ -126,25 +126,25 @@ def _assert_in(array: NDArray, desc: MemDesc, value: Array) -> None:
     if desc.is_default:
         assert not array.is_special, f"is in {array.layout}, expected the default layout"
         return
-    assert array.chunk.mkl_mem is desc, f"is in {array.layout}, expected {desc!r}"
-    assert array.chunk.nbytes >= desc.nbytes, "the memory is smaller than its layout"
+    assert array._chunk.mkl_mem is desc, f"is in {array.layout}, expected {desc!r}"
+    assert array._chunk.nbytes >= desc.nbytes, "the memory is smaller than its layout"
     _assert_same(peek(array).reshape(value.shape), value, "the bytes in memory")
-    assert bool(padding(array.chunk).size) == desc.is_padded
-    assert_padding_zero(array.chunk, "after a reorder")
+    assert bool(padding(array._chunk).size) == desc.is_padded
+    assert_padding_zero(array._chunk, "after a reorder")
 
 
 def _there_and_back(value: Array, desc: MemDesc) -> None:
     stream = ImmediateStream()
     array = _array_of(value, stream)
-    array.chunk.reorder(desc, stream)
+    array._chunk.reorder(desc, stream)
     _assert_in(array, desc, value)
     _assert_same(read_numpy(array, stream), value, "a read")
     _assert_same(asnumpy(array), value, "asnumpy")
     _assert_in(array, desc, value)
     _views_agree(array, desc, value, stream)
-    array.chunk.reorder(desc, stream)
+    array._chunk.reorder(desc, stream)
     _assert_in(array, desc, value)
-    array.chunk.reorder_to_default(stream)
+    array._chunk.reorder_to_default(stream)
     assert not array.is_special, "is special after reorder_to_default"
     _assert_same(read_numpy(array, stream), value, "the default layout")
 
@@ -154,28 +154,28 @@ def _views_agree(array: NDArray, desc: MemDesc, value: Array, stream: ImmediateS
     rows = len(value) if value.ndim else 0
     parts = [(array.view_as((value.size,)), value.reshape(-1), "a flat view")]
     if rows:
-        parts += [(array.rows(rows // 2, rows), value[rows // 2:], "its last rows"),
-                  (array.at(0), value[:1] if value.ndim == 1 else value[0], "its first row")]
+        parts += [(array._rows(rows // 2, rows), value[rows // 2:], "its last rows"),
+                  (array._at(0), value[:1] if value.ndim == 1 else value[0], "its first row")]
     for view, want, what in parts:
-        array.chunk.reorder(desc, stream)
+        array._chunk.reorder(desc, stream)
         _assert_same(asnumpy(view), want, what)
         _assert_same(asnumpy(array), value, f"the whole after reading {what}")
     if not rows:
         return
-    array.chunk.reorder(desc, stream)
+    array._chunk.reorder(desc, stream)
     changed = value.copy()
     changed[rows // 2:] = value[:rows - rows // 2]
-    write_numpy(array.rows(rows // 2, rows), changed[rows // 2:], stream)
-    array.chunk.wrote()
+    write_numpy(array._rows(rows // 2, rows), changed[rows // 2:], stream)
+    array._chunk.wrote()
     _assert_same(asnumpy(array), changed, "the whole after writing its last rows")
     write_numpy(array, value, stream)
-    array.chunk.wrote()
+    array._chunk.wrote()
 
 
 def _between(value: Array, first: MemDesc, second: MemDesc) -> None:
     stream = ImmediateStream()
     array = _array_of(value, stream)
-    array.chunk.reorder(first, stream)
-    array.chunk.reorder(second, stream)
+    array._chunk.reorder(first, stream)
+    array._chunk.reorder(second, stream)
     _assert_in(array, second, value)
     _assert_same(read_numpy(array, stream), value, "a read")

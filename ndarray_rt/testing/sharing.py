@@ -121,7 +121,7 @@ def check_overlapping_outputs(bench: Bench, failures: Failures) -> None:
             flat = read_numpy(base, stream).astype(np.float64).ravel()
             for made, want in zip(outs[:2], subject.want, strict=False):
                 assert want is not None
-                start = made.array.byte_offset // a.dtype.itemsize
+                start = made.array._byte_offset // a.dtype.itemsize
                 part = slice(start, start + made.array.size)
                 flat[part] = want.ravel() + (flat[part] if req == Req.kAddTo else 0)
             bench.runtime.run(subject.op, subject.params, [made.array for made in ins],

@@ -28,7 +28,7 @@ def wrong(name: str, position: int, by: float = 0.02) -> Iterator[None]:
         real(ctx, p, ins, outs)
         array = outs[position].array if position >= 0 else ins[position]
         ctx.stream.flush()
-        handle = array.chunk.handle
+        handle = array._chunk.handle
         values = np.frombuffer(ffi.buffer(handle.ptr, array.nbytes), np.float32)
         values[array.size // 2] += by
 

@@ -40,7 +40,7 @@ def run(case: Case) -> None:
     with autograd.record(train_mode=case.is_train):
         made = invoke(op, arrays, case.params)
     for out in made if isinstance(made, list) else [made]:
-        if out.entry is not None:
+        if out._entry is not None:
             out.backward(retain_graph=True)
 
 

@@ -48,7 +48,7 @@ def test_functions_of_ones_own(req: str) -> None:
     np.testing.assert_allclose(y.asnumpy(), s * 3, rtol=1e-5)
     times = 2 if req == "add" else 1
     np.testing.assert_allclose(x.grad.asnumpy(), s * (1 - s) * 6 * times, rtol=1e-4)
-    assert Sigmoid()(x).entry is None
+    assert Sigmoid()(x)._entry is None
 
 
 def test_functions_with_several_inputs_and_outputs() -> None:

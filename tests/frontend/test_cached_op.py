@@ -87,7 +87,7 @@ def test_gradients_are_written_in_place() -> None:
     train(net, op, 3)
     (group,) = op._groups
     assert sorted(group.targets) == [1, 2, 3, 4]
-    assert group.idle[0].executor.grad_dict["fc1_weight"].chunk is net.trained[0].grad.chunk
+    assert group.idle[0].executor.grad_dict["fc1_weight"]._chunk is net.trained[0].grad._chunk
 
 
 def test_forward_in_training_mode_without_recording() -> None:

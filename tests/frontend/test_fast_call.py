@@ -88,11 +88,11 @@ def test_arrays_are_ordinary_ones() -> None:
     y = again(nd.square, a)
     assert kept() == 1
     assert (y.shape, y.dtype, y.ctx, y.layout) == (a.shape, a.dtype, a.ctx, "default")
-    assert (y.chunk.writes, y.chunk.moves, y.chunk.nbytes) == (1, 0, 64)
+    assert (y._chunk.writes, y._chunk.moves, y._chunk.nbytes) == (1, 0, 64)
     row = y[1]
     row[:] = -1
     assert (y.asnumpy()[1] == -1).all()
-    assert y.chunk.writes == 2
+    assert y._chunk.writes == 2
     pinned = y.__array__(copy=False)
     y += 1
     assert pinned[1, 0] == 0
@@ -109,7 +109,7 @@ def test_memory_comes_back() -> None:
     for _ in range(100):
         y = nd.exp(a)
     assert mx.memory_stats()["live"] - before == 4096
-    y.chunk.handle  # noqa: B018 - an owner of its own for the memory
+    y._chunk.handle  # noqa: B018 - an owner of its own for the memory
     del y
     assert mx.memory_stats()["live"] == before
 
@@ -133,9 +133,9 @@ def test_chains_in_special_layouts() -> None:
 def test_outputs_that_are_given() -> None:
     a, b, y = nd.array([1, 2, 3]), nd.array([4, 5, 6]), nd.zeros(3)
     for _ in range(ROUNDS):
-        writes = y.chunk.writes
+        writes = y._chunk.writes
         assert nd.elemwise_add(a, b, out=y) is y
-        assert y.chunk.writes == writes + 1
+        assert y._chunk.writes == writes + 1
         assert y.asnumpy().tolist() == [5, 7, 9]
         y[:] = 0
     held = a
@@ -295,9 +295,9 @@ def test_arrays_that_others_hold_wait_or_are_refused() -> None:
     a = nd.array([1.0, 2.0])
     again(nd.sqrt, a)
     from ndarray_rt.storage.lease import LeaseError, Leases
-    with Leases([], [a.chunk]), pytest.raises(LeaseError):
+    with Leases([], [a._chunk]), pytest.raises(LeaseError):
         nd.sqrt(a)
-    with Leases([a.chunk], []):
+    with Leases([a._chunk], []):
         assert nd.sqrt(a).asnumpy()[0] == 1
 
 

@@ -102,8 +102,8 @@ def test_odd_floats_keep_their_bits() -> None:
 def test_views_and_special_layouts() -> None:
     numbers = np.arange(2 * 3 * 4 * 4, dtype=np.float32).reshape(2, 3, 4, 4)
     base = array(numbers)
-    view = base.rows(1, 2)
-    base.chunk.reorder(tagged_desc(base.dtype, base.shape, "aBcd16b"), thread_context().stream)
+    view = base._rows(1, 2)
+    base._chunk.reorder(tagged_desc(base.dtype, base.shape, "aBcd16b"), thread_context().stream)
     first, second = loaded_list(params_file.save_tobuffer([base, view]))
     np.testing.assert_array_equal(values(first), numbers)
     np.testing.assert_array_equal(values(second), numbers[1:2])

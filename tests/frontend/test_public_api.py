@@ -123,3 +123,21 @@ def test_long_and_short_names_are_one_module() -> None:
     for name in ("ndarray_rt.sym.contrib", "ndarray_rt.symbol.contrib"):
         __import__(name)
         assert sys.modules[name] is mx.sym.contrib
+
+# internals of arrays, executors and CachedOps; a value given to one by mistake must not be kept
+INTERNALS = ("chunk", "entry", "grad_state", "part", "rows", "at", "is_part", "reuse",
+             "byte_offset", "check_and_alloc", "invalidate_data", "renew_locks")
+
+
+@pytest.mark.parametrize("name", INTERNALS)
+def test_arrays_show_no_internals(name: str) -> None:
+    x = mx.nd.ones((2, 3))
+    assert not hasattr(x, name)
+    with pytest.raises(AttributeError):
+        setattr(x, name, "boo")
+    assert x.asnumpy().tolist() == [[1, 1, 1]] * 2
+
+
+def test_executors_show_no_internals() -> None:
+    for cls in (mx.executor.Executor, mx.executor.ExecutorPool, mx.nd.CachedOp):
+        assert not {"renew_locks", "note_fed", "forward_kept", "lends_memory"} & set(dir(cls))

@@ -82,9 +82,9 @@ def test_a_hybridized_step_is_recorded_and_copies_no_parameter() -> None:
     instance = op._groups[-1].idle[-1]
     for (is_data, what), bound in zip(net._cached_op_args, instance.inputs, strict=True):
         if not is_data:
-            assert bound.chunk is what.data().chunk
-    targets = {instance.grads[i].chunk for i in instance.grads}
-    assert {p.grad().chunk for p in net.collect_params().values()} == targets
+            assert bound._chunk is what.data()._chunk
+    targets = {instance.grads[i]._chunk for i in instance.grads}
+    assert {p.grad()._chunk for p in net.collect_params().values()} == targets
 
 
 def test_layers_that_are_not_hybridized_are_recorded_calls_too() -> None:

@@ -375,7 +375,7 @@ def test_a_captured_run_sees_every_change():
                lambda: exe.arg_dict["c1_weight"].__iadd__(0.25),
                lambda: exe.arg_dict["c0_weight"].__setitem__(1, 3.0),
                lambda: exe.aux_dict["bn0_moving_mean"].__iadd__(1),
-               lambda: exe.arg_dict["data"].chunk.reorder(
+               lambda: exe.arg_dict["data"]._chunk.reorder(
                    tagged_desc(np.dtype(np.float32), (2, 3, 8, 8), "acdb"), ImmediateStream()),
                lambda: exe.outputs[0][1].asnumpy(),
                lambda: exe.outputs[0].__setitem__(0, 7.0),

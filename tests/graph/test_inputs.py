@@ -16,7 +16,7 @@ SHAPE = (2, 20, 6, 6)
 def values() -> dict[str, mx.nd.NDArray]:
     data = np.random.default_rng(0).uniform(-1, 1, (3, *SHAPE[1:])).astype(np.float32)
     special = mx.nd.array(data[:2])
-    special.chunk.reorder(tagged_desc(np.dtype(np.float32), SHAPE, "aBcd16b"), ImmediateStream())
+    special._chunk.reorder(tagged_desc(np.dtype(np.float32), SHAPE, "aBcd16b"), ImmediateStream())
     return {"plain": mx.nd.array(data[:2]), "view": mx.nd.array(data)[1:3], "special": special,
             "other dtype": mx.nd.array(data[:2], dtype=np.float64),
             "new": mx.nd.zeros(SHAPE)}
@@ -30,13 +30,13 @@ def test_a_copy_is_counted_and_complete(name: str, kind: str) -> None:
     target = whole[1:3] if kind == "view" else mx.nd.ones(SHAPE)
     seen = target.__array__(copy=False) if kind == "pinned" else None
     if kind == "special":
-        target.chunk.reorder(tagged_desc(np.dtype(np.float32), SHAPE, "aBcd16b"),
+        target._chunk.reorder(tagged_desc(np.dtype(np.float32), SHAPE, "aBcd16b"),
                              ImmediateStream())
-    before = target.chunk.writes
+    before = target._chunk.writes
     copy_value(value, target, "data")
-    assert target.chunk.writes > before
+    assert target._chunk.writes > before
     np.testing.assert_array_equal(target.asnumpy(), value.asnumpy().astype(np.float32))
-    assert target.chunk.native.lease == value.chunk.native.lease == 0
+    assert target._chunk.native.lease == value._chunk.native.lease == 0
     if seen is not None:
         np.testing.assert_array_equal(seen, target.asnumpy())
     if kind == "view":

@@ -36,7 +36,7 @@ def fill(array, value):
     stream = ImmediateStream(TmpMemMgr())
     stream.begin_operator()
     source = mx.nd.array(value)
-    handle = source.chunk.handle
+    handle = source._chunk.handle
     write_mem(array, Mem(default_desc(FLOAT32, value.shape), handle.ptr, handle, stream.epoch),
               stream)
 
@@ -75,7 +75,7 @@ def test_samples_one_behind_the_other_stay_where_they_are(layout, count):
                           [i * NBYTES for i in range(count)], 0)
     assert heard == ["onednn"]
     if layout is not default_desc and count > 1:
-        assert whole.chunk.mkl_mem is layout(FLOAT32, whole.shape)
+        assert whole._chunk.mkl_mem is layout(FLOAT32, whole.shape)
 
 
 @pytest.mark.parametrize("layout", [default_desc, blocks])

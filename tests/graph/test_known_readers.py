@@ -121,7 +121,7 @@ def test_a_writer_waits_for_readers_and_readers_for_him() -> None:
         thread.join(30)
         assert not thread.is_alive()
     assert not failures, failures[:3]
-    assert lib.ndrt_chunk_lease(shared.chunk.native) == 0
+    assert lib.ndrt_chunk_lease(shared._chunk.native) == 0
 
 
 def test_a_replay_enters_no_python_but_its_own() -> None:

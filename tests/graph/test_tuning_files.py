@@ -223,6 +223,6 @@ def test_the_table_in_many_threads(tmp_path):
 def test_a_child_gets_a_lock_of_its_own():
     with TABLE._lock:
         lock = TABLE._lock
-        TABLE.renew_locks()
+        TABLE._renew_locks()
     assert TABLE._lock is not lock
     assert not TABLE._lock.locked()

@@ -197,7 +197,7 @@ def test_weights_are_not_packed_again_for_other_kernels(monkeypatch: pytest.Monk
     costs(monkeypatch, {"fc": OURS})
     executor = net.simple_bind(mx.cpu(), grad_req="null", data=(8, 64))
     check(executor)
-    packed = executor.arg_dict["fc_weight"].chunk.mkl_mem
+    packed = executor.arg_dict["fc_weight"]._chunk.mkl_mem
     copied: list[Any] = []
     get = PackedStore.get
 
@@ -209,5 +209,5 @@ def test_weights_are_not_packed_again_for_other_kernels(monkeypatch: pytest.Monk
     monkeypatch.setattr(PackedStore, "get", noted)
     assert executor.tune(repeat=1).chosen == ONEDNN
     check(executor)
-    assert executor.arg_dict["fc_weight"].chunk.mkl_mem is packed
+    assert executor.arg_dict["fc_weight"]._chunk.mkl_mem is packed
     assert not copied

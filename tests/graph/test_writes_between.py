@@ -157,6 +157,6 @@ def test_a_copy_that_an_interrupt_left_empty_is_no_source() -> None:
     def fill(stream: Any, to: Any) -> None:
         reorder_mem(stream, get_default(weight, stream), to)
     copy = store.made(weight, "copy", layout, context.stream, fill)
-    assert [(chunk, changes >= 0) for chunk, changes in store.sources()] == [(weight.chunk, True)]
+    assert [(chunk, changes >= 0) for chunk, changes in store.sources()] == [(weight._chunk, True)]
     assert store.made(weight, "copy", layout, context.stream, fill).ptr == copy.ptr
     assert store.layouts(weight) == [layout]

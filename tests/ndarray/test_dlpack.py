@@ -46,12 +46,12 @@ def test_there_and_back(dtype: str, versioned: bool) -> None:
     y = nd.from_dlpack(capsule)
     assert (y.shape, y.dtype) == (x.shape, x.dtype)
     np.testing.assert_array_equal(y.asnumpy(), x.asnumpy())
-    assert y.chunk.handle.address == x.chunk.handle.address
+    assert y._chunk.handle.address == x._chunk.handle.address
     y[0] = 1
     assert (x.asnumpy()[0] == 1).all()
-    assert x.chunk.pins == 1
+    assert x._chunk.pins == 1
     del y
-    assert x.chunk.pins == 0, "the deleter ran with the last array on the memory"
+    assert x._chunk.pins == 0, "the deleter ran with the last array on the memory"
     assert repr(capsule), "which a used capsule outlives"
 
 
@@ -90,21 +90,21 @@ def test_numpy_takes_arrays() -> None:
         assert (x.asnumpy()[1] == 7).all()
     part = seen[0, 0]
     del seen
-    assert x.chunk.pins == 1
+    assert x._chunk.pins == 1
     del part
-    assert x.chunk.pins == 0
+    assert x._chunk.pins == 0
     x.reorder()
 
 
 def test_a_layout_change_by_an_export_is_no_write() -> None:
     x = nd.array(DATA).to_mkldnn()
-    writes = x.chunk.writes
+    writes = x._chunk.writes
     nd.from_dlpack(x)
     assert not x.is_special
     x.reorder()
     assert x.is_special
     x.reorder_to_default()
-    assert x.chunk.writes == writes
+    assert x._chunk.writes == writes
 
 
 def test_what_the_caller_asks_for() -> None:
@@ -114,7 +114,7 @@ def test_what_the_caller_asks_for() -> None:
     for wishes in ({"dl_device": (2, 0)}, {"dl_device": (1, 1)}, {"stream": 1}):
         with pytest.raises(BufferError, match=next(iter(wishes))):
             x.__dlpack__(**wishes)
-    assert x.chunk.pins == 0
+    assert x._chunk.pins == 0
     assert '"dltensor"' in repr(x.__dlpack__(max_version=(0, 8)))
     assert '"dltensor_versioned"' in repr(x.__dlpack__(max_version=(7, 0), dl_device=(1, 0)))
     copied = nd.from_dlpack(x.__dlpack__(max_version=(1, 0), copy=True))
@@ -128,7 +128,7 @@ def test_what_the_caller_asks_for() -> None:
 
 def test_packed_arrays_are_copied_or_refused() -> None:
     x = nd.array(DATA).to_mkldnn()
-    with Packed([x.chunk]):
+    with Packed([x._chunk]):
         with pytest.raises(BufferError, match="without a copy"):
             x.__dlpack__(copy=False)
         y = nd.from_dlpack(x.__dlpack__(max_version=(1, 0)))
@@ -141,7 +141,7 @@ def test_packed_arrays_are_copied_or_refused() -> None:
 @pytest.mark.skipif(NUMPY < "2.1.0", reason="np.from_dlpack asks for flags from numpy 2.1 on")
 def test_numpy_can_not_write_to_a_copy_that_it_did_not_ask_for() -> None:
     x = nd.array(DATA).to_mkldnn()
-    with Packed([x.chunk]):
+    with Packed([x._chunk]):
         seen = np.from_dlpack(x)
         np.testing.assert_array_equal(seen, DATA)
         with pytest.raises(ValueError, match="read-only"):
@@ -159,9 +159,9 @@ def test_a_capsule_nobody_took_gives_back() -> None:
                  lambda: nd.to_dlpack_for_read(x), lambda: nd.to_dlpack_for_write(x),
                  lambda: x.__dlpack__(max_version=(1, 0))):
         capsule = make()
-        assert x.chunk.pins == 1
+        assert x._chunk.pins == 1
         del capsule
-        assert x.chunk.pins == 0
+        assert x._chunk.pins == 0
     with pytest.raises(TypeMismatch, match="NDArray"):
         nd.to_dlpack_for_read(DATA)
 
@@ -187,7 +187,7 @@ def test_no_memory_for_an_export() -> None:
             lib.ndrt_memory_fail_after(-1)
         del capsule
         gc.collect()
-        assert x.chunk.pins == 0
+        assert x._chunk.pins == 0
     assert n, "the last ones get through"
     np.testing.assert_array_equal(x.asnumpy(), DATA)
 
@@ -253,7 +253,7 @@ def test_what_can_not_be_shared_is_copied(make: Any, reason: str) -> None:
     x = nd.from_dlpack(p)
     assert p.deleted == 1, "the copy needs the other library no more"
     np.testing.assert_array_equal(x.asnumpy(), wanted)
-    assert x.chunk.pins == 0
+    assert x._chunk.pins == 0
     x[...] = -7
     np.testing.assert_array_equal(p.view, wanted)
     p = make()
@@ -266,7 +266,7 @@ def test_what_can_not_be_shared_is_copied(make: Any, reason: str) -> None:
 def test_a_copy_when_asked_for() -> None:
     p = Producer(DATA)
     x = nd.from_dlpack(p, copy=True, device=mx.cpu(2))
-    assert (p.deleted, x.chunk.pins, x.ctx) == (1, 0, mx.cpu(2))
+    assert (p.deleted, x._chunk.pins, x.ctx) == (1, 0, mx.cpu(2))
     x[:] = 0
     np.testing.assert_array_equal(p.data, DATA)
 
@@ -392,14 +392,14 @@ def test_exports_end_in_any_thread() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert x.chunk.pins == 0
+    assert x._chunk.pins == 0
 
 
 def test_the_deleter_needs_no_python() -> None:
     """Called from threads that Python does not know, while this one holds the GIL."""
     x = nd.array(DATA)
     refusing_deleter([x.__dlpack__(max_version=(1, 0)) for _ in range(50)])
-    assert x.chunk.pins == 0
+    assert x._chunk.pins == 0
 
 
 def test_one_capsule_for_many_threads() -> None:
@@ -424,7 +424,7 @@ def test_one_capsule_for_many_threads() -> None:
         assert sum(y is not None for y in got) == 1
         del take, capsule
         got.clear()
-        assert x.chunk.pins == 0
+        assert x._chunk.pins == 0
 
 
 END = """

@@ -67,9 +67,9 @@ class Player:
         try:
             self.x.reorder(self.random.choice((None, "aBcd16b", "aBcd8b")))
         except NdrtError:
-            assert self.x.chunk.pins, "refused without need"
+            assert self.x._chunk.pins, "refused without need"
         else:
-            assert not self.x.chunk.pins
+            assert not self.x._chunk.pins
 
     def write(self) -> None:
         row, number = self.random.randrange(2), self.random.random()
@@ -106,7 +106,7 @@ class Player:
     def end(self) -> None:
         self.shared.clear()
         gc.collect()
-        assert self.x.chunk.pins == self.x.chunk.native.writable_pins == 0
+        assert self.x._chunk.pins == self.x._chunk.native.writable_pins == 0
         self.x.reorder()
         np.testing.assert_array_equal(self.x.asnumpy(), self.value)
 
@@ -181,5 +181,5 @@ def test_one_array_in_many_threads() -> None:
         thread.join()
     assert not failures
     gc.collect()
-    assert x.chunk.pins == 0
+    assert x._chunk.pins == 0
     np.testing.assert_array_equal(x.asnumpy(), value)

@@ -57,11 +57,11 @@ def _reused() -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 def test_clones_are_equal_and_apart(clone: str, kind: str) -> None:
     x = KINDS[kind]()
-    layout, pins = x.layout, x.chunk.pins
+    layout, pins = x.layout, x._chunk.pins
     y = CLONES[clone](x)
     assert (y.shape, y.dtype, y.ctx) == (x.shape, x.dtype, x.ctx)
     gc.collect()
-    assert (y.chunk.pins, x.chunk.pins) == (0, pins)
+    assert (y._chunk.pins, x._chunk.pins) == (0, pins)
     assert x.layout == layout or x.is_view, "a view reads the default layout"
     before = x.asnumpy()
     np.testing.assert_array_equal(y.asnumpy(), before)
@@ -86,7 +86,7 @@ def test_views_pickle_their_part_only() -> None:
 
 def test_padding_is_not_pickled() -> None:
     x = nd.array(DATA).to_mkldnn("aBcd16b")
-    assert x.chunk.nbytes > 2 * DATA.nbytes
+    assert x._chunk.nbytes > 2 * DATA.nbytes
     assert len(pickle.dumps(x)) < DATA.nbytes + 300
     assert x.is_special
 
@@ -118,7 +118,7 @@ def test_out_of_band_buffers_are_the_array_itself() -> None:
     buffers: list[pickle.PickleBuffer] = []
     data = pickle.dumps(x, 5, buffer_callback=buffers.append)
     assert len(data) < 300
-    assert (x.chunk.pins, x.chunk.native.writable_pins) == (1, 0)
+    assert (x._chunk.pins, x._chunk.native.writable_pins) == (1, 0)
     seen = np.frombuffer(buffers[0], np.float32)
     assert not seen.flags.writeable
     x[:] = 4
@@ -132,12 +132,12 @@ def test_out_of_band_buffers_are_the_array_itself() -> None:
     assert (z.asnumpy() == 4).all()
     del seen, buffers
     gc.collect()
-    assert x.chunk.pins == 0
+    assert x._chunk.pins == 0
 
 
 def test_a_packed_array_is_pickled_as_it_is() -> None:
     x = nd.array(DATA).to_mkldnn()
-    with Packed([x.chunk]):
+    with Packed([x._chunk]):
         y = pickle.loads(pickle.dumps(x))
         assert x.is_special
     np.testing.assert_array_equal(y.asnumpy(), DATA)

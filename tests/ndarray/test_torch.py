@@ -22,20 +22,20 @@ def test_torch_takes_arrays() -> None:
     for make in (lambda: nd.array(DATA), lambda: nd.array(DATA).to_mkldnn("aBcd16b")):
         x = make()
         t = torch.from_dlpack(x)
-        assert t.data_ptr() == x.chunk.handle.address
+        assert t.data_ptr() == x._chunk.handle.address
         assert torch.equal(t, torch.from_numpy(DATA))
         t[0] = -1
         assert (x.asnumpy()[0] == -1).all()
         x[1] = 5
         assert bool((t[1] == 5).all())
-        assert x.chunk.pins == 1
+        assert x._chunk.pins == 1
         part = t[0, 0]
         del t
         gc.collect()
-        assert x.chunk.pins == 1
+        assert x._chunk.pins == 1
         del part
         gc.collect()
-        assert x.chunk.pins == 0
+        assert x._chunk.pins == 0
     x = nd.array(DATA)
     t = torch.from_dlpack(x[1])
     del x
@@ -59,7 +59,7 @@ def test_dtypes(dtype: str) -> None:
 def test_arrays_take_tensors() -> None:
     t = torch.from_numpy(DATA.copy())
     x = nd.from_dlpack(t)
-    assert x.chunk.handle.address == t.data_ptr()
+    assert x._chunk.handle.address == t.data_ptr()
     t[0] = -1
     assert (x.asnumpy()[0] == -1).all()
     x *= 2
@@ -93,7 +93,7 @@ def test_freed_in_another_thread() -> None:
     for thread in threads:
         thread.join()
     gc.collect()
-    assert x.chunk.pins == 0
+    assert x._chunk.pins == 0
     assert mx.memory_stats()["live"] <= before
 
 
@@ -106,7 +106,7 @@ def test_tensors_saved_for_torch_backward() -> None:
         assert torch.equal(w.grad, torch.from_numpy(DATA))
     del w
     gc.collect()
-    assert x.chunk.pins == 0
+    assert x._chunk.pins == 0
 
 
 SCRIPT = """

@@ -133,7 +133,7 @@ class Life:
                 place[name] = make(value, kind, STREAM)
                 place[name].check()
                 REACHED[kind.split(":")[0]] += 1
-                desc = place[name].array.chunk.mkl_mem
+                desc = place[name].array._chunk.mkl_mem
                 REACHED["padded"] += desc is not None and desc.is_padded
         self.exports: list[Any] = []
         self.head_grads = list(graph.head_grads)

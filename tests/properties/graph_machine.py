@@ -100,8 +100,8 @@ class GraphMachine(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(sorted(self.life.graph.args)), "argument")
         array = self.life.array(name)
         kinds = layouts_of(array.shape)
-        chunk = array.chunk
-        if (not kinds or array.is_view or array.reuse or chunk.pins or chunk.native.packers
+        chunk = array._chunk
+        if (not kinds or array.is_view or array._reuse or chunk.pins or chunk.native.packers
                 or chunk.storage_shape != array.shape):
             return
         desc = layout_of(data.draw(st.sampled_from(kinds), "layout"), array.shape, array.dtype)
@@ -150,7 +150,7 @@ class GraphMachine(RuleBasedStateMachine):
     def leases_are_given_back(self) -> None:
         if hasattr(self, "life"):
             for array in self.life.executor.arg_arrays:
-                assert lib.ndrt_chunk_lease(array.chunk.native) == 0
+                assert lib.ndrt_chunk_lease(array._chunk.native) == 0
 
     def teardown(self) -> None:
         mx.set_num_threads(self.threads)

@@ -171,7 +171,7 @@ def packed_for_ever(patch: Patch) -> None:
 
 def computed_once(patch: Patch) -> None:
     patch.setattr(OpContext, "is_constant",
-                  lambda self, w: not self.is_train and w.grad_state is None)
+                  lambda self, w: not self.is_train and w._grad_state is None)
 
 
 def layouts_of_what_never_ran(patch: Patch) -> None:

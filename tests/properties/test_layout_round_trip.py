@@ -144,13 +144,13 @@ def test_there_and_back_is_the_identity(desc: MemDesc, seed: int) -> None:
     value = contents(desc, seed)
     array = new_array(value.shape, value.dtype)
     write_numpy(array, value, stream)
-    array.chunk.reorder(desc, stream)
+    array._chunk.reorder(desc, stream)
     if not desc.is_default:
-        assert array.chunk.mkl_mem is desc
+        assert array._chunk.mkl_mem is desc
         assert peek(array).tobytes() == value.tobytes()
-        assert_padding_zero(array.chunk, "after a reorder")
+        assert_padding_zero(array._chunk, "after a reorder")
     assert read_numpy(array, stream).tobytes() == value.tobytes()
-    array.chunk.reorder_to_default(stream)
+    array._chunk.reorder_to_default(stream)
     assert not array.is_special
     assert read_numpy(array, stream).tobytes() == value.tobytes()
 
@@ -167,11 +167,11 @@ def test_between_two_special_layouts(first: MemDesc, seed: int, data: st.DataObj
     value = contents(first, seed)
     array = new_array(value.shape, dtype)
     write_numpy(array, value, stream)
-    array.chunk.reorder(first, stream)
-    array.chunk.reorder(second, stream)
+    array._chunk.reorder(first, stream)
+    array._chunk.reorder(second, stream)
     if array.is_special:
         assert peek(array).tobytes() == value.tobytes()
-        assert_padding_zero(array.chunk, "after two reorders")
+        assert_padding_zero(array._chunk, "after two reorders")
     assert read_numpy(array, stream).tobytes() == value.tobytes()
 
 

@@ -63,15 +63,15 @@ def test_alignment(nbytes: int, alignment: int) -> None:
 
 def test_growth_bumps_version_and_all_views_see_it(stream: ImmediateStream) -> None:
     array, value = filled((6, 4), stream)
-    view, version = array.rows(2, 5), array.chunk.version
-    array.check_and_alloc(10)
-    assert array.chunk.version == version, "enough room: nothing may move"
+    view, version = array._rows(2, 5), array._chunk.version
+    array._check_and_alloc(10)
+    assert array._chunk.version == version, "enough room: nothing may move"
     assert read_numpy(array, stream).tobytes() == value.tobytes()
-    old = array.chunk.handle.address
-    array.check_and_alloc(1 << 16)
-    assert array.chunk.version > version
-    assert array.chunk.nbytes >= 1 << 16
-    assert array.chunk.handle.address != old
+    old = array._chunk.handle.address
+    array._check_and_alloc(1 << 16)
+    assert array._chunk.version > version
+    assert array._chunk.nbytes >= 1 << 16
+    assert array._chunk.handle.address != old
     write_numpy(array, value, stream)
     assert (read_numpy(view, stream) == value[2:5]).all()
     write_numpy(view, np.zeros((3, 4), np.float32), stream)
@@ -80,8 +80,8 @@ def test_growth_bumps_version_and_all_views_see_it(stream: ImmediateStream) -> N
 
 def test_growth_drops_the_layout(stream: ImmediateStream) -> None:
     array, _ = filled(SHAPE, stream)
-    array.chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
-    array.check_and_alloc(array.chunk.nbytes + 1)
+    array._chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
+    array._check_and_alloc(array._chunk.nbytes + 1)
     assert not array.is_special
 
 
@@ -134,70 +134,70 @@ def test_span_keeps_its_parent() -> None:
 @pytest.mark.parametrize("tag", ["acdb", "aBcd16b", "aBcd8b"])
 def test_reorder_and_back(tag: str, stream: ImmediateStream) -> None:
     array, value = filled(SHAPE, stream)
-    version = array.chunk.version
-    array.chunk.reorder(tagged_desc(F32, SHAPE, tag), stream)
-    assert array.chunk.version > version
+    version = array._chunk.version
+    array._chunk.reorder(tagged_desc(F32, SHAPE, tag), stream)
+    assert array._chunk.version > version
     assert array.is_special
-    assert array.chunk.nbytes >= array.chunk.mkl_mem.nbytes
+    assert array._chunk.nbytes >= array._chunk.mkl_mem.nbytes
     assert peek(array).tobytes() == value.tobytes()
-    assert_padding_zero(array.chunk, tag)
+    assert_padding_zero(array._chunk, tag)
     assert read_numpy(array, stream).tobytes() == value.tobytes()
     assert array.is_special, "reading converted the array"
-    array.chunk.reorder_to_default(stream)
+    array._chunk.reorder_to_default(stream)
     assert not array.is_special
     assert read_numpy(array, stream).tobytes() == value.tobytes()
-    version = array.chunk.version
-    array.chunk.reorder_to_default(stream)
-    assert array.chunk.version == version
+    version = array._chunk.version
+    array._chunk.reorder_to_default(stream)
+    assert array._chunk.version == version
 
 
 def test_weights_become_grouped(stream: ImmediateStream) -> None:
     array, value = filled((8, 4, 3, 3), stream)
     grouped = tagged_desc(F32, (2, 4, 4, 3, 3), "aBCde8c8b")
-    array.chunk.reorder(grouped, stream)
-    assert array.chunk.mkl_mem.ndims == 5
+    array._chunk.reorder(grouped, stream)
+    assert array._chunk.mkl_mem.ndims == 5
     assert grouped.is_padded
     assert read_numpy(array, stream).tobytes() == value.tobytes()
-    assert_padding_zero(array.chunk, "grouped")
-    array.chunk.reorder_to_default(stream)
+    assert_padding_zero(array._chunk, "grouped")
+    array._chunk.reorder_to_default(stream)
     assert read_numpy(array, stream).tobytes() == value.tobytes()
 
 
 def test_a_failing_reorder_changes_nothing(stream: ImmediateStream) -> None:
     array, value = filled(SHAPE, stream)
-    array.chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
-    state = array.chunk.version, array.chunk.mkl_mem, array.chunk.handle.address
+    array._chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
+    state = array._chunk.version, array._chunk.mkl_mem, array._chunk.handle.address
     with pytest.raises(Unsupported):
-        array.chunk.reorder(tagged_desc(F32, (2, 10, 6, 3), "acdb"), stream)
-    assert state == (array.chunk.version, array.chunk.mkl_mem, array.chunk.handle.address)
+        array._chunk.reorder(tagged_desc(F32, (2, 10, 6, 3), "acdb"), stream)
+    assert state == (array._chunk.version, array._chunk.mkl_mem, array._chunk.handle.address)
     assert read_numpy(array, stream).tobytes() == value.tobytes()
 
 
 def test_invalidate_moves_nothing(stream: ImmediateStream) -> None:
     array, _ = filled(SHAPE, stream)
-    array.chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
-    raw, address = bytes(array.chunk.handle.buffer()), array.chunk.handle.address
-    version = array.chunk.version
-    array.invalidate_data()
-    assert array.chunk.mkl_mem is None
-    assert array.chunk.version > version
-    assert array.chunk.handle.address == address
-    assert bytes(array.chunk.handle.buffer()) == raw
-    version = array.chunk.version
-    array.invalidate_data()
-    assert array.chunk.version == version
+    array._chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
+    raw, address = bytes(array._chunk.handle.buffer()), array._chunk.handle.address
+    version = array._chunk.version
+    array._invalidate_data()
+    assert array._chunk.mkl_mem is None
+    assert array._chunk.version > version
+    assert array._chunk.handle.address == address
+    assert bytes(array._chunk.handle.buffer()) == raw
+    version = array._chunk.version
+    array._invalidate_data()
+    assert array._chunk.version == version
 
 
 def test_set_layout_of_a_default_layout_drops_the_special_one(stream: ImmediateStream) -> None:
     array, _ = filled(SHAPE, stream)
-    array.chunk.set_layout(tagged_desc(F32, SHAPE, "aBcd16b"))
-    array.chunk.set_layout(default_desc(F32, SHAPE))
-    assert array.chunk.mkl_mem is None
+    array._chunk.set_layout(tagged_desc(F32, SHAPE, "aBcd16b"))
+    array._chunk.set_layout(default_desc(F32, SHAPE))
+    assert array._chunk.mkl_mem is None
 
 
 def test_pinned_memory_stays(stream: ImmediateStream) -> None:
     array, value = filled(SHAPE, stream)
-    chunk = array.chunk
+    chunk = array._chunk
     chunk.pin(False)
     address = chunk.handle.address
     blocked = tagged_desc(F32, SHAPE, "aBcd16b")
@@ -278,26 +278,26 @@ def test_int32_keeps_all_its_bits(shape: tuple[int, ...], tag: str,
     value = np.random.default_rng(4).integers(limits.min, limits.max, shape, np.int32)
     array = new_array(shape, value.dtype)
     write_numpy(array, value, stream)
-    array.chunk.reorder(tagged_desc(value.dtype, shape, tag), stream)
+    array._chunk.reorder(tagged_desc(value.dtype, shape, tag), stream)
     assert array.is_special
-    assert_padding_zero(array.chunk, tag)
+    assert_padding_zero(array._chunk, tag)
     assert (peek(array) == value).all()
     assert (read_numpy(array, stream) == value).all()
-    array.chunk.reorder_to_default(stream)
+    array._chunk.reorder_to_default(stream)
     assert (read_numpy(array, stream) == value).all()
 
 
 def test_a_part_of_reused_memory_is_a_view(stream: ImmediateStream) -> None:
     """Also where its shape happens to be the one that the Chunk was made for."""
     base = new_array((2, 3, 2, 3), F32)
-    base.check_and_alloc(4 * 64)
+    base._check_and_alloc(4 * 64)
     reused = base.as_array((1, 16, 2, 2), F32)
     value = np.arange(64, dtype=np.float32).reshape(reused.shape)
     write_numpy(reused, value, stream)
     part = reused.view_as((64,)).view_as((2, 3, 2, 3))
-    for again in (part, part.detach(), part.rows(0, 2), part.view_as((36,)).view_as(part.shape)):
+    for again in (part, part.detach(), part._rows(0, 2), part.view_as((36,)).view_as(part.shape)):
         assert again.is_view
-    reused.chunk.reorder(tagged_desc(F32, reused.shape, "acdb"), stream)
+    reused._chunk.reorder(tagged_desc(F32, reused.shape, "acdb"), stream)
     write_numpy(part, np.zeros(part.shape, np.float32), stream)
     assert (read_numpy(reused, stream).ravel()[36:] == np.arange(36, 64)).all()
     assert (read_numpy(part, stream) == 0).all()
@@ -306,12 +306,12 @@ def test_a_part_of_reused_memory_is_a_view(stream: ImmediateStream) -> None:
 def test_conversions_leave_room_for_larger_arrays(stream: ImmediateStream) -> None:
     """Reused memory: what is converted may be the smaller of two arrays on it."""
     base = new_array((4,), F32)
-    base.check_and_alloc(4096)
+    base._check_and_alloc(4096)
     large, small = base.as_array((1024,), F32), base.as_array((1, 2, 3, 3), F32)
     write_numpy(small, np.ones(small.shape, np.float32), stream)
-    small.chunk.reorder(tagged_desc(F32, small.shape, "acdb"), stream)
-    small.chunk.reorder_to_default(stream)
-    assert base.chunk.nbytes == 4096
+    small._chunk.reorder(tagged_desc(F32, small.shape, "acdb"), stream)
+    small._chunk.reorder_to_default(stream)
+    assert base._chunk.nbytes == 4096
     assert read_numpy(large, stream).shape == (1024,)
     assert (read_numpy(small, stream) == 1).all()
 
@@ -320,9 +320,9 @@ def test_a_new_life_on_the_memory_of_padding_keeps_its_memory(stream: ImmediateS
     # the conversion for a write to a part gave the earlier life's bytes, too few for the new one
     earlier = new_array((2, 3, 2, 3), F32)
     write_numpy(earlier, np.zeros(earlier.shape, np.float32), stream)
-    earlier.chunk.reorder(tagged_desc(F32, earlier.shape, "aBcd16b"), stream)
+    earlier._chunk.reorder(tagged_desc(F32, earlier.shape, "aBcd16b"), stream)
     life = earlier.as_array((192,), F32)
-    assert life.nbytes == earlier.chunk.nbytes
-    write_numpy(life.rows(0, 2), np.array([1, 2], np.float32), stream)
-    assert life.chunk.nbytes >= life.nbytes
+    assert life.nbytes == earlier._chunk.nbytes
+    write_numpy(life._rows(0, 2), np.array([1, 2], np.float32), stream)
+    assert life._chunk.nbytes >= life.nbytes
     np.testing.assert_array_equal(read_numpy(life, stream)[:2], [1, 2])

@@ -31,7 +31,7 @@ def chain(first: np.ndarray | None = None) -> list[NDArray]:
     made = [filled(value if first is None else first, ImmediateStream())]
     for _ in range(LENGTH):
         made.append(filled(np.full(SHAPE, -1, np.float32), ImmediateStream()))
-        made[-1].chunk.reorder(BLOCKED, ImmediateStream())
+        made[-1]._chunk.reorder(BLOCKED, ImmediateStream())
     return made
 
 
@@ -42,9 +42,9 @@ def call_operator(stream: ImmediateStream, at: int, arrays: list[NDArray],
     stream.position = at
     stream.begin_operator()
     try:
-        stream.hold([y.chunk], False)
-        stream.touch(y.chunk)
-        y.chunk.invalidate_data()
+        stream.hold([y._chunk], False)
+        stream.touch(y._chunk)
+        y._chunk.invalidate_data()
         issue(stream, arrays[at], y)
         if between is not None:
             between()
@@ -94,9 +94,9 @@ def test_what_needs_memory_finds_all_that_was_issued(ask: str) -> None:
         stream.begin_operator()
         stream.callback(lambda: seen.append(plain_numpy(arrays[2]).copy()))
     elif ask == "convert":
-        arrays[2].chunk.reorder(BLOCKED, stream)
+        arrays[2]._chunk.reorder(BLOCKED, stream)
         seen.append(read_numpy(arrays[2], ImmediateStream()))
-        arrays[2].chunk.reorder_to_default(stream)
+        arrays[2]._chunk.reorder_to_default(stream)
     else:
         getattr(stream, ask)()
         seen.append(plain_numpy(arrays[2]).copy())
@@ -115,7 +115,7 @@ def test_memory_that_steps_point_into_stays_until_they_ran() -> None:
     arrays[2] = taken
     call_operator(stream, 1, arrays)
     # the memory that a waiting step writes to is let go of
-    taken.chunk.check_and_alloc(1 << 20)
+    taken._chunk.check_and_alloc(1 << 20)
     gc.collect()
     others = [filled(np.full(SHAPE, 7, np.float32), ImmediateStream()) for _ in range(50)]
     stream.finish()

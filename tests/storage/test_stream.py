@@ -133,7 +133,7 @@ def test_reorders_can_add() -> None:
     stream = ImmediateStream()
     value = np.random.default_rng(2).random(SHAPE, np.float32)
     x, y = filled(value, stream), filled(value, stream)
-    y.chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
+    y._chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
     reorder_mem(stream, get_data(x, stream), get_data(y, stream), add=True)
     assert read_numpy(y, stream) == pytest.approx(2 * value)
     assert len(REORDERS) <= REORDERS.capacity

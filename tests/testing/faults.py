@@ -63,7 +63,7 @@ def wrong_number(ctx: Any, p: Any, ins: list[Any], outs: list[Any]) -> None:
 
 def wrong_number_in_blocks(ctx: Any, p: Any, ins: list[Any], outs: list[Any]) -> None:
     right_ex(ctx, p, ins, outs)
-    chunk = outs[0].array.chunk
+    chunk = outs[0].array._chunk
     if chunk.is_special and not outs[0].array.is_view:
         np.frombuffer(ffi.buffer(chunk.handle.ptr, 4), np.float32)[0] += 1
 
@@ -81,7 +81,7 @@ def ignores_request(ctx: Any, p: Any, ins: list[Any], outs: list[Any]) -> None:
 
 def dirties_padding(ctx: Any, p: Any, ins: list[Any], outs: list[Any]) -> None:
     right_ex(ctx, p, ins, outs)
-    chunk = outs[0].array.chunk
+    chunk = outs[0].array._chunk
     if chunk.mkl_mem is not None and chunk.mkl_mem.is_padded:
         np.frombuffer(ffi.buffer(chunk.handle.ptr, chunk.mkl_mem.nbytes), np.float32)[-1] = 1
 

@@ -118,7 +118,7 @@ def test_functions_of_several_inputs_outputs_and_dtypes() -> None:
 
 def test_a_grouped_weight_reaches_a_function() -> None:
     def convolve(x: Any, w: Any) -> Any:
-        met.append((w.layout, w.is_special and w.chunk.mkl_mem.ndims))
+        met.append((w.layout, w.is_special and w._chunk.mkl_mem.ndims))
         return mx.nd.Convolution(x, w, kernel=(1, 1), num_filter=4, num_group=2, no_bias=True)
     met: list[Any] = []
     check_operator(convolve, [(1, 4, 2, 2), Input((4, 2, 1, 1), weight_groups=2)])

@@ -113,14 +113,14 @@ def test_arrays_are_of_every_kind_and_hold_what_they_say() -> None:
     met: Counter[str] = Counter()
 
     def look(known: Known) -> None:
-        array, chunk = known.array, known.array.chunk
+        array, chunk = known.array, known.array._chunk
         desc = chunk.mkl_mem
         met["view"] += array.is_view
         met["special"] += desc is not None
         met["padded"] += desc is not None and desc.is_padded
         met["grouped"] += desc is not None and not array.is_view and desc.ndims > array.ndim
         met["view of special"] += array.is_view and desc is not None
-        met["reused"] += array.reuse
+        met["reused"] += array._reuse
         met["pinned"] += bool(chunk.pins)
         met["rank 0"] += array.ndim == 0
         met["no elements"] += array.size == 0
@@ -150,7 +150,7 @@ def test_arrays_of_some_kinds_and_contents() -> None:
 
 def test_pins_end_with_the_object() -> None:
     chunks = []
-    drawn(ndarrays((2, 3), "float32", ["pinned"]), lambda known: chunks.append(known.array.chunk),
+    drawn(ndarrays((2, 3), "float32", ["pinned"]), lambda known: chunks.append(known.array._chunk),
           10)
     gc.collect()
     assert [chunk.pins for chunk in chunks] == [0] * len(chunks)

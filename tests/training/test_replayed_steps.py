@@ -66,7 +66,7 @@ def test_a_replay_draws_the_next_numbers(op: str, params: dict[str, Any],
         definition.compute(naive, definition.params(**params), [values] * len(ins), written)
         want.append([output.value for output in written])
     if layout is not None:
-        ins[0].chunk.reorder(tagged_desc(np.dtype("f4"), shape, layout), ImmediateStream())
+        ins[0]._chunk.reorder(tagged_desc(np.dtype("f4"), shape, layout), ImmediateStream())
     stream = RecordingStream(0)
     ctx = context(5, stream)
     outs = draw(op, ctx, ins, shape, **params)
@@ -112,7 +112,7 @@ def test_numbers_of_an_update_change_between_replays(
     recorded, naive = [array(v) for v in values], [array(v) for v in values]
     if layout is not None:
         for one in recorded:
-            one.chunk.reorder(tagged_desc(np.dtype("f4"), shape, layout), ImmediateStream())
+            one._chunk.reorder(tagged_desc(np.dtype("f4"), shape, layout), ImmediateStream())
     stream = RecordingStream(0)
     ctx = context(0, stream)
     params = definition.params(**first)

@@ -137,7 +137,7 @@ def test_a_captured_step_runs_no_python_for_its_layers() -> None:
 
 
 def change_gradient(executor: Any) -> None:
-    executor.grad_dict["conv1_weight"].chunk.reorder(
+    executor.grad_dict["conv1_weight"]._chunk.reorder(
         tagged_desc(np.dtype("f4"), (20, 20, 3, 3), "acdb"), ImmediateStream())
 
 

@@ -111,11 +111,11 @@ def test_each_replay_counts_as_a_write() -> None:
     for _ in range(3):
         update()
     assert update.capture_state == "captured"
-    before = [[array.chunk.writes for array in one.arrays] for one in trained]
+    before = [[array._chunk.writes for array in one.arrays] for one in trained]
     for _ in range(2):
         update()
     for one, (weight, grad, state) in zip(trained, before, strict=True):
-        assert [array.chunk.writes for array in one.arrays] == [weight + 2, grad, state + 2]
+        assert [array._chunk.writes for array in one.arrays] == [weight + 2, grad, state + 2]
 
 
 def test_changes_between_replays_are_seen() -> None:
@@ -125,8 +125,8 @@ def test_changes_between_replays_are_seen() -> None:
     layout = tagged_desc(np.dtype("f4"), SHAPES["conv_weight"], "aBcd16b")
     changes = [
         lambda t: t[0].weight.__setitem__(1, 2.0), lambda t: t[1].states[0].__imul__(2),
-        lambda t: t[0].weight.chunk.reorder(layout, ImmediateStream()),
-        lambda t: t[0].grad.chunk.reorder(layout, ImmediateStream()),
+        lambda t: t[0].weight._chunk.reorder(layout, ImmediateStream()),
+        lambda t: t[0].grad._chunk.reorder(layout, ImmediateStream()),
         lambda t: mx.set_num_threads(2), lambda t: mx.set_num_threads(1)]
     for change in changes:
         for trained in (ours, naive):

@@ -83,7 +83,7 @@ def _parts(subject: Subject) -> list[Part]:
 def _measure_unchanged(subject: Subject, parts: Sequence[Part], repeat: int) -> list[Measured]:
     """Puts back what the runs write into bound arrays, and the random stream."""
     written = set(Program.written([step for part in parts for step in part.steps]))
-    kept = [(array, array.copy()) for array in subject.arrays if array.chunk in written]
+    kept = [(array, array.copy()) for array in subject.arrays if array._chunk in written]
     random = subject.context.random
     state = random.get_state()
     # no context manager: an interrupt may come before its exit has begun
@@ -171,7 +171,7 @@ def _weights_layout(call: Call, prims: Sequence[Primitive], subject: Subject) ->
     array, store = call.step.ins[at], subject.context.packed
     descs = [prim.desc_or_none(Arg.WEIGHTS) for prim in prims if prim.kind is not Kind.REORDER]
     # of a kernel of ours: the array's own, or a copy's
-    descs.append(array.chunk.mkl_mem)
+    descs.append(array._chunk.mkl_mem)
     if store is not None and not subject.is_train:
         descs += store.layouts(array)
     desc = next((desc for desc in descs if desc is not None), None)

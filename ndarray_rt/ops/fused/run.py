@@ -64,8 +64,8 @@ def chain_adds_first(chain: Chain) -> bool:
 
 def _holds(operand: NDArray, target: NDArray, desc: MemDesc) -> bool:
     """The output's memory is the operand's, in the primitive's layout."""
-    special = target.chunk.mkl_mem
-    return (operand.chunk is target.chunk and operand.byte_offset == target.byte_offset
+    special = target._chunk.mkl_mem
+    return (operand._chunk is target._chunk and operand._byte_offset == target._byte_offset
             and not target.is_view
             and (desc.is_default if special is None else special is desc))
 

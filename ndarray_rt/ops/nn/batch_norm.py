@@ -351,7 +351,7 @@ def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
             ctx.kernel(lib.NDRT_KERNEL_ZERO, (vector.nbytes,), (zero,))
     if batch:
         for moving, now in ((ins[5], mean), (ins[6], var)):
-            moving.chunk.reorder_to_default(stream)
+            moving._chunk.reorder_to_default(stream)
             ctx.kernel(lib.NDRT_KERNEL_BLEND_STATS, (vector.nelems,),
                        (get_default(moving, stream), now), (p.momentum, 1 - p.momentum))
 

@@ -123,7 +123,7 @@ def operands(ctx: OpContext, prim: Primitive, way: Reading, data: NDArray, weigh
 
 def source_as_it_is(data: NDArray) -> MemDesc | None:
     """The special layout of data of several axes, where a primitive could read it so."""
-    desc = data.chunk.mkl_mem
+    desc = data._chunk.mkl_mem
     if desc is None or data.is_view or desc.dims != data.shape or not 3 <= data.ndim <= 5:
         return None
     return desc

@@ -137,7 +137,7 @@ def packed_for(weight: NDArray, given: MemDesc | None, widths: Sequence[int],
                ) -> tuple[int, MemDesc | None]:
     """Columns of a block, and the layout: the one that the weight is in, if it is one of these, so
     that it is not packed again for another number of rows; else that of the first width."""
-    found = weight.chunk.mkl_mem
+    found = weight._chunk.mkl_mem
     if found is not None:
         for width in widths:
             if blocks_of_columns(weight, given, width) is found:

@@ -71,7 +71,7 @@ def weight_layouts(weight: NDArray, dims: tuple[int, ...]) -> list[MemDesc]:
     """Of a weight seen as `dims`, that is kept packed: how it is packed already comes first, so
     that products of other batches find it so; what is left to oneDNN comes last."""
     free = any_desc(weight.dtype, dims)
-    found = weight.chunk.mkl_mem
+    found = weight._chunk.mkl_mem
     if (found is not None and not weight.is_view and found.dims == dims
             and (dims[0] < LEAST_OF_REUSED or max(found.inner_blks, default=0) >= LEAST_OF_REUSED)):
         return [found, free]

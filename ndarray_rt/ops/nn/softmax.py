@@ -199,7 +199,7 @@ def compute_ex(flavour: Flavour, ctx: OpContext, p: SoftmaxParams, ins: list[NDA
     data, stream = ins[0], ctx.stream
     axis = normalize_axis(p.axis, data.ndim)
     inner = prod(data.shape[axis + 1:])
-    if inner >= MANY_COLUMNS and data.size and data.chunk.mkl_mem is None:
+    if inner >= MANY_COLUMNS and data.size and data._chunk.mkl_mem is None:
         columns(ctx, flavour, flavour.factor(p), data, axis, outs[0])
         return
     desc, stays = rows_desc(data, axis)

@@ -49,7 +49,7 @@ def compute(ctx: OpContext, p: AllFiniteParams | MultiAllFiniteParams, ins: list
             outs: list[NumpyOutput]) -> None:
     good = all(bool(np.isfinite(x).all()) for x in ins)
     # an output that is made by this very call holds nothing
-    chunk = outs[0].array.chunk
+    chunk = outs[0].array._chunk
     if p.init_output or not good or not (chunk.is_allocated or chunk.zero):
         outs[0].write(np.full((1,), good, FLOAT32))
     elif outs[0].requested:

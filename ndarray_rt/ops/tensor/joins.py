@@ -22,8 +22,8 @@ def joined_in_place(parts: Sequence[NDArray], axis: int, whole: NDArray,
     """
     if whole.is_view:
         return None
-    start = whole.chunk.handle.address
-    end = start + whole.chunk.nbytes
+    start = whole._chunk.handle.address
+    end = start + whole._chunk.nbytes
     mems = [get_data(part, stream) for part in parts]
     addresses = [_address(mem) for mem in mems]
     if not any(start <= address < end for address in addresses):

@@ -87,7 +87,7 @@ def put(ctx: OpContext, source: Mem, out: Output) -> None:
     if out.req == Req.kAddTo:
         _add(ctx, source, out)
         return
-    if out.req == Req.kWriteInplace and source.keep is not out.array.chunk.handle:
+    if out.req == Req.kWriteInplace and source.keep is not out.array._chunk.handle:
         # what stood in the shared memory was converted to a copy, which can simply be written back
         out = Output(out.array, Req.kWriteTo)
     with out.open(source.desc, ctx.stream, inplace_of=source) as y:

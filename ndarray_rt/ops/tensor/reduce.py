@@ -137,7 +137,7 @@ def _by_kernel(reduction: Reduction, data: NDArray, gone: tuple[int, ...]) -> bo
         return True
     part = part_of(data.shape, gone)
     return (reduction.adds and part is not None and part[2] == 1 and data.size > 0
-            and data.chunk.mkl_mem is None)
+            and data._chunk.mkl_mem is None)
 
 
 def _scaling(ctx: OpContext, desc: MemDesc, factor: float) -> Primitive:

@@ -121,7 +121,7 @@ def _common_layout(rule: Rule, p: Params, ins: Sequence[NDArray], ctx: OpContext
 def plain_states(states: Sequence[NDArray], ctx: OpContext) -> list[Mem]:
     """Memory of arrays that change, in the default layout."""
     for state in states:
-        state.chunk.reorder_to_default(ctx.stream)
+        state._chunk.reorder_to_default(ctx.stream)
     return [get_data(state, ctx.stream) for state in states]
 
 

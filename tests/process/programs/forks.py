@@ -117,15 +117,15 @@ def leases_of_other_threads():
     thread = threading.Thread(target=holds)
     thread.start()
     held.wait()
-    assert lib.ndrt_chunk_lease(x.chunk.native) == -1
+    assert lib.ndrt_chunk_lease(x._chunk.native) == -1
 
     def child():
-        assert lib.ndrt_chunk_lease(x.chunk.native) == 0
+        assert lib.ndrt_chunk_lease(x._chunk.native) == 0
         x[:] = 5
         check(x + 1, np.full((3, 4), 6))
-        assert lib.ndrt_chunk_lease(x.chunk.native) == 0
+        assert lib.ndrt_chunk_lease(x._chunk.native) == 0
     wait(fork(child))
-    assert lib.ndrt_chunk_lease(x.chunk.native) == -1
+    assert lib.ndrt_chunk_lease(x._chunk.native) == -1
     leave.set()
     thread.join()
 
@@ -138,8 +138,8 @@ def leases_of_other_threads():
                 pass
         child_pid = fork(leaves)
         wait(child_pid)
-        assert lib.ndrt_chunk_lease(x.chunk.native) == 1
-    assert lib.ndrt_chunk_lease(x.chunk.native) == 0
+        assert lib.ndrt_chunk_lease(x._chunk.native) == 1
+    assert lib.ndrt_chunk_lease(x._chunk.native) == 0
 
 
 def chunks_that_know_a_reader():
@@ -147,21 +147,21 @@ def chunks_that_know_a_reader():
     from ndarray_rt.native import lib
     from ndarray_rt.storage.lease import Leases
     x, y = mx.nd.ones((3, 4)), mx.nd.ones((3, 4))
-    leases = Leases([x.chunk, y.chunk], [])
+    leases = Leases([x._chunk, y._chunk], [])
     assert not lib.ndrt_hold_introduce(leases.native)
     assert lib.ndrt_hold_try(leases.native)
 
     def child():
-        assert lib.ndrt_chunk_lease(x.chunk.native) == 0
+        assert lib.ndrt_chunk_lease(x._chunk.native) == 0
         x[:] = 5
         for _ in range(3):
             assert lib.ndrt_hold_try(leases.native)
-            assert lib.ndrt_chunk_lease(x.chunk.native) == 1
+            assert lib.ndrt_chunk_lease(x._chunk.native) == 1
             leases.give_back()
         y[:] = 6
         check(x + y, np.full((3, 4), 11))
     wait(fork(child))
-    assert lib.ndrt_chunk_lease(x.chunk.native) == 1
+    assert lib.ndrt_chunk_lease(x._chunk.native) == 1
     leases.give_back()
     x[:] = 7
     check(x, np.full((3, 4), 7))

@@ -252,7 +252,7 @@ ACTIONS = [operator_with_out, convolution_with_out, pooling_with_out, in_place, 
 def leased():
     arrays = [known.array for known in ALL] + list(bound.values())
     arrays += [*executor.outputs, *shared.outputs, *alone.outputs, *alone.arg_arrays]
-    return [array.shape for array in arrays if mx.native.lib.ndrt_chunk_lease(array.chunk.native)]
+    return [array.shape for array in arrays if mx.native.lib.ndrt_chunk_lease(array._chunk.native)]
 
 
 for action in ACTIONS * 3:
@@ -294,7 +294,7 @@ while time.monotonic() < end:
     assert not held, f"an interrupted {action.__name__} left leases on {held}"
     for known in ALL + DEEP:
         known.settle(action.__name__)
-    packers = [array.chunk.native.packers for array in bound.values()]
+    packers = [array._chunk.native.packers for array in bound.values()]
     assert max(packers) <= 2, f"an interrupted {action.__name__} left packers: {packers}"
 for action in ACTIONS:
     action()

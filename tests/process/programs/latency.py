@@ -91,7 +91,7 @@ while len(waited) < 9:
         waited.append(time.perf_counter() - sent)
     finger.join()
 np.testing.assert_array_equal(executor.forward()[0].asnumpy(), right)
-leases = [mx.native.lib.ndrt_chunk_lease(array.chunk.native)
+leases = [mx.native.lib.ndrt_chunk_lease(array._chunk.native)
           for array in (*arguments.values(), *executor.outputs)]
 assert not any(leases), leases
 print(max(steps) * 1e3, statistics.median(waited) * 1e3, whole * 1e3)

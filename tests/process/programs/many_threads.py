@@ -155,7 +155,7 @@ def layout_changes():
             case _:
                 close(x.to_mkldnn("aBcd16b")[2], value[2])
     at_once(job)
-    assert not any(lib.ndrt_chunk_lease(x.chunk.native) for x in arrays)
+    assert not any(lib.ndrt_chunk_lease(x._chunk.native) for x in arrays)
 
 
 def creation():

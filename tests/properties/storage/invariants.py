@@ -36,7 +36,7 @@ class Invariants(Base):
                 if storage.seen() is not None:
                     assert_padding_zero(storage.chunk, repr(storage))
                 REACHED["padded"] += 1
-            assert all(held.array.chunk is storage.chunk for held in storage.held)
+            assert all(held.array._chunk is storage.chunk for held in storage.held)
 
     @invariant()
     def i3_every_array_shows_the_model(self) -> None:
@@ -49,7 +49,7 @@ class Invariants(Base):
                     f"{storage!r}: {seen.view(storage.dtype)} is not "
                     f"{storage.data.view(storage.dtype)}")
             for held in storage.held:
-                assert held.array.byte_offset == held.start
+                assert held.array._byte_offset == held.start
 
     @invariant()
     def i3_readers_are_not_disturbed(self) -> None:

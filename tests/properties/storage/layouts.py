@@ -51,7 +51,7 @@ class Layouts(Base):
             return
         x = held.array
         tag = data.draw(st.sampled_from([None, *TAGS[x.ndim]]), "tag")
-        if x.chunk.pins and x.to_mkldnn(tag).is_special:
+        if x._chunk.pins and x.to_mkldnn(tag).is_special:
             must_raise(PinnedError, lambda: x.reorder(tag))
             return
         self.attempt(data, lambda: x.reorder(tag))
@@ -83,7 +83,7 @@ class Layouts(Base):
         made = held.array.to_mkldnn(tag)
         if made is held.array:
             return
-        assert made.chunk is not held.home.chunk
+        assert made._chunk is not held.home.chunk
         held.compare(made.asnumpy(), "to_mkldnn")
         held.compare(made.to_dense().asnumpy(), "to_mkldnn, to_dense")
         assert not made.to_dense().is_special
@@ -106,10 +106,10 @@ class Layouts(Base):
             assert home.state() == state
             return
         if chunk.pins:
-            must_raise(PinnedError, lambda: held.array.check_and_alloc(nbytes))
+            must_raise(PinnedError, lambda: held.array._check_and_alloc(nbytes))
             assert home.state() == state
             return
-        if not self.attempt(data, lambda: held.array.check_and_alloc(nbytes)):
+        if not self.attempt(data, lambda: held.array._check_and_alloc(nbytes)):
             return
         assert chunk.handle.nbytes >= nbytes
         assert chunk.version > state[2]

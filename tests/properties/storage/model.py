@@ -151,7 +151,7 @@ class Storage:
     """A Chunk under test, the arrays on it, and what their contents must be."""
 
     def __init__(self, array: NDArray, name: int, known: bool) -> None:
-        self.chunk = array.chunk
+        self.chunk = array._chunk
         self.name = name
         self.exports: list[Export] = []
         self.readers: list[Reader] = []

@@ -225,7 +225,7 @@ def _count(ins: list[Held], outs: list[Held], reqs: list[Req]) -> None:
                 and held.array.nbytes == out.array.nbytes]
         REACHED["operator in place"] += bool(same)
         REACHED["output overlaps an input"] += any(h.overlaps(out) for h in ins if h not in same)
-        REACHED["output with a stale layout"] += out.array.reuse and (
+        REACHED["output with a stale layout"] += out.array._reuse and (
             out.array.is_special and not out.home.known.any())
         REACHED["output exported"] += bool(out.home.exports)
         REACHED["input read by another"] += any(held.home.readers for held in ins)

@@ -85,7 +85,7 @@ class Reads(Base):
         x, stream = held.array, self.stream
         wanted = data.draw(st.sampled_from(all_layouts(x)), "layout")
         stream.begin_operator()
-        with Leases([x.chunk], []):
+        with Leases([x._chunk], []):
             mems = [get_data(x, stream), get_data_reorder(x, wanted, stream),
                     get_data_if(x, wanted, stream), get_default(x, stream)]
             if wanted.ndims == x.ndim + 1:
@@ -143,7 +143,7 @@ class Reads(Base):
         if held is None:
             return
         made = clone(held.array)  # type: ignore[operator]
-        assert made.chunk is not held.home.chunk
+        assert made._chunk is not held.home.chunk
         assert not made.is_view
         held.compare(made.asnumpy(), "a copy")
         if data.draw(st.booleans(), "keep"):

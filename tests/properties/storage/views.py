@@ -31,7 +31,7 @@ class Views(Base):
         begin = data.draw(st.integers(0, x.shape[0]), "begin")
         end = data.draw(st.integers(begin, x.shape[0]), "end")
         row = prod(x.shape[1:]) * x.dtype.itemsize
-        made = x.rows(begin, end) if way == "rows" else x[begin:end]
+        made = x._rows(begin, end) if way == "rows" else x[begin:end]
         assert made.shape == (end - begin, *x.shape[1:])
         assert held.home.state() == state, "a slice touched the storage"
         self.hold(Held(made, held.home, held.start + begin * row))
@@ -44,7 +44,7 @@ class Views(Base):
         x, state = held.array, held.home.state()
         index = data.draw(st.integers(0, x.shape[0] - 1), "index")
         row = prod(x.shape[1:]) * x.dtype.itemsize
-        made = x.at(index) if way == "at" else x[index]
+        made = x._at(index) if way == "at" else x[index]
         assert made.shape == (x.shape[1:] or (1,))
         assert held.home.state() == state, "a row touched the storage"
         self.hold(Held(made, held.home, held.start + index * row))
@@ -94,7 +94,7 @@ class Views(Base):
     def new_storage(self, shape: tuple[int, ...], dtype: Any, zero: bool) -> None:
         """Another array, whose memory comes with its first use."""
         made = mx.nd.zeros(shape, dtype=dtype) if zero else new_array(shape, dtype)
-        assert not made.chunk.is_allocated
+        assert not made._chunk.is_allocated
         self.add_storage(made, known=zero)
 
     @rule(data=st.data(), dtype=st.sampled_from([F32, I32, F16]))
@@ -111,7 +111,7 @@ class Views(Base):
         shapes += [(home.chunk.nbytes // dtype.itemsize,)] * 4
         shape = data.draw(st.sampled_from(shapes), "shape")
         made = held.array.as_array(shape, dtype)
-        assert made.reuse
+        assert made._reuse
         assert not made.is_view
         assert home.state() == state, "as_array touched the storage"
         REACHED["reused, larger"] += made.nbytes > home.data.size

@@ -55,7 +55,7 @@ class Writes(Base):
         x = held.array
         with Access(written=(x,)) as stream:
             if invalidate and not x.is_view:
-                x.invalidate_data()
+                x._invalidate_data()
                 assert not x.is_special
             write_numpy(x, value, stream)
 
@@ -69,14 +69,14 @@ class Writes(Base):
         value = self.fresh(x.shape, x.dtype)
         desc = data.draw(st.sampled_from(all_layouts(x)), "layout")
         stream.begin_operator()
-        with Leases([], [x.chunk]):
-            x.chunk.wrote()
+        with Leases([], [x._chunk]):
+            x._chunk.wrote()
             if way == "create":
                 # what it hands out is garbage until it is written: no fault between the two
                 mem = create_data(x, desc, stream)
                 if mem is None:
                     assert not desc.is_default, "the default layout was refused"
-                    assert x.is_view or x.chunk.pins
+                    assert x.is_view or x._chunk.pins
                     return
                 assert mem.desc is desc
                 self.fill(mem, value)
@@ -102,8 +102,8 @@ class Writes(Base):
         value = self.fresh(x.shape, x.dtype)
         desc = data.draw(st.sampled_from(all_layouts(x)), "layout")
         self.stream.begin_operator()
-        with Leases([], [x.chunk]):
-            x.chunk.wrote()
+        with Leases([], [x._chunk]):
+            x._chunk.wrote()
             self.attempt(data, lambda: self._open(held, Req.kAddTo, "open", desc, value),
                          (held, held.value() + value, None))
         REACHED["added"] += 1
@@ -234,13 +234,13 @@ class Writes(Base):
         source = mx.nd.array(value, dtype=x.dtype)
         desc = data.draw(st.sampled_from(all_layouts(x)), "layout")
         stream.begin_operator()
-        with Leases([], [source.chunk]):
-            source.chunk.reorder(desc, stream)
-        before = source.chunk.mkl_mem
+        with Leases([], [source._chunk]):
+            source._chunk.reorder(desc, stream)
+        before = source._chunk.mkl_mem
         assert before is (None if desc is default_desc(x.dtype, x.shape) else desc)
         new = target.value() + value if add else value
-        with Leases([source.chunk], [x.chunk]):
-            x.chunk.wrote()
+        with Leases([source._chunk], [x._chunk]):
+            x._chunk.wrote()
             self.attempt(data, lambda: copy_into(source, x, stream, add=add), (target, new, None))
-        assert source.chunk.mkl_mem is before
+        assert source._chunk.mkl_mem is before
         assert np.array_equal(source.asnumpy(), value)
