@@ -85,6 +85,8 @@ int ndrt_leases_try(int n, ndrt_chunk *const *read, ndrt_chunk *written);
 void ndrt_leases_undo(int n, ndrt_chunk *const *read, ndrt_chunk *written);
 /* From the next run on step `at` has its argument here. */
 void ndrt_plan_bind(ndrt_plan *plan, int64_t at, int argument, void *data);
+/* From the next run on the kernel of step `at` has this number there. */
+void ndrt_plan_renumber(ndrt_plan *plan, int64_t at, int scalar, double value);
 
 const_dnnl_memory_desc_t ndrt_desc_md(const ndrt_desc *desc); /* NULL for NULL */
 ndrt_status ndrt_desc_intern(const_dnnl_memory_desc_t md, ndrt_desc **out);

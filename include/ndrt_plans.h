@@ -101,7 +101,8 @@ typedef enum {
                                      for each block of each; scalars kind ndrt_reduction factor */
     NDRT_KERNEL_ARG_EXTREME = 65, /* out, data; scalars kind, least instead of greatest */
     NDRT_KERNEL_RUNNING_SUM = 66, /* out, data; scalars kind, from the end */
-    NDRT_KERNEL_SOFTMAX_COLUMNS = 67, /* f32: out, data; scalars kind, its logarithm, factor */
+    NDRT_KERNEL_SOFTMAX_COLUMNS = 67, /* f32: out, data; scalars kind, its logarithm, what data
+                                         is divided by, and 1 or -1 */
     NDRT_KERNEL_PRODUCT_GRAD = 68,    /* f32: data's gradient, out's gradient, data; scalar kind */
     NDRT_KERNEL_PRELU =
         69,               /* f32: out, data, slopes  dims outer, blocks, inner, channels of a block
@@ -258,18 +259,30 @@ typedef enum { /* of x and two numbers; a slope is multiplied by the gradient */
                NDRT_FUNCTION_HARD_SIGMOID = 20, /* p x + q within 0 and 1 */
                NDRT_FUNCTION_SMOOTH_L1 = 21,    /* p x^2 / 2 up to q, then a line */
                NDRT_FUNCTION_LOG1P = 22,
-               NDRT_FUNCTION_FIRST_SLOPE = 23,
-               NDRT_FUNCTION_SOFTSIGN_SLOPE = 23,
-               NDRT_FUNCTION_RSQRT_SLOPE = 24,
-               NDRT_FUNCTION_ERFINV_SLOPE = 25, /* x is erfinv's output */
-               NDRT_FUNCTION_ERF_SLOPE = 26,
-               NDRT_FUNCTION_MAXIMUM_SLOPE = 27, /* of x and p */
-               NDRT_FUNCTION_MINIMUM_SLOPE = 28,
-               NDRT_FUNCTION_HARD_SIGMOID_SLOPE = 29,
-               NDRT_FUNCTION_SMOOTH_L1_SLOPE = 30,
-               NDRT_FUNCTION_LOG1P_SLOPE = 31,
-               NDRT_FUNCTION_EXPM1_SLOPE = 32,
-               NDRT_FUNCTION_RECIPROCAL_SLOPE = 33
+               NDRT_FUNCTION_ADD = 23, /* of x and p, as those up to LEAKY */
+               NDRT_FUNCTION_SUB = 24,
+               NDRT_FUNCTION_RSUB = 25,
+               NDRT_FUNCTION_MUL = 26,
+               NDRT_FUNCTION_OVER = 27,     /* x times 1 / p, which is rounded first */
+               NDRT_FUNCTION_NEG_OVER = 28, /* the same, negative */
+               NDRT_FUNCTION_RDIV = 29,
+               NDRT_FUNCTION_MAX = 30, /* NaN stays NaN, and of two zeros x is given */
+               NDRT_FUNCTION_MIN = 31,
+               NDRT_FUNCTION_LEAKY = 32, /* x above 0, else p x */
+               NDRT_FUNCTION_CLIP = 33,  /* at least p, at most q, which wins */
+               NDRT_FUNCTION_FIRST_SLOPE = 34,
+               NDRT_FUNCTION_SOFTSIGN_SLOPE = 34,
+               NDRT_FUNCTION_RSQRT_SLOPE = 35,
+               NDRT_FUNCTION_ERFINV_SLOPE = 36, /* x is erfinv's output */
+               NDRT_FUNCTION_ERF_SLOPE = 37,
+               NDRT_FUNCTION_MAXIMUM_SLOPE = 38, /* of x and p */
+               NDRT_FUNCTION_MINIMUM_SLOPE = 39,
+               NDRT_FUNCTION_HARD_SIGMOID_SLOPE = 40,
+               NDRT_FUNCTION_SMOOTH_L1_SLOPE = 41,
+               NDRT_FUNCTION_LOG1P_SLOPE = 42,
+               NDRT_FUNCTION_EXPM1_SLOPE = 43,
+               NDRT_FUNCTION_RECIPROCAL_SLOPE = 44,
+               NDRT_FUNCTION_LEAKY_SLOPE = 45 /* of x and p */
 } ndrt_function_id;
 enum { NDRT_REDUCE_BLOCK = 4096 };
 typedef enum {
@@ -429,6 +442,12 @@ typedef struct {
     int index;      /* which input or output */
     int64_t offset; /* bytes from where that begins */
 } ndrt_binding;
+/* Which number of the call's parameters a kernel has where. */
+typedef struct {
+    int64_t step;
+    int scalar; /* of the step */
+    int number; /* of the operator's numbers */
+} ndrt_numbering;
 typedef struct {
     ndrt_plan *plan;
     int frees_gil;
@@ -439,9 +458,12 @@ typedef struct {
     const ndrt_binding *bindings;
     size_t scratch;
     int hits; /* primitives that the long way looks up */
+    int nnumbers;
+    const ndrt_numbering *numbers; /* of those that each run is given anew */
 } ndrt_call_spec;
-/* With the GIL held. From a tuple of types and their slots (see imperative/fast_call.py) a tuple of
- * Python functions, run and keep. NULL: a Python exception is set. */
+/* With the GIL held. From a tuple of types, their slots and what stands in keys (see
+ * imperative/fast_call.py) a tuple of Python functions, run, keep and kinds. NULL: a Python
+ * exception is set. */
 void *ndrt_call_functions(void *setup);
 int64_t ndrt_call_hits(void); /* primitives that calls did not have to look up */
 void ndrt_call_hits_reset(void);

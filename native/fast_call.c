@@ -4,16 +4,14 @@
  * Everything here runs with the GIL held, but for big steps, so between a look at an array's memory
  * and the end of the call no Python code runs that could move it. Nothing waits: what is in the way
  * sends the caller the long way, which knows what to do about it. */
-#include <Python.h>
+#include "ndrt_calls.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ndrt_internal.h"
-
 enum { MAX_OUTPUTS = 8, OUT_NONE = 0, OUT_APART = 1, OUT_IS_INPUT = 2 };
-enum { RECORDED = 2 }; /* a flag that the caller gives */
+/* flags of the caller, and of keys without the numbers that a call is given */
+enum { RECORDED = 2, NUMBERED = 4, MAX_PLACES = 16 /* of such numbers among the steps */ };
 /* what stands in a key's number of flags above those that the caller gives */
 enum { OUT_SHIFT = 8, ALIAS_SHIFT = 16, ALIAS_BITS = 4, THREADS_SHIFT = 48 };
 
@@ -74,6 +72,8 @@ typedef struct {
     int hits;
     size_t nbytes[MAX_OUTPUTS];
     int64_t layouts[MAX_OUTPUTS];
+    int nnumbers;
+    ndrt_numbering numbers[MAX_PLACES];
     ndrt_binding bindings[];
 } entry;
 
@@ -94,6 +94,8 @@ static PyObject *keep(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
         PyTuple_Size(args[1]) != spec->noutputs)
         return PyErr_Format(PyExc_ValueError, "a call of %d inputs and %d outputs", spec->ninputs,
                             spec->noutputs);
+    if (spec->nnumbers > MAX_PLACES)
+        return PyErr_Format(PyExc_ValueError, "%d places of numbers", spec->nnumbers);
     size_t n = (size_t)spec->nbindings;
     entry *e = malloc(sizeof *e + n * sizeof *e->bindings);
     if (!e) return PyErr_NoMemory();
@@ -105,10 +107,12 @@ static PyObject *keep(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
                  .noutputs = spec->noutputs,
                  .nbindings = spec->nbindings,
                  .scratch = spec->scratch,
-                 .hits = spec->hits};
+                 .hits = spec->hits,
+                 .nnumbers = spec->nnumbers};
     memcpy(e->nbytes, spec->nbytes, (size_t)e->noutputs * sizeof *e->nbytes);
     memcpy(e->layouts, spec->layouts, (size_t)e->noutputs * sizeof *e->layouts);
     memcpy(e->bindings, spec->bindings, n * sizeof *e->bindings);
+    if (e->nnumbers) memcpy(e->numbers, spec->numbers, (size_t)e->nnumbers * sizeof *e->numbers);
     PyObject *capsule = PyCapsule_New(e, ENTRY, entry_dies);
     if (!capsule) {
         free(e);
@@ -153,20 +157,6 @@ static int operand_read(PyObject *object, operand *to) {
     return PyObject_RichCompareBool(to->shape, whole, Py_EQ);
 }
 
-/* A value that means the same wherever it is equal and of one type. */
-static int is_simple(PyObject *value) {
-    if (value == Py_None || PyUnicode_CheckExact(value) || PyLong_CheckExact(value)) return 1;
-    if (PyBool_Check(value)) return 1;
-    if (PyFloat_CheckExact(value)) {
-        double number = PyFloat_AsDouble(value);
-        return !isnan(number) && !(number == 0 && signbit(number));
-    }
-    if (!PyTuple_CheckExact(value)) return 0;
-    for (Py_ssize_t i = 0, n = PyTuple_Size(value); i < n; i++)
-        if (!PyLong_CheckExact(PyTuple_GetItem(value, i))) return 0;
-    return 1;
-}
-
 /* How the output that is given lies to the inputs; -1: in a way for the long way. */
 static int place_of(const operand *out, const operand *ins, int n) {
     int place = OUT_APART;
@@ -180,15 +170,13 @@ static int place_of(const operand *out, const operand *ins, int n) {
     return place;
 }
 
-static void put(PyObject *key, Py_ssize_t at, PyObject *item) {
-    Py_INCREF(item);
-    PyTuple_SetItem(key, at, item);
-}
-
 /* What the call is looked up by: operator, flags, the number of threads, each input's shape, dtype
- * and layout, which of them are one array, the parameters. */
-static PyObject *key_of(PyObject *op, long flags, const operand *ins, int n, PyObject *attrs) {
-    Py_ssize_t nattrs = attrs ? PyDict_Size(attrs) : 0, at = 2;
+ * and layout, which of them are one array, the parameters but for the numbers that are given as
+ * arguments. */
+static PyObject *key_of(PyObject *op, long flags, const operand *ins, int n,
+                        const ndrt_call_parameters *p) {
+    Py_ssize_t nattrs = PyDict_Size(p->attrs), at = 2;
+    flags |= p->given ? NUMBERED : 0;
     flags |= (long)ndrt_threads_get() << THREADS_SHIFT;
     for (int i = 1; i < n; i++)
         for (int j = 0; j < i; j++)
@@ -198,19 +186,14 @@ static PyObject *key_of(PyObject *op, long flags, const operand *ins, int n, PyO
             }
     PyObject *key = PyTuple_New(2 + 3 * (Py_ssize_t)n + 3 * nattrs);
     if (!key) return NULL;
-    put(key, 0, op);
+    ndrt_key_put(key, 0, op);
     PyTuple_SetItem(key, 1, PyLong_FromLong(flags));
     for (int i = 0; i < n; i++) {
-        put(key, at++, ins[i].shape);
-        put(key, at++, ins[i].dtype);
+        ndrt_key_put(key, at++, ins[i].shape);
+        ndrt_key_put(key, at++, ins[i].dtype);
         PyTuple_SetItem(key, at++, PyLong_FromLongLong(ins[i].layout));
     }
-    PyObject *name, *value;
-    for (Py_ssize_t next = 0; nattrs && PyDict_Next(attrs, &next, &name, &value);) {
-        put(key, at++, name);
-        put(key, at++, (PyObject *)Py_TYPE(value));
-        put(key, at++, value);
-    }
+    ndrt_call_parameters_put(p, key, at);
     if (!PyErr_Occurred()) return key;
     Py_DECREF(key); /* a number that there was no memory for */
     return NULL;
@@ -303,6 +286,15 @@ static int is_unchanged(const operand *ins, int n) {
     for (int i = 0; i < n; i++)
         if (ins[i].chunk->layout != ins[i].layout || !ins[i].chunk->data) return 0;
     return 1;
+}
+
+/* Nobody else runs the plan: a table is its thread's own, and a run is whole before the thread goes
+ * on in Python. */
+static void renumber(const entry *e, const ndrt_call_parameters *p) {
+    for (int i = 0; i < e->nnumbers; i++)
+        if (ndrt_number_given(p, e->numbers[i].number))
+            ndrt_plan_renumber(e->plan, e->numbers[i].step, e->numbers[i].scalar,
+                               p->values[e->numbers[i].number]);
 }
 
 static ndrt_status execute(const entry *e, const operand *ins, char *const *outs, char *scratch) {
@@ -409,6 +401,24 @@ static PyObject *run_new(const entry *e, const operand *ins, int recorded) {
     return status != NDRT_OK ? failed(status) : long_way();
 }
 
+/* What the table has of a call, or NULL; the key goes to *key. Of operators whose numbers are in
+ * primitives it knows that calls are told apart by these. */
+static PyObject *look_up(PyObject *table, PyObject *op, long flags, const operand *ins, int n,
+                         ndrt_call_parameters *p, PyObject **key) {
+    PyObject *found = NULL;
+    for (int turn = 0; turn < 2; turn++) {
+        *key = key_of(op, flags, ins, n, p);
+        if (!*key) return NULL;
+        found = PyDict_GetItemWithError(table, *key);
+        if (found != Py_True) break;
+        Py_DECREF(*key);
+        *key = NULL;
+        p->given = 0;
+        found = NULL;
+    }
+    return found;
+}
+
 /* run(table, operator, flags, inputs, attributes, out). Gives the output, or a list of several;
  * with the flag RECORDED a list that begins with what was kept alive; a key that the table does not
  * have, None where the call is to go the long way for another reason, or the number of a status. */
@@ -423,9 +433,9 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
         int found = operand_read(PyTuple_GetItem(inputs, i), &ins[i]);
         if (found != 1) return found ? NULL : long_way();
     }
-    PyObject *name, *value;
-    for (Py_ssize_t next = 0; PyDict_Next(attrs, &next, &name, &value);)
-        if (!is_simple(value)) return long_way();
+    ndrt_call_parameters p;
+    int simple = ndrt_call_parameters_read(args[1], attrs, &p);
+    if (simple != 1) return simple ? NULL : long_way();
     long flags = PyLong_AsLong(args[2]);
     if (given != Py_None) {
         int found = operand_read(given, &out);
@@ -434,12 +444,10 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
         if (place < 0) return PyErr_Occurred() ? NULL : long_way();
         flags |= (long)place << OUT_SHIFT;
     }
-    PyObject *key = key_of(args[1], flags, ins, (int)n, attrs);
-    if (!key) return NULL;
-    PyObject *found = PyDict_GetItemWithError(args[0], key);
+    PyObject *key, *found = look_up(args[0], args[1], flags, ins, (int)n, &p, &key);
     if (!found) {
-        if (!PyErr_Occurred()) return key;
-        Py_DECREF(key);
+        if (!PyErr_Occurred()) return key ? key : long_way();
+        Py_XDECREF(key);
         return NULL;
     }
     Py_DECREF(key);
@@ -448,6 +456,7 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     if (!e) return NULL;
     /* whatever happens to the table meanwhile */
     Py_INCREF(found);
+    renumber(e, &p);
     PyObject *result =
         given == Py_None ? run_new(e, ins, (flags & RECORDED) != 0) : run_given(e, ins, &out);
     Py_DECREF(found);
@@ -471,17 +480,21 @@ static int slots_read(PyObject *descriptors, slot *to, Py_ssize_t n) {
 void *ndrt_call_functions(void *setup) {
     static PyMethodDef run_def = {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, NULL};
     static PyMethodDef keep_def = {"keep", (PyCFunction)(void (*)(void))keep, METH_FASTCALL, NULL};
+    static PyMethodDef kinds_def = {"kinds", (PyCFunction)(void (*)(void))ndrt_number_kinds_new,
+                                    METH_FASTCALL, NULL};
     PyObject *given = setup;
-    if (PyTuple_Size(given) != 4 || slots_read(PyTuple_GetItem(given, 2), py.array, NARRAY) ||
+    if (PyTuple_Size(given) != 8 || slots_read(PyTuple_GetItem(given, 2), py.array, NARRAY) ||
         slots_read(PyTuple_GetItem(given, 3), py.chunk, NCHUNK))
         return PyErr_Format(PyExc_TypeError, "types and slots are not those of arrays and chunks");
     py.array_type = PyTuple_GetItem(given, 0);
     py.chunk_type = PyTuple_GetItem(given, 1);
+    ndrt_call_marks_set(given, 4);
     py.zero = PyLong_FromLong(0);
     Py_INCREF(given); /* it owns all of them, as long as the process lives */
-    PyObject *made = PyTuple_New(2);
+    PyObject *made = PyTuple_New(3);
     if (!made) return NULL;
     PyTuple_SetItem(made, 0, PyCFunction_NewEx(&run_def, NULL, NULL));
     PyTuple_SetItem(made, 1, PyCFunction_NewEx(&keep_def, NULL, NULL));
+    PyTuple_SetItem(made, 2, PyCFunction_NewEx(&kinds_def, NULL, NULL));
     return made;
 }

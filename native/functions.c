@@ -141,6 +141,12 @@ static inline __attribute__((always_inline)) float within_unit(float x) {
     return above > 1 ? 1 : above;
 }
 
+/* the upper end wins where the ends are the wrong way round */
+static inline __attribute__((always_inline)) float within(float x, float low, float high) {
+    float above = x < low ? low : x;
+    return x > high ? high : above;
+}
+
 #define SIGN ((x > 0) - (x < 0))
 VALUE(sign, SIGN)
 VALUE(no, x == 0)
@@ -165,6 +171,16 @@ VALUE(one, (x != 0) != (p != 0))
 VALUE(hard_sigmoid, within_unit(p *x + q))
 VALUE(smooth_l1, fabsf(x) > q ? fabsf(x) - 0.5f * q : 0.5f * x * x * p)
 VALUE(log1p_of, log1p_of_x(x))
+VALUE(plus, x + p)
+VALUE(minus, x - p)
+VALUE(minus_from, p - x)
+VALUE(times, x *p)
+VALUE(over_x, p / x)
+VALUE(greater_of, p > x ? p : x)
+VALUE(lesser_of, p < x ? p : x)
+VALUE(leaky, x > 0 ? x : x * p)
+VALUE(clip, within(x, p, q))
+SLOPE(leaky_slope, x > 0 ? 1.0f : p)
 SLOPE(softsign_slope, 1 / ((1 + fabsf(x)) * (1 + fabsf(x))))
 SLOPE(rsqrt_slope, -0.5f / (sqrtf(x) * x))
 SLOPE(erfinv_slope, 0x1.c5bf8ap-1f * ndrt_exp_of(x * x))
@@ -201,6 +217,17 @@ static function *const functions[] = {
     [NDRT_FUNCTION_HARD_SIGMOID] = hard_sigmoid,
     [NDRT_FUNCTION_SMOOTH_L1] = smooth_l1,
     [NDRT_FUNCTION_LOG1P] = log1p_of,
+    [NDRT_FUNCTION_ADD] = plus,
+    [NDRT_FUNCTION_SUB] = minus,
+    [NDRT_FUNCTION_RSUB] = minus_from,
+    [NDRT_FUNCTION_MUL] = times,
+    [NDRT_FUNCTION_OVER] = times,
+    [NDRT_FUNCTION_NEG_OVER] = times,
+    [NDRT_FUNCTION_RDIV] = over_x,
+    [NDRT_FUNCTION_MAX] = greater_of,
+    [NDRT_FUNCTION_MIN] = lesser_of,
+    [NDRT_FUNCTION_LEAKY] = leaky,
+    [NDRT_FUNCTION_CLIP] = clip,
     [NDRT_FUNCTION_SOFTSIGN_SLOPE] = softsign_slope,
     [NDRT_FUNCTION_RSQRT_SLOPE] = rsqrt_slope,
     [NDRT_FUNCTION_ERFINV_SLOPE] = erfinv_slope,
@@ -212,6 +239,7 @@ static function *const functions[] = {
     [NDRT_FUNCTION_LOG1P_SLOPE] = log1p_slope,
     [NDRT_FUNCTION_EXPM1_SLOPE] = expm1_slope,
     [NDRT_FUNCTION_RECIPROCAL_SLOPE] = reciprocal_slope,
+    [NDRT_FUNCTION_LEAKY_SLOPE] = leaky_slope,
 };
 enum { NFUNCTIONS = sizeof functions / sizeof functions[0] };
 
@@ -234,11 +262,25 @@ int ndrt_functions_threads(kernel_call *call) {
     return call->nthreads ? call->nthreads : ndrt_threads_get();
 }
 
+/* The first of the two numbers, as the function takes it. */
+static float first_number(kernel_call *call) {
+    double p = call->scalars[1];
+    switch ((int)call->scalars[0]) {
+    case NDRT_FUNCTION_OVER: return (float)(1 / p);
+    case NDRT_FUNCTION_NEG_OVER: return (float)(-1 / p);
+    default: return (float)p;
+    }
+}
+
 void ndrt_functions_execute(kernel_call *call, int nthreads) {
     int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
     function *run = functions[(int)call->scalars[0]];
     const float *dy = call->data[2];
-    float p = (float)call->scalars[1], q = (float)call->scalars[2];
+    float p = first_number(call), q = (float)call->scalars[2];
+    if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
+        run(call->data[0], call->data[1], dy, n, p, q);
+        return;
+    }
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < chunks; k++) {
         int64_t at = k * CHUNK, width = n - at < CHUNK ? n - at : CHUNK;

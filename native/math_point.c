@@ -76,7 +76,7 @@ NDRT_FOR_EACH_CPU static void softmax_strip(float *out, const float *in, int64_t
 void ndrt_softmax(const ndrt_kernel_call *call, int nthreads) {
     int64_t outer = call->dims[0], rows = call->dims[1], inner = call->dims[2];
     int64_t strips = (inner + STRIP - 1) / STRIP;
-    float factor = (float)call->scalars[2];
+    float factor = (float)(call->scalars[3] / call->scalars[2]);
     int log = call->scalars[1] != 0;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * strips; k++) {

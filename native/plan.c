@@ -147,6 +147,10 @@ void ndrt_plan_bind(ndrt_plan *plan, int64_t at, int argument, void *data) {
         s->kernel.data[argument] = data;
 }
 
+void ndrt_plan_renumber(ndrt_plan *plan, int64_t at, int scalar, double value) {
+    plan->steps[at].kernel.scalars[scalar] = value;
+}
+
 static double now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -12,7 +12,7 @@ from typing import Any
 
 
 class _Mark:
-    """Stands in keys for a float that is not equal to itself alone."""
+    """Stands in keys for floats that can not stand for themselves."""
 
     __slots__ = ("_name",)
 
@@ -25,6 +25,7 @@ class _Mark:
 
 NEGATIVE_ZERO = _Mark("-0.0")
 NAN = _Mark("nan")  # of every sign and payload: no operator tells them apart
+NUMBER = _Mark("number")  # any of those that one recorded call serves
 
 
 def float_key(value: float) -> Hashable:

@@ -75,7 +75,7 @@ class Update:
         """`numbers` are the operator's parameters; `work` has the lock of the executor that
         computes the gradients."""
         op = find(op_name)
-        if not op.numbers:
+        if not op.is_update:
             raise ParameterError(f"bind_update: operator {op.name!r} updates no weight")
         self.op: OpDef = op
         self.trained = tuple(trained)

@@ -34,7 +34,10 @@ Facts = list[tuple[tuple[int, ...], DType]]
 
 _params: Kept[Params] = Kept()
 _facts: Kept[Facts] = Kept()
-_SIMPLE = (int, str, bool, float, type(None))
+_SIMPLE = (int, bool, float, type(None))
+# of strings and tuples in what is kept, so that it is bounded in bytes; as in
+# native/call_parameters.c
+MOST_LETTERS, MOST_ITEMS = 256, 64
 
 
 def parse(op: OpDef, attrs: Mapping[str, Any], name: str | None) -> Params:
@@ -43,7 +46,10 @@ def parse(op: OpDef, attrs: Mapping[str, Any], name: str | None) -> Params:
     for attr, value in attrs.items():
         kind = type(value)
         if kind is tuple:
-            if not all(type(item) is int for item in value):
+            if len(value) > MOST_ITEMS or not all(type(item) is int for item in value):
+                return _parse(op, attrs, name)
+        elif kind is str:
+            if len(value) > MOST_LETTERS:
                 return _parse(op, attrs, name)
         elif kind not in _SIMPLE:
             return _parse(op, attrs, name)
@@ -72,9 +78,20 @@ def infer_outputs(op: OpDef, params: Params, ins: Sequence[NDArray], name: str |
     found = _facts.made.get(key)
     if found is None:
         found = _infer(op, params, ins, name, hints)
-        if op.name not in UNCACHED:
+        if may_keep(op, params):
             _facts.offer(key, found)
     return found
+
+
+def may_keep(op: OpDef, params: Params) -> bool:
+    """Whether tables may have these parameters in their keys: neither objects of users nor long."""
+    if op.name in UNCACHED:
+        return False
+    for value in params.values().values():
+        if len(value) > MOST_ITEMS if isinstance(value, tuple) else (
+                isinstance(value, str) and len(value) > MOST_LETTERS):
+            return False
+    return True
 
 
 def _infer(op: OpDef, params: Params, ins: Sequence[NDArray], name: str | None,

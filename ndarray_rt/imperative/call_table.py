@@ -13,16 +13,19 @@ from weakref import ref
 from .. import config
 
 CAPACITY = 1024
+MOST_BYTES = 64 << 20  # of the primitives that calls hold
 ONCE = 1024  # keys of which it is known that they came once
+# in place of a call: those of this key are told apart by the numbers that they are given, too
+KEYED = True
 
 
 class CallTable(dict[Hashable, Any]):
-    """Key -> a recorded call, or None for one that can not be recorded.
+    """Key -> a recorded call, None for one that can not be recorded, or KEYED.
 
     A full table starts again, and so does one of another time of the switches.
     """
 
-    __slots__ = ("__weakref__", "_once", "epoch")
+    __slots__ = ("__weakref__", "_nbytes", "_once", "epoch")
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,6 +35,7 @@ class CallTable(dict[Hashable, Any]):
         """Forgets everything."""
         self.clear()
         self.epoch = config.epoch
+        self._nbytes = 0
         self._once = array("q", bytes(8 * ONCE))
 
     def came_before(self, key: Hashable) -> bool:
@@ -42,11 +46,14 @@ class CallTable(dict[Hashable, Any]):
         self._once[mark % ONCE] = mark
         return False
 
-    def offer(self, key: Hashable, call: Any) -> Forget:
-        """Keeps a call; gives what forgets it."""
-        if len(self) >= CAPACITY:
+    def offer(self, key: Hashable, call: Any, nbytes: int = 0) -> Forget:
+        """Keeps a call, whose primitives have so many bytes; gives what forgets it."""
+        if len(self) >= CAPACITY or self._nbytes + nbytes > MOST_BYTES:
             self.clear()
+            self._nbytes = 0
         self[key] = call
+        # what is forgotten counts until the table starts again
+        self._nbytes += nbytes
         return Forget(self, key)
 
 
@@ -58,6 +65,12 @@ class Forget:
     def __init__(self, table: CallTable, key: Hashable) -> None:
         self._table = ref(table)
         self._key = key
+
+    @property
+    def is_alive(self) -> bool:
+        """There is something to forget."""
+        table = self._table()
+        return table is not None and self._key in table
 
     def __call__(self) -> None:
         table = self._table()

@@ -9,7 +9,7 @@ from ..op.params import Params
 from ..op.registry import OpDef
 from ..symbol.gradient import GraphEmit, make_node
 from ..symbol.node import Entry, Node, topological
-from .call import UNCACHED
+from .call import UNCACHED, may_keep
 
 CAPACITY = 1024
 
@@ -32,9 +32,11 @@ def needs_of(op: OpDef, params: Params) -> Needs:
     key = (op, params)
     found = _known.get(key)
     if found is None:
-        if len(_known) >= CAPACITY:
-            _known.clear()
-        found = _known[key] = _find_needs(op, params)
+        found = _find_needs(op, params)
+        if may_keep(op, params):
+            if len(_known) >= CAPACITY:
+                _known.clear()
+            _known[key] = found
     return found
 
 

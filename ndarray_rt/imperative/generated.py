@@ -29,8 +29,11 @@ def make_function(op: OpDef, name: str) -> Callable[..., Any]:
         len(signature.inputs))
 
     inputs = frozenset(signature.inputs)
+    by_place = signature.places[n_inputs:] if n_inputs >= 0 and not op.by_name else ()
 
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if by_place and len(args) > n_inputs:
+            args, kwargs = named_parameters(args, kwargs)
         if name is None:
             return fast_call(op, args, kwargs, out, slow)
         check_name(op, name)
@@ -38,6 +41,14 @@ def make_function(op: OpDef, name: str) -> Callable[..., Any]:
         def named(op: OpDef, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
             return slow(op, args, kwargs, out, name)
         return fast_call(op, args, kwargs, out, named)
+
+    def named_parameters(args: tuple[Any, ...], kwargs: dict[str, Any],
+                         ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Parameters by position as parameters by name, where there is nothing to complain of."""
+        given = dict(zip(by_place, args[n_inputs:], strict=False))
+        if len(given) != len(args) - n_inputs or not given.keys().isdisjoint(kwargs):
+            return args, kwargs
+        return args[:n_inputs], {**given, **kwargs}
 
     def slow(op: OpDef, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any,
              name: str | None = None) -> Any:

@@ -17,7 +17,7 @@ from ..storage.primitive import Primitive
 from ..storage.stream import Args, ImmediateStream, Mem
 from ..storage.tmp_mem import TmpMemMgr
 from ..value_key import values_key
-from .prim_cache import CACHE, IMPERATIVE, Group, PrimCache
+from .prim_cache import CACHE, IMPERATIVE, ROOM_OF_CALLS, ROOM_OF_GRAPH, Group, PrimCache
 from .random_state import RandomState, default_random_state
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class OpContext:
         "keep_plain",
         "lookups",
         "node_name",
+        "numbers_vary",
         "own_leases",
         "packed",
         "parameters",
@@ -90,6 +91,8 @@ class OpContext:
         # where the next call's kernel reads its numbers whenever it runs, for operators that
         # have `numbers`; what it holds at the call is what the call's parameters say
         self.parameters: ParameterBlock | None = None
+        # what is done now will be done again with other `numbers`
+        self.numbers_vary = False
         self._group: Group | None = None
         # of what batches of all sizes share
         self._samples_group: Group | None = None
@@ -109,7 +112,7 @@ class OpContext:
 
     def begin_run(self) -> None:
         """A run of many calls with the same input shapes begins: sizes scratch, finds its group."""
-        self._group = self.cache.group(self.session, self.shapes)
+        self._group = self._find_group(self.shapes)
         self._samples_group = None
         self.stream.tmp.init()
 
@@ -117,7 +120,7 @@ class OpContext:
         """The primitive (or whatever `build` makes) of a signature, from the cache."""
         group = self._group
         if group is None:
-            group = self._group = self.cache.group(self.session, self._call_shapes)
+            group = self._group = self._find_group(self._call_shapes)
         mode = (self.is_train, self.family, lib.ndrt_threads_get())
         self.lookups += 1
         return self.cache.find(group, (*values_key(sign), *mode), build)
@@ -131,7 +134,7 @@ class OpContext:
         if self._samples_group is None:
             shapes: Any = self._call_shapes if self.shapes is None else self.shapes
             samples = tuple([shape[1:] for shape in shapes])
-            self._samples_group = self.cache.group(self.session, samples, any_batch=True)
+            self._samples_group = self._find_group(samples, any_batch=True)
         own, self._group = self._group, self._samples_group
         try:
             yield
@@ -141,8 +144,12 @@ class OpContext:
     def group(self) -> Group:
         """What holds the primitives of the last call."""
         if self._group is None:
-            self._group = self.cache.group(self.session, self._call_shapes)
+            self._group = self._find_group(self._call_shapes)
         return self._group
+
+    def _find_group(self, shapes: Hashable, any_batch: bool = False) -> Group:
+        room = ROOM_OF_CALLS if self.shapes is None else ROOM_OF_GRAPH
+        return self.cache.group(self.session, shapes, any_batch, room)
 
     def is_constant(self, w: NDArray) -> bool:
         """Inference finds in this weight what it found there last time, until a user writes to it.

@@ -14,6 +14,7 @@ import ast
 import dataclasses
 import math
 import operator
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field
 from typing import Any, ClassVar, TypeVar
@@ -23,6 +24,7 @@ import numpy as np
 from ..dtypes import dtype_name, find_dtype
 from ..errors import MissingPackage, ParameterError, did_you_mean, shown, where
 from ..value_key import same_value, values_key
+from .numbers import Tagged
 
 P = TypeVar("P", bound="Params")
 
@@ -68,6 +70,8 @@ def parse_int(value: object) -> int:
 def parse_float(value: object) -> float:
     if isinstance(value, str):
         return float(value)
+    if type(value) is Tagged:
+        return value
     if isinstance(value, (bool, int, float, np.generic)):
         return float(value)
     if isinstance(value, np.ndarray) and value.size == 1:
@@ -119,8 +123,9 @@ def _optional(parse: Callable[[object], Any]) -> Callable[[object], Any]:
 
 
 def _declare(default: Any, parse: Callable[[object], Any], wants: str, doc: str,
-             check: Callable[[Any], bool] | None = None) -> Any:
-    metadata = {"parse": parse, "wants": wants, "doc": doc, "check": check}
+             check: Callable[[Any], bool] | None = None,
+             ends: tuple[float, float] | None = None) -> Any:
+    metadata = {"parse": parse, "wants": wants, "doc": doc, "check": check, "ends": ends}
     return field(metadata=metadata) if default is REQUIRED else field(default=default,
                                                                       metadata=metadata)
 
@@ -153,7 +158,14 @@ def number(default: Any = REQUIRED, *, low: float | None = None, high: float | N
     def check(value: float) -> bool:
         return ((low is None or value >= low) and (high is None or value <= high)
                 and (not finite or math.isfinite(value)))
-    return _declare(default, parse_float, f"a float{_within(low, high)}", doc, check)
+    return _declare(default, parse_float, f"a float{_within(low, high)}", doc, check,
+                    _ends(low, high, finite))
+
+
+def _ends(low: float | None, high: float | None, finite: bool = False) -> tuple[float, float]:
+    """The least and the greatest float of an interval."""
+    most = sys.float_info.max if finite else math.inf
+    return -most if low is None else low, most if high is None else high
 
 
 def _within(low: float | None, high: float | None) -> str:
@@ -165,7 +177,7 @@ def _within(low: float | None, high: float | None) -> str:
 def positive(default: Any = REQUIRED, *, doc: str) -> Any:
     """A finite float above 0."""
     return _declare(default, parse_float, "a finite float above 0", doc,
-                    lambda v: v > 0 and math.isfinite(v))
+                    lambda v: v > 0 and math.isfinite(v), (math.ulp(0.0), sys.float_info.max))
 
 
 def optional_number(default: Any = None, *, low: float | None = None, high: float | None = None,
@@ -173,7 +185,7 @@ def optional_number(default: Any = None, *, low: float | None = None, high: floa
     """A float within [low, high], or None; NaN is refused where a bound is given."""
     return _declare(default, _optional(parse_float), f"a float{_within(low, high)} or None", doc,
                     lambda v: v is None or ((low is None or v >= low)
-                                            and (high is None or v <= high)))
+                                            and (high is None or v <= high)), _ends(low, high))
 
 
 def _parse_range(value: object) -> tuple[float, float]:

@@ -5,14 +5,39 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from .. import config
 from ..fork import renew_in_child
+from ..storage.primitive import Primitive
 
 T = TypeVar("T")
 
 IMPERATIVE = "imperative"  # the session that all threads' imperative calls share
+MOST_BYTES = 1 << 30  # of all entries together
+LEAST_DEPENDENTS = 64
+
+
+class Room(NamedTuple):
+    """What one group holds at most; bytes are those that primitives of the kinds take."""
+
+    entries: int
+    nbytes: int
+
+
+# calls of one operator for one set of shapes: more entries are those of numbers that change
+ROOM_OF_CALLS = Room(256, 8 << 20)
+# all nodes of a graph, which do not change
+ROOM_OF_GRAPH = Room(1 << 17, MOST_BYTES)
+
+
+def nbytes_of(made: Any) -> int:
+    """About what an entry holds: its primitives, alone or in tuples."""
+    if isinstance(made, Primitive):
+        return made.nbytes
+    if isinstance(made, (tuple, list)):
+        return sum([nbytes_of(item) for item in made])
+    return 256
 
 
 class Tally:
@@ -29,22 +54,41 @@ class Tally:
         self.evictions += more.evictions
 
 
+class Dependent(Protocol):
+    """Something that relies on what a group holds; called when that goes."""
+
+    @property
+    def is_alive(self) -> bool: ...
+    def __call__(self) -> object: ...
+
+
 class Group(dict[Hashable, Any]):
-    """The entries of one input-shape group, by signature, and the tally of its session.
+    """The entries of one input-shape group, by signature, and the tally of its session."""
 
-    `dependents` are called when the group leaves the store.
-    """
+    __slots__ = ("_dependents", "_prune_at", "nbytes", "room", "tally")
 
-    __slots__ = ("dependents", "tally")
-
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: Tally, room: Room = ROOM_OF_CALLS) -> None:
         super().__init__()
         self.tally = tally
-        self.dependents: list[Callable[[], object]] = []
+        self.room = room
+        self.nbytes = 0
+        self._dependents: list[Dependent] = []
+        self._prune_at = LEAST_DEPENDENTS
+
+    @property
+    def is_full(self) -> bool:
+        return len(self) > self.room.entries or self.nbytes > self.room.nbytes
+
+    def tell_leaving(self, dependent: Dependent) -> None:
+        """`dependent` is called when the group leaves the store, or starts again."""
+        if len(self._dependents) >= self._prune_at:
+            self._dependents = [one for one in self._dependents if one.is_alive]
+            self._prune_at = max(LEAST_DEPENDENTS, 2 * len(self._dependents))
+        self._dependents.append(dependent)
 
     def leave(self) -> None:
         """Is no longer kept: tells who relies on its entries."""
-        dependents, self.dependents = self.dependents, []
+        dependents, self._dependents = self._dependents, []
         for tell in dependents:
             tell()
 
@@ -55,8 +99,10 @@ Groups = OrderedDict[tuple[Hashable, Hashable], Group]
 class PrimCache:
     """Bounded by shape groups: over the bound, the least recently used group leaves as a whole.
 
-    What batches of all sizes share is in groups of its own, under the same bound. Thread-safe. What
-    two threads build at once for one key is built twice and kept once.
+    A group that holds more than it has room for starts again, as its keys are numbers that change,
+    and over MOST_BYTES of all groups those leave that were not used for longest. What batches of
+    all sizes share is in groups of its own, under the same bound. Thread-safe. What two threads
+    build at once for one key is built twice and kept once.
     """
 
     def __init__(self) -> None:
@@ -65,6 +111,7 @@ class PrimCache:
         self._shared: Groups = OrderedDict()
         self._tallies: dict[Hashable, Tally] = {}
         self._ended = Tally()
+        self._nbytes = 0
         self._released: deque[Hashable] = deque()
         renew_in_child(self)
 
@@ -72,7 +119,8 @@ class PrimCache:
         """In a forked child."""
         self._lock = threading.Lock()
 
-    def group(self, session: Hashable, shapes: Hashable, any_batch: bool = False) -> Group:
+    def group(self, session: Hashable, shapes: Hashable, any_batch: bool = False,
+              room: Room = ROOM_OF_CALLS) -> Group:
         """The signatures of one input-shape group, made when new, now the most recently used.
 
         With `any_batch` the shapes are those of samples, and batches of all sizes share the group.
@@ -86,11 +134,9 @@ class PrimCache:
                 tally = self._tallies.get(session)
                 if tally is None:
                     tally = self._tallies[session] = Tally()
-                found = groups[key] = Group(tally)
+                found = groups[key] = Group(tally, room)
                 while len(groups) > max(1, config.NDRT_CACHE_SHAPES):
-                    _, evicted = groups.popitem(last=False)
-                    evicted.tally.evictions += 1
-                    evicted.leave()
+                    self._evict(groups)
             else:
                 groups.move_to_end(key)
             return found
@@ -100,10 +146,45 @@ class PrimCache:
         found = group.get(sign)
         if found is None:
             group.tally.misses += 1
-            found = group.setdefault(sign, build())
+            found = self._keep(group, sign, build())
         else:
             group.tally.hits += 1
-        return found  # type: ignore[no-any-return]
+        return found
+
+    def _keep(self, group: Group, sign: Hashable, made: T) -> T:
+        """Puts an entry into a group, unless another thread did; makes room for it."""
+        with self._lock:
+            found: T = group.setdefault(sign, made)
+            if found is not made:
+                return found
+            nbytes = nbytes_of(made)
+            group.nbytes += nbytes
+            self._nbytes += nbytes
+            if group.is_full:
+                self._empty(group)
+                group.tally.evictions += 1
+                group[sign] = made
+                group.nbytes = nbytes
+                self._nbytes += nbytes
+            for groups in (self._groups, self._shared):
+                while self._nbytes > MOST_BYTES and len(groups) > 1:
+                    self._evict(groups)
+        return made
+
+    def _empty(self, group: Group) -> None:
+        self._nbytes -= group.nbytes
+        group.nbytes = 0
+        group.clear()
+        group.leave()
+
+    def _evict(self, groups: Groups) -> None:
+        """Drops the group that was not used for longest."""
+        _, evicted = groups.popitem(last=False)
+        evicted.tally.evictions += 1
+        self._nbytes -= evicted.nbytes
+        # whoever uses it now goes on with what it holds
+        evicted.nbytes = 0
+        evicted.leave()
 
     def clear(self, session: Hashable | None = None) -> None:
         """Drops one session, or everything."""
@@ -111,9 +192,7 @@ class PrimCache:
             for groups in (self._groups, self._shared):
                 for key in [k for k in groups if session is None or k[0] == session]:
                     # emptied too: whoever ran last may still hold the group
-                    group = groups.pop(key)
-                    group.clear()
-                    group.leave()
+                    self._empty(groups.pop(key))
 
     def release(self, session: Hashable) -> None:
         """Drops a session at the next use of the store; takes no lock, for finalizers."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..dtypes import DType
 from ..errors import NameMismatch, did_you_mean
+from .numbers import ALL_NUMBERS, Domain
 from .params import Params
 
 if TYPE_CHECKING:
@@ -69,9 +70,11 @@ class OpDef:
     states that a call writes to. `inplace` maps an output to the input whose memory it may take;
     `identity` are those of them whose contents are then already right. `ignores` are positions
     whose values are not read, only their shapes. `numbers` are parameters that a recorded call
-    reads whenever it runs, from the context's ParameterBlock and in this order. `by_name` are
-    inputs that MXNet's operator has not: functions have a parameter in their place, where an array
-    counts as such an input.
+    reads whenever it runs: kernels are given them as they are, in this order where they come from
+    the context's ParameterBlock. What the gradient reads does not depend on them, nor do shapes and
+    dtypes; `domain` says with which numbers one recording is done again. `by_name` are inputs that
+    MXNet's operator has not: functions have a parameter in their place, where an array counts as
+    such an input.
     """
 
     name: str
@@ -93,6 +96,7 @@ class OpDef:
     mutates: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
     ignores: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
     numbers: tuple[str, ...] = ()
+    domain: Domain = ALL_NUMBERS
     num_args: str | None = None  # the parameter that counts the inputs, such as "num_args"
     by_name: tuple[str, ...] = ()
     takes_any: bool = False  # inputs are given by position, however many the parameters ask for
@@ -144,6 +148,11 @@ class OpDef:
     def ignored(self, params: Params) -> tuple[int, ...]:
         """Positions of inputs of which only the shapes are read."""
         return self.ignores(params) if callable(self.ignores) else self.ignores
+
+    @property
+    def is_update(self) -> bool:
+        """It is a step of an optimizer, of one weight."""
+        return bool(self.numbers) and not callable(self.inputs) and self.inputs[:1] == ("weight",)
 
     def numbers_of(self, params: Params) -> list[float]:
         """What a ParameterBlock holds for a call with these parameters."""

@@ -102,13 +102,13 @@ def _unchecked(cls: type[Params], values: Mapping[str, Any]) -> Any:
 class Signature:
     """How a function of an operator is called: its inputs, its parameters, what is positional."""
 
-    __slots__ = ("_places", "inputs", "op", "params")
+    __slots__ = ("inputs", "op", "params", "places")
 
     def __init__(self, op: OpDef) -> None:
         self.op = op
         self.inputs = () if op.num_args is not None or op.takes_any else all_inputs(op)
         self.params = tuple(dataclasses.fields(op.params))
-        self._places = (*(n for n in self.inputs if n not in op.by_name),
+        self.places = (*(n for n in self.inputs if n not in op.by_name),
                         *(f.name for f in self.params if f.name not in self.inputs))
 
     @property
@@ -132,10 +132,10 @@ class Signature:
             return self._split_variadic(args, kwargs, arrays)
         named: dict[str, Any] = {}
         params: dict[str, Any] = {}
-        if len(args) > len(self._places):
-            raise TypeMismatch(f"{self.op.name} takes at most {len(self._places)} positional "
-                               f"arguments ({', '.join(self._places)}), got {len(args)}")
-        for place, value in zip(self._places, args, strict=False):
+        if len(args) > len(self.places):
+            raise TypeMismatch(f"{self.op.name} takes at most {len(self.places)} positional "
+                               f"arguments ({', '.join(self.places)}), got {len(args)}")
+        for place, value in zip(self.places, args, strict=False):
             if place not in self.inputs and self.op.by_name and isinstance(value, arrays):
                 place = self.op.by_name[0]
             if place in self.inputs:

@@ -96,6 +96,14 @@ def _impl_name(kind: Kind, name: str) -> str:
     return name.replace("ref", "gemm") if kind in _ON_PRODUCTS else name
 
 
+# bytes of one primitive with the code that is generated for it, about: as resident memory grew by
+# hundreds of them of small shapes
+_NBYTES = {Kind.CONVOLUTION: 96 << 10, Kind.DECONVOLUTION: 96 << 10, Kind.INNER_PRODUCT: 96 << 10,
+           Kind.MATMUL: 96 << 10, Kind.VANILLA_RNN: 256 << 10, Kind.LSTM: 256 << 10,
+           Kind.LBR_GRU: 256 << 10}
+_NBYTES_OF_OTHERS = 24 << 10
+
+
 class Primitive:
     """A compiled oneDNN primitive; stateless, callable from any thread at once."""
 
@@ -108,6 +116,11 @@ class Primitive:
         self.nthreads: int = lib.ndrt_prim_threads(ptr)
         self.scratchpad: int = lib.ndrt_prim_scratchpad(ptr)
         self._descs: dict[int, MemDesc | None] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """About what it takes, from its kind; its arguments and scratchpad apart."""
+        return _NBYTES.get(self.kind, _NBYTES_OF_OTHERS)
 
     def desc(self, arg: int) -> MemDesc:
         """The layout this primitive wants for an argument; KeyError when it has none."""

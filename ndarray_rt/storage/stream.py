@@ -216,6 +216,17 @@ class ImmediateStream:
 
         With `parameters` the numbers there count, at each run those that it holds then.
         """
+        packed = self._kernel_call(kernel, dims, data, scalars, parameters)
+        self.counters.kernels += 1
+        self.impls.append(kernel_name(kernel))
+        atom = self._atom
+        if atom is not None and atom.waits:
+            atom.steps.append((None, 0, packed, data))
+        else:
+            self._kernel(packed)
+
+    def _kernel_call(self, kernel: int, dims: Sequence[int], data: Sequence[Mem],
+                     scalars: Sequence[float], parameters: ParameterBlock | None) -> Any:
         packed = ffi.new("ndrt_kernel_call *")
         packed.kernel = kernel
         packed.dims = list(dims)
@@ -225,13 +236,7 @@ class ImmediateStream:
         packed.scalars = list(scalars)
         if parameters is not None:
             packed.parameters = parameters.ptr
-        self.counters.kernels += 1
-        self.impls.append(kernel_name(kernel))
-        atom = self._atom
-        if atom is not None and atom.waits:
-            atom.steps.append((None, 0, packed, data))
-        else:
-            self._kernel(packed)
+        return packed
 
     def callback(self, function: Callable[[], None]) -> None:
         """Runs a Python function as a step, at once."""

@@ -5,9 +5,10 @@ A call of one kind is recorded the second time and done again natively from the 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config, nd
-from ndarray_rt.errors import OutOfMemory
+from ndarray_rt.errors import OutOfMemory, ParameterError
 from ndarray_rt.imperative.fast_call import call
 from ndarray_rt.imperative.invoke import invoke
 from ndarray_rt.imperative.tape import STATE
 from ndarray_rt.native import lib
 from ndarray_rt.op.dispatch import observe
-from ndarray_rt.op.registry import find
+from ndarray_rt.op.registry import OpDef, find
 from ndarray_rt.testing.case import Case
 from tests.case_table import all_cases, unique_ids
 
@@ -59,9 +60,22 @@ def assert_same(got: Any, wanted: Any) -> None:
         np.testing.assert_array_equal(y, expected)
 
 
+def renumbered(op: OpDef, params: Mapping[str, Any], turn: int) -> dict[str, Any]:
+    """The parameters with other numbers in each turn, where the operator's kernels take them."""
+    made = dict(params)
+    for name in op.numbers:
+        if isinstance(params.get(name), float):
+            other = {**made, name: params[name] * (1 + turn / 8)}
+            with contextlib.suppress(ParameterError):
+                op.params.parse(other, op.name)
+                made = other
+    return made
+
+
 @pytest.mark.parametrize("case", CASES, ids=unique_ids(tuple(CASES)))
 def test_every_case_again(case: Case) -> None:
-    """Other arrays of the same kinds, parts of arrays among them: what the long way gives."""
+    """Other arrays of the same kinds, parts of arrays among them, and other numbers: what the long
+    way gives."""
     op = find(case.op)
     params = op.params.parse(case.params, op.name)
     if op.draws(params):
@@ -75,8 +89,9 @@ def test_every_case_again(case: Case) -> None:
             if 0 in [x.size for x in drawn]:
                 make = lambda x: nd.array(x, dtype=x.dtype)  # noqa: E731
             ins, copies = [make(x) for x in drawn], [make(x) for x in drawn]
-            got = call(op, tuple(ins), dict(case.params), None, invoke)
-            assert_same(got, invoke(op, copies, case.params))
+            attrs = renumbered(op, case.params, turn)
+            got = call(op, tuple(ins), dict(attrs), None, invoke)
+            assert_same(got, invoke(op, copies, attrs))
             assert_same(ins, copies)
     finally:
         STATE.training = before

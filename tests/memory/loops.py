@@ -6,6 +6,7 @@ Each prints one line of JSON: how far resident memory and the counters moved aft
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
 import random
@@ -155,9 +156,68 @@ def captured_inference() -> Step:
     return lambda: executor.forward(data=data)
 
 
+# ---- numbers that never come again --------------------------------------------------------------
+
+
+def _numbered(*forms: Callable[[Any, float], object]) -> Step:
+    """Each of the forms with a new number at each step."""
+    x = mx.nd.array(np.linspace(-1, 2, 64, dtype="float32").reshape(8, 8))
+    numbers = itertools.count()
+
+    def step() -> None:
+        s = 2 + next(numbers) * 1e-7
+        for form in forms:
+            form(x, s)
+    return step
+
+
+def new_numbers() -> Step:
+    nd, w = mx.nd, mx.nd.ones((8, 8))
+
+    def in_place(x: Any, s: float) -> None:
+        nonlocal w
+        w -= s * x
+        nd.sgd_update(w, x, lr=s, out=w)
+    return _numbered(
+        lambda x, s: x + s, lambda x, s: x - s, lambda x, s: s - x, lambda x, s: x * s,
+        lambda x, s: x / s, lambda x, s: s / x, nd.maximum, nd.minimum, lambda x, s: x > s,
+        lambda x, s: nd.clip(x, -s, s), lambda x, s: nd.softmax(x, temperature=s),
+        lambda x, s: nd.LeakyReLU(x, act_type="leaky", slope=s),
+        lambda x, s: nd.linalg.gemm2(x, x, alpha=s), in_place)
+
+
+def new_numbers_on_tape() -> Step:
+    w = mx.nd.ones((8, 8))
+    w.attach_grad()
+
+    def step(x: Any, s: float) -> None:
+        with mx.autograd.record():
+            y = mx.nd.softmax(w * s + x, temperature=s)
+        y.backward()
+    return _numbered(step)
+
+
+def new_keys() -> Step:
+    nd = mx.nd
+    return _numbered(
+        lambda x, s: nd.LeakyReLU(x, act_type="elu", slope=s),
+        lambda x, s: nd.LRN(x.reshape((1, 8, 8, 1)), nsize=3, alpha=s),
+        lambda x, s: nd.LayerNorm(x, x[0], x[1], eps=s), lambda x, s: x ** s,
+        lambda x, s: nd.linalg.gemm(x, x, x, alpha=s, beta=0.5))
+
+
+def new_graphs() -> Step:
+    def step(x: Any, s: float) -> None:
+        y = mx.sym.clip(mx.sym.var("x") * s, -s, s)
+        y.bind(mx.cpu(), {"x": x}).forward()
+        mx.nd.CachedOp(y)(x)
+    return _numbered(step)
+
+
 LOOPS: dict[str, Callable[[], Step]] = {
     made.__name__: made for made in (imperative_shapes, reshape_shapes, bind_shapes, channels,
-                                     imperative_training, executor_training, captured_inference)}
+                                     imperative_training, executor_training, captured_inference,
+                                     new_numbers, new_numbers_on_tape, new_keys, new_graphs)}
 
 
 def main(name: str, warm_up: int, steps: int) -> None:

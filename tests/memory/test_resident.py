@@ -72,6 +72,19 @@ def test_random_channels_cost_what_onednn_keeps(tmp_path: Path) -> None:
     assert ours["grown"]["rss"] <= raw["grown"]["rss"] + 2
 
 
+@pytest.mark.sampled(1, "some 280,000 calls each, fewer where one costs more")
+@pytest.mark.parametrize(("loop", "steps"), [("new_numbers", 20_000),
+                                             ("new_numbers_on_tape", 3_000), ("new_keys", 1_200),
+                                             ("new_graphs", 300)])
+def test_numbers_that_never_come_again(loop: str, steps: int) -> None:
+    grown = run(loop, 100, steps)["grown"]
+    assert grown["rss"] <= 32
+    assert grown["live"] <= 1 << 20
+    if loop != "new_keys":
+        assert grown["primitives"] <= 4
+        assert grown["entries"] <= 4
+
+
 @pytest.mark.sampled(1, "10,000 steps each")
 @pytest.mark.parametrize("loop", ["imperative_training", "executor_training",
                                   "captured_inference"])

@@ -87,9 +87,9 @@ def test_softmax(part: tuple[int, int, int], nthreads: int) -> None:
     x = drawn(part, "float32") / 9
     e = np.exp((x - x.max(1, keepdims=True)).astype(np.float64) * 2)
     out = x.copy()
-    kernel(lib.NDRT_KERNEL_SOFTMAX_COLUMNS, part, [out, out], [lib.NDRT_F32, 0, 2], nthreads)
+    kernel(lib.NDRT_KERNEL_SOFTMAX_COLUMNS, part, [out, out], [lib.NDRT_F32, 0, 0.5, 1], nthreads)
     np.testing.assert_allclose(out, e / e.sum(1, keepdims=True), rtol=1e-5, atol=1e-30)
-    kernel(lib.NDRT_KERNEL_SOFTMAX_COLUMNS, part, [out, x], [lib.NDRT_F32, 1, 2], nthreads)
+    kernel(lib.NDRT_KERNEL_SOFTMAX_COLUMNS, part, [out, x], [lib.NDRT_F32, 1, 0.5, 1], nthreads)
     np.testing.assert_allclose(out, np.log(e / e.sum(1, keepdims=True)), rtol=1e-5, atol=1e-5)
 
 

@@ -15,9 +15,9 @@ from ...op.infer import ShapeList, merge
 from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
-from ...storage.primitive import Arg, Kind, binary_post, eltwise_post, make_primitive
+from ...storage.primitive import Arg, Kind, binary_post, make_primitive
+from ..tensor.gemm2 import factor, product_of, seen
 from ..tensor.gemm2 import infer_shape as infer_product
-from ..tensor.gemm2 import product_of, seen
 from .rules import wide_types
 
 LEAST_RATIO = 1e-4  # of alpha and beta: numbers in between do not leave single precision
@@ -61,18 +61,19 @@ def compute_ex(ctx: OpContext, p: GemmParams, ins: list[NDArray], outs: list[Out
     src, w = seen(p, a.shape, p.transpose_a), seen(p, b.shape, p.transpose_b)
     dst = seen(p, c.shape)
     # alpha a b + beta c as beta (alpha / beta a b + c)
-    ops = [binary_post(lib.NDRT_BINARY_ADD, dst)]
-    if p.alpha != p.beta:
-        ops.insert(0, eltwise_post(lib.NDRT_ELTWISE_LINEAR, p.alpha / p.beta, 0.0))
-    if p.beta != 1.0:
-        ops.append(eltwise_post(lib.NDRT_ELTWISE_LINEAR, p.beta, 0.0))
-    prim = ctx.primitive(("gemm", src.id, w.id, dst.id, p.alpha, p.beta), lambda: make_primitive(
-        Kind.MATMUL, src=src, weights=w, dst=dst, post_ops=ops))
-    added = Arg.POST_OP * (2 if p.alpha != p.beta else 1) + Arg.SRC_1
+    rank = dst.ndims
+    before, ratio = factor(ctx, 1.0 if p.alpha == p.beta else p.alpha / p.beta, rank, 1)
+    place = len(before) + 1
+    behind, beta = factor(ctx, p.beta, rank, place + 1)
+    ops = [*before, binary_post(lib.NDRT_BINARY_ADD, dst), *behind]
+    prim = ctx.primitive(("gemm", src.id, w.id, dst.id, len(before), len(behind)), lambda:
+                         make_primitive(Kind.MATMUL, src=src, weights=w, dst=dst, post_ops=ops))
+    added = place * Arg.POST_OP + Arg.SRC_1
     x, y, z = (get_default(array, ctx.stream).as_desc(desc)
                for array, desc in ((a, src), (b, w), (c, dst)))
     with outs[0].open(default_desc(c.dtype, outs[0].shape), ctx.stream) as out:
-        ctx.run(prim, ((Arg.SRC, x), (Arg.WEIGHTS, y), (added, z), (Arg.DST, out.as_desc(dst))))
+        ctx.run(prim, ((Arg.SRC, x), (Arg.WEIGHTS, y), (added, z), (Arg.DST, out.as_desc(dst)),
+                       *ratio, *beta))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

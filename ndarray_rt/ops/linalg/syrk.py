@@ -10,15 +10,14 @@ import numpy as np
 from ..._array.layout import AnyArray, get_default, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
+from ...op.numbers import Domain
 from ...op.params import Params, boolean, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
-from ...storage.primitive import Arg, Kind, eltwise_post, make_primitive
 from ..blas import uses_blas
-from ..tensor.gemm2 import Gemm2Params, seen
+from ..tensor.gemm2 import Gemm2Params, scaled_product, seen
 from .lapack import turned
 from .rules import matrices, wide_types
 
@@ -53,13 +52,9 @@ def compute_ex(ctx: OpContext, p: SyrkParams, ins: list[NDArray], outs: list[Out
     a, plain = ins[0], Gemm2Params()
     src, w = seen(plain, a.shape, p.transpose), seen(plain, a.shape, not p.transpose)
     dst = seen(plain, outs[0].shape)
-    ops = [] if p.alpha == 1.0 else [eltwise_post(lib.NDRT_ELTWISE_LINEAR, p.alpha, 0.0)]
-    prim = ctx.primitive(("syrk", src.id, w.id, dst.id, p.alpha), lambda: make_primitive(
-        Kind.MATMUL, src=src, weights=w, dst=dst, post_ops=ops))
     x = get_default(a, ctx.stream)
     with outs[0].open(default_desc(a.dtype, outs[0].shape), ctx.stream) as y:
-        ctx.run(prim, ((Arg.SRC, x.as_desc(src)), (Arg.WEIGHTS, x.as_desc(w)),
-                       (Arg.DST, y.as_desc(dst))))
+        scaled_product(ctx, p.alpha, x.as_desc(src), x.as_desc(w), y.as_desc(dst))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -74,7 +69,8 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
 
 register(OpDef("_linalg_syrk", SyrkParams, inputs=("A",), infer_shape=infer_shape,
                infer_type=wide_types, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient, aliases=("linalg_syrk",),
+               gradient=gradient, aliases=("linalg_syrk",), numbers=("alpha",),
+               domain=Domain(apart=(1.0,)),
                doc="alpha times the products of the matrices of A and their transposes.\n\nThe "
                    "transpose stands behind, or in front with `transpose`. float32 or float64. "
                    "Source: MXNet's linalg_syrk; oneDNN matmul."))

@@ -32,6 +32,7 @@ from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
 from ..floats import same_float_type, wide
+from ..tensor.functions import function, is_padded, slope
 from ..tensor.numeric import erf
 from .leaky_curves import SELU_LAMBDA, gradient_backward
 
@@ -131,6 +132,10 @@ def refuses(p: LeakyReLUParams, ins: list[NDArray]) -> str | None:
     return need_float32(*ins)
 
 
+def _is_random(p: LeakyReLUParams) -> bool:
+    return p.act_type == "rrelu"
+
+
 def _eltwise(p: LeakyReLUParams) -> tuple[int, float]:
     """oneDNN's algorithm and its alpha."""
     if p.act_type == "gelu":
@@ -156,6 +161,9 @@ def compute_ex(ctx: OpContext, p: LeakyReLUParams, ins: list[NDArray],
         return
     if p.act_type == "rrelu" and (ctx.is_train or outs[1].requested):
         _random_slopes_ex(ctx, p, ins[0], outs)
+        return
+    if p.act_type == "leaky" and not is_padded(ins[0]):
+        function(ctx, lib.NDRT_FUNCTION_LEAKY, ins[0], outs[0], p.slope)
         return
     x = get_data(ins[0], ctx.stream)
 
@@ -318,6 +326,9 @@ def compute_ex_backward(ctx: OpContext, p: LeakyReLUParams, ins: list[NDArray],
         with outs[0].open(x.desc, ctx.stream, inplace_of=dy) as dx:
             ctx.kernel(lib.NDRT_KERNEL_SLOPED, (x.desc.nbytes // 4,), (dx, x, slopes, dy))
         return
+    if p.act_type == "leaky" and not is_padded(ins[0]):
+        slope(ctx, lib.NDRT_FUNCTION_LEAKY_SLOPE, ins[0], ins[1], outs[0], p.slope)
+        return
     data = get_data(ins[1], ctx.stream)
     dy = get_data_reorder(ins[0], data.desc, ctx.stream)
     selu = p.act_type == "selu"
@@ -371,7 +382,7 @@ def _prelu_backward_ex(ctx: OpContext, ins: list[NDArray], outs: list[Output]) -
 register(OpDef("LeakyReLU", LeakyReLUParams, inputs=input_names, outputs=output_names,
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient, inplace={0: 0},
-               is_random=True,
+               is_random=_is_random, numbers=("slope",),
                doc="Leaky activations, element by element: x above zero, something flatter below."
                    "\n\nleaky: slope x; prelu: gamma x, gamma learnt, by default one for each "
                    "channel; rrelu: x times a random slope in [lower_bound, upper_bound) when "
@@ -383,4 +394,4 @@ register(OpDef("_backward_LeakyReLU", LeakyReLUParams, inputs=backward_inputs,
                outputs=backward_outputs, infer_shape=infer_shape_backward,
                infer_type=same_float_type, compute=compute_backward,
                compute_ex=compute_ex_backward, refuses=refuses, is_backward=True,
-               gradient=gradient_backward))
+               numbers=("slope",), gradient=gradient_backward))

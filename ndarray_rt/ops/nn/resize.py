@@ -59,7 +59,8 @@ class AdaptiveAvgPooling2DParams(Params):
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
-@lru_cache(maxsize=256)
+# a matrix has as many elements as the two sizes multiplied
+@lru_cache(maxsize=32)
 def _bilinear(size: int, made: int, align: bool) -> Matrix:
     """What each of `made` places takes of each of `size` places: two neighbours."""
     k = np.arange(made)
@@ -77,7 +78,7 @@ def _bilinear(size: int, made: int, align: bool) -> Matrix:
     return matrix
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def _mean(size: int, made: int) -> Matrix:
     """Means of windows that cover `size` places evenly, and may overlap by one."""
     k = np.arange(made)

@@ -17,6 +17,7 @@ from ...errors import ShapeError, TypeMismatch
 from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_all, merge_types, normalize_axis
+from ...op.numbers import Domain
 from ...op.params import (
     Params,
     boolean,
@@ -29,7 +30,9 @@ from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, strided_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.reorder import reorder_mem
+from ...storage.stream import Mem
 from ..floats import need_float_types, wide
+from ..tensor.functions import on_memory
 from ..terms import Term, replaced, terms
 
 
@@ -57,6 +60,10 @@ class Flavour(NamedTuple):
         """What data is multiplied by first."""
         factor = 1.0 if p.temperature is None else 1.0 / p.temperature
         return -factor if self.negate else factor
+
+    def temperature(self, p: SoftmaxParams) -> float:
+        """What data is divided by first; a recorded call may do it with another number."""
+        return 1.0 if p.temperature is None else p.temperature
 
 
 def input_names(p: SoftmaxParams) -> tuple[str, ...]:
@@ -136,13 +143,18 @@ def compute(flavour: Flavour, ctx: OpContext, p: SoftmaxParams, ins: list[AnyArr
     outs[0].write(y.astype(outs[0].dtype, copy=False))
 
 
+_LEAST, _MOST = 1e-30, 1e30
+# a temperature of 1 (of softmin: of -1) is none
+_DOMAIN = Domain(_LEAST, _MOST, zero=False, nan=False, apart=(1.0, -1.0))
+
+
 def refuses(p: SoftmaxParams, ins: list[NDArray]) -> str | None:
     if p.use_length:
         return "rows of different lengths"
     if p.dtype not in (None, "float32"):
         return f"output of dtype {p.dtype}"
-    if p.temperature is not None and not 1e-30 < abs(p.temperature) < 1e30:
-        return f"temperature {p.temperature}"
+    if p.temperature is not None and not _LEAST <= abs(p.temperature) <= _MOST:
+        return "a very small or very large temperature"
     return need_float32(*ins)
 
 
@@ -164,13 +176,10 @@ def rows_desc(data: NDArray, axis: int) -> tuple[MemDesc, bool]:
     return strided_desc(data.dtype, shape, tuple(strides)), False
 
 
-def scaling(ctx: OpContext, desc: MemDesc, factor: float) -> Primitive | None:
-    """y = factor x, in place or not; None for a factor of 1."""
-    if factor == 1.0:
-        return None
-    return ctx.primitive(("softmax.scale", factor, desc.id), lambda: make_primitive(
-        Kind.ELTWISE, Direction.FORWARD_INFERENCE, alg=lib.NDRT_ELTWISE_LINEAR, alpha=factor,
-        src=desc, dst=desc))
+def scale(ctx: OpContext, flavour: Flavour, p: SoftmaxParams, x: Mem, y: Mem) -> None:
+    """y = x times the factor, in place or not; both are dense."""
+    which = lib.NDRT_FUNCTION_NEG_OVER if flavour.negate else lib.NDRT_FUNCTION_OVER
+    on_memory(ctx, which, x, y, flavour.temperature(p))
 
 
 def forward_primitive(ctx: OpContext, desc: MemDesc, axis: int, alg: int) -> Primitive:
@@ -182,7 +191,7 @@ def forward_primitive(ctx: OpContext, desc: MemDesc, axis: int, alg: int) -> Pri
 MANY_COLUMNS = 16  # from there on a kernel that goes along rows is worth its while
 
 
-def columns(ctx: OpContext, flavour: Flavour, factor: float, data: NDArray, axis: int,
+def columns(ctx: OpContext, flavour: Flavour, temperature: float, data: NDArray, axis: int,
             out: Output) -> None:
     """softmax over an axis with others inside of it, of row-major memory."""
     if not out.requested:
@@ -191,7 +200,8 @@ def columns(ctx: OpContext, flavour: Flavour, factor: float, data: NDArray, axis
     with out.open(x.desc, ctx.stream, inplace_of=x) as y:
         ctx.kernel(lib.NDRT_KERNEL_SOFTMAX_COLUMNS,
                    [prod(shape[:axis]), shape[axis], prod(shape[axis + 1:])], [y, x],
-                   [float(lib.NDRT_F32), float(flavour.log), factor])
+                   [float(lib.NDRT_F32), float(flavour.log), temperature,
+                    -1.0 if flavour.negate else 1.0])
 
 
 def compute_ex(flavour: Flavour, ctx: OpContext, p: SoftmaxParams, ins: list[NDArray],
@@ -200,15 +210,14 @@ def compute_ex(flavour: Flavour, ctx: OpContext, p: SoftmaxParams, ins: list[NDA
     axis = normalize_axis(p.axis, data.ndim)
     inner = prod(data.shape[axis + 1:])
     if inner >= MANY_COLUMNS and data.size and data._chunk.mkl_mem is None:
-        columns(ctx, flavour, flavour.factor(p), data, axis, outs[0])
+        columns(ctx, flavour, flavour.temperature(p), data, axis, outs[0])
         return
     desc, stays = rows_desc(data, axis)
     prim = forward_primitive(ctx, desc, axis, flavour.alg)
-    scale = scaling(ctx, desc, flavour.factor(p))
     x = source = get_data_reorder(data, desc, stream)
-    if scale is not None:
+    if flavour.factor(p) != 1.0:
         x = stream.scratch(desc)
-        ctx.run(scale, ((Arg.SRC, source), (Arg.DST, x)))
+        scale(ctx, flavour, p, source, x)
     if stays:
         with outs[0].open(desc, stream, inplace_of=source) as y:
             ctx.run(prim, ((Arg.SRC, x), (Arg.DST, y)))
@@ -323,20 +332,19 @@ def compute_ex_backward(flavour: Flavour, ctx: OpContext, p: SoftmaxParams, ins:
     prim = ctx.primitive(("softmax.backward", flavour.alg, axis, desc.id), lambda: make_primitive(
         Kind.SOFTMAX, Direction.BACKWARD, alg=flavour.alg, dst=desc, diff_src=desc,
         diff_dst=desc, axis=axis))
-    scale = scaling(ctx, desc, flavour.factor(p))
     y = get_data_reorder(out, desc, stream)
     dy = get_data_reorder(ins[0], desc, stream)
     args = [(Arg.DST, y), (Arg.DIFF_DST, dy)]
     if stays:
         with outs[0].open(desc, stream, inplace_of=dy) as dx:
             ctx.run(prim, [*args, (Arg.DIFF_SRC, dx)])
-            if scale is not None:
-                ctx.run(scale, ((Arg.SRC, dx), (Arg.DST, dx)))
+            if flavour.factor(p) != 1.0:
+                scale(ctx, flavour, p, dx, dx)
         return
     rows = stream.scratch(desc)
     ctx.run(prim, [*args, (Arg.DIFF_SRC, rows)])
-    if scale is not None:
-        ctx.run(scale, ((Arg.SRC, rows), (Arg.DST, rows)))
+    if flavour.factor(p) != 1.0:
+        scale(ctx, flavour, p, rows, rows)
     with outs[0].open(default_desc(out.dtype, out.shape), stream) as dx:
         reorder_mem(stream, rows, dx)
 
@@ -347,6 +355,7 @@ def _register(flavour: Flavour, formula: str) -> None:
                    compute_ex=partial(compute_ex, flavour), refuses=refuses,
                    gradient=partial(gradient, flavour), inplace={0: 0},
                    by_name=() if flavour.name == "softmax" else ("length",),
+                   numbers=("temperature",), domain=_DOMAIN,
                    doc=f"{flavour.name} along one axis: {formula}, with z = data / temperature."
                        "\n\nThe output has the shape of data. With use_length only the first "
                        "length elements along the axis count and the others become 0; length "
@@ -357,6 +366,7 @@ def _register(flavour: Flavour, formula: str) -> None:
                    compute=partial(compute_backward, flavour),
                    compute_ex=partial(compute_ex_backward, flavour), refuses=refuses,
                    inplace={0: 0}, ignores=backward_ignores, is_backward=True,
+                   numbers=("temperature",), domain=_DOMAIN,
                    gradient=partial(gradient_backward, flavour)))
 
 

@@ -24,7 +24,8 @@ from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
 from ..constants import constant
 from ..floats import same_float_type, wide
-from .softmax import forward_primitive, scaling, softmax_numpy
+from ..tensor.functions import on_memory
+from .softmax import forward_primitive, softmax_numpy
 
 
 @params_class
@@ -318,13 +319,13 @@ def compute_ex_backward(ctx: OpContext, p: SoftmaxOutputParams, ins: list[NDArra
     if p.out_grad:
         factors.append((lib.NDRT_BINARY_MUL, get_data_reorder(ins[2], desc, stream).as_desc(rows)))
     subtract = _binary(ctx, lib.NDRT_BINARY_SUB, rows, rows)
-    scale = scaling(ctx, rows, _static_scale(p, out.shape, label.shape))
+    scale = _static_scale(p, out.shape, label.shape)
     steps = [(_binary(ctx, alg, rows, factor.desc), factor) for alg, factor in factors]
     with outs[0].open(desc, stream, inplace_of=y) as opened:
         dx = opened.as_desc(rows)
         ctx.run(subtract, ((Arg.SRC, y.as_desc(rows)), (Arg.SRC_1, target), (Arg.DST, dx)))
-        if scale is not None:
-            ctx.run(scale, ((Arg.SRC, dx), (Arg.DST, dx)))
+        if scale != 1.0:
+            on_memory(ctx, lib.NDRT_FUNCTION_MUL, dx, dx, scale)
         for prim, factor in steps:
             ctx.run(prim, ((Arg.SRC, dx), (Arg.SRC_1, factor), (Arg.DST, dx)))
 

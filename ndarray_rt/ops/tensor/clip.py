@@ -15,6 +15,7 @@ from ...op.context import OpContext
 from ...op.infer import same_shape, same_type
 from ...op.params import Params, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
+from .functions import function, is_padded
 from .numeric import convert
 from .pointwise import clamp, step_grad
 
@@ -38,13 +39,14 @@ def compute(ctx: OpContext, p: ClipParams, ins: list[AnyArray], outs: list[Numpy
 
 
 def refuses(p: ClipParams, ins: list[NDArray]) -> str | None:
-    if not p.a_min <= p.a_max:
-        return "the ends of the interval are the wrong way round"
     return need_float32(*ins)
 
 
 def compute_ex(ctx: OpContext, p: ClipParams, ins: list[NDArray], outs: list[Output]) -> None:
-    clamp(ctx, "clip", p.a_min, p.a_max, ins[0], outs[0])
+    if is_padded(ins[0]) and p.a_min <= p.a_max:
+        clamp(ctx, "clip", p.a_min, p.a_max, ins[0], outs[0])
+    else:
+        function(ctx, lib.NDRT_FUNCTION_CLIP, ins[0], outs[0], p.a_min, p.a_max)
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -70,12 +72,13 @@ def compute_ex_backward(ctx: OpContext, p: ClipParams, ins: list[NDArray],
 
 register(OpDef("clip", ClipParams, inputs=("data",), infer_shape=same_shape, infer_type=same_type,
                compute=compute, compute_ex=compute_ex, refuses=refuses, gradient=gradient,
-               inplace={0: 0},
+               inplace={0: 0}, numbers=("a_min", "a_max"),
                doc="Every element brought into [a_min, a_max]; NaN stays NaN.\n\n"
-                   "The output has the shape and dtype of data. Source: MXNet's clip; oneDNN "
-                   "binary with eltwise and binary post-ops."))
+                   "The output has the shape and dtype of data. Source: MXNet's clip; a kernel "
+                   "of ours."))
 register(OpDef("_backward_clip", ClipParams, inputs=("out_grad", "data"),
                infer_shape=same_shape, infer_type=same_type, compute=compute_backward,
                compute_ex=compute_ex_backward, refuses=refuses,
                gradient=gradient_backward, inplace={0: 0}, is_backward=True,
+               numbers=("a_min", "a_max"),
                doc="The gradient of clip: out_grad where data is inside the interval or NaN."))

@@ -186,6 +186,11 @@ def gradient_backward(formula: Formula, emit: Emit, node: GradNode, out_grads: S
             None if to_data is None else to_data.entry]
 
 
+def _numbers_of(formula: Formula) -> tuple[str, ...]:
+    """What the kernel is given as it is."""
+    return ("alpha", "beta") if formula.name == "hard_sigmoid" else ()
+
+
 def _register(formula: Formula) -> None:
     native = formula.name in NATIVE
     source = "a kernel of ours" if native else "numpy"
@@ -194,6 +199,7 @@ def _register(formula: Formula) -> None:
                    compute_ex=partial(compute_ex, formula.name) if native else None,
                    refuses=refuses if native else None,
                    gradient=partial(gradient, formula), inplace={0: 0},
+                   numbers=_numbers_of(formula),
                    doc=f"Element by element: {formula.text}.\n\nThe output has the shape and dtype "
                        f"of data. Source: MXNet's {formula.name}; {source}."))
     register(OpDef(formula.backward, formula.params, inputs=("out_grad", "data"),
@@ -201,6 +207,7 @@ def _register(formula: Formula) -> None:
                    compute=partial(compute_backward, formula),
                    compute_ex=partial(compute_ex_backward, formula.name) if native else None,
                    refuses=refuses if native else None, inplace={0: 0}, is_backward=True,
+                   numbers=_numbers_of(formula),
                    gradient=partial(gradient_backward, formula),
                    doc=f"The gradient of {formula.name}."))
 

@@ -35,6 +35,13 @@ SCALAR: dict[str, int] = {
     "_logical_and_scalar": lib.NDRT_FUNCTION_AND, "_logical_or_scalar": lib.NDRT_FUNCTION_OR,
     "_logical_xor_scalar": lib.NDRT_FUNCTION_XOR,
 }
+# of numbers that oneDNN may take, too; its primitives have them built in
+LINEAR: dict[str, int] = {
+    "_plus_scalar": lib.NDRT_FUNCTION_ADD, "_minus_scalar": lib.NDRT_FUNCTION_SUB,
+    "_rminus_scalar": lib.NDRT_FUNCTION_RSUB, "_mul_scalar": lib.NDRT_FUNCTION_MUL,
+    "_div_scalar": lib.NDRT_FUNCTION_OVER, "_rdiv_scalar": lib.NDRT_FUNCTION_RDIV,
+    "_maximum_scalar": lib.NDRT_FUNCTION_MAX, "_minimum_scalar": lib.NDRT_FUNCTION_MIN,
+}
 SCALAR_SLOPES: dict[str, int] = {
     "_maximum_scalar": lib.NDRT_FUNCTION_MAXIMUM_SLOPE,
     "_minimum_scalar": lib.NDRT_FUNCTION_MINIMUM_SLOPE,
@@ -55,6 +62,17 @@ def function(ctx: OpContext, which: int, x: NDArray, out: Output, p: float = 0.0
     mem = _unpadded(x, ctx.stream)
     with out.open(mem.desc, ctx.stream, inplace_of=mem) as y:
         ctx.kernel(lib.NDRT_KERNEL_FUNCTION, [mem.desc.nelems], [y, mem], [which, p, q])
+
+
+def on_memory(ctx: OpContext, which: int, x: Mem, y: Mem, p: float) -> None:
+    """y = the function of x and a number, in one dense layout or in place."""
+    ctx.kernel(lib.NDRT_KERNEL_FUNCTION, [x.desc.nelems], [y, x], [which, p])
+
+
+def is_padded(x: NDArray) -> bool:
+    """A kernel of ours would have to leave this array's layout, as padding is zero."""
+    desc = x._chunk.mkl_mem
+    return desc is not None and desc.is_padded and not x.is_view
 
 
 def slope(ctx: OpContext, which: int, dy: NDArray, x: NDArray, out: Output, p: float = 0.0,

@@ -16,10 +16,12 @@ from ...errors import ShapeError, TypeMismatch
 from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_dim, normalize_axis, same_type
+from ...op.numbers import Domain
 from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc, strided_desc
-from ...storage.primitive import Arg, Kind, eltwise_post, make_primitive
+from ...storage.primitive import Arg, Kind, PostSpec, binary_post, make_primitive
+from ...storage.stream import Mem
 from ..blas import uses_blas
 
 
@@ -117,12 +119,32 @@ def compute_ex(ctx: OpContext, p: Gemm2Params, ins: list[NDArray], outs: list[Ou
         return
     src, w = seen(p, a.shape, p.transpose_a), seen(p, b.shape, p.transpose_b)
     dst = seen(p, outs[0].shape)
-    ops = [] if p.alpha == 1.0 else [eltwise_post(lib.NDRT_ELTWISE_LINEAR, p.alpha, 0.0)]
-    prim = ctx.primitive(("gemm2", src.id, w.id, dst.id, p.alpha), lambda: make_primitive(
-        Kind.MATMUL, src=src, weights=w, dst=dst, post_ops=ops))
     x, y = get_default(a, ctx.stream).as_desc(src), get_default(b, ctx.stream).as_desc(w)
     with outs[0].open(default_desc(a.dtype, outs[0].shape), ctx.stream) as z:
-        ctx.run(prim, ((Arg.SRC, x), (Arg.WEIGHTS, y), (Arg.DST, z.as_desc(dst))))
+        scaled_product(ctx, p.alpha, x, y, z.as_desc(dst))
+
+
+def scaled_product(ctx: OpContext, alpha: float, x: Mem, y: Mem, z: Mem) -> None:
+    """z = alpha times the products of x and y."""
+    ops, more = factor(ctx, alpha, z.desc.ndims, 1)
+    prim = ctx.primitive(("product", x.desc.id, y.desc.id, z.desc.id, bool(ops)), lambda:
+                         make_primitive(Kind.MATMUL, src=x.desc, weights=y.desc, dst=z.desc,
+                                        post_ops=ops))
+    ctx.run(prim, ((Arg.SRC, x), (Arg.WEIGHTS, y), (Arg.DST, z), *more))
+
+
+def factor(ctx: OpContext, value: float, rank: int, place: int,
+           ) -> tuple[list[PostSpec], list[tuple[int, Mem]]]:
+    """The post-op at a place, from 1, that multiplies by a number, and its argument.
+
+    The number is in memory, so that one primitive serves all numbers; a factor of 1 is none.
+    """
+    if value == 1.0:
+        return [], []
+    cell = ctx.stream.scratch(default_desc(FLOAT32, (1,) * rank))
+    ctx.kernel(lib.NDRT_KERNEL_FILL, [1], [cell], [value])
+    return ([binary_post(lib.NDRT_BINARY_MUL, cell.desc)],
+            [(place * Arg.POST_OP + Arg.SRC_1, cell)])
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -139,7 +161,8 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
 
 register(OpDef("_linalg_gemm2", Gemm2Params, inputs=("A", "B"), infer_shape=infer_shape,
                infer_type=infer_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient, aliases=("linalg_gemm2",),
+               gradient=gradient, aliases=("linalg_gemm2",), numbers=("alpha",),
+               domain=Domain(apart=(1.0,)),
                doc="alpha times the matrix products of A and B, for each place in the other "
                    "axes.\n\nRows lie along axis, columns along the last one; transpose_a and "
                    "transpose_b turn these two round. One rank of at least 2, float32 or float64. "

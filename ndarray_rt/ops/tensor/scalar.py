@@ -16,10 +16,12 @@ from ...dtypes import FLOAT64, INT64
 from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import TypeList, merge_types, same_shape, same_type
+from ...op.numbers import Domain
 from ...op.params import Params, boolean, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ..terms import Term, terms
-from .functions import SCALAR, SCALAR_SLOPES, function, slope
+from . import functions
+from .functions import SCALAR, SCALAR_SLOPES, function, is_padded, slope
 from .numeric import (
     BINARY,
     Function2,
@@ -128,6 +130,17 @@ ELTWISE: dict[str, Callable[[float], tuple[int, float, float]]] = {
 BOUNDS = {"_maximum_scalar": lib.NDRT_BINARY_MAX, "_minimum_scalar": lib.NDRT_BINARY_MIN}
 
 
+# sizes of numbers that are factors or bounds in float32, and so are their inverses
+LEAST, MOST = 1e-37, 1e37
+
+
+def domain_of(name: str) -> Domain:
+    """Numbers with which one recorded call is done again: what is refused is none of them."""
+    if name in functions.LINEAR:
+        return Domain(LEAST, MOST, zero=name != "_div_scalar", nan=False)
+    return Domain()
+
+
 def refuses(name: str, p: ScalarParams, ins: list[NDArray]) -> str | None:
     if name == "_power_scalar" and p.scalar != 2:
         return "oneDNN's powers other than 2 are not faster"
@@ -135,15 +148,18 @@ def refuses(name: str, p: ScalarParams, ins: list[NDArray]) -> str | None:
         return need_float32(*ins)
     size = abs(p.scalar)
     # NaN fails each comparison
-    if not (size == 0 or 1e-37 < size < 1e37) or (size == 0 and name == "_div_scalar"):
-        return f"oneDNN may not take the number {p.scalar} for a factor or a bound"
+    if not (size == 0 or LEAST <= size <= MOST) or (size == 0 and name == "_div_scalar"):
+        return "the number, or its inverse, leaves the range of float32"
     return need_float32(*ins)
 
 
 def compute_ex(name: str, ctx: OpContext, p: ScalarParams, ins: list[NDArray],
                outs: list[Output]) -> None:
-    if name in SCALAR:
-        function(ctx, SCALAR[name], ins[0], outs[0], p.scalar)
+    which = SCALAR.get(name)
+    if which is None and not is_padded(ins[0]):
+        which = functions.LINEAR.get(name)
+    if which is not None:
+        function(ctx, which, ins[0], outs[0], p.scalar)
     elif name in BOUNDS:
         bound(ctx, "bound", BOUNDS[name], p.scalar, ins[0], outs[0])
     else:
@@ -243,10 +259,12 @@ def _define(name: str, entry: Scalar) -> OpDef:
         refuses=partial(refuses, name) if native else None,
         gradient=gradient, no_gradient="" if gradient else "zero: a step has no slope",
         inplace={0: 0}, aliases=(_alias(name),),
+        numbers=("scalar",) if name in SCALAR or name in functions.LINEAR else (),
+        domain=domain_of(name),
         doc=f"Of an array and a number: {entry.formula}.\n\n"
             "The number is cast to data's dtype first: an integer array stays one (with is_int="
             f"False it becomes float64). Source: MXNet's {name}"
-            + ("; a kernel of ours." if name in SCALAR
+            + ("; a kernel of ours." if name in SCALAR or name in functions.LINEAR
                else "; oneDNN eltwise or binary." if native else "; numpy."))
 
 
@@ -260,4 +278,5 @@ for _name in SMOOTH:
                    compute_ex=partial(compute_ex_backward, _name) if _native else None,
                    refuses=partial(refuses_backward, _name) if _native else None,
                    gradient=partial(gradient_backward, _name), inplace={0: 0}, is_backward=True,
+                   numbers=("scalar",) if _name in SCALAR_SLOPES else (),
                    doc=f"The gradient of {_name}."))

@@ -64,7 +64,7 @@ NUMBERS_2 = ("lr", "lower_bound", "upper_bound")
 
 
 def _scalars(p: Params, names: tuple[str, ...]) -> list[float]:
-    return [float(getattr(p, name)) for name in names]
+    return [getattr(p, name) for name in names]
 
 
 # ---- in numpy -----------------------------------------------------------------------------------

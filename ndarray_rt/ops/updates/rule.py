@@ -60,7 +60,7 @@ class Rule(NamedTuple):
     is_safe: Callable[[Any], bool] = lambda p: False
 
     def scalars(self, p: Params) -> list[float]:
-        return [float(getattr(p, name)) for name in self.numbers]
+        return [getattr(p, name) for name in self.numbers]
 
 
 # ---- in numpy -----------------------------------------------------------------------------------
@@ -114,7 +114,8 @@ def _common_layout(rule: Rule, p: Params, ins: Sequence[NDArray], ctx: OpContext
     if any(get_data_if(state, desc, ctx.stream) is None for state in ins[2:]):
         return plain
     # zeros must stay zeros where there is padding, also with the numbers of later runs
-    is_safe = rule.is_safe(p) and (ctx.parameters is None or rule.is_safe(None))
+    vary = ctx.numbers_vary or ctx.parameters is not None
+    is_safe = rule.is_safe(p) and (not vary or rule.is_safe(None))
     return desc if is_safe or not desc.is_padded else plain
 
 

@@ -1,0 +1,36 @@
+/* Imperative calls that were made before: what the files about them share. */
+#ifndef NDRT_CALLS_H
+#define NDRT_CALLS_H
+
+#include <Python.h>
+
+#include "ndrt_internal.h"
+
+enum { NDRT_CALL_NUMBERS = 8 };
+
+/* Of the parameters of one operator: which are numbers that a recorded call reads anew. */
+typedef struct ndrt_number_kinds ndrt_number_kinds;
+/* kinds(names, least values, greatest values, (least size, greatest size, is there 0, is there
+ * NaN), values that count as none of these). A capsule, or NULL with an exception. */
+PyObject *ndrt_number_kinds_new(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+
+/* What stands in keys: of a tuple, from its item `first` on, the numbers' kinds by operator, and
+ * the marks for a number that is an argument, for -0.0 and for NaN (value_key.py). */
+void ndrt_call_marks_set(PyObject *tuple, Py_ssize_t first);
+
+/* The parameters of a call, and those numbers among them that a recording takes as arguments. */
+typedef struct {
+    PyObject *attrs;
+    const ndrt_number_kinds *kinds; /* NULL: no numbers */
+    uint32_t given;                 /* which */
+    double values[NDRT_CALL_NUMBERS];
+} ndrt_call_parameters;
+/* 1: found; 0: the long way; -1: a Python exception. */
+int ndrt_call_parameters_read(PyObject *op, PyObject *attrs, ndrt_call_parameters *to);
+/* Whether the number of this place is one of those arguments; -1: no place. */
+int ndrt_number_given(const ndrt_call_parameters *p, int place);
+/* Three items for each parameter, from `at` on: its name, its type, its value. */
+void ndrt_call_parameters_put(const ndrt_call_parameters *p, PyObject *key, Py_ssize_t at);
+void ndrt_key_put(PyObject *key, Py_ssize_t at, PyObject *item);
+
+#endif

@@ -1,0 +1,239 @@
+"""Numbers that change from call to call are arguments of a recorded call: nothing grows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import ndarray_rt as mx
+from ndarray_rt import nd
+from ndarray_rt.imperative import call
+from ndarray_rt.imperative.call_table import CAPACITY, KEYED, CallTable
+from ndarray_rt.imperative.tape import STATE
+from ndarray_rt.native import lib
+from ndarray_rt.op.prim_cache import CACHE, ROOM_OF_CALLS, Group, PrimCache, Tally
+
+X = np.array([[-2.5, -0.0, 0.0, 1.0], [math.nan, math.inf, -math.inf, 3.25]], "float32")
+FINITE = np.linspace(-1, 2, 16, dtype="float32").reshape(4, 4)
+Form = Callable[[Any, float], Any]
+
+FORMS: dict[str, Form] = {
+    "x + s": lambda x, s: x + s, "s + x": lambda x, s: s + x, "x - s": lambda x, s: x - s,
+    "s - x": lambda x, s: s - x, "x * s": lambda x, s: x * s, "x / s": lambda x, s: x / s,
+    "s / x": lambda x, s: s / x, "maximum": nd.maximum, "minimum": nd.minimum,
+    "x > s": lambda x, s: x > s, "x >= s": lambda x, s: x >= s, "x < s": lambda x, s: x < s,
+    "x <= s": lambda x, s: x <= s, "x == s": lambda x, s: x == s, "x != s": lambda x, s: x != s,
+    "clip": lambda x, s: nd.clip(x, -abs(s), abs(s)),
+    "clip by name": lambda x, s: nd.clip(x, a_min=-abs(s), a_max=abs(s)),
+    "leaky": lambda x, s: nd.LeakyReLU(x, act_type="leaky", slope=s),
+    "hard_sigmoid": lambda x, s: nd.hard_sigmoid(x, alpha=s, beta=0.5),
+    "softmax": lambda x, s: nd.softmax(x, temperature=s),
+    "log_softmax of columns": lambda x, s: nd.log_softmax(x, axis=0, temperature=s),
+    "softmin": lambda x, s: nd.softmin(x, temperature=s),
+    "gemm2": lambda x, s: nd.linalg.gemm2(x, x, alpha=s, transpose_b=True),
+    "syrk": lambda x, s: nd.linalg.syrk(x, alpha=s),
+    "nd.sgd_update": lambda x, s: nd.sgd_update(x, x * 1.0, lr=s, wd=s / 2),
+}
+# whose numbers are in primitives, or whose operators numpy computes
+KEYED_FORMS: dict[str, Form] = {
+    "elu": lambda x, s: nd.LeakyReLU(x, act_type="elu", slope=s),
+    "LRN": lambda x, s: nd.LRN(x.reshape((1, *x.shape, 1)), nsize=3, alpha=s),
+    "LayerNorm": lambda x, s: nd.LayerNorm(x, x[0], x[1], eps=abs(s)),
+    "gemm": lambda x, s: nd.linalg.gemm(x, x, x, alpha=s, beta=0.5),
+    "power": lambda x, s: x ** s, "s ** x": lambda x, s: s ** x, "x % s": lambda x, s: x % s,
+    "smooth_l1": lambda x, s: nd.smooth_l1(x, scalar=s),
+}
+
+
+@pytest.fixture(autouse=True)
+def nothing_recorded() -> None:
+    STATE.calls.renew()
+
+
+def plainly(form: Form, x: Any, s: float) -> Any:
+    """What the form gives by the long way."""
+    table, STATE.calls = STATE.calls, CallTable()
+    try:
+        return form(x, s).asnumpy()
+    finally:
+        STATE.calls = table
+
+
+def held() -> tuple[int, ...]:
+    return (lib.ndrt_prim_count(), CACHE.stats()["entries"], len(STATE.calls),
+            len(call._params.made), len(call._facts.made))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_new_numbers_leave_nothing(name: str) -> None:
+    form, x = FORMS[name], nd.array(FINITE)
+    for i in range(4):
+        form(x, 2.5 + i)
+    before = held()
+    for i in range(200):
+        form(x, 1.25 + i / 1024)
+    assert held() == before
+    assert all(made is not None and made is not KEYED for made in STATE.calls.values())
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_new_numbers_are_those_that_count(name: str) -> None:
+    """After any other number, of any kind."""
+    form = FORMS[name]
+    x = nd.array(FINITE if name in ("gemm2", "syrk", "nd.sgd_update") else X)
+    for s in (2, True, 0.1, -3.5, 1e-3, 0.0, -0.0, 1.0, -1.0, 1e36, 1e39, -math.inf, math.inf,
+              math.nan, 1e-39, 7.25, np.float64(0.3), 2):
+        if "soft" in name and not 1e-30 < abs(s) < 1e30:
+            continue
+        wanted = plainly(form, x, s)
+        for _ in range(2):
+            np.testing.assert_array_equal(form(x, s).asnumpy(), wanted, str(s))
+
+
+@given(st.floats(width=32), st.floats())
+@example(0.0, -0.0)
+def test_numbers_in_bits(first: float, s: float) -> None:
+    x = nd.array(X[:, :3])
+    for name in ("x + s", "s - x", "x * s", "maximum", "x < s", "leaky"):
+        form = FORMS[name]
+        for number in (first, 2.0, 3.0):
+            form(x, number)
+        got, wanted = form(x, s).asnumpy(), plainly(form, x, s)
+        np.testing.assert_array_equal(got, wanted)
+        np.testing.assert_array_equal(np.signbit(got[got == 0]), np.signbit(wanted[wanted == 0]))
+
+
+@pytest.mark.parametrize("name", KEYED_FORMS)
+def test_numbers_that_are_keys_are_bounded(name: str) -> None:
+    form, x = KEYED_FORMS[name], nd.array(FINITE)
+    mx.clear_cache()
+    for i in range(2 * ROOM_OF_CALLS.entries + 40):
+        for _ in range(3 if i % 7 == 0 else 1):
+            got = form(x, 1.5 + i / 4096)
+    np.testing.assert_array_equal(got.asnumpy(), plainly(form, x, 1.5 + i / 4096))
+    assert CACHE.stats()["entries"] <= 4 * (ROOM_OF_CALLS.entries + 1)
+    assert lib.ndrt_prim_count() <= 4 * ROOM_OF_CALLS.entries
+    assert len(STATE.calls) <= CAPACITY
+
+
+def test_in_place() -> None:
+    w, g, wanted = nd.ones((4, 4)), nd.array(FINITE), np.ones((4, 4), "float32")
+    for i in range(50):
+        lr = 0.1 / (1 + i)
+        w -= lr * g
+        wanted -= np.float32(lr) * FINITE
+        np.testing.assert_array_equal(w.asnumpy(), wanted)
+    for i in range(50):
+        nd.sgd_update(w, g, lr=0.1 / (1 + i), out=w)
+        wanted = nd.sgd_update(nd.array(wanted), g, lr=0.1 / (1 + i), wd=0.0).asnumpy()
+        np.testing.assert_array_equal(w.asnumpy(), wanted)
+    assert len(STATE.calls) <= 5
+
+
+def test_each_call_on_the_tape_has_its_own_number() -> None:
+    x = nd.array(FINITE)
+    x.attach_grad()
+    for _ in range(3):
+        numbers = [2.0, -0.5, 3.25, 2]
+        with mx.autograd.record():
+            parts = [x * s + nd.LeakyReLU(x, act_type="leaky", slope=s) for s in numbers]
+            y = nd.add_n(*parts)
+        y.backward()
+        wanted = sum(s + np.where(FINITE > 0, 1, s) for s in numbers)
+        np.testing.assert_allclose(x.grad.asnumpy(), wanted, rtol=1e-6)
+    before = held()
+    for i in range(100):
+        with mx.autograd.record():
+            y = nd.softmax(x * (1 + i / 64), temperature=2 + i / 64)
+        y.backward()
+    assert held()[:3] == before[:3] or len(STATE.calls) <= before[2] + 4
+    assert lib.ndrt_prim_count() <= before[0] + 4
+
+
+def test_bounds_of_parameters_hold_for_recorded_calls() -> None:
+    x = nd.array(FINITE)
+    for p in (0.25, 0.5, 0.5, 0.5):
+        nd.Dropout(x, p=p)
+    with pytest.raises(mx.MXNetError, match="'p'"):
+        nd.Dropout(x, p=1.5)
+    for s in (1.0, 2.0, 3.0):
+        nd.softmax(x, temperature=s)
+    for _ in range(3):
+        with pytest.raises(mx.MXNetError, match="temperature"):
+            nd.softmax(x, temperature="warm")
+        with pytest.raises(mx.MXNetError, match="slope"):
+            nd.LeakyReLU(x, act_type="leaky", slope=None)
+        with pytest.raises(mx.MXNetError):
+            nd.clip(x, a_min=10 ** 400, a_max=1)
+
+
+def test_graphs_with_other_numbers_leave_nothing() -> None:
+    x, data = mx.sym.var("x"), nd.array(FINITE)
+
+    def bound(s: float) -> np.ndarray[Any, Any]:
+        y = mx.sym.clip(mx.sym.LeakyReLU(x * s + s, act_type="leaky", slope=s), -s, s) / s
+        return y.bind(mx.cpu(), {"x": data}).forward()[0].asnumpy()
+    bound(2.0)
+    mx.cache_stats()
+    before = lib.ndrt_prim_count(), CACHE.stats()["groups"]
+    for i in range(20):
+        bound(1 + i / 16)
+    assert CACHE.stats()["groups"] <= before[1] + 1
+    assert lib.ndrt_prim_count() <= before[0] + 4
+
+
+def test_parameters_by_position() -> None:
+    x = nd.array(FINITE)
+    np.testing.assert_array_equal(nd.clip(x, 0, 1).asnumpy(), np.clip(FINITE, 0, 1))
+    np.testing.assert_array_equal(nd.clip(x, 0, a_max=1).asnumpy(), np.clip(FINITE, 0, 1))
+    with pytest.raises(mx.MXNetError, match="two values"):
+        nd.clip(x, 0, 1, a_max=2)
+    with pytest.raises(mx.MXNetError, match="positional"):
+        nd.clip(x, 0, 1, 2)
+
+
+# ---- the store --------------------------------------------------------------------------------
+
+
+class Relies:
+    def __init__(self) -> None:
+        self.is_alive, self.told = True, 0
+
+    def __call__(self) -> None:
+        self.told += 1
+
+
+def test_a_full_group_starts_again() -> None:
+    cache = PrimCache()
+    group, relies = cache.group("calls", ((1,),)), Relies()
+    group.tell_leaving(relies)
+    for i in range(ROOM_OF_CALLS.entries):
+        cache.find(group, (i,), object)
+    assert (len(group), relies.told) == (ROOM_OF_CALLS.entries, 0)
+    last = cache.find(group, ("more",), object)
+    assert (len(group), relies.told) == (1, 1)
+    assert cache.find(group, ("more",), object) is last
+    assert cache.stats()["evictions"] == 1
+
+
+def test_who_is_gone_is_not_kept_in_a_group() -> None:
+    group = Group(Tally())
+    for _ in range(1000):
+        relies = Relies()
+        relies.is_alive = False
+        group.tell_leaving(relies)
+    assert len(group._dependents) <= 100
+
+
+def test_a_table_is_bounded_in_bytes() -> None:
+    table = CallTable()
+    for i in range(300):
+        table.offer(i, object(), 1 << 20)
+        assert len(table) <= 64
+    assert 299 in table
