@@ -10,6 +10,7 @@ import numpy as np
 from ..executor.session import Session
 from ..executor.update import Trained, Update
 from ..nd import NDArray
+from ..value_key import values_key
 from .base import Optimizer, Step, SteppedOptimizer
 from .states import dump_states, load_states
 
@@ -87,7 +88,7 @@ class Updater:
         groups: dict[tuple[Any, ...], list[tuple[int, Step]]] = {}
         for place, (i, lr, wd) in enumerate(zip(indices, lrs, wds, strict=True)):
             step = optimizer.step_of(i, lr, wd, self.states[i])
-            key = step.operator, tuple(step.numbers.items())
+            key = step.operator, values_key(step.numbers.items())
             groups.setdefault(key, []).append((place, step))
         for members in groups.values():
             update = self._update_of(indices, weights, grads, members)
