@@ -17,10 +17,11 @@ from .parameter import (
 from .trainer import Trainer
 
 if TYPE_CHECKING:
-    from . import contrib, model_zoo
+    from . import contrib, data, model_zoo
 
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter",
-           "ParameterDict", "SymbolBlock", "Trainer", "contrib", "loss", "model_zoo", "nn",
-           "tensor_types", "utils"]
+           "ParameterDict", "SymbolBlock", "Trainer", "contrib", "data", "loss", "model_zoo",
+           "nn", "tensor_types", "utils"]
 __dir__ = shows(globals())
-__getattr__ = loads(globals(), {"contrib": "contrib", "model_zoo": "model_zoo"})
+__getattr__ = loads(globals(), {"contrib": "contrib", "data": "data",
+                                 "model_zoo": "model_zoo"})
