@@ -97,16 +97,28 @@ def _constant(value: int, shape: Any, ctx: Context | None, dtype: Any,
     return (_create.ones if value else _create.zeros)(shape, ctx, dtype)
 
 
+def _check_symbol_arguments(what: str, kwargs: dict[str, Any]) -> None:
+    """Lets pass what only symbols have, a name and attributes as `__layout__`; else TypeError."""
+    for name in kwargs:
+        if name != "name" and not (name.startswith("__") and name.endswith("__")):
+            raise TypeError(f"{what}() got an unexpected keyword argument {name!r}")
+
+
 def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None,
-          out: NDArray | None = None) -> NDArray:
-    """An array of zeros, float32 unless told otherwise."""
+          out: NDArray | None = None, **kwargs: Any) -> NDArray:
+    """An array of zeros, float32 unless told otherwise.
+
+    A name and attributes (`__layout__`) are taken, as by `sym.zeros`, and change nothing.
+    """
+    _check_symbol_arguments("zeros", kwargs)
     _dense(stype)
     return _constant(0, shape, ctx, dtype, out)
 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None,
-         out: NDArray | None = None) -> NDArray:
-    """An array of ones, float32 unless told otherwise."""
+         out: NDArray | None = None, **kwargs: Any) -> NDArray:
+    """An array of ones, float32 unless told otherwise; a name and attributes change nothing."""
+    _check_symbol_arguments("ones", kwargs)
     return _constant(1, shape, ctx, dtype, out)
 
 

@@ -17,11 +17,11 @@ from .parameter import (
 from .trainer import Trainer
 
 if TYPE_CHECKING:
-    from . import contrib, data, model_zoo
+    from . import contrib, data, model_zoo, rnn
 
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter",
            "ParameterDict", "SymbolBlock", "Trainer", "contrib", "data", "loss", "model_zoo",
-           "nn", "tensor_types", "utils"]
+           "nn", "rnn", "tensor_types", "utils"]
 __dir__ = shows(globals())
 __getattr__ = loads(globals(), {"contrib": "contrib", "data": "data",
-                                 "model_zoo": "model_zoo"})
+                                 "model_zoo": "model_zoo", "rnn": "rnn"})

@@ -64,6 +64,27 @@ def infer_shape(p: ConcatParams, ins: ShapeList, outs: ShapeList) -> tuple[Shape
     return made, [out]
 
 
+def infer_shape_of_vector(p: ConcatParams, ins: ShapeList,
+                          outs: ShapeList) -> tuple[ShapeList, ShapeList]:
+    """As Concat; parts without a length have equal ones.
+
+    They are the input weights of both directions of the first layer: it alone reads the data.
+    """
+    made, (out,) = infer_shape(p, ins, outs)
+    if out is None or len(out) != 1 or out[0] == -1:
+        return made, [out]
+    unknown = [i for i, shape in enumerate(made) if shape == (-1,)]
+    if not unknown:
+        return made, [out]
+    left = out[0] - sum(shape[0] for shape in made if shape is not None and shape != (-1,))
+    if left < 0 or left % len(unknown):
+        raise ShapeError(f"the output has shape {out}, which leaves {left} elements for "
+                         f"{len(unknown)} equal inputs beside {made}")
+    for i in unknown:
+        made[i] = (left // len(unknown),)
+    return made, [out]
+
+
 def _with(shape: Shape | None, axis: int, length: int) -> Shape | None:
     return None if shape is None else (*shape[:axis], length, *shape[axis + 1:])
 
@@ -183,12 +204,13 @@ register(OpDef("Concat", ConcatParams, inputs=input_names, infer_shape=infer_sha
                doc="Puts num_args arrays one behind the other along the axis dim.\n\n"
                    "Their shapes agree but for that axis; one dtype, which the output has too. "
                    "Source: MXNet's Concat; oneDNN concat."))
-register(OpDef("_rnn_param_concat", ConcatParams, inputs=input_names, infer_shape=infer_shape,
-               infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
+register(OpDef("_rnn_param_concat", ConcatParams, inputs=input_names,
+               infer_shape=infer_shape_of_vector, infer_type=same_type, compute=compute,
+               compute_ex=compute_ex, refuses=refuses,
                gradient=gradient, num_args="num_args",
                doc="The vector of parameters that RNN takes, from its parts.\n\n"
-                   "As Concat. Source: MXNet's _rnn_param_concat, which gluon's recurrent layers "
-                   "make."))
+                   "As Concat; shapes that are unknown are inferred as equal ones. Source: MXNet's "
+                   "_rnn_param_concat, which gluon's recurrent layers make."))
 # its parts are parameters: executors make the vector once
 REGISTRY.set_attr("_rnn_param_concat", "prologue", True)
 register(OpDef("_backward_Concat", ConcatParams, inputs=backward_inputs,
