@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...public import shows
-from . import cnn, nn
+from . import cnn, nn, rnn
 
-__all__ = ["cnn", "nn"]
+__all__ = ["cnn", "nn", "rnn"]
 __dir__ = shows(globals())
