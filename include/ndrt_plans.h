@@ -69,6 +69,9 @@ typedef enum {
     NDRT_KERNEL_L2_GRAD = 104,           /* data's gradient, out's gradient, out, norm; the same */
     NDRT_KERNEL_RESIZE_AXIS = 105, /* f32: out, data; dims outer, the axis before and after, inner
                                  scalars ndrt_resize_kind, whether it is the way back */
+    NDRT_KERNEL_BATCH_STATS = 106, /* f32: out, mean, var, data, beta, gamma or NULL: the channels
+                                 whose statistics float has lost are normalized again
+                                 dims outer channels inner, channels of a block; scalars epsilon */
     /* f32: out, weight, grad, states; dims n, flags (1: grad has 16 bits; 2: weight is a master
      * copy that changes, out has 16 bits; 4: it stays), k, p: lr and wd are element k - 1 of
      * data[p] and data[p + 1]; with k = -1 the last number is data[p]. Scalars begin with lr wd

@@ -13,14 +13,14 @@ from ..._array.layout import AnyArray, get_data, get_data_reorder, get_default, 
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, DType
-from ...errors import ShapeError, TypeMismatch
+from ...errors import ShapeError, TypeMismatch, Unsupported
 from ...native import lib
 from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, normalize_axis
 from ...op.params import Params, boolean, integer, number, optional_number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
-from ...storage.desc import MemDesc, channels_last_desc, default_desc
+from ...storage.desc import MemDesc, blocked_desc, channels_last_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
 from ..floats import need_float_types, wide
@@ -117,7 +117,7 @@ def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
     axes = _axes(p, x.shape)
     if _uses_batch(ctx, p):
         if axes.size:
-            mean, var = x.mean(axis=axes.summed), x.var(axis=axes.summed)
+            mean, var = _statistics(x, axes)
         else:
             mean = var = np.zeros(mean.shape, x.dtype)
     made = normalized(p, x, gamma, beta, mean, var)
@@ -128,6 +128,13 @@ def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
     if p.output_mean_var:
         outs[2].write(_scale(p, var))
     outs[-1].write(var)
+
+
+def _statistics(x: AnyArray, axes: Axes) -> tuple[AnyArray, AnyArray]:
+    """Mean and variance of each channel, from sums of doubles."""
+    mean = x.mean(axis=axes.summed, dtype=np.float64)
+    var = np.square(x - mean.reshape(axes.column)).mean(axis=axes.summed)
+    return mean.astype(x.dtype), var.astype(x.dtype)
 
 
 def _scale(p: BatchNormParams, var: AnyArray) -> AnyArray:
@@ -175,6 +182,27 @@ def flags(p: BatchNormParams, batch: bool) -> int:
                | (0 if batch else lib.NDRT_USE_GLOBAL_STATS))
 
 
+# how often a run of channels repeats, channels, elements between, channels that lie side by side
+ChannelBlocks = tuple[int, int, int, int]
+
+
+def channel_blocks(desc: MemDesc) -> ChannelBlocks | None:
+    """Where a layout of (N, C, *rest) has its channels; None for what has no such blocks."""
+    n, channels, *rest = desc.dims
+    inner = prod(rest)
+    if desc.inner_blks:
+        (block, *more), wanted = desc.inner_blks, None
+        if not more and desc.inner_idxs == (1,):
+            wanted = blocked_desc(FLOAT32, desc.dims, block)
+    elif desc.same_as == default_desc(FLOAT32, desc.dims).same_as:
+        block, wanted = 1 if inner > 1 else max(channels, 1), desc
+    else:
+        block, wanted = max(channels, 1), channels_last_desc(FLOAT32, desc.dims)
+    if wanted is None or desc.same_as != wanted.same_as:
+        return None
+    return n, channels, inner, block
+
+
 Step = tuple[int, float, float]  # an elementwise algorithm, its alpha and beta
 
 
@@ -206,11 +234,14 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
     given = get_data(data, stream).desc
     vector = default_desc(FLOAT32, gamma.shape)
 
-    def make(own: MemDesc, native: MemDesc) -> tuple[Primitive, MemDesc]:
+    def make(own: MemDesc, native: MemDesc) -> tuple[Primitive, MemDesc, ChannelBlocks]:
+        blocks = channel_blocks(native)
+        if blocks is None:
+            raise Unsupported(f"{native!r}: channels lie neither apart, side by side nor in blocks")
         direction = Direction.FORWARD_TRAINING if batch else Direction.FORWARD_INFERENCE
         return make_primitive(Kind.BATCH_NORM, direction, src=native, dst=native, epsilon=p.eps,
-                              flags=flags(p, batch)), own
-    prim, own = ctx.primitive(
+                              flags=flags(p, batch)), own, blocks
+    prim, own, blocks = ctx.primitive(
         ("BatchNorm.forward", p, given.id),
         lambda: first_supported(partial(make, *pair) for pair in layouts(p, data, given)))
     wants_scale = p.output_mean_var and outs[2].requested
@@ -221,10 +252,13 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
     if not p.fix_gamma:
         args.append((Arg.SCALE, get_default(gamma, stream)))
     if batch:
-        with (outs[0].open(own, stream, inplace_of=x) as y,
+        # not in place: where float loses the statistics, the data is read again
+        with (outs[0].open(own, stream) as y,
               outs[1].open(vector, stream) as mean, outs[-1].open(vector, stream) as var):
             ctx.run(prim, [*args, (Arg.DST, y.as_desc(prim.dst)), (Arg.MEAN, mean),
                            (Arg.VARIANCE, var)])
+            ctx.kernel(lib.NDRT_KERNEL_BATCH_STATS, blocks,
+                       (y, mean, var, x, *(mem for _, mem in args[1:])), (p.eps,))
             if rectified:
                 _rectify(ctx, y)
             if wants_scale:
@@ -371,7 +405,7 @@ register(OpDef("BatchNorm", BatchNormParams, inputs=("data", "gamma", "beta"),
                    "eps) used are outputs too; gradients do not flow through them. Floats of any "
                    "width; for float16 data the vectors are float32. With fix_gamma the values of "
                    "gamma are neither read nor written. Source: MXNet's BatchNorm; oneDNN batch "
-                   "normalization."))
+                   "normalization, a kernel of ours where float loses the statistics."))
 register(OpDef("_backward_BatchNorm", BatchNormParams,
                inputs=("out_grad", "data", "gamma", "mean", "var"),
                aux=("moving_mean", "moving_var"),

@@ -1,0 +1,146 @@
+/* Mean and variance of a batch's channels again, where single precision has lost them.
+ *
+ * oneDNN sums in float: far from 0 the mean is off by more than the data varies, and the variance
+ * is taken around that mean. Here sums are doubles. A channel is done by one thread in one order,
+ * so the bits do not depend on the number of threads. */
+#include <math.h>
+#include <stdint.h>
+
+#include "ndrt_internal.h"
+
+typedef const ndrt_kernel_call kernel_call;
+
+enum { WIDEST = 16 }; /* channels that lie side by side and are summed together */
+
+/* An array (outer, blocks of channels, inner, channels of a block). */
+typedef struct {
+    int64_t outer, channels, inner, block, strips; /* of a block */
+} layout;
+
+static layout layout_of(kernel_call *call) {
+    const int64_t *d = call->dims;
+    return (layout){d[0], d[1], d[2], d[3], (d[3] + WIDEST - 1) / WIDEST};
+}
+
+static inline int64_t blocks_of(layout at) { return (at.channels + at.block - 1) / at.block; }
+
+/* A sum of n floats near the mean is a multiple of about n * |mean| * 2**-23. As long as that is
+ * below the deviation, rounding goes up as often as down; beyond it, it may go one way always. */
+static int is_lost(kernel_call *call, layout at, int64_t channel) {
+    double mean = (double)((const float *)call->data[1])[channel];
+    double var = (double)((const float *)call->data[2])[channel];
+    double terms = (double)(at.outer * at.inner) + 64;
+    return !(fabs(mean) * terms * 0x1p-22 <= sqrt(var)); /* NaN counts as lost */
+}
+
+NDRT_FOR_EACH_CPU static double run_sum(const float *x, int64_t n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++) sum += (double)x[i];
+    return sum;
+}
+
+NDRT_FOR_EACH_CPU static double run_squares(const float *x, double mean, int64_t n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++) sum += ((double)x[i] - mean) * ((double)x[i] - mean);
+    return sum;
+}
+
+NDRT_FOR_EACH_CPU static void lane_sums(const float *x, layout at, int64_t width, double *sums) {
+    for (int64_t i = 0; i < at.inner; i++)
+#pragma omp simd
+        for (int64_t c = 0; c < width; c++) sums[c] += (double)x[i * at.block + c];
+}
+
+NDRT_FOR_EACH_CPU static void lane_squares(const float *x, layout at, int64_t width,
+                                           const double *mean, double *sums) {
+    for (int64_t i = 0; i < at.inner; i++)
+#pragma omp simd
+        for (int64_t c = 0; c < width; c++) {
+            double d = (double)x[i * at.block + c] - mean[c];
+            sums[c] += d * d;
+        }
+}
+
+NDRT_FOR_EACH_CPU static void straight(float *out, const float *x, layout at, float mean,
+                                       float slope, float shift) {
+    for (int64_t i = 0; i < at.inner; i++)
+        out[i * at.block] = (x[i * at.block] - mean) * slope + shift;
+}
+
+/* Channels side by side, from `first` on; those that are not lost stay as they are. */
+static void renew(kernel_call *call, layout at, int64_t first, int64_t width) {
+    int lost[WIDEST], any = 0;
+    for (int64_t c = 0; c < width; c++) any |= lost[c] = is_lost(call, at, first + c);
+    if (!any) return;
+    double sums[WIDEST] = {0}, squares[WIDEST] = {0}, n = (double)(at.outer * at.inner);
+    int64_t size = at.inner * at.block, step = blocks_of(at) * size;
+    int64_t from = first / at.block * size + first % at.block;
+    const float *x = (const float *)call->data[3] + from, *gamma = call->data[5];
+    for (int64_t k = 0; k < at.outer; k++)
+        if (at.block == 1)
+            sums[0] += run_sum(x + k * step, at.inner);
+        else
+            lane_sums(x + k * step, at, width, sums);
+    for (int64_t c = 0; c < width; c++) sums[c] /= n;
+    for (int64_t k = 0; k < at.outer; k++)
+        if (at.block == 1)
+            squares[0] += run_squares(x + k * step, sums[0], at.inner);
+        else
+            lane_squares(x + k * step, at, width, sums, squares);
+    float mean[WIDEST], slope[WIDEST];
+    for (int64_t c = 0; c < width; c++) {
+        if (!lost[c]) continue;
+        float var = (float)(squares[c] / n);
+        mean[c] = (float)sums[c];
+        slope[c] = 1 / sqrtf(var + (float)call->scalars[0]);
+        if (gamma) slope[c] *= gamma[first + c];
+        ((float *)call->data[1])[first + c] = mean[c];
+        ((float *)call->data[2])[first + c] = var;
+    }
+    const float *beta = (const float *)call->data[4] + first;
+    for (int64_t k = 0; k < at.outer; k++)
+        for (int64_t c = 0; c < width; c++)
+            if (lost[c])
+                straight((float *)call->data[0] + from + k * step + c, x + k * step + c, at,
+                         mean[c], slope[c], beta[c]);
+}
+
+void ndrt_batch_stats_execute(kernel_call *call, int nthreads) {
+    layout at = layout_of(call);
+    int any = 0;
+    if (!at.outer || !at.inner) return;
+    for (int64_t c = 0; c < at.channels; c++) any |= is_lost(call, at, c);
+    if (!any) return;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t k = 0; k < blocks_of(at) * at.strips; k++) {
+        int64_t within = k % at.strips * WIDEST, first = k / at.strips * at.block + within;
+        int64_t width = at.channels - first, rest = at.block - within;
+        if (width > rest) width = rest;
+        if (width > WIDEST) width = WIDEST;
+        if (width > 0) renew(call, at, first, width);
+    }
+}
+
+ndrt_status ndrt_batch_stats_check(kernel_call *call) {
+    const int64_t *d = call->dims;
+    if (call->nthreads < 0)
+        return ndrt_fail(NDRT_INVALID, "batch statistics: %d threads", call->nthreads);
+    for (int i = 0; i < 4; i++)
+        if (d[i] < (i == 3)) /* blocks have a channel */
+            return ndrt_fail(NDRT_INVALID, "batch statistics: a count below %d", i == 3);
+    int64_t padded = d[1] > INT64_MAX - d[3] ? -1 : (d[1] + d[3] - 1) / d[3];
+    int64_t n = padded < 0 ? -1 : ndrt_product(d[0], padded, d[2]);
+    if (n >= 0) n = ndrt_product(n, d[3], 1);
+    if (n < 0) return ndrt_fail(NDRT_INVALID, "batch statistics: more elements than can be");
+    for (int i = 0; i < 5; i++)
+        if (n && !call->data[i])
+            return ndrt_fail(NDRT_INVALID, "batch statistics: array %d has no bytes", i);
+    return NDRT_OK;
+}
+
+int ndrt_batch_stats_threads(kernel_call *call) {
+    const int64_t *d = call->dims;
+    return ndrt_team_for(call, d[0] * d[1] * d[2]);
+}
