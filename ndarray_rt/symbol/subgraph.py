@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ..errors import NameMismatch, ParameterError, TypeMismatch, where
-from ..op.params import Params, integer, params_class, shape
+from ..op.params import MAX_COUNT, Params, integer, params_class, shape
 from .compose import arguments_and_aux
 from .node import Entry, Node, topological
 
@@ -136,8 +136,8 @@ def _same_places(places: Sequence[int], count: int, what: str) -> None:
 class ForeachParams(SubgraphParams):
     """A graph, and which of its variables are data, states and others."""
 
-    num_args: int = integer(low=1, doc="number of inputs, the graph among them")
-    num_outputs: int = integer(low=0, doc="number of outputs")
+    num_args: int = integer(low=1, high=MAX_COUNT, doc="number of inputs, the graph among them")
+    num_outputs: int = integer(low=0, high=MAX_COUNT, doc="number of outputs")
     num_out_data: int = integer(low=0, doc="how many of them are made at each step")
     in_state_locs: tuple[int, ...] = shape(doc="variables of the graph that are states")
     in_data_locs: tuple[int, ...] = shape(doc="variables of the graph that are steps of the data")
@@ -168,8 +168,9 @@ class ForeachParams(SubgraphParams):
 class WhileLoopParams(SubgraphParams):
     """A condition and a step, and which inputs each of them takes."""
 
-    num_args: int = integer(low=2, doc="number of inputs, the two graphs among them")
-    num_outputs: int = integer(low=1, doc="number of outputs")
+    num_args: int = integer(low=2, high=MAX_COUNT, doc="number of inputs, the two graphs "
+                                                         "among them")
+    num_outputs: int = integer(low=1, high=MAX_COUNT, doc="number of outputs")
     num_out_data: int = integer(low=0, doc="how many of them are made at each step")
     max_iterations: int = integer(low=1, doc="the most steps")
     cond_input_locs: tuple[int, ...] = shape(doc="inputs that the condition takes")
@@ -203,8 +204,9 @@ class WhileLoopParams(SubgraphParams):
 class CondParams(SubgraphParams):
     """A condition and two branches, and which inputs each of them takes."""
 
-    num_args: int = integer(low=3, doc="number of inputs, the three graphs among them")
-    num_outputs: int = integer(low=1, doc="number of outputs")
+    num_args: int = integer(low=3, high=MAX_COUNT, doc="number of inputs, the three graphs "
+                                                         "among them")
+    num_outputs: int = integer(low=1, high=MAX_COUNT, doc="number of outputs")
     cond_input_locs: tuple[int, ...] = shape(doc="inputs that the condition takes")
     then_input_locs: tuple[int, ...] = shape(doc="inputs that the first branch takes")
     else_input_locs: tuple[int, ...] = shape(doc="inputs that the second branch takes")

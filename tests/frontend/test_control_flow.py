@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.errors import MXNetError
+from ndarray_rt.errors import MXNetError, ParameterError
 from ndarray_rt.symbol import control_flow
 
 s = mx.sym
@@ -181,3 +181,19 @@ def test_foreach_over_a_vector_has_steps_of_one_element() -> None:
     exe.backward([mx.nd.ones((3, 1)), mx.nd.zeros((1,))])
     assert exe.grad_dict["data"].asnumpy().tolist() == [4, 3, 2]
     assert exe.grad_dict["state"].asnumpy().tolist() == [3]
+
+
+@pytest.mark.parametrize(("name", "params"), [
+    ("_foreach", {"num_out_data": 1, "in_state_locs": (), "in_data_locs": (0,),
+                  "remain_locs": ()}),
+    ("_while_loop", {"num_out_data": 0, "max_iterations": 3, "cond_input_locs": (0,),
+                     "func_input_locs": (0,), "func_var_locs": (0,)}),
+    ("_cond", {"cond_input_locs": (0,), "then_input_locs": (0,), "else_input_locs": (0,)}),
+])
+@pytest.mark.parametrize("count", ["num_args", "num_outputs"])
+def test_counts_that_no_memory_holds_are_refused(name: str, params: dict[str, object],
+                                                 count: str) -> None:
+    counts = {"num_args": 4, "num_outputs": 1, count: 2 ** 31}
+    for functions in (mx.nd._internal, mx.sym._internal):
+        with pytest.raises(ParameterError, match=f"parameter '{count}' got .*at most 262144"):
+            getattr(functions, name)(**counts, **params)
