@@ -15,10 +15,15 @@ from ...errors import Unsupported
 from ...native import lib
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, default_desc
+from ...storage.stream import Mem
 from .distributions import DISTRIBUTIONS, FLOATS, last_below
 
 # dtypes of parameters that the kernels read
 _READ = ("float16", "float32", "float64", "int32", "int8", "uint8", "int64")
+
+# So many elements are drawn in a second or less; the stream gives whole blocks of four words, so
+# that those of several draws are those of one.
+MOST_AT_ONCE = 1 << 22
 
 
 def need_readable(array: NDArray) -> str | None:
@@ -45,16 +50,26 @@ def draw_by_numbers(ctx: OpContext, name: str, numbers: Sequence[float], out: Ou
     """A random number for each element of the output, by parameters that are numbers."""
     desc = _desc(out)
     with out.open(desc, ctx.stream) as y:
-        if out.array.dtype == FLOAT32 and name == "normal":
-            ctx.kernel(lib.NDRT_KERNEL_NORMAL, (desc.nelems,), (y, ctx.random_mem()), numbers)
-        elif out.array.dtype == FLOAT32 and name == "uniform":
-            low, high = numbers
-            last = last_below(*np.array(numbers, FLOAT32))
-            ctx.kernel(lib.NDRT_KERNEL_UNIFORM, (desc.nelems,), (y, ctx.random_mem()),
-                       (low, high - low, float(last)))
-        else:
-            ctx.kernel(lib.NDRT_KERNEL_DRAW, _dims(name, desc.nelems, 0, out),
-                       (y, ctx.random_mem()), numbers)
+        for begin in range(0, desc.nelems, MOST_AT_ONCE):
+            if begin:
+                # what waits would run in one call, and no interrupt is served within that
+                ctx.stream.flush()
+            n = min(MOST_AT_ONCE, desc.nelems - begin)
+            _draw(ctx, name, numbers, n, y.behind(begin * out.array.dtype.itemsize), out)
+
+
+def _draw(ctx: OpContext, name: str, numbers: Sequence[float], n: int, y: Mem,
+          out: Output) -> None:
+    """The next n elements of the output."""
+    if out.array.dtype == FLOAT32 and name == "normal":
+        ctx.kernel(lib.NDRT_KERNEL_NORMAL, (n,), (y, ctx.random_mem()), numbers)
+    elif out.array.dtype == FLOAT32 and name == "uniform":
+        low, high = numbers
+        last = last_below(*np.array(numbers, FLOAT32))
+        ctx.kernel(lib.NDRT_KERNEL_UNIFORM, (n,), (y, ctx.random_mem()),
+                   (low, high - low, float(last)))
+    else:
+        ctx.kernel(lib.NDRT_KERNEL_DRAW, _dims(name, n, 0, out), (y, ctx.random_mem()), numbers)
 
 
 def draw_by_arrays(ctx: OpContext, name: str, arrays: Sequence[NDArray], each: int,
