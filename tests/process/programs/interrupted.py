@@ -286,6 +286,8 @@ while time.monotonic() < end:
         struck[action.__name__] += 1
         mx.autograd.set_recording(False)
         mx.autograd.set_training(False)
+        # of an override that was struck while it ended
+        mx.config.set(NDRT_CAPTURE=True)
         if action is run_with_new_weights:
             for name in values:
                 values[name] = bound[name].asnumpy()
