@@ -46,7 +46,8 @@ class Call(NamedTuple):
     results. `rtol`, `atol`: more than the dtype's tolerance. `order` 2: compared are the gradients
     of the gradient of the first of `grads`, whose own head gradients are made in the same way.
     `differs` is the reason why the results are not those of MXNet: then only shapes and dtypes are
-    compared.
+    compared. `finite_here` is the reason why elements of gradients are finite here that are NaN or
+    infinite in MXNet: there must be such, and the others are compared.
     """
 
     op: str
@@ -63,6 +64,7 @@ class Call(NamedTuple):
     atol: float = 0.0
     order: int = 1
     differs: str = ""
+    finite_here: str = ""
 
     @property
     def name(self) -> str:

@@ -90,7 +90,8 @@ CALLS = [
     *by_matrix("det", triangle),
     *by_matrix("slogdet", triangle),
     *by_matrix("sumlogdiag", triangle),
-    Call("linalg.det", [[SINGULAR, [[1, 2], [3, 4]]]], {}, (0,)),
+    Call("linalg.det", [[SINGULAR, [[1, 2], [3, 4]]]], {}, (0,),
+         differs="MXNet gives zeros as the gradient of singular matrices"),
     Call("linalg.slogdet", [[SINGULAR, [[1, 2], [4, 3]]]], {}, (0,)),
     Call("linalg.sumlogdiag", [[[-2, 9], [1, 3]]]),
     Call("linalg.inverse", [triangle("float32", 3, 3)], {}, (0,), grad_req="add",
@@ -108,4 +109,5 @@ CALLS = [
       for offset in (0, 1, -2) for lower in (False, True) for shape in ((6,), (2, 3))),
     *(Call(f"linalg_{name}", [definite("float64", 2, 2)])
       for name in ("potrf", "potri", "inverse", "det", "slogdet", "sumlogdiag", "extractdiag")),
+    Call("linalg.det", [[SINGULAR, [[1, 2], [3, 4]]]]),
 ]
