@@ -195,8 +195,8 @@ def test_a_draw_does_not_depend_on_the_other_elements() -> None:
     lambda: nd.random.generalized_negative_binomial(1, -1),
     lambda: nd.random.poisson(4, dtype="int32"), lambda: nd.random.randint(3, 3),
     lambda: nd.random.randint(None, 3), lambda: nd.random.randint(3, None),
-    lambda: nd.random.randint(0, 2**63), lambda: nd.random.randn(0), lambda: nd.random.randn((2,)),
-    lambda: nd.random.uniform(shape=()), lambda: nd.random.normal(shape=0),
+    lambda: nd.random.randint(0, 2**63), lambda: nd.random.randn(-1), lambda: nd.random.randn((2,)),
+    lambda: nd.random.uniform(shape=(2, -1)), lambda: nd.random.normal(shape=-1),
     lambda: nd.random.normal(shape=3, dtype="bfloat16"),
     lambda: nd.random.uniform(out=nd.zeros(3, dtype="int32")),
     lambda: nd.random.uniform(dtype="float32", out=nd.zeros(3, dtype="float64")),
@@ -206,7 +206,7 @@ def test_a_draw_does_not_depend_on_the_other_elements() -> None:
     lambda: nd.random.uniform(nd.ones(2), nd.ones(3)),
     lambda: nd.random.uniform(nd.ones(2), nd.ones(2, dtype="float64")),
     lambda: nd.random.uniform(nd.ones(2), 2),
-    lambda: nd.random.uniform(nd.ones(2), nd.ones(2), shape=0),
+    lambda: nd.random.uniform(nd.ones(2), nd.ones(2), shape=-1),
     lambda: nd.random.multinomial(nd.ones(2, dtype="int32")),
     lambda: nd.random.multinomial(nd.ones(2), dtype="int64"),
     lambda: nd.random.multinomial(nd.ones(257), dtype="uint8"),
@@ -217,6 +217,16 @@ def test_a_draw_does_not_depend_on_the_other_elements() -> None:
 def test_wrong_arguments(call: Any) -> None:
     with pytest.raises((mx.MXNetError, TypeError, ValueError)):
         call()
+
+
+def test_one_number_without_axes_and_no_numbers() -> None:
+    """As NumPy has them; a shape of () or with a 0 is unknown in symbols alone."""
+    for draw in (nd.random.uniform, nd.random.normal, nd.random.poisson):
+        assert draw(shape=()).shape == ()
+        assert draw(shape=0).shape == (0,)
+    assert nd.random.randint(0, 3, shape=()).shape == ()
+    assert nd.random.randn(0).shape == (0,)
+    assert nd.random.uniform(nd.ones(2), nd.ones(2), shape=0).shape == (2, 0)
 
 
 def test_parameters_without_a_meaning_give_nan() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config, nd
-from ndarray_rt.errors import OutOfMemory, ParameterError
+from ndarray_rt.errors import OutOfMemory, ParameterError, ShapeError
 from ndarray_rt.imperative.fast_call import call
 from ndarray_rt.imperative.invoke import invoke
 from ndarray_rt.imperative.tape import STATE
@@ -95,6 +95,22 @@ def test_every_case_again(case: Case) -> None:
             assert_same(ins, copies)
     finally:
         STATE.training = before
+
+
+@pytest.mark.parametrize(("name", "attrs", "shape", "dtype"), [
+    ("topk", {"k": 2, "ret_typ": "both", "dtype": "float16"}, (1, 2100), "float32"),
+    ("argmax", {"axis": 0}, (200, 2), "int8")])
+def test_what_is_refused_is_refused_every_time(name: str, attrs: dict[str, Any],
+                                               shape: tuple[int, ...], dtype: str) -> None:
+    """With the long way's error, whether inference or the kernel refuses, and nothing is kept."""
+    op, x = find(name), nd.zeros(shape, dtype=dtype)
+    with pytest.raises(ShapeError, match="places") as wanted:
+        invoke(op, [x], attrs)
+    for _ in range(ROUNDS):
+        with pytest.raises(ShapeError) as got:
+            call(op, (x,), dict(attrs), None, invoke)
+        assert str(got.value) == str(wanted.value)
+    assert kept() == 0
 
 
 def test_arrays_are_ordinary_ones() -> None:
