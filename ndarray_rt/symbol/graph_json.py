@@ -73,12 +73,12 @@ def _graph_parts(heads: Sequence[Entry], remove_amp_cast: bool, depth: int,
                               for e in heads], inner))]
 
 
-# operators of which MXNet counts hidden outputs that are not needed here
-_HIDDEN_OUTPUTS = {
-    "BilinearSampler": 2, "CTCLoss": 2, "Correlation": 3, "Dropout": 2, "GridGenerator": 2,
-    "GroupNorm": 3, "InstanceNorm": 3, "L2Normalization": 2, "LRN": 2, "LayerNorm": 3,
-    "ROIPooling": 2, "SpatialTransformer": 3, "_contrib_Proposal": 2, "_contrib_box_nms": 2,
-    "sort": 2,
+# operators that have other hidden outputs here than in MXNet, and how many outputs MXNet counts
+_OUTPUTS_IN_FILE = {
+    "BatchNorm": 3, "BilinearSampler": 2, "CTCLoss": 2, "Correlation": 3, "Dropout": 2,
+    "GridGenerator": 2, "GroupNorm": 3, "InstanceNorm": 3, "L2Normalization": 2, "LRN": 2,
+    "LayerNorm": 3, "ROIPooling": 2, "SpatialTransformer": 3, "_contrib_BatchNormWithReLU": 4,
+    "_contrib_Proposal": 2, "_contrib_box_nms": 2, "sort": 2,
 }
 
 
@@ -91,7 +91,7 @@ def _outputs_in_file(node: Node) -> int:
         p: Any = node.params
         if p.pool_type == "max" and p.kernel and (p.layout or "NC").startswith("NC"):
             return 2
-    return max(node.num_outputs, _HIDDEN_OUTPUTS.get(node.op.name, 1))
+    return _OUTPUTS_IN_FILE.get(node.op.name, node.num_outputs)
 
 
 def _head_version(entry: Entry, order: Sequence[Node], versions: Mapping[Node, list[int]]) -> int:
@@ -388,8 +388,8 @@ def read_file(fname: str | os.PathLike[str]) -> str:
         with open(fname, "rb") as file:
             start = file.read(64)
             if start.strip()[:1] not in (b"{", b""):  # what is endless begins like anything else
-                raise ParameterError(f"symbol file {os.fspath(fname)!r}: this is no JSON: it "
-                                     f"begins with {start[:8]!r}")
+                raise ParameterError(f"symbol file {os.fspath(fname)!r}: this is no JSON object: "
+                                     f"it begins with {start[:8]!r}")
             return (start + file.read()).decode("utf-8")
     except UnicodeDecodeError as error:
         raise ParameterError(f"symbol file {os.fspath(fname)!r}: this is no text: "

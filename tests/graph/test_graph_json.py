@@ -224,12 +224,25 @@ def test_random_graphs_come_back(data: st.DataObject) -> None:
     assert again.__copy__().tojson() == net.tojson()
 
 
+@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize(("name", "counted"), [
+    ("BatchNorm", 3), ("SyncBatchNorm", 3), ("BatchNormWithReLU", 4)])
+def test_files_count_outputs_as_mxnet_does(name: str, counted: int, used: bool) -> None:
+    more = {"key": "all"} if name == "SyncBatchNorm" else {}
+    op = sym.BatchNorm if name == "BatchNorm" else getattr(sym.contrib, name)
+    rows = json.loads(op(sym.var("x"), output_mean_var=used, **more).tojson())["node_row_ptr"]
+    assert rows[-1] - rows[-2] == counted
+
+
 def test_files_that_can_not_be_read(tmp_path: Path) -> None:
     with pytest.raises(MXNetError, match="No such file"):
         sym.load(str(tmp_path / "none.json"))
-    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ParameterError, match="no text"):
-        sym.load(str(tmp_path / "binary"))
+    for content, told in ((b"\xff\xfe\x00", r"no JSON object: it begins with b'\\xff"),
+                          (b"[1]", "no JSON object: it begins with"), (b'{"\xff"', "no text"),
+                          (b"{", "no JSON: "), (b"", "no JSON: ")):
+        (tmp_path / "other").write_bytes(content)
+        with pytest.raises(ParameterError, match=told):
+            sym.load(str(tmp_path / "other"))
     with pytest.raises(TypeError):
         sym.load(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
