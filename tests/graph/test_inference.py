@@ -113,7 +113,7 @@ def test_a_parameter_that_is_exported_for_writing_is_folded_at_each_run():
 def test_parameters_of_recurrent_layers_are_joined_once():
     parts = [mx.sym.Variable(f"p{i}") for i in range(4)]
     shapes = {"p0": (4 * 6 * 5,), "p1": (4 * 6 * 6,), "p2": (24,), "p3": (24,)}
-    net = mx.sym.RNN(mx.sym.Variable("data"), mx.sym._rnn_param_concat(*parts, dim=0),
+    net = mx.sym.RNN(mx.sym.Variable("data"), mx.sym._internal._rnn_param_concat(*parts, dim=0),
                      mx.sym.Variable("h"), mx.sym.Variable("c"), mode="lstm", state_size=6,
                      num_layers=1, name="rnn")
     executor = net.simple_bind(mx.cpu(), grad_req="null", data=(3, 2, 5), h=(1, 2, 6),
