@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,3 +49,22 @@ def test_each_function_with_a_product_says_so() -> None:
         missing += [f"{place}:{getattr(node, 'lineno', 0)}"
                     for node in outside(ast.parse(path.read_text())) if uses_blas(node)]
     assert missing == []
+
+
+def test_scipy_is_not_loaded_without_room() -> None:
+    """OpenBLAS waits for ever where it finds no memory for its threads while it is loaded."""
+    program = textwrap.dedent("""
+        import resource
+        import ndarray_rt as mx
+        from ndarray_rt.errors import OutOfMemory
+        x = mx.nd.ones((64, 64))
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (60 << 20),) * 2)
+        try:
+            mx.nd.linalg.trsm(x, x)
+        except OutOfMemory as error:
+            print(error)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          timeout=120)
+    assert "trsm: no memory for BLAS" in done.stdout, done.stderr

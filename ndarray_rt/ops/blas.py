@@ -45,6 +45,15 @@ def _has_room(nbytes: int) -> bool:
     return True
 
 
+def need_room(nbytes: int) -> None:
+    """OutOfMemory unless so many bytes of address space are free."""
+    if _has_room(nbytes):
+        return
+    lib.ndrt_memory_trim()
+    if not _has_room(nbytes):
+        raise OutOfMemory(f"no memory for BLAS: {nbytes // MIB} MiB of address space must be free")
+
+
 class Blas(threading.local):
     """How deep this thread is inside of functions that use one BLAS."""
 
@@ -85,7 +94,7 @@ class Buffers:
         with self._lock:
             missing = self._inside + 1 - self._has_one
             if missing:
-                self._look(missing * room_of(self._package))
+                need_room(missing * room_of(self._package))
             if not self._has_one:
                 self._take()
                 self._has_one = True
@@ -94,15 +103,6 @@ class Buffers:
     def leave(self) -> None:
         with self._lock:
             self._inside -= self._inside > 0
-
-    @staticmethod
-    def _look(nbytes: int) -> None:
-        if _has_room(nbytes):
-            return
-        lib.ndrt_memory_trim()
-        if not _has_room(nbytes):
-            raise OutOfMemory(f"no memory for BLAS: {nbytes // MIB} MiB of address space must be "
-                              "free")
 
 
 NUMPY = Blas(Buffers(np, lambda: np.linalg.inv(np.eye(2))))

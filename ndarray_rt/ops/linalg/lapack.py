@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..._array.layout import AnyArray
-from ..blas import Blas, Buffers, uses_blas
+from ..blas import MIB, Blas, Buffers, need_room, uses_blas
 
 _BLOCK = 32  # rows that are solved one by one
+# address space that scipy and the BLAS it brings take while they are loaded: with less, OpenBLAS
+# waits for ever
+_LOADING = 192 * MIB
 
 
 def turned(x: AnyArray) -> AnyArray:
@@ -31,7 +34,8 @@ def copied_down(x: AnyArray) -> AnyArray:
 
 @lru_cache(maxsize=1)
 def _blas() -> Any:
-    """scipy's BLAS, or None."""
+    """scipy's BLAS, or None. OutOfMemory where loading it might find no memory for its threads."""
+    need_room(_LOADING)
     try:
         return importlib.import_module("scipy.linalg.blas")
     except ImportError:
