@@ -73,12 +73,11 @@ _LAZY = {name: name for name in (
 _LAZY |= {"init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor",
           "opt": "optimizer"}
 
-# modules of MXNet 1.9, of which some are not here
+# modules of MXNet 1.9 that are not here
 _OF_MXNET = frozenset((
-    "callback", "executor_manager", "gluon", "image", "img", "init", "initializer", "kv", "kvstore",
-    "kvstore_server", "library", "libinfo", "log", "metric", "mod", "model", "module", "mon",
-    "monitor", "np", "npx", "numpy", "numpy_extension", "profiler", "recordio", "registry", "rtc",
-    "runtime", "th", "visualization", "viz"))
+    "executor_manager", "image", "img", "kvstore_server", "library", "libinfo", "log", "np", "npx",
+    "numpy", "numpy_extension", "onnx", "profiler", "recordio", "rnn", "rtc", "runtime", "th",
+    "visualization", "viz"))
 
 __all__ = [
     "AttrScope", "Context", "MXNetError", "NameManager", "autograd", "base", "cache_stats",
@@ -91,7 +90,7 @@ __all__ += list(_LAZY)
 
 def _hint(name: str) -> str:
     if name in _OF_MXNET:
-        return f": MXNet's module {name} is not here; docs/differences.md says what is different"
+        return f": MXNet's module {name} is not here; docs/porting.md says what is and what to do"
     return errors.did_you_mean(name, __all__)
 
 
