@@ -287,7 +287,7 @@ while time.monotonic() < end:
         mx.autograd.set_recording(False)
         mx.autograd.set_training(False)
         # of an override that was struck while it ended
-        mx.config.set(NDRT_CAPTURE=True)
+        mx.config.set("NDRT_CAPTURE", True)
         if action is run_with_new_weights:
             for name in values:
                 values[name] = bound[name].asnumpy()
