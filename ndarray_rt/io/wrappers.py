@@ -10,7 +10,25 @@ from ..errors import ParameterError
 from .data import DataBatch, DataDesc, DataIter, as_desc
 
 
-class ResizeIter(DataIter):
+class _OverBatches(DataIter):
+    """An iterator whose `iter_next` leaves a batch of another one in `current_batch`."""
+
+    current_batch: Any = None
+
+    def getdata(self) -> Any:
+        return self.current_batch.data
+
+    def getlabel(self) -> Any:
+        return self.current_batch.label
+
+    def getindex(self) -> Any:
+        return self.current_batch.index
+
+    def getpad(self) -> Any:
+        return self.current_batch.pad
+
+
+class ResizeIter(_OverBatches):
     """`size` batches of an iterator a pass, which begins anew in between where it ends.
 
     With `reset_internal` the iterator is reset with this one. Source: MXNet's ResizeIter.
@@ -22,7 +40,6 @@ class ResizeIter(DataIter):
         self.size = size
         self.reset_internal = reset_internal
         self.cur = 0
-        self.current_batch: Any = None
         self.provide_data = data_iter.provide_data
         self.provide_label = data_iter.provide_label
         if hasattr(data_iter, "default_bucket_key"):
@@ -43,18 +60,6 @@ class ResizeIter(DataIter):
             self.current_batch = self.data_iter.next()
         self.cur += 1
         return True
-
-    def getdata(self) -> Any:
-        return self.current_batch.data
-
-    def getlabel(self) -> Any:
-        return self.current_batch.label
-
-    def getindex(self) -> Any:
-        return self.current_batch.index
-
-    def getpad(self) -> Any:
-        return self.current_batch.pad
 
 
 class _Ahead:
@@ -104,7 +109,7 @@ def _make_ahead(source: Any, wanted: Queue[bool], made: Queue[Any]) -> None:
         made.put(found)
 
 
-class PrefetchingIter(DataIter):
+class PrefetchingIter(_OverBatches):
     """Batches of several iterators as one, the next ones made in threads meanwhile.
 
     `rename_data` and `rename_label` have a dict of new names for each iterator. What an iterator
@@ -120,7 +125,6 @@ class PrefetchingIter(DataIter):
         self.rename_data = rename_data
         self.rename_label = rename_label
         super().__init__(self.provide_data[0][1][0])
-        self.current_batch: Any = None
         self._ahead = [_Ahead(one) for one in self.iters]
 
     def __del__(self) -> None:
@@ -168,15 +172,3 @@ class PrefetchingIter(DataIter):
             raise StopIteration
         batch: DataBatch = self.current_batch
         return batch
-
-    def getdata(self) -> Any:
-        return self.current_batch.data
-
-    def getlabel(self) -> Any:
-        return self.current_batch.label
-
-    def getindex(self) -> Any:
-        return self.current_batch.index
-
-    def getpad(self) -> Any:
-        return self.current_batch.pad
