@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         optimizer,
         passes,
         registry,
+        rnn,
         test_utils,
         testing,
         util,
@@ -68,7 +69,7 @@ fallback_reasons = _REASONS.as_dict
 _LAZY = {name: name for name in (
     "attribute", "callback", "context", "contrib", "debug", "engine", "executor", "gluon",
     "initializer", "io", "kvstore", "lr_scheduler", "metric", "model", "model_zoo", "module",
-    "monitor", "name", "optimizer", "passes", "registry", "test_utils", "testing", "util")}
+    "monitor", "name", "optimizer", "passes", "registry", "rnn", "test_utils", "testing", "util")}
 # MXNet's short names of modules
 _LAZY |= {"init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor",
           "opt": "optimizer"}
@@ -76,7 +77,7 @@ _LAZY |= {"init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monit
 # modules of MXNet 1.9 that are not here
 _OF_MXNET = frozenset((
     "executor_manager", "image", "img", "kvstore_server", "library", "libinfo", "log", "np", "npx",
-    "numpy", "numpy_extension", "onnx", "profiler", "recordio", "rnn", "rtc", "runtime", "th",
+    "numpy", "numpy_extension", "onnx", "profiler", "recordio", "rtc", "runtime", "th",
     "visualization", "viz"))
 
 __all__ = [

@@ -449,7 +449,7 @@ class FusedRNN(Initializer):
 
     def _init_weight(self, desc: Any, arr: NDArray) -> None:
         at = 0
-        for name, shape in self._parts(arr.size):
+        for name, shape in self.parts(self.num_input(arr.size)):
             size = prod(shape)
             part = arr[at:at + size].reshape(shape)
             at += size
@@ -459,24 +459,28 @@ class FusedRNN(Initializer):
                 init = desc.global_init if self._init is None else self._init
                 init(InitDesc(name, global_init=desc.global_init), part)
 
-    def _parts(self, size: int) -> list[tuple[str, tuple[int, ...]]]:
-        """(name, shape) of each part in the order of the vector: all weights, then all biases."""
-        gates, n = _GATES[self._mode], self._num_hidden
-        directions = "lr" if self._bidirectional else "l"
-        per_unit = len(gates) * len(directions)
+    def num_input(self, size: int) -> int:
+        """The width of the inputs of a network with that many parameters; MXNetError for none."""
+        n, directions = self._num_hidden, 2 if self._bidirectional else 1
+        per_unit = len(_GATES[self._mode]) * directions
         # everything but the weights on the input of the first layer
         known = per_unit * n * (self._num_layers * (n + 2)
-                                + (self._num_layers - 1) * n * len(directions))
-        num_input, rest = divmod(size - known, per_unit * n)
-        if rest or num_input < 1:
+                                + (self._num_layers - 1) * n * directions)
+        width, rest = divmod(size - known, per_unit * n)
+        if rest or width < 1:
             raise MXNetError(f"FusedRNN: {size} parameters are none of {self._num_layers} layer(s) "
                              f"of {n} units in mode {self._mode}")
+        return width
+
+    def parts(self, num_input: int) -> list[tuple[str, tuple[int, ...]]]:
+        """(name, shape) of each part in the order of the vector: all weights, then all biases."""
+        n, directions = self._num_hidden, "lr" if self._bidirectional else "l"
         weights, biases = [], []
         for layer in range(self._num_layers):
             width = n * len(directions) if layer else num_input
             for direction in directions:
                 for kind, columns in (("i2h", width), ("h2h", n)):
-                    for gate in gates:
+                    for gate in _GATES[self._mode]:
                         name = f"{direction}{layer}_{kind}{gate}"
                         weights.append((f"{name}_weight", (n, columns)))
                         biases.append((f"{name}_bias", (n,)))
