@@ -1,7 +1,8 @@
 """Writes mxnet_gluon_rnn/. Run with the real MXNet 1.9.1: python make_mxnet_gluon_rnn.py
 
-answers.npz: all numbers of the cells and layers of tests/gluon/rnn/cases.py. names.json: names of
-their parameters and of the nodes of their graphs.
+answers.npz: all numbers of the cells and layers of tests/gluon/rnn/cases.py, convolutional.npz:
+those of cells of contrib.rnn. names.json: names of their parameters and of the nodes of their
+graphs.
 """
 
 import importlib.util
@@ -34,6 +35,9 @@ def main():
         for key, value in cases.run_layer(mx, name, False).items():
             arrays[f"layer.{name}.{key}"] = value
     np.savez_compressed(OUT / "answers.npz", **arrays)
+    np.savez_compressed(OUT / "convolutional.npz", **{
+        f"{name}.{key}": value for name in cases.CONVOLUTIONAL
+        for key, value in cases.run_convolutional(mx, name, False).items()})
     (OUT / "names.json").write_text(json.dumps(cases.names(mx), indent=1) + "\n", encoding="utf-8")
 
 

@@ -32,6 +32,17 @@ CELLS: dict[str, Any] = {
                                                        rnn.LSTMCell(3, input_size=5)),
     "stack": _stack,
 }
+# (shape of one step, cell) of contrib.rnn
+CONVOLUTIONAL: dict[str, Any] = {
+    "rnn": ((3, 6), lambda rnn: rnn.Conv1DRNNCell((3, 6), 2, 3, 3)),
+    "rnn_3d": ((2, 3, 4, 5), lambda rnn: rnn.Conv3DRNNCell((2, 3, 4, 5), 2, (1, 3, 2), (1, 3, 5),
+                                                           activation="softsign")),
+    "lstm": ((3, 6, 5), lambda rnn: rnn.Conv2DLSTMCell((3, 6, 5), 2, 3, (3, 1), i2h_pad=1,
+                                                       h2h_dilate=(2, 1))),
+    "gru": ((3, 6, 5), lambda rnn: rnn.Conv2DGRUCell((3, 6, 5), 2, (2, 3), 3, i2h_pad=(1, 0),
+                                                     i2h_dilate=(1, 2), activation="relu")),
+    "gru_1d": ((3, 6), lambda rnn: rnn.Conv1DGRUCell((0, 6), 2, (3,), (3,))),
+}
 LAYERS: dict[str, Any] = {
     "rnn": lambda rnn: rnn.RNN(3, 2),
     "rnn_tanh": lambda rnn: rnn.RNN(3, activation="tanh", layout="NTC", bidirectional=True),
@@ -76,6 +87,19 @@ def run_cell(mx: Any, name: str, has_lengths: bool, is_hybrid: bool) -> dict[str
     return _numbers(mx, cell, lambda x: cell.unroll(4, x, valid_length=lengths, **SIZES), x)
 
 
+def run_convolutional(mx: Any, name: str, is_hybrid: bool) -> dict[str, np.ndarray]:
+    """Three steps of a convolutional cell over two samples."""
+    shape, build = CONVOLUTIONAL[name]
+    cell = build(mx.gluon.contrib.rnn)
+    cell.initialize()
+    x = mx.nd.array(np.random.RandomState(5).uniform(-1, 1, (2, 3, *shape)))
+    cell.unroll(3, x, layout="NTC")  # shapes follow from it
+    set_parameters(mx, cell)
+    if is_hybrid:
+        cell.hybridize()
+    return _numbers(mx, cell, lambda x: cell.unroll(3, x, **SIZES), x)
+
+
 def run_layer(mx: Any, name: str, is_hybrid: bool) -> dict[str, np.ndarray]:
     """A layer over a sequence, from states that are not 0."""
     layer = LAYERS[name](mx.gluon.rnn)
@@ -98,6 +122,12 @@ def names(mx: Any) -> dict[str, list[str]]:
             outputs, _ = cell.unroll(3, mx.sym.var("data"), layout="NTC", merge_outputs=True)
             nodes = outputs.get_internals().list_outputs()
             found[f"cell.{name}"] = [*cell.collect_params(), *nodes]
+    for name, (_, build) in CONVOLUTIONAL.items():
+        with mx.name.NameManager():
+            cell = build(mx.gluon.contrib.rnn)
+            steps = [mx.sym.var(f"x{i}") for i in range(2)]
+            nodes = mx.sym.Group(cell.unroll(2, steps)[0]).get_internals().list_outputs()
+            found[f"conv.{name}"] = [*cell.collect_params(), repr(cell), *nodes]
     for name, build in LAYERS.items():
         with mx.name.NameManager():
             layer = build(mx.gluon.rnn)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
 import ndarray_rt as mx
 from ndarray_rt.gluon import rnn
+from ndarray_rt.gluon.contrib import rnn as contrib_rnn
 from ndarray_rt.gluon.contrib.rnn import LSTMPCell, VariationalDropoutCell, dynamic_unroll
 from ndarray_rt.gluon.errors import Mismatch
 
@@ -66,3 +69,21 @@ def test_variational_dropout_holds_its_masks(drop_states: float) -> None:
     both = rnn.BidirectionalCell(rnn.GRUCell(2), rnn.GRUCell(2))
     with pytest.raises(Mismatch, match="variational state dropout"):
         VariationalDropoutCell(both, drop_states=0.5)
+
+
+def test_wrong_settings_of_convolutional_cells_are_named() -> None:
+    with pytest.raises(Mismatch, match="odd number"):
+        contrib_rnn.Conv2DGRUCell((3, 4, 4), 2, 3, (2, 3))
+    with pytest.raises(Mismatch, match=r"length 1, got \(1, 2\)"):
+        contrib_rnn.Conv1DLSTMCell((3, 4), 2, 3, 3, i2h_pad=(1, 2))
+
+
+def test_convolutional_cells_are_classes_as_others() -> None:
+    cell = contrib_rnn.Conv1DRNNCell((3, 4), 2, 3, 3)
+    assert pickle.loads(pickle.dumps(contrib_rnn.Conv1DRNNCell)) is type(cell)
+    assert repr(cell) == "Conv1DRNNCell(3 -> 2, tanh, NCW)"
+    assert cell.name.startswith("conv_rnn")
+    assert cell.state_info(5) == [{"shape": (5, 2, 2), "__layout__": "NCW"}]
+    leaky = contrib_rnn.Conv1DRNNCell((3, 4), 2, 3, 3, activation=mx.gluon.nn.LeakyReLU(0.5))
+    leaky.initialize()
+    assert leaky(mx.nd.ones((5, 3, 4)), leaky.begin_state(5))[0].shape == (5, 2, 2)

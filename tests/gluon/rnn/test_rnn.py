@@ -41,6 +41,18 @@ def test_cells(name: str, has_lengths: bool, is_hybrid: bool) -> None:
 
 
 @HYBRID
+@pytest.mark.parametrize("name", cases.CONVOLUTIONAL)
+def test_convolutional_cells(name: str, is_hybrid: bool) -> None:
+    got = cases.run_convolutional(mx, name, is_hybrid)
+    with np.load(DATA / "convolutional.npz") as want:
+        assert {f"{name}.{key}" for key in got} == {
+            key for key in want.files if key.startswith(f"{name}.")}
+        for key, value in got.items():
+            np.testing.assert_allclose(value, want[f"{name}.{key}"], rtol=2e-5, atol=1e-5,
+                                       err_msg=key)
+
+
+@HYBRID
 @pytest.mark.parametrize("name", cases.LAYERS)
 def test_layers(name: str, is_hybrid: bool) -> None:
     compare(cases.run_layer(mx, name, is_hybrid), f"layer.{name}.")
