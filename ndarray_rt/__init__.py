@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         test_utils,
         testing,
         util,
+        visualization,
     )
 
 __version__ = "0.1.0"
@@ -69,16 +70,16 @@ fallback_reasons = _REASONS.as_dict
 _LAZY = {name: name for name in (
     "attribute", "callback", "context", "contrib", "debug", "engine", "executor", "gluon",
     "initializer", "io", "kvstore", "lr_scheduler", "metric", "model", "model_zoo", "module",
-    "monitor", "name", "optimizer", "passes", "registry", "rnn", "test_utils", "testing", "util")}
+    "monitor", "name", "optimizer", "passes", "registry", "rnn", "test_utils", "testing", "util",
+    "visualization")}
 # MXNet's short names of modules
 _LAZY |= {"init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor",
-          "opt": "optimizer"}
+          "opt": "optimizer", "viz": "visualization"}
 
 # modules of MXNet 1.9 that are not here
 _OF_MXNET = frozenset((
     "executor_manager", "image", "img", "kvstore_server", "library", "libinfo", "log", "np", "npx",
-    "numpy", "numpy_extension", "onnx", "profiler", "recordio", "rtc", "runtime", "th",
-    "visualization", "viz"))
+    "numpy", "numpy_extension", "onnx", "profiler", "recordio", "rtc", "runtime", "th"))
 
 __all__ = [
     "AttrScope", "Context", "MXNetError", "NameManager", "autograd", "base", "cache_stats",

@@ -1,0 +1,1 @@
+"""Tools around networks: tables and drawings, traces, features of the build."""
