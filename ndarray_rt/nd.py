@@ -27,7 +27,14 @@ from ._array.ndarray import NDArray as NDArray
 from .context import Context
 from .dtypes import find_dtype
 from .errors import ParameterError, ShapeError, TypeMismatch, shown
-from .imperative import control_flow, distributions, finite, updates, zipfian
+from .imperative import (
+    control_flow,
+    distributions,
+    finite,
+    old_functions,
+    updates,
+    zipfian,
+)
 from .imperative import subgraph_ops as _subgraph_ops  # noqa: F401 - registers operators
 from .imperative.arithmetic import BINARY, function
 from .imperative.array_methods import copyto, split_at
@@ -215,7 +222,8 @@ def _space(name: str, doc: str, space: str, **how: Any) -> OperatorModule:
 
 
 op = _space("op", "All operators by their own names.", "", everything=True)
-_internal = _space("_internal", "Operators whose names begin with _.", "_internal")
+_internal = _space("_internal", "Operators whose names begin with _.", "_internal",
+                   extra=old_functions.FUNCTIONS)
 if not TYPE_CHECKING:
     contrib = _space("contrib", "Operators called _contrib_...", "contrib", extra={
         **updates.FUNCTIONS, **finite.FUNCTIONS, **control_flow.FUNCTIONS, **zipfian.FUNCTIONS,

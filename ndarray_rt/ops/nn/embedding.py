@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -15,7 +16,7 @@ from ...dtypes import find_dtype
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import Params, boolean, dtype, integer, params_class
-from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ...op.registry import Emit, GradNode, OpDef, Shape, find, register
 from ..floats import wide
 from ..tensor.places import (
     Rows,
@@ -119,6 +120,9 @@ register(OpDef("Embedding", EmbeddingParams, inputs=("data", "weight"), infer_sh
                    "is cut off towards zero, a number beyond the rows means the first or the "
                    "last. Rows chosen several times get the sum of their gradients. Source: "
                    "MXNet's Embedding."))
+register(replace(find("Embedding"), name="_contrib_SparseEmbedding",
+                 doc="Embedding under another name: weight and its gradient are dense here.\n\n"
+                     "Source: MXNet's _contrib_SparseEmbedding, whose gradient is row_sparse."))
 register(OpDef("_backward_Embedding", EmbeddingParams, inputs=("out_grad", "data"),
                outputs=("weight_grad",), infer_shape=infer_shape_backward,
                infer_type=infer_type_backward, compute=compute_backward,
