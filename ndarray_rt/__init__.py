@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         debug,
         engine,
         executor,
+        executor_manager,
         gluon,
         initializer,
         io,
@@ -68,7 +69,8 @@ fallback_reasons = _REASONS.as_dict
 
 # modules that are loaded when first used, so that importing this package is quick
 _LAZY = {name: name for name in (
-    "attribute", "callback", "context", "contrib", "debug", "engine", "executor", "gluon",
+    "attribute", "callback", "context", "contrib", "debug", "engine", "executor",
+    "executor_manager", "gluon",
     "initializer", "io", "kvstore", "lr_scheduler", "metric", "model", "model_zoo", "module",
     "monitor", "name", "optimizer", "passes", "registry", "rnn", "test_utils", "testing", "util",
     "visualization")}
@@ -78,8 +80,8 @@ _LAZY |= {"init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monit
 
 # modules of MXNet 1.9 that are not here
 _OF_MXNET = frozenset((
-    "executor_manager", "image", "img", "kvstore_server", "library", "libinfo", "log", "np", "npx",
-    "numpy", "numpy_extension", "onnx", "profiler", "recordio", "rtc", "runtime", "th"))
+    "image", "img", "kvstore_server", "library", "libinfo", "log", "np", "npx", "numpy",
+    "numpy_extension", "onnx", "profiler", "recordio", "rtc", "runtime", "th"))
 
 __all__ = [
     "AttrScope", "Context", "MXNetError", "NameManager", "autograd", "base", "cache_stats",

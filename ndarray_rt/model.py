@@ -1,21 +1,25 @@
-"""Checkpoints: a graph and its parameters in two files. Source: MXNet's `mx.model`."""
+"""Checkpoints: a graph and its parameters in two files; FeedForward. Source: `mx.model`."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import nd
 from .context import cpu
 from .errors import ParameterError
 from .nd import NDArray
-from .public import shows
+from .public import loads, shows
 from .symbol.functions import load as load_symbol
 from .symbol.symbol import Symbol
 
-__all__ = ["BatchEndParam", "load_checkpoint", "load_params", "save_checkpoint"]
+if TYPE_CHECKING:
+    from .feed_forward import FeedForward
+
+__all__ = ["BatchEndParam", "FeedForward", "load_checkpoint", "load_params", "save_checkpoint"]
 __dir__ = shows(globals())
+__getattr__ = loads(globals(), {"FeedForward": "feed_forward:FeedForward"})
 
 Params = dict[str, NDArray]
 

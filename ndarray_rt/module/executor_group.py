@@ -281,6 +281,11 @@ class DataParallelExecutorGroup:
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Loads a batch, or a list of one a context, and computes the outputs."""
+        self.load(data_batch)
+        self.run(self.for_training if is_train is None else is_train)
+
+    def load(self, data_batch: Any) -> None:
+        """Copies a batch, or a list of one a context, to where the executors read it."""
         batches = data_batch if isinstance(data_batch, list) else None
         data = data_batch.data if batches is None else list(
             map(list, zip(*(one.data for one in batches), strict=True)))
@@ -290,9 +295,11 @@ class DataParallelExecutorGroup:
             label = list(map(list, zip(*(one.label for one in batches), strict=True)))
         if self.label_arrays is not None and label:
             self._load(label, self.label_arrays, self.label_layouts)
-        train = self.for_training if is_train is None else is_train
+
+    def run(self, is_train: bool) -> None:
+        """Computes the outputs for what was loaded."""
         for exe in self.execs:
-            exe.forward(is_train=train)
+            exe.forward(is_train=is_train)
 
     def backward(self, out_grads: Any = None) -> None:
         """Computes gradients, from those of the outputs where they are given."""

@@ -219,22 +219,31 @@ def _find_scheduler(name: str) -> type[LRScheduler]:
 # ---- what MXNet pickled -------------------------------------------------------------------------
 
 
-class _PickledArray:
-    """What stands for an array while it is unpickled."""
+class StandIn:
+    """What stands for an object while it is unpickled, and keeps its state."""
 
     def __init__(self, handle: Any = None) -> None:
-        self.handle = handle
+        # what classes that wrap a handle are made with
+        self.state: Any = {"handle": handle}
 
     def __setstate__(self, state: Any) -> None:
-        self.handle = state["handle"]
-
-
-class _PickledOptimizer:
-    def __init__(self) -> None:
-        self.state: dict[str, Any] = {}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
         self.state = state
+
+    def made(self, settled: Callable[[Any], Any]) -> Any:
+        """The object; `settled` gives values without what stands for others."""
+        raise NotImplementedError
+
+
+class _PickledArray(StandIn):
+    def made(self, settled: Callable[[Any], Any]) -> Any:
+        return _array_of(self.state["handle"])
+
+
+class _PickledOptimizer(StandIn):
+    kind: type[Optimizer]
+
+    def made(self, settled: Callable[[Any], Any]) -> Any:
+        return _made(self.kind, settled(self.state))
 
 
 # modules in which MXNet kept them over the years
@@ -258,7 +267,7 @@ def _encode(text: str, encoding: str = "latin1") -> bytes:
     return text.encode(encoding if encoding in ("latin1", "latin-1", "ascii") else "latin1")
 
 
-class _Unpickler(pickle.Unpickler):
+class Unpickler(pickle.Unpickler):
     """Finds arrays, plain containers, registered optimizers and schedules; nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
@@ -286,14 +295,14 @@ class _Unpickler(pickle.Unpickler):
         return getattr(core.multiarray, name)
 
 
-def load_pickled(data: bytes) -> Any:
-    """What MXNet pickled: states, or (states, optimizer).
+def load_pickled(data: bytes, unpickler: type[Unpickler] = Unpickler) -> Any:
+    """What MXNet pickled: states, or (states, optimizer), or what a subclass of Unpickler knows.
 
-    Only arrays, plain containers, registered optimizers and schedules are made, whatever the
-    bytes ask for. Raises ParameterError for anything else.
+    Only arrays, plain containers, registered optimizers and schedules are made, and what that
+    class adds, whatever the bytes ask for. Raises ParameterError for anything else.
     """
     try:
-        found = _Unpickler(io.BytesIO(data), encoding="latin1").load()
+        found = unpickler(io.BytesIO(data), encoding="latin1").load()
     except ParameterError:
         raise
     except Exception as error:
@@ -306,11 +315,8 @@ def _settled(value: Any, depth: int) -> Any:
     """With real arrays and optimizers in the place of what stood for them."""
     if depth > MAX_DEPTH:
         raise ParameterError(f"states: nested deeper than {MAX_DEPTH}")
-    if isinstance(value, _PickledArray):
-        return _array_of(value.handle)
-    if isinstance(value, _PickledOptimizer):
-        kind: type[Optimizer] = type(value).kind  # type: ignore[attr-defined]
-        return _made(kind, {name: _settled(one, depth + 1) for name, one in value.state.items()})
+    if isinstance(value, StandIn):
+        return value.made(lambda one: _settled(one, depth + 1))
     if isinstance(value, dict):
         return type(value)((key, _settled(one, depth + 1)) for key, one in value.items())
     if isinstance(value, (list, tuple)):
