@@ -1,0 +1,1 @@
+"""Steps of training in several front ends and frameworks."""
