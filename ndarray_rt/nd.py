@@ -42,6 +42,7 @@ from .imperative.generated import function_of
 from .imperative.invoke import invoke
 from .imperative.masks import boolean_mask
 from .imperative.tape import needs_record
+from .op.dispatch import is_observed
 from .op.namespaces import Namespace, OperatorModule, forgets_functions, no_operator
 from .op.registry import keep_registered
 from .public import loads
@@ -101,6 +102,13 @@ def _constant(value: int, shape: Any, ctx: Context | None, dtype: Any,
               out: NDArray | None) -> NDArray:
     if out is not None:
         return _create.full(shape, value, out=out)
+    if is_observed():
+        # who is told of each operator is told of these too
+        name = "_ones" if value else "_zeros"
+        given = {"ctx": ctx, "dtype": dtype}
+        made: NDArray = function_of(name, name)(
+            shape=shape, **{key: value for key, value in given.items() if value is not None})
+        return made
     return (_create.ones if value else _create.zeros)(shape, ctx, dtype)
 
 

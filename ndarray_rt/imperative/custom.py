@@ -245,14 +245,14 @@ def _infer_type(p: CustomParams, ins: TypeList, outs: TypeList) -> tuple[TypeLis
 
 
 @contextmanager
-def _modes(is_train: bool) -> Iterator[None]:
+def _modes(is_train: bool, name: str) -> Iterator[None]:
     """The user's code is not recorded: its gradient is the user's, too."""
-    before = STATE.recording, STATE.training
-    STATE.recording, STATE.training = False, is_train
+    before = STATE.recording, STATE.training, STATE.custom
+    STATE.recording, STATE.training, STATE.custom = False, is_train, name
     try:
         yield
     finally:
-        STATE.recording, STATE.training = before
+        STATE.recording, STATE.training, STATE.custom = before
 
 
 def _arrays(values: Sequence[AnyArray]) -> list[NDArray]:
@@ -283,7 +283,7 @@ def _compute(ctx: OpContext, p: CustomParams, ins: list[AnyArray],
              outs: list[NumpyOutput]) -> None:
     given, states = _split(p, ins)
     made, aux = _blank(outs), _arrays(states)
-    with _modes(ctx.is_train), _UsersCode(p.op_type, "forward"):
+    with _modes(ctx.is_train, p.op_type), _UsersCode(p.op_type, "forward"):
         p.operator(ctx.session, given).forward(
             is_train=ctx.is_train, req=_requests(outs), in_data=_arrays(given), out_data=made,
             aux=aux)
@@ -345,7 +345,8 @@ def _compute_backward(ctx: OpContext, p: BackwardParams, ins: list[AnyArray],
     values = [np.zeros_like(x) if i in ignored else x for i, x in enumerate(ins)]
     grads, inputs, outputs, states = p.parts(values)
     made, aux = _blank(outs), _arrays(states)
-    with _modes(ctx.is_train), _UsersCode(p.forward.op_type, "backward"):
+    op_type = p.forward.op_type
+    with _modes(ctx.is_train, f"_backward_{op_type}"), _UsersCode(op_type, "backward"):
         p.forward.operator(ctx.session, inputs).backward(
             req=_requests(outs), out_grad=_arrays(grads), in_data=_arrays(inputs),
             out_data=_arrays(outputs), in_grad=made, aux=aux)

@@ -41,6 +41,8 @@ class State(threading.local):
     def __init__(self) -> None:
         self.recording = False
         self.training = False
+        # the custom operator whose code runs, as the profiler calls it
+        self.custom: str | None = None
         self.calls = CallTable()
 
 
