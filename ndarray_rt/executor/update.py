@@ -214,7 +214,7 @@ class Update:
                     f"{', '.join(self.op.numbers)}")
         given = {**self._given, **numbers}
         plain = self.op.params.parse(given, self.op.name)
-        made = [self.op.params.parse({**plain.values(), **{
+        made = [self.op.params.parse({**plain.by_name(), **{
             name: getattr(plain, name) * factor for name, factor in group.factors.items()
             if name in self.op.numbers}}, self.op.name) for group in self._distinct]
         self._are_set = False  # an interrupt may come

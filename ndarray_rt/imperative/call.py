@@ -87,7 +87,7 @@ def may_keep(op: OpDef, params: Params) -> bool:
     """Whether tables may have these parameters in their keys: neither objects of users nor long."""
     if op.name in UNCACHED:
         return False
-    for value in params.values().values():
+    for value in params.by_name().values():
         if len(value) > MOST_ITEMS if isinstance(value, tuple) else (
                 isinstance(value, str) and len(value) > MOST_LETTERS):
             return False

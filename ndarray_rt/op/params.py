@@ -338,7 +338,7 @@ class Params:
                                  f"expected {meta['wants']}")
         return parsed
 
-    def values(self) -> dict[str, Any]:
+    def by_name(self) -> dict[str, Any]:
         """Every parameter by its name."""
         own = self.__dict__
         return {name: own[name] for name in self._known}

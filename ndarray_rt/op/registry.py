@@ -160,7 +160,7 @@ class OpDef:
 
     def fixed_of(self, params: Params) -> dict[str, Any]:
         """The other parameters: a recorded call serves calls with the same of these."""
-        return {name: value for name, value in params.values().items() if name not in self.numbers}
+        return {name: value for name, value in params.by_name().items() if name not in self.numbers}
 
     def draws(self, params: Params) -> bool:
         """With these parameters two calls may give different results."""
