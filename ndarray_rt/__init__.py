@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         executor,
         executor_manager,
         gluon,
+        image,
         initializer,
         io,
         kvstore,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         optimizer,
         passes,
         profiler,
+        recordio,
         registry,
         rnn,
         test_utils,
@@ -71,17 +73,17 @@ fallback_reasons = _REASONS.as_dict
 # modules that are loaded when first used, so that importing this package is quick
 _LAZY = {name: name for name in (
     "attribute", "callback", "context", "contrib", "debug", "engine", "executor",
-    "executor_manager", "gluon", "initializer", "io", "kvstore", "lr_scheduler", "metric",
+    "executor_manager", "gluon", "image", "initializer", "io", "kvstore", "lr_scheduler", "metric",
     "model", "model_zoo", "module", "monitor", "name", "optimizer", "passes", "profiler",
-    "registry", "rnn", "test_utils", "testing", "util", "visualization")}
+    "recordio", "registry", "rnn", "test_utils", "testing", "util", "visualization")}
 # MXNet's short names of modules
-_LAZY |= {"init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor",
+_LAZY |= {"img": "image", "init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor",
           "opt": "optimizer", "viz": "visualization"}
 
 # modules of MXNet 1.9 that are not here
 _OF_MXNET = frozenset((
-    "image", "img", "kvstore_server", "libinfo", "library", "log", "np", "npx", "numpy",
-    "numpy_extension", "onnx", "recordio", "rtc", "runtime", "th"))
+    "kvstore_server", "libinfo", "library", "log", "np", "npx", "numpy", "numpy_extension", "onnx",
+    "rtc", "runtime", "th"))
 
 __all__ = [
     "AttrScope", "Context", "MXNetError", "NameManager", "autograd", "base", "cache_stats",

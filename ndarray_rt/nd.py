@@ -230,8 +230,23 @@ def _space(name: str, doc: str, space: str, **how: Any) -> OperatorModule:
 
 
 op = _space("op", "All operators by their own names.", "", everything=True)
+
+
+def _cvimdecode(*args: Any, **kwargs: Any) -> Any:
+    """The image of a file's bytes; `image.imdecode` says how."""
+    from .image.read import cvimdecode
+    return cvimdecode(*args, **kwargs)
+
+
+def _cvimread(*args: Any, **kwargs: Any) -> Any:
+    """The image in a file; `image.imread` says how."""
+    from .image.read import cvimread
+    return cvimread(*args, **kwargs)
+
+
 _internal = _space("_internal", "Operators whose names begin with _.", "_internal",
-                   extra=old_functions.FUNCTIONS)
+                   extra={**old_functions.FUNCTIONS, "_cvimdecode": _cvimdecode,
+                          "_cvimread": _cvimread})
 if not TYPE_CHECKING:
     contrib = _space("contrib", "Operators called _contrib_...", "contrib", extra={
         **updates.FUNCTIONS, **finite.FUNCTIONS, **control_flow.FUNCTIONS, **zipfian.FUNCTIONS,

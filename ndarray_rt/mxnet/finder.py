@@ -25,7 +25,7 @@ PLACES = {
     "symbol.contrib": "sym.contrib", "symbol.random": "sym.random", "symbol.linalg": "sym.linalg",
     "symbol.image": "sym.image", "ndarray.op": "nd", "symbol.op": "sym", "ndarray": "nd",
     "test_utils": "mxnet.names_for_tests", "mod": "module", "init": "initializer",
-    "kv": "kvstore", "opt": "optimizer", "mon": "monitor", "rnd": "random",
+    "img": "image", "kv": "kvstore", "opt": "optimizer", "mon": "monitor", "rnd": "random",
     "viz": "visualization"}
 
 

@@ -75,6 +75,17 @@ def drawn(name: str, params: dict[str, Any], check: Any, dtypes: tuple[str, ...]
                 gradients=lambda x, dy: (dy,), onednn=False, dtypes=dtypes)
 
 
+MARGIN = {"top": 1, "bot": 2, "left": 3, "right": 0}
+
+
+def filled(x: Array) -> Array:
+    """A margin of a number for each channel, 0 for those that are left."""
+    made = np.zeros((x.shape[0] + 3, x.shape[1] + 3, 3), x.dtype)
+    made[:] = np.array([1, 2, 0]).astype(x.dtype)
+    made[1:-2, 3:] = x
+    return made
+
+
 HALF = {"min_factor": 0.5, "max_factor": 0.6}
 LIGHT = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140],
                   [-0.5836, -0.6948, 0.4203]]) * [55.46, 4.794, 1.148]
@@ -122,4 +133,16 @@ CASES = [
     drawn("random_color_jitter", {"brightness": 0.3, "contrast": 0.3, "saturation": 0.3,
                                   "hue": 0.3}, changed),
     drawn("random_lighting", {"alpha_std": 0.5}, changed),
+    *(Case("_cvimresize", {"w": 3, "h": 4}, [shape], onednn=True, dtypes=("float32", "float64"),
+           reference=lambda x: bilinear(x, 4, 3), rtol=SINGLE, atol=SINGLE)
+      for shape in ((5, 7, 3), (3, 2, 1))),
+    Case("_cvimresize", {"w": 4, "h": 3, "interp": 0}, [image(4, 6, 3)], dtypes=KINDS[:3],
+         reference=lambda x: nearest(x, 3, 4), onednn=False),
+    *(Case("_cvcopyMakeBorder", {**MARGIN, "type": kind}, [Input((4, 5, 3))], onednn=False,
+           reference=lambda x, m=mode: np.pad(x, ((1, 2), (3, 0), (0, 0)), m), dtypes=KINDS)
+      for kind, mode in ((1, "edge"), (2, "symmetric"), (3, "wrap"), (4, "reflect"))),
+    Case("_cvcopyMakeBorder", {**MARGIN, "value": 7}, [Input((2, 3, 3))], onednn=False,
+         reference=lambda x: np.pad(x, ((1, 2), (3, 0), (0, 0)), constant_values=7), dtypes=KINDS),
+    Case("_cvcopyMakeBorder", {**MARGIN, "type": 16, "values": (1, 2)}, [Input((2, 3, 3))],
+         reference=filled, onednn=False, dtypes=KINDS),
 ]

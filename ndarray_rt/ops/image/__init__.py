@@ -1,5 +1,5 @@
 """Operators on images: rows of pixels, channels last."""
 
-from . import color, convert, crop, flip, resize
+from . import border, color, convert, crop, flip, resize
 
-__all__ = ["color", "convert", "crop", "flip", "resize"]
+__all__ = ["border", "color", "convert", "crop", "flip", "resize"]

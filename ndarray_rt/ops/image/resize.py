@@ -45,7 +45,21 @@ class ResizeParams(Params):
         return self.size[0], width * self.size[0] // max(height, 1)
 
 
-def infer_shape(p: ResizeParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
+@params_class
+class CvResizeParams(Params):
+    w: int = integer(low=1, doc="the output's width")
+    h: int = integer(low=1, doc="the output's height")
+    interp: int = integer(1, low=0, high=4, doc="as for _image_resize")
+
+    def sized(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width of the output."""
+        return self.h, self.w
+
+
+AnyResize = ResizeParams | CvResizeParams
+
+
+def infer_shape(p: AnyResize, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
     data = need_images(ins[0])
     if data is None:
         p.sized(-1, -1)
@@ -61,7 +75,7 @@ def infer_shape(p: ResizeParams, ins: ShapeList, outs: ShapeList) -> tuple[Shape
     return [data], [out]
 
 
-def infer_type(p: ResizeParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+def infer_type(p: AnyResize, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
     one = merge_types([ins[0], outs[0]])
     if one is not None and one.name not in DTYPES:
         raise TypeMismatch(f"dtype {one} is none of {', '.join(DTYPES)}")
@@ -73,7 +87,7 @@ def _images(shape: Shape) -> tuple[int, int, int, int]:
     return prod(shape[:-3]), shape[-3], shape[-2], shape[-1]
 
 
-def compute(ctx: OpContext, p: ResizeParams, ins: list[AnyArray],
+def compute(ctx: OpContext, p: AnyResize, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     out = outs[0]
     made = wide(ins[0]).reshape(_images(ins[0].shape))
@@ -82,7 +96,7 @@ def compute(ctx: OpContext, p: ResizeParams, ins: list[AnyArray],
     out.write(made.reshape(out.shape).astype(ins[0].dtype, copy=False))
 
 
-def refuses(p: ResizeParams, ins: list[NDArray]) -> str | None:
+def refuses(p: AnyResize, ins: list[NDArray]) -> str | None:
     data = ins[0]
     if p.interp != LINEAR:
         return "the native kernel is bilinear"
@@ -91,7 +105,7 @@ def refuses(p: ResizeParams, ins: list[NDArray]) -> str | None:
     return None if data.size else "there is nothing to resize"
 
 
-def compute_ex(ctx: OpContext, p: ResizeParams, ins: list[NDArray], outs: list[Output]) -> None:
+def compute_ex(ctx: OpContext, p: AnyResize, ins: list[NDArray], outs: list[Output]) -> None:
     out = outs[0]
     if not out.requested:
         return
@@ -109,3 +123,9 @@ register(OpDef("_image_resize", ResizeParams, inputs=("data",), infer_shape=infe
                    "data (height, width, channels) or (N, height, width, channels) of uint8 or "
                    "floats; the output has its dtype. Raises ShapeError for images of no pixels. "
                    "Source: MXNet's _image_resize; OpenCV's resize, whose bytes it gives."))
+register(OpDef("_cvimresize", CvResizeParams, inputs=("src",), infer_shape=infer_shape,
+               infer_type=infer_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
+               no_gradient="MXNet has none: it is for data",
+               doc="An image in another size: _image_resize with height and width apart.\n\n"
+                   "src (height, width, channels) of uint8 or floats; the output has its dtype. "
+                   "Source: MXNet's _cvimresize."))

@@ -54,4 +54,9 @@ CALLS = [
     Call("image.random_lighting", [FLOATS], {}, differs="drawn at random"),
     *(Call(f"image.random_{what}", [BYTES], {"min_factor": 0.5, "max_factor": 1.5},
            differs="drawn at random") for what in ("brightness", "contrast", "saturation", "hue")),
+    *(Call("_internal._cvimresize", [image], {"w": 4, "h": 3, "interp": interp}, atol=1e-3)
+      for image in (BYTES, FLOATS) for interp in range(5)),
+    *(Call("_internal._cvcopyMakeBorder", [image], {"top": 1, "bot": 2, "left": 3, "right": 9,
+                                                    "type": kind, "values": (1.0, 2.0, 3.0)})
+      for image in (BYTES, FLOATS) for kind in range(5)),
 ]

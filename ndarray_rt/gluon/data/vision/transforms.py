@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ParameterError
+from ....errors import ParameterError, TypeMismatch
+from ....image import geometry
 from ....nd import NDArray
 from ....public import shows
 from ...block import Block, HybridBlock
 from ...nn import HybridSequential, Sequential
-from . import geometry
 
 __all__ = ["Cast", "CenterCrop", "Compose", "CropResize", "Normalize", "RandomApply",
            "RandomBrightness", "RandomColorJitter", "RandomContrast", "RandomFlipLeftRight",
@@ -29,6 +29,13 @@ __dir__ = shows(globals())
 
 def _pair(size: Any) -> tuple[int, int]:
     return (size, size) if isinstance(size, Number) else tuple(size)
+
+
+def _need_float32(image: NDArray) -> None:
+    """Raises TypeMismatch for other images."""
+    if np.dtype(image.dtype) != np.float32:
+        raise TypeMismatch("This transformation only supports float32. Consider calling it after "
+                           "ToTensor")
 
 
 class Compose(Sequential):
@@ -95,7 +102,8 @@ class Rotate(Block):
         self._args = (rotation_degrees, zoom_in, zoom_out)
 
     def forward(self, x: NDArray) -> Any:
-        return geometry.rotate(x, *self._args)
+        _need_float32(x)
+        return geometry.imrotate(x, *self._args)
 
 
 class RandomRotation(Block):
@@ -116,8 +124,8 @@ class RandomRotation(Block):
     def forward(self, x: NDArray) -> Any:
         if np.random.random() > self._probability:
             return x
-        count = None if x.ndim == 3 else len(x)
-        return geometry.rotate(x, np.random.uniform(*self._limits, size=count), *self._zoom)
+        _need_float32(x)
+        return geometry.random_rotate(x, self._limits, *self._zoom)
 
 
 class RandomResizedCrop(Block):
@@ -130,7 +138,7 @@ class RandomResizedCrop(Block):
         self._args = (_pair(size), scale, ratio, interpolation)
 
     def forward(self, x: NDArray) -> Any:
-        return geometry.random_crop(x, *self._args)
+        return geometry.random_size_crop(x, *self._args)[0]
 
 
 class CropResize(HybridBlock):
@@ -158,7 +166,7 @@ class CenterCrop(Block):
         self._args = (_pair(size), interpolation)
 
     def forward(self, x: NDArray) -> Any:
-        return geometry.center_crop(x, *self._args)
+        return geometry.center_crop(x, *self._args)[0]
 
 
 class Resize(HybridBlock):

@@ -1,0 +1,1 @@
+"""Files of records, image files, augmenters and iterators over images."""
