@@ -1,9 +1,15 @@
-"""`gluon.contrib`: layers that are not in `gluon.nn`."""
+"""`gluon.contrib`: layers that are not in `gluon.nn`, data sets of text, and the Estimator."""
 
 from __future__ import annotations
 
-from ...public import shows
+from typing import TYPE_CHECKING
+
+from ...public import loads, shows
 from . import cnn, nn, rnn
 
-__all__ = ["cnn", "nn", "rnn"]
+if TYPE_CHECKING:
+    from . import estimator
+
+__all__ = ["cnn", "estimator", "nn", "rnn"]
 __dir__ = shows(globals())
+__getattr__ = loads(globals(), {"estimator": "estimator"})
