@@ -7,6 +7,7 @@ import runpy
 import sys
 
 from .. import config
+from . import numpy_names
 from .finder import PATH
 
 USAGE = "usage: python -m ndarray_rt.mxnet (script.py | -m module) [arguments ...]"
@@ -22,6 +23,7 @@ def main() -> None:
     paths = (config.get_variable("PYTHONPATH") or "").split(os.pathsep)
     if PATH not in paths:
         config.set_variable("PYTHONPATH", os.pathsep.join([*filter(None, paths), PATH]))
+    numpy_names.restore()
     if arguments[0] == "-m":
         if len(arguments) < 2:
             print(USAGE, file=sys.stderr)

@@ -96,3 +96,29 @@ def test_wrong_command_lines(tmp_path: Path) -> None:
     done = run("nothing.py", folder=tmp_path)
     assert (done.returncode, "can't open file 'nothing.py'" in done.stderr) == (2, True)
     assert run("--help", folder=tmp_path).stdout.startswith("usage: ")
+
+
+def test_names_that_numpy_took_away_mean_what_they_meant(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text(textwrap.dedent("""
+        import multiprocessing
+        import numpy as np
+
+        def old(n):
+            import mxnet
+            return np.zeros(n, np.int).tolist() + [np.NINF, int(np.product([2, 3]))]
+
+        if __name__ == "__main__":
+            assert np.float is float and np.asfarray([1]).dtype == np.float64
+            assert np.asscalar(np.ones(1)) == 1 and np.msort(np.array([2, 1])).tolist() == [1, 2]
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                print(old(1), pool.map(old, [2]))
+    """))
+    done = run("old.py", folder=tmp_path)
+    assert done.stdout == "[0, -inf, 6] [[0, 0, -inf, 6]]\n", done.stderr
+
+
+def test_an_import_of_the_package_leaves_numpy_alone(tmp_path: Path) -> None:
+    program = ("import numpy as np\n"
+               "import ndarray_rt.mxnet, mxnet\nassert not {'int', 'asfarray'} & set(vars(np))")
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=300,
+                   env={**os.environ, "PYTHONPATH": repository(), "NDRT_SHADOW_MXNET": "1"})
