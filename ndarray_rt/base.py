@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 
@@ -29,3 +30,8 @@ def data_dir() -> str:
 def py_str(x: bytes) -> str:
     """Text of bytes."""
     return x.decode("utf-8")
+
+
+def _as_list(obj: Any) -> list[Any] | tuple[Any, ...]:
+    """A list or tuple as it is, anything else as the one element of a list."""
+    return obj if isinstance(obj, (list, tuple)) else [obj]

@@ -17,6 +17,7 @@ import time
 import traceback
 import zipfile
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import contextmanager
 
 import numpy as np
@@ -35,6 +36,14 @@ __all__ = [
     "current_context", "errno", "gzip", "json", "logging", "mx", "np", "npt", "numbers", "os",
     "platform", "rnd", "struct", "sys", "time", "traceback", "zipfile"]
 __all__ += _own.__all__
+
+
+def use_np(func: object) -> Callable[..., object]:
+    """Has tests of `np` defined; they raise MXNetError when they run."""
+    def refuse(*args: object, **kwargs: object) -> object:
+        raise mx.MXNetError("MXNet's modules np and npx are not here; docs/porting.md says what is "
+                            "and what to do")
+    return refuse
 
 
 def __getattr__(name: str) -> object:

@@ -10,6 +10,10 @@ from .functions import full
 from .symbol import Symbol
 
 
+class DynamicShape(MXNetError):
+    """A shape that follows from the values of arrays, which no graph has."""
+
+
 def _factor(rescale_grad: Any) -> Symbol:
     """rescale_grad as the input that the operators take."""
     return rescale_grad if isinstance(rescale_grad, Symbol) else full((1,), rescale_grad)
@@ -37,8 +41,8 @@ def mp_adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, wei
 
 
 def boolean_mask(*args: Any, **params: Any) -> Symbol:
-    """Raises MXNetError: how many rows a mask chooses no graph knows before it runs."""
-    raise MXNetError(
+    """Raises DynamicShape: how many rows a mask chooses no graph knows before it runs."""
+    raise DynamicShape(
         "boolean_mask: its shape follows from the values of the mask, and a symbol's shapes are "
         "known when it is bound; use nd.contrib.boolean_mask on arrays, or in a graph where or "
         "SequenceMask, which keep the shape")

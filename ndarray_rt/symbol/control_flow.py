@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,21 +22,11 @@ class UnusedInput(ParameterError, AssertionError):
     """Data, states or loop variables that a function does not use; MXNet asserts that it does."""
 
 
-class _Counts(threading.local):
-    """How many graphs of each name this thread has made."""
-
-    def __init__(self) -> None:
-        self.made: Counter[str] = Counter()
-
-
-_counts = _Counts()
-
-
 def _unique(name: str) -> str:
     outer = current_attrs().get(None).get(_SCOPE, "")
     name = f"{outer}${name}" if outer else name
-    _counts.made[name] += 1
-    return f"{name}{_counts.made[name] - 1}"
+    AttrScope._subgraph_names[name] += 1
+    return f"{name}{AttrScope._subgraph_names[name] - 1}"
 
 
 def _variables(symbols: Sequence[Symbol]) -> list[Symbol]:
@@ -159,18 +147,20 @@ def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states:
 
 
 def _union(graphs: Sequence[_Made]) -> tuple[list[Entry], list[list[int]]]:
-    """The inputs of all graphs, each once, and the numbers of those that each graph takes."""
-    inputs: list[Entry] = []
-    places = []
+    """The inputs of all graphs, each once, and the numbers of those that each graph takes.
+
+    A variable of a loop changes, so that it has an input of its own, even if a graph also takes
+    what it began with.
+    """
+    found: dict[Entry | int, Entry] = {}
+    keys: list[list[Entry | int]] = []
     for made in graphs:
-        place = []
-        for node in made.variables:
-            source = made.sources[node]
-            if source not in inputs:
-                inputs.append(source)
-            place.append(inputs.index(source))
-        places.append(place)
-    return inputs, places
+        keys.append([made.own.index(node) if node in made.own else made.sources[node]
+                     for node in made.variables])
+        for key, node in zip(keys[-1], made.variables, strict=True):
+            found.setdefault(key, made.sources[node])
+    numbers = {key: i for i, key in enumerate(found)}
+    return list(found.values()), [[numbers[key] for key in place] for place in keys]
 
 
 def while_loop(cond: Callable[..., Any], func: Callable[..., tuple[Any, Any]], loop_vars: Any,

@@ -6,9 +6,10 @@ Both are kept per thread. Makes no node.
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 
 class _Current(threading.local):
@@ -90,6 +91,9 @@ class AttrScope(metaclass=_HasCurrent):
     ...     current_attrs().get(None)
     {'ctx_group': 'b', '__lr_mult__': '2'}
     """
+
+    # how many graphs of each name control flow has made; MXNet's tests read and replace it
+    _subgraph_names: ClassVar[dict[str, int]] = defaultdict(int)
 
     def __init__(self, **kwargs: str) -> None:
         for name, value in kwargs.items():

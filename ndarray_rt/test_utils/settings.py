@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -114,3 +115,13 @@ def discard_stderr() -> Iterator[None]:
         sys.stderr.flush()
         os.dup2(kept, number)
         os.close(kept)
+
+
+def is_aarch64_run() -> bool:
+    """Is this a 64-bit ARM machine?"""
+    return platform.machine() == "aarch64"
+
+
+def is_cd_run() -> bool:
+    """Does the environment say that this is a run of continuous delivery (CD_JOB is 1)?"""
+    return config.get_variable("CD_JOB") == "1"

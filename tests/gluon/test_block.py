@@ -428,3 +428,32 @@ def test_threads_inside_of_one_scope_do_not_mix_up_names() -> None:
     left.set()
     thread.join()
     assert names == ["dense0", "other_dense0"]
+
+
+class Chosen(gluon.HybridBlock):
+    """The rows of a layer's output that a mask chooses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with self.name_scope():
+            self.layer = nn.Dense(2, in_units=3)
+
+    def hybrid_forward(self, F: Any, x: Any, mask: Any) -> Any:  # noqa: N803
+        return F.contrib.boolean_mask(self.layer(x), mask)
+
+
+def test_shapes_that_follow_from_values_are_hybridized() -> None:
+    """Such a block has no graph: it runs operator by operator, and its children as graphs."""
+    net = Chosen()
+    net.initialize(mx.init.One())
+    net.hybridize()
+    x = mx.nd.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+    x.attach_grad()
+    for mask, rows in (([0, 1, 1], [15, 24]), ([1, 0, 0], [6]), ([0, 0, 0], [])):
+        with mx.autograd.record():
+            out = net(x, mx.nd.array(mask))
+        out.backward()
+        assert out.asnumpy().tolist() == [[row] * 2 for row in rows]
+        assert x.grad.asnumpy().tolist() == [[2 * row] * 3 for row in mask]
+    assert net.layer._cached_op is not None
+    assert net._cached_op is None

@@ -8,6 +8,7 @@ from typing import Any
 from ... import nd, sym
 from ...errors import MXNetError, ParameterError
 from ...nd import NDArray
+from ...symbol.contrib_functions import DynamicShape
 from ...symbol.symbol import Symbol
 from ..errors import DeferredInitializationError
 from ..parameter import Parameter, ParameterDict
@@ -33,6 +34,7 @@ class HybridBlock(Block):
         self._out_format: Any = None
         self._in_format: Any = None
         self._active = False
+        self._is_dynamic = False  # shapes follow from values, so that there is no graph
         self._flags: list[tuple[str, Any]] = []
         self._callback: Any = None
         self._monitor_all = False
@@ -114,6 +116,16 @@ class HybridBlock(Block):
         self._cached_graph = ()
         self._cached_op = None
         self._cached_op_args = []
+        self._is_dynamic = False
+
+    def _has_graph(self, *args: Any) -> bool:
+        """Can the block be traced? If not, it runs operator by operator, and children as graphs."""
+        if self._cached_op is None and not self._is_dynamic:
+            try:
+                self._get_graph(*args)
+            except DynamicShape:
+                self._is_dynamic = True
+        return not self._is_dynamic
 
     def _get_graph(self, *args: Any) -> Any:
         """(variables of the inputs, the outputs as a group); traced once."""
@@ -300,7 +312,7 @@ class HybridBlock(Block):
             variables = {name: param.var() for name, param in self._reg_params.items()}
             with self.name_scope():
                 return self.hybrid_forward(sym, x, *args, **variables)
-        if self._active:
+        if self._active and self._has_graph(x, *args):
             return self._call_cached_op(x, *args)
         with ctx:
             try:
