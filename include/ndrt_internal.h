@@ -207,6 +207,10 @@ void ndrt_products_execute(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_separable_check(const ndrt_kernel_call *call);
 int ndrt_separable_threads(const ndrt_kernel_call *call);
 void ndrt_separable_execute(const ndrt_kernel_call *call, int nthreads);
+/* native/lost_maxima.c */
+ndrt_status ndrt_maxima_check(const ndrt_kernel_call *call);
+int ndrt_maxima_threads(const ndrt_kernel_call *call);
+void ndrt_maxima_execute(const ndrt_kernel_call *call, int nthreads);
 /* native/windows.c */
 ndrt_status ndrt_windows_check(const ndrt_kernel_call *call);
 int ndrt_windows_threads(const ndrt_kernel_call *call);

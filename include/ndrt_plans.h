@@ -191,9 +191,15 @@ typedef enum {
                                        Weights as of FEW_ROWS, in blocks of 16 k columns
                                        dims rows features columns, of a block
                                        scalars low high, whether there is a bias, and what is added */
-    NDRT_KERNEL_JOIN_ROWS = 229, /* f32: out and up to NDRT_JOINED_MOST arrays, whose rows lie one
-                                    behind the other in those of out
-                                    dims rows columns, how many arrays; scalars their columns */
+    /* f32: out, data, and for LOST_MAXIMA places of the maxima (u8, s32) or NULL; arrays are
+     * (outer, three axes, lanes). dims outer lanes, dtype of places; scalars, three of each: sides
+     * of the data, numbers of windows, kernel, stride, padding; low high */
+    NDRT_KERNEL_LOST_MAXIMA = 240, /* what max pooling by oneDNN loses is done again; no bounds */
+    NDRT_KERNEL_MAX_POOL = 241,    /* within bounds; each window meets data, and along the first
+                                      two axes has up to NDRT_MAX_POOL_ROWS places */
+    NDRT_KERNEL_JOIN_ROWS = 229,   /* f32: out and up to NDRT_JOINED_MOST arrays, whose rows lie one
+                                      behind the other in those of out
+                                      dims rows columns, how many arrays; scalars their columns */
     NDRT_KERNEL_JOIN_SCALED =
         231,                    /* f32: out, a factor and a shift of each of its columns, and up
                                    to NDRT_SCALED_MOST arrays: as JOIN_ROWS, but times the factors
@@ -223,6 +229,7 @@ typedef enum {
 } ndrt_separable_given;
 enum { NDRT_JOINED_MOST = 5, NDRT_SCALED_MOST = 7 };
 enum { NDRT_FEW_ROWS_MOST = 4, NDRT_FEW_ROWS_NARROW = 16, NDRT_FEW_ROWS_WIDE = 64 };
+enum { NDRT_MAX_POOL_ROWS = 32 };
 enum { NDRT_FEW_CHANNELS_MOST = 4, NDRT_FEW_CHANNELS_WINDOW = 11 };
 typedef enum {
     NDRT_DRAW_UNIFORM = 0,
@@ -335,7 +342,7 @@ typedef struct {
     int nthreads;
     int64_t dims[4];
     void *data[10];
-    double scalars[16];
+    double scalars[17];
     /* not NULL: NDRT_KERNEL_PARAMETERS numbers, read in place of scalars when the call runs */
     const double *parameters;
 } ndrt_kernel_call;

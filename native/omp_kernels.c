@@ -177,6 +177,8 @@ static const kernel_family families[] = {
      ndrt_joins_execute},
     {NDRT_KERNEL_SEPARABLE, NDRT_KERNEL_SEPARABLE, ndrt_separable_check, ndrt_separable_threads,
      ndrt_separable_execute},
+    {NDRT_KERNEL_LOST_MAXIMA, NDRT_KERNEL_MAX_POOL, ndrt_maxima_check, ndrt_maxima_threads,
+     ndrt_maxima_execute},
     {NDRT_KERNEL_JOIN_SCALED, NDRT_KERNEL_JOIN_SCALED, ndrt_joins_check, ndrt_joins_threads,
      ndrt_joins_execute},
 };

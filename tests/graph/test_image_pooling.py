@@ -78,13 +78,19 @@ def test_is_right_for_all_requests_and_memory(case: Case) -> None:
 @pytest.mark.parametrize("batches", [(2, 1, 5), (1, 4)])
 @pytest.mark.usefixtures("whatever_the_work")
 def test_other_batches_make_nothing(batches: tuple[int, ...], made: list[int]) -> None:
-    check_other_batches(NETS["max"], IMAGE, batches)
+    check_other_batches(NETS["average"], IMAGE, batches)
     assert made == [1]
 
 
 @channels_last
+def test_maxima_need_no_primitive(made: list[int]) -> None:
+    check_other_batches(NETS["max"], IMAGE, (2, 1, 5))
+    assert not made
+
+
+@channels_last
 def test_small_images_are_pooled_together(made: list[int]) -> None:
-    check_right(NETS["max"], (3, *IMAGE))
+    check_right(NETS["average"], (3, *IMAGE))
     assert made == [3]
 
 

@@ -1,22 +1,45 @@
-"""Pooling through oneDNN, whatever operator asks for it. Knows no operator's parameters."""
+"""Pooling through oneDNN, whatever operator asks for it. Knows no operator's parameters.
+
+oneDNN loses the maximum of a window of nothing but NaN, -infinity and the lowest finite number; a
+kernel of ours (native/lost_maxima.c) then does that window again. Looking for such windows is not
+cheap beside maxima of channels that lie side by side: these are all taken by a kernel of ours where
+the CPU has AVX-512 (native/max_pool.c).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from math import prod
+from math import inf, prod
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..._array.layout import get_data, get_data_reorder
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
-from ...dtypes import FLOAT32
+from ...dtypes import FLOAT32, INT32, UINT8, DType
 from ...errors import ParameterError, Unsupported
 from ...native import lib
-from ...op.choose import first_supported
+from ...op.choose import first_supported, prefers_channels_last
 from ...op.context import OpContext
-from ...storage.desc import MemDesc, any_desc, channels_last_desc, tagged_desc
-from ...storage.primitive import Arg, Direction, Kind, PostSpec, Primitive, make_primitive
+from ...storage.desc import (
+    MemDesc,
+    any_desc,
+    blocked_desc,
+    channels_last_desc,
+    default_desc,
+    tagged_desc,
+)
+from ...storage.primitive import (
+    Arg,
+    Direction,
+    Kind,
+    PostSpec,
+    Primitive,
+    eltwise_post,
+    make_primitive,
+)
 from ...storage.stream import Mem
 from .pool_window import Windows
 
@@ -36,6 +59,10 @@ class PoolKernel(NamedTuple):
     win: Windows
     channels_last: bool
     scale: float = 1.0
+
+    @property
+    def is_max(self) -> bool:
+        return bool(self.alg == lib.NDRT_POOLING_MAX)
 
     def fields(self) -> dict[str, Any]:
         """The window as oneDNN wants it: the end's padding as far as windows reach."""
@@ -79,44 +106,56 @@ def run_forward(ctx: OpContext, kernel: PoolKernel, data: NDArray, out: Output,
     """
     stream = ctx.stream
     given = kernel.inward(get_data(data, stream).desc)
-    if _pool_images(ctx, kernel, data, given, out, post_ops):
+    if kernel.is_max and _pool_lanes(ctx, kernel, data, given, out, post_ops):
         return
-    prim = ctx.primitive(("pooling.forward", kernel, given.id, post_ops),
-                         partial(_forward, kernel, given, post_ops))
-    scaling = None if post_ops else _scaling(ctx, kernel, prim.dst)
+    behind: tuple[PostSpec, ...] = ()
+    if post_ops and kernel.is_max and not _gives_one_for_lost(post_ops[0]):
+        post_ops, behind = (), post_ops
+    elif kernel.scale != 1.0 and not post_ops:
+        behind = (eltwise_post(lib.NDRT_ELTWISE_LINEAR, kernel.scale, 0.0),)
+    if not behind and _pool_images(ctx, kernel, data, given, out, post_ops):
+        return
+    prim, where = ctx.primitive(("pooling.forward", kernel, given.id, post_ops),
+                                partial(_forward, kernel, given, post_ops))
+    functions = [_function(ctx, spec, prim.dst) for spec in behind]
     x = get_data_reorder(data, kernel.outward(prim.src), stream).as_desc(prim.src)
     with out.open(kernel.outward(prim.dst), stream) as made:
         y = made.as_desc(prim.dst)
         ctx.run(prim, ((Arg.SRC, x), (Arg.DST, y)))
-        if scaling is not None:
-            ctx.run(scaling, ((Arg.SRC, y), (Arg.DST, y)))
+        if kernel.is_max and not post_ops:
+            _find_lost(ctx, kernel, where, y, x)
+        for function in functions:
+            ctx.run(function, ((Arg.SRC, y), (Arg.DST, y)))
 
 
-def _forward(kernel: PoolKernel, given: MemDesc, post_ops: tuple[PostSpec, ...]) -> Primitive:
-    make = partial(make_primitive, Kind.POOLING, Direction.FORWARD_INFERENCE,
-                   dst=any_desc(FLOAT32, (*given.dims[:2], *kernel.win.out)), post_ops=post_ops,
-                   **kernel.fields())
-    return first_supported(partial(make, src=src) for src in _layouts(given))
+def _forward(kernel: PoolKernel, given: MemDesc, post_ops: tuple[PostSpec, ...],
+             ) -> tuple[Primitive, _Lanes]:
+    dst = any_desc(FLOAT32, (*given.dims[:2], *kernel.win.out))
+
+    def make(src: MemDesc) -> tuple[Primitive, _Lanes]:
+        prim = make_primitive(Kind.POOLING, Direction.FORWARD_INFERENCE, src=src, dst=dst,
+                              post_ops=post_ops, **kernel.fields())
+        return prim, _lanes(prim.src, prim.dst) if kernel.is_max else _Lanes(0, 0)
+    return first_supported(partial(make, src) for src in _layouts(given))
 
 
 def _pool_images(ctx: OpContext, kernel: PoolKernel, data: NDArray, given: MemDesc, out: Output,
                  post_ops: tuple[PostSpec, ...]) -> bool:
     """The same by a primitive of one image, which batches of all sizes share, run for each image.
 
-    False where an image is too little work for that, the result is to be scaled, the layout is
-    another one than channels-last or oneDNN has no fast kernel for it.
+    False where an image is too little work for that, the layout is another one than channels-last
+    or oneDNN has no fast kernel for it.
     """
     dims, win = given.dims, kernel.win
     work = dims[1] * prod(win.out) * prod(win.kernel)
     if (work < lib.ndrt_threads_get() * LEAST_WORK or not dims[0] or ctx.is_train
-            or (kernel.scale != 1.0 and not post_ops)
             or given.same_as != channels_last_desc(FLOAT32, dims).same_as):
         return False
     image = channels_last_desc(FLOAT32, (1, *dims[1:]))
     made = channels_last_desc(FLOAT32, (dims[0], dims[1], *win.out))
     with ctx.any_batch():
-        prim = ctx.primitive(("pooling.image", kernel, image.id, post_ops),
-                             partial(_forward, kernel, image, post_ops))
+        prim, where = ctx.primitive(("pooling.image", kernel, image.id, post_ops),
+                                    partial(_forward, kernel, image, post_ops))
     if (prim.src.same_as != image.same_as
             or prim.dst.same_as != channels_last_desc(FLOAT32, (1, *made.dims[1:])).same_as):
         return False
@@ -125,6 +164,8 @@ def _pool_images(ctx: OpContext, kernel: PoolKernel, data: NDArray, given: MemDe
         y = mem.as_desc(prim.dst)
         ctx.run_each(prim, (((Arg.SRC, x.behind(i * prim.src.nbytes)),
                              (Arg.DST, y.behind(i * prim.dst.nbytes))) for i in range(dims[0])))
+        if kernel.is_max and not post_ops:
+            _find_lost(ctx, kernel, where._replace(outer=where.outer * dims[0]), y, x)
     return True
 
 
@@ -133,22 +174,109 @@ def _layouts(given: MemDesc) -> list[MemDesc]:
     return list(dict.fromkeys((given, channels_last_desc(FLOAT32, given.dims))))
 
 
-def _scaling(ctx: OpContext, kernel: PoolKernel, desc: MemDesc) -> Primitive | None:
-    """Multiplies by the kernel's scale; None when there is nothing to multiply by."""
-    if kernel.scale == 1.0:
-        return None
+def _function(ctx: OpContext, spec: PostSpec, desc: MemDesc) -> Primitive:
+    """What a post-op does to a result, as a primitive over it."""
+    _, alg, alpha, beta, _ = spec
+    return ctx.primitive(("pooling.function", alg, alpha, beta, desc.id), partial(
+        make_primitive, Kind.ELTWISE, Direction.FORWARD_INFERENCE, alg=alg, src=desc, dst=desc,
+        alpha=alpha, beta=beta))
 
-    def build() -> Primitive:
-        return make_primitive(Kind.ELTWISE, Direction.FORWARD_INFERENCE,
-                              alg=lib.NDRT_ELTWISE_LINEAR, src=desc, dst=desc,
-                              alpha=kernel.scale)
-    return ctx.primitive(("pooling.scale", kernel.scale, desc.id), build)
+
+# ---- maxima by kernels of ours ------------------------------------------------------------------
+
+
+class _Lanes(NamedTuple):
+    """Arrays in a layout (outer, *spatial, lanes)."""
+
+    outer: int
+    lanes: int
+
+
+def _lanes(src: MemDesc, dst: MemDesc, places: MemDesc | None = None) -> _Lanes:
+    """What the layouts of data, result and places have in common; Unsupported: nothing."""
+    n, channels = src.dims[:2]
+    blocks = {1, channels, *src.inner_blks, *dst.inner_blks} - {0}
+    arrays: list[tuple[MemDesc, DType]] = [(src, FLOAT32), (dst, FLOAT32)]
+    if places is not None:
+        arrays.append((places, UINT8 if places.dtype_code == lib.NDRT_U8 else INT32))
+    for block in sorted(blocks):
+        if all(desc.same_as == _with_lanes(dtype, desc.dims, block).same_as
+               for desc, dtype in arrays):
+            return _Lanes(n * -(-channels // block), block)
+    raise Unsupported(f"{src!r}: channels lie neither apart, side by side nor in blocks")
+
+
+def _with_lanes(dtype: DType, dims: tuple[int, ...], lanes: int) -> MemDesc:
+    if lanes == 1:
+        return default_desc(dtype, dims)
+    return (channels_last_desc(dtype, dims) if lanes == dims[1]
+            else blocked_desc(dtype, dims, lanes))
+
+
+def _pool_lanes(ctx: OpContext, kernel: PoolKernel, data: NDArray, given: MemDesc, out: Output,
+                post_ops: tuple[PostSpec, ...]) -> bool:
+    """Maxima of channels that lie side by side, by a kernel of ours; False where it can not."""
+    bounds = _bounds(post_ops)
+    if (not prefers_channels_last() or bounds is None or not given.nelems
+            or prod(kernel.win.kernel[:-1]) > lib.NDRT_MAX_POOL_ROWS):
+        return False
+    n, channels = given.dims[:2]
+    lanes = given.inner_blks[0] if given.inner_blks else channels
+    wanted = _with_lanes(FLOAT32, given.dims, lanes)
+    low, high = bounds
+    # what pads the channels is zero, and stays it
+    if lanes == 1 or given.same_as != wanted.same_as or (channels % lanes and not low <= 0 <= high):
+        return False
+    made = _with_lanes(FLOAT32, (n, channels, *kernel.win.out), lanes)
+    x = get_data_reorder(data, kernel.outward(given), ctx.stream)
+    with out.open(kernel.outward(made), ctx.stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_MAX_POOL, (n * -(-channels // lanes), lanes), [y, x],
+                   (*_geometry(kernel.win), low, high))
+    return True
+
+
+def _bounds(post_ops: tuple[PostSpec, ...]) -> tuple[float, float] | None:
+    """(low, high) where all that post-ops do is to keep results between them, else None."""
+    if not post_ops:
+        return -inf, inf
+    (_, alg, alpha, beta, _), *more = post_ops
+    if more or alg not in (lib.NDRT_ELTWISE_RELU, lib.NDRT_ELTWISE_CLIP):
+        return None
+    if alg == lib.NDRT_ELTWISE_CLIP:
+        return alpha, beta
+    return None if alpha else (0.0, inf)
+
+
+def _geometry(win: Windows) -> list[float]:
+    """What kernels are told of windows, as if they had three axes."""
+    left = 3 - len(win.data)
+    return [number for axes, plain in ((win.data, 1), (win.out, 1), (win.kernel, 1),
+                                       (win.stride, 1), (win.pad, 0))
+            for number in (*(plain,) * left, *axes)]
+
+
+def _gives_one_for_lost(spec: PostSpec) -> bool:
+    """Whether a function gives the lowest finite number what it gives -infinity.
+
+    To NaN these give that too, or leave it, as kernels differ in.
+    """
+    _, alg, alpha, _, _ = spec
+    return ((alg == lib.NDRT_ELTWISE_RELU and alpha == 0)
+            or (alg == lib.NDRT_ELTWISE_CLIP and alpha > np.finfo(FLOAT32).min))
+
+
+def _find_lost(ctx: OpContext, kernel: PoolKernel, where: _Lanes, y: Mem, x: Mem,
+               places: Mem | None = None) -> None:
+    """Writes the maxima that oneDNN's primitive has lost."""
+    dtype = 0 if places is None else places.desc.dtype_code
+    ctx.kernel(lib.NDRT_KERNEL_LOST_MAXIMA, (*where, dtype),
+               [y, x] if places is None else [y, x, places], _geometry(kernel.win))
 
 
 def run_backward(ctx: OpContext, kernel: PoolKernel, out_grad: NDArray, data: NDArray,
                  grad: Output) -> None:
     """The gradient for the data. Reads the data's values for maxima only."""
-    if kernel.alg == lib.NDRT_POOLING_MAX:
+    if kernel.is_max:
         _max_backward(ctx, kernel, out_grad, data, grad)
     else:
         _average_backward(ctx, kernel, out_grad, data, grad)
@@ -166,19 +294,20 @@ def _max_backward(ctx: OpContext, kernel: PoolKernel, out_grad: NDArray, data: N
     given = kernel.inward(get_data(data, stream).desc)
     out_dims = any_desc(FLOAT32, (*given.dims[:2], *kernel.win.out))
 
-    def pair(src: MemDesc) -> tuple[Primitive, Primitive]:
+    def make(src: MemDesc) -> tuple[Primitive, Primitive, _Lanes]:
         forward = make_primitive(Kind.POOLING, Direction.FORWARD_TRAINING, src=src, dst=out_dims,
                                  **kernel.fields())
-        return forward, _backward(kernel, src, forward.dst)
+        where = _lanes(forward.src, forward.dst, forward.desc(Arg.WORKSPACE))
+        return forward, _backward(kernel, src, forward.dst), where
 
-    def build() -> tuple[Primitive, Primitive]:
-        return first_supported(partial(pair, src) for src in _layouts(given))
-    forward, backward = ctx.primitive(("pooling.max_backward", kernel, given.id), build)
+    def build() -> tuple[Primitive, Primitive, _Lanes]:
+        return first_supported(partial(make, src) for src in _layouts(given))
+    forward, backward, where = ctx.primitive(("pooling.max_backward", kernel, given.id), build)
     x = get_data_reorder(data, kernel.outward(forward.src), stream).as_desc(forward.src)
     dy = get_data_reorder(out_grad, kernel.outward(backward.diff_dst), stream)
-    places = stream.scratch(forward.desc(Arg.WORKSPACE))
-    ctx.run(forward, ((Arg.SRC, x), (Arg.DST, stream.scratch(forward.dst)),
-                      (Arg.WORKSPACE, places)))
+    places, y = stream.scratch(forward.desc(Arg.WORKSPACE)), stream.scratch(forward.dst)
+    ctx.run(forward, ((Arg.SRC, x), (Arg.DST, y), (Arg.WORKSPACE, places)))
+    _find_lost(ctx, kernel, where, y, x, places)
     _run_into(ctx, kernel, backward, dy, grad, ((Arg.WORKSPACE, places),))
 
 
@@ -197,7 +326,8 @@ def _average_backward(ctx: OpContext, kernel: PoolKernel, out_grad: NDArray, dat
             pairs.insert(0, (given, alike))
         return first_supported(partial(_backward, kernel, src, dst) for dst, src in pairs)
     prim = ctx.primitive(("pooling.backward", kernel, given.id), build)
-    scaling = _scaling(ctx, kernel, prim.diff_dst)
+    scaling = None if kernel.scale == 1.0 else _function(
+        ctx, eltwise_post(lib.NDRT_ELTWISE_LINEAR, kernel.scale, 0.0), prim.diff_dst)
     dy = get_data_reorder(out_grad, kernel.outward(prim.diff_dst), stream)
     if scaling is not None:
         scaled = stream.scratch(prim.diff_dst)

@@ -140,10 +140,23 @@ def divisors(win: Windows, include_pad: bool) -> AnyArray:
     return np.maximum(total, 1)
 
 
-def max_windows(x: AnyArray, win: Windows) -> AnyArray:
-    """Maxima; NaN is passed over, and nothing is below the lowest finite number, as in MXNet."""
-    lowest = np.finfo(x.dtype).min
-    made: AnyArray = np.fmax(reduce_windows(x, win, np.fmax, lowest), lowest)
+def max_windows(x: AnyArray, win: Windows, empty: float | None = None) -> AnyArray:
+    """Maxima; NaN is passed over where there is a number. Of no data it is `empty`, which is the
+    lowest finite number."""
+    made = reduce_windows(x, win, np.fmax, np.nan)
+    if win.has_empty:
+        made[..., ~_is_data(win)] = np.finfo(x.dtype).min if empty is None else empty
+    return made
+
+
+def _is_data(win: Windows) -> AnyArray:
+    """Which windows meet data."""
+    made = np.ones(win.out, bool)
+    for axis, (n, d, k, s, p) in enumerate(zip(win.out, win.data, win.kernel, win.stride, win.pad,
+                                               strict=True)):
+        first = np.arange(n) * s - p
+        met = np.minimum(first + k, d) > np.maximum(first, 0)
+        made &= met.reshape((-1,) + (1,) * (len(win.out) - 1 - axis))
     return made
 
 
@@ -152,34 +165,45 @@ def max_backward(dy: AnyArray, x: AnyArray, win: Windows) -> AnyArray:
     y = max_windows(x, win)
     if win.is_one:
         n, c = x.shape[:2]
-        same = (x == y).reshape(n, c, prod(x.shape[2:]))
-        first = same.argmax(axis=2)[..., None] if same.shape[2] else None
+        same = _are_same(x, y).reshape(n, c, prod(x.shape[2:]))
         dx = np.zeros(same.shape, dy.dtype)
-        if first is not None:
-            hit = np.take_along_axis(same, first, axis=2)
-            np.put_along_axis(dx, first, dy.reshape(n, c, 1) * hit, axis=2)
+        if same.shape[2]:
+            first = same.argmax(axis=2)[..., None]
+            np.put_along_axis(dx, first, dy.reshape(n, c, 1), axis=2)
         whole: AnyArray = dx.reshape(x.shape)
         return whole
-    free = np.ones(y.shape, bool)
-
-    def take(seen: AnyArray) -> AnyArray:
-        hit: AnyArray = free & (seen == y)
-        np.logical_and(free, ~hit, out=free)
-        return dy * hit
-    return _each_place(x, win, np.nan, take, dy.dtype)
+    dx = np.zeros(_padded_shape(x.shape, win), dy.dtype)
+    for met, hit in _first_places(x, y, win):
+        dx[met] += dy * hit
+    return _within(dx, win)
 
 
 def max_taken(values: AnyArray, x: AnyArray, win: Windows) -> AnyArray:
     """The value at the place of each window to which `max_backward` would add."""
     y = max_windows(x, win)
-    made, free = np.zeros(y.shape, values.dtype), np.ones(y.shape, bool)
-    widths = [(0, 0), (0, 0), *((p, max(0, win.beyond(axis))) for axis, p in enumerate(win.pad))]
-    seen, given = np.pad(x, widths, constant_values=np.nan), np.pad(values, widths)
-    for met in _places(win):
-        hit = free & (seen[met] == y)
-        np.logical_and(free, ~hit, out=free)
+    made = np.zeros(y.shape, values.dtype)
+    given = np.pad(values, _widths(win))
+    for met, hit in _first_places(x, y, win):
         np.copyto(made, given[met], where=hit)
     return made
+
+
+def _are_same(x: AnyArray, y: AnyArray) -> AnyArray:
+    """NaN is the same as NaN."""
+    made: AnyArray = (x == y) | (np.isnan(x) & np.isnan(y))
+    return made
+
+
+def _first_places(x: AnyArray, y: AnyArray, win: Windows) -> Iterator[tuple[Any, AnyArray]]:
+    """For each place of the kernel in order: where it lies in padded data, for all windows, and
+    which of these have their maximum `y` there and not before."""
+    free = np.ones(y.shape, bool)
+    seen = np.pad(x, _widths(win))
+    is_data = np.pad(np.ones((1, 1, *win.data), bool), _widths(win))
+    for met in _places(win):
+        hit = free & is_data[met] & _are_same(seen[met], y)
+        np.logical_and(free, ~hit, out=free)
+        yield met, hit
 
 
 def _places(win: Windows) -> Iterator[Any]:
@@ -190,20 +214,27 @@ def _places(win: Windows) -> Iterator[Any]:
             for k, n, s in zip(place, win.out, win.stride, strict=True)))
 
 
-def _each_place(x: AnyArray, win: Windows, fill: float, take: Callable[[AnyArray], AnyArray],
-                dtype: np.dtype[Any]) -> AnyArray:
-    """For each place of the kernel in order: what `take` makes of the data there, added there."""
-    widths = [(0, 0), (0, 0), *((p, max(0, win.beyond(axis))) for axis, p in enumerate(win.pad))]
-    padded = np.pad(x, widths, constant_values=fill)
-    dx = np.zeros(padded.shape, dtype)
-    for met in _places(win):
-        dx[met] += take(padded[met])
+def _widths(win: Windows) -> list[tuple[int, int]]:
+    """How far windows reach beyond data of (N, C, *spatial), at both ends of each axis."""
+    return [(0, 0), (0, 0), *((p, max(0, win.beyond(axis))) for axis, p in enumerate(win.pad))]
+
+
+def _padded_shape(shape: Shape, win: Windows) -> Shape:
+    return tuple(d + a + b for d, (a, b) in zip(shape, _widths(win), strict=True))
+
+
+def _within(padded: AnyArray, win: Windows) -> AnyArray:
+    """The data in padded data."""
     inner: Any = (slice(None), slice(None), *(
         slice(p, p + d) for p, d in zip(win.pad, win.data, strict=True)))
-    made: AnyArray = dx[inner]
+    made: AnyArray = padded[inner]
     return made
 
 
 def max_backward_ties(dy: AnyArray, x: AnyArray, y: AnyArray, win: Windows) -> AnyArray:
-    """Adds each gradient to all places in its window that hold the maximum `y`."""
-    return _each_place(x, win, np.nan, lambda seen: dy * (seen == y), dy.dtype)
+    """Adds each gradient to all places in its window that hold the maximum `y`, a number."""
+    seen = np.pad(x, _widths(win), constant_values=np.nan)
+    dx = np.zeros(seen.shape, dy.dtype)
+    for met in _places(win):
+        dx[met] += dy * (seen[met] == y)
+    return _within(dx, win)

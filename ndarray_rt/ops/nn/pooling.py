@@ -244,9 +244,10 @@ register(OpDef("Pooling", PoolingParams, inputs=("data",), infer_shape=infer_sha
                doc="Pooling over 1 to 3 spatial axes.\n\n"
                    "data (N, C, *spatial), or with channels last as layout says; output "
                    "(N, C, *out) with out = floor((d + 2 pad - kernel) / stride) + 1, 'full' "
-                   "rounding up. max passes over NaN; avg divides by what a window holds of data "
-                   "and (count_include_pad) padding; lp is (sum of x^p)^(1/p). Floats of any "
-                   "width. Source: MXNet's Pooling; oneDNN pooling."))
+                   "rounding up. max passes over NaN where a window has numbers, and its gradient "
+                   "goes to the first place that holds the maximum; avg divides by what a window "
+                   "holds of data and (count_include_pad) padding; lp is (sum of x^p)^(1/p). "
+                   "Floats of any width. Source: MXNet's Pooling; oneDNN pooling."))
 register(OpDef("_backward_Pooling", PoolingParams, inputs=("out_grad", "data", "out"),
                infer_shape=infer_shape_backward, infer_type=same_float_type,
                compute=compute_backward, compute_ex=compute_ex_backward,

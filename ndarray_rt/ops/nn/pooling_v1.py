@@ -22,6 +22,7 @@ from .pool_onednn import PoolKernel, run_backward, run_forward
 from .pool_window import (
     Windows,
     max_backward_ties,
+    max_windows,
     place_windows,
     reduce_windows,
     spread_windows,
@@ -62,7 +63,7 @@ def _with_zeros(x: AnyArray, win: Windows) -> tuple[AnyArray, Windows]:
 
 
 def _max(x: AnyArray, win: Windows) -> AnyArray:
-    return reduce_windows(x, win, np.fmax, -np.inf)
+    return max_windows(x, win, -np.inf)
 
 
 def compute(ctx: OpContext, p: PoolingV1Params, ins: list[AnyArray],

@@ -1,0 +1,157 @@
+/* The maxima of windows that oneDNN's pooling loses.
+ *
+ * Its kernels begin each maximum with the lowest finite number and take what is greater, so a
+ * window of nothing but -infinity, NaN and that number keeps it, and is said to have its maximum in
+ * the first place, be that padding or not. These windows alone have the lowest number as their
+ * result: they are found by that and done again. NaN is passed over where there is a number. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "ndrt_maxima.h"
+
+typedef const ndrt_kernel_call kernel_call;
+
+enum { AXES = NDRT_MAXIMA_AXES, CHUNK = 4096, SCANNED_FOR_ONE = 16 };
+static const double LEAST_REFUSED = 0x1p31; /* products of two sides are numbers */
+
+ndrt_maxima ndrt_maxima_of(kernel_call *call) {
+    ndrt_maxima made = {.out = call->data[0],
+                        .data = call->data[1],
+                        .places = call->data[2],
+                        .outer = call->dims[0],
+                        .lanes = call->dims[1],
+                        .low = (float)call->scalars[5 * AXES],
+                        .high = (float)call->scalars[5 * AXES + 1],
+                        .places_dtype = (int)call->dims[2]};
+    made.is_bounded = made.low > -INFINITY || made.high < INFINITY;
+    for (int i = 0; i < AXES; i++) {
+        made.side[i] = (int64_t)call->scalars[i];
+        made.count[i] = (int64_t)call->scalars[AXES + i];
+        made.kernel[i] = (int64_t)call->scalars[2 * AXES + i];
+        made.stride[i] = (int64_t)call->scalars[3 * AXES + i];
+        made.pad[i] = (int64_t)call->scalars[4 * AXES + i];
+    }
+    return made;
+}
+
+static int64_t elements_of(const ndrt_maxima *job, const int64_t *sides) {
+    return ndrt_product(ndrt_product(sides[0], sides[1], sides[2]), job->outer, job->lanes);
+}
+
+int64_t ndrt_maxima_made(const ndrt_maxima *job) { return elements_of(job, job->count); }
+
+float ndrt_maximum(const ndrt_maxima *job, int64_t at, int64_t *place) {
+    int64_t lane = at % job->lanes, window = at / job->lanes;
+    ndrt_span spans[AXES];
+    for (int axis = AXES - 1; axis >= 0; axis--) {
+        spans[axis] = ndrt_span_of(job, axis, window % job->count[axis]);
+        window /= job->count[axis];
+    }
+    const int64_t *side = job->side;
+    const float *image = job->data + window * side[0] * side[1] * side[2] * job->lanes + lane;
+    float best = -FLT_MAX;
+    *place = -1;
+    for (int64_t a = spans[0].from; a < spans[0].to; a++)
+        for (int64_t b = spans[1].from; b < spans[1].to; b++)
+            for (int64_t c = spans[2].from; c < spans[2].to; c++) {
+                int64_t row = (spans[0].first + a) * side[1] + spans[1].first + b;
+                float x = image[(row * side[2] + spans[2].first + c) * job->lanes];
+                if (*place >= 0 && !(x > best) && !(best != best && x == x)) continue;
+                best = x;
+                *place = (a * job->kernel[1] + b) * job->kernel[2] + c;
+            }
+    return best;
+}
+
+/* ---- found in the result --------------------------------------------------------------------- */
+
+NDRT_FOR_EACH_CPU static int has_lowest(const float *x, int64_t n) {
+    int32_t found = 0;
+    const float lowest = -FLT_MAX;
+    int32_t wanted;
+    memcpy(&wanted, &lowest, sizeof wanted);
+#pragma omp simd reduction(| : found)
+    for (int64_t i = 0; i < n; i++) {
+        int32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        found |= bits == wanted;
+    }
+    return found;
+}
+
+static void renew(const ndrt_maxima *job, int64_t from, int64_t to) {
+    if (!has_lowest(job->out + from, to - from)) return;
+    for (int64_t at = from; at < to; at++) {
+        if (job->out[at] != -FLT_MAX) continue;
+        int64_t place;
+        job->out[at] = ndrt_maximum(job, at, &place);
+        if (!job->places || place < 0) continue;
+        if (job->places_dtype == NDRT_U8)
+            ((uint8_t *)job->places)[at] = (uint8_t)place;
+        else
+            ((int32_t *)job->places)[at] = (int32_t)place;
+    }
+}
+
+static void find_lost(const ndrt_maxima *job, int nthreads) {
+    const int64_t n = ndrt_maxima_made(job), chunks = (n + CHUNK - 1) / CHUNK;
+    if (nthreads == 1) {
+        renew(job, 0, n);
+        return;
+    }
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t i = 0; i < chunks; i++)
+        renew(job, i * CHUNK, (i + 1) * CHUNK < n ? (i + 1) * CHUNK : n);
+}
+
+/* ---- driver ---------------------------------------------------------------------------------- */
+
+static const char *name_of(kernel_call *call) {
+    return call->kernel == NDRT_KERNEL_MAX_POOL ? "max pooling" : "lost maxima";
+}
+
+ndrt_status ndrt_maxima_check(kernel_call *call) {
+    const char *name = name_of(call);
+    int is_pool = call->kernel == NDRT_KERNEL_MAX_POOL;
+    if (is_pool && !(NDRT_HAS_AVX512() && __builtin_cpu_supports("avx512dq")))
+        return ndrt_fail(NDRT_UNSUPPORTED, "%s: this CPU has no AVX-512", name);
+    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
+    if (call->dims[0] < 0 || call->dims[1] < 0)
+        return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+    for (int i = 0; i < 5 * AXES; i++) {
+        int least = i / AXES == 2 || i / AXES == 3; /* windows and their steps have a length */
+        if (!(call->scalars[i] >= least && call->scalars[i] < LEAST_REFUSED))
+            return ndrt_fail(NDRT_INVALID, "%s: number %d is %g", name, i, call->scalars[i]);
+    }
+    const ndrt_maxima job = ndrt_maxima_of(call);
+    int64_t made = ndrt_maxima_made(&job), read = elements_of(&job, job.side);
+    if (made < 0 || read < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
+    if (made && (!job.out || (read && !job.data)))
+        return ndrt_fail(NDRT_INVALID, "%s: an array has no bytes", name);
+    if (job.places && job.places_dtype != NDRT_U8 && job.places_dtype != NDRT_S32)
+        return ndrt_fail(NDRT_INVALID, "%s: places of dtype %d", name, job.places_dtype);
+    if (is_pool && ndrt_product(job.kernel[0], job.kernel[1], 1) > NDRT_MAX_POOL_ROWS)
+        return ndrt_fail(NDRT_INVALID, "%s: windows of more than %d rows", name,
+                         NDRT_MAX_POOL_ROWS);
+    return NDRT_OK;
+}
+
+int ndrt_maxima_threads(kernel_call *call) {
+    const ndrt_maxima job = ndrt_maxima_of(call);
+    int64_t made = ndrt_maxima_made(&job);
+    if (call->kernel == NDRT_KERNEL_LOST_MAXIMA) return ndrt_team_for(call, made / SCANNED_FOR_ONE);
+    int64_t places = ndrt_product(job.kernel[0], job.kernel[1], job.kernel[2]);
+    int64_t work = ndrt_product(made, places, 1);
+    /* a maximum is less work than what the limit was measured with */
+    return ndrt_team_for(call, work < 0 ? INT64_MAX : work / 4 > made ? work / 4 : made);
+}
+
+void ndrt_maxima_execute(kernel_call *call, int nthreads) {
+    const ndrt_maxima job = ndrt_maxima_of(call);
+    if (!ndrt_maxima_made(&job)) return;
+    if (call->kernel == NDRT_KERNEL_MAX_POOL)
+        ndrt_max_pool(&job, nthreads);
+    else
+        find_lost(&job, nthreads);
+}
