@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import struct
+import threading
 from collections import namedtuple
 from collections.abc import Callable
 from io import BufferedReader, FileIO
@@ -21,6 +22,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .errors import MXNetError, NameMismatch, OutOfBounds, ParameterError, TypeMismatch, shown
+from .fork import renew_in_child
 from .public import shows
 
 __all__ = ["IRHeader", "MXIndexedRecordIO", "MXRecordIO", "pack", "pack_img", "unpack",
@@ -277,7 +279,13 @@ class MXIndexedRecordIO(MXRecordIO):
         self.keys: list[Any] = []
         self.key_type = key_type
         self.fidx: Any = None
+        self._renew_locks()
+        renew_in_child(self)
         super().__init__(uri, flag)
+
+    def _renew_locks(self) -> None:
+        # going to a record and reading it are one thing to other threads
+        self._lock = threading.RLock()
 
     def open(self) -> None:
         super().open()
@@ -311,7 +319,13 @@ class MXIndexedRecordIO(MXRecordIO):
             self.fidx.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "fidx": None}
+        return {name: value for name, value in super().__getstate__().items()
+                if name != "_lock"} | {"fidx": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._renew_locks()
+        renew_in_child(self)
+        super().__setstate__(state)
 
     def seek(self, idx: Any) -> None:
         """Goes to the record of a key. Raises NameMismatch (KeyError) for an unknown one,
@@ -335,9 +349,10 @@ class MXIndexedRecordIO(MXRecordIO):
         return self._writer.tell()
 
     def read_idx(self, idx: Any) -> bytes | None:
-        """The record of a key. Raises as `seek` does."""
-        self.seek(idx)
-        return self.read()
+        """The record of a key; any thread may ask. Raises as `seek` does."""
+        with self._lock:
+            self.seek(idx)
+            return self.read()
 
     def write_idx(self, idx: Any, buf: bytes | bytearray | memoryview) -> None:
         """Writes one record, and its key and place to the index."""

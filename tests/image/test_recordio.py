@@ -6,6 +6,7 @@ import copy
 import os
 import pickle
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,13 @@ def test_pickled_and_copied_files_are_opened_anew(some: Any) -> None:
     writer = MXRecordIO(some.uri, "w")
     with pytest.raises(TypeError, match="neither pickled nor copied"):
         copy.copy(writer)
+
+
+def test_threads_read_by_key(some: Any) -> None:
+    def work(key: int) -> bool:
+        return all(some.read_idx(key) == b"record %d" % key for _ in range(300))
+    with ThreadPoolExecutor(5) as pool:
+        assert all(pool.map(work, range(5)))
 
 
 def in_child(work: Any) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from os.path import splitext
 from typing import Any
 
 from ...errors import ParameterError, ShapeError, TypeMismatch
 from ...nd import NDArray
 from ...public import shows
+from ...recordio import MXIndexedRecordIO
 from .sampler import FilterSampler, Sampler, SequentialSampler
 
-__all__ = ["ArrayDataset", "Dataset", "SimpleDataset"]
+__all__ = ["ArrayDataset", "Dataset", "RecordFileDataset", "SimpleDataset"]
 __dir__ = shows(globals())
 
 
@@ -161,3 +163,21 @@ class ArrayDataset(Dataset):
 
 class _WrongLengths(ShapeError, AssertionError):
     """MXNet asserts this."""
+
+
+class RecordFileDataset(Dataset):
+    """The records, bytes, of a file with an index beside it: the same name with the ending .idx.
+
+    Raises MXNetError for files that can not be read. Source: MXNet's RecordFileDataset.
+    """
+
+    def __init__(self, filename: str) -> None:
+        self.idx_file = splitext(filename)[0] + ".idx"
+        self.filename = filename
+        self._record = MXIndexedRecordIO(self.idx_file, filename, "r")
+
+    def __getitem__(self, idx: Any) -> Any:
+        return self._record.read_idx(self._record.keys[idx])
+
+    def __len__(self) -> int:
+        return len(self._record.keys)

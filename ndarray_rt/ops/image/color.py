@@ -74,7 +74,7 @@ def saturation(image: AnyArray, factor: Any) -> AnyArray:
     return made
 
 
-def _to_hls(x: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
+def to_hls(x: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Hue in degrees, lightness, saturation of colors within 0 and 255."""
     x = x / np.float32(255)
     r, g, b = x[..., 0], x[..., 1], x[..., 2]
@@ -89,7 +89,7 @@ def _to_hls(x: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
     return np.where(colored, hue, 0), light, np.where(colored, share, 0)
 
 
-def _from_hls(hue: AnyArray, light: AnyArray, share: AnyArray) -> AnyArray:
+def from_hls(hue: AnyArray, light: AnyArray, share: AnyArray) -> AnyArray:
     top = np.where(light <= 0.5, light * (1 + share), light + share - light * share)
     bottom = 2 * light - top
     made = []
@@ -104,8 +104,8 @@ def hue(image: AnyArray, turn: Any) -> AnyArray:
     x = single(image)
     if x.shape[2] == 1 or not x.size:
         return x
-    angle, light, share = _to_hls(x)
-    return _from_hls(angle + turn * np.float32(360), light, share)
+    angle, light, share = to_hls(x)
+    return from_hls(angle + turn * np.float32(360), light, share)
 
 
 @uses_blas

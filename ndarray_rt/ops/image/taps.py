@@ -25,7 +25,7 @@ class Taps(NamedTuple):
     weight: AnyArray
 
 
-def _cubic(part: AnyArray) -> AnyArray:
+def cubic_weights(part: AnyArray) -> AnyArray:
     """Weights of four pixels round a place."""
     a = np.float32(_CUBIC)
     x = part.astype(np.float32)
@@ -35,7 +35,7 @@ def _cubic(part: AnyArray) -> AnyArray:
     return np.stack([first, second, third, 1 - first - second - third], -1)
 
 
-def _lanczos(part: AnyArray) -> AnyArray:
+def lanczos_weights(part: AnyArray) -> AnyArray:
     """Weights of eight pixels round a place."""
     away = part.astype(np.float64)[:, None] + 3 - np.arange(8)
     made = np.sinc(away) * np.sinc(away / 4)
@@ -69,9 +69,9 @@ def axis_taps(interp: int, size: int, length: int, grows: bool, is_row: bool) ->
         near = np.floor(place).astype(np.int64)
         part = place - near.astype(np.float32)
     if interp == CUBIC:
-        return _spread(near, _cubic(part), length)
+        return _spread(near, cubic_weights(part), length)
     if interp == LANCZOS:
-        return _spread(near, _lanczos(part), length)
+        return _spread(near, lanczos_weights(part), length)
     if not is_row:
         # columns have no share in what lies beyond the ends; for rows it is the end twice
         beyond = (near < 0) | (near >= length - 1)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from ....public import shows
 from . import transforms
-from .datasets import CIFAR10, CIFAR100, MNIST, FashionMNIST
+from .datasets import (
+    CIFAR10,
+    CIFAR100,
+    MNIST,
+    FashionMNIST,
+    ImageFolderDataset,
+    ImageRecordDataset,
+)
 
-__all__ = ["CIFAR10", "CIFAR100", "MNIST", "FashionMNIST", "transforms"]
+__all__ = ["CIFAR10", "CIFAR100", "MNIST", "FashionMNIST", "ImageFolderDataset",
+           "ImageRecordDataset", "transforms"]
 __dir__ = shows(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tarfile
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +13,14 @@ import numpy as np
 from .... import nd
 from ....base import data_dir
 from ....errors import MXNetError, ParameterError
+from ....image.read import imdecode, imread
 from ....io.file_iters import read_idx
 from ....public import shows
-from ..dataset import Dataset
+from ....recordio import unpack
+from ..dataset import Dataset, RecordFileDataset
 
-__all__ = ["CIFAR10", "CIFAR100", "MNIST", "FashionMNIST"]
+__all__ = ["CIFAR10", "CIFAR100", "MNIST", "FashionMNIST", "ImageFolderDataset",
+           "ImageRecordDataset"]
 __dir__ = shows(globals())
 
 PIXELS = 3 * 32 * 32
@@ -152,3 +156,74 @@ class CIFAR100(CIFAR10):
                  train: bool = True, transform: Callable[..., Any] | None = None) -> None:
         self._label_at = int(fine_label)
         super().__init__(root, train, transform)
+
+
+class ImageRecordDataset(RecordFileDataset):
+    """Images in a file of records: pairs of an image (height, width, channels) and its label.
+
+    `flag` 1 gives three channels, red first, 0 one of grey; `transform(image, label)` gives the
+    sample. A label is a number, or an array of several. Needs Pillow. Raises MXNetError for a
+    record that is no image. Source: MXNet's ImageRecordDataset.
+    """
+
+    def __init__(self, filename: str, flag: int = 1,
+                 transform: Callable[..., Any] | None = None) -> None:
+        super().__init__(filename)
+        self._flag = flag
+        self._transform = transform
+
+    def __getitem__(self, idx: Any) -> Any:
+        header, content = unpack(super().__getitem__(idx))
+        sample = imdecode(content, self._flag), header.label
+        return sample if self._transform is None else self._transform(*sample)
+
+
+class ImageFolderDataset(Dataset):
+    """Images in folders, one for each class: pairs of an image (height, width, channels) and the
+    number of its folder.
+
+    `synsets` are the folders' names in order, `items` pairs of a path and a number. `flag` and
+    `transform` are as for ImageRecordDataset. What is no folder in `root`, and no .jpg, .jpeg or
+    .png in those, is told by a warning. Needs Pillow. Source: MXNet's ImageFolderDataset.
+    """
+
+    _endings = (".jpg", ".jpeg", ".png")
+
+    def __init__(self, root: str, flag: int = 1,
+                 transform: Callable[..., Any] | None = None) -> None:
+        self._root = os.path.expanduser(root)
+        self._flag = flag
+        self._transform = transform
+        self.synsets: list[str] = []
+        self.items: list[tuple[str, int]] = []
+        self._list()
+
+    def _list(self) -> None:
+        try:
+            names = sorted(os.listdir(self._root))
+        except OSError as error:
+            raise MXNetError(f"ImageFolderDataset: {self._root!r}: {error.strerror}; expected a "
+                             "folder of folders of images") from None
+        for name in names:
+            folder = os.path.join(self._root, name)
+            if not os.path.isdir(folder):
+                warnings.warn(f"Ignoring {folder}, which is not a directory.", stacklevel=4)
+                continue
+            label = len(self.synsets)
+            self.synsets.append(name)
+            for file in sorted(os.listdir(folder)):
+                path = os.path.join(folder, file)
+                ending = os.path.splitext(file)[1]
+                if ending.lower() not in self._endings:
+                    warnings.warn(f"Ignoring {path} of type {ending}. Only support "
+                                  f"{', '.join(self._endings)}", stacklevel=4)
+                    continue
+                self.items.append((path, label))
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, idx: Any) -> Any:
+        path, label = self.items[idx]
+        sample = imread(path, self._flag), label
+        return sample if self._transform is None else self._transform(*sample)
