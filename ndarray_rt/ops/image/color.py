@@ -82,7 +82,8 @@ def to_hls(x: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
     spread, light = high - low, (high + low) * np.float32(0.5)
     colored = spread > np.finfo(np.float32).eps
     step = 60 / np.where(colored, spread, 1)
-    share = np.where(light < 0.5, spread / (high + low), spread / (2 - high - low))
+    with np.errstate(divide="ignore", invalid="ignore"):  # black and white have no colour
+        share = np.where(light < 0.5, spread / (high + low), spread / (2 - high - low))
     hue = np.where(high == r, (g - b) * step, np.where(high == g, (b - r) * step + 120,
                                                        (r - g) * step + 240))
     hue = np.where(hue < 0, hue + 360, hue)

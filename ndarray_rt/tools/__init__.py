@@ -1,0 +1,1 @@
+"""Programs for files of images: `python -m ndarray_rt.tools.im2rec`, `... .rec2idx`."""
