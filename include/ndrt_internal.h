@@ -79,10 +79,6 @@ void ndrt_account_add(ndrt_account *account, int64_t nbytes);
 
 /* A call reads at most so many arrays. */
 enum { NDRT_CALL_INPUTS = 8 };
-/* Shared leases on what is read and an exclusive one on what is written (NULL: nothing), all or
- * none, without waiting. A chunk may be read more than once. */
-int ndrt_leases_try(int n, ndrt_chunk *const *read, ndrt_chunk *written);
-void ndrt_leases_undo(int n, ndrt_chunk *const *read, ndrt_chunk *written);
 /* From the next run on step `at` has its argument here. */
 void ndrt_plan_bind(ndrt_plan *plan, int64_t at, int argument, void *data);
 /* From the next run on the kernel of step `at` has this number there. */

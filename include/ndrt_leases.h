@@ -42,6 +42,9 @@ static inline int ndrt_lease_readable(const ndrt_chunk *chunk) {
 int ndrt_leases_settle(ndrt_lease *leases, int n);
 int ndrt_leases_take(const ndrt_lease *leases, int n); /* all or none */
 void ndrt_leases_wait(const ndrt_lease *leases, int n);
+/* Settled and taken, but 0 instead of waiting; *n becomes how many there are. */
+int ndrt_leases_try(ndrt_lease *leases, int *n);
+void ndrt_leases_undo(const ndrt_lease *leases, int n); /* those that were taken */
 void ndrt_leases_wake(void); /* something was given back: the sleepers look again */
 
 /* ---- readers that chunks know --------------------------------------------------------------- */

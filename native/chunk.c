@@ -169,21 +169,15 @@ void ndrt_leases_wait(const ndrt_lease *leases, int n) {
     pthread_mutex_unlock(&wait_lock);
 }
 
-int ndrt_leases_try(int n, ndrt_chunk *const *read, ndrt_chunk *written) {
-    ndrt_lease leases[NDRT_CALL_INPUTS + 1];
-    int got = 0;
-    for (int i = 0; i < n; i++)
-        if (read[i] != written) leases[got++] = (ndrt_lease){read[i], 0};
-    if (written) leases[got++] = (ndrt_lease){written, 1};
-    int done = ndrt_leases_take(leases, got);
+int ndrt_leases_try(ndrt_lease *leases, int *n) {
+    *n = ndrt_leases_settle(leases, *n);
+    int done = ndrt_leases_take(leases, *n);
     if (!done) ndrt_leases_wake();
     return done;
 }
 
-void ndrt_leases_undo(int n, ndrt_chunk *const *read, ndrt_chunk *written) {
-    for (int i = 0; i < n; i++)
-        if (read[i] != written) ndrt_lease_undo(&(ndrt_lease){read[i], 0});
-    if (written) ndrt_lease_undo(&(ndrt_lease){written, 1});
+void ndrt_leases_undo(const ndrt_lease *leases, int n) {
+    for (int i = 0; i < n; i++) ndrt_lease_undo(&leases[i]);
     ndrt_leases_wake();
 }
 

@@ -5,6 +5,7 @@
  * and the end of the call no Python code runs that could move it. Nothing waits: what is in the way
  * sends the caller the long way, which knows what to do about it. */
 #include "ndrt_calls.h"
+#include "ndrt_leases.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,7 @@ typedef struct {
     PyObject *kept;  /* what the plan points into */
     PyObject *facts; /* for each output: shape, dtype, layout, bytes */
     int frees_gil, ninputs, noutputs, nbindings;
+    uint32_t changed; /* inputs that are written to, a bit each */
     size_t scratch;
     int hits;
     size_t nbytes[MAX_OUTPUTS];
@@ -106,6 +108,7 @@ static PyObject *keep(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
                  .ninputs = spec->ninputs,
                  .noutputs = spec->noutputs,
                  .nbindings = spec->nbindings,
+                 .changed = spec->changed,
                  .scratch = spec->scratch,
                  .hits = spec->hits,
                  .nnumbers = spec->nnumbers};
@@ -319,22 +322,35 @@ static ndrt_status execute(const entry *e, const operand *ins, char *const *outs
     return status;
 }
 
+static int is_changed(const entry *e, int input) { return e->changed >> input & 1; }
+
+/* Somebody was given the bytes of an input that is to change. */
+static int is_pinned(const entry *e, const operand *ins) {
+    for (int i = 0; i < e->ninputs; i++)
+        if (is_changed(e, i) && ins[i].chunk->pins) return 1;
+    return 0;
+}
+
 /* The run under its leases. *busy: nothing was done, because something is in the way. */
 static ndrt_status run_leased(const entry *e, const operand *ins, const operand *out,
                               char *const *outs, int *busy) {
-    ndrt_chunk *read[NDRT_CALL_INPUTS], *written = out ? out->chunk : NULL;
-    for (int i = 0; i < e->ninputs; i++) read[i] = ins[i].chunk;
+    ndrt_lease leases[NDRT_CALL_INPUTS + 1];
+    int n = 0;
+    for (int i = 0; i < e->ninputs; i++) leases[n++] = (ndrt_lease){ins[i].chunk, is_changed(e, i)};
+    if (out) leases[n++] = (ndrt_lease){out->chunk, 1};
     ndrt_buffer *scratch = NULL;
     if (e->scratch) TRY(ndrt_buffer_new(e->scratch, 0, &scratch));
-    *busy = !ndrt_leases_try(e->ninputs, read, written);
+    *busy = !ndrt_leases_try(leases, &n);
     ndrt_status status = NDRT_OK;
     if (!*busy) {
-        *busy = !is_unchanged(ins, e->ninputs) || (out && (!is_unchanged(out, 1) || written->pins));
+        *busy = !is_unchanged(ins, e->ninputs) || is_pinned(e, ins) ||
+                (out && (!is_unchanged(out, 1) || out->chunk->pins));
         if (!*busy) {
-            if (out) ndrt_chunk_add_writes(written);
+            for (int i = 0; i < n; i++)
+                if (leases[i].exclusive) ndrt_chunk_add_writes(leases[i].chunk);
             status = execute(e, ins, outs, scratch ? scratch->data : NULL);
         }
-        ndrt_leases_undo(e->ninputs, read, written);
+        ndrt_leases_undo(leases, n);
     }
     if (scratch) ndrt_buffer_free(scratch);
     return status;

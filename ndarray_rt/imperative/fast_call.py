@@ -5,8 +5,8 @@ its inputs, the mode and the number of threads. The second call of one kind is r
 stream that notes its steps; from then on native/fast_call.c makes the outputs, takes the leases,
 points the steps at the arrays and runs them. Numbers that kernels are given (`OpDef.numbers`) are
 arguments of the recording: another number makes no other one. Whatever is unusual goes the long
-way: operators in numpy, those that change inputs or draw random numbers, views of arrays in special
-layouts, memory that others hold, observers.
+way: operators in numpy, those that draw random numbers, views of arrays in special layouts, memory
+that others hold, observers.
 """
 
 from __future__ import annotations
@@ -253,11 +253,11 @@ def _made(op: OpDef, inputs: tuple[NDArray, ...], attrs: Mapping[str, Any], resu
     recording = stream.recording
     assert isinstance(recording, _NotedRecording)
     outs = [result] if isinstance(result, NDArray) else list(result)
+    changed = op.mutated(params)
     plan = recording.native_plan()
     if (recording.failed is not None or plan is None or not recording.arguments
-            or op.mutated(params) or op.draws(params)
-            or max(len(inputs), len(outs)) > MAX_ARRAYS
-            or [y._chunk for y in outs] != stream.written):
+            or op.draws(params) or max(len(inputs), len(outs)) > MAX_ARRAYS
+            or [x._chunk for x in (*outs, *[inputs[i] for i in changed])] != stream.written):
         return None
     bindings = _bindings(inputs, outs, stream)
     if bindings is None:
@@ -276,7 +276,8 @@ def _made(op: OpDef, inputs: tuple[NDArray, ...], attrs: Mapping[str, Any], resu
     spec = ffi.new("ndrt_call_spec *", {
         "plan": plan, "frees_gil": nbytes >= FREES_GIL,
         "ninputs": len(inputs), "noutputs": len(outs), "nbytes": arrays[0], "layouts": arrays[1],
-        "nbindings": len(found), "bindings": arrays[2], "scratch": scratch,
+        "nbindings": len(found), "bindings": arrays[2],
+        "changed": sum([1 << i for i in changed]), "scratch": scratch,
         "hits": hits, "nnumbers": len(recording.numbers), "numbers": arrays[3]})
     facts = tuple((y.shape, y.dtype, y._chunk.mkl_mem, y.nbytes) for y in outs)
     hidden = infer_outputs(op, params, inputs)[len(outs):] if inputs else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ FORMS: dict[str, Form] = {
     "gemm2": lambda x, s: nd.linalg.gemm2(x, x, alpha=s, transpose_b=True),
     "syrk": lambda x, s: nd.linalg.syrk(x, alpha=s),
     "nd.sgd_update": lambda x, s: nd.sgd_update(x, x * 1.0, lr=s, wd=s / 2),
+    "nd.sgd_mom_update": lambda x, s: nd.sgd_mom_update(x, x * 1.0, x * 2.0, lr=s, momentum=s),
+    "nd.adam_update": lambda x, s: nd.adam_update(x, x * 1.0, x * 2.0, x * x, lr=s, beta1=s / 2),
 }
 # whose numbers are in primitives, or whose operators numpy computes
 KEYED_FORMS: dict[str, Form] = {
@@ -86,7 +88,7 @@ def test_new_numbers_leave_nothing(name: str) -> None:
 def test_new_numbers_are_those_that_count(name: str) -> None:
     """After any other number, of any kind."""
     form = FORMS[name]
-    x = nd.array(FINITE if name in ("gemm2", "syrk", "nd.sgd_update") else X)
+    x = nd.array(FINITE if name in ("gemm2", "syrk") or "nd." in name else X)
     for s in (2, True, 0.1, -3.5, 1e-3, 0.0, -0.0, 1.0, -1.0, 1e36, 1e39, -math.inf, math.inf,
               math.nan, 1e-39, 7.25, np.float64(0.3), 2):
         if "soft" in name and not 1e-30 < abs(s) < 1e30:
@@ -134,6 +136,63 @@ def test_in_place() -> None:
         wanted = nd.sgd_update(nd.array(wanted), g, lr=0.1 / (1 + i), wd=0.0).asnumpy()
         np.testing.assert_array_equal(w.asnumpy(), wanted)
     assert len(STATE.calls) <= 5
+
+
+class Forgetful(CallTable):
+    """Every call is one's first."""
+
+    __slots__ = ()
+
+    def came_before(self, key: Hashable) -> bool:
+        return False
+
+
+UPDATES = {"sgd_mom_update": 1, "nag_mom_update": 1, "signum_update": 1, "adam_update": 2,
+           "rmsprop_update": 1, "rmspropalex_update": 3, "ftrl_update": 2}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_states_change_in_recorded_calls(name: str) -> None:
+    def steps(table: CallTable) -> list[np.ndarray[Any, Any]]:
+        kept, STATE.calls = STATE.calls, table
+        try:
+            w, g = nd.array(FINITE), nd.array(FINITE + 0.5)
+            states = [nd.ones((4, 4)) * 4 for _ in range(UPDATES[name])]
+            for i in range(12):
+                if name in ("ftrl_update", "rmspropalex_update") or i % 3:
+                    getattr(nd, name)(w, g, *states, lr=0.1 / (1 + i), out=w)
+                else:
+                    w = getattr(nd, name)(w, g, *states, lr=0.1 / (1 + i), wd=i / 64)
+            return [x.asnumpy() for x in (w, *states)]
+        finally:
+            STATE.calls = kept
+    for got, wanted in zip(steps(STATE.calls), steps(Forgetful()), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    assert any(made is not None and made is not KEYED for made in STATE.calls.values())
+
+
+def test_states_that_others_hold_or_share() -> None:
+    both, g = nd.array(np.stack([FINITE, FINITE * 2])), nd.array(FINITE)
+    for case in range(4):
+        w, mom = nd.array(FINITE), nd.array(FINITE * 2)
+        wanted_w, wanted_mom = FINITE.copy(), FINITE * 2
+        if case == 2:
+            w, mom = both[0], both[1]  # one Chunk
+        held = mom.__array__(copy=False) if case == 1 else None
+        for i in range(8):
+            lr = np.float32(0.125 * (i + 1))
+            before = mom._chunk.writes
+            if case == 3:
+                nd.sgd_mom_update(w, g, mom, lr=lr.item(), momentum=0.5, out=w)
+            else:
+                w[:] = nd.sgd_mom_update(w, g, mom, lr=lr.item(), momentum=0.5)
+            wanted_mom = np.float32(0.5) * wanted_mom - lr * FINITE
+            wanted_w = wanted_w + wanted_mom
+            np.testing.assert_array_equal(mom.asnumpy(), wanted_mom)
+            np.testing.assert_array_equal(w.asnumpy(), wanted_w)
+            assert mom._chunk.writes > before
+        if held is not None:
+            np.testing.assert_array_equal(held, wanted_mom)
 
 
 def test_each_call_on_the_tape_has_its_own_number() -> None:
