@@ -6,6 +6,29 @@
 
 #include "ndrt_internal.h"
 
+/* An array that a call is given; its references live as long as the array is left alone. */
+typedef struct {
+    PyObject *object, *shape, *dtype;
+    ndrt_chunk *chunk;
+    int64_t offset, layout;
+} ndrt_operand;
+/* 1: found; 0: the long way; -1: a Python exception. */
+int ndrt_operand_read(PyObject *object, ndrt_operand *to);
+PyObject *ndrt_context_of(PyObject *array); /* a new reference, or NULL with an exception */
+
+typedef struct {
+    PyObject *object; /* a new reference */
+    ndrt_chunk *chunk;
+    ndrt_buffer *buffer;
+} ndrt_made_output;
+/* An array with memory of its own; facts are its shape, dtype, layout and bytes. A failure leaves
+ * nothing; with NDRT_INTERNAL there is a Python exception. */
+ndrt_status ndrt_output_new(PyObject *facts, size_t nbytes, int64_t layout, PyObject *ctx,
+                            ndrt_made_output *out);
+/* The types of arrays and chunks, and tuples of their slots; -1: they are not what they should be.
+ */
+int ndrt_call_arrays_set(PyObject *types);
+
 enum { NDRT_CALL_NUMBERS = 8 };
 
 /* Of the parameters of one operator: which are numbers that a recorded call reads anew. */

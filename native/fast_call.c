@@ -16,53 +16,10 @@ enum { RECORDED = 2, NUMBERED = 4, MAX_PLACES = 16 /* of such numbers among the 
 /* what stands in a key's number of flags above those that the caller gives */
 enum { OUT_SHIFT = 8, ALIAS_SHIFT = 16, ALIAS_BITS = 4, THREADS_SHIFT = 48 };
 
-/* ---- slots of Python objects ---------------------------------------------------------------- */
-
-typedef struct {
-    PyObject *descriptor;
-    descrgetfunc get;
-    descrsetfunc set;
-} slot;
-enum { A_CHUNK, A_SHAPE, A_DTYPE, A_OFFSET, A_REUSE, A_PART, A_CTX, A_ENTRY, A_GRAD, NARRAY };
-enum {
-    C_ADDRESS,
-    C_SHAPE,
-    C_DTYPE,
-    C_LAYOUT,
-    C_MOVES,
-    C_ZERO,
-    C_PLANNED,
-    C_STATE,
-    C_BYTES,
-    NCHUNK
-};
-static struct {
-    PyObject *array_type, *chunk_type;
-    slot array[NARRAY], chunk[NCHUNK];
-    PyObject *zero;
-} py;
-
-/* A new reference, or NULL with an exception. */
-static PyObject *slot_get(const slot *s, PyObject *of) {
-    return s->get(s->descriptor, of, (PyObject *)Py_TYPE(of));
-}
-
-/* A reference that lives as long as the slot is left alone. */
-static PyObject *slot_peek(const slot *s, PyObject *of) {
-    PyObject *found = slot_get(s, of);
-    Py_XDECREF(found);
-    return found;
-}
-
-static int slot_set(const slot *s, PyObject *of, PyObject *to) {
-    return s->set(s->descriptor, of, to);
-}
-
 /* ---- entries ----------------------------------------------------------------------------------
  */
 
-static const char ENTRY[] = "ndarray_rt call", STATE[] = "ndarray_rt chunk",
-                  BYTES[] = "ndarray_rt bytes";
+static const char ENTRY[] = "ndarray_rt call";
 
 typedef struct {
     ndrt_plan *plan;
@@ -126,42 +83,8 @@ static PyObject *keep(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     return capsule;
 }
 
-/* ---- what a call is given ---------------------------------------------------------------------
- */
-
-typedef struct {
-    PyObject *object, *shape, *dtype;
-    ndrt_chunk *chunk;
-    int64_t offset, layout;
-} operand;
-
-/* 1: found; 0: the long way; -1: a Python exception. */
-static int operand_read(PyObject *object, operand *to) {
-    if ((PyObject *)Py_TYPE(object) != py.array_type) return 0;
-    PyObject *chunk = slot_peek(&py.array[A_CHUNK], object);
-    PyObject *address = chunk ? slot_peek(&py.chunk[C_ADDRESS], chunk) : NULL;
-    PyObject *offset = address ? slot_peek(&py.array[A_OFFSET], object) : NULL;
-    if (!offset) return -1;
-    to->object = object;
-    to->chunk = PyLong_AsVoidPtr(address);
-    to->offset = PyLong_AsLongLong(offset);
-    to->shape = slot_peek(&py.array[A_SHAPE], object);
-    to->dtype = slot_peek(&py.array[A_DTYPE], object);
-    if (!to->chunk || !to->shape || !to->dtype || PyErr_Occurred()) return -1;
-    to->layout = to->chunk->layout;
-    if (!to->chunk->data) return 0;
-    if (!to->layout) return 1;
-    /* views see the default layout only, and memory that values reuse may be of another dtype */
-    PyObject *whole = slot_peek(&py.chunk[C_SHAPE], chunk);
-    if (!whole) return -1;
-    if (to->offset || slot_peek(&py.array[A_PART], object) != Py_False ||
-        slot_peek(&py.array[A_REUSE], object) != Py_False)
-        return 0;
-    return PyObject_RichCompareBool(to->shape, whole, Py_EQ);
-}
-
 /* How the output that is given lies to the inputs; -1: in a way for the long way. */
-static int place_of(const operand *out, const operand *ins, int n) {
+static int place_of(const ndrt_operand *out, const ndrt_operand *ins, int n) {
     int place = OUT_APART;
     for (int i = n; i-- > 0;) {
         if (ins[i].chunk != out->chunk) continue;
@@ -176,7 +99,7 @@ static int place_of(const operand *out, const operand *ins, int n) {
 /* What the call is looked up by: operator, flags, the number of threads, each input's shape, dtype
  * and layout, which of them are one array, the parameters but for the numbers that are given as
  * arguments. */
-static PyObject *key_of(PyObject *op, long flags, const operand *ins, int n,
+static PyObject *key_of(PyObject *op, long flags, const ndrt_operand *ins, int n,
                         const ndrt_call_parameters *p) {
     Py_ssize_t nattrs = PyDict_Size(p->attrs), at = 2;
     flags |= p->given ? NUMBERED : 0;
@@ -202,79 +125,6 @@ static PyObject *key_of(PyObject *op, long flags, const operand *ins, int n,
     return NULL;
 }
 
-/* ---- outputs ------------------------------------------------------------------------------------
- */
-
-typedef struct {
-    PyObject *object; /* a new reference */
-    ndrt_chunk *chunk;
-    ndrt_buffer *buffer;
-} made_output;
-
-static void state_dies(PyObject *capsule) { ndrt_chunk_free(PyCapsule_GetPointer(capsule, STATE)); }
-
-static void bytes_die(PyObject *capsule) { ndrt_buffer_free(PyCapsule_GetPointer(capsule, BYTES)); }
-
-/* Gives the new objects their slots; 0: done, -1: an exception. */
-static int fill(PyObject *array, PyObject *chunk, PyObject *facts, PyObject *ctx,
-                const made_output *made, PyObject *state, PyObject *bytes) {
-    PyObject *shape = PyTuple_GetItem(facts, 0), *dtype = PyTuple_GetItem(facts, 1);
-    PyObject *address = PyLong_FromVoidPtr(made->chunk);
-    if (!address) return -1;
-    PyObject *of_chunk[NCHUNK] = {address,
-                                  shape,
-                                  dtype,
-                                  PyTuple_GetItem(facts, 2),
-                                  py.zero,
-                                  Py_False,
-                                  PyTuple_GetItem(facts, 3),
-                                  state,
-                                  bytes};
-    PyObject *of_array[NARRAY] = {chunk,    shape, dtype,   py.zero, Py_False,
-                                  Py_False, ctx,   Py_None, Py_None};
-    int failed = 0;
-    for (int i = 0; i < NCHUNK; i++) failed |= slot_set(&py.chunk[i], chunk, of_chunk[i]);
-    for (int i = 0; i < NARRAY; i++) failed |= slot_set(&py.array[i], array, of_array[i]);
-    Py_DECREF(address);
-    return failed;
-}
-
-/* One output with memory of its own. A failure leaves nothing; with NDRT_INTERNAL there is a Python
- * exception. */
-static ndrt_status output_new(const entry *e, int i, PyObject *ctx, made_output *out) {
-    made_output made = {0};
-    TRY(ndrt_chunk_new(&made.chunk));
-    PyObject *state = PyCapsule_New(made.chunk, STATE, state_dies), *bytes = NULL;
-    ndrt_status status = NDRT_INTERNAL;
-    if (!state) {
-        ndrt_chunk_free(made.chunk);
-        return status;
-    }
-    status = ndrt_buffer_new_for(made.chunk->account, e->nbytes[i], 0, &made.buffer);
-    if (status != NDRT_OK) {
-        Py_DECREF(state);
-        return status;
-    }
-    bytes = PyCapsule_New(made.buffer, BYTES, bytes_die);
-    if (!bytes) ndrt_buffer_free(made.buffer);
-    PyObject *chunk = bytes ? PyType_GenericAlloc((PyTypeObject *)py.chunk_type, 0) : NULL;
-    PyObject *array = chunk ? PyType_GenericAlloc((PyTypeObject *)py.array_type, 0) : NULL;
-    status = NDRT_INTERNAL;
-    if (array && !fill(array, chunk, PyTuple_GetItem(e->facts, i), ctx, &made, state, bytes)) {
-        ndrt_chunk_place(made.chunk, made.buffer->data, e->layouts[i]);
-        ndrt_chunk_add_writes(made.chunk);
-        status = NDRT_OK;
-    } else {
-        Py_XDECREF(array);
-    }
-    Py_XDECREF(chunk);
-    Py_XDECREF(bytes);
-    Py_DECREF(state);
-    made.object = array;
-    if (status == NDRT_OK) *out = made;
-    return status;
-}
-
 static int64_t hits;
 
 int64_t ndrt_call_hits(void) { return __atomic_load_n(&hits, __ATOMIC_RELAXED); }
@@ -285,7 +135,7 @@ void ndrt_call_hits_reset(void) { __atomic_store_n(&hits, 0, __ATOMIC_RELAXED); 
 
 /* Is all as it was when the key was made? Objects were made since, and a collection of garbage can
  * run anything. */
-static int is_unchanged(const operand *ins, int n) {
+static int is_unchanged(const ndrt_operand *ins, int n) {
     for (int i = 0; i < n; i++)
         if (ins[i].chunk->layout != ins[i].layout || !ins[i].chunk->data) return 0;
     return 1;
@@ -300,7 +150,8 @@ static void renumber(const entry *e, const ndrt_call_parameters *p) {
                                p->values[e->numbers[i].number]);
 }
 
-static ndrt_status execute(const entry *e, const operand *ins, char *const *outs, char *scratch) {
+static ndrt_status execute(const entry *e, const ndrt_operand *ins, char *const *outs,
+                           char *scratch) {
     for (int i = 0; i < e->nbindings; i++) {
         const ndrt_binding *b = &e->bindings[i];
         char *begin = b->kind == NDRT_BIND_INPUT
@@ -325,14 +176,14 @@ static ndrt_status execute(const entry *e, const operand *ins, char *const *outs
 static int is_changed(const entry *e, int input) { return e->changed >> input & 1; }
 
 /* Somebody was given the bytes of an input that is to change. */
-static int is_pinned(const entry *e, const operand *ins) {
+static int is_pinned(const entry *e, const ndrt_operand *ins) {
     for (int i = 0; i < e->ninputs; i++)
         if (is_changed(e, i) && ins[i].chunk->pins) return 1;
     return 0;
 }
 
 /* The run under its leases. *busy: nothing was done, because something is in the way. */
-static ndrt_status run_leased(const entry *e, const operand *ins, const operand *out,
+static ndrt_status run_leased(const entry *e, const ndrt_operand *ins, const ndrt_operand *out,
                               char *const *outs, int *busy) {
     ndrt_lease leases[NDRT_CALL_INPUTS + 1];
     int n = 0;
@@ -362,7 +213,7 @@ static PyObject *failed(ndrt_status status) {
     return PyErr_Occurred() ? NULL : PyLong_FromLong(status);
 }
 
-static PyObject *run_given(const entry *e, const operand *ins, const operand *out) {
+static PyObject *run_given(const entry *e, const ndrt_operand *ins, const ndrt_operand *out) {
     PyObject *facts = PyTuple_GetItem(e->facts, 0);
     if (e->noutputs != 1 || e->layouts[0] || out->layout || out->chunk->pins ||
         out->dtype != PyTuple_GetItem(facts, 1) ||
@@ -380,7 +231,7 @@ static PyObject *run_given(const entry *e, const operand *ins, const operand *ou
 /* `object`s as one Python object: the only one itself, else a list; for a call that goes on the
  * tape a list behind what the entry keeps alive. Takes them over, or gives NULL with an exception.
  */
-static PyObject *given_back(const entry *e, made_output *made, int recorded) {
+static PyObject *given_back(const entry *e, ndrt_made_output *made, int recorded) {
     if (e->noutputs == 1 && !recorded) return made[0].object;
     PyObject *list = PyList_New(e->noutputs + recorded);
     if (!list) return NULL;
@@ -392,16 +243,17 @@ static PyObject *given_back(const entry *e, made_output *made, int recorded) {
     return list;
 }
 
-static PyObject *run_new(const entry *e, const operand *ins, int recorded) {
-    made_output made[MAX_OUTPUTS];
+static PyObject *run_new(const entry *e, const ndrt_operand *ins, int recorded) {
+    ndrt_made_output made[MAX_OUTPUTS];
     char *outs[MAX_OUTPUTS] = {0};
-    PyObject *ctx = slot_get(&py.array[A_CTX], ins[0].object);
+    PyObject *ctx = ndrt_context_of(ins[0].object);
     if (!ctx) return NULL;
     if (ndrt_exports_returned()) ndrt_exports_drain();
     ndrt_status status = NDRT_OK;
     int n = 0, busy = 0;
     while (n < e->noutputs && status == NDRT_OK) {
-        status = output_new(e, n, ctx, &made[n]);
+        status = ndrt_output_new(PyTuple_GetItem(e->facts, n), e->nbytes[n], e->layouts[n], ctx,
+                                 &made[n]);
         if (status != NDRT_OK) break;
         outs[n] = made[n].buffer->data;
         n++;
@@ -419,7 +271,7 @@ static PyObject *run_new(const entry *e, const operand *ins, int recorded) {
 
 /* What the table has of a call, or NULL; the key goes to *key. Of operators whose numbers are in
  * primitives it knows that calls are told apart by these. */
-static PyObject *look_up(PyObject *table, PyObject *op, long flags, const operand *ins, int n,
+static PyObject *look_up(PyObject *table, PyObject *op, long flags, const ndrt_operand *ins, int n,
                          ndrt_call_parameters *p, PyObject **key) {
     PyObject *found = NULL;
     for (int turn = 0; turn < 2; turn++) {
@@ -442,11 +294,11 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     (void)self;
     if (nargs != 6) return PyErr_Format(PyExc_TypeError, "run takes 6 arguments");
     PyObject *inputs = args[3], *attrs = args[4], *given = args[5];
-    operand ins[NDRT_CALL_INPUTS], out;
+    ndrt_operand ins[NDRT_CALL_INPUTS], out;
     Py_ssize_t n = PyTuple_Size(inputs);
     if (n < 1 || n > NDRT_CALL_INPUTS) return n < 0 ? NULL : long_way();
     for (Py_ssize_t i = 0; i < n; i++) {
-        int found = operand_read(PyTuple_GetItem(inputs, i), &ins[i]);
+        int found = ndrt_operand_read(PyTuple_GetItem(inputs, i), &ins[i]);
         if (found != 1) return found ? NULL : long_way();
     }
     ndrt_call_parameters p;
@@ -454,7 +306,7 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     if (simple != 1) return simple ? NULL : long_way();
     long flags = PyLong_AsLong(args[2]);
     if (given != Py_None) {
-        int found = operand_read(given, &out);
+        int found = ndrt_operand_read(given, &out);
         if (found != 1) return found < 0 ? NULL : long_way();
         int place = place_of(&out, ins, (int)n);
         if (place < 0) return PyErr_Occurred() ? NULL : long_way();
@@ -482,30 +334,15 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
 /* ---- set-up
  * --------------------------------------------------------------------------------------- */
 
-static int slots_read(PyObject *descriptors, slot *to, Py_ssize_t n) {
-    if (PyTuple_Size(descriptors) != n) return -1;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *d = PyTuple_GetItem(descriptors, i);
-        to[i] = (slot){d, (descrgetfunc)PyType_GetSlot(Py_TYPE(d), Py_tp_descr_get),
-                       (descrsetfunc)PyType_GetSlot(Py_TYPE(d), Py_tp_descr_set)};
-        if (!to[i].get || !to[i].set) return -1;
-    }
-    return 0;
-}
-
 void *ndrt_call_functions(void *setup) {
     static PyMethodDef run_def = {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, NULL};
     static PyMethodDef keep_def = {"keep", (PyCFunction)(void (*)(void))keep, METH_FASTCALL, NULL};
     static PyMethodDef kinds_def = {"kinds", (PyCFunction)(void (*)(void))ndrt_number_kinds_new,
                                     METH_FASTCALL, NULL};
     PyObject *given = setup;
-    if (PyTuple_Size(given) != 8 || slots_read(PyTuple_GetItem(given, 2), py.array, NARRAY) ||
-        slots_read(PyTuple_GetItem(given, 3), py.chunk, NCHUNK))
+    if (PyTuple_Size(given) != 8 || ndrt_call_arrays_set(given))
         return PyErr_Format(PyExc_TypeError, "types and slots are not those of arrays and chunks");
-    py.array_type = PyTuple_GetItem(given, 0);
-    py.chunk_type = PyTuple_GetItem(given, 1);
     ndrt_call_marks_set(given, 4);
-    py.zero = PyLong_FromLong(0);
     Py_INCREF(given); /* it owns all of them, as long as the process lives */
     PyObject *made = PyTuple_New(3);
     if (!made) return NULL;
