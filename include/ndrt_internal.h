@@ -178,6 +178,11 @@ int ndrt_moves_threads(const ndrt_kernel_call *call);
 ndrt_status ndrt_flat_places(const ndrt_kernel_call *call, int nthreads);
 void ndrt_moves_execute(const ndrt_kernel_call *call, int nthreads);
 /* native/functions.c */
+ndrt_status ndrt_scalars_check(const ndrt_kernel_call *call);
+int ndrt_scalars_threads(const ndrt_kernel_call *call);
+void ndrt_scalars_execute(const ndrt_kernel_call *call, int nthreads);
+/* A function of one array and one number (ndrt_function_id), on the calling thread. */
+void ndrt_function_of(int which, float *out, const float *in, int64_t n, float p);
 ndrt_status ndrt_functions_check(const ndrt_kernel_call *call);
 int ndrt_functions_threads(const ndrt_kernel_call *call);
 void ndrt_functions_execute(const ndrt_kernel_call *call, int nthreads);

@@ -18,7 +18,7 @@ typedef enum {
                                   scalars lr wd rescale clip beta1 beta2 epsilon */
     NDRT_KERNEL_PHILOX = 7,    /* u32: data[0]                               dims n, key, counter */
     NDRT_KERNEL_BIAS_GRAD = 8, /* f32: data[0][c] = sum data[1][., c]        dims rows, channels */
-    NDRT_KERNEL_BLEND_STATS = 9, /* f32: data[0] = a data[0] + b data[1]      dims n; scalars a b */
+    NDRT_KERNEL_BLEND = 9,     /* f32: data[0] = a data[0] + b data[1]      dims n; scalars a b */
     /* These draw n words; the last of their data is the ndrt_random that they are drawn from. */
     NDRT_KERNEL_DROPOUT_MASK = 16, /* f32: data[0] = factor or 0              dims n
                                       scalars bound (of 2^24: kept below it) factor */
@@ -72,6 +72,8 @@ typedef enum {
     NDRT_KERNEL_BATCH_STATS = 106, /* f32: out, mean, var, data, beta, gamma or NULL: the channels
                                  whose statistics float has lost are normalized again
                                  dims outer channels inner, channels of a block; scalars epsilon */
+    NDRT_KERNEL_NORM_LAST = 107,   /* f32: out, data, gamma, beta (of an element each), mean, std
+                                   dims rows width 1; scalars epsilon */
     /* f32: out, weight, grad, states; dims n, flags (1: grad has 16 bits; 2: weight is a master
      * copy that changes, out has 16 bits; 4: it stays), k, p: lr and wd are element k - 1 of
      * data[p] and data[p + 1]; with k = -1 the last number is data[p]. Scalars begin with lr wd
@@ -157,6 +159,10 @@ typedef enum {
     NDRT_KERNEL_SEQUENCE_LAST_GRAD = 198, /* data's gradient, out's gradient, lengths; the same */
     NDRT_KERNEL_FUNCTION = 199,           /* f32: out, x, and for slopes the gradient   dims n
                                             scalars ndrt_function_id, p, q */
+    NDRT_KERNEL_SCALAR = 200,             /* out, x                      dims n
+                                            scalars kind (F16, F64; S32, S8, U8, NDRT_INDEX_S64), a
+                                            ndrt_function_id of x and p, p, which is rounded to
+                                            the kind */
     /* Random numbers; their stream is the second of their data. */
     NDRT_KERNEL_DRAW = 208,        /* out, stream, arrays of parameters  dims n ndrt_distribution,
                                       elements for each parameter, dtype of out (F16, F32, F64)
@@ -267,7 +273,7 @@ typedef enum { /* of x and two numbers; a slope is multiplied by the gradient */
                NDRT_FUNCTION_OR = 18,
                NDRT_FUNCTION_XOR = 19,
                NDRT_FUNCTION_HARD_SIGMOID = 20, /* p x + q within 0 and 1 */
-               NDRT_FUNCTION_SMOOTH_L1 = 21,    /* p x^2 / 2 up to q, then a line */
+               NDRT_FUNCTION_SMOOTH_L1 = 21,    /* (p x)^2 / 2 up to 1 / p^2, then a line */
                NDRT_FUNCTION_LOG1P = 22,
                NDRT_FUNCTION_ADD = 23, /* of x and p, as those up to LEAKY */
                NDRT_FUNCTION_SUB = 24,
@@ -280,19 +286,32 @@ typedef enum { /* of x and two numbers; a slope is multiplied by the gradient */
                NDRT_FUNCTION_MIN = 31,
                NDRT_FUNCTION_LEAKY = 32, /* x above 0, else p x */
                NDRT_FUNCTION_CLIP = 33,  /* at least p, at most q, which wins */
-               NDRT_FUNCTION_FIRST_SLOPE = 34,
-               NDRT_FUNCTION_SOFTSIGN_SLOPE = 34,
-               NDRT_FUNCTION_RSQRT_SLOPE = 35,
-               NDRT_FUNCTION_ERFINV_SLOPE = 36, /* x is erfinv's output */
-               NDRT_FUNCTION_ERF_SLOPE = 37,
-               NDRT_FUNCTION_MAXIMUM_SLOPE = 38, /* of x and p */
-               NDRT_FUNCTION_MINIMUM_SLOPE = 39,
-               NDRT_FUNCTION_HARD_SIGMOID_SLOPE = 40,
-               NDRT_FUNCTION_SMOOTH_L1_SLOPE = 41,
-               NDRT_FUNCTION_LOG1P_SLOPE = 42,
-               NDRT_FUNCTION_EXPM1_SLOPE = 43,
-               NDRT_FUNCTION_RECIPROCAL_SLOPE = 44,
-               NDRT_FUNCTION_LEAKY_SLOPE = 45 /* of x and p */
+               NDRT_FUNCTION_DIV = 34,   /* of x and p, as those up to ELU */
+               NDRT_FUNCTION_POWER = 35,
+               NDRT_FUNCTION_POWER_FROM = 36, /* p to the power of x */
+               NDRT_FUNCTION_MOD = 37,        /* with the sign of the divisor; 0 where that is */
+               NDRT_FUNCTION_RMOD = 38,
+               NDRT_FUNCTION_HYPOT = 39,
+               NDRT_FUNCTION_ELU = 40, /* x above 0, else p (exp(x) - 1) */
+               NDRT_FUNCTION_FIRST_SLOPE = 41,
+               NDRT_FUNCTION_SOFTSIGN_SLOPE = 41,
+               NDRT_FUNCTION_RSQRT_SLOPE = 42,
+               NDRT_FUNCTION_ERFINV_SLOPE = 43, /* x is erfinv's output */
+               NDRT_FUNCTION_ERF_SLOPE = 44,
+               NDRT_FUNCTION_MAXIMUM_SLOPE = 45, /* of x and p */
+               NDRT_FUNCTION_MINIMUM_SLOPE = 46,
+               NDRT_FUNCTION_HARD_SIGMOID_SLOPE = 47,
+               NDRT_FUNCTION_SMOOTH_L1_SLOPE = 48,
+               NDRT_FUNCTION_LOG1P_SLOPE = 49,
+               NDRT_FUNCTION_EXPM1_SLOPE = 50,
+               NDRT_FUNCTION_RECIPROCAL_SLOPE = 51,
+               NDRT_FUNCTION_LEAKY_SLOPE = 52, /* of x and p, as those behind it */
+               NDRT_FUNCTION_RDIV_SLOPE = 53,
+               NDRT_FUNCTION_POWER_SLOPE = 54,
+               NDRT_FUNCTION_POWER_FROM_SLOPE = 55, /* x is the power */
+               NDRT_FUNCTION_RMOD_SLOPE = 56,
+               NDRT_FUNCTION_HYPOT_SLOPE = 57,
+               NDRT_FUNCTION_ELU_SLOPE = 58
 } ndrt_function_id;
 enum { NDRT_REDUCE_BLOCK = 4096 };
 typedef enum {

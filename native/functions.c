@@ -9,7 +9,7 @@
 
 typedef const ndrt_kernel_call kernel_call;
 
-enum { CHUNK = 16384 };
+enum { CHUNK = 16384, STRIP = 256 };
 
 /* ---- logarithm -------------------------------------------------------------------------------
  */
@@ -18,11 +18,13 @@ enum { CHUNK = 16384 };
 static inline __attribute__((always_inline)) double log_of_positive(double x) {
     union {
         double value;
-        int64_t bits;
-    } whole = {.value = x}, part;
-    /* from sqrt(1/2) on */
-    int64_t k = (whole.bits - 0x3fe6a09e667f3bcd) >> 52;
-    part.bits = whole.bits - (int64_t)((uint64_t)k << 52);
+        uint64_t bits;
+    } whole = {.value = x}, part, power;
+    /* from sqrt(1/2) on; AVX2 can neither shift a sign nor make doubles of integers of 64 bits, so
+     * k has 2048 added, and then is the low bits of 2**52 */
+    uint64_t k = (whole.bits + ((uint64_t)2048 << 52) - 0x3fe6a09e667f3bcd) >> 52;
+    part.bits = whole.bits - ((k - 2048) << 52);
+    power.bits = k | 0x4330000000000000;
     double s = (part.value - 1) / (part.value + 1), z = s * s;
     double series = 1.0 / 13;
     series = series * z + 1.0 / 11;
@@ -30,7 +32,7 @@ static inline __attribute__((always_inline)) double log_of_positive(double x) {
     series = series * z + 1.0 / 7;
     series = series * z + 1.0 / 5;
     series = series * z + 1.0 / 3;
-    return (double)(int32_t)k * 0x1.62e42fefa39efp-1 + 2 * (s + s * z * series);
+    return (power.value - (0x1p52 + 2048)) * 0x1.62e42fefa39efp-1 + 2 * (s + s * z * series);
 }
 
 /* Denormals are taken from their bits, as the CPU may be told to take them for zero. */
@@ -53,6 +55,107 @@ static inline __attribute__((always_inline)) float log1p_of_x(float x) {
     made = x < -1 ? NAN : made;
     made = x == -1 ? -INFINITY : made;
     return x < INFINITY ? made : x; /* NaN is not less than anything */
+}
+
+/* ---- powers ------------------------------------------------------------------------------------
+ */
+
+/* exp(x), x within +-1000: 2**n times a series in double. Nothing needs a conversion to whole
+ * numbers, which AVX2 lacks: n is what is left in the low bits of a sum with a large number. */
+static inline __attribute__((always_inline)) double wide_exp_of(double x) {
+    union {
+        double value;
+        uint64_t bits;
+    } n = {.value = x * 0x1.71547652b82fep+0 + 0x1.8p52}, scale;
+    double r = x - (n.value - 0x1.8p52) * 0x1.62e42fefa39efp-1;
+    double series = 1.0 / 40320;
+    series = series * r + 1.0 / 5040;
+    series = series * r + 1.0 / 720;
+    series = series * r + 1.0 / 120;
+    series = series * r + 1.0 / 24;
+    series = series * r + 1.0 / 6;
+    series = series * r + 0.5;
+    series = series * r + 1;
+    series = series * r + 1;
+    scale.bits = (n.bits + 1023) << 52;
+    return series * scale.value;
+}
+
+/* The power of the size of x, where both are finite and it is not 0. */
+static inline __attribute__((always_inline)) float power_of_positive(float x, float y) {
+    union {
+        float value;
+        int32_t bits;
+    } given = {.value = x};
+    int32_t size = given.bits & 0x7fffffff;
+    double wide = size < 0x00800000 ? (double)size * 0x1p-149 : (double)fabsf(x);
+    double t = log_of_positive(wide) * (double)y;
+    t = t < -200 ? -200 : t;
+    t = t > 200 ? 200 : t;
+    return (float)wide_exp_of(t);
+}
+
+/* Without its sign, and no denormal, which the CPU may be told to take for 0. */
+static inline __attribute__((always_inline)) float size_of(float x) {
+    union {
+        float value;
+        int32_t bits;
+    } size = {.value = x};
+    size.bits &= 0x7fffffff;
+    size.bits = size.bits != 0 && size.bits < 0x00800000 ? 0x00800000 : size.bits;
+    return size.value;
+}
+
+/* What a power of a base of this size and sign is, if `made` is that of a finite one above 0. */
+static inline __attribute__((always_inline)) float settled_power(float size, float sign, float y,
+                                                                 float made) {
+    float nothing = y > 0 ? 0 : INFINITY, all = y > 0 ? INFINITY : 0, half = 0.5f * y;
+    made = size == 0 ? nothing : made;
+    made = size == INFINITY ? all : made;
+    float turned = truncf(half) == half ? made : sign * made; /* an odd power keeps the sign */
+    float broken = sign < 0 && size > 0 && size < INFINITY ? NAN : made;
+    made = truncf(y) == y ? turned : broken;
+    made = size == 1 && fabsf(y) == INFINITY ? 1 : made;
+    made = y == y ? made : y;
+    made = size == size ? made : size;
+    made = size == 1 && sign > 0 ? 1 : made;
+    return y == 0 ? 1 : made;
+}
+
+/* exp(x) - 1 for x up to 0: 2**n (exp(r) - 1) + 2**n - 1, as ndrt_exp_of has it. */
+static inline __attribute__((always_inline)) float expm1_of(float x) {
+    float inside = x < -88.0f ? -88.0f : x;
+    float n = nearbyintf(inside * 0x1.715476p+0f);
+    float r = inside - n * 0x1.62e400p-1f;
+    r = r - n * 0x1.7f7d1cp-20f;
+    float p = 0x1.6850e4p-10f;
+    p = p * r + 0x1.123bccp-7f;
+    p = p * r + 0x1.555b98p-5f;
+    p = p * r + 0x1.55548ep-3f;
+    p = p * r + 0x1.fffff8p-2f;
+    p = p * r * r + r;
+    union {
+        int32_t bits;
+        float value;
+    } scale = {.bits = ((int32_t)(n == n ? n : 0.0f) + 127) << 23};
+    return p * scale.value + (scale.value - 1);
+}
+
+/* x modulo y with the sign of y; 0 where y is. */
+static inline __attribute__((always_inline)) float modulo(float x, float y) {
+    float rest = fmodf(x, y);
+    rest = rest == 0 ? copysignf(0, y) : (rest < 0) != (y < 0) ? rest + y : rest;
+    return y == 0 ? 0 : rest;
+}
+
+static inline __attribute__((always_inline)) float root_of_squares(float x, float y) {
+    float root = (float)sqrt((double)x * x + (double)y * y);
+    return fabsf(x) == INFINITY || fabsf(y) == INFINITY ? INFINITY : root;
+}
+
+/* A part of a root of a sum of squares; 0 where that is 0, the least of slopes. */
+static inline __attribute__((always_inline)) float share_of(float x, float root) {
+    return root == 0 ? 0 : x / root;
 }
 
 /* ---- inverse error function --------------------------------------------------------------------
@@ -147,6 +250,60 @@ static inline __attribute__((always_inline)) float within(float x, float low, fl
     return x > high ? high : above;
 }
 
+NDRT_FOR_EACH_CPU static void power_from(float *out, const float *in, const float *dy, int64_t n,
+                                         float p, float q) {
+    (void)dy, (void)q;
+    float size = fabsf(p), sign = signbit(p) ? -1 : 1;
+    double log_of_size = size == size ? log_of_positive(size) : NAN;
+    float made[STRIP];
+    for (int64_t at = 0; at < n; at += STRIP) {
+        int64_t width = n - at < STRIP ? n - at : STRIP;
+        const float *y = in + at;
+#pragma omp simd
+        for (int64_t i = 0; i < width; i++) {
+            double t = log_of_size * (double)y[i];
+            t = t < -200 ? -200 : t;
+            t = t > 200 ? 200 : t;
+            made[i] = (float)wide_exp_of(t);
+        }
+#pragma omp simd
+        for (int64_t i = 0; i < width; i++) out[at + i] = settled_power(size, sign, y[i], made[i]);
+    }
+}
+
+/* In two loops: one has doubles, the other floats and what is true of them. */
+NDRT_FOR_EACH_CPU static void power(float *out, const float *in, const float *dy, int64_t n,
+                                    float p, float q) {
+    (void)dy, (void)q;
+    float made[STRIP], half = 0.5f * p;
+    int whole = truncf(p) == p, odd = whole && truncf(half) != half;
+    /* of 0 and infinity; what a sign makes of them, of other numbers and of 1 */
+    float nothing = p > 0 ? 0 : INFINITY, all = p > 0 ? INFINITY : 0, turn_edge = odd ? -1 : 1;
+    float turn = whole ? turn_edge : NAN, turn_one = fabsf(p) == INFINITY ? 1 : turn;
+    nothing = p == p ? nothing : p;
+    all = p == p ? all : p;
+    for (int64_t at = 0; at < n; at += STRIP) {
+        int64_t width = n - at < STRIP ? n - at : STRIP;
+        const float *x = in + at;
+#pragma omp simd
+        for (int64_t i = 0; i < width; i++) made[i] = power_of_positive(x[i], p);
+#pragma omp simd
+        for (int64_t i = 0; i < width; i++) {
+            float base = x[i], size = size_of(base), m = made[i], sign = copysignf(1, base),
+                  t = turn;
+            m = size == 0 ? nothing : m;
+            m = size == INFINITY ? all : m;
+            m = size == 1 ? 1 : m;
+            m = size == size ? m : size;
+            t = size == 0 ? turn_edge : t;
+            t = size == INFINITY ? turn_edge : t;
+            t = size == 1 ? turn_one : t;
+            m = sign < 0 ? t * m : m;
+            out[at + i] = p == 0 ? 1 : m;
+        }
+    }
+}
+
 #define SIGN ((x > 0) - (x < 0))
 VALUE(sign, SIGN)
 VALUE(no, x == 0)
@@ -176,10 +333,15 @@ VALUE(minus, x - p)
 VALUE(minus_from, p - x)
 VALUE(times, x *p)
 VALUE(over_x, p / x)
-VALUE(greater_of, p > x ? p : x)
-VALUE(lesser_of, p < x ? p : x)
+VALUE(greater_of, p > x || p != p ? p : x)
+VALUE(lesser_of, p < x || p != p ? p : x)
 VALUE(leaky, x > 0 ? x : x * p)
 VALUE(clip, within(x, p, q))
+VALUE(over, x / p)
+VALUE(modulo_p, modulo(x, p))
+VALUE(modulo_x, modulo(p, x))
+VALUE(hypot_of, root_of_squares(x, p))
+VALUE(elu, x > 0 ? x : expm1_of(x > 0 ? 0 : x) * p)
 SLOPE(leaky_slope, x > 0 ? 1.0f : p)
 SLOPE(softsign_slope, 1 / ((1 + fabsf(x)) * (1 + fabsf(x))))
 SLOPE(rsqrt_slope, -0.5f / (sqrtf(x) * x))
@@ -192,6 +354,23 @@ SLOPE(smooth_l1_slope, fabsf(x) > q ? (float)SIGN : p * x)
 SLOPE(log1p_slope, 1 / (1 + x))
 SLOPE(expm1_slope, ndrt_exp_of(x))
 SLOPE(reciprocal_slope, -1 / (x * x))
+SLOPE(over_x_slope, -p / (x * x))
+NDRT_FOR_EACH_CPU static void power_slope(float *out, const float *in, const float *dy, int64_t n,
+                                          float p, float q) {
+    float made[STRIP];
+    for (int64_t at = 0; at < n; at += STRIP) {
+        int64_t width = n - at < STRIP ? n - at : STRIP;
+        power(made, in + at, dy, width, p - 1, q);
+#pragma omp simd
+        for (int64_t i = 0; i < width; i++)
+            out[at + i] = p == 0 ? 0 * dy[at + i] : dy[at + i] * (p * made[i]);
+    }
+}
+/* x is the power */
+SLOPE(power_from_slope, p == 0 && fabsf(x) < INFINITY ? 0 : x * log_of(p))
+SLOPE(modulo_x_slope, -floorf(p / x))
+SLOPE(hypot_slope, share_of(x, root_of_squares(x, p)))
+SLOPE(elu_slope, x > 0 ? 1 : p * ndrt_exp_of(x > 0 ? 0 : x))
 
 static function *const functions[] = {
     [NDRT_FUNCTION_SIGN] = sign,
@@ -228,6 +407,13 @@ static function *const functions[] = {
     [NDRT_FUNCTION_MIN] = lesser_of,
     [NDRT_FUNCTION_LEAKY] = leaky,
     [NDRT_FUNCTION_CLIP] = clip,
+    [NDRT_FUNCTION_DIV] = over,
+    [NDRT_FUNCTION_POWER] = power,
+    [NDRT_FUNCTION_POWER_FROM] = power_from,
+    [NDRT_FUNCTION_MOD] = modulo_p,
+    [NDRT_FUNCTION_RMOD] = modulo_x,
+    [NDRT_FUNCTION_HYPOT] = hypot_of,
+    [NDRT_FUNCTION_ELU] = elu,
     [NDRT_FUNCTION_SOFTSIGN_SLOPE] = softsign_slope,
     [NDRT_FUNCTION_RSQRT_SLOPE] = rsqrt_slope,
     [NDRT_FUNCTION_ERFINV_SLOPE] = erfinv_slope,
@@ -240,6 +426,12 @@ static function *const functions[] = {
     [NDRT_FUNCTION_EXPM1_SLOPE] = expm1_slope,
     [NDRT_FUNCTION_RECIPROCAL_SLOPE] = reciprocal_slope,
     [NDRT_FUNCTION_LEAKY_SLOPE] = leaky_slope,
+    [NDRT_FUNCTION_RDIV_SLOPE] = over_x_slope,
+    [NDRT_FUNCTION_POWER_SLOPE] = power_slope,
+    [NDRT_FUNCTION_POWER_FROM_SLOPE] = power_from_slope,
+    [NDRT_FUNCTION_RMOD_SLOPE] = modulo_x_slope,
+    [NDRT_FUNCTION_HYPOT_SLOPE] = hypot_slope,
+    [NDRT_FUNCTION_ELU_SLOPE] = elu_slope,
 };
 enum { NFUNCTIONS = sizeof functions / sizeof functions[0] };
 
@@ -262,21 +454,33 @@ int ndrt_functions_threads(kernel_call *call) {
     return call->nthreads ? call->nthreads : ndrt_threads_get();
 }
 
-/* The first of the two numbers, as the function takes it. */
-static float first_number(kernel_call *call) {
-    double p = call->scalars[1];
+/* The two numbers as the function takes them. */
+static void read_numbers(kernel_call *call, float *p, float *q) {
+    double first = call->scalars[1];
+    *p = (float)first;
+    *q = (float)call->scalars[2];
     switch ((int)call->scalars[0]) {
-    case NDRT_FUNCTION_OVER: return (float)(1 / p);
-    case NDRT_FUNCTION_NEG_OVER: return (float)(-1 / p);
-    default: return (float)p;
+    case NDRT_FUNCTION_OVER: *p = (float)(1 / first); break;
+    case NDRT_FUNCTION_NEG_OVER: *p = (float)(-1 / first); break;
+    case NDRT_FUNCTION_SMOOTH_L1:
+    case NDRT_FUNCTION_SMOOTH_L1_SLOPE:
+        *p *= *p;
+        *q = 1 / *p;
+        break;
+    default: break;
     }
+}
+
+void ndrt_function_of(int which, float *out, const float *in, int64_t n, float p) {
+    functions[which](out, in, NULL, n, p, 0);
 }
 
 void ndrt_functions_execute(kernel_call *call, int nthreads) {
     int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
     function *run = functions[(int)call->scalars[0]];
     const float *dy = call->data[2];
-    float p = first_number(call), q = (float)call->scalars[2];
+    float p, q;
+    read_numbers(call, &p, &q);
     if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
         run(call->data[0], call->data[1], dy, n, p, q);
         return;

@@ -25,21 +25,21 @@ STEPS = {
     "_logical_or_scalar": lambda x, s: (x != 0) | (s != 0),
     "_logical_xor_scalar": lambda x, s: (x != 0) ^ (s != 0),
 }
-NATIVE = {"_plus_scalar", "_minus_scalar", "_rminus_scalar", "_mul_scalar", "_div_scalar",
-          "_rdiv_scalar", "_maximum_scalar", "_minimum_scalar"}
+OF_WHOLE = {"_plus_scalar", "_minus_scalar", "_rminus_scalar", "_mul_scalar", "_maximum_scalar",
+            "_minimum_scalar", *STEPS}
 POSITIVE = {"_power_scalar", "_rpower_scalar", "_rmod_scalar"}
 
 
 def case(name: str, shape: tuple[int, ...], number: float) -> Case:
     kind = "positive" if name in POSITIVE else "away"
-    native = name in NATIVE or (name == "_power_scalar" and number == 2)
-    return Case(name, {"scalar": number}, [Input(shape, kind=kind)], onednn=native,
+    return Case(name, {"scalar": number}, [Input(shape, kind=kind)], onednn=True,
                 reference=lambda x: FORMULAS[name](x, np.float64(number)),
                 dtypes=("float32", "float64", "float16"))
 
 
 CASES = [case(name, shape, 2.5) for name in FORMULAS for shape in ((2, 3), (2, 20, 3, 5))]
-CASES += [case(name, (1, 3, 2, 4), number) for name in sorted(NATIVE - {"_rdiv_scalar"})
+CASES += [case(name, (1, 3, 2, 4), number)
+          for name in ("_div_scalar", *sorted(OF_WHOLE - set(STEPS)))
           for number in (-0.75, 3.0)]
 CASES += [case(name, (2, 20, 3, 3), 0.0) for name in ("_plus_scalar", "_mul_scalar",
                                                       "_maximum_scalar", "_minimum_scalar")]
@@ -53,7 +53,8 @@ CASES += [Case(name, {"scalar": number}, [Input((3, 4), kind="ints", low=-2, hig
 # an integer array cuts the number off: 2.7 is 2, and the result stays an integer
 CASES += [Case(name, {"scalar": number}, [Input((2, 3), dtype="int32",
                                                 values=[-7, -3, 1, 2, 5, 100])],
-               reference=reference, dtypes=("float32",), onednn=False, note="integers")
+               reference=reference, dtypes=("float32",), onednn=name in OF_WHOLE,
+               note="integers")
           for name, number, reference in (
               ("_plus_scalar", 2.7, lambda x: x + 2), ("_mul_scalar", -2.7, lambda x: x * -2),
               ("_div_scalar", 2.7, lambda x: np.trunc(x / 2)),
@@ -75,7 +76,7 @@ CASES += [Case("_plus_scalar", {"scalar": 1.5, "is_int": False},
                reference=lambda x: x + 2, dtypes=("float32",),
                exempt={"gradient": "a bool has no slope"}, note="bool")]
 CASES += [Case(name, {"scalar": 0.5}, [Input((2, 3), values=[np.nan, 1, -1, np.inf, -np.inf, 0])],
-               reference=lambda x, f=FORMULAS[name]: f(x, 0.5), onednn=name in NATIVE,
+               reference=lambda x, f=FORMULAS[name]: f(x, 0.5), onednn=True,
                exempt={"gradient": "not where it is infinite"}, note="NaN and infinity")
           for name in ("_maximum_scalar", "_minimum_scalar", "_plus_scalar", "_rdiv_scalar",
                        "_mul_scalar")]

@@ -23,6 +23,12 @@ X = np.array([[-2.5, -0.0, 0.0, 1.0], [math.nan, math.inf, -math.inf, 3.25]], "f
 FINITE = np.linspace(-1, 2, 16, dtype="float32").reshape(4, 4)
 Form = Callable[[Any, float], Any]
 
+
+def vectors(n: int) -> list[Any]:
+    return [nd.array(FINITE[i] ** 2) for i in range(n)]
+
+
+
 FORMS: dict[str, Form] = {
     "x + s": lambda x, s: x + s, "s + x": lambda x, s: s + x, "x - s": lambda x, s: x - s,
     "s - x": lambda x, s: s - x, "x * s": lambda x, s: x * s, "x / s": lambda x, s: x / s,
@@ -42,14 +48,31 @@ FORMS: dict[str, Form] = {
     "nd.sgd_mom_update": lambda x, s: nd.sgd_mom_update(x, x * 1.0, x * 2.0, lr=s, momentum=s),
     "nd.adam_update": lambda x, s: nd.adam_update(x, x * 1.0, x * 2.0, x * x, lr=s, beta1=s / 2),
 }
+FORMS |= {
+    "elu": lambda x, s: nd.LeakyReLU(x, act_type="elu", slope=s),
+    "smooth_l1": lambda x, s: nd.smooth_l1(x, scalar=s),
+    "x ** s": lambda x, s: x ** s, "s ** x": lambda x, s: s ** x, "x % s": lambda x, s: x % s,
+    "s % x": lambda x, s: s % x, "hypot": lambda x, s: nd._internal._hypot_scalar(x, scalar=s),
+    "float64": lambda x, s: x.astype("float64") / s + s, "int32": lambda x, s: nd.sign(x).astype(
+        "int32") * s,
+    "float16": lambda x, s: s / x.astype("float16"),
+    "LayerNorm": lambda x, s: nd.LayerNorm(x, *vectors(2), eps=abs(s)),
+    "GroupNorm": lambda x, s: nd.GroupNorm(x.reshape((2, 4, -1)), *vectors(2), num_groups=4,
+                                           eps=abs(s)),
+    "BatchNorm": lambda x, s: nd.BatchNorm(x, *vectors(4), eps=abs(s)),
+    "L2Normalization": lambda x, s: nd.L2Normalization(x, eps=abs(s)),
+    "gemm": lambda x, s: nd.linalg.gemm(x, x, x, alpha=s, beta=s / 2, transpose_b=True),
+    "pad": lambda x, s: nd.pad(x.reshape((1, 1, *x.shape)), mode="constant", constant_value=s,
+                               pad_width=(0, 0, 0, 0, 1, 1, 0, 2)),
+    "one_hot": lambda x, s: nd.one_hot(nd.sign(x), depth=2, on_value=s, off_value=-s),
+}
+WITH_EPS = ("LayerNorm", "GroupNorm", "BatchNorm", "L2Normalization")
+SQUARE = ("gemm2", "syrk", "gemm", *WITH_EPS)
 # whose numbers are in primitives, or whose operators numpy computes
 KEYED_FORMS: dict[str, Form] = {
-    "elu": lambda x, s: nd.LeakyReLU(x, act_type="elu", slope=s),
     "LRN": lambda x, s: nd.LRN(x.reshape((1, *x.shape, 1)), nsize=3, alpha=s),
-    "LayerNorm": lambda x, s: nd.LayerNorm(x, x[0], x[1], eps=abs(s)),
-    "gemm": lambda x, s: nd.linalg.gemm(x, x, x, alpha=s, beta=0.5),
-    "power": lambda x, s: x ** s, "s ** x": lambda x, s: s ** x, "x % s": lambda x, s: x % s,
-    "smooth_l1": lambda x, s: nd.smooth_l1(x, scalar=s),
+    "trmm": lambda x, s: nd.linalg.trmm(x, x, alpha=s),
+    "quadratic": lambda x, s: nd.contrib.quadratic(x, a=s),
 }
 
 
@@ -81,17 +104,18 @@ def test_new_numbers_leave_nothing(name: str) -> None:
     for i in range(200):
         form(x, 1.25 + i / 1024)
     assert held() == before
-    assert all(made is not None and made is not KEYED for made in STATE.calls.values())
+    assert KEYED not in STATE.calls.values()
+    assert any(made is not None for made in STATE.calls.values())
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_new_numbers_are_those_that_count(name: str) -> None:
     """After any other number, of any kind."""
     form = FORMS[name]
-    x = nd.array(FINITE if name in ("gemm2", "syrk") or "nd." in name else X)
+    x = nd.array(FINITE if name in SQUARE or "nd." in name else X)
     for s in (2, True, 0.1, -3.5, 1e-3, 0.0, -0.0, 1.0, -1.0, 1e36, 1e39, -math.inf, math.inf,
               math.nan, 1e-39, 7.25, np.float64(0.3), 2):
-        if "soft" in name and not 1e-30 < abs(s) < 1e30:
+        if ("soft" in name and not 1e-30 < abs(s) < 1e30) or (name in WITH_EPS and math.isnan(s)):
             continue
         wanted = plainly(form, x, s)
         for _ in range(2):

@@ -29,7 +29,7 @@ def test_add_to_and_blend(n: int, nthreads: int) -> None:
     kernel(lib.NDRT_KERNEL_ADD_TO, [n], [a, b], nthreads=nthreads)
     np.testing.assert_array_equal(a, expected)
     expected = f4(0.9) * a + f4(0.1) * b
-    kernel(lib.NDRT_KERNEL_BLEND_STATS, [n], [a, b], [0.9, 0.1], nthreads)
+    kernel(lib.NDRT_KERNEL_BLEND, [n], [a, b], [0.9, 0.1], nthreads)
     np.testing.assert_array_equal(a, expected)
 
 

@@ -12,15 +12,14 @@ from ...errors import ShapeError
 from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
+from ...op.numbers import Domain
 from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
 from ...storage.primitive import Arg, Kind, binary_post, make_primitive
-from ..tensor.gemm2 import factor, product_of, seen
 from ..tensor.gemm2 import infer_shape as infer_product
+from ..tensor.gemm2 import product_of, seen
 from .rules import wide_types
-
-LEAST_RATIO = 1e-4  # of alpha and beta: numbers in between do not leave single precision
 
 
 @params_class
@@ -49,8 +48,6 @@ def compute(ctx: OpContext, p: GemmParams, ins: list[AnyArray], outs: list[Numpy
 def refuses(p: GemmParams, ins: list[NDArray]) -> str | None:
     if p.axis not in (-2, ins[2].ndim - 2):
         return "C can be added where rows lie along the last axis but one"
-    if p.beta == 0 or not LEAST_RATIO <= abs(p.alpha / p.beta) <= 1 / LEAST_RATIO:
-        return "the product is multiplied by alpha / beta, which must not be large or small"
     return need_float32(*ins)
 
 
@@ -60,20 +57,18 @@ def compute_ex(ctx: OpContext, p: GemmParams, ins: list[NDArray], outs: list[Out
         return
     src, w = seen(p, a.shape, p.transpose_a), seen(p, b.shape, p.transpose_b)
     dst = seen(p, c.shape)
-    # alpha a b + beta c as beta (alpha / beta a b + c)
-    rank = dst.ndims
-    before, ratio = factor(ctx, 1.0 if p.alpha == p.beta else p.alpha / p.beta, rank, 1)
-    place = len(before) + 1
-    behind, beta = factor(ctx, p.beta, rank, place + 1)
-    ops = [*before, binary_post(lib.NDRT_BINARY_ADD, dst), *behind]
-    prim = ctx.primitive(("gemm", src.id, w.id, dst.id, len(before), len(behind)), lambda:
-                         make_primitive(Kind.MATMUL, src=src, weights=w, dst=dst, post_ops=ops))
-    added = place * Arg.POST_OP + Arg.SRC_1
+    is_plain = p.alpha == p.beta == 1
+    ops = [binary_post(lib.NDRT_BINARY_ADD, dst)] if is_plain else []
+    prim = ctx.primitive(("gemm", src.id, w.id, dst.id, is_plain), lambda: make_primitive(
+        Kind.MATMUL, src=src, weights=w, dst=dst, post_ops=ops))
     x, y, z = (get_default(array, ctx.stream).as_desc(desc)
                for array, desc in ((a, src), (b, w), (c, dst)))
     with outs[0].open(default_desc(c.dtype, outs[0].shape), ctx.stream) as out:
-        ctx.run(prim, ((Arg.SRC, x), (Arg.WEIGHTS, y), (added, z), (Arg.DST, out.as_desc(dst)),
-                       *ratio, *beta))
+        added = ((Arg.POST_OP + Arg.SRC_1, z),) if is_plain else ()
+        ctx.run(prim, ((Arg.SRC, x), (Arg.WEIGHTS, y), (Arg.DST, out.as_desc(dst)), *added))
+        if not is_plain:
+            # behind the primitive, so that one serves all numbers
+            ctx.kernel(lib.NDRT_KERNEL_BLEND, [dst.nelems], [out, z], [p.alpha, p.beta])
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -91,7 +86,8 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
 
 register(OpDef("_linalg_gemm", GemmParams, inputs=("A", "B", "C"), infer_shape=infer_shape,
                infer_type=wide_types, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient, aliases=("linalg_gemm",),
+               gradient=gradient, aliases=("linalg_gemm",), numbers=("alpha", "beta"),
+               domain=Domain(apart=(1.0,)),
                doc="alpha times the matrix products of A and B, plus beta times C, for each place "
                    "in the other axes.\n\nRows lie along axis, columns along the last one; "
                    "transpose_a and transpose_b turn these two round. C has the shape of the "

@@ -24,6 +24,7 @@ from ...storage.desc import MemDesc, blocked_desc, channels_last_desc, default_d
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
 from ..floats import need_float_types, wide
+from ..tensor.functions import on_memory
 from .shape_rules import expect
 
 TINY = 1e-30
@@ -222,9 +223,22 @@ def _run_steps(ctx: OpContext, steps: Sequence[Primitive], mem: Mem, to: Mem) ->
         mem = to
 
 
-def _to_scale(p: BatchNormParams) -> list[Step]:
-    """From a variance to 1 / sqrt(variance + eps)."""
-    return [(lib.NDRT_ELTWISE_LINEAR, 1.0, p.eps), (lib.NDRT_ELTWISE_POW, 1.0, -0.5)]
+def _epsilon(p: BatchNormParams, own: MemDesc, batch: bool) -> float:
+    """What a primitive adds to the variance itself.
+
+    0 where it is given the variance with eps in it, so that one primitive serves any eps: not
+    where it computes the variance, nor where channels of padding have variance 0.
+    """
+    return p.eps if batch or own.is_padded else 0.0
+
+
+def _shifted(ctx: OpContext, p: BatchNormParams, var: Mem, epsilon: float) -> Mem:
+    """The variance as a primitive takes it that adds `epsilon`: together they add eps."""
+    if epsilon == p.eps:
+        return var
+    made = ctx.stream.scratch(var.desc)
+    on_memory(ctx, lib.NDRT_FUNCTION_ADD, var, made, p.eps)
+    return made
 
 
 def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
@@ -239,14 +253,17 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
         if blocks is None:
             raise Unsupported(f"{native!r}: channels lie neither apart, side by side nor in blocks")
         direction = Direction.FORWARD_TRAINING if batch else Direction.FORWARD_INFERENCE
-        return make_primitive(Kind.BATCH_NORM, direction, src=native, dst=native, epsilon=p.eps,
+        return make_primitive(Kind.BATCH_NORM, direction, src=native, dst=native,
+                              epsilon=_epsilon(p, own, batch),
                               flags=flags(p, batch)), own, blocks
     prim, own, blocks = ctx.primitive(
-        ("BatchNorm.forward", p, given.id),
+        ("BatchNorm.forward", _epsilon(p, given, batch), flags(p, batch), p.axis, given.id),
         lambda: first_supported(partial(make, *pair) for pair in layouts(p, data, given)))
     wants_scale = p.output_mean_var and outs[2].requested
-    to_scale = _make_steps(ctx, _to_scale(p), vector) if wants_scale else []
+    root = _make_steps(ctx, [(lib.NDRT_ELTWISE_POW, 1.0, -0.5)], vector) if wants_scale else []
 
+    # where the primitive has it, kernels are given no number that may vary without it
+    eps = float(p.eps) if batch or own.is_padded else p.eps
     x = get_data_reorder(data, own, stream)
     args = [(Arg.SRC, x.as_desc(prim.src)), (Arg.SHIFT, get_default(beta, stream))]
     if not p.fix_gamma:
@@ -258,17 +275,18 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
             ctx.run(prim, [*args, (Arg.DST, y.as_desc(prim.dst)), (Arg.MEAN, mean),
                            (Arg.VARIANCE, var)])
             ctx.kernel(lib.NDRT_KERNEL_BATCH_STATS, blocks,
-                       (y, mean, var, x, *(mem for _, mem in args[1:])), (p.eps,))
+                       (y, mean, var, x, *(mem for _, mem in args[1:])), (eps,))
             if rectified:
                 _rectify(ctx, y)
             if wants_scale:
                 with outs[2].open(vector, stream) as scale:
-                    _run_steps(ctx, to_scale, var, scale)
+                    on_memory(ctx, lib.NDRT_FUNCTION_ADD, var, scale, eps)
+                    _run_steps(ctx, root, scale, scale)
     else:
         mean, var = get_default(moving_mean, stream), get_default(moving_var, stream)
         with outs[0].open(own, stream, inplace_of=x) as y:
             ctx.run(prim, [*args, (Arg.DST, y.as_desc(prim.dst)), (Arg.MEAN, mean),
-                           (Arg.VARIANCE, var)])
+                           (Arg.VARIANCE, _shifted(ctx, p, var, _epsilon(p, own, batch)))])
             if rectified:
                 _rectify(ctx, y)
         for out, used in ((outs[1], mean), (outs[-1], var)):
@@ -277,7 +295,8 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
                     ctx.kernel(lib.NDRT_KERNEL_COPY, (vector.nbytes,), (copy, used))
         if wants_scale:
             with outs[2].open(vector, stream) as scale:
-                _run_steps(ctx, to_scale, var, scale)
+                on_memory(ctx, lib.NDRT_FUNCTION_ADD, var, scale, eps)
+                _run_steps(ctx, root, scale, scale)
 
 
 def _rectify(ctx: OpContext, y: Mem) -> None:
@@ -359,9 +378,10 @@ def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
 
     def make(own: MemDesc, native: MemDesc) -> tuple[Primitive, MemDesc]:
         return make_primitive(Kind.BATCH_NORM, Direction.BACKWARD, src=native, diff_src=native,
-                              diff_dst=native, epsilon=p.eps, flags=flags(p, batch)), own
+                              diff_dst=native, epsilon=_epsilon(p, own, False),
+                              flags=flags(p, batch)), own
     prim, own = ctx.primitive(
-        ("BatchNorm.backward", p, given.id),
+        ("BatchNorm.backward", _epsilon(p, given, False), flags(p, batch), p.axis, given.id),
         lambda: first_supported(partial(make, *pair) for pair in layouts(p, data, given)))
     # those that the forward used
     mean, var = (get_default(one, stream) for one in (ins[3:5] if batch else ins[5:7]))
@@ -369,7 +389,7 @@ def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
         x = get_data_reorder(data, own, stream).as_desc(prim.src)
         dy = get_data_reorder(out_grad, own, stream)
         args = [(Arg.SRC, x), (Arg.DIFF_DST, dy.as_desc(prim.diff_dst)), (Arg.MEAN, mean),
-                (Arg.VARIANCE, var)]
+                (Arg.VARIANCE, _shifted(ctx, p, var, _epsilon(p, own, False)))]
         if not p.fix_gamma:
             args.append((Arg.SCALE, get_default(gamma, stream)))
         with (outs[0].open(own, stream, inplace_of=dy) as dx,
@@ -386,7 +406,7 @@ def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
     if batch:
         for moving, now in ((ins[5], mean), (ins[6], var)):
             moving._chunk.reorder_to_default(stream)
-            ctx.kernel(lib.NDRT_KERNEL_BLEND_STATS, (vector.nelems,),
+            ctx.kernel(lib.NDRT_KERNEL_BLEND, (vector.nelems,),
                        (get_default(moving, stream), now), (p.momentum, 1 - p.momentum))
 
 
@@ -395,7 +415,7 @@ register(OpDef("BatchNorm", BatchNormParams, inputs=("data", "gamma", "beta"),
                visible_outputs=lambda p: 3 if p.output_mean_var else 1,
                infer_shape=infer_shape, infer_type=infer_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient, inplace={0: 0},
-               ignores=ignored, aliases=("BatchNorm_v1",),
+               ignores=ignored, aliases=("BatchNorm_v1",), numbers=("eps",),
                doc="Batch normalization: (x - mean) / sqrt(variance + eps) * gamma + beta for "
                    "each channel.\n\n"
                    "data of any rank with C channels at axis; gamma, beta, moving_mean, moving_var "

@@ -170,7 +170,8 @@ def _register(family: Family, params: type[Params], visible: Any, doc: str) -> N
                    outputs=("output", "mean", "std"), visible_outputs=visible,
                    infer_shape=partial(infer_shape, family), infer_type=same_float_type,
                    compute=compute, compute_ex=compute_ex, refuses=refuses,
-                   gradient=partial(gradient, family), inplace={0: 0}, doc=doc))
+                   gradient=partial(gradient, family), inplace={0: 0}, numbers=("eps",),
+                   doc=doc))
     register(OpDef(f"_backward_{family.name}", params,
                    inputs=("out_grad", "data", "gamma", "mean", "std"),
                    outputs=("data_grad", "gamma_grad", "beta_grad"),

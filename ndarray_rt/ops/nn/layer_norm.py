@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -102,62 +101,21 @@ def _rows(data: Shape) -> tuple[MemDesc, MemDesc, MemDesc]:
             default_desc(FLOAT32, data[-1:]))
 
 
-def _point(alg: int, desc: MemDesc, alpha: float, beta: float) -> Primitive:
-    return make_primitive(Kind.ELTWISE, Direction.FORWARD_INFERENCE, alg=alg, src=desc, dst=desc,
-                          alpha=alpha, beta=beta)
-
-
-def _steps(ctx: OpContext, desc: MemDesc, steps: Sequence[tuple[int, float, float]],
-           ) -> list[Primitive]:
-    return [ctx.primitive(("LayerNorm.step", step, desc.id),
-                          partial(_point, step[0], desc, step[1], step[2])) for step in steps]
-
-
 def compute_ex(ctx: OpContext, p: LayerNormParams, ins: list[NDArray],
                outs: list[Output]) -> None:
-    data, gamma, beta = ins
+    data = ins[0]
     stream = ctx.stream
+    own, stat = default_desc(FLOAT32, data.shape), default_desc(FLOAT32, outs[1].shape)
+    x = get_data_reorder(data, own, stream)
+    vectors = [get_default(value, stream) for value in ins[1:]]
     inner = _inner_axis(p, data.shape)
     if inner is not None:
-        _normalize_axis(ctx, p, ins, outs, inner)
-        return
-    matrix, row, vector = _rows(data.shape)
-    with_stats = outs[1].requested or outs[2].requested
-
-    def build() -> Primitive:
-        direction = Direction.FORWARD_TRAINING if with_stats else Direction.FORWARD_INFERENCE
-        return make_primitive(Kind.LAYER_NORM, direction, src=matrix, dst=matrix, epsilon=p.eps,
-                              flags=FLAGS)
-    prim = ctx.primitive(("LayerNorm.forward", p.eps, matrix.id, with_stats), build)
-    to_std = _steps(ctx, row, ((lib.NDRT_ELTWISE_LINEAR, 1.0, p.eps),
-                               (lib.NDRT_ELTWISE_SQRT, 0.0, 0.0))) if with_stats else []
-    own = default_desc(FLOAT32, data.shape)
-    x = get_data_reorder(data, own, stream)
-    args = [(Arg.SRC, x.as_desc(matrix)), (Arg.SCALE, get_default(gamma, stream).as_desc(vector)),
-            (Arg.SHIFT, get_default(beta, stream).as_desc(vector))]
-    if not with_stats:
-        with outs[0].open(own, stream, inplace_of=x) as y:
-            ctx.run(prim, [*args, (Arg.DST, y.as_desc(matrix))])
-        return
-    var = stream.scratch(row)
-    stat = default_desc(FLOAT32, outs[1].shape)
+        kernel, dims = lib.NDRT_KERNEL_NORM_AXIS, inner
+    else:
+        kernel, dims = lib.NDRT_KERNEL_NORM_LAST, (prod(data.shape[:-1]), data.shape[-1], 1)
     with (outs[0].open(own, stream, inplace_of=x) as y, outs[1].open(stat, stream) as mean,
           outs[2].open(stat, stream) as std):
-        ctx.run(prim, [*args, (Arg.DST, y.as_desc(matrix)), (Arg.MEAN, mean.as_desc(row)),
-                       (Arg.VARIANCE, var)])
-        ctx.run(to_std[0], ((Arg.SRC, var), (Arg.DST, std.as_desc(row))))
-        ctx.run(to_std[1], ((Arg.SRC, std.as_desc(row)), (Arg.DST, std.as_desc(row))))
-
-
-def _normalize_axis(ctx: OpContext, p: LayerNormParams, ins: list[NDArray], outs: list[Output],
-                    dims: tuple[int, int, int]) -> None:
-    stream = ctx.stream
-    own, stat = default_desc(FLOAT32, ins[0].shape), default_desc(FLOAT32, outs[1].shape)
-    x = get_data_reorder(ins[0], own, stream)
-    vectors = [get_default(value, stream) for value in ins[1:]]
-    with (outs[0].open(own, stream, inplace_of=x) as y, outs[1].open(stat, stream) as mean,
-          outs[2].open(stat, stream) as std):
-        ctx.kernel(lib.NDRT_KERNEL_NORM_AXIS, dims, (y, x, *vectors, mean, std), (p.eps,))
+        ctx.kernel(kernel, dims, (y, x, *vectors, mean, std), (p.eps,))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -207,18 +165,14 @@ def compute_ex_backward(ctx: OpContext, p: LayerNormParams, ins: list[NDArray],
 
     def build() -> Primitive:
         return make_primitive(Kind.LAYER_NORM, Direction.BACKWARD, src=matrix, diff_src=matrix,
-                              diff_dst=matrix, epsilon=p.eps, flags=FLAGS)
-    prim = ctx.primitive(("LayerNorm.backward", p.eps, matrix.id), build)
-    # rounding must not make the variance negative
-    to_var = _steps(ctx, row, ((lib.NDRT_ELTWISE_SQUARE, 0.0, 0.0),
-                               (lib.NDRT_ELTWISE_LINEAR, 1.0, -p.eps),
-                               (lib.NDRT_ELTWISE_RELU, 0.0, 0.0)))
+                              diff_dst=matrix, flags=FLAGS)
+    # without eps, which the deviations have in them
+    prim = ctx.primitive(("LayerNorm.backward", matrix.id), build)
+    square = ctx.primitive(("LayerNorm.square", row.id), lambda: make_primitive(
+        Kind.ELTWISE, Direction.FORWARD_INFERENCE, alg=lib.NDRT_ELTWISE_SQUARE, src=row, dst=row))
     own = default_desc(FLOAT32, data.shape)
     var = stream.scratch(row)
-    source = get_default(std, stream).as_desc(row)
-    for step in to_var:
-        ctx.run(step, ((Arg.SRC, source), (Arg.DST, var)))
-        source = var
+    ctx.run(square, ((Arg.SRC, get_default(std, stream).as_desc(row)), (Arg.DST, var)))
     grad = get_data_reorder(dy, own, stream)
     scale = get_default(gamma, stream).as_desc(vector)
     # oneDNN asks for a shift, whose values no gradient depends on
@@ -252,13 +206,13 @@ register(OpDef("LayerNorm", LayerNormParams, inputs=("data", "gamma", "beta"),
                visible_outputs=lambda p: 3 if p.output_mean_var else 1,
                infer_shape=infer_shape, infer_type=infer_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient, inplace={0: 0},
+               numbers=("eps",),
                doc="Layer normalization: (x - mean) / sqrt(variance + eps) * gamma + beta along "
                    "one axis.\n\n"
                    "data of any rank, gamma and beta (length of the axis,). mean and std (data's "
                    "shape with 1 at the axis) are hidden outputs, visible with output_mean_var; "
                    "gradients do not flow through them. One float dtype. Source: Ba et al. 2016; "
-                   "MXNet's LayerNorm; oneDNN layer normalization, or a native "
-                   "kernel where the axis is not the last one."))
+                   "MXNet's LayerNorm; native kernels."))
 register(OpDef("_backward_LayerNorm", LayerNormParams,
                inputs=("out_grad", "data", "gamma", "mean", "std"),
                outputs=("data_grad", "gamma_grad", "beta_grad"),

@@ -38,6 +38,9 @@ from .leaky_curves import SELU_LAMBDA, gradient_backward
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 PRELU_DIMS = 5  # oneDNN has no prelu of more
+# kernels that take the slope as an argument: the function and its slope
+SLOPED = {"leaky": (lib.NDRT_FUNCTION_LEAKY, lib.NDRT_FUNCTION_LEAKY_SLOPE),
+          "elu": (lib.NDRT_FUNCTION_ELU, lib.NDRT_FUNCTION_ELU_SLOPE)}
 _ELU_FROM_DST = 0x102  # oneDNN's number
 
 
@@ -162,8 +165,8 @@ def compute_ex(ctx: OpContext, p: LeakyReLUParams, ins: list[NDArray],
     if p.act_type == "rrelu" and (ctx.is_train or outs[1].requested):
         _random_slopes_ex(ctx, p, ins[0], outs)
         return
-    if p.act_type == "leaky" and not is_padded(ins[0]):
-        function(ctx, lib.NDRT_FUNCTION_LEAKY, ins[0], outs[0], p.slope)
+    if p.act_type in SLOPED and not is_padded(ins[0]):
+        function(ctx, SLOPED[p.act_type][0], ins[0], outs[0], p.slope)
         return
     x = get_data(ins[0], ctx.stream)
 
@@ -326,8 +329,8 @@ def compute_ex_backward(ctx: OpContext, p: LeakyReLUParams, ins: list[NDArray],
         with outs[0].open(x.desc, ctx.stream, inplace_of=dy) as dx:
             ctx.kernel(lib.NDRT_KERNEL_SLOPED, (x.desc.nbytes // 4,), (dx, x, slopes, dy))
         return
-    if p.act_type == "leaky" and not is_padded(ins[0]):
-        slope(ctx, lib.NDRT_FUNCTION_LEAKY_SLOPE, ins[0], ins[1], outs[0], p.slope)
+    if p.act_type in SLOPED and not is_padded(ins[0]):
+        slope(ctx, SLOPED[p.act_type][1], ins[0], ins[1], outs[0], p.slope)
         return
     data = get_data(ins[1], ctx.stream)
     dy = get_data_reorder(ins[0], data.desc, ctx.stream)

@@ -144,17 +144,12 @@ def compute_backward(formula: Formula, ctx: OpContext, p: Params, ins: list[AnyA
     outs[0].write(convert(wide(dy) * formula.slope(*_settled(formula, x, p)), x.dtype))
 
 
-def _parabola(p: SmoothL1Params) -> tuple[float, float]:
-    square, edge = _edge(p, np.zeros((), np.float32))
-    return float(square), float(edge)
-
-
 # (function, slope) of the kernel, and its two numbers
 NATIVE: dict[str, tuple[int, int, Callable[[Any], tuple[float, float]]]] = {
     "hard_sigmoid": (lib.NDRT_FUNCTION_HARD_SIGMOID, lib.NDRT_FUNCTION_HARD_SIGMOID_SLOPE,
                      lambda p: (p.alpha, p.beta)),
     "smooth_l1": (lib.NDRT_FUNCTION_SMOOTH_L1, lib.NDRT_FUNCTION_SMOOTH_L1_SLOPE,
-                  _parabola),
+                  lambda p: (p.scalar, 0.0)),
 }
 
 
@@ -188,7 +183,7 @@ def gradient_backward(formula: Formula, emit: Emit, node: GradNode, out_grads: S
 
 def _numbers_of(formula: Formula) -> tuple[str, ...]:
     """What the kernel is given as it is."""
-    return ("alpha", "beta") if formula.name == "hard_sigmoid" else ()
+    return {"hard_sigmoid": ("alpha", "beta"), "smooth_l1": ("scalar",)}.get(formula.name, ())
 
 
 def _register(formula: Formula) -> None:

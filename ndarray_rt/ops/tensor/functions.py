@@ -42,7 +42,16 @@ LINEAR: dict[str, int] = {
     "_div_scalar": lib.NDRT_FUNCTION_OVER, "_rdiv_scalar": lib.NDRT_FUNCTION_RDIV,
     "_maximum_scalar": lib.NDRT_FUNCTION_MAX, "_minimum_scalar": lib.NDRT_FUNCTION_MIN,
 }
+# for which oneDNN has nothing that takes the number as an argument
+CURVES: dict[str, int] = {
+    "_power_scalar": lib.NDRT_FUNCTION_POWER, "_rpower_scalar": lib.NDRT_FUNCTION_POWER_FROM,
+    "_mod_scalar": lib.NDRT_FUNCTION_MOD, "_rmod_scalar": lib.NDRT_FUNCTION_RMOD,
+    "_hypot_scalar": lib.NDRT_FUNCTION_HYPOT,
+}
 SCALAR_SLOPES: dict[str, int] = {
+    "_rdiv_scalar": lib.NDRT_FUNCTION_RDIV_SLOPE, "_power_scalar": lib.NDRT_FUNCTION_POWER_SLOPE,
+    "_rpower_scalar": lib.NDRT_FUNCTION_POWER_FROM_SLOPE,
+    "_rmod_scalar": lib.NDRT_FUNCTION_RMOD_SLOPE, "_hypot_scalar": lib.NDRT_FUNCTION_HYPOT_SLOPE,
     "_maximum_scalar": lib.NDRT_FUNCTION_MAXIMUM_SLOPE,
     "_minimum_scalar": lib.NDRT_FUNCTION_MINIMUM_SLOPE,
 }
@@ -62,6 +71,22 @@ def function(ctx: OpContext, which: int, x: NDArray, out: Output, p: float = 0.0
     mem = _unpadded(x, ctx.stream)
     with out.open(mem.desc, ctx.stream, inplace_of=mem) as y:
         ctx.kernel(lib.NDRT_KERNEL_FUNCTION, [mem.desc.nelems], [y, mem], [which, p, q])
+
+
+# dtypes other than float32 whose arithmetic with a number has a kernel
+KINDS: dict[str, int] = {
+    "float64": lib.NDRT_F64, "float16": lib.NDRT_F16, "int64": lib.NDRT_INDEX_S64,
+    "int32": lib.NDRT_S32, "int8": lib.NDRT_S8, "uint8": lib.NDRT_U8,
+}
+
+
+def of_kind(ctx: OpContext, which: int, x: NDArray, out: Output, p: float) -> None:
+    """out = the function of x and a number, in one of KINDS."""
+    if not out.requested:
+        return
+    mem = _unpadded(x, ctx.stream)
+    with out.open(mem.desc, ctx.stream, inplace_of=mem) as y:
+        ctx.kernel(lib.NDRT_KERNEL_SCALAR, [x.size], [y, mem], [KINDS[x.dtype.name], which, p])
 
 
 def on_memory(ctx: OpContext, which: int, x: Mem, y: Mem, p: float) -> None:

@@ -78,15 +78,16 @@ def register_linear(name: str, params: type[Params], rule: Rule, forward: Forwar
                     doc: str, aliases: tuple[str, ...] = (), compute_ex: FComputeEx | None = None,
                     refuses: Refuses | None = None, slope: Slope = _itself,
                     compute_ex_back: FComputeEx | None = None,
-                    refuses_back: Refuses | None = None) -> None:
-    """Registers an operator on one array, and its gradient.
+                    refuses_back: Refuses | None = None, numbers: tuple[str, ...] = ()) -> None:
+    """Registers an operator on one array, and its gradient, which has none of the `numbers`.
 
     `compute_ex_back` and `refuses_back` are the gradient's, on oneDNN. `slope`: the parameters
     without what the operator adds that does not depend on data.
     """
     register(OpDef(name, params, inputs=("data",), infer_shape=partial(infer_shape, rule),
                    infer_type=same_type, compute=partial(compute, forward), compute_ex=compute_ex,
-                   refuses=refuses, gradient=partial(gradient, name), aliases=aliases, doc=doc))
+                   refuses=refuses, gradient=partial(gradient, name), aliases=aliases,
+                   numbers=numbers, doc=doc))
     register(OpDef(f"_backward_{name}", params, inputs=("out_grad", "data"),
                    outputs=("data_grad",), infer_shape=partial(infer_shape_backward, rule),
                    infer_type=infer_type_first, compute=partial(compute_backward, back),

@@ -14,6 +14,7 @@ from ...dtypes import find_dtype, native_code
 from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
+from ...op.numbers import Domain
 from ...op.params import Params, dtype, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
@@ -72,7 +73,8 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
 
 register(OpDef("one_hot", OneHotParams, inputs=("indices",), infer_shape=infer_shape,
                infer_type=infer_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient,
+               gradient=gradient, numbers=("on_value", "off_value"),
+               domain=Domain(most=2.0**31 - 1),
                doc="A new last axis of length depth: on_value at the place that indices names, "
                    "off_value elsewhere.\n\nindices of any shape and dtype; floats are cut off "
                    "towards zero; a place beyond the axis is nowhere. The gradient is zero. "

@@ -157,4 +157,5 @@ register_linear("Pad", PadParams, out_shape, forward, back,
                 "kernels of ours and oneDNN reorder.",
                 aliases=("pad",), compute_ex=compute_ex, refuses=refuses,
                 compute_ex_back=compute_ex_back, refuses_back=refuses_back,
+                numbers=("constant_value",),
                 slope=lambda p: {"mode": p.mode, "pad_width": p.pad_width})

@@ -12,7 +12,7 @@ import numpy as np
 from ..._array.layout import AnyArray, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
-from ...dtypes import FLOAT64, INT64
+from ...dtypes import FLOAT32, FLOAT64, INT64
 from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import TypeList, merge_types, same_shape, same_type
@@ -21,7 +21,7 @@ from ...op.params import Params, boolean, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ..terms import Term, terms
 from . import functions
-from .functions import SCALAR, SCALAR_SLOPES, function, is_padded, slope
+from .functions import CURVES, KINDS, SCALAR, SCALAR_SLOPES, function, is_padded, of_kind, slope
 from .numeric import (
     BINARY,
     Function2,
@@ -125,10 +125,10 @@ ELTWISE: dict[str, Callable[[float], tuple[int, float, float]]] = {
     "_mul_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, s, -0.0),
     "_div_scalar": lambda s: (lib.NDRT_ELTWISE_LINEAR, 1.0 / s, -0.0),
     "_rdiv_scalar": lambda s: (lib.NDRT_ELTWISE_POW, s, -1.0),
-    "_power_scalar": lambda s: (lib.NDRT_ELTWISE_SQUARE, 0.0, 0.0),
 }
 BOUNDS = {"_maximum_scalar": lib.NDRT_BINARY_MAX, "_minimum_scalar": lib.NDRT_BINARY_MIN}
-
+NATIVE = {**SCALAR, **functions.LINEAR, **CURVES}
+SQUARE = 2.0  # the power that oneDNN has
 
 # sizes of numbers that are factors or bounds in float32, and so are their inverses
 LEAST, MOST = 1e-37, 1e37
@@ -136,52 +136,76 @@ LEAST, MOST = 1e-37, 1e37
 
 def domain_of(name: str) -> Domain:
     """Numbers with which one recorded call is done again: what is refused is none of them."""
-    if name in functions.LINEAR:
-        return Domain(LEAST, MOST, zero=name != "_div_scalar", nan=False)
+    if name == "_div_scalar":
+        return Domain(LEAST, MOST, zero=False)
+    if name in functions.LINEAR or name in CURVES:
+        return Domain(LEAST, apart=(SQUARE,) if name == "_power_scalar" else ())
     return Domain()
 
 
+def _is_tiny(value: float) -> bool:
+    """Kernels take it for 0, as they take denormals."""
+    return 0 < abs(value) < LEAST
+
+
+def _refuses_kind(name: str, p: ScalarParams, x: NDArray) -> str | None:
+    """Why the kernel for dtypes other than float32 may not."""
+    whole = is_integer(x.dtype)
+    if x.dtype.name not in KINDS or (whole and not p.is_int):
+        return f"dtype {x.dtype} has no kernel for a number"
+    if whole and (name in CURVES or name in ("_div_scalar", "_rdiv_scalar")):
+        return "whole numbers are divided and raised to powers in numpy"
+    tiny = 2.0**-14 if x.dtype.name == "float16" else 1e-307
+    if not whole and 0 < abs(p.scalar) < tiny:
+        return "the number is a denormal"
+    return None
+
+
 def refuses(name: str, p: ScalarParams, ins: list[NDArray]) -> str | None:
-    if name == "_power_scalar" and p.scalar != 2:
-        return "oneDNN's powers other than 2 are not faster"
-    if name in SCALAR:
-        return need_float32(*ins)
-    size = abs(p.scalar)
-    # NaN fails each comparison
-    if not (size == 0 or LEAST <= size <= MOST) or (size == 0 and name == "_div_scalar"):
+    if ins[0].dtype != FLOAT32:
+        return _refuses_kind(name, p, ins[0])
+    if name in SCALAR or (name == "_power_scalar" and p.scalar == SQUARE):
+        return None
+    if _is_tiny(p.scalar) or (name == "_div_scalar" and MOST < abs(p.scalar) < math.inf):
         return "the number, or its inverse, leaves the range of float32"
-    return need_float32(*ins)
+    if name in ELTWISE and is_padded(ins[0]) and (
+            not abs(p.scalar) <= MOST or (name == "_div_scalar" and not p.scalar)):
+        return "oneDNN is given no number out of the range of float32"
+    if name in BOUNDS and is_padded(ins[0]) and math.isnan(p.scalar):
+        return "oneDNN's bounds are no NaN"
+    return None
 
 
 def compute_ex(name: str, ctx: OpContext, p: ScalarParams, ins: list[NDArray],
                outs: list[Output]) -> None:
-    which = SCALAR.get(name)
-    if which is None and not is_padded(ins[0]):
-        which = functions.LINEAR.get(name)
-    if which is not None:
-        function(ctx, which, ins[0], outs[0], p.scalar)
+    x, out = ins[0], outs[0]
+    if x.dtype != FLOAT32:
+        # of other dtypes x / s is not x times 1 / s
+        which = lib.NDRT_FUNCTION_DIV if name == "_div_scalar" else NATIVE[name]
+        of_kind(ctx, which, x, out, p.scalar)
+    elif name == "_power_scalar" and p.scalar == SQUARE:
+        eltwise(ctx, "eltwise", lib.NDRT_ELTWISE_SQUARE, 0.0, 0.0, x, out)
+    elif name not in functions.LINEAR or not is_padded(x):
+        function(ctx, NATIVE[name], x, out, p.scalar)
     elif name in BOUNDS:
-        bound(ctx, "bound", BOUNDS[name], p.scalar, ins[0], outs[0])
+        bound(ctx, "bound", BOUNDS[name], p.scalar, x, out)
     else:
-        eltwise(ctx, "eltwise", *ELTWISE[name](p.scalar), ins[0], outs[0])
-
-
-# the same for slopes, by oneDNN's backward of an algorithm
-SLOPES: dict[str, Callable[[float], tuple[int, float, float]]] = {
-    "_rdiv_scalar": ELTWISE["_rdiv_scalar"], "_power_scalar": ELTWISE["_power_scalar"]}
+        eltwise(ctx, "eltwise", *ELTWISE[name](p.scalar), x, out)
 
 
 def compute_ex_backward(name: str, ctx: OpContext, p: ScalarParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
-    if name in SCALAR_SLOPES:
+    if name == "_power_scalar" and p.scalar == SQUARE:
+        eltwise_backward(ctx, f"_backward{name}", lib.NDRT_ELTWISE_SQUARE, ins[0], ins[1],
+                         outs[0], False)
+    else:
         slope(ctx, SCALAR_SLOPES[name], ins[0], ins[1], outs[0], p.scalar)
-        return
-    alg, alpha, beta = SLOPES[name](p.scalar)
-    eltwise_backward(ctx, f"_backward{name}", alg, ins[0], ins[1], outs[0], False, alpha, beta)
 
 
 def refuses_backward(name: str, p: ScalarParams, ins: list[NDArray]) -> str | None:
-    return need_float32(*ins) if name in SCALAR_SLOPES else refuses(name, p, ins)
+    if _is_tiny(p.scalar):
+        return "the number leaves the range of float32"
+    return need_float32(*ins)
 
 
 # ---- gradients ---------------------------------------------------------------------------------
@@ -202,7 +226,7 @@ def gradient_smooth(name: str, emit: Emit, node: GradNode, out_grads: Sequence[A
 
 
 # what is left of dy in the gradient of a slope; x is what the slope is a function of
-CURVES: dict[str, Callable[[Term, Term, float], Term | None]] = {
+DY_SLOPES: dict[str, Callable[[Term, Term, float], Term | None]] = {
     "_rdiv_scalar": lambda dy, x, s: dy / (x("square") * x) * (2 * s),
     "_power_scalar": lambda dy, x, s: (None if s in (0, 1)
                                        else dy * x ** (s - 2) * (s * (s - 1))),
@@ -216,7 +240,7 @@ def gradient_backward(name: str, emit: Emit, node: GradNode, out_grads: Sequence
                       ) -> list[Any]:
     grad, dy, at = terms(emit, out_grads[0], *node.inputs)
     to_dy = grad(f"_backward{name}", node.params, at)
-    curve = CURVES[name](grad * dy, at, node.params.scalar) if name in CURVES else None
+    curve = DY_SLOPES[name](grad * dy, at, node.params.scalar) if name in DY_SLOPES else None
     return [to_dy.entry, None if curve is None else curve.entry]
 
 
@@ -245,9 +269,6 @@ def _alias(name: str) -> str:
 
 
 def _define(name: str, entry: Scalar) -> OpDef:
-    native: Callable[..., None] | None = None
-    if name in ELTWISE or name in BOUNDS or name in SCALAR:
-        native = partial(compute_ex, name)
     gradient = None
     if name in LINEAR:
         gradient = partial(gradient_linear, name)
@@ -255,28 +276,27 @@ def _define(name: str, entry: Scalar) -> OpDef:
         gradient = partial(gradient_smooth, name)
     return OpDef(
         name, ScalarParams, inputs=("data",), infer_shape=same_shape, infer_type=infer_type,
-        compute=partial(compute, name), compute_ex=native,
-        refuses=partial(refuses, name) if native else None,
+        compute=partial(compute, name), compute_ex=partial(compute_ex, name),
+        refuses=partial(refuses, name),
         gradient=gradient, no_gradient="" if gradient else "zero: a step has no slope",
         inplace={0: 0}, aliases=(_alias(name),),
-        numbers=("scalar",) if name in SCALAR or name in functions.LINEAR else (),
-        domain=domain_of(name),
+        numbers=("scalar",), domain=domain_of(name),
         doc=f"Of an array and a number: {entry.formula}.\n\n"
             "The number is cast to data's dtype first: an integer array stays one (with is_int="
             f"False it becomes float64). Source: MXNet's {name}"
-            + ("; a kernel of ours." if name in SCALAR or name in functions.LINEAR
-               else "; oneDNN eltwise or binary." if native else "; numpy."))
+            "; a kernel of ours.")
 
 
 for _name, _entry in TABLE.items():
     register(_define(_name, _entry))
 for _name in SMOOTH:
-    _native = _name in SLOPES or _name in SCALAR_SLOPES
+    _native = _name in SCALAR_SLOPES
     register(OpDef(f"_backward{_name}", ScalarParams, inputs=("out_grad", "data"),
                    infer_shape=same_shape, infer_type=same_type,
                    compute=partial(compute_backward, _name),
                    compute_ex=partial(compute_ex_backward, _name) if _native else None,
                    refuses=partial(refuses_backward, _name) if _native else None,
                    gradient=partial(gradient_backward, _name), inplace={0: 0}, is_backward=True,
-                   numbers=("scalar",) if _name in SCALAR_SLOPES else (),
+                   numbers=("scalar",) if _native else (),
+                   domain=Domain(LEAST, apart=(SQUARE,) if _name == "_power_scalar" else ()),
                    doc=f"The gradient of {_name}."))
