@@ -127,27 +127,22 @@ class GradState:
 class TapeVariable(Node):
     """An array that nothing recorded has computed: a leaf with a gradient, or a constant."""
 
-    __slots__ = ("facts", "grad", "saved")
+    __slots__ = ("facts", "grad", "needs_grad", "saved")
+
+    cleared = False
 
     def __init__(self, array: NDArray, grad: GradState | None) -> None:
         super().__init__(None, "")
         self.facts = (array.shape, array.dtype, array.ctx)
         self.grad = grad
+        self.needs_grad = grad is not None and grad.req != Req.kNullOp
         self.saved: list[Saved | None] = [None]
-
-    @property
-    def needs_grad(self) -> bool:
-        return self.grad is not None and self.grad.req != Req.kNullOp
-
-    @property
-    def cleared(self) -> bool:
-        return False
 
 
 class TapeNode(Node):
     """A recorded operator call."""
 
-    __slots__ = ("cleared", "output_facts", "saved")
+    __slots__ = ("cleared", "needs_grad", "output_facts", "saved")
 
     def __init__(self, op: OpDef, params: Params, inputs: Sequence[Entry], name: str,
                  outputs: Sequence[NDArray], hidden: Facts = ()) -> None:
@@ -157,14 +152,12 @@ class TapeNode(Node):
             self.output_facts.append((shape, dtype, outputs[0].ctx))
         self.saved: list[Saved | None] = [None] * len(self.output_facts)
         self.cleared = False
-
-    @property
-    def needs_grad(self) -> bool:
-        return not self.cleared
+        self.needs_grad = True
 
     def clear(self) -> None:
         """Forgets inputs and values, after a backward that does not retain the graph."""
         self.cleared = True
+        self.needs_grad = False
         self.inputs = []
         self.params = None  # those of a Python call hold all that it saved
         self.saved = [None] * len(self.saved)
@@ -213,7 +206,7 @@ def needs_record(inputs: Sequence[NDArray]) -> bool:
         for x in inputs:
             found: Any = x._entry
             # a weak reference is that of a constant
-            if found.__class__ is Entry and tape_node(found).needs_grad:
+            if found.__class__ is Entry and found[0].needs_grad:
                 return True
     return False
 
@@ -228,40 +221,47 @@ def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequen
     """
     if needs is None:
         needs = needs_of(op, params)
+    read, made, unchecked = needs
     entries: list[Entry] = []
     for i, x in enumerate(inputs):
-        found: Any = x._entry
-        if i in needs.inputs or found.__class__ is not Entry or tape_node(found).cleared:
-            found = _input_entry(x, i, needs)
-        entries.append(found)
+        entry: Any = x._entry
+        if entry.__class__ is not Entry or entry[0].cleared:
+            entry = _constant(x)
+        if i in read:
+            node, index = entry
+            saved = node.saved[index]
+            if saved is None:
+                node.saved[index] = Saved(x, i not in unchecked)
+            elif i in unchecked:
+                saved.checked = False
+            elif (saved.checked and node.__class__ is TapeVariable
+                  and saved.writes != x._chunk.writes):
+                entry = _renewed(x, node)
+        entries.append(entry)
     node = TapeNode(op, params, entries, name or "", outputs, hidden)
     for i, y in enumerate(outputs):
-        if i in needs.outputs:
+        if i in made:
             node.saved[i] = Saved(y, True)
         y._entry = Entry(node, i)
 
 
-def _input_entry(x: NDArray, position: int, needs: Needs) -> Entry:
+def _constant(x: NDArray) -> Entry:
+    """The entry of an array that was not recorded, or in a graph that is gone."""
     entry = entry_of(x)
     if entry is None:
         entry = Entry(TapeVariable(x, None), 0)
         # weakly: a constant is part of the graph as long as the graph lives
         x._entry = ref(entry.node)
-    if position in needs.inputs:
-        checked = position not in needs.unchecked
-        node = tape_node(entry)
-        found = node.saved[entry.index]
-        if (found is not None and checked and found.checked and isinstance(node, TapeVariable)
-                and found.writes != x._chunk.writes):
-            # another value from here on: what was recorded with the old one may never be
-            # differentiated, after an exception for one
-            node = TapeVariable(x, node.grad)
-            entry = Entry(node, 0)
-            x._entry = entry if node.grad is not None else ref(node)
-            found = None
-        saved = node.saved
-        if found is None:
-            saved[entry.index] = Saved(x, checked)
-        elif not checked:
-            found.checked = False
+    return entry
+
+
+def _renewed(x: NDArray, old: TapeVariable) -> Entry:
+    """The entry of a leaf that was written to: another value from here on.
+
+    What was recorded with the old one may never be differentiated, after an exception for one.
+    """
+    node = TapeVariable(x, old.grad)
+    entry = Entry(node, 0)
+    x._entry = entry if node.grad is not None else ref(node)
+    node.saved[0] = Saved(x, True)
     return entry

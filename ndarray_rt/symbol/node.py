@@ -25,7 +25,7 @@ class Node:
         self.name = name
         self.attrs: dict[str, str] = {} if attrs is None else attrs
         self.params = params
-        self.inputs: list[Entry] = list(inputs)
+        self.inputs: list[Entry] = [*inputs]
         # how many, once somebody asked
         self._outputs = 1 if op is None or params is None else 0
 
