@@ -11,6 +11,7 @@ from ..._array.output import Output
 from ...native import lib
 from ...op.context import OpContext
 from ...storage.stream import ImmediateStream, Mem
+from .places import can_add
 
 # by the operators' names
 UNARY: dict[str, int] = {
@@ -84,6 +85,7 @@ def of_kind(ctx: OpContext, which: int, x: NDArray, out: Output, p: float) -> No
     """out = the function of x and a number, in one of KINDS."""
     if not out.requested:
         return
+    can_add(out)
     mem = _unpadded(x, ctx.stream)
     with out.open(mem.desc, ctx.stream, inplace_of=mem) as y:
         ctx.kernel(lib.NDRT_KERNEL_SCALAR, [x.size], [y, mem], [KINDS[x.dtype.name], which, p])
