@@ -206,7 +206,7 @@ def needs_record(inputs: Sequence[NDArray]) -> bool:
         for x in inputs:
             found: Any = x._entry
             # a weak reference is that of a constant
-            if found.__class__ is Entry and found[0].needs_grad:
+            if found.__class__ is Entry and found[0].needs_grad:  # type: ignore[attr-defined]
                 return True
     return False
 
@@ -225,7 +225,7 @@ def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequen
     entries: list[Entry] = []
     for i, x in enumerate(inputs):
         entry: Any = x._entry
-        if entry.__class__ is not Entry or entry[0].cleared:
+        if entry.__class__ is not Entry or entry[0].cleared:  # type: ignore[attr-defined]
             entry = _constant(x)
         if i in read:
             node, index = entry
