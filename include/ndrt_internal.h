@@ -178,6 +178,9 @@ int ndrt_moves_threads(const ndrt_kernel_call *call);
 ndrt_status ndrt_flat_places(const ndrt_kernel_call *call, int nthreads);
 void ndrt_moves_execute(const ndrt_kernel_call *call, int nthreads);
 /* native/functions.c */
+ndrt_status ndrt_last_axis_check(const ndrt_kernel_call *call);
+int ndrt_last_axis_threads(const ndrt_kernel_call *call);
+void ndrt_last_axis_execute(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_scalars_check(const ndrt_kernel_call *call);
 int ndrt_scalars_threads(const ndrt_kernel_call *call);
 void ndrt_scalars_execute(const ndrt_kernel_call *call, int nthreads);

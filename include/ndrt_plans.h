@@ -73,7 +73,7 @@ typedef enum {
                                  whose statistics float has lost are normalized again
                                  dims outer channels inner, channels of a block; scalars epsilon */
     NDRT_KERNEL_NORM_LAST = 107,   /* f32: out, data, gamma, beta (of an element each), mean, std
-                                   dims rows width 1; scalars epsilon */
+                                   dims rows width; scalars epsilon */
     /* f32: out, weight, grad, states; dims n, flags (1: grad has 16 bits; 2: weight is a master
      * copy that changes, out has 16 bits; 4: it stays), k, p: lr and wd are element k - 1 of
      * data[p] and data[p + 1]; with k = -1 the last number is data[p]. Scalars begin with lr wd
@@ -159,10 +159,8 @@ typedef enum {
     NDRT_KERNEL_SEQUENCE_LAST_GRAD = 198, /* data's gradient, out's gradient, lengths; the same */
     NDRT_KERNEL_FUNCTION = 199,           /* f32: out, x, and for slopes the gradient   dims n
                                             scalars ndrt_function_id, p, q */
-    NDRT_KERNEL_SCALAR = 200,             /* out, x                      dims n
-                                            scalars kind (F16, F64; S32, S8, U8, NDRT_INDEX_S64), a
-                                            ndrt_function_id of x and p, p, which is rounded to
-                                            the kind */
+    NDRT_KERNEL_SCALAR = 200,             /* out, x   dims n; scalars kind (F16, F64, S32, S8, U8 or
+                                            NDRT_INDEX_S64), ndrt_function_id of x and p, p */
     /* Random numbers; their stream is the second of their data. */
     NDRT_KERNEL_DRAW = 208,        /* out, stream, arrays of parameters  dims n ndrt_distribution,
                                       elements for each parameter, dtype of out (F16, F32, F64)
@@ -289,7 +287,7 @@ typedef enum { /* of x and two numbers; a slope is multiplied by the gradient */
                NDRT_FUNCTION_DIV = 34,   /* of x and p, as those up to ELU */
                NDRT_FUNCTION_POWER = 35,
                NDRT_FUNCTION_POWER_FROM = 36, /* p to the power of x */
-               NDRT_FUNCTION_MOD = 37,        /* with the sign of the divisor; 0 where that is */
+               NDRT_FUNCTION_MOD = 37,        /* with the divisor's sign; 0 where that is 0 */
                NDRT_FUNCTION_RMOD = 38,
                NDRT_FUNCTION_HYPOT = 39,
                NDRT_FUNCTION_ELU = 40, /* x above 0, else p (exp(x) - 1) */

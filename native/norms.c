@@ -86,32 +86,6 @@ static double row_sum(const float *x, int64_t width, blocks cut, int nthreads) {
     return sum;
 }
 
-/* Sums of what x is above `shift` and of its squares. */
-NDRT_FOR_EACH_CPU static void shifted_sums(const float *x, float shift, int64_t n, float *sums) {
-    enum { LANES = 32 };
-    float one[LANES] = {0}, two[LANES] = {0}, sum = 0, square = 0;
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-#pragma omp simd
-        for (int64_t j = 0; j < LANES; j++) {
-            float d = x[i + j] - shift;
-            one[j] += d;
-            two[j] += d * d;
-        }
-    for (int64_t j = 0; i < n; i++, j++) {
-        float d = x[i] - shift;
-        one[j] += d;
-        two[j] += d * d;
-    }
-#pragma omp simd reduction(+ : sum, square)
-    for (int64_t j = 0; j < LANES; j++) {
-        sum += one[j];
-        square += two[j];
-    }
-    sums[0] = sum;
-    sums[1] = square;
-}
-
 static double row_squares(const float *x, float mean, int64_t width, blocks cut, int nthreads) {
     if (cut.count == 1) return (double)squares_of(x, mean, width);
     float partial[MAX_BLOCKS];
@@ -143,55 +117,6 @@ static void normalize_row(kernel_call *call, int64_t row, int nthreads) {
     for (int64_t b = 0; b < cut.count; b++)
         straight(out + b * cut.width, x + b * cut.width, mean, slope, shift,
                  block_end(cut, b, width) - b * cut.width);
-}
-
-NDRT_FOR_EACH_CPU static void straight_by_columns(float *out, const float *x, float mean,
-                                                  float inverse, const float *gamma,
-                                                  const float *beta, int64_t n) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) out[i] = (x[i] - mean) * inverse * gamma[i] + beta[i];
-}
-
-/* Mean and variance of a row of one block, read once, if its first element is not far from the
- * others. */
-static double variance_of(const float *x, int64_t width, float *mean) {
-    float sums[2];
-    shifted_sums(x, x[0], width, sums);
-    double above = (double)sums[0] / (double)width;
-    double var = (double)sums[1] / (double)width - above * above;
-    *mean = (float)((double)x[0] + above);
-    /* NaN is not less */
-    return above * above < 16 * var ? var : (double)squares_of(x, *mean, width) / (double)width;
-}
-
-/* Rows of which each element has a gamma and a beta. */
-static void normalize_last(kernel_call *call, int64_t row, int nthreads) {
-    int64_t width = call->dims[1];
-    const float *x = (const float *)call->data[1] + row * width;
-    const float *gamma = call->data[2], *beta = call->data[3];
-    float *out = (float *)call->data[0] + row * width;
-    blocks cut = blocks_of(width);
-    float mean;
-    double var;
-    if (cut.count == 1) {
-        var = variance_of(x, width, &mean);
-    } else {
-        mean = (float)(row_sum(x, width, cut, nthreads) / (double)width);
-        var = row_squares(x, mean, width, cut, nthreads) / (double)width;
-    }
-    float std = (float)sqrt(var + (double)(float)call->scalars[0]);
-    ((float *)call->data[4])[row] = mean;
-    ((float *)call->data[5])[row] = std;
-    if (cut.count == 1) {
-        straight_by_columns(out, x, mean, 1 / std, gamma, beta, width);
-        return;
-    }
-#pragma omp parallel for schedule(static) num_threads(nthreads) if (nthreads > 1)
-    for (int64_t b = 0; b < cut.count; b++) {
-        int64_t at = b * cut.width;
-        straight_by_columns(out + at, x + at, mean, 1 / std, gamma + at, beta + at,
-                            block_end(cut, b, width) - at);
-    }
 }
 
 static void slope_of_row(kernel_call *call, int64_t row, int nthreads) {
@@ -261,7 +186,6 @@ static void by_rows(kernel_call *call, int nthreads,
 }
 
 static void norm_rows(kernel_call *call, int nthreads) { by_rows(call, nthreads, normalize_row); }
-static void norm_last(kernel_call *call, int nthreads) { by_rows(call, nthreads, normalize_last); }
 static void row_slopes(kernel_call *call, int nthreads) { by_rows(call, nthreads, slope_of_row); }
 static void norm_rows_grad(kernel_call *call, int nthreads) {
     by_rows(call, nthreads, gradient_of_row);
@@ -477,7 +401,6 @@ static const struct {
                                                             norm_axis_grad, 6},
     [NDRT_KERNEL_NORM_AXIS_VECTORS - NDRT_KERNEL_NORM_ROWS] = {"gradient of its vectors",
                                                                norm_axis_vectors, 6},
-    [NDRT_KERNEL_NORM_LAST - NDRT_KERNEL_NORM_ROWS] = {"normalized last axis", norm_last, 6},
     [NDRT_KERNEL_L2 - NDRT_KERNEL_NORM_ROWS] = {"vectors of length 1", l2, 3},
     [NDRT_KERNEL_L2_GRAD - NDRT_KERNEL_NORM_ROWS] = {"gradient of vectors of length 1", l2_grad, 4},
 };

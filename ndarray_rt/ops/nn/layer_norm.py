@@ -112,7 +112,7 @@ def compute_ex(ctx: OpContext, p: LayerNormParams, ins: list[NDArray],
     if inner is not None:
         kernel, dims = lib.NDRT_KERNEL_NORM_AXIS, inner
     else:
-        kernel, dims = lib.NDRT_KERNEL_NORM_LAST, (prod(data.shape[:-1]), data.shape[-1], 1)
+        kernel, dims = lib.NDRT_KERNEL_NORM_LAST, (prod(data.shape[:-1]), data.shape[-1])
     with (outs[0].open(own, stream, inplace_of=x) as y, outs[1].open(stat, stream) as mean,
           outs[2].open(stat, stream) as std):
         ctx.kernel(kernel, dims, (y, x, *vectors, mean, std), (p.eps,))

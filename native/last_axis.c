@@ -1,0 +1,99 @@
+/* Rows of contiguous elements brought to mean 0 and deviation 1, then by a factor and a shift of
+ * each column: layer normalization.
+ *
+ * Sums are cut into blocks by the shape alone and each row is summed by one thread, so the bits do
+ * not depend on the number of threads. */
+#include <math.h>
+
+#include "ndrt_internal.h"
+
+typedef const ndrt_kernel_call kernel_call;
+
+enum { BLOCK = 4096, LANES = 32 };
+
+/* Sums of what x is above `shift` and of its squares. */
+NDRT_FOR_EACH_CPU static void shifted_sums(const float *x, float shift, int64_t n, float *sums) {
+    float one[LANES] = {0}, two[LANES] = {0}, sum = 0, square = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+#pragma omp simd
+        for (int64_t j = 0; j < LANES; j++) {
+            float d = x[i + j] - shift;
+            one[j] += d;
+            two[j] += d * d;
+        }
+    for (int64_t j = 0; i < n; i++, j++) {
+        float d = x[i] - shift;
+        one[j] += d;
+        two[j] += d * d;
+    }
+#pragma omp simd reduction(+ : sum, square)
+    for (int64_t j = 0; j < LANES; j++) {
+        sum += one[j];
+        square += two[j];
+    }
+    sums[0] = sum;
+    sums[1] = square;
+}
+
+NDRT_FOR_EACH_CPU static void straight(float *out, const float *x, float mean, float inverse,
+                                       const float *gamma, const float *beta, int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) out[i] = (x[i] - mean) * inverse * gamma[i] + beta[i];
+}
+
+/* The variance of a row, from sums of what its elements are above `shift`; *above: their mean. */
+static double variance_from(const float *x, float shift, int64_t width, double *above) {
+    double one = 0, two = 0;
+    for (int64_t at = 0; at < width; at += BLOCK) {
+        float sums[2];
+        shifted_sums(x + at, shift, width - at < BLOCK ? width - at : BLOCK, sums);
+        one += (double)sums[0];
+        two += (double)sums[1];
+    }
+    *above = one / (double)width;
+    return two / (double)width - *above * *above;
+}
+
+static void normalize(kernel_call *call, int64_t row) {
+    int64_t width = call->dims[1];
+    const float *x = (const float *)call->data[1] + row * width;
+    double above, again;
+    double var = variance_from(x, x[0], width, &above);
+    float mean = (float)((double)x[0] + above);
+    /* where the first element is far from the others, the difference of sums has lost digits;
+     * NaN is not less */
+    if (!(above * above < 16 * var)) var = variance_from(x, mean, width, &again);
+    float std = (float)sqrt((var < 0 ? 0 : var) + (double)(float)call->scalars[0]);
+    ((float *)call->data[4])[row] = mean;
+    ((float *)call->data[5])[row] = std;
+    straight((float *)call->data[0] + row * width, x, mean, 1 / std, call->data[2], call->data[3],
+             width);
+}
+
+ndrt_status ndrt_last_axis_check(kernel_call *call) {
+    if (call->nthreads < 0)
+        return ndrt_fail(NDRT_INVALID, "normalized last axis: %d threads", call->nthreads);
+    if (call->dims[0] < 0 || call->dims[1] < 0)
+        return ndrt_fail(NDRT_INVALID, "normalized last axis: a count below 0");
+    int64_t n = ndrt_product(call->dims[0], call->dims[1], 1);
+    if (n < 0) return ndrt_fail(NDRT_INVALID, "normalized last axis: more elements than can be");
+    for (int i = 0; i < 6; i++)
+        if (n && !call->data[i])
+            return ndrt_fail(NDRT_INVALID, "normalized last axis: array %d has no bytes", i);
+    return NDRT_OK;
+}
+
+int ndrt_last_axis_threads(kernel_call *call) {
+    return ndrt_team_for(call, call->dims[0] * call->dims[1]);
+}
+
+void ndrt_last_axis_execute(kernel_call *call, int nthreads) {
+    int64_t rows = call->dims[1] ? call->dims[0] : 0;
+    if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
+        for (int64_t row = 0; row < rows; row++) normalize(call, row);
+        return;
+    }
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t row = 0; row < rows; row++) normalize(call, row);
+}
