@@ -109,10 +109,8 @@ def compute_ex(ctx: OpContext, p: LayerNormParams, ins: list[NDArray],
     x = get_data_reorder(data, own, stream)
     vectors = [get_default(value, stream) for value in ins[1:]]
     inner = _inner_axis(p, data.shape)
-    if inner is not None:
-        kernel, dims = lib.NDRT_KERNEL_NORM_AXIS, inner
-    else:
-        kernel, dims = lib.NDRT_KERNEL_NORM_LAST, (prod(data.shape[:-1]), data.shape[-1])
+    kernel = lib.NDRT_KERNEL_NORM_LAST if inner is None else lib.NDRT_KERNEL_NORM_AXIS
+    dims = inner or (prod(data.shape[:-1]), data.shape[-1])
     with (outs[0].open(own, stream, inplace_of=x) as y, outs[1].open(stat, stream) as mean,
           outs[2].open(stat, stream) as std):
         ctx.kernel(kernel, dims, (y, x, *vectors, mean, std), (p.eps,))
