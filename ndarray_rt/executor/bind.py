@@ -10,6 +10,7 @@ import numpy as np
 
 from .._array.ndarray import NDArray, check_shape, new_array
 from .._array.req import Req, parse_grad_req
+from ..collector import resting_collector
 from ..context import Context, current_context
 from ..dtypes import DType, find_dtype
 from ..errors import (
@@ -94,6 +95,7 @@ def _unique(names: Sequence[str], what: str) -> None:
         seen.add(name)
 
 
+@resting_collector()
 def bind(symbol: Symbol, ctx: Context | None, args: Any, args_grad: Any = None,
          grad_req: Any = "write", aux_states: Any = None, group2ctx: Any = None,
          shared_exec: Executor | None = None, tune: bool = False) -> Executor:
@@ -136,6 +138,7 @@ def _check_shared(shared: Any, what: str) -> None:
                            "Executor")
 
 
+@resting_collector()
 def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
                 type_dict: Mapping[str, Any] | None = None, stype_dict: Any = None,
                 group2ctx: Any = None, shared_arg_names: Iterable[str] | None = None,
@@ -269,6 +272,7 @@ class _Reuse:
         return new_array(shape, dtype, self.places.get(name, self.ctx), zero=True)
 
 
+@resting_collector()
 def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool,
                      given: Mapping[str, Any]) -> Executor:
     """`Executor.reshape`."""

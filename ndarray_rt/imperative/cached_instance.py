@@ -11,6 +11,7 @@ from .._array.access import Access
 from .._array.copy import copy_into
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
+from ..collector import resting_collector
 from ..context import Context
 from ..dtypes import DType
 from ..errors import MXNetError
@@ -125,6 +126,7 @@ class Instance:
         self._own = [y._chunk not in reachable for y in self.outputs]
         self.is_apart = all(self._own)
 
+    @resting_collector()
     def _bind(self, group: Group) -> Executor:
         names = group.names
         requests = {}
