@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from .. import config
 from .._array.req import Req
+from ..collector import resting_collector
 from ..dtypes import DType
 from ..errors import ShapeError
 from ..op.registry import Shape, find
@@ -75,6 +76,7 @@ def add_types(heads: Sequence[Entry], made: dict[Entry, tuple[int, ...]],
     return Facts(made, {entry: dtype for entry, dtype in found.items() if dtype is not None})
 
 
+@resting_collector()
 def build_graph(heads: Sequence[Entry], requests: Mapping[str, Req],
                 facts: Facts) -> BoundGraph:
     """Adds the gradient graph, infers its shapes and dtypes, and plans memory.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, overload
 from .. import config
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
-from ..collector import resting_collector
 from ..context import Context
 from ..errors import NameMismatch
 from ..fork import renew_in_child
@@ -261,7 +260,6 @@ class Executor(TrainingRuns, Finding):
             self._lean_switches = switches
         return self._lean or self._full_program()
 
-    @resting_collector()
     def _make_lean(self, planned: InferenceGraph | None = None) -> None:
         """`planned` is a graph of this executor's own that is to be planned anew."""
         for program in self._programs():
@@ -293,7 +291,6 @@ class Executor(TrainingRuns, Finding):
             self._backward_repeats = self._graph.plan.backward_repeats
         return self._graph
 
-    @resting_collector()
     def _full_program(self) -> Program:
         if self._full is None:
             graph = self._bound_graph()

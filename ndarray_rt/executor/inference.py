@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from .. import config
 from .._array.ndarray import NDArray
+from ..collector import resting_collector
 from ..dtypes import DType
 from ..errors import MXNetError
 from ..passes import Optimized, optimize, prologue_nodes
@@ -42,6 +43,7 @@ class InferenceGraph:
     bound: Mapping[str, NDArray]
 
 
+@resting_collector()
 def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
                     outputs: Sequence[NDArray], facts: Facts,
                     like: InferenceGraph | None = None) -> InferenceGraph | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .. import config
 from .._array.ndarray import NDArray
+from ..collector import resting_collector
 from ..context import Context
 from ..native import lib
 from ..op.context import OpContext
@@ -52,6 +53,7 @@ class Program:
     same steps for other shapes.
     """
 
+    @resting_collector()
     def __init__(self, plan: Plan, given: Mapping[Entry, NDArray], context: OpContext,
                  ctx: Context, plainly_bound: bool, arena: Handle | None = None,
                  prologue: Prologue | None = None, like: Program | None = None) -> None:
