@@ -173,7 +173,7 @@ def test_identities_in_place(op: str, params: dict[str, Any], shape: tuple[int, 
     write_numpy(x, value, ctx.stream)
     if tag is not None:
         x._chunk.reorder(tagged_desc(FLOAT32, value.shape, tag), ctx.stream)
-    y = x.as_array(shape, FLOAT32)
+    y = x._as_array(shape, FLOAT32)
     version = x._chunk.version
     ctx.stream.counters.reset()
     definition = find(op)

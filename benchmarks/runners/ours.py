@@ -34,7 +34,7 @@ def load(request: Request) -> Loaded:
 
     def step() -> None:
         if is_uncached:
-            executor.session.clear()
+            executor._session.clear()
         executor.forward(is_train=False, data=data)[0].wait_to_read()
 
     def facts() -> dict[str, Any]:

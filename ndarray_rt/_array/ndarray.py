@@ -6,7 +6,8 @@ Methods that compute are installed from the operators when the package loads.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,24 +26,34 @@ MAX_SIZE = 1 << 46
 class NDArray(Surface):
     """An array on a Chunk, which it may share with others (views, reused memory).
 
-    `reuse` marks an array made by `as_array` on memory of an earlier life, which may still carry
+    `reuse` marks an array made by `_as_array` on memory of an earlier life, which may still carry
     that life's layout. `is_part` marks what was made out of such an array: its shape may happen to
     be the one that the Chunk was made for, and it is a view all the same.
     """
 
-    __slots__ = ("__weakref__", "_byte_offset", "_chunk", "_entry", "_grad_state", "_is_part",
-                 "_reuse", "ctx", "dtype", "shape")
+    __slots__ = (
+        "__weakref__",
+        "_byte_offset",
+        "_chunk",
+        "_ctx",
+        "_dtype",
+        "_entry",
+        "_grad_state",
+        "_is_part",
+        "_reuse",
+        "_shape",
+    )
 
     # for libraries that know numpy's older way to leave `theirs + ours` to us
     __array_priority__ = 1000.0
 
     _chunk: Chunk
-    shape: tuple[int, ...]
-    dtype: DType
+    _shape: tuple[int, ...]
+    _dtype: DType
     _byte_offset: int
     _reuse: bool
     _is_part: bool
-    ctx: Context
+    _ctx: Context
     _entry: Any  # the tape's: which output of which recorded node this is
     _grad_state: Any  # the tape's: gradient array and its request
 
@@ -51,16 +62,34 @@ class NDArray(Surface):
         if len(shape) > MAX_DIMS:
             raise ShapeError(f"shape {shape} has rank {len(shape)}, expected at most {MAX_DIMS}")
         self._chunk = chunk
-        self.shape = shape
-        self.dtype = dtype
+        self._shape = shape
+        self._dtype = dtype
         self._byte_offset = byte_offset
         self._reuse = reuse
         self._is_part = False
-        self.ctx = ctx or current_context()
+        self._ctx = ctx or current_context()
         self._entry = None
         self._grad_state = None
 
     # ---- facts ----------------------------------------------------------------------------
+
+    if TYPE_CHECKING:
+        @property
+        def shape(self) -> tuple[int, ...]:
+            """The dimensions."""
+
+        @property
+        def dtype(self) -> DType:
+            """The dtype, one of NumPy's."""
+
+        @property
+        def ctx(self) -> Context:
+            """The device this array is on."""
+    else:
+        # without Python code: nothing is asked for as often
+        shape = property(attrgetter("_shape"), doc="The dimensions.")
+        dtype = property(attrgetter("_dtype"), doc="The dtype, one of NumPy's.")
+        ctx = property(attrgetter("_ctx"), doc="The device this array is on.")
 
     @property
     def context(self) -> Context:
@@ -140,10 +169,10 @@ class NDArray(Surface):
         """
         row = self._rows(index, index + 1)
         if len(self.shape) > 1 or is_np_shape():
-            row.shape = self.shape[1:]
+            row._shape = self.shape[1:]
         return row
 
-    def view_as(self, shape: tuple[int, ...]) -> NDArray:
+    def _view_as(self, shape: tuple[int, ...]) -> NDArray:
         """The same elements, or the first of them, under another shape, as a view."""
         if shape == self.shape:
             return self.detach()
@@ -152,7 +181,7 @@ class NDArray(Surface):
                              f"more than the {self.size} of {self.shape}")
         return self._part(shape, self._byte_offset)
 
-    def as_array(self, shape: tuple[int, ...], dtype: DType) -> NDArray:
+    def _as_array(self, shape: tuple[int, ...], dtype: DType) -> NDArray:
         """This memory for a new life: another shape and dtype, contents garbage, `reuse` set.
 
         The array must not be a view and must have room: ShapeError otherwise.

@@ -249,7 +249,7 @@ class _Reuse:
         if self.buffer is not None:
             found = self.buffer.get(name)
             if found is not None and found.dtype == dtype and found.size >= prod(shape):
-                return found if found.shape == shape else found.view_as(shape)
+                return found if found.shape == shape else found._view_as(shape)
             self.buffer[name] = self._new(name, shape, dtype)
             return self.buffer[name]
         return self._new(name, shape, dtype)
@@ -295,7 +295,7 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
             raise ShapeError(f"reshape: the shape of {name!r} changes from {array.shape} to "
                              f"{shape} though it was not named: use partial_shaping=True")
         if prod(shape) <= array.size:
-            return array.view_as(shape)
+            return array._view_as(shape)
         if not allow_up_sizing:
             raise ShapeError(f"reshape: {name!r} grows from {array.shape} to {shape}: use "
                              "allow_up_sizing=True for new memory")

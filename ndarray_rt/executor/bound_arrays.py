@@ -77,11 +77,6 @@ class BoundArrays:
         return dict(self._requests)
 
     @property
-    def session(self) -> Session:
-        """What the primitives of this executor and of those reshaped from it are kept under."""
-        return self._session
-
-    @property
     def arg_arrays(self) -> list[NDArray]:
         """Arguments in the order of `list_arguments`."""
         return [self.arg_dict[name] for name in self._symbol.list_arguments()]

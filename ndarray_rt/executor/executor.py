@@ -91,7 +91,7 @@ class Executor(TrainingRuns, Finding):
             needed: list[int] = [] if self._graph is None else list(self._graph.head_grads)
             self._head_grads = {i: new_array(*self._head_facts(i), self._ctx) for i in needed}
             self._outputs = self._make_outputs()
-        self._session = session or (Session() if like is None else like.session)
+        self._session = session or (Session() if like is None else like._session)
         self._context = OpContext(ImmediateStream(TmpMemMgr(account=self._account)),
                                   session=self._session.key,
                                   random=random or random_state(self._ctx),

@@ -17,7 +17,7 @@ class State:
     """Arrays of one program: the user's and the executor's outputs by reference, others its own.
 
     Each storage of the plan is a Chunk over its span of the arena, and each value an array that
-    reuses it (`as_array`). A span that must grow leaves the arena by itself. `arena` is one to
+    reuses it (`_as_array`). A span that must grow leaves the arena by itself. `arena` is one to
     share with a program that never runs at the same time, where it is large enough.
     """
 
@@ -46,4 +46,4 @@ class State:
         if value.kind is Kind.CONSTANT:
             found = given.get(value.entry)
             return new_array(value.shape, value.dtype, ctx) if found is None else found
-        return self.storages[value.storage].as_array(value.shape, value.dtype)
+        return self.storages[value.storage]._as_array(value.shape, value.dtype)

@@ -60,7 +60,7 @@ def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
 
 
 def _view_as(x: NDArray, shape: tuple[int, ...]) -> NDArray:
-    made = x.view_as(shape)
+    made = x._view_as(shape)
     if needs_record((x,)):
         op = find("Reshape")
         record(op, op.params.parse({"shape": shape}, op.name), [x], [made])
@@ -170,7 +170,7 @@ def copyto(self: NDArray, other: NDArray | Context) -> Any:
         other.check()
         if needs_record((self,)):
             made: NDArray = invoke("_copy", (self,), {})
-            made.ctx = other
+            made._ctx = other
             return made
         return plain_copy(self, other)
     if not isinstance(other, NDArray):

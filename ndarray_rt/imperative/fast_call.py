@@ -50,8 +50,8 @@ MAX_ARRAYS = 8
 MAX_SCRATCH = 1 << 20
 TRAINING, RECORDED = 1, 2
 
-_ARRAY_SLOTS = ("_chunk", "shape", "dtype", "_byte_offset", "_reuse", "_is_part", "ctx", "_entry",
-                "_grad_state")
+_ARRAY_SLOTS = ("_chunk", "_shape", "_dtype", "_byte_offset", "_reuse", "_is_part", "_ctx",
+                "_entry", "_grad_state")
 _CHUNK_SLOTS = ("address", "storage_shape", "dtype", "mkl_mem", "moves", "zero", "_planned",
                 "_state", "_bytes")
 

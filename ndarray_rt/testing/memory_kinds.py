@@ -72,7 +72,7 @@ def make(value: Array, kind: str, stream: ImmediateStream, output: bool = False,
     if word == "reused":
         return _make_reused(value, kind, stream, output and not keep)
     if word == "special_reused":
-        array = _earlier(value.nbytes, FLOAT32, stream).as_array(value.shape, value.dtype)
+        array = _earlier(value.nbytes, FLOAT32, stream)._as_array(value.shape, value.dtype)
     else:
         array = new_array(value.shape, value.dtype)
     write_numpy(array, value, stream)
@@ -97,7 +97,7 @@ def _make_rows(value: Array, kind: str, stream: ImmediateStream) -> Made:
     whole = np.full(shape, 7, value.dtype)
     whole[BEFORE:BEFORE + rows] = value
     if kind == "reused_view":
-        base = _earlier(whole.nbytes, FLOAT32, stream).as_array(shape, value.dtype)
+        base = _earlier(whole.nbytes, FLOAT32, stream)._as_array(shape, value.dtype)
     else:
         base = new_array(shape, value.dtype)
     write_numpy(base, whole, stream)
@@ -106,7 +106,7 @@ def _make_rows(value: Array, kind: str, stream: ImmediateStream) -> Made:
     else:
         array = base._rows(BEFORE, BEFORE + rows)
         if not value.ndim:
-            array = array.view_as(())
+            array = array._view_as(())
     desc = layout_of(kind, base.shape, base.dtype)
     if desc is not None:
         base._chunk.reorder(desc, stream)
@@ -117,8 +117,8 @@ def _nested(base: NDArray, shape: tuple[int, ...]) -> NDArray:
     """The middle rows of `base`, by way of a slice, a reshape to one dim and a slice of that."""
     row = base.size // base.shape[0]
     size = row * (base.shape[0] - BEFORE - AFTER)
-    flat = base._rows(1, base.shape[0]).view_as((row * (base.shape[0] - 1),))
-    return flat._rows((BEFORE - 1) * row, (BEFORE - 1) * row + size).view_as(shape)
+    flat = base._rows(1, base.shape[0])._view_as((row * (base.shape[0] - 1),))
+    return flat._rows((BEFORE - 1) * row, (BEFORE - 1) * row + size)._view_as(shape)
 
 
 def _make_reshaped(value: Array, kind: str, stream: ImmediateStream) -> Made:
@@ -126,7 +126,7 @@ def _make_reshaped(value: Array, kind: str, stream: ImmediateStream) -> Made:
     if kind != "reshaped":
         shape = base_shape(kind, value.shape) or shape
     base = new_array(shape, value.dtype)
-    array = base.view_as(value.shape)
+    array = base._view_as(value.shape)
     write_numpy(array, value, stream)
     desc = layout_of(kind, shape, value.dtype)
     if desc is not None:
@@ -149,7 +149,7 @@ def _make_reused(value: Array, kind: str, stream: ImmediateStream, stale: bool) 
         dtype = FLOAT32 if not life else INT8 if value.dtype != INT8 else FLOAT32
         earlier = _earlier(value.nbytes, dtype, stream)
         earlier._chunk.reorder(tagged_desc(dtype, earlier.shape, "aBcd16b"), stream)
-        array = earlier.as_array(value.shape, value.dtype)
+        array = earlier._as_array(value.shape, value.dtype)
         return Made(array, array, "reused:stale")
     if life == "same":
         earlier = new_array(value.shape, value.dtype)
@@ -163,7 +163,7 @@ def _make_reused(value: Array, kind: str, stream: ImmediateStream, stale: bool) 
         assert earlier._chunk.version > version, "growth was not counted"
     else:
         earlier = _earlier(value.nbytes, value.dtype if life == "kept" else FLOAT32, stream)
-    array = earlier.as_array(value.shape, value.dtype)
+    array = earlier._as_array(value.shape, value.dtype)
     write_numpy(array, value, stream)
     if life == "kept":
         earlier._chunk.reorder(tagged_desc(earlier.dtype, earlier.shape, "aBcd16b"), stream)

@@ -53,7 +53,7 @@ def overlapping(a: Array, b: Array, kind: str, before: bool,
     whole = np.zeros((len(a) + 2, *a.shape[1:]), a.dtype)
     whole[1:-1] = a
     if kind == "overlap:reused":
-        base = new_array((whole.nbytes + 64,), np.dtype(np.int8)).as_array(whole.shape, a.dtype)
+        base = new_array((whole.nbytes + 64,), np.dtype(np.int8))._as_array(whole.shape, a.dtype)
     else:
         base = new_array(whole.shape, a.dtype)
     write_numpy(base, whole, stream)
@@ -75,8 +75,8 @@ def _flat(a: Array, b: Array, kind: str, before: bool,
     whole[-low:a.size - low] = a.ravel()
     base = new_array((whole.size + 1,), a.dtype)  # one more, so that either is a view
     write_numpy(base, np.append(whole, a.dtype.type(0)), stream)
-    first = base._rows(-low, a.size - low).view_as(a.shape)
-    second = base._rows(step - low, step - low + b.size).view_as(b.shape)
+    first = base._rows(-low, a.size - low)._view_as(a.shape)
+    second = base._rows(step - low, step - low + b.size)._view_as(b.shape)
     return _pair(first, second, base, kind)
 
 

@@ -152,7 +152,7 @@ def _there_and_back(value: Array, desc: MemDesc) -> None:
 def _views_agree(array: NDArray, desc: MemDesc, value: Array, stream: ImmediateStream) -> None:
     """Views of the special array read its contents, and write to it."""
     rows = len(value) if value.ndim else 0
-    parts = [(array.view_as((value.size,)), value.reshape(-1), "a flat view")]
+    parts = [(array._view_as((value.size,)), value.reshape(-1), "a flat view")]
     if rows:
         parts += [(array._rows(rows // 2, rows), value[rows // 2:], "its last rows"),
                   (array._at(0), value[:1] if value.ndim == 1 else value[0], "its first row")]

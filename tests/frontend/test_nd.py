@@ -311,3 +311,11 @@ def test_names_of_nd_are_there_for_type_checkers() -> None:
                 for alias in node.names]
     hidden = {alias.asname or alias.name for alias in imported if alias.name != alias.asname}
     assert not hidden & set(nd.__all__) - {"*"}
+
+
+@pytest.mark.parametrize("name", ["shape", "dtype", "ctx", "context"])
+def test_facts_are_read_only(name: str) -> None:
+    x = nd.ones((2, 3))
+    with pytest.raises(AttributeError, match=name):
+        setattr(x, name, (3, 2))
+    assert (x.shape, x.size) == ((2, 3), 6)

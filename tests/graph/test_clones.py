@@ -61,7 +61,7 @@ def test_what_is_shared_and_what_is_not() -> None:
     for name, array in executor.arg_dict.items():
         assert (clone.arg_dict[name] is array) == (name != "data")
     assert all(clone.aux_dict[n] is a for n, a in executor.aux_dict.items())
-    assert clone.session is executor.session
+    assert clone._session is executor._session
     assert clone._program_for(False).prologue is executor._program_for(False).prologue
     np.testing.assert_array_equal(clone.arg_dict["data"].asnumpy(), data(0))
     first = executor.outputs[0].asnumpy()

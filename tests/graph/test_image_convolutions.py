@@ -143,7 +143,7 @@ def test_an_image_is_computed_alike_in_any_batch() -> None:
 def test_a_cleared_session_makes_them_again(made: list[Any]) -> None:
     executor = NETS["relu"].simple_bind(mx.cpu(), grad_req="null", data=(2, *IMAGE))
     executor.forward(is_train=False)
-    executor.session.clear()
+    executor._session.clear()
     executor.forward(is_train=False)
     assert len(made) == 2
 

@@ -29,7 +29,7 @@ def placed(arena, offset, shape, layout):
     desc = layout(FLOAT32, shape)
     chunk = Chunk((desc.nbytes,), UINT8, handle=Handle.span(arena, offset, desc.nbytes))
     chunk.set_layout(desc)
-    return NDArray(chunk, chunk.storage_shape, UINT8, ctx=cpu()).as_array(shape, FLOAT32)
+    return NDArray(chunk, chunk.storage_shape, UINT8, ctx=cpu())._as_array(shape, FLOAT32)
 
 
 def fill(array, value):

@@ -48,7 +48,7 @@ KINDS: dict[str, Any] = {
 
 
 def _reused() -> Any:
-    x = nd.zeros((200,)).as_array((2, 5, 3, 3), np.dtype("float32"))
+    x = nd.zeros((200,))._as_array((2, 5, 3, 3), np.dtype("float32"))
     x[:] = DATA
     return x
 

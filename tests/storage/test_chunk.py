@@ -291,11 +291,11 @@ def test_a_part_of_reused_memory_is_a_view(stream: ImmediateStream) -> None:
     """Also where its shape happens to be the one that the Chunk was made for."""
     base = new_array((2, 3, 2, 3), F32)
     base._check_and_alloc(4 * 64)
-    reused = base.as_array((1, 16, 2, 2), F32)
+    reused = base._as_array((1, 16, 2, 2), F32)
     value = np.arange(64, dtype=np.float32).reshape(reused.shape)
     write_numpy(reused, value, stream)
-    part = reused.view_as((64,)).view_as((2, 3, 2, 3))
-    for again in (part, part.detach(), part._rows(0, 2), part.view_as((36,)).view_as(part.shape)):
+    part = reused._view_as((64,))._view_as((2, 3, 2, 3))
+    for again in (part, part.detach(), part._rows(0, 2), part._view_as((36,))._view_as(part.shape)):
         assert again.is_view
     reused._chunk.reorder(tagged_desc(F32, reused.shape, "acdb"), stream)
     write_numpy(part, np.zeros(part.shape, np.float32), stream)
@@ -307,7 +307,7 @@ def test_conversions_leave_room_for_larger_arrays(stream: ImmediateStream) -> No
     """Reused memory: what is converted may be the smaller of two arrays on it."""
     base = new_array((4,), F32)
     base._check_and_alloc(4096)
-    large, small = base.as_array((1024,), F32), base.as_array((1, 2, 3, 3), F32)
+    large, small = base._as_array((1024,), F32), base._as_array((1, 2, 3, 3), F32)
     write_numpy(small, np.ones(small.shape, np.float32), stream)
     small._chunk.reorder(tagged_desc(F32, small.shape, "acdb"), stream)
     small._chunk.reorder_to_default(stream)
@@ -321,7 +321,7 @@ def test_a_new_life_on_the_memory_of_padding_keeps_its_memory(stream: ImmediateS
     earlier = new_array((2, 3, 2, 3), F32)
     write_numpy(earlier, np.zeros(earlier.shape, np.float32), stream)
     earlier._chunk.reorder(tagged_desc(F32, earlier.shape, "aBcd16b"), stream)
-    life = earlier.as_array((192,), F32)
+    life = earlier._as_array((192,), F32)
     assert life.nbytes == earlier._chunk.nbytes
     write_numpy(life._rows(0, 2), np.array([1, 2], np.float32), stream)
     assert life._chunk.nbytes >= life.nbytes

@@ -101,7 +101,7 @@ class Base(RuleBasedStateMachine):
             held.array.dtype == dtype and held.array.size >= prod(shape) and where(held)))
         if held is None or held.array.shape == shape:
             return held
-        return Held(held.array.view_as(shape), held.home, held.start)
+        return Held(held.array._view_as(shape), held.home, held.start)
 
     def fresh(self, shape: Shape, dtype: np.dtype[Any]) -> Array:
         """Values that are nowhere else, so that a wrong place shows."""

@@ -160,7 +160,7 @@ class Operators(Base):
             or any(held.home is other.home for other in busy)))
         if held is None:
             return None
-        held.home.begin_life(held.array.as_array(shape, F32))
+        held.home.begin_life(held.array._as_array(shape, F32))
         return held.home.held[0]
 
     def _expected(self, op: OpDef, params: Params, ins: list[Held], outs: list[Held],

@@ -66,7 +66,7 @@ class Views(Base):
         if not shapes:
             return
         shape = data.draw(st.sampled_from(shapes), "shape")
-        made = x.reshape(shape) if way == "reshape" else x.view_as(shape)
+        made = x.reshape(shape) if way == "reshape" else x._view_as(shape)
         assert made.shape == shape
         assert held.home.state() == state, "a reshape touched the storage"
         self.hold(Held(made, held.home, held.start))
@@ -110,7 +110,7 @@ class Views(Base):
         # all that there is, also what the padding of a layout had needed
         shapes += [(home.chunk.nbytes // dtype.itemsize,)] * 4
         shape = data.draw(st.sampled_from(shapes), "shape")
-        made = held.array.as_array(shape, dtype)
+        made = held.array._as_array(shape, dtype)
         assert made._reuse
         assert not made.is_view
         assert home.state() == state, "as_array touched the storage"
@@ -127,6 +127,6 @@ class Views(Base):
         if held is None:
             return
         state = held.home.state()
-        must_raise(ShapeError, lambda: held.array.as_array((1,) if view else (TOO_MANY,), F32))
+        must_raise(ShapeError, lambda: held.array._as_array((1,) if view else (TOO_MANY,), F32))
         assert held.home.state() == state
         REACHED["as_array refused"] += 1
