@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import TypeMismatch
+from ..errors import TypeMismatch, did_you_mean
+
+
+def warn_unknown(what: str, name: str, known: Iterable[str]) -> None:
+    """Tells of a keyword that an iterator passes over, as MXNet's do.
+
+    For functions that an iterator's `__init__` calls: the warning points to whoever makes it.
+    """
+    warnings.warn(f"{what}: unknown parameter {name!r} has no effect{did_you_mean(name, known)}",
+                  stacklevel=4)
 
 
 class DataDesc(namedtuple("DataDesc", ["name", "shape"])):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from inspect import signature
 from math import prod
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..dtypes import find_dtype
 from ..errors import MXNetError, ParameterError
 from ..nd import NDArray
 from ..public import shows
-from .data import DataBatch, DataDesc, DataIter
+from .data import DataBatch, DataDesc, DataIter, warn_unknown
 
 Shape = tuple[int, ...]
 
@@ -108,6 +109,11 @@ class _WholeFiles(DataIter):
         return self._now().pad
 
 
+def _tell(kind: type[DataIter], unknown: Iterable[str]) -> None:
+    for name in unknown:
+        warn_unknown(kind.__name__, name, signature(kind).parameters)
+
+
 def _part(what: str, rows: Any, num_parts: Any, part_index: Any) -> Any:
     """The part of the rows that one of several workers reads."""
     parts, index = int(num_parts), int(part_index)
@@ -132,7 +138,8 @@ class CSVIter(_WholeFiles):
                  label_shape: Any = (1,), batch_size: int = 1, round_batch: bool = True,
                  dtype: Any = None, num_parts: int = 1, part_index: int = 0,
                  prefetch_buffer: int = 4, ctx: str = "cpu", data_name: str = "data",
-                 label_name: str = "softmax_label") -> None:
+                 label_name: str = "softmax_label", **unknown: Any) -> None:
+        _tell(type(self), unknown)
         number = find_dtype("float32" if dtype is None else dtype)
         data = _csv(data_csv, _shape("CSVIter: data_shape", data_shape), number)
         of_label = _shape("CSVIter: label_shape", label_shape)
@@ -178,7 +185,8 @@ class LibSVMIter(_WholeFiles):
                  label_shape: Any = (1,), num_parts: int = 1, part_index: int = 0,
                  batch_size: int = 1, round_batch: bool = True, dtype: Any = None,
                  prefetch_buffer: int = 4, ctx: str = "cpu", data_name: str = "data",
-                 label_name: str = "softmax_label") -> None:
+                 label_name: str = "softmax_label", **unknown: Any) -> None:
+        _tell(type(self), unknown)
         number = find_dtype("float32" if dtype is None else dtype)
         shape = _shape("LibSVMIter: data_shape", data_shape)
         label, data = _libsvm(data_libsvm, shape, number)
@@ -234,7 +242,9 @@ class MNISTIter(_WholeFiles):
                  flat: bool = False, seed: int = 0, silent: bool = False, num_parts: int = 1,
                  part_index: int = 0, dtype: Any = None, prefetch_buffer: int = 4,
                  ctx: str = "cpu", input_shape: Sequence[int] | None = None,
-                 data_name: str = "data", label_name: str = "softmax_label") -> None:
+                 data_name: str = "data", label_name: str = "softmax_label",
+                 **unknown: Any) -> None:
+        _tell(type(self), unknown)
         pixels = read_idx(image, 3)
         labels = read_idx(label, 1)
         if len(pixels) != len(labels):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from ..errors import ParameterError, did_you_mean
+from ..errors import ParameterError
 from ..op.params import (
     Params,
     boolean,
@@ -21,6 +20,7 @@ from ..op.params import (
     shape,
     text,
 )
+from .data import warn_unknown
 
 P = TypeVar("P", bound="RecordParams")
 
@@ -162,8 +162,7 @@ def parsed(kind: type[P], what: str, given: Mapping[str, Any]) -> P:
         if name in kind._known:
             known[name] = value
         elif name not in SILENT:
-            warnings.warn(f"{what}: unknown parameter {name!r} has no effect"
-                          f"{did_you_mean(name, kind._known)}", stacklevel=4)
+            warn_unknown(what, name, kind._known)
     if isinstance(known.get("rotate_list"), str):
         known["rotate_list"] = parse_shape(f"({known['rotate_list'].strip('()[]')},)")
     if known.get("dtype", "") is None:

@@ -44,7 +44,7 @@ class _Batch(NamedTuple):
 
     data: AnyArray
     labels: AnyArray
-    rows: list[Future[int]]
+    rows: list[Future[list[int]]]
     pad: int
 
 
@@ -120,7 +120,7 @@ class RecordIter(DataIter):
             return False
         made = self._ahead.popleft()
         try:
-            numbers = [row.result() for row in made.rows]
+            numbers = [number for rows in made.rows for number in rows.result()]
         except BaseException:
             for row in made.rows:
                 row.cancel()
@@ -181,12 +181,17 @@ class RecordIter(DataIter):
             places, pad = found
             data = np.zeros(self.provide_data[0].shape, self._dtype)
             labels = np.zeros(self.provide_label[0].shape, np.float32)
-            rows = [threads.submit(self._fill, data, labels, row, place)
-                    for row, place in enumerate(places)]
+            each = -(-len(places) // self._p.preprocess_threads)
+            rows = [threads.submit(self._fill, data[begin:], labels[begin:],
+                                   places[begin:begin + each])
+                    for begin in range(0, len(places), each)]
             self._ahead.append(_Batch(data, labels, rows, pad))
 
-    def _fill(self, data: AnyArray, labels: AnyArray, row: int, place: Place) -> int:
-        """Writes one image and its label to a row; gives its number."""
+    def _fill(self, data: AnyArray, labels: AnyArray, places: Sequence[Place]) -> list[int]:
+        """Writes images and their labels to the first rows; gives their numbers."""
+        return [self._fill_row(data, labels, row, place) for row, place in enumerate(places)]
+
+    def _fill_row(self, data: AnyArray, labels: AnyArray, row: int, place: Place) -> int:
         record = self._source.read(place.record)
         try:
             labels[row], data[row] = self._image(record, self._rng(place))

@@ -275,8 +275,10 @@ def test_labels_that_are_no_boxes(folder: Path) -> None:
 
 
 def test_unknown_parameters_are_told(folder: Path) -> None:
-    with pytest.warns(UserWarning, match=r"unknown parameter 'and_mirror'.*'rand_mirror'"):
-        records(folder, and_mirror=False)
+    with pytest.warns(UserWarning, match=r"unknown parameter 'and_mirror'.*'rand_mirror'") as told:
+        mx.io.ImageRecordIter(path_imgrec=str(folder / "a.rec"), data_shape=SHAPE, batch_size=3,
+                              and_mirror=False)
+    assert told[0].filename == __file__
 
 
 # ---- threads and processes ----------------------------------------------------------------------

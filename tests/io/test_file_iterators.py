@@ -109,3 +109,15 @@ def test_missing_and_damaged_files(tmp_path: Path) -> None:
                                   batch_size=4), ParameterError, "there are 3 images")]:
         with pytest.raises(error, match=text):
             call()
+
+
+def test_unknown_keywords_are_told(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("1,2\n")
+    (tmp_path / "x.t").write_text("1 0:5\n")
+    image, label = idx(tmp_path / "i", np.zeros((1, 2, 2))), idx(tmp_path / "l", np.zeros(1))
+    for make, options in ((io.CSVIter, {"data_csv": str(tmp_path / "x.csv"), "data_shape": 2}),
+                          (io.LibSVMIter, {"data_libsvm": str(tmp_path / "x.t"), "data_shape": 2}),
+                          (io.MNISTIter, {"image": image, "label": label, "batch_size": 1})):
+        with pytest.warns(UserWarning, match="unknown parameter .batch_sise.") as told:
+            make(batch_sise=3, **options)  # type: ignore[arg-type]
+        assert told[0].filename == __file__

@@ -127,10 +127,13 @@ def _blocks(images: AnyArray, high: int, wide: int) -> AnyArray:
 
 def _bytes(images: AnyArray, rows: Taps, columns: Taps, interp: int) -> AnyArray:
     """Bytes in whole numbers."""
+    # weights of Lanczos are large enough, taken positive, for sums beyond 32 bits
+    number = np.int64 if interp == LANCZOS else np.int32
+
     def whole(taps: Taps) -> AnyArray:
-        weight: AnyArray = np.rint(taps.weight * np.float32(_UNIT)).astype(np.int64)
+        weight: AnyArray = np.rint(taps.weight * np.float32(_UNIT)).astype(number)
         return weight
-    across = _sum(images.astype(np.int64), columns, 2, whole(columns))
+    across = _sum(images.astype(number), columns, 2, whole(columns))
     if interp in (LINEAR, AREA):
         weight = whole(rows)[:, :, None, None]
         near = np.take(across, rows.at[:, 0], 1) >> 4
