@@ -14,9 +14,9 @@ import numpy as np
 from .. import nd
 from ..dtypes import find_dtype
 from ..errors import MXNetError, ParameterError
-from ..nd import NDArray
 from ..public import shows
 from .data import DataBatch, DataDesc, DataIter, warn_unknown
+from .mx_data_iter import MXDataIter
 
 Shape = tuple[int, ...]
 
@@ -33,7 +33,7 @@ def _shape(what: str, value: Any) -> Shape:
     return shape
 
 
-class _WholeFiles(DataIter):
+class _WholeFiles(MXDataIter):
     """Batches of two NumPy arrays with a row a sample.
 
     With `round_batch` the last batch of a pass is filled with the first samples, and the next pass
@@ -43,7 +43,7 @@ class _WholeFiles(DataIter):
 
     def __init__(self, data: Any, label: Any, batch_size: Any, round_batch: bool, data_name: str,
                  label_name: str) -> None:
-        super().__init__(int(batch_size))
+        DataIter.__init__(self, int(batch_size))
         what = type(self).__name__
         if self.batch_size < 1:
             raise ParameterError(f"{what}: batch_size is {batch_size!r}, expected a number from 1 "
@@ -54,7 +54,6 @@ class _WholeFiles(DataIter):
             raise ParameterError(f"{what}: {len(data)} samples, but {len(label)} labels")
         self._data, self._label, self._round_batch = data, label, round_batch
         self._first = self._next = 0
-        self._batch: DataBatch | None = None
         self._last_rows = np.zeros(self.batch_size, np.int64)
         self.provide_data = [DataDesc(data_name, (self.batch_size, *data.shape[1:]), data.dtype)]
         self.provide_label = [DataDesc(label_name, (self.batch_size, *label.shape[1:]),
@@ -64,11 +63,10 @@ class _WholeFiles(DataIter):
         self._next = self._first
         self._first = 0
 
-    def iter_next(self) -> bool:
+    def _advance(self) -> DataBatch | None:
         count, size = len(self._data), self.batch_size
         if self._next >= count:
-            self._batch = None
-            return False
+            return None
         rows = np.arange(self._next, self._next + size)
         pad = max(0, int(rows[-1]) + 1 - count)
         if pad and self._round_batch:
@@ -78,35 +76,9 @@ class _WholeFiles(DataIter):
             rows[size - pad:] = self._last_rows[size - pad:]
         self._next += size
         self._last_rows = rows
-        self._batch = DataBatch([nd.array(self._data[rows], dtype=self._data.dtype)],
-                                [nd.array(self._label[rows], dtype=self._label.dtype)], pad=pad,
-                                index=rows.astype(np.uint64))
-        return True
-
-    def next(self) -> DataBatch:
-        if not self.iter_next():
-            raise StopIteration
-        assert self._batch is not None
-        return self._batch
-
-    def _now(self) -> DataBatch:
-        if self._batch is None:
-            raise MXNetError(f"{type(self).__name__}: there is no batch now: call next first")
-        return self._batch
-
-    def getdata(self) -> NDArray:
-        found: NDArray = self._now().data[0]
-        return found
-
-    def getlabel(self) -> NDArray:
-        found: NDArray = self._now().label[0]
-        return found
-
-    def getindex(self) -> Any:
-        return self._now().index
-
-    def getpad(self) -> Any:
-        return self._now().pad
+        return DataBatch([nd.array(self._data[rows], dtype=self._data.dtype)],
+                         [nd.array(self._label[rows], dtype=self._label.dtype)], pad=pad,
+                         index=rows.astype(np.uint64))
 
 
 def _tell(kind: type[DataIter], unknown: Iterable[str]) -> None:

@@ -21,6 +21,7 @@ from .data import DataBatch, DataDesc, DataIter
 from .image_augment import augment
 from .image_params import ImageRecordParams, RecordParams, parsed
 from .image_source import ImageRecord, Orders, RecordSource
+from .mx_data_iter import MXDataIter
 
 __all__ = ["ImageRecordInt8Iter", "ImageRecordIter", "ImageRecordIter_v1", "ImageRecordUInt8Iter",
            "ImageRecordUInt8Iter_v1"]
@@ -48,7 +49,7 @@ class _Batch(NamedTuple):
     pad: int
 
 
-class RecordIter(DataIter):
+class RecordIter(MXDataIter):
     """What iterators over image records share: the order of images, threads, batches.
 
     A subclass gives `label_shape` of one image, and says with `_image` what becomes of a record.
@@ -56,7 +57,7 @@ class RecordIter(DataIter):
 
     def __init__(self, p: RecordParams, dtype: Any, data_name: str, label_name: str,
                  label_shape: tuple[int, ...], source: RecordSource) -> None:
-        super().__init__(p.batch_size)
+        DataIter.__init__(self, p.batch_size)
         self._p = p
         self._source = source
         self._dtype = find_dtype(dtype)
@@ -73,7 +74,6 @@ class RecordIter(DataIter):
         self._epoch = 0
         self._wrapped = 0  # images of the next pass in the batch that was taken last
         self._mean: AnyArray | None = None
-        self._batch: DataBatch | None = None
         self._ahead: deque[_Batch] = deque()
         self._places: Iterator[tuple[list[Place], int]] = iter(())
         self._pool: ThreadPoolExecutor | None = None
@@ -113,11 +113,10 @@ class RecordIter(DataIter):
         self._orders.forget(self._epoch)
         self._begin()
 
-    def iter_next(self) -> bool:
+    def _advance(self) -> DataBatch | None:
         self._begin_batches()
         if not self._ahead:
-            self._batch = None
-            return False
+            return None
         made = self._ahead.popleft()
         try:
             numbers = [number for rows in made.rows for number in rows.result()]
@@ -129,33 +128,8 @@ class RecordIter(DataIter):
         if self._p.round_batch:
             self._wrapped = made.pad
         numbers += [0] * (self.batch_size - len(numbers))
-        self._batch = DataBatch([nd.array(made.data, dtype=self._dtype)], [nd.array(made.labels)],
-                                pad=made.pad, index=np.array(numbers, np.uint64))
-        return True
-
-    def next(self) -> DataBatch:
-        if not self.iter_next():
-            raise StopIteration
-        return self._now()
-
-    def _now(self) -> DataBatch:
-        if self._batch is None:
-            raise MXNetError(f"{self._what}: there is no batch now: call next first")
-        return self._batch
-
-    def getdata(self) -> NDArray:
-        found: NDArray = self._now().data[0]
-        return found
-
-    def getlabel(self) -> NDArray:
-        found: NDArray = self._now().label[0]
-        return found
-
-    def getindex(self) -> Any:
-        return self._now().index
-
-    def getpad(self) -> Any:
-        return self._now().pad
+        return DataBatch([nd.array(made.data, dtype=self._dtype)], [nd.array(made.labels)],
+                         pad=made.pad, index=np.array(numbers, np.uint64))
 
     # ---- batches --------------------------------------------------------------------------------
 

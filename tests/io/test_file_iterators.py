@@ -121,3 +121,26 @@ def test_unknown_keywords_are_told(tmp_path: Path) -> None:
         with pytest.warns(UserWarning, match="unknown parameter .batch_sise.") as told:
             make(batch_sise=3, **options)  # type: ignore[arg-type]
         assert told[0].filename == __file__
+
+
+def test_batches_by_other_names(tmp_path: Path) -> None:
+    inner = io.NDArrayIter(np.arange(6).reshape(3, 2), np.arange(3), batch_size=2)
+    source = io.MXDataIter(inner, data_name="x", label_name="y")
+    assert [desc.name for desc in source.provide_data + source.provide_label] == ["x", "y"]
+    with pytest.raises(MXNetError, match="MXDataIter: there is no batch now"):
+        source.getdata()
+    for _ in range(2):
+        assert [batch.label[0].asnumpy().tolist() for batch in source] == [[0, 1], [2, 0]]
+        source.reset()
+    assert source.iter_next()
+    assert (source.getdata().shape, source.getlabel().shape, source.getpad()) == ((2, 2), (2,), 0)
+
+
+def test_the_first_batch_again_and_again(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("1,2\n3,4\n")
+    source = io.CSVIter(data_csv=str(tmp_path / "x.csv"), data_shape=2)
+    assert isinstance(source, io.MXDataIter)
+    source.debug_skip_load()
+    first = source.next()
+    assert first.data[0].asnumpy().tolist() == [[1, 2]]
+    assert all(source.next() is first for _ in range(4))
