@@ -1,5 +1,5 @@
-/* The API of the native shim: all but kernels, plans and replays, which are in ndrt_plans.h. cffi
- * reads the parts between the two marks of both files, nothing else.
+/* The API of the native shim: all but kernels (ndrt_kernels.h), plans and replays (ndrt_plans.h).
+ * cffi reads the parts between the two marks of these files, nothing else.
  *
  * Every function that can fail returns an ndrt_status, gives its result through its last
  * argument, and leaves a text for ndrt_last_error(). No function prints, aborts or calls

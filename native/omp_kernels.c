@@ -149,6 +149,7 @@ static const kernel_family families[] = {
      ndrt_norms_execute},
     {NDRT_KERNEL_NORM_LAST, NDRT_KERNEL_NORM_LAST, ndrt_last_axis_check, ndrt_last_axis_threads,
      ndrt_last_axis_execute},
+    {NDRT_KERNEL_LRN, NDRT_KERNEL_LRN, ndrt_lrn_check, ndrt_lrn_threads, ndrt_lrn_execute},
     {NDRT_KERNEL_RESIZE_AXIS, NDRT_KERNEL_RESIZE_AXIS, ndrt_resize_check, ndrt_resize_threads,
      ndrt_resize_execute},
     {NDRT_KERNEL_BATCH_STATS, NDRT_KERNEL_BATCH_STATS, ndrt_batch_stats_check,

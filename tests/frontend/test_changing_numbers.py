@@ -61,6 +61,7 @@ FORMS |= {
                                            eps=abs(s)),
     "BatchNorm": lambda x, s: nd.BatchNorm(x, *vectors(4), eps=abs(s)),
     "L2Normalization": lambda x, s: nd.L2Normalization(x, eps=abs(s)),
+    "LRN": lambda x, s: nd.LRN(x.reshape((1, *x.shape, 1)), nsize=3, alpha=s, beta=s / 2, knorm=s),
     "gemm": lambda x, s: nd.linalg.gemm(x, x, x, alpha=s, beta=s / 2, transpose_b=True),
     "pad": lambda x, s: nd.pad(x.reshape((1, 1, *x.shape)), mode="constant", constant_value=s,
                                pad_width=(0, 0, 0, 0, 1, 1, 0, 2)),
@@ -70,7 +71,7 @@ WITH_EPS = ("LayerNorm", "GroupNorm", "BatchNorm", "L2Normalization")
 SQUARE = ("gemm2", "syrk", "gemm", *WITH_EPS)
 # whose numbers are in primitives, or whose operators numpy computes
 KEYED_FORMS: dict[str, Form] = {
-    "LRN": lambda x, s: nd.LRN(x.reshape((1, *x.shape, 1)), nsize=3, alpha=s),
+    "LRN": lambda x, s: nd.LRN(x.tile((33, 33)).reshape((1, 132, 132, 1)), nsize=3, alpha=s),
     "trmm": lambda x, s: nd.linalg.trmm(x, x, alpha=s),
     "quadratic": lambda x, s: nd.contrib.quadratic(x, a=s),
 }
