@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 from weakref import finalize
 
@@ -17,6 +17,7 @@ from ..errors import MXNetError, ParameterError, ShapeError
 from ..image.codecs import decode
 from ..nd import NDArray
 from ..public import shows
+from .daemon_threads import DaemonThreads
 from .data import DataBatch, DataDesc, DataIter
 from .image_augment import augment
 from .image_params import ImageRecordParams, RecordParams, parsed
@@ -29,6 +30,7 @@ __dir__ = shows(globals())
 
 AnyArray = np.ndarray[Any, Any]
 
+SUMMED = 256  # images that one thread adds up for the mean
 FLAGS = {1: 0, 3: 1, 4: -1}  # channels -> how a file is decoded
 
 
@@ -47,6 +49,12 @@ class _Batch(NamedTuple):
     labels: AnyArray
     rows: list[Future[list[int]]]
     pad: int
+
+
+def _called(task: tuple[Any, ...]) -> Any:
+    """The result of a function and its arguments. Threads that are idle hold no iterator."""
+    function, *arguments = task
+    return function(*arguments)
 
 
 class RecordIter(MXDataIter):
@@ -76,7 +84,7 @@ class RecordIter(MXDataIter):
         self._mean: AnyArray | None = None
         self._ahead: deque[_Batch] = deque()
         self._places: Iterator[tuple[list[Place], int]] = iter(())
-        self._pool: ThreadPoolExecutor | None = None
+        self._threads: DaemonThreads | None = None
         self._pid = 0
         self._begin()
 
@@ -133,21 +141,21 @@ class RecordIter(MXDataIter):
 
     # ---- batches --------------------------------------------------------------------------------
 
-    def _threads(self) -> ThreadPoolExecutor:
-        if self._pool is None or self._pid != os.getpid():
+    def _started(self) -> DaemonThreads:
+        if self._threads is None or self._pid != os.getpid():
             # the threads of a forked child's parent are not in the child
             count = min(self._p.preprocess_threads, len(os.sched_getaffinity(0)))
-            self._pool = ThreadPoolExecutor(count, thread_name_prefix=self._what)
+            self._threads = DaemonThreads(count, _called)
             self._pid = os.getpid()
-            finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
-        return self._pool
+            finalize(self, self._threads.close)
+        return self._threads
 
     def _begin_batches(self) -> None:
         if self._ahead and self._pid != os.getpid():
             self._ahead.clear()  # nobody makes them
             raise MXNetError(f"{self._what}: the process was forked in the midst of a pass; call "
                              "reset")
-        threads = self._threads()
+        threads = self._started()
         while len(self._ahead) < self._p.prefetch_buffer:
             found = next(self._places, None)
             if found is None:
@@ -156,8 +164,8 @@ class RecordIter(MXDataIter):
             data = np.zeros(self.provide_data[0].shape, self._dtype)
             labels = np.zeros(self.provide_label[0].shape, np.float32)
             each = -(-len(places) // self._p.preprocess_threads)
-            rows = [threads.submit(self._fill, data[begin:], labels[begin:],
-                                   places[begin:begin + each])
+            rows = [threads.submit((self._fill, data[begin:], labels[begin:],
+                                    places[begin:begin + each]))
                     for begin in range(0, len(places), each)]
             self._ahead.append(_Batch(data, labels, rows, pad))
 
@@ -214,12 +222,18 @@ class RecordIter(MXDataIter):
         self._mean = arrays[0].asnumpy().astype(np.float32)
 
     def _mean_of_all(self) -> AnyArray:
+        count, threads = len(self._source), self._started()
+        sums = [threads.submit((self._sum, begin, min(begin + SUMMED, count)))
+                for begin in range(0, count, SUMMED)]
+        total = np.sum([part.result() for part in sums], axis=0)
+        mean: AnyArray = (total / count).astype(np.float32)
+        return mean
+
+    def _sum(self, begin: int, end: int) -> AnyArray:
         total = np.zeros(self._p.data_shape)
-        count = len(self._source)
-        places = (Place(record, 0, record) for record in range(count))
-        for pixels in self._threads().map(self._raw, places):
-            total += pixels
-        return (total / count).astype(np.float32)
+        for record in range(begin, end):
+            total += self._raw(Place(record, 0, record))
+        return total
 
     def _raw(self, place: Place) -> AnyArray:
         """An image with channels first, before the mean is taken off."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -294,6 +298,35 @@ def test_threads_end_with_the_iterator(folder: Path) -> None:
         if thread.ident not in before:
             thread.join(10)
     assert {thread.ident for thread in threading.enumerate()} <= before
+
+
+SLOW = """
+import sys
+import ndarray_rt as mx
+iterator = mx.io.ImageRecordIter(path_imgrec=sys.argv[1], data_shape=(3, 900, 1200), batch_size=200,
+                                 prefetch_buffer=9, round_batch=False, inter_method=4)
+print("begun", flush=True)
+for batch in iterator:
+    pass
+"""
+
+
+def test_an_interrupt_does_not_wait_for_batches(folder: Path, tmp_path: Path) -> None:
+    writer = recordio.MXRecordIO(str(tmp_path / "a.rec"), "w")
+    record = recordio.pack((0, 1, 0, 0), (folder / "0.png").read_bytes())
+    for _ in range(2000):
+        writer.write(record)
+    writer.close()
+    program = subprocess.Popen([sys.executable, "-c", SLOW, str(tmp_path / "a.rec")],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert program.stdout is not None
+    program.stdout.readline()
+    time.sleep(0.5)
+    begin = time.monotonic()
+    program.send_signal(signal.SIGINT)
+    _, errors = program.communicate(timeout=60)
+    assert time.monotonic() - begin < 2
+    assert "KeyboardInterrupt" in errors
 
 
 def test_a_forked_child_reads_for_itself(folder: Path) -> None:
