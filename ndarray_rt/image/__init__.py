@@ -9,64 +9,8 @@ from ..public import loads, shows
 if TYPE_CHECKING:
     from . import detection, image
     from . import detection as det
-    from .augmenters import (
-        Augmenter,
-        BrightnessJitterAug,
-        CastAug,
-        CenterCropAug,
-        ColorJitterAug,
-        ColorNormalizeAug,
-        ContrastJitterAug,
-        CreateAugmenter,
-        ForceResizeAug,
-        HorizontalFlipAug,
-        HueJitterAug,
-        LightingAug,
-        RandomCropAug,
-        RandomGrayAug,
-        RandomOrderAug,
-        RandomSizedCropAug,
-        ResizeAug,
-        SaturationJitterAug,
-        SequentialAug,
-    )
-    from .det_augmenters import (
-        CreateDetAugmenter,
-        CreateMultiRandCropAugmenter,
-        DetAugmenter,
-        DetBorrowAug,
-        DetHorizontalFlipAug,
-        DetRandomCropAug,
-        DetRandomPadAug,
-        DetRandomSelectAug,
-    )
-    from .det_iterator import ImageDetIter
-    from .geometry import (
-        center_crop,
-        color_normalize,
-        copyMakeBorder,
-        fixed_crop,
-        imresize,
-        imrotate,
-        random_crop,
-        random_rotate,
-        random_size_crop,
-        resize_short,
-        scale_down,
-    )
-    from .iterator import ImageIter
-    from .read import imdecode, imread
-
-__all__ = ["Augmenter", "BrightnessJitterAug", "CastAug", "CenterCropAug", "ColorJitterAug",
-           "ColorNormalizeAug", "ContrastJitterAug", "CreateAugmenter", "CreateDetAugmenter",
-           "CreateMultiRandCropAugmenter", "DetAugmenter", "DetBorrowAug", "DetHorizontalFlipAug",
-           "DetRandomCropAug", "DetRandomPadAug", "DetRandomSelectAug", "ForceResizeAug",
-           "HorizontalFlipAug", "HueJitterAug", "ImageDetIter", "ImageIter", "LightingAug",
-           "RandomCropAug", "RandomGrayAug", "RandomOrderAug", "RandomSizedCropAug", "ResizeAug",
-           "SaturationJitterAug", "SequentialAug", "center_crop", "color_normalize",
-           "copyMakeBorder", "det", "detection", "fixed_crop", "image", "imdecode", "imread",
-           "imresize", "imrotate", "random_crop", "random_rotate", "random_size_crop",
-           "resize_short", "scale_down"]
+    from .detection import *  # noqa: F403
+    from .image import *  # noqa: F403
 
 _PLACES = {
     "augmenters": (
@@ -85,8 +29,11 @@ _PLACES = {
         "imrotate", "random_crop", "random_rotate", "random_size_crop", "resize_short",
         "scale_down"),
     "iterator": ("ImageIter",), "read": ("imdecode", "imread")}
+_NAMES = {name: f"{module}:{name}" for module, names in _PLACES.items() for name in names}
+
+__all__ = ["det", "detection", "image"]
+__all__ += list(_NAMES)
 
 __getattr__ = loads(globals(), {
-    "image": "image", "detection": "detection", "det": "detection",
-    **{name: f"{module}:{name}" for module, names in _PLACES.items() for name in names}})
+    "image": "image", "detection": "detection", "det": "detection", **_NAMES})
 __dir__ = shows(globals())

@@ -13,6 +13,7 @@ from ..nd import NDArray
 from ..public import shows
 from .augmenters import MEAN, STD, statistics
 from .det_augmenters import CreateDetAugmenter
+from .det_labels import LEAST_OBJECT, parsed_label
 from .iterator import ImageIter
 
 __all__ = ["ImageDetIter"]
@@ -20,8 +21,6 @@ __dir__ = shows(globals())
 
 AnyArray = np.ndarray[Any, Any]
 
-# numbers before an object's own, and of an object: class, left, top, right, bottom
-LEAST_HEADER, LEAST_OBJECT = 2, 5
 NOTHING = -1  # in rows of a label that have no object
 
 
@@ -67,19 +66,10 @@ class ImageDetIter(ImageIter):
     def _parse_label(self, label: Any) -> AnyArray:
         """Rows of valid objects. Raises MXNetError (RuntimeError) for a label that has none."""
         raw = np.ravel(label.asnumpy() if isinstance(label, NDArray) else label)
-        if raw.size < LEAST_HEADER + LEAST_OBJECT:
-            raise ShapeError(f"ImageDetIter: Label shape is invalid: {raw.shape}, expected at "
-                             f"least {LEAST_HEADER + LEAST_OBJECT} numbers")
-        header, width = int(raw[0]), int(raw[1])
-        if header < LEAST_HEADER or width < LEAST_OBJECT or (raw.size - header) % width:
-            raise ShapeError(f"ImageDetIter: Label shape {raw.shape} inconsistent with a header of "
-                             f"{header} and annotation width {width}")
-        rows = raw[header:].reshape(-1, width)
-        valid = (rows[:, 3] > rows[:, 1]) & (rows[:, 4] > rows[:, 2])
-        if not valid.any():
+        _, rows = parsed_label(raw)
+        if not len(rows):
             raise MXNetError("ImageDetIter: Encounter sample with no valid label.")
-        found: AnyArray = rows[valid]
-        return found
+        return rows
 
     def _check_valid_label(self, label: AnyArray) -> None:
         if label.ndim != 2 or label.shape[1] < LEAST_OBJECT:

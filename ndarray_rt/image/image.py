@@ -3,48 +3,15 @@
 from __future__ import annotations
 
 from ..public import shows
-from .augmenters import (
-    Augmenter,
-    BrightnessJitterAug,
-    CastAug,
-    CenterCropAug,
-    ColorJitterAug,
-    ColorNormalizeAug,
-    ContrastJitterAug,
-    CreateAugmenter,
-    ForceResizeAug,
-    HorizontalFlipAug,
-    HueJitterAug,
-    LightingAug,
-    RandomCropAug,
-    RandomGrayAug,
-    RandomOrderAug,
-    RandomSizedCropAug,
-    ResizeAug,
-    SaturationJitterAug,
-    SequentialAug,
-)
-from .geometry import (
-    center_crop,
-    color_normalize,
-    copyMakeBorder,
-    fixed_crop,
-    imresize,
-    imrotate,
-    random_crop,
-    random_rotate,
-    random_size_crop,
-    resize_short,
-    scale_down,
-)
-from .iterator import ImageIter
-from .read import imdecode, imread
+from . import augmenters, geometry, iterator, read
+from .augmenters import *  # noqa: F403 - the names that those modules show
+from .geometry import *  # noqa: F403
+from .iterator import *  # noqa: F403
+from .read import *  # noqa: F403
 
-__all__ = ["Augmenter", "BrightnessJitterAug", "CastAug", "CenterCropAug", "ColorJitterAug",
-           "ColorNormalizeAug", "ContrastJitterAug", "CreateAugmenter", "ForceResizeAug",
-           "HorizontalFlipAug", "HueJitterAug", "ImageIter", "LightingAug", "RandomCropAug",
-           "RandomGrayAug", "RandomOrderAug", "RandomSizedCropAug", "ResizeAug",
-           "SaturationJitterAug", "SequentialAug", "center_crop", "color_normalize",
-           "copyMakeBorder", "fixed_crop", "imdecode", "imread", "imresize", "imrotate",
-           "random_crop", "random_rotate", "random_size_crop", "resize_short", "scale_down"]
+__all__: list[str] = []
+__all__ += augmenters.__all__
+__all__ += geometry.__all__
+__all__ += iterator.__all__
+__all__ += read.__all__
 __dir__ = shows(globals())

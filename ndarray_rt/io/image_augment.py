@@ -54,16 +54,46 @@ def margins(pixels: AnyArray, top: int, bottom: int, left: int, right: int, fill
     return np.pad(pixels, ((top, bottom), (left, right), (0, 0)), constant_values=fill)
 
 
+def _aspects(p: ImageRecordParams) -> tuple[float, float]:
+    """The least and the largest width by height."""
+    if p.min_aspect_ratio is None:
+        return 1 - p.max_aspect_ratio, 1 + p.max_aspect_ratio
+    return p.min_aspect_ratio, p.max_aspect_ratio
+
+
+def checked(p: ImageRecordParams, what: str) -> None:
+    """Raises ParameterError for parameters that do not go together."""
+    low, high = _aspects(p)
+    scales = p.min_random_scale, p.max_random_scale
+    if not 0 < low <= high:
+        raise ParameterError(f"{what}: aspects from {low} to {high} (min_aspect_ratio, "
+                             "max_aspect_ratio), expected two above 0 in rising order")
+    if not 0 < scales[0] <= scales[1]:
+        raise ParameterError(f"{what}: min_random_scale is {scales[0]}, max_random_scale "
+                             f"{scales[1]}, expected two above 0 in rising order")
+    if p.random_resized_crop and (scales != (1, 1) or p.rand_crop
+                                  or (p.min_crop_size, p.max_crop_size) != (-1, -1)):
+        raise ParameterError(f"{what}: random_resized_crop conflicts with min_random_scale, "
+                             "max_random_scale, min_crop_size, max_crop_size and rand_crop")
+    if not 0 < p.min_random_area <= p.max_random_area:
+        raise ParameterError(f"{what}: min_random_area is {p.min_random_area}, max_random_area "
+                             f"{p.max_random_area}, expected two above 0 in rising order")
+    most = (p.brightness, p.contrast, p.saturation, p.pca_noise, p.max_shear_ratio,
+            p.max_random_contrast, p.max_random_illumination)
+    if min(most) < 0:
+        raise ParameterError(f"{what}: how much colours, numbers and shapes may change is "
+                             f"{most}, expected numbers from 0 up")
+
+
 def augment(pixels: AnyArray, p: ImageRecordParams, rng: Rng) -> AnyArray:
     """An image (height, width, channels) of uint8, red first, as `p` says; of data_shape's size.
 
-    Raises ParameterError for an image that is too small for the parts, or parameters that do not
-    go together.
+    Raises ParameterError for an image that is too small for the parts. `checked` has looked at
+    the parameters.
     """
     if p.resize > 0:
         pixels = shorter(pixels, p.resize, p.inter_method, rng)
-    low, high = ((1 - p.max_aspect_ratio, 1 + p.max_aspect_ratio) if p.min_aspect_ratio is None
-                 else (p.min_aspect_ratio, p.max_aspect_ratio))
+    low, high = _aspects(p)
     if _is_mapped(p, low, high):
         pixels = _mapped(pixels, p, low, high, rng)
     if p.pad:
@@ -108,6 +138,9 @@ def _mapped(pixels: AnyArray, p: ImageRecordParams, low: float, high: float, rng
     wide_scale = ratio * high_scale
     width, height = (int(max(p.min_img_size, min(p.max_img_size, scale * side)))
                      for side in (columns, rows))
+    if width < 1 or height < 1:
+        raise ParameterError(f"an image of {rows} x {columns} pixels has none left where it is "
+                             f"scaled by {scale:g}")
     matrix = np.array([[high_scale * a - shear * b * wide_scale,
                         high_scale * b + shear * a * wide_scale, 0],
                        [-b * wide_scale, a * wide_scale, 0]])
@@ -164,15 +197,8 @@ def _placed(pixels: AnyArray, height: int, width: int, anywhere: bool, rng: Rng)
 def _random_part(pixels: AnyArray, p: ImageRecordParams, low: float, high: float,
                  rng: Rng) -> AnyArray | None:
     """A part of random area and aspect, None after ten that are too large."""
-    if (p.min_random_scale, p.max_random_scale) != (1, 1) or p.rand_crop \
-            or (p.min_crop_size, p.max_crop_size) != (-1, -1):
-        raise ParameterError("random_resized_crop conflicts with min_random_scale, "
-                             "max_random_scale, min_crop_size, max_crop_size and rand_crop")
     if (p.min_random_area, p.max_random_area, low, high) == (1, 1, 1, 1):
         return None
-    if not 0 < low <= high or p.min_random_area > p.max_random_area:
-        raise ParameterError(f"random_resized_crop: aspects from {low} to {high}, areas from "
-                             f"{p.min_random_area} to {p.max_random_area}")
     rows, columns = pixels.shape[:2]
     for _ in range(TRIALS):
         area = rows * columns * rng.uniform(p.min_random_area, p.max_random_area)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ParameterError
+from ..image.det_labels import parsed_label
 from .image_augment import margins, resized, shifted_hls, shorter
 from .image_params import DetRecordParams
 
@@ -19,7 +20,6 @@ Rng = np.random.Generator
 Box = tuple[float, float, float, float]  # left, top, width, height
 
 LEAST_MARGIN = 1.05  # images that become larger by less stay as they are
-LEAST_HEADER, LEAST_OBJECT = 2, 5
 
 _SAMPLERS = ("min_crop_scales", "max_crop_scales", "min_crop_aspect_ratios",
              "max_crop_aspect_ratios", "min_crop_overlaps", "max_crop_overlaps",
@@ -53,19 +53,6 @@ def samplers(p: DetRecordParams) -> list[Sampler]:
             raise ParameterError("ImageDetRecordIter: limits of a sampler of parts are the wrong "
                                  "way round, or its scales are not within 0 and 1")
     return made
-
-
-def parsed_label(raw: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """(header, valid objects). ParameterError for numbers that are no label."""
-    if raw.size < LEAST_HEADER + LEAST_OBJECT:
-        raise ParameterError(f"has a label of {raw.size} numbers, expected at least "
-                             f"{LEAST_HEADER + LEAST_OBJECT}")
-    header, width = int(raw[0]), int(raw[1])
-    if header < LEAST_HEADER or width < LEAST_OBJECT or (raw.size - header) % width:
-        raise ParameterError(f"has a label of {raw.size} numbers, which are no header of {header} "
-                             f"and objects of {width} each")
-    rows = raw[header:].reshape(-1, width)
-    return raw[:header], rows[(rows[:, 3] > rows[:, 1]) & (rows[:, 4] > rows[:, 2])]
 
 
 def augment(pixels: AnyArray, raw: AnyArray, p: DetRecordParams, parts: list[Sampler],

@@ -19,7 +19,7 @@ from ..nd import NDArray
 from ..public import shows
 from .daemon_threads import DaemonThreads
 from .data import DataBatch, DataDesc, DataIter
-from .image_augment import augment
+from .image_augment import augment, checked
 from .image_params import ImageRecordParams, RecordParams, parsed
 from .image_source import ImageRecord, Orders, RecordSource
 from .mx_data_iter import MXDataIter
@@ -270,6 +270,7 @@ class ImageRecordIter(RecordIter):
     def __init__(self, *, data_name: str = "data", label_name: str = "softmax_label",
                  **kwargs: Any) -> None:
         p = parsed(self.parameters, self._what, kwargs)
+        checked(p, self._what)
         dtype = self._fixed_dtype or ("float32" if p.dtype == "None" else p.dtype)
         width = p.label_width
         super().__init__(p, dtype, data_name, label_name, (width,) if width > 1 else (),
