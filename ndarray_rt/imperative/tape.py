@@ -61,7 +61,7 @@ class Saved:
     def __init__(self, array: NDArray, checked: bool) -> None:
         self.chunk = chunk = array._chunk
         # not the array itself: the graph owns values, values do not own the graph
-        self._facts = (array.shape, array.dtype, array._byte_offset, array._reuse, array.ctx,
+        self._facts = (array._shape, array._dtype, array._byte_offset, array._reuse, array._ctx,
                        array._is_part)
         self.writes = chunk.writes
         self.checked = checked
@@ -69,7 +69,7 @@ class Saved:
             if chunk.writable_pins:
                 self.copy()
             else:
-                _exportable.add(ref(self, _exportable.discard))
+                _exportable.add(ref(self, _forget))
 
     @property
     def array(self) -> NDArray:
@@ -98,6 +98,7 @@ class Saved:
 
 
 _exportable: set[ref[Saved]] = set()
+_forget = _exportable.discard
 
 
 def _before_export(chunk: Chunk) -> None:
@@ -144,12 +145,18 @@ class TapeNode(Node):
 
     __slots__ = ("cleared", "needs_grad", "output_facts", "saved")
 
-    def __init__(self, op: OpDef, params: Params, inputs: Sequence[Entry], name: str,
+    def __init__(self, op: OpDef, params: Params, inputs: list[Entry], name: str,
                  outputs: Sequence[NDArray], hidden: Facts = ()) -> None:
-        super().__init__(op, name, None, params, inputs)
-        self.output_facts = [(y.shape, y.dtype, y.ctx) for y in outputs]
+        # Node.__init__ without its call, as each recorded call makes one
+        self.op = op
+        self.name = name
+        self.attrs = {}
+        self.params = params
+        self.inputs = inputs
+        self._outputs = 0
+        self.output_facts = [(y._shape, y._dtype, y._ctx) for y in outputs]
         for shape, dtype in hidden:
-            self.output_facts.append((shape, dtype, outputs[0].ctx))
+            self.output_facts.append((shape, dtype, outputs[0]._ctx))
         self.saved: list[Saved | None] = [None] * len(self.output_facts)
         self.cleared = False
         self.needs_grad = True
