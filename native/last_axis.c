@@ -58,12 +58,14 @@ static double variance_from(const float *x, float shift, int64_t width, double *
 static void normalize(kernel_call *call, int64_t row) {
     int64_t width = call->dims[1];
     const float *x = (const float *)call->data[1] + row * width;
-    double above, again;
+    double above;
     double var = variance_from(x, x[0], width, &above);
     float mean = (float)((double)x[0] + above);
-    /* where the first element is far from the others, the difference of sums has lost digits;
-     * NaN is not less */
-    if (!(above * above < 16 * var)) var = variance_from(x, mean, width, &again);
+    /* where the first element is far from the others, both have lost digits; NaN is not less */
+    if (!(above * above < 16 * var)) {
+        var = variance_from(x, mean, width, &above);
+        mean = (float)((double)mean + above);
+    }
     float std = (float)sqrt((var < 0 ? 0 : var) + (double)(float)call->scalars[0]);
     ((float *)call->data[4])[row] = mean;
     ((float *)call->data[5])[row] = std;
