@@ -104,9 +104,14 @@ def _sum(images: AnyArray, taps: Taps, axis: int, weight: AnyArray) -> AnyArray:
     """Weighted sums along an axis, one tap after the other."""
     shape = [1] * images.ndim
     shape[axis] = -1
-    made: AnyArray = np.take(images, taps.at[:, 0], axis) * weight[:, 0].reshape(shape)
+    made: AnyArray = np.take(images, taps.at[:, 0], axis)
+    made *= weight[:, 0].reshape(shape)
+    part = np.empty_like(made)
     for k in range(1, taps.at.shape[1]):
-        made = made + np.take(images, taps.at[:, k], axis) * weight[:, k].reshape(shape)
+        # without the mode, whose places are all within the image, it would make a copy first
+        np.take(images, taps.at[:, k], axis, out=part, mode="clip")
+        part *= weight[:, k].reshape(shape)
+        made += part
     return made
 
 
