@@ -55,8 +55,9 @@ def decode(data: bytes | memoryview, flag: int = COLOUR, to_rgb: bool = True, up
     image = pillow()
     try:
         with image.open(io.BytesIO(data)) as file:
-            turn = (int(file.getexif().get(_ORIENTATION, 1))
-                    if upright and flag != UNCHANGED and file.format == "JPEG" else 1)
+            turns = (upright and flag != UNCHANGED and file.format == "JPEG"
+                     and "exif" in file.info)
+            turn = int(file.getexif().get(_ORIENTATION, 1)) if turns else 1
             made = _turned(_channels(file, flag), turn)
     except (OSError, ValueError, SyntaxError, EOFError, image.DecompressionBombError) as error:
         raise ParameterError(f"{what}: {len(data)} bytes are no image that Pillow can read: "

@@ -277,6 +277,10 @@ class ImageRecordIter(RecordIter):
                          RecordSource(p, self._what))
         self._augments = p
         self._load_mean()
+        numbers = np.concatenate([self._column("mean"), self._column("std") - 1]).ravel()
+        # levels are the numbers; nothing is computed then
+        self._is_plain = (self._mean is None and not numbers.any() and p.scale == 1
+                          and p.max_random_contrast == p.max_random_illumination == 0)
 
     def _rng(self, place: Place) -> np.random.Generator:
         seed = self._augments.seed_aug
@@ -301,7 +305,7 @@ class ImageRecordIter(RecordIter):
 
     def _normalized(self, pixels: AnyArray, rng: np.random.Generator) -> AnyArray:
         p = self._augments
-        if self._dtype == np.uint8:
+        if self._dtype == np.uint8 or (self._is_plain and self._dtype == np.float32):
             return pixels
         mean = self._column("mean") if self._mean is None else self._mean
         if self._dtype == np.int8:
