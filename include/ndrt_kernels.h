@@ -71,7 +71,8 @@ typedef enum {
                                  scalars ndrt_resize_kind, whether it is the way back */
     NDRT_KERNEL_BATCH_STATS = 106, /* f32: out, mean, var, data, beta, gamma or NULL: the channels
                                  whose statistics float has lost are normalized again
-                                 dims outer channels inner, channels of a block; scalars epsilon */
+                                 dims outer channels inner, channels of a block
+                                 scalars epsilon, whether it is done to all channels */
     NDRT_KERNEL_NORM_LAST = 107,   /* f32: out, data, gamma, beta (of an element each), mean, std
                                    dims rows width; scalars epsilon */
     NDRT_KERNEL_LRN = 108,         /* f32: out, data; dims outer channels inner, neighbours

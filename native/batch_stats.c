@@ -1,4 +1,4 @@
-/* Mean and variance of a batch's channels again, where single precision has lost them.
+/* Mean and variance of a batch's channels again, where single precision has lost them, or of all.
  *
  * oneDNN sums in float: far from 0 the mean is off by more than the data varies, and the variance
  * is taken around that mean. Here sums are doubles. A channel is done by one thread in one order,
@@ -27,6 +27,7 @@ static inline int64_t blocks_of(layout at) { return (at.channels + at.block - 1)
 /* A sum of n floats near the mean is a multiple of about n * |mean| * 2**-23. As long as that is
  * below the deviation, rounding goes up as often as down; beyond it, it may go one way always. */
 static int is_lost(kernel_call *call, layout at, int64_t channel) {
+    if (call->scalars[1] != 0) return 1;
     double mean = (double)((const float *)call->data[1])[channel];
     double var = (double)((const float *)call->data[2])[channel];
     double terms = (double)(at.outer * at.inner) + 64;

@@ -29,6 +29,11 @@ def vectors(n: int) -> list[Any]:
 
 
 
+def trained(x: Any, eps: float) -> Any:
+    with mx.autograd.train_mode():
+        return nd.BatchNorm(x, *(nd.array([v]) for v in (1.5, 0.5, 0.0, 1.0)), eps=eps)
+
+
 FORMS: dict[str, Form] = {
     "x + s": lambda x, s: x + s, "s + x": lambda x, s: s + x, "x - s": lambda x, s: x - s,
     "s - x": lambda x, s: s - x, "x * s": lambda x, s: x * s, "x / s": lambda x, s: x / s,
@@ -60,6 +65,7 @@ FORMS |= {
     "GroupNorm": lambda x, s: nd.GroupNorm(x.reshape((2, 4, -1)), *vectors(2), num_groups=4,
                                            eps=abs(s)),
     "BatchNorm": lambda x, s: nd.BatchNorm(x, *vectors(4), eps=abs(s)),
+    "training": lambda x, s: trained(x.reshape((2, 1, 8)), abs(s)),
     "L2Normalization": lambda x, s: nd.L2Normalization(x, eps=abs(s)),
     "LRN": lambda x, s: nd.LRN(x.reshape((1, *x.shape, 1)), nsize=3, alpha=s, beta=s / 2, knorm=s),
     "gemm": lambda x, s: nd.linalg.gemm(x, x, x, alpha=s, beta=s / 2, transpose_b=True),
@@ -67,7 +73,7 @@ FORMS |= {
                                pad_width=(0, 0, 0, 0, 1, 1, 0, 2)),
     "one_hot": lambda x, s: nd.one_hot(nd.sign(x), depth=2, on_value=s, off_value=-s),
 }
-WITH_EPS = ("LayerNorm", "GroupNorm", "BatchNorm", "L2Normalization")
+WITH_EPS = ("LayerNorm", "GroupNorm", "BatchNorm", "training", "L2Normalization")
 SQUARE = ("gemm2", "syrk", "gemm", *WITH_EPS)
 # whose numbers are in primitives, or whose operators numpy computes
 KEYED_FORMS: dict[str, Form] = {
