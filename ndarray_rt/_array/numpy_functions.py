@@ -17,15 +17,22 @@ from .ndarray import NDArray
 
 # these read no contents
 _FACTS = {np.shape, np.ndim, np.size, np.empty_like, np.zeros_like, np.ones_like}
+# with an axis alone these are methods of arrays
+_METHODS: dict[Callable[..., Any], str] = {np.argmax: "argmax", np.argmin: "argmin"}
 
 
 def array_function(x: NDArray, func: Callable[..., Any], types: Any, args: tuple[Any, ...],
                    kwargs: dict[str, Any]) -> Any:
     """numpy's `__array_function__`: the function of numpy arrays with the arrays' contents.
 
-    They are read-only copies, so that functions that write to an argument, and `out=`, refuse an
-    NDArray instead of writing to the copy.
+    np.argmax and np.argmin are the arrays' methods, as in MXNet, whose programs ask the result for
+    `asnumpy` and `asscalar`. For all others they are read-only copies, so that functions that write
+    to an argument, and `out=`, refuse an NDArray instead of writing to the copy.
     """
+    method = _METHODS.get(func)
+    if method is not None and len(args) in (1, 2) and isinstance(args[0], NDArray) \
+            and kwargs.keys() <= {"axis"}:
+        return getattr(args[0], method)(*args[1:], **kwargs)
     plain = Plain(_stand_in if func in _FACTS else read_only)
     new_args, new_kwargs = plain(args), plain(kwargs)
     # with an array left somewhere, numpy would come here again and again

@@ -281,7 +281,8 @@ def test_functions_give_numpy_results() -> None:
     x, a = nd.array(DATA).to_mkldnn(), DATA
     for func, args, kwargs in (
             (np.mean, (), {}), (np.sum, (), {"axis": (0, 1), "dtype": np.float64}),
-            (np.argmax, (), {"axis": 1}), (np.round, (1,), {}), (np.cumsum, (), {}),
+            (np.argmax, (), {"axis": 1, "keepdims": True}), (np.round, (1,), {}),
+            (np.cumsum, (), {}),
             (np.clip, (1, 4), {}), (np.sort, (), {}), (np.transpose, ((0, 2, 3, 1),), {}),
             (np.std, (), {"axis": 0, "keepdims": True}), (np.reshape, ((10, 9),), {}),
             (np.repeat, (2,), {}), (np.argsort, (), {"kind": "stable"}), (np.shape, (), {}),
@@ -297,6 +298,17 @@ def test_functions_give_numpy_results() -> None:
     assert np.allclose(x, a)
     assert x.is_special, "nothing of this changes the array"
     assert x._chunk.pins == 0
+
+
+def test_places_of_the_largest_are_arrays_as_in_mxnet() -> None:
+    x = nd.array([[3, 1, 2], [6, 5, 4]])
+    for func in (np.argmax, np.argmin):
+        for made, wanted in ((func(x, axis=1), func(x.asnumpy(), 1)), (func(x, 0), func(
+                x.asnumpy(), 0)), (func(x), func(x.asnumpy()))):
+            assert type(made) is nd.NDArray
+            assert made.dtype == np.float32
+            np.testing.assert_array_equal(made.asnumpy().ravel(), np.ravel(wanted))
+    assert (np.argmax(x, axis=1) == nd.array([0, 0])).sum().asscalar() == 2
 
 
 def test_functions_that_write_refuse_arrays() -> None:
