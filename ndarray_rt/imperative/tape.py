@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 from weakref import ref
 
@@ -17,6 +18,7 @@ from .._array.ndarray import NDArray
 from .._array.req import Req
 from ..dtypes import DType
 from ..errors import MXNetError
+from ..native import lib
 from ..op.params import Params
 from ..op.registry import OpDef
 from ..storage.chunk import Chunk
@@ -33,6 +35,11 @@ IN_PLACE = (
 
 # shapes and dtypes
 Facts = Sequence[tuple[tuple[int, ...], DType]]
+
+
+# what each recorded call asks, without the calls in between
+_writes_at, _writable_pins_at = lib.ndrt_chunk_writes_at, lib.ndrt_chunk_writable_pins_at
+_new_entry = partial(tuple.__new__, Entry)
 
 
 class State(threading.local):
@@ -63,10 +70,10 @@ class Saved:
         # not the array itself: the graph owns values, values do not own the graph
         self._facts = (array._shape, array._dtype, array._byte_offset, array._reuse, array._ctx,
                        array._is_part)
-        self.writes = chunk.writes
+        self.writes: int = _writes_at(chunk.address)
         self.checked = checked
         if checked:
-            if chunk.writable_pins:
+            if _writable_pins_at(chunk.address):
                 self.copy()
             else:
                 _exportable.add(ref(self, _forget))
@@ -249,14 +256,14 @@ def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequen
     for i, y in enumerate(outputs):
         if i in made:
             node.saved[i] = Saved(y, True)
-        y._entry = Entry(node, i)
+        y._entry = _new_entry((node, i))
 
 
 def _constant(x: NDArray) -> Entry:
     """The entry of an array that was not recorded, or in a graph that is gone."""
     entry = entry_of(x)
     if entry is None:
-        entry = Entry(TapeVariable(x, None), 0)
+        entry = _new_entry((TapeVariable(x, None), 0))
         # weakly: a constant is part of the graph as long as the graph lives
         x._entry = ref(entry.node)
     return entry
