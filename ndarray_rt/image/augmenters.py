@@ -238,7 +238,9 @@ class HueJitterAug(Augmenter):
         angle = random.uniform(-self.hue, self.hue) * np.pi
         cos, sin = np.cos(angle), np.sin(angle)
         turn = np.array([[1.0, 0.0, 0.0], [0.0, cos, -sin], [0.0, sin, cos]])
-        made: NDArray = nd.dot(src, nd.array((self.ityiq @ turn @ self.tyiq).T))
+        # not by matrix products, for which BLAS would take a buffer in each thread
+        both = np.einsum("ij,jk,kl->li", self.ityiq, turn, self.tyiq)
+        made: NDArray = nd.dot(src, nd.array(both))
         return made
 
 
@@ -267,7 +269,7 @@ class LightingAug(Augmenter):
 
     def __call__(self, src: NDArray) -> NDArray:
         alpha = np.random.normal(0, self.alphastd, size=(3,))
-        src += nd.array(np.dot(self.eigvec * alpha, self.eigval))
+        src += nd.array((self.eigvec * alpha * self.eigval).sum(1))
         return src
 
 

@@ -46,11 +46,12 @@ def warp_affine(pixels: AnyArray, matrix: AnyArray, width: int, height: int, int
 
 def _inverse(matrix: AnyArray) -> AnyArray:
     """The map back; of one that has none, zeros."""
-    square = matrix[:, :2]
-    if np.linalg.det(square) == 0:
+    (a, b, x), (c, d, y) = matrix
+    area = a * d - b * c
+    if area == 0:
         return np.zeros((2, 3))
-    back = np.linalg.inv(square)
-    return np.concatenate([back, -back @ matrix[:, 2:]], 1)
+    made: AnyArray = np.array([[d, -b, b * y - d * x], [-c, a, c * x - a * y]]) / area
+    return made
 
 
 def _weights(interp: int) -> AnyArray:

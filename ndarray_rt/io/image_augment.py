@@ -1,4 +1,8 @@
-"""What ImageRecordIter does to an image: MXNet's default augmenter, on bytes, in its order."""
+"""What ImageRecordIter does to an image: MXNet's default augmenter, on bytes, in its order.
+
+Many threads do this at once, so nothing here calls BLAS, which would take a buffer for each of them
+and start threads of its own.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +112,7 @@ def augment(pixels: AnyArray, p: ImageRecordParams, rng: Rng) -> AnyArray:
                  zip(rng.random((3, 2)), (p.random_h, p.random_l, p.random_s), strict=True)]
         pixels = shifted_hls(pixels, turns)
     if p.pca_noise > 0:
-        light = LIGHT_DIRECTIONS * LIGHT_DEVIATIONS @ rng.normal(0, p.pca_noise, 3)
+        light = (LIGHT_DIRECTIONS * (LIGHT_DEVIATIONS * rng.normal(0, p.pca_noise, 3))).sum(1)
         pixels = _bytes(np.trunc(pixels + light))
     return pixels
 
@@ -146,7 +150,7 @@ def _mapped(pixels: AnyArray, p: ImageRecordParams, low: float, high: float, rng
                        [-b * wide_scale, a * wide_scale, 0]])
     wanted = np.array([max(p.min_img_size, min(p.max_img_size, scale * side))
                        for side in (columns, rows)])
-    matrix[:, 2] = (wanted - matrix[:, :2] @ (columns, rows)) / 2
+    matrix[:, 2] = (wanted - matrix[:, 0] * columns - matrix[:, 1] * rows) / 2
     interp = p.inter_method
     if interp == FITTING:
         larger, smaller = width > columns and height > rows, width < columns and height < rows
@@ -229,7 +233,7 @@ def _jittered(pixels: AnyArray, p: ImageRecordParams, rng: Rng) -> AnyArray:
         if which == 0:
             colours = _bytes(x * factor)
             continue
-        grey = _bytes(x @ _GREY).astype(np.float32)
+        grey = _bytes((x * _GREY).sum(-1)).astype(np.float32)
         colours = _bytes(x * factor + (1 - factor) * (grey.mean() if which == 1
                                                       else grey[..., None]))
     return np.concatenate([colours, rest], 2) if rest.size else colours
