@@ -327,3 +327,14 @@ def test_a_table_is_bounded_in_bytes() -> None:
         table.offer(i, object(), 1 << 20)
         assert len(table) <= 64
     assert 299 in table
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_small_numbers_after_large_ones(dtype: str) -> None:
+    """Those that a kernel may take for 0 are not given to a recording of others."""
+    x = nd.array([0.0, 2e-6, 1.0, 3e-310], dtype=dtype)
+    for form in (lambda s: x > s, lambda s: x * s, lambda s: x / s, lambda s: x ** s):
+        for number in (0.5, 0.25, 0.125, 1e-6, 1e-40, 1e-309, 1e-6):
+            got = form(number).asnumpy()
+            np.testing.assert_array_equal(got, plainly(lambda _, s: form(s), x, number))  # noqa: B023
+            np.testing.assert_array_equal(got, form(number).asnumpy())

@@ -132,15 +132,14 @@ SQUARE = 2.0  # the power that oneDNN has
 
 # sizes of numbers that are factors or bounds in float32, and so are their inverses
 LEAST, MOST = 1e-37, 1e37
+TINY = 1e-307  # sizes that are no denormals in float64 begin below it
 
 
 def domain_of(name: str) -> Domain:
     """Numbers with which one recorded call is done again: what is refused is none of them."""
     if name == "_div_scalar":
         return Domain(LEAST, MOST, zero=False)
-    if name in functions.LINEAR or name in CURVES:
-        return Domain(LEAST, apart=(SQUARE,) if name == "_power_scalar" else ())
-    return Domain()
+    return Domain(LEAST, apart=(SQUARE,) if name == "_power_scalar" else ())
 
 
 def _is_tiny(value: float) -> bool:
@@ -155,8 +154,7 @@ def _refuses_kind(name: str, p: ScalarParams, x: NDArray) -> str | None:
         return f"dtype {x.dtype} has no kernel for a number"
     if whole and (name in CURVES or name in ("_div_scalar", "_rdiv_scalar")):
         return "whole numbers are divided and raised to powers in numpy"
-    tiny = 2.0**-14 if x.dtype.name == "float16" else 1e-307
-    if not whole and 0 < abs(p.scalar) < tiny:
+    if x.dtype == FLOAT64 and 0 < abs(p.scalar) < TINY:
         return "the number is a denormal"
     return None
 
