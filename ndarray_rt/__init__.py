@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         contrib,
         debug,
         engine,
+        error,
         executor,
         executor_manager,
         gluon,
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
         initializer,
         io,
         kvstore,
+        libinfo,
+        library,
+        log,
         lr_scheduler,
         metric,
         model,
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
         recordio,
         registry,
         rnn,
+        runtime,
         test_utils,
         testing,
         util,
@@ -72,18 +77,18 @@ fallback_reasons = _REASONS.as_dict
 
 # modules that are loaded when first used, so that importing this package is quick
 _LAZY = {name: name for name in (
-    "attribute", "callback", "context", "contrib", "debug", "engine", "executor",
-    "executor_manager", "gluon", "image", "initializer", "io", "kvstore", "lr_scheduler", "metric",
-    "model", "model_zoo", "module", "monitor", "name", "optimizer", "passes", "profiler",
-    "recordio", "registry", "rnn", "test_utils", "testing", "util", "visualization")}
+    "attribute", "callback", "context", "contrib", "debug", "engine", "error", "executor",
+    "executor_manager", "gluon", "image", "initializer", "io", "kvstore", "libinfo",
+    "library", "log", "lr_scheduler", "metric", "model", "model_zoo", "module", "monitor",
+    "name", "optimizer", "passes", "profiler", "recordio", "registry", "rnn", "runtime",
+    "test_utils", "testing", "util", "visualization")}
 # MXNet's short names of modules
 _LAZY |= {"img": "image", "init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor",
           "opt": "optimizer", "viz": "visualization"}
 
 # modules of MXNet 1.9 that are not here
 _OF_MXNET = frozenset((
-    "kvstore_server", "libinfo", "library", "log", "np", "npx", "numpy", "numpy_extension", "onnx",
-    "rtc", "runtime", "th"))
+    "kvstore_server", "np", "npx", "numpy", "numpy_extension", "onnx", "rtc", "th"))
 
 __all__ = [
     "AttrScope", "Context", "MXNetError", "NameManager", "autograd", "base", "cache_stats",
@@ -96,7 +101,7 @@ __all__ += list(_LAZY)
 
 def _hint(name: str) -> str:
     if name in _OF_MXNET:
-        return f": MXNet's module {name} is not here; docs/porting.md says what is and what to do"
+        return f": MXNet's module {name} is not here; {errors.SEE_PORTING}"
     return errors.did_you_mean(name, __all__)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from .errors import MXNetError, ParameterError, TypeMismatch, shown
 from .public import shows
 
-__all__ = ["Context", "cpu", "cpu_pinned", "current_context", "gpu", "num_gpus"]
+__all__ = ["Context", "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory_info",
+           "num_gpus"]
 __dir__ = shows(globals())
 
 _DEVICES = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
@@ -120,6 +121,12 @@ def gpu(device_id: int = 0) -> Context:
 def num_gpus() -> int:
     """0: there is none."""
     return 0
+
+
+def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
+    """Free and total bytes of a GPU: raises MXNetError, as there is none."""
+    raise MXNetError(f"gpu_memory_info: there is no {gpu(device_id)}, ndarray_rt computes on CPUs "
+                     "only")
 
 
 def current_context() -> Context:

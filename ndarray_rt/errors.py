@@ -128,6 +128,16 @@ def shown(value: object) -> str:
     return f"{type(value).__name__}{length}"
 
 
+# ends a text about a part of MXNet that is not here
+SEE_PORTING = "docs/porting.md says what is here and what to do instead"
+
+
+def no_storage(stype: object, function: str = "") -> ParameterError:
+    """What to raise for a storage type of sparse arrays."""
+    return ParameterError(f"{function and f'{function}: '}storage type {shown(stype)} does not "
+                          f"exist here, only 'default'; {SEE_PORTING}")
+
+
 def not_picklable(what: str, instead: str) -> Callable[[Any, Any], Any]:
     """A class's `__reduce_ex__` that refuses pickle and copy, and says what to do `instead`."""
     def reduce(self: Any, protocol: Any) -> Any:

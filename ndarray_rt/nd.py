@@ -26,7 +26,7 @@ from ._array.interop import from_numpy as from_numpy
 from ._array.ndarray import NDArray as NDArray
 from .context import Context
 from .dtypes import find_dtype
-from .errors import ParameterError, ShapeError, TypeMismatch, shown
+from .errors import ParameterError, ShapeError, TypeMismatch, no_storage, shown
 from .imperative import (
     control_flow,
     distributions,
@@ -95,7 +95,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
 
 def _dense(stype: str | None) -> None:
     if stype is not None and not (isinstance(stype, str) and stype == "default"):
-        raise ParameterError(f"storage type {shown(stype)} does not exist here, only 'default'")
+        raise no_storage(stype)
 
 
 def _constant(value: int, shape: Any, ctx: Context | None, dtype: Any,

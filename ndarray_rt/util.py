@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from .config import get_variable, set_variable
-from .errors import shown
+from .context import Context, gpu_memory_info, num_gpus
+from .errors import SEE_PORTING, ParameterError, Unsupported, shown
 from .np_shape import is_np_shape, np_shape, set_np_shape
 from .public import shows
 
-__all__ = ["getenv", "is_np_array", "is_np_shape", "np_shape", "set_np_shape", "setenv",
-           "use_np_shape"]
+__all__ = ["get_cuda_compute_capability", "get_gpu_count", "get_gpu_memory", "getenv",
+           "is_np_array", "is_np_shape", "np_array", "np_shape", "reset_np", "set_module", "set_np",
+           "set_np_shape", "setenv", "use_np", "use_np_array", "use_np_shape"]
 __dir__ = shows(globals())
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -59,6 +62,69 @@ def _member(value: Any) -> Any:
 def is_np_array() -> bool:
     """False: arrays are NDArrays always, there is no `mx.np`."""
     return False
+
+
+@contextmanager
+def np_array(active: bool = True) -> Iterator[None]:
+    """A scope without `mx.np` arrays, as all are; Unsupported for `active`."""
+    _refuse_np_arrays("np_array", active)
+    yield
+
+
+def set_np(shape: bool = True, array: bool = True) -> None:
+    """Sets np_shape, where `array` is false; Unsupported where it is true."""
+    _refuse_np_arrays("set_np", array)
+    set_np_shape(shape)
+
+
+def reset_np() -> None:
+    """Shapes and arrays are MXNet's classic ones again."""
+    set_np_shape(False)
+
+
+def use_np_array(func: T) -> T:
+    """Raises Unsupported: there are no `mx.np` arrays."""
+    _refuse_np_arrays("use_np_array", True)
+    return func
+
+
+def use_np(func: T) -> T:
+    """Raises Unsupported: there are no `mx.np` arrays. `use_np_shape` is the part that is here."""
+    _refuse_np_arrays("use_np", True)
+    return func
+
+
+def _refuse_np_arrays(function: str, active: bool) -> None:
+    if active:
+        raise Unsupported(f"{function}: arrays of mx.np are not here; {SEE_PORTING}")
+
+
+def set_module(module: str | None) -> Callable[[Any], Any]:
+    """A decorator that says which module a function or a class shows itself to be of."""
+    def decorate(func: Any) -> Any:
+        if module is not None:
+            func.__module__ = module
+        return func
+    return decorate
+
+
+def get_gpu_count() -> int:
+    """0: there is none."""
+    return num_gpus()
+
+
+def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
+    """Free and total bytes of a GPU: raises MXNetError, as there is none."""
+    return gpu_memory_info(gpu_dev_id)
+
+
+def get_cuda_compute_capability(ctx: Context) -> int:
+    """Raises ParameterError, a ValueError, for a context that is no GPU, MXNetError for one."""
+    if ctx.device_type != "gpu":
+        raise ParameterError("Expecting a gpu context to get cuda compute capability, while "
+                             f"received ctx {ctx}")
+    ctx.check()
+    raise AssertionError(ctx)
 
 
 def getenv(name: str) -> str | None:

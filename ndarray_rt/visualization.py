@@ -35,6 +35,7 @@ _WEIGHT_ENDS = ("_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_m
                 "_running_var", "_running_mean")
 _NODE = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034",
          "style": "filled"}
+_NO_ATTRS: Mapping[str, str] = {}
 _EDGE = {"dir": "back", "arrowtail": "open"}
 _INPUT_COLOUR, _OTHER_COLOUR = "#8dd3c7", "#fccde5"
 _COLOURS = {
@@ -103,7 +104,7 @@ def print_summary(symbol: Symbol, shape: Shapes | None = None, line_length: int 
 
 def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf",
                  shape: Shapes | None = None, dtype: Mapping[str, Any] | None = None,
-                 node_attrs: Mapping[str, str] | None = None, hide_weights: bool = True, *,
+                 node_attrs: Mapping[str, str] = _NO_ATTRS, hide_weights: bool = True, *,
                  layouts: bool = False) -> Any:
     """The graph as a `graphviz.Digraph`; `render()` or `view()` draw it where graphviz is there.
 
@@ -134,7 +135,7 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf",
     for node in graph.order:
         if node.op is None and node.name in weights:
             continue
-        attrs = _NODE | dict(node_attrs or {})
+        attrs = _NODE | dict(node_attrs)
         if node.op is None:
             attrs |= {"shape": "oval", "fillcolor": _INPUT_COLOUR}
         else:
@@ -142,7 +143,7 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf",
         label = _label(node)
         if layouts and node.op is not None:
             label += f"\n{graph.choice(node)}"
-            attrs["fixedsize"] = (node_attrs or {}).get("fixedsize", "false")
+            attrs["fixedsize"] = node_attrs.get("fixedsize", "false")
         dot.node(name=node.name, label=label, **attrs)
     for node, entry in graph.edges():
         if not (hide_weights and entry.node.op is None and entry.node.name in weights):

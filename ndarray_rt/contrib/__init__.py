@@ -1,15 +1,19 @@
 """Interfaces that MXNet keeps apart from the rest, and the operators called _contrib_... again."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import nd as _nd
 from .. import sym as _sym
-from ..public import shows
+from ..public import loads, shows
 from . import autograd
+
+if TYPE_CHECKING:
+    from . import io, tensorboard
 
 nd: Any = vars(_nd)["contrib"]
 sym: Any = vars(_sym)["contrib"]
 ndarray, symbol = nd, sym
 
-__all__ = ["autograd", "nd", "ndarray", "sym", "symbol"]
+__all__ = ["autograd", "io", "nd", "ndarray", "sym", "symbol", "tensorboard"]
 __dir__ = shows(globals())
+__getattr__ = loads(globals(), {name: name for name in ("io", "tensorboard")})

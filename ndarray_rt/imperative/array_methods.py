@@ -15,7 +15,7 @@ from .._array.new_shape import reshaped
 from .._array.req import parse_grad_req
 from ..context import Context
 from ..dtypes import FLOAT32, find_dtype
-from ..errors import MXNetError, NdrtError, ParameterError, ShapeError, TypeMismatch, shown
+from ..errors import MXNetError, NdrtError, ShapeError, TypeMismatch, no_storage, shown
 from ..op.infer import normalize_axis
 from ..op.registry import find
 from ..storage.desc import MemDesc, channels_last_desc, plain_tag, tagged_desc
@@ -210,7 +210,7 @@ def as_in_context(self: NDArray, context: Context) -> NDArray:
 def tostype(self: NDArray, stype: str) -> NDArray:
     """A copy; there is only the storage type 'default'."""
     if not isinstance(stype, str) or stype != "default":
-        raise ParameterError(f"storage type {shown(stype)} does not exist here, only 'default'")
+        raise no_storage(stype)
     return copy(self)
 
 
@@ -294,7 +294,7 @@ def attach_grad(self: NDArray, grad_req: str = "write", stype: str | None = None
     `grad_req`: 'write' overwrites it at each backward, 'add' adds to it, 'null' leaves it alone.
     """
     if stype is not None and not (isinstance(stype, str) and stype == "default"):
-        raise ParameterError(f"attach_grad: storage type {shown(stype)} does not exist here")
+        raise no_storage(stype, "attach_grad")
     req = parse_grad_req(grad_req)
     set_variable(self, zeros(self.shape, self.ctx, self.dtype), req)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
-from ..errors import did_you_mean
+from ..errors import SEE_PORTING, did_you_mean
 from .registry import REGISTRY
 from .signatures import public_name
 
@@ -103,6 +103,11 @@ class OperatorModule(ModuleType):
 
 def no_operator(module: str, attribute: str, names: Callable[[], Sequence[str]]) -> AttributeError:
     """What to raise for a name that is no operator of a module; `names` are those that are."""
-    hint = "" if attribute.startswith("__") else did_you_mean(attribute, names())
+    if attribute.startswith("__"):
+        hint = ""
+    elif module.endswith(".sparse"):
+        hint = f", and there are no sparse arrays; {SEE_PORTING}"
+    else:
+        hint = did_you_mean(attribute, names())
     return AttributeError(f"module {module!r} has no attribute {attribute!r}: there is no such "
                           f"operator{hint}", name=attribute)

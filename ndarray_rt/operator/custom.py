@@ -58,6 +58,22 @@ class CustomOpProp:
         return ([first if dtype is None else dtype for dtype in in_type],
                 [first] * len(self.list_outputs()), [first] * len(self.list_auxiliary_states()))
 
+    def infer_storage_type(self, in_stype: list[str]) -> Any:
+        """Storage types of the inputs, of the outputs, of the aux states: "default", all of them.
+
+        Nothing calls this, as there are no others; a class that extends it may.
+        """
+        dense = "default"
+        return ([dense] * len(in_stype), [dense] * len(self.list_outputs()),
+                [dense] * len(self.list_auxiliary_states()))
+
+    def infer_storage_type_backward(self, ograd_stype: list[str], in_stype: list[str],
+                                    out_stype: list[str], igrad_stype: list[str],
+                                    aux_stype: list[str]) -> Any:
+        """The same for backward, in the order of its parameters: "default", all of them."""
+        return tuple(["default"] * len(stypes) for stypes in (
+            ograd_stype, in_stype, out_stype, igrad_stype, aux_stype))
+
     def list_arguments(self) -> list[str]:
         """Names of the inputs."""
         return ["data"]

@@ -54,7 +54,16 @@ def find_max_violation(a: Any, b: Any, rtol: float, atol: float) -> tuple[tuple[
     return tuple(int(i) for i in where), float(np.max(violation))
 
 
-def _check_shapes(a: Any, b: Any) -> None:
+def locationError(a: Any, b: Any, index: tuple[int, ...],  # noqa: N802 - MXNet's name
+                  names: Names, maxError: bool = False) -> str:  # noqa: N803 - MXNet's name
+    """A text that says where two arrays differ, and by what."""
+    kind = "maximum " if maxError else ""
+    return (f"Location of {kind}error: {index}, {names[0]}={a[index]:.8f}, "
+            f"{names[1]}={b[index]:.8f}")
+
+
+def checkShapes(a: Any, b: Any) -> None:  # noqa: N802 - MXNet's name
+    """AssertionError where two arrays have different shapes."""
     if np.shape(a) != np.shape(b):
         raise AssertionError(f"a.shape = {np.shape(a)} and b.shape = {np.shape(b)} are not equal")
 
@@ -63,7 +72,7 @@ def almost_equal(a: Any, b: Any, rtol: float | None = None, atol: float | None =
                  equal_nan: bool = False, use_broadcast: bool = True) -> bool:
     """|a - b| <= atol + rtol |b| everywhere; by default with float64's tolerances."""
     if not use_broadcast:
-        _check_shapes(a, b)
+        checkShapes(a, b)
     return bool(np.allclose(as_numpy(a), as_numpy(b), rtol=get_rtol(rtol), atol=get_atol(atol),
                             equal_nan=equal_nan))
 
@@ -78,7 +87,7 @@ def assert_almost_equal(a: Any, b: Any, rtol: Tolerance = None, atol: Tolerance 
     MXNet's sake. NDArrays, numpy arrays and numbers are taken.
     """
     if not use_broadcast:
-        _check_shapes(a, b)
+        checkShapes(a, b)
     rtol, atol = get_tols(a, b, rtol, atol)
     a, b = as_numpy(a), as_numpy(b)
     both_bool = getattr(a, "dtype", None) == np.bool_ and getattr(b, "dtype", None) == np.bool_

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import nd
+from .. import autograd, nd
 from .._array.ndarray import NDArray
 from ..context import Context
 from ..executor import Executor
+from ..initializer import Initializer
 from .compare import assert_almost_equal, check_symbol
 from .settings import default_context
 from .tolerances import Tolerance, get_tols
@@ -133,6 +135,59 @@ class _Check:
                 if self.raise_on_err:
                     raise AssertionError(text) from None
                 print(text)
+
+
+class _Copied(Initializer):
+    """Gives parameters the values of others, by name."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._values = values
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        arr[:] = self._values[name]
+
+
+def check_gluon_hybridize_consistency(net_builder: Callable[..., Any], data_l: Sequence[NDArray],
+                                      numpy_func: Callable[..., Any] | None = None,
+                                      test_grad: bool = True, rtol: float = 1e-4,
+                                      atol: float = 1e-4) -> None:
+    """A block gives the same hybridized and not, recorded and not; and what `numpy_func` gives.
+
+    `net_builder(prefix=...)` makes the block, which draws nothing at random, and is called for each
+    way of running. With `test_grad` the gradients of the inputs are compared, too, for the output
+    as its own gradient. AssertionError where they differ.
+    """
+    values: dict[str, Any] | None = None
+    outputs: list[Any] = []
+    gradients: list[list[Any]] = []
+    for hybridized, recorded in itertools.product((False, True), (False, True)[:1 + test_grad]):
+        net = net_builder(prefix="net_")
+        net.initialize() if values is None else net.initialize(_Copied(values))
+        if hybridized:
+            net.hybridize()
+        inputs: list[Any] = [array.copy() for array in data_l]
+        if recorded:
+            for array in inputs:
+                array.attach_grad()
+            with autograd.record():
+                out = net(*inputs)
+            out.backward(out)
+            gradients.append([array.grad.asnumpy() for array in inputs])
+        else:
+            out = net(*inputs)
+        outputs.append(out.asnumpy())
+        if values is None:
+            values = {name: parameter.data().asnumpy()
+                      for name, parameter in net.collect_params().items()}
+    for other in outputs[1:]:
+        assert_almost_equal(other, outputs[0], rtol=rtol, atol=atol)
+    for others in gradients[1:]:
+        for mine, first in zip(others, gradients[0], strict=True):
+            assert_almost_equal(mine, first, rtol=rtol, atol=atol)
+    if numpy_func is not None:
+        assert_almost_equal(outputs[0], numpy_func(*[array.asnumpy() for array in data_l]),
+                            rtol=rtol, atol=atol)
 
 
 def check_speed(sym: Any, location: Mapping[str, Any] | None = None, ctx: Context | None = None,

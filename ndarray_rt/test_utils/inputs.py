@@ -10,7 +10,7 @@ import numpy as np
 from .. import nd
 from .._array.create import arange
 from .._array.ndarray import NDArray
-from ..errors import MXNetError
+from ..errors import no_storage
 from .settings import default_context
 from .tolerances import default_dtype
 
@@ -70,8 +70,7 @@ def random_sample(population: Sequence[Any], k: int) -> Sequence[Any]:
 
 def rand_sparse_ndarray(shape: tuple[int, ...], stype: str, *args: Any, **kwargs: Any) -> Any:
     """Raises MXNetError: there are no sparse arrays here."""
-    raise MXNetError(f"rand_sparse_ndarray: storage type {stype!r} does not exist here, "
-                     "only 'default'")
+    raise no_storage(stype, "rand_sparse_ndarray")
 
 
 def rand_ndarray(shape: tuple[int, ...], stype: str = "default", density: float | None = None,

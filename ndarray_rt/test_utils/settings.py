@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from .. import config, context
 from ..context import Context, current_context
+from ..runtime import Features
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,6 +35,11 @@ def list_gpus() -> range:
 def is_op_runnable() -> bool:
     """True: on CPUs every operator can run."""
     return True
+
+
+def has_tvm_ops() -> bool:
+    """False: there are no operators of TVM."""
+    return Features().is_enabled("TVM_OP")
 
 
 def assert_raises_cudnn_not_satisfied(min_version: str = "") -> Callable[[F], F]:

@@ -10,7 +10,7 @@ import numpy as np
 from .. import nd
 from .._array.ndarray import NDArray
 from ..context import Context
-from ..errors import MXNetError
+from ..errors import no_storage
 from .compare import Names, as_numpy, assert_almost_equal, check_symbol
 from .settings import default_context
 from .tolerances import Tolerance
@@ -70,7 +70,7 @@ def only_dense(stypes: Mapping[str, str | None] | None) -> None:
     """MXNetError for sparse storage types."""
     for name, stype in (stypes or {}).items():
         if stype not in (None, "default"):
-            raise MXNetError(f"{name}: storage type {stype!r} does not exist here, only 'default'")
+            raise no_storage(stype, name)
 
 
 def requests_of(grad_req: Any, names: Sequence[str]) -> dict[str, str]:
