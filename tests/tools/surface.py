@@ -168,9 +168,12 @@ def difference(name: Name) -> str:
         return f"is {found!r}, not a function"
     here, keywords = parameters_of(found)
     wanted = name.parameters
+    if wanted == (("*args", ""), ("**kwargs", "")):
+        # whatever MXNet's C++ library takes
+        return ""
     if wanted[-1:] == (("**kwargs", ""),) and wanted != here:
         # the names that MXNet takes from **kwargs may be spelled out
-        wanted = wanted[:-2] if wanted[-2:-1] == (("*args", ""),) else wanted[:-1]
+        wanted = wanted[:-1]
         here, more = here[:len(wanted)], here[len(wanted):]
         if any(not default and not given.startswith("*") for given, default in more):
             return f"needs {more}, MXNet's takes {name.parameters}"
