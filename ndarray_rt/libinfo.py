@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from . import _native
 from .errors import NativeError
+from .native import extension_file
 from .public import shows
 
 __all__ = ["find_include_path", "find_lib_path"]
@@ -17,7 +17,7 @@ __version__ = "1.9.1"
 
 def find_lib_path(prefix: str = "libmxnet") -> list[str]:
     """The path of the extension module, alone in a list, whatever the prefix."""
-    return [str(_native.__file__)]
+    return [extension_file()]
 
 
 def find_include_path() -> str:

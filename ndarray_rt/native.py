@@ -123,6 +123,11 @@ def _check_mapped(chosen: str) -> None:
         )
 
 
+def extension_file() -> str:
+    """The path of the extension module."""
+    return str(sys.modules[f"{__package__}._native"].__file__)
+
+
 def text(pointer: Any) -> str:
     """A C string as Python text; NULL as the empty one."""
     return ffi.string(pointer).decode("utf-8", "replace") if pointer else ""
