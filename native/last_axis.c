@@ -9,7 +9,7 @@
 
 typedef const ndrt_kernel_call kernel_call;
 
-enum { BLOCK = 4096, LANES = 32 };
+enum { BLOCK = 4096, LANES = 32, FIRST = 8 };
 
 /* Sums of what x is above `shift` and of its squares. */
 NDRT_FOR_EACH_CPU static void shifted_sums(const float *x, float shift, int64_t n, float *sums) {
@@ -55,14 +55,23 @@ static double variance_from(const float *x, float shift, int64_t width, double *
     return two / (double)width - *above * *above;
 }
 
+/* About the mean of a row: that of its first elements. */
+static float near_mean(const float *x, int64_t width) {
+    int64_t n = width < FIRST ? width : FIRST;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += (double)x[i];
+    return (float)(sum / (double)n);
+}
+
 static void normalize(kernel_call *call, int64_t row) {
     int64_t width = call->dims[1];
     const float *x = (const float *)call->data[1] + row * width;
+    float shift = near_mean(x, width);
     double above;
-    double var = variance_from(x, x[0], width, &above);
-    float mean = (float)((double)x[0] + above);
-    /* where the first element is far from the others, both have lost digits; NaN is not less */
-    if (!(above * above < 16 * var)) {
+    double var = variance_from(x, shift, width, &above);
+    float mean = (float)((double)shift + above);
+    /* where the first elements are far from the others, both have lost digits; NaN is not less */
+    if (!(above * above < var)) {
         var = variance_from(x, mean, width, &above);
         mean = (float)((double)mean + above);
     }

@@ -63,7 +63,7 @@ class Guarded:
             if _libc.mprotect(at, nbytes, mmap.PROT_READ | mmap.PROT_WRITE):
                 raise OSError(ctypes.get_errno(), "guarded memory can not be opened")
             raw = (ctypes.c_uint8 * nbytes).from_address(at)
-            self._rooms.append(np.ctypeslib._as_array(raw))
+            self._rooms.append(np.ctypeslib.as_array(raw))
 
     def piece(self, number: int, nbytes: int) -> Piece:
         """`nbytes` in a room, in place of what was there."""
