@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .errors import NdrtError, shown
+from .errors import NdrtError, TypeMismatch, shown
 from .public import shows
 
 __all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
@@ -56,6 +56,24 @@ def get_register_func(base_class: type, nickname: str) -> Callable[..., Any]:
 
     register.__doc__ = f"Registers a class of {nickname} under its own name, or `name`."
     return register
+
+
+def register_class(klass: T, entries: dict[str, Any], kind: str) -> T:
+    """Puts a class of any base into `entries` by its name in lower case, and gives it.
+
+    For registries that programs see as a dict. A name that was taken goes to the new class, with a
+    warning. TypeMismatch for what is no class.
+    """
+    if not isinstance(klass, type):
+        raise TypeMismatch(f"register: got {klass!r}, expected a class")
+    name = klass.__name__.lower()
+    known = entries.get(name)
+    if known is not None:
+        warnings.warn(f"WARNING: New {kind} {klass.__module__}.{klass.__name__} is "
+                      f"overriding existing {kind} {known.__module__}.{known.__name__}",
+                      stacklevel=3)
+    entries[name] = klass
+    return klass
 
 
 def get_alias_func(base_class: type, nickname: str) -> Callable[..., Callable[[Any], Any]]:

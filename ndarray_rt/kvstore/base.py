@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import ParameterError, TypeMismatch
 from ..nd import NDArray
+from ..registry import register_class
 
 C = TypeVar("C", bound=type)
 
@@ -59,16 +59,7 @@ class KVStoreBase:
     @staticmethod
     def register(klass: C) -> C:
         """Makes a class known to `create` by its name in lower case; a decorator."""
-        if not isinstance(klass, type):
-            raise TypeMismatch(f"register: got {klass!r}, expected a class")
-        name = klass.__name__.lower()
-        known = KVStoreBase.kv_registry.get(name)
-        if known is not None:
-            warnings.warn(f"WARNING: New kvstore {klass.__module__}.{klass.__name__} is "
-                          f"overriding existing kvstore {known.__module__}.{known.__name__}",
-                          stacklevel=2)
-        KVStoreBase.kv_registry[name] = klass
-        return klass
+        return register_class(klass, KVStoreBase.kv_registry, "kvstore")
 
 
 def known_capability(capability: str) -> str:

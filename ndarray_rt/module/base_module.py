@@ -310,6 +310,23 @@ class BaseModule:
                          allow_missing=allow_missing, force_init=force_init,
                          allow_extra=allow_extra)
 
+    def _set_given(self, give: Callable[[], None], arg_params: Params | None,
+                   aux_params: Params | None, allow_missing: bool, force_init: bool,
+                   allow_extra: bool) -> bool:
+        """`set_params` where some may be missing is `give`; whether that was called."""
+        if not allow_missing:
+            self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params,
+                             allow_missing=allow_missing, force_init=force_init,
+                             allow_extra=allow_extra)
+            return False
+        if self.params_initialized and not force_init:
+            warnings.warn("Parameters already initialized and force_init=False. set_params call "
+                          "ignored.", stacklevel=3)
+            return False
+        give()
+        self.params_initialized = True
+        return True
+
     def save_params(self, fname: str) -> None:
         """Writes all parameters to a file."""
         nd.save(fname, params_to_save(*self.get_params()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -124,19 +123,13 @@ class BucketingModule(BaseModule):
     def set_params(self, arg_params: Params | None, aux_params: Params | None,
                    allow_missing: bool = False, force_init: bool = True,
                    allow_extra: bool = False) -> None:
-        if not allow_missing:
-            self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params,
-                             allow_missing=allow_missing, force_init=force_init,
-                             allow_extra=allow_extra)
-            return
-        if self.params_initialized and not force_init:
-            warnings.warn("Parameters already initialized and force_init=False. set_params call "
-                          "ignored.", stacklevel=2)
-            return
-        self._curr_module.set_params(arg_params, aux_params, allow_missing=allow_missing,
-                                     force_init=force_init, allow_extra=allow_extra)
-        self._params_dirty = True
-        self.params_initialized = True
+        def give() -> None:
+            self._curr_module.set_params(
+                arg_params, aux_params, allow_missing=allow_missing, force_init=force_init,
+                allow_extra=allow_extra)
+
+        if self._set_given(give, arg_params, aux_params, allow_missing, force_init, allow_extra):
+            self._params_dirty = True
 
     def init_params(self, initializer: Any = UNIFORM, arg_params: Params | None = None,
                     aux_params: Params | None = None, allow_missing: bool = False,

@@ -232,18 +232,11 @@ class Module(BaseModule):
     def set_params(self, arg_params: Params | None, aux_params: Params | None,
                    allow_missing: bool = False, force_init: bool = True,
                    allow_extra: bool = False) -> None:
-        if not allow_missing:
-            self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params,
-                             allow_missing=allow_missing, force_init=force_init,
-                             allow_extra=allow_extra)
-            return
-        if self.params_initialized and not force_init:
-            warnings.warn("Parameters already initialized and force_init=False. set_params call "
-                          "ignored.", stacklevel=2)
-            return
-        self._exec_group.set_params(arg_params, aux_params, allow_extra=allow_extra)
-        self._params_dirty = True
-        self.params_initialized = True
+        def give() -> None:
+            self._exec_group.set_params(arg_params, aux_params, allow_extra=allow_extra)
+
+        if self._set_given(give, arg_params, aux_params, allow_missing, force_init, allow_extra):
+            self._params_dirty = True
 
     # ---- binding ------------------------------------------------------------------------------
 

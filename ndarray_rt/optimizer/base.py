@@ -12,6 +12,7 @@ from .. import nd
 from ..errors import ParameterError, TypeMismatch
 from ..lr_scheduler import LRScheduler
 from ..nd import NDArray
+from ..registry import register_class
 
 C = TypeVar("C", bound=type)
 Index = int | str
@@ -86,16 +87,7 @@ class Optimizer:
     @staticmethod
     def register(klass: C) -> C:
         """Makes a class known to `create` by its name in lower case; a decorator."""
-        if not isinstance(klass, type):
-            raise TypeMismatch(f"register: got {klass!r}, expected a class")
-        name = klass.__name__.lower()
-        known = Optimizer.opt_registry.get(name)
-        if known is not None:
-            warnings.warn(f"WARNING: New optimizer {klass.__module__}.{klass.__name__} is "
-                          f"overriding existing optimizer {known.__module__}.{known.__name__}",
-                          stacklevel=2)
-        Optimizer.opt_registry[name] = klass
-        return klass
+        return register_class(klass, Optimizer.opt_registry, "optimizer")
 
     @staticmethod
     def create_optimizer(name: str, **kwargs: Any) -> Optimizer:

@@ -1,4 +1,5 @@
-"""`gluon.contrib`: layers that are not in `gluon.nn`, data sets of text, and the Estimator."""
+"""`gluon.contrib`: layers and samplers that are not in `gluon.nn` and `gluon.data`, and the
+Estimator."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from ...public import loads, shows
 from . import cnn, nn, rnn
 
 if TYPE_CHECKING:
-    from . import estimator
+    from . import data, estimator
 
-__all__ = ["cnn", "estimator", "nn", "rnn"]
+__all__ = ["cnn", "data", "estimator", "nn", "rnn"]
 __dir__ = shows(globals())
-__getattr__ = loads(globals(), {"estimator": "estimator"})
+__getattr__ = loads(globals(), {"data": "data", "estimator": "estimator"})
