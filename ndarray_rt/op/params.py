@@ -15,6 +15,7 @@ import dataclasses
 import math
 import operator
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field
 from typing import Any, ClassVar, TypeVar
@@ -36,6 +37,9 @@ MAX_COUNT = 1 << 18
 
 # what native code counts with
 INT64 = 1 << 63
+
+# values that may be meant as parameters; others are inputs under a wrong name
+PLAIN = (str, bool, int, float, tuple, type(None))
 
 # Accepted on every operator and without effect: they steer GPU libraries, workspaces and
 # automatic placement, or belong to the symbol and not to the operator.
@@ -303,7 +307,8 @@ class Params:
         """The parameters that `attrs` (strings or Python values) stand for.
 
         Raises ParameterError naming the operator, the node, the parameter, what it got and what
-        is allowed. Names with double underscores and those in IGNORED are passed over.
+        is allowed. Names with double underscores and those in IGNORED are passed over, all names
+        by operators that take no parameters, with a warning.
         """
         known = cls._known
         values: dict[str, Any] = {}
@@ -311,6 +316,11 @@ class Params:
             spec = known.get(name)
             if spec is None:
                 if name in IGNORED or (name.startswith("__") and name.endswith("__")):
+                    continue
+                if not known and isinstance(value, PLAIN):
+                    # MXNet does not look at what an operator without parameters is given
+                    warnings.warn(f"{where(op, node)} takes no parameters: {name!r} is ignored",
+                                  stacklevel=2)
                     continue
                 allowed = ", ".join(known) or "none"
                 raise ParameterError(f"{where(op, node)}: unknown parameter {name!r}; "

@@ -8,6 +8,7 @@ import pickle
 
 import pytest
 
+import ndarray_rt as mx
 from ndarray_rt.op.params import Params, integer, params_class, shape
 
 
@@ -59,3 +60,13 @@ def test_a_hash_does_not_leave_its_process() -> None:
     made = Window(kernel=(3,))
     hash(made)
     assert b"hash" not in pickle.dumps(made)
+
+
+def test_an_operator_without_parameters_ignores_what_it_is_given() -> None:
+    x, y = mx.nd.array([1.0, 4.0]), mx.nd.array([2.0])
+    with pytest.warns(UserWarning, match="broadcast_maximum takes no parameters: 'axis'"):
+        found = mx.nd.broadcast_maximum(x, y, axis=1)
+    assert found.asnumpy().tolist() == [2.0, 4.0]
+    # an array is an input under a wrong name
+    with pytest.raises(mx.MXNetError):
+        mx.nd.broadcast_maximum(x, wrong=y)
