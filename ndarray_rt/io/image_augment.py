@@ -26,7 +26,7 @@ CUBIC, AREA, LINEAR = 2, 3, 1
 FITTING, ANY = 9, 10
 # weights of the first three channels in grey; MXNet has blue first where it asks for red's
 _GREY = np.array([0.114, 0.587, 0.299], np.float32)
-_LIMITS = np.array([180, 255, 255])  # of hue, lightness and saturation in bytes
+_LIMITS = (180, 255, 255)  # of hue, lightness and saturation in bytes
 
 
 def resized(pixels: AnyArray, width: int, height: int, interp: int, rng: Rng) -> AnyArray:
@@ -219,7 +219,8 @@ def _random_part(pixels: AnyArray, p: ImageRecordParams, low: float, high: float
 
 
 def _bytes(value: AnyArray) -> AnyArray:
-    made: AnyArray = np.clip(np.rint(value), 0, 255).astype(np.uint8)
+    # np.clip looks up the limits of dtypes first, which takes as long as a small image
+    made: AnyArray = np.minimum(np.maximum(np.rint(value), 0), 255).astype(np.uint8)
     return made
 
 
@@ -242,8 +243,10 @@ def _jittered(pixels: AnyArray, p: ImageRecordParams, rng: Rng) -> AnyArray:
 def shifted_hls(pixels: AnyArray, turns: list[int]) -> AnyArray:
     """Hue (of 180), lightness and saturation (of 255) plus some, within their limits."""
     colours, rest = pixels[..., :3], pixels[..., 3:]
-    hue, light, share = to_hls(colours.astype(np.float32))
-    levels = np.rint(np.stack([hue / 2 % 180, light * 255, share * 255], -1))
-    levels = np.clip(levels + turns, 0, _LIMITS)
-    made = _bytes(from_hls(levels[..., 0] * 2, levels[..., 1] / 255, levels[..., 2] / 255))
+    hue, light, share = to_hls(colours * np.float32(1 / 255))
+    levels = []
+    for part, limit, turn in zip((hue / 360, light, share), _LIMITS, turns, strict=True):
+        levels.append(np.minimum(np.maximum(np.rint(part * np.float32(limit)) + turn, 0), limit))
+    made = _bytes(from_hls(levels[0] * 2, levels[1] / np.float32(255),
+                           levels[2] / np.float32(255)))
     return np.concatenate([made, rest], 2) if rest.size else made

@@ -32,6 +32,15 @@ def changed():
     return {golden.name_of(case): golden.run(mx, case).asnumpy() for case in golden.CASES}
 
 
+def turned():
+    made = {}
+    for turn in golden.TURNS:
+        levels = cv2.cvtColor(pictures.drawn(), cv2.COLOR_RGB2HLS).astype(int) + turn
+        levels = np.clip(levels, 0, (180, 255, 255)).astype(np.uint8)
+        made[str(turn)] = cv2.cvtColor(levels, cv2.COLOR_HLS2RGB)
+    return made
+
+
 if __name__ == "__main__":
     golden.FOLDER.mkdir(exist_ok=True)
     files = pictures.files()
@@ -39,6 +48,7 @@ if __name__ == "__main__":
         (golden.FOLDER / name).write_bytes(data)
     np.savez_compressed(golden.FOLDER / "decoded.npz", **decoded(files))
     np.savez_compressed(golden.FOLDER / "changed.npz", **changed())
+    np.savez_compressed(golden.FOLDER / "turned.npz", **turned())
     np.savez_compressed(golden.FOLDER / "augmented.npz", **{
         name: np.float32(value) for name, value in golden_augmented.augmenters(mx).items()})
     with tempfile.TemporaryDirectory() as folder:

@@ -39,6 +39,10 @@ CASES: list[Case] = [
 ]
 
 
+# of hue (of 180), lightness and saturation in bytes
+TURNS = ((0, 0, 0), (20, 0, 0), (-30, 10, -20), (180, 0, 0), (0, -50, 60))
+
+
 def name_of(case: Case) -> str:
     """Words of a call, without what a file's name can not have."""
     dtype, channels, function, arguments, options = case

@@ -9,9 +9,10 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import recordio
+from ndarray_rt.io.image_augment import shifted_hls
 
 from . import golden
-from .pictures import files
+from .pictures import drawn, files
 
 pytest.importorskip("PIL")
 DECODED = np.load(golden.FOLDER / "decoded.npz")
@@ -52,6 +53,12 @@ def test_changed_images(case: golden.Case) -> None:
         assert not difference.any()
     if case[2] == "copyMakeBorder":
         np.testing.assert_array_equal(made, expected)
+
+
+@pytest.mark.parametrize("turn", golden.TURNS)
+def test_hues(turn: tuple[int, ...]) -> None:
+    expected = np.load(golden.FOLDER / "turned.npz")[str(turn)]
+    np.testing.assert_array_equal(shifted_hls(drawn(), list(turn)), expected)
 
 
 def test_files_are_drawn_again() -> None:

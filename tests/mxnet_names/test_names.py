@@ -17,6 +17,8 @@ PROGRAM = """
     from mxnet.gluon import nn
     from mxnet.ndarray import NDArray, contrib
     import mxnet.gluon.nn.basic_layers, mxnet.io.io, mxnet.optimizer.optimizer
+    import mxnet.image.detection, mxnet.recordio
+    from mxnet import img
 
     def size(n):
         import mxnet
@@ -26,6 +28,7 @@ PROGRAM = """
         import multiprocessing
         import ndarray_rt
         assert mx.__version__ == "1.9.1" and mx is sys.modules["mxnet"]
+        assert img is mx.image and img.image.imread is mx.img.imread
         assert gluon is ndarray_rt.gluon is mx.gluon and nn is mx.gluon.nn
         assert nn.__spec__.name == "ndarray_rt.gluon.nn"
         assert NDArray is nd.NDArray is ndarray_rt.nd.NDArray and contrib is nd.contrib

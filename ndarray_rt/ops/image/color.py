@@ -75,8 +75,7 @@ def saturation(image: AnyArray, factor: Any) -> AnyArray:
 
 
 def to_hls(x: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Hue in degrees, lightness, saturation of colors within 0 and 255."""
-    x = x / np.float32(255)
+    """Hue in degrees, lightness, saturation of colors within 0 and 1."""
     r, g, b = x[..., 0], x[..., 1], x[..., 2]
     high, low = x.max(-1), x.min(-1)
     spread, light = high - low, (high + low) * np.float32(0.5)
@@ -105,7 +104,7 @@ def hue(image: AnyArray, turn: Any) -> AnyArray:
     x = single(image)
     if x.shape[2] == 1 or not x.size:
         return x
-    angle, light, share = to_hls(x)
+    angle, light, share = to_hls(x / np.float32(255))
     return from_hls(angle + turn * np.float32(360), light, share)
 
 
