@@ -11,14 +11,19 @@ DATA = Path(__file__).parent / "data" / "digits.csv.gz"
 SIZE = 28
 
 
+def table() -> tuple[np.ndarray, np.ndarray]:
+    """(pixels (1797, 64) float32 within [0, 1], digits (1797,) float32)."""
+    with gzip.open(DATA, "rt") as lines:
+        rows = np.loadtxt(lines, delimiter=",", dtype=np.float32)
+    return rows[:, :64] / np.float32(16), rows[:, 64].copy()
+
+
 def load() -> tuple[np.ndarray, np.ndarray]:
     """(images (1797, 1, 28, 28) float32 within [0, 1], digits (1797,) float32)."""
-    with gzip.open(DATA, "rt") as lines:
-        table = np.loadtxt(lines, delimiter=",", dtype=np.float32)
-    small = table[:, :64].reshape(-1, 8, 8) / np.float32(16)
+    pixels, labels = table()
     up = upscaling(8, SIZE)
-    images = (up @ small @ up.T)[:, None]
-    return np.ascontiguousarray(images, np.float32), table[:, 64].copy()
+    images = (up @ pixels.reshape(-1, 8, 8) @ up.T)[:, None]
+    return np.ascontiguousarray(images, np.float32), labels
 
 
 def upscaling(old: int, new: int) -> np.ndarray:
@@ -29,10 +34,3 @@ def upscaling(old: int, new: int) -> np.ndarray:
     matrix[np.arange(new), low] = 1 - (at - low)
     matrix[np.arange(new), low + 1] = at - low
     return matrix
-
-
-def split(seed: int, test_share: float = 0.2) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of (training images, test images), drawn by `seed`."""
-    order = np.random.default_rng(seed).permutation(1797)
-    cut = round(1797 * (1 - test_share))
-    return order[:cut], order[cut:]

@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+import common
 import digits
 import numpy as np
 
@@ -85,20 +86,6 @@ class Checkpoint:
         return int(state["epoch"].asnumpy()[0]), state["curve"].asnumpy().tolist()
 
 
-def progress(items: list, text: str):
-    """The items with a progress bar: tqdm's where it is installed, else a line of our own."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        for number, item in enumerate(items, 1):
-            yield item
-            if number % 8 == 0 or number == len(items):
-                print(f"\r{text} {number}/{len(items)}", end="", flush=True)
-        print()
-        return
-    yield from tqdm(items, desc=text, leave=False)
-
-
 def accuracy(executor, images: np.ndarray, labels: np.ndarray, batch: int) -> float:
     """The share of images that the executor's first output classifies right."""
     right = 0
@@ -114,7 +101,7 @@ def train(args: argparse.Namespace) -> tuple[dict, list]:
     """Trains as asked; returns the parameters and, for each epoch, (loss, training and test
     accuracy)."""
     images, labels = digits.load()
-    train_at, test_at = digits.split(args.seed)
+    train_at, test_at = common.stratified(labels, args.seed)
     net = lenet()
     names = [n for n in net.list_arguments() if n not in ("data", "softmax_label")]
     requests = dict.fromkeys(names, "add")
@@ -134,7 +121,7 @@ def train(args: argparse.Namespace) -> tuple[dict, list]:
         order = np.random.default_rng([args.seed, epoch]).permutation(train_at)
         batches = [order[i:i + BATCH] for i in range(0, len(order) - BATCH + 1, BATCH)]
         rate = LEARNING_RATE * (0.1 if epoch >= 0.75 * args.epochs else 1.0)
-        for batch in progress(batches, f"epoch {epoch + 1}"):
+        for batch in common.progress(batches, f"epoch {epoch + 1}"):
             for i in range(0, BATCH, MICRO):
                 at = batch[i:i + MICRO]
                 executor.forward(is_train=True, data=images[at], softmax_label=labels[at])
@@ -159,7 +146,7 @@ def train(args: argparse.Namespace) -> tuple[dict, list]:
 def classify(args: argparse.Namespace, params: dict) -> float:
     """Classifies the test images with weights in the layout oneDNN wants; prints what ran."""
     images, labels = digits.load()
-    _, test_at = digits.split(args.seed)
+    _, test_at = common.stratified(labels, args.seed)
     batch = 40
     executor = lenet().simple_bind(mx.cpu(), grad_req="null", data=(batch, 1, 28, 28),
                                    softmax_label=(batch,))
@@ -178,33 +165,6 @@ def weight_layout(array) -> str:
     return "default" if desc is None else desc.layout(weights=True)
 
 
-def draw(curve: list, path: Path) -> None:
-    """Writes loss and accuracy by epoch as a PNG, where matplotlib is installed."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("no curve was drawn: matplotlib is not installed (pip install 'ndarray_rt[plot]')")
-        return
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-    epochs = range(1, len(curve) + 1)
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    left.plot(epochs, [row[0] for row in curve], marker="o", color="#30638e")
-    left.set(xlabel="epoch", ylabel="training loss", yscale="log")
-    right.plot(epochs, [row[1] for row in curve], marker="o", color="#30638e", label="training")
-    right.plot(epochs, [row[2] for row in curve], marker="s", color="#d1495b", label="test")
-    right.set(xlabel="epoch", ylabel="accuracy")
-    right.legend(frameon=False)
-    for axes in (left, right):
-        axes.grid(alpha=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.xaxis.get_major_locator().set_params(integer=True)
-    figure.suptitle("LeNet on 1,797 handwritten digits")
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
-    print(f"training curve: {path}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=12)
@@ -219,7 +179,10 @@ def main() -> None:
     start = time.time()
     params, curve = train(args)
     score = classify(args, params)
-    draw(curve, args.out / "digits_curve.png")
+    loss, *scores = zip(*curve, strict=True)
+    common.draw_curves(args.out / "digits_curve.png", "LeNet on 1,797 handwritten digits", {
+        "training loss": {"training": loss},
+        "accuracy": dict(zip(("training", "test"), scores, strict=True))})
     print(f"test accuracy {score:.4f} (seed {args.seed}, {time.time() - start:.1f} s)")
 
 

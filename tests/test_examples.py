@@ -91,6 +91,32 @@ def test_resnet50_runs_without_numpy_and_reference(tmp_path):
     assert (tmp_path / "net.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+# example -> (epochs, how little accuracy is too little with each of three seeds)
+LEAST = {"lenet_gluon": (6, 0.965), "lenet_module": (6, 0.965), "train_digits": (6, 0.965),
+         "mlp_table": (20, 0.95), "bucketing": (2, 0.95), "resnet_shapes": (2, 0.95)}
+
+
+@pytest.mark.parametrize("name", LEAST)
+def test_accuracy_on_held_out_data(name, tmp_path):
+    epochs, least = LEAST[name]
+    scores = []
+    for seed in range(3):
+        out = run(EXAMPLES / f"{name}.py", "--epochs", epochs, "--seed", seed, "--out",
+                  tmp_path / "out", cwd=tmp_path)
+        scores.append(float(re.findall(r"test accuracy (\d\.\d+) \(seed", out)[0]))
+    assert min(scores) >= least, scores
+    pytest.importorskip("matplotlib", reason="curves are drawn with matplotlib")
+    pictures = list((tmp_path / "out").glob("*.png"))
+    assert pictures
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
+
+
+def test_a_language_model_learns(tmp_path):
+    out = run(EXAMPLES / "language_model.py", "--epochs", 3, cwd=tmp_path)
+    # a letter costs more than 4.5 bits when only how often it comes is known
+    assert float(re.findall(r"held-out text: (\d\.\d+) bits", out)[0]) < 3.4
+
+
 def test_an_operator_of_ones_own(tmp_path):
     out = run("-m", "pytest", "-q", "-s", "-p", "no:cacheprovider",
               EXAMPLES / "test_my_operator.py", cwd=tmp_path)
