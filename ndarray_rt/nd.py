@@ -269,7 +269,8 @@ _own = [name for name in (
     "sparse") if name in globals()]
 
 # what most programs do without
-_LAZY = {"CachedOp": "imperative.cached_op:CachedOp"}
+_LAZY = {"CachedOp": "imperative.cached_op:CachedOp",
+         "_STORAGE_TYPE_STR_TO_ID": "symbol.functions:STORAGE_TYPES"}
 _load = loads(globals(), _LAZY)
 
 

@@ -26,7 +26,8 @@ PLACES = {
     "symbol.image": "sym.image", "ndarray.op": "nd", "symbol.op": "sym", "ndarray": "nd",
     "test_utils": "mxnet.names_for_tests", "mod": "module", "init": "initializer",
     "img": "image", "kv": "kvstore", "opt": "optimizer", "mon": "monitor", "rnd": "random",
-    "viz": "visualization"}
+    "viz": "visualization",
+    "numpy": "mxnet.no_numpy", "numpy_extension": "mxnet.no_numpy"}
 
 
 class _Existing(Loader):

@@ -22,7 +22,8 @@ __all__ = [
     "Group", "Variable", "arange", "eye", "fromjson", "full", "histogram", "hypot", "linspace",
     "load", "load_json", "maximum", "minimum", "ones", "pow", "power", "split_v2", "var", "zeros"]
 
-_STORAGE_TYPES = {"default": 0, "row_sparse": 1, "csr": 2}
+# MXNet's numbers of them, as attributes carry them
+STORAGE_TYPES = {"default": 0, "row_sparse": 1, "csr": 2}
 
 
 def var(name: str, attr: Mapping[str, str] | None = None, shape: Any = None,
@@ -68,10 +69,10 @@ def var(name: str, attr: Mapping[str, str] | None = None, shape: Any = None,
                                "Initializer or the string of its dumps()")
         values["__init__"] = init if isinstance(init, str) else init.dumps()
     if stype is not None:
-        if not isinstance(stype, str) or stype not in _STORAGE_TYPES:
+        if not isinstance(stype, str) or stype not in STORAGE_TYPES:
             raise ParameterError(f'Variable "{name}": stype got {shown(stype)}, '
-                                 f"expected one of {', '.join(_STORAGE_TYPES)}")
-        values["__storage_type__"] = str(_STORAGE_TYPES[stype])
+                                 f"expected one of {', '.join(STORAGE_TYPES)}")
+        values["__storage_type__"] = str(STORAGE_TYPES[stype])
     for key, value in kwargs.items():
         if not (key.startswith("__") and key.endswith("__")):
             raise ParameterError(f'Variable "{name}": attribute {key!r} is not supported; further '

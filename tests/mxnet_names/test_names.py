@@ -125,3 +125,26 @@ def test_an_import_of_the_package_leaves_numpy_alone(tmp_path: Path) -> None:
                "import ndarray_rt.mxnet, mxnet\nassert not {'int', 'asfarray'} & set(vars(np))")
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=300,
                    env={**os.environ, "PYTHONPATH": repository(), "NDRT_SHADOW_MXNET": "1"})
+
+
+def test_np_can_be_imported_and_not_used(tmp_path: Path) -> None:
+    program = ("import mxnet.numpy as np, mxnet.numpy_extension as npx\n"
+               "for module in (np, npx):\n"
+               "    try:\n"
+               "        module.array\n"
+               "    except AttributeError as error:\n"
+               "        assert 'docs/porting.md' in str(error)\n"
+               "    else:\n"
+               "        raise SystemExit('it is there')\n"
+               "try:\n"
+               "    from mxnet import np\n"
+               "except ImportError:\n"
+               "    print('not there')\n")
+    (tmp_path / "uses_np.py").write_text(program)
+    done = run("uses_np.py", folder=tmp_path)
+    assert done.stdout == "not there\n", done.stderr
+
+
+def test_numbers_of_storage_types() -> None:
+    from ndarray_rt.nd import _STORAGE_TYPE_STR_TO_ID
+    assert _STORAGE_TYPE_STR_TO_ID["row_sparse"] == 1
