@@ -21,6 +21,7 @@ from ndarray_rt.context import Context
 
 DATA = Path(__file__).parents[1] / "data" / "mxnet_surface.txt"
 ROOT = "ndarray_rt"
+MARK = "\0"
 # a parameter: its name, with stars, and its default as text; "" where there is none
 Parameter = tuple[str, str]
 
@@ -57,8 +58,8 @@ def names() -> Iterator[Name]:
 
 
 def _parse(text: str) -> tuple[Parameter, ...]:
-    """Parameters as `inspect` writes them; `<...>` is put in quotes, as it is no Python."""
-    quoted = re.sub(r"<[^>]*>", lambda found: repr(found.group()), text)
+    """Parameters as `inspect` writes them; `<...>` is no Python, and put in quotes with a mark."""
+    quoted = re.sub(r"(?<!')<[^>]*>", lambda found: repr(MARK + found.group()), text)
     arguments = ast.parse(f"def f({quoted}): pass").body[0].args  # type: ignore[attr-defined]
     plain = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
@@ -78,10 +79,10 @@ def _literal(node: ast.expr | None) -> str:
     try:
         value = ast.literal_eval(node)
     except ValueError:
-        return ast.unparse(node)
-    if isinstance(value, str) and value.startswith("<"):
+        return ast.unparse(node).replace(repr(MARK)[1:-1], "")
+    if isinstance(value, str) and value.startswith(MARK):
         # <module 'logging' from ...>, <numpy.float32>
-        name = re.findall(r"[.\w]+", value.removeprefix("<module "))[0]
+        name = re.findall(r"[.\w]+", value.removeprefix(f"{MARK}<module "))[0]
         return f"<{name.split('.')[-1]}>"
     return default_text(value)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -101,52 +99,6 @@ def test_what_is_not_here_names_the_page_in_one_sentence(use: str) -> None:
     text = str(raised.value)
     assert SEE_PORTING in text
     assert "\n" not in text
-
-
-def test_tensorboard(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = []
-
-    class Writer:
-        def __init__(self, folder: str) -> None:
-            self.folder = folder
-
-        def add_scalar(self, tag: str, value: float, global_step: int) -> None:
-            written.append((self.folder, tag, value, global_step))
-
-    module = ModuleType("mxboard")
-    module.SummaryWriter = Writer  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "mxboard", module)
-    metric = mx.metric.Loss()
-    metric.update(None, [mx.nd.array([2.0, 4.0])])
-    log = mx.contrib.tensorboard.LogMetricsCallback("logs", "train")
-    log(mx.model.BatchEndParam(3, 1, metric, None))
-    log(mx.model.BatchEndParam(3, 1, None, None))
-    assert written == [("logs", "train-loss", 3.0, 3)]
-    for name in ("mxboard", "tensorboardX", "torch.utils.tensorboard"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match="tensorboardX"):
-        mx.contrib.tensorboard.LogMetricsCallback("logs")
-
-
-def test_batches_of_a_loader() -> None:
-    data = mx.gluon.data.ArrayDataset(mx.nd.arange(14).reshape((7, 2)), mx.nd.arange(7))
-    loader = mx.gluon.data.DataLoader(data, 3, last_batch="keep")
-    batches = mx.contrib.io.DataLoaderIter(loader)
-    assert batches.provide_data[0].shape == (3, 2)
-    found = list(batches)
-    assert [batch.pad for batch in found] == [0, 0, 2]
-    assert all(batch.data[0].shape == (3, 2) for batch in found)
-    assert found[2].label[0].asnumpy()[0] == 6
-    batches.reset()
-    assert len(list(batches)) == 3
-
-
-def test_intervals() -> None:
-    sampler = mx.gluon.contrib.data.IntervalSampler
-    assert list(sampler(13, interval=3)) == [0, 3, 6, 9, 12, 1, 4, 7, 10, 2, 5, 8, 11]
-    assert list(sampler(13, interval=3, rollover=False)) == [0, 3, 6, 9, 12]
-    with pytest.raises(AssertionError, match="at most the length, 2"):
-        sampler(2, 3)
 
 
 def test_storage_types_of_custom_operators() -> None:

@@ -1,9 +1,10 @@
-"""`gluon.contrib.data`: samplers that are not in `gluon.data`."""
+"""`gluon.contrib.data`: a sampler, and text for language models."""
 
 from __future__ import annotations
 
 from ....public import shows
+from . import sampler, text
 from .sampler import IntervalSampler
 
-__all__ = ["IntervalSampler"]
+__all__ = ["IntervalSampler", "sampler", "text"]
 __dir__ = shows(globals())

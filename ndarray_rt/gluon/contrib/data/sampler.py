@@ -1,35 +1,30 @@
-"""A sampler that takes indices at intervals. Source: MXNet's `gluon.contrib.data.sampler`."""
+"""A sampler that takes each k-th sample."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....errors import ParameterError
 from ....public import shows
 from ...data.sampler import Sampler
+from ...errors import Mismatch
 
 __all__ = ["IntervalSampler"]
 __dir__ = shows(globals())
 
 
-class IntervalTooLong(ParameterError, AssertionError):
-    """An interval that is longer than what is sampled."""
-
-
 class IntervalSampler(Sampler):
-    """Indices 0, interval, 2 interval, ... below `length`.
+    """Each `interval`-th index below `length`; then, with `rollover`, those behind them, too.
 
-    With `rollover` it goes on with 1, 1 + interval, ... until each index was taken once. Its length
-    is `length` in any case, as in MXNet. ParameterError for an interval above the length.
+    Mismatch for an interval below 1 or beyond `length`.
 
     >>> list(IntervalSampler(7, 3))
     [0, 3, 6, 1, 4, 2, 5]
     """
 
     def __init__(self, length: int, interval: int, rollover: bool = True) -> None:
-        if interval > length:
-            raise IntervalTooLong(f"IntervalSampler: interval is {interval}, expected at most the "
-                                  f"length, {length}")
+        if not 1 <= interval <= length:
+            raise Mismatch(f"IntervalSampler: Interval {interval} must be smaller than or equal to "
+                           f"length {length}, and at least 1")
         self._length = length
         self._interval = interval
         self._rollover = rollover
@@ -39,4 +34,6 @@ class IntervalSampler(Sampler):
             yield from range(first, self._length, self._interval)
 
     def __len__(self) -> int:
-        return self._length
+        if self._rollover:
+            return self._length
+        return -(-self._length // self._interval)
