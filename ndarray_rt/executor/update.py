@@ -187,6 +187,11 @@ class Update:
         return {name: self._numbers[name] for name in self.op.numbers}
 
     @property
+    def given(self) -> Mapping[str, Any]:
+        """The parameters of the next step that somebody has set; others have their defaults."""
+        return self._given
+
+    @property
     def states(self) -> dict[str, list[NDArray]]:
         """What the optimizer keeps, by the name of the weight."""
         return {one.name: list(one.states) for one in self.trained}

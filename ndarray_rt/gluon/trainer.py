@@ -232,24 +232,25 @@ class Trainer:
         scaler = getattr(self, "_amp_loss_scaler", None)
         if scaler is not None and scaler.has_overflow(self._params):
             return
-        trained = [(i, param) for i, param in enumerate(self._params) if param.grad_req != "null"]
-        if not ignore_stale_grad:
-            for _, param in trained:
-                _need_fresh(param)
-        if self._kvstore is not None and self._update_on_kvstore:
-            return
         # for each context what its updater is to be given
         todo: list[tuple[list[int], list[Any], list[Any]]] = [([], [], []) for _ in self._updaters]
-        for i, param in trained:
+        for i, param in enumerate(self._params):
+            if param.grad_req == "null":
+                continue
             arrays = param._check_and_get(param._data, list)
             for (indices, grads, weights), array, grad in zip(todo, arrays, param.list_grad(),
                                                               strict=True):
-                if not ignore_stale_grad or array._fresh_grad:
+                if array._fresh_grad:
                     indices.append(i)
                     grads.append(grad)
                     weights.append(array)
-                    array._fresh_grad = False
+                elif not ignore_stale_grad:
+                    raise _not_fresh(param, array)
+        if self._kvstore is not None and self._update_on_kvstore:
+            return
         for updater, (indices, grads, weights) in zip(self._updaters, todo, strict=True):
+            for array in weights:
+                array._fresh_grad = False
             if indices:
                 updater(indices, grads, weights)
 
@@ -289,12 +290,10 @@ class Trainer:
         self._optimizer.param_dict = dict(enumerate(self._params))
 
 
-def _need_fresh(param: Parameter) -> None:
-    """WarningAsError where no backward has written a gradient since the last step."""
-    for array in param._check_and_get(param._data, list):
-        if not array._fresh_grad:
-            raise WarningAsError(
-                f"Gradient of Parameter `{param.name}` on context {array.context} has not been "
-                "updated by backward since last `step`. The loss may depend on a part of the "
-                "parameters only, by mistake. If that is intended, call step with "
-                "ignore_stale_grad=True, which leaves such parameters as they are")
+def _not_fresh(param: Parameter, array: Any) -> WarningAsError:
+    """No backward has written the gradient of this array since the last step."""
+    return WarningAsError(
+        f"Gradient of Parameter `{param.name}` on context {array.context} has not been updated by "
+        "backward since last `step`. The loss may depend on a part of the parameters only, by "
+        "mistake. If that is intended, call step with ignore_stale_grad=True, which leaves such "
+        "parameters as they are")

@@ -16,6 +16,7 @@ from ..op.params import NoParams, Params
 from ..op.registry import OpDef, find
 from ..symbol.gradient import gradient_graph
 from ..symbol.node import Entry, Node, topological
+from .backward_of_calls import plan_calls, run_calls
 from .call import infer_outputs, run_op
 from .function import FunctionParams
 from .function import run_backward as run_python
@@ -74,12 +75,18 @@ def backward(heads: Sequence[NDArray], head_grads: Sequence[NDArray | None],
     if not leaves:
         raise MXNetError("There are no inputs in computation graph that require gradients.")
     grads = [leaf.grad for leaf in leaves if leaf.grad is not None]
-    results = gradient_graph(entries, _head_grad_entries(heads, head_grads),
-                             [Entry(leaf, 0) for leaf in leaves], _make)
-    run = _Run(results, grads, train_mode)
+    given = _head_grad_arrays(heads, head_grads)
+    calls = plan_calls(entries[0], order, grads) if len(entries) == 1 else None
+    if calls is None:
+        results = gradient_graph(entries, _head_grad_entries(given),
+                                 [Entry(leaf, 0) for leaf in leaves], _make)
+        run = _Run(results, grads, train_mode)
     recording, STATE.recording = STATE.recording, False
     try:
-        run.execute()
+        if calls is None:
+            run.execute()
+        else:
+            run_calls(calls, entries[0], given[0], train_mode)
     finally:
         STATE.recording = recording
     for state in grads:
@@ -112,7 +119,8 @@ def grad(heads: Sequence[NDArray], variables: Sequence[NDArray],
                 and Entry(node, 0) not in wanted):
             raise MXNetError("Cannot differentiate with respect to an array that was written to "
                              "after a part of this graph was recorded with it.")
-    results = gradient_graph(entries, _head_grad_entries(heads, head_grads), wanted, _make)
+    given = _head_grad_entries(_head_grad_arrays(heads, head_grads))
+    results = gradient_graph(entries, given, wanted, _make)
     made = [GradState(new_array(x.shape, x.dtype, x.ctx), Req.kWriteTo) for x in variables]
     run = _Run(results, made, train_mode, create_graph)
     recording = STATE.recording
@@ -148,9 +156,9 @@ def _head_entries(heads: Sequence[NDArray]) -> list[Entry]:
     return entries
 
 
-def _head_grad_entries(heads: Sequence[NDArray], head_grads: Sequence[NDArray | None],
-                       ) -> list[Entry | None]:
-    made: list[Entry | None] = []
+def _head_grad_arrays(heads: Sequence[NDArray], head_grads: Sequence[NDArray | None],
+                      ) -> list[NDArray | None]:
+    made: list[NDArray | None] = []
     for head, given in zip(heads, head_grads, strict=True):
         if given is None:
             made.append(None)
@@ -158,8 +166,12 @@ def _head_grad_entries(heads: Sequence[NDArray], head_grads: Sequence[NDArray | 
         if given.shape != head.shape and _begins_with(given.shape, head.shape):
             given = given[:head.shape[0]]
         need_like(given, head, "backward: the head gradient", "its head")
-        made.append(Entry(HeadVariable(given), 0))
+        made.append(given)
     return made
+
+
+def _head_grad_entries(arrays: Sequence[NDArray | None]) -> list[Entry | None]:
+    return [None if array is None else Entry(HeadVariable(array), 0) for array in arrays]
 
 
 def _begins_with(shape: tuple[int, ...], rows: tuple[int, ...]) -> bool:

@@ -262,7 +262,11 @@ class SteppedOptimizer(Optimizer):
     steps_masters = False
 
     def step_of(self, index: Any, lr: float, wd: float, state: Any) -> Step:
-        """The step of a weight with this rate, decay and state; its update is counted already."""
+        """The step of a weight with this rate, decay and state; its update is counted already.
+
+        The index says only how often the weight was updated: weights for which that, rate and
+        decay are the same have the same numbers.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define step_of")
 
     def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:

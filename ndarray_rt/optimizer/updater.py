@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,32 @@ from .states import dump_states, load_states
 
 # recorded updates that are kept: groups of weights whose numbers were equal
 MAX_RECORDED = 16
+
+
+class _Settled:
+    """The weights of the last call, and the recorded updates that stepped them.
+
+    As long as the next call is given the same arrays, nothing of that is to be found out again:
+    weights with the same rate, decay and count of updates have the same numbers.
+    """
+
+    def __init__(self, optimizer: Optimizer, indices: list[Any], grads: Sequence[NDArray],
+                 weights: Sequence[NDArray], states: list[Any],
+                 groups: list[tuple[list[int], Update]]) -> None:
+        self.optimizer = optimizer
+        self.multi_precision = optimizer.multi_precision
+        self.indices = indices
+        self.arrays = [*weights, *grads, *states]
+        self.groups = groups
+
+    def is_of(self, optimizer: Optimizer, indices: list[Any], grads: Sequence[NDArray],
+              weights: Sequence[NDArray], states: dict[Any, Any]) -> bool:
+        """A call with these is like the last one."""
+        if (optimizer is not self.optimizer or indices != self.indices
+                or optimizer.multi_precision != self.multi_precision):
+            return False
+        now = [*weights, *grads, *map(states.get, indices)]
+        return len(now) == len(self.arrays) and all(map(is_, now, self.arrays))
 
 
 class Updater:
@@ -33,6 +60,7 @@ class Updater:
         self.states_synced: dict[Any, bool] = {}
         self.aggregate_updates = optimizer.aggregate_num > 0
         self._recorded: dict[tuple[Any, ...], Update] = {}
+        self._settled: _Settled | None = None
         self._session = Session()
 
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
@@ -41,6 +69,12 @@ class Updater:
         indices = [i.decode() if isinstance(i, bytes) else i for i in index]
         if weight:
             self.optimizer._set_current_context(weight[0].context.device_id)
+        settled = self._settled
+        if settled is not None:
+            if settled.is_of(self.optimizer, indices, grad, weight, self.states):
+                self._step_settled(settled)
+                return
+            self._settled = None
         for i, w in zip(indices, weight, strict=True):
             self._settle(i, w)
         if len(indices) > 1 and self._step_recorded(indices, weight, grad):
@@ -84,16 +118,54 @@ class Updater:
                 and any(w.dtype == np.float16 for w in weights)):
             return False
         optimizer._update_count(indices)
+        groups = self._step_groups(indices, weights, grads)
+        # what states hold of arrays may change where they are lists
+        if not any(isinstance(self.states[i], list) for i in indices):
+            self._settled = _Settled(optimizer, indices, grads, weights,
+                                     [self.states[i] for i in indices], groups)
+        return True
+
+    def _step_groups(self, indices: list[Any], weights: Sequence[NDArray],
+                     grads: Sequence[NDArray]) -> list[tuple[list[int], Update]]:
+        """Steps weights whose updates are counted; (their places, what stepped them)."""
+        optimizer = self.optimizer
+        assert isinstance(optimizer, SteppedOptimizer)
         lrs, wds = optimizer._get_lrs(indices), optimizer._get_wds(indices)
         groups: dict[tuple[Any, ...], list[tuple[int, Step]]] = {}
         for place, (i, lr, wd) in enumerate(zip(indices, lrs, wds, strict=True)):
             step = optimizer.step_of(i, lr, wd, self.states[i])
             key = step.operator, values_key(step.numbers.items())
             groups.setdefault(key, []).append((place, step))
+        made = []
         for members in groups.values():
             update = self._update_of(indices, weights, grads, members)
             update(**members[0][1].numbers)
-        return True
+            made.append(([place for place, _ in members], update))
+        return made
+
+    def _step_settled(self, settled: _Settled) -> None:
+        """Steps the weights of the last call once more."""
+        optimizer, indices = settled.optimizer, settled.indices
+        assert isinstance(optimizer, SteppedOptimizer)
+        optimizer._update_count(indices)
+        counts = optimizer._index_update_count
+        marks = list(zip(optimizer._get_lrs(indices), optimizer._get_wds(indices),
+                         map(counts.__getitem__, indices), strict=True))
+        steps = []
+        for places, update in settled.groups:
+            mark, index = marks[places[0]], indices[places[0]]
+            step = optimizer.step_of(index, mark[0], mark[1], self.states[index])
+            if (any(marks[place] != mark for place in places) or step.operator != update.op.name
+                    or step.numbers.keys() != update.given.keys()):
+                break
+            steps.append((update, step))
+        else:
+            for update, step in steps:
+                update(**step.numbers)
+            return
+        self._settled = None
+        size = len(indices)
+        self._step_groups(indices, settled.arrays[:size], settled.arrays[size:2 * size])
 
     def _update_of(self, indices: list[Any], weights: Sequence[NDArray],
                    grads: Sequence[NDArray], members: list[tuple[int, Step]]) -> Update:
@@ -137,6 +209,7 @@ class Updater:
             self.states = found
         self.states_synced = dict.fromkeys(self.states, False)
         self._recorded.clear()
+        self._settled = None
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
         """All states as bytes, with the optimizer itself where `dump_optimizer` is true.
