@@ -235,11 +235,11 @@ class Trainer:
         # for each context what its updater is to be given
         todo: list[tuple[list[int], list[Any], list[Any]]] = [([], [], []) for _ in self._updaters]
         for i, param in enumerate(self._params):
-            if param.grad_req == "null":
+            if param._grad_req == "null":
                 continue
-            arrays = param._check_and_get(param._data, list)
-            for (indices, grads, weights), array, grad in zip(todo, arrays, param.list_grad(),
-                                                              strict=True):
+            arrays = param._data or param._check_and_get(param._data, list)
+            for (indices, grads, weights), array, grad in zip(
+                    todo, arrays, param._grad or param.list_grad(), strict=True):
                 if array._fresh_grad:
                     indices.append(i)
                     grads.append(grad)

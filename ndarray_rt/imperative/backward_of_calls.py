@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._array.create import full
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
 from ..dtypes import DType
 from ..symbol.node import Entry, Node
-from .function import FunctionParams, run_backward
+from .function import FunctionParams, PythonFunction, run_backward
 from .tape import GradState, TapeNode, TapeVariable
 
 Facts = tuple[tuple[int, ...], DType]
@@ -70,29 +69,31 @@ def run_calls(plan: Plan, head: Entry, head_grad: NDArray | None, train_mode: bo
     """Runs the gradients of all calls; the tape is not recording."""
     grads: dict[Entry, NDArray] = {} if head_grad is None else {head: head_grad}
     for node, params in plan.calls:
-        facts = node.output_facts
-        out_grads = []
-        for entry, (shape, dtype, ctx) in zip(node.outputs, facts, strict=True):
+        call, out_grads = params.call, []
+        for entry, facts in zip(node.outputs, node.output_facts, strict=True):
             found = grads.pop(entry, None)
             if found is None:
-                # of the head ones, of outputs that nothing came of zeros
-                found = (full(shape, 1, ctx, dtype) if entry == head and head_grad is None
-                         else new_array(shape, dtype, ctx, zero=True))
+                # nothing came of the other outputs
+                found = (call.ones(entry.index, facts) if head_grad is None and entry == head
+                         else new_array(*facts, zero=True))
             out_grads.append(found)
         outs: list[NDArray] = []
         reqs: list[Req] = []
-        for entry, (in_shape, in_dtype) in zip(node.inputs, params.call.facts, strict=True):
-            source = entry.node
-            state = source.grad if isinstance(source, TapeVariable) else None
-            if state is not None and state.req != Req.kNullOp:
-                outs.append(state.array)
-                reqs.append(state.req)
-                continue
-            made = new_array(in_shape, in_dtype, facts[0][2])
-            outs.append(made)
+        for i, (entry, (shape, dtype)) in enumerate(zip(node.inputs, call.facts, strict=True)):
+            source, req = entry.node, Req.kNullOp
+            made: NDArray | None = None
+            if isinstance(source, TapeNode):
+                req = Req.kWriteTo
+                # users may keep what their own functions are given
+                if isinstance(source.params, FunctionParams) and not isinstance(
+                        source.params.call, PythonFunction):
+                    made = call.own_gradient(i)
+            elif isinstance(source, TapeVariable) and source.grad is not None:
+                made, req = source.grad.array, source.grad.req
+            if made is None:
+                made = new_array(shape, dtype, node.output_facts[0][2])
             if isinstance(source, TapeNode):
                 grads[entry] = made
-                reqs.append(Req.kWriteTo)
-            else:
-                reqs.append(Req.kNullOp)
+            outs.append(made)
+            reqs.append(req)
         run_backward(params, out_grads, outs, reqs, train_mode)

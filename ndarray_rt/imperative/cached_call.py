@@ -14,7 +14,7 @@ from ..symbol.node import Entry, topological
 from . import backward as tape_backward
 from .cached_instance import Group, Instance, copy_value, same_place
 from .call import drawing_from
-from .function import PythonCall
+from .function import ArrayFacts, PythonCall
 from .invoke import invoke, invoke_params
 from .tape import STATE, Saved, entry_of
 
@@ -86,7 +86,20 @@ class CachedCall(PythonCall):
             self._states = {i: self._writes(i) for i in self._states}
         for i, (out, req) in enumerate(zip(outs, reqs, strict=True)):
             if req != Req.kNullOp and i not in group.targets:
-                _give(instance.grads.get(i), out, req)
+                made = instance.grads.get(i)
+                if made is not out:
+                    _give(made, out, req)
+
+    def own_gradient(self, position: int) -> NDArray | None:
+        if position in self._held.group.targets:
+            return None
+        return self._held.instance.grads.get(position)
+
+    def ones(self, position: int, like: ArrayFacts) -> NDArray:
+        kept = self._held.instance.ones
+        if position not in kept:
+            kept[position] = super().ones(position, like)
+        return kept[position]
 
     # ---- what it was computed from -------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from ..context import Context
 from ..dtypes import DType
 from ..errors import MXNetError
 from ..executor.executor import Executor
+from ..executor.inputs import copy_to_place, place_of
 from ..executor.plan import Kind, Plan
 from ..executor.session import Session
 from ..native import check, ffi, lib
@@ -35,7 +36,7 @@ class Target(NamedTuple):
     req: Req
 
     def is_same(self, other: Target | None) -> bool:
-        return (other is not None and same_place(self.array, other.array)
+        return other is self or (other is not None and same_place(self.array, other.array)
                 and self.req == other.req)
 
 
@@ -105,6 +106,8 @@ class Instance:
         self.draws = Draws(group.ctx) if group.is_kept and group.is_random else None
         self.refusal: MXNetError | None = None
         self.grads: dict[int, NDArray] = {}
+        # gradients of outputs that are differentiated themselves
+        self.ones: dict[int, NDArray] = {}
         if group.is_kept:
             for i, b in enumerate(group.bound):
                 if b.wanted and i not in group.aux:
@@ -123,6 +126,7 @@ class Instance:
             self.executor = self._bind(group)
         self.outputs = self.executor.outputs
         reachable = {x._chunk for x in self.inputs}
+        self._places = {i: place_of(self.inputs[i]) for i in group.by_value}
         self._own = [y._chunk not in reachable for y in self.outputs]
         self.is_apart = all(self._own)
 
@@ -146,7 +150,8 @@ class Instance:
     def load(self, inputs: Sequence[NDArray], positions: Sequence[int]) -> None:
         """Copies in what is bound by value."""
         for i in positions:
-            _copy_in(inputs[i], self.inputs[i])
+            if not copy_to_place(inputs[i], self._places[i]):
+                _copy_in(inputs[i], self.inputs[i])
 
     def results(self, ctx: Context) -> list[NDArray]:
         """The outputs of the last run as new arrays."""

@@ -21,7 +21,7 @@ from ..fork import renew_in_child
 from ..op.infer import need_like
 from ..op.params import Params, boolean, integer, params_class, shape, text
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
-from ..symbol.node import topological
+from ..symbol.node import Entry, Node, topological
 from ..symbol.symbol import Symbol
 from .cached_call import CachedCall, Held
 from .cached_instance import Bound, Group, Instance, Target, copy_value
@@ -80,6 +80,8 @@ class CachedOp:
         self._by_value = set(self._flags.data_indices) - self._aux
         self._own_gradient: set[int] = set()
         self._trained: set[int] = set()
+        # for each input its place on the tape in the last call, and where its gradient goes
+        self._last_targets: dict[int, tuple[ref[Node], Target]] = {}
         self._is_random = any(node.op is not None and node.op.is_random
                               for node in topological(sym.entries))
         self._session = Session()
@@ -254,7 +256,16 @@ class CachedOp:
     def _wanted(self, inputs: Sequence[NDArray]) -> list[Target | bool]:
         """For each input whether its gradient is wanted, and where the tape may want it."""
         made: list[Target | bool] = []
+        last_targets = self._last_targets
         for i, x in enumerate(inputs):
+            known = last_targets.get(i)
+            if known is not None:
+                found, target = x._entry, known[1]
+                if (found.__class__ is Entry and known[0]() is found.node
+                        and i not in self._own_gradient and target.array.shape == x.shape
+                        and target.array.dtype == x.dtype):
+                    made.append(target)
+                    continue
             entry = entry_of(x)
             node = None if entry is None else tape_node(entry)
             if node is None or not node.needs_grad:
@@ -262,7 +273,9 @@ class CachedOp:
             elif (isinstance(node, TapeVariable) and node.grad is not None
                   and i not in self._own_gradient and i not in self._aux
                   and node.grad.array.shape == x.shape and node.grad.array.dtype == x.dtype):
-                made.append(Target(node.grad.array.detach(), node.grad.req))
+                target = Target(node.grad.array.detach(), node.grad.req)
+                last_targets[i] = ref(node), target
+                made.append(target)
             else:
                 made.append(True)
         return made

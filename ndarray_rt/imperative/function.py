@@ -8,16 +8,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import field
+from functools import lru_cache
 from typing import Any
 
 from .._array.access import Access
 from .._array.copy import copy_into
-from .._array.create import array, zeros
+from .._array.create import array, full, zeros
 from .._array.interop import asnumpy
 from .._array.layout import AnyArray
 from .._array.ndarray import NDArray
 from .._array.output import NumpyOutput
 from .._array.req import Req
+from ..context import Context
+from ..dtypes import DType
 from ..errors import NameMismatch, ShapeError, TypeMismatch, shown
 from ..op.context import OpContext
 from ..op.infer import ShapeList, TypeList
@@ -26,6 +29,9 @@ from ..op.registry import Emit, GradNode, OpDef, register
 from .call import UNCACHED
 from .dependency import Needs
 from .tape import STATE, needs_record, record
+
+# shape, dtype, context
+ArrayFacts = tuple[tuple[int, ...], DType, Context | None]
 
 
 class PythonCall(ABC):
@@ -42,6 +48,19 @@ class PythonCall(ABC):
 
         `out_grads` are those of all outputs. Not called for nothing: one request is not kNullOp.
         """
+
+    def own_gradient(self, position: int) -> NDArray | None:
+        """Where `backward` computes the gradient of an input, if that is an array of its own.
+
+        It holds until the next backward. `outs` may have it in place of another array, which
+        saves a copy.
+        """
+        return None
+
+    def ones(self, position: int, like: ArrayFacts) -> NDArray:
+        """The gradient of an output that nothing came of but its own gradient."""
+        shape, dtype, ctx = like
+        return full(shape, 1, ctx, dtype)
 
 
 class PythonFunction(PythonCall):
@@ -126,16 +145,21 @@ UNCACHED.add(BACKWARD.name)
 
 def record_call(call: PythonCall, inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
     """Puts a computation on the tape, if recording and an input has a gradient."""
-    if not needs_record(inputs):
-        return
-    names = tuple(f"output{i}" for i in range(len(outputs)))
-    # no entry of the registry: nobody can call it
-    op = OpDef(call.name, FunctionParams, inputs=_input_names, outputs=names,
-               infer_shape=_infer_shape, infer_type=_infer_type, compute=_refuse,
-               gradient=_gradient)
-    nothing: frozenset[int] = frozenset()
-    record(op, FunctionParams(call=call), inputs, outputs,
-           needs=Needs(nothing, nothing, nothing))
+    if needs_record(inputs):
+        record(_operator_of(call.name, len(outputs)), FunctionParams(call=call), inputs, outputs,
+               needs=_NOTHING)
+
+
+_NOTHING = Needs(frozenset(), frozenset(), frozenset())
+
+
+@lru_cache(maxsize=256)
+def _operator_of(name: str, outputs: int) -> OpDef:
+    """What the tape shows of a computation. No entry of the registry: nobody can call it."""
+    return OpDef(name, FunctionParams, inputs=_input_names,
+                 outputs=tuple(f"output{i}" for i in range(outputs)),
+                 infer_shape=_infer_shape, infer_type=_infer_type, compute=_refuse,
+                 gradient=_gradient)
 
 
 def run_backward(params: FunctionParams, ins: Sequence[NDArray], outs: Sequence[NDArray],

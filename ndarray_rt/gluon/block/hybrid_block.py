@@ -289,18 +289,25 @@ class HybridBlock(Block):
         assert op is not None
         if self._callback is not None:
             op._register_op_hook(self._callback, self._monitor_all)
-        flat, form = flatten(args, "input")
-        if form != self._in_format and not without_none(form, self._in_format):
-            raise ParameterError("The argument structure of HybridBlock does not match the cached "
-                                 f"version. Stored format = {self._in_format}, input format = "
-                                 f"{form}")
-        data = [arg for arg in flat if arg is not None]
+        if self._in_format == [0] * len(args) and all(isinstance(x, NDArray) for x in args):
+            data = list(args)
+        else:
+            data = self._checked_data(args)
         ctx = data[0].ctx
         out = op(*[data[what] if is_data else what.data(ctx)
                    for is_data, what in self._cached_op_args], default_ctx=ctx)
         if self._out_format == [0] or self._out_format == 0:
             return out if self._out_format == 0 else [out]
         return regroup([out] if isinstance(out, NDArray) else out, self._out_format)
+
+    def _checked_data(self, args: Any) -> list[NDArray]:
+        """The arrays among the arguments; ParameterError where they are nested in another way."""
+        flat, form = flatten(args, "input")
+        if form != self._in_format and not without_none(form, self._in_format):
+            raise ParameterError("The argument structure of HybridBlock does not match the cached "
+                                 f"version. Stored format = {self._in_format}, input format = "
+                                 f"{form}")
+        return [arg for arg in flat if arg is not None]
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Runs `hybrid_forward` on arrays, operator by operator or as one graph, or on symbols."""
