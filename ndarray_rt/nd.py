@@ -287,5 +287,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_own, *_LAZY, *_operators.names()})
+    return sorted({*_own, "CachedOp", *_operators.names()})
 

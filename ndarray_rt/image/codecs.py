@@ -100,7 +100,7 @@ def _grey(file: Any) -> AnyArray:
         return np.asarray(file.convert("L"))
     weights, add, shift = _GREY_OF_PNG if file.format == "PNG" else _GREY
     colours = np.asarray(file.convert("RGB")).astype(np.int64)
-    pixels: AnyArray = ((colours @ weights + add) >> shift).astype(np.uint8)
+    pixels: AnyArray = (((colours * weights).sum(axis=-1) + add) >> shift).astype(np.uint8)
     return pixels
 
 

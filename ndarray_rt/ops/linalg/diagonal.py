@@ -36,7 +36,7 @@ class TrianParams(Params):
 def _edge(p: DiagonalParams | TrianParams, n: int) -> int:
     """The length of the diagonal of an n x n matrix."""
     length = n - abs(p.offset)
-    if length < 1 and n > 0:
+    if length < 1 and (n > 0 or p.offset):
         raise ShapeError(f"offset={p.offset}, but a matrix of {n} rows has no such diagonal")
     return max(length, 0)
 

@@ -63,6 +63,8 @@ Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 @lru_cache(maxsize=32)
 def _bilinear(size: int, made: int, align: bool) -> Matrix:
     """What each of `made` places takes of each of `size` places: two neighbours."""
+    if size == 0:  # of no images
+        return np.zeros((made, 0))
     k = np.arange(made)
     if made == 1:
         at = k * 0.0

@@ -44,7 +44,9 @@ def compute(ctx: OpContext, p: GroupAdagradParams, ins: list[AnyArray],
     g = clipped(number_of(p.rescale_grad) * grad, p.clip_gradient)
     gone = tuple(range(1, g.ndim))
     ones = (len(g), *(1,) * len(gone))
-    total = sums.reshape(ones) + np.mean(g * g, axis=gone, keepdims=True)
+    # rows without elements add nothing
+    mean = np.sum(g * g, axis=gone, keepdims=True) / number_of(max(g[:1].size, 1))
+    total = sums.reshape(ones) + mean
     step = number_of(p.lr) * g / np.sqrt(total + number_of(p.epsilon))
     outs[0].write((weight - step).astype(ins[0].dtype, copy=False))
     ins[2][...] = total.reshape(ins[2].shape)
