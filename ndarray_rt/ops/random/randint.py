@@ -10,7 +10,7 @@ from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import find_dtype
-from ...errors import OutOfBounds, ShapeError, TypeMismatch, Unsupported
+from ...errors import ShapeError, TypeMismatch, Unsupported
 from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_types
@@ -42,9 +42,6 @@ def infer_type(p: RandintParams, ins: TypeList, outs: TypeList) -> tuple[TypeLis
     found = merge_types([outs[0], given]) or np.dtype(np.int32)
     if found.name not in ("int32", "int64"):
         raise TypeMismatch(f"dtype {found} is neither int32 nor int64")
-    held = np.iinfo(found)
-    if p.low < held.min or p.high > held.max + 1:
-        raise OutOfBounds(f"low={p.low}, high={p.high}: {found} holds {held.min} to {held.max}")
     return [], [found]
 
 
@@ -72,6 +69,6 @@ def compute_ex(ctx: OpContext, p: RandintParams, ins: list[NDArray], outs: list[
 register(OpDef("_random_randint", RandintParams, inputs=(), infer_shape=infer_shape,
                infer_type=infer_type, compute=compute, compute_ex=compute_ex,
                no_gradient=CONSTANT, is_random=True, aliases=("random_randint",),
-               doc="Random whole numbers, evenly from [low, high).\n\nBounds that the dtype "
-                   "does not hold are an error. From the stream of random words of the context. "
-                   "Source: MXNet's _random_randint; a kernel of our own."))
+               doc="Random whole numbers, evenly from [low, high).\n\nBounds beyond int32 wrap "
+                   "round in it. From the stream of random words of the context. Source: "
+                   "MXNet's _random_randint; a kernel of our own."))
