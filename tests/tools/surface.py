@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndarray_rt.base import data_dir
 from ndarray_rt.context import Context
 
 DATA = Path(__file__).parents[1] / "data" / "mxnet_surface.txt"
@@ -93,6 +94,8 @@ def default_text(value: object) -> str:
         return f"({', '.join(map(default_text, value))})"
     if isinstance(value, float) and value.is_integer():
         return repr(int(value))
+    if isinstance(value, str) and value.startswith(data_dir()):
+        return repr(value.replace(data_dir(), "~/.mxnet", 1))
     if value is None or isinstance(value, (bool, int, float, str, dict)):
         return repr(value)
     if isinstance(value, (np.dtype, Context)):
