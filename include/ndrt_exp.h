@@ -6,21 +6,26 @@
 
 #include "ndrt_internal.h"
 
+/* exp(r) - 1, where x = n log(2) + r and n is the nearest whole number. */
+static inline __attribute__((always_inline)) float ndrt_exp_reduced(float x, float *n) {
+    *n = nearbyintf(x * 0x1.715476p+0f);
+    float r = x - *n * 0x1.62e400p-1f;
+    r = r - *n * 0x1.7f7d1cp-20f;
+    float p = 0x1.6850e4p-10f;
+    p = p * r + 0x1.123bccp-7f;
+    p = p * r + 0x1.555b98p-5f;
+    p = p * r + 0x1.55548ep-3f;
+    p = p * r + 0x1.fffff8p-2f;
+    return p * r * r + r;
+}
+
 /* exp(x) to about one unit in the last place; 0 and infinity where that is out of range (of what
  * is no denormal), NaN of NaN. 2**n times a polynomial on |r| <= log(2) / 2; n is split, as 2**n
  * alone may overflow. */
 static inline __attribute__((always_inline)) float ndrt_exp_of(float x) {
     float inside = x < -104.0f ? -104.0f : x;
     inside = inside > 89.0f ? 89.0f : inside;
-    float n = nearbyintf(inside * 0x1.715476p+0f);
-    float r = inside - n * 0x1.62e400p-1f;
-    r = r - n * 0x1.7f7d1cp-20f;
-    float p = 0x1.6850e4p-10f;
-    p = p * r + 0x1.123bccp-7f;
-    p = p * r + 0x1.555b98p-5f;
-    p = p * r + 0x1.55548ep-3f;
-    p = p * r + 0x1.fffff8p-2f;
-    p = p * r * r + r;
+    float n, p = ndrt_exp_reduced(inside, &n);
     p = p + 1.0f;
     int32_t whole = (int32_t)(n == n ? n : 0.0f), half = whole >> 1, rest = whole - half;
     union {

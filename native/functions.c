@@ -125,15 +125,7 @@ static inline __attribute__((always_inline)) float settled_power(float size, flo
 /* exp(x) - 1 for x up to 0: 2**n (exp(r) - 1) + 2**n - 1, as ndrt_exp_of has it. */
 static inline __attribute__((always_inline)) float expm1_of(float x) {
     float inside = x < -88.0f ? -88.0f : x;
-    float n = nearbyintf(inside * 0x1.715476p+0f);
-    float r = inside - n * 0x1.62e400p-1f;
-    r = r - n * 0x1.7f7d1cp-20f;
-    float p = 0x1.6850e4p-10f;
-    p = p * r + 0x1.123bccp-7f;
-    p = p * r + 0x1.555b98p-5f;
-    p = p * r + 0x1.55548ep-3f;
-    p = p * r + 0x1.fffff8p-2f;
-    p = p * r * r + r;
+    float n, p = ndrt_exp_reduced(inside, &n);
     union {
         int32_t bits;
         float value;

@@ -26,8 +26,10 @@ RUNNERS = ("ours:train_step", "ours:gluon", "ours:module", "ours:imperative", "m
            "mxnet:module", "mxnet:imperative", "torch:eager", "torch:channels_last",
            "torch:inductor")
 ROWS = (("lenet", 1), ("lenet", 8), ("lenet", 64), ("mlp", 64), ("lstm", 32), ("resnet50", 8))
-# of the first losses: deep networks bring rounding errors far apart within a step, in all runners
-TOLERANCES = (1e-3, 3e-2)
+# of the first losses
+TOLERANCES = (1e-3, 1e-3, 1e-3)
+# a deep network brings rounding errors far apart within a step, PyTorch's own modes too
+OF_DEEP = {"resnet50": (1e-3, 3e-2)}
 
 
 def row(text: str) -> tuple[str, int]:
@@ -54,9 +56,11 @@ def start(name: str, model: str, batch: int, threads: int,
     return process, process.wait_ready()["losses"]
 
 
-def check_losses(name: str, losses: list[float], wanted: list[float]) -> None:
+def check_losses(name: str, losses: list[float], wanted: list[float], model: str) -> None:
     """Raises RunnerFailed where the runner does not train as the first one."""
-    for got, expected, tolerance in zip(losses, wanted, TOLERANCES, strict=False):
+    tolerances = OF_DEEP.get(model, TOLERANCES)
+    # of a deep network the losses behind them say nothing
+    for got, expected, tolerance in zip(losses, wanted, tolerances, strict=False):
         if not abs(got - expected) <= tolerance * max(abs(expected), 1e-2):
             raise RunnerFailed(f"its losses are {losses}, those of the first runner {wanted}")
 
@@ -80,7 +84,7 @@ def compare(names: list[str], model: str, batch: int, threads: int, rounds: int,
             try:
                 running[name], losses = start(name, model, batch, threads, venvs)
                 wanted = wanted or losses
-                check_losses(name, losses, wanted)
+                check_losses(name, losses, wanted, model)
                 # the second turn is of steps that are compiled, recorded and warm
                 running[name].take_turn(2, 3)
                 step = median(running[name].take_turn(2, 5).milliseconds) * 1e-3

@@ -26,6 +26,9 @@ def test_who_is_not_installed_is_skipped(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_other_losses_take_part_no_longer() -> None:
-    command.check_losses("ours:gluon", [2.3, 2.2], [2.3001, 2.2001])
+    command.check_losses("ours:gluon", [2.3, 2.2], [2.3001, 2.2001], "mlp")
     with pytest.raises(RunnerFailed, match="its losses"):
-        command.check_losses("ours:gluon", [2.3, 2.0], [2.3, 2.2])
+        command.check_losses("ours:gluon", [2.3, 2.1], [2.3, 2.2], "mlp")
+    command.check_losses("ours:gluon", [7.0, 6.9], [7.0, 7.0], "resnet50")
+    with pytest.raises(RunnerFailed, match="its losses"):
+        command.check_losses("ours:gluon", [7.0, 6.0], [7.0, 7.0], "resnet50")

@@ -38,7 +38,9 @@ def scenario(trains: bool, runs: int) -> Callable[[], Scenario]:
 @pytest.mark.parametrize("trains", [False, True])
 def test_allocations(trains: bool, runs: int) -> None:
     cold = runs < 2
-    assert check_allocations(scenario(trains, runs), cold=cold, step=3 if cold else 1) > 1
+    # a warm call of inference takes memory but twice
+    least = 3 if cold or trains else 2
+    assert check_allocations(scenario(trains, runs), cold=cold, step=3 if cold else 1) >= least
 
 
 @pytest.mark.parametrize("runs", [1, 2])
