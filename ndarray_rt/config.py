@@ -43,8 +43,8 @@ def _flag(text: str) -> bool:
 
 def _count(text: str) -> int:
     value = int(text)
-    if value < 0:
-        raise ValueError("expected a number from 0 up")
+    if not 0 <= value < 1 << 31:
+        raise ValueError("expected a number from 0 up, below 2**31")
     return value
 
 

@@ -341,7 +341,10 @@ class Params:
             good = meta["check"] is None or meta["check"](parsed)
         except MissingPackage as error:
             raise MissingPackage(f"{where(op, node)}: parameter {spec.name!r}: {error}") from None
-        except (ValueError, TypeError, OverflowError, KeyError):
+        except OverflowError:
+            raise ParameterError(f"{where(op, node)}: parameter {spec.name!r} got {shown(value)} "
+                                 f"that is out of range, expected {meta['wants']}") from None
+        except (ValueError, TypeError, KeyError):
             good = False
         if not good:
             raise ParameterError(f"{where(op, node)}: parameter {spec.name!r} got {shown(value)}, "

@@ -9,6 +9,7 @@ import pickle
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt.errors import ParameterError
 from ndarray_rt.op.params import Params, integer, params_class, shape
 
 
@@ -70,3 +71,8 @@ def test_an_operator_without_parameters_ignores_what_it_is_given() -> None:
     # an array is an input under a wrong name
     with pytest.raises(mx.MXNetError):
         mx.nd.broadcast_maximum(x, wrong=y)
+
+
+def test_a_number_that_no_float_holds() -> None:
+    with pytest.raises(ParameterError, match="'scalar' got int that is out of range, expected a f"):
+        mx.nd.ones((2, 2)) ** 10**400

@@ -246,6 +246,9 @@ def test_switches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NDRT_CACHE_SHAPES", "9")
     config.reset("NDRT_CACHE_SHAPES")
     assert config.NDRT_CACHE_SHAPES == 9
+    monkeypatch.setenv("NDRT_CACHE_SHAPES", "99999999999")
+    with pytest.raises(ValueError, match=r"NDRT_CACHE_SHAPES='9+': expected .*below 2\*\*31"):
+        config.reset("NDRT_CACHE_SHAPES")
     monkeypatch.setenv("NDRT_CACHE_SHAPES", "-9")
     with pytest.raises(ValueError, match="NDRT_CACHE_SHAPES='-9': expected a number from 0 up"):
         config.reset("NDRT_CACHE_SHAPES")

@@ -174,7 +174,8 @@ register(OpDef("LRN", LRNParams, inputs=("data",), infer_shape=infer_shape,
                refuses=refuses, gradient=gradient, numbers=("alpha", "beta", "knorm"),
                doc="Local response normalization across channels.\n\n"
                    "y = x / (knorm + alpha / nsize * sum of squares over the nsize channels around "
-                   "each)^beta. data (N, C, *rest); output of the same shape and dtype. Source: "
+                   "each, one fewer where nsize is even)^beta. data (N, C, *rest); output of the "
+                   "same shape and dtype. Source: "
                    "MXNet's LRN; oneDNN lrn, a kernel of ours for small data."))
 register(OpDef("_backward_LRN", LRNParams, inputs=("out_grad", "data"),
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute_backward,
