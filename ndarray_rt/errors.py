@@ -10,8 +10,8 @@ from typing import Any
 
 from .public import shows
 
-__all__ = ["CustomError", "MXNetError", "MissingPackage", "NameMismatch", "NativeError",
-           "NdrtError", "OutOfBounds", "OutOfMemory", "ParameterError", "ShapeError",
+__all__ = ["CustomError", "MXNetError", "MissingPackage", "ModelFormatError", "NameMismatch",
+           "NativeError", "NdrtError", "OutOfBounds", "OutOfMemory", "ParameterError", "ShapeError",
            "TypeMismatch", "Unsupported"]
 __dir__ = shows(globals())
 
@@ -46,6 +46,20 @@ class MissingPackage(TypeMismatch):
 
 class ParameterError(NdrtError, ValueError):
     """A parameter that is unknown, missing, unreadable or out of its range."""
+
+
+class ModelFormatError(ParameterError):
+    """A file of arrays, of a graph or of a model that is damaged, not what it should be, or asks
+    for what is not here.
+
+    `file` is its name (or what stands for one), `place` where in it, `reason` what is wrong.
+    """
+
+    def __init__(self, reason: str, file: str = "", place: str = "") -> None:
+        super().__init__(": ".join(part for part in (file, place, reason) if part))
+        self.file = file
+        self.place = place
+        self.reason = reason
 
 
 class NameMismatch(NdrtError, KeyError):
