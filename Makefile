@@ -17,7 +17,7 @@ WITH_BENCH := $(VENV)/.with-bench
 QUICK := tests/test_quick.py tests/test_floors.py tests/test_tiers.py
 
 .DEFAULT_GOAL := run
-.PHONY: run quick test test-all test-share check-onednn sanitize avx2 mutate build lint format bench \
+.PHONY: run quick test test-all test-share check-onednn sanitize avx2 mutate fuzz build lint format bench \
     bench-peers bound docs docs-onednn wheel clean
 
 run: $(INSTALLED)  ## train and run LeNet on real digits
@@ -48,6 +48,10 @@ sanitize: $(WITH_TESTS)  ## tests of storage and arrays with ASan and UBSan, in 
 
 mutate: $(WITH_TESTS)  ## which tests fail when one rule of the array contract is switched off
 	$(BIN)/python -m tests.properties.mutations $(ARGS)
+
+fuzz: $(WITH_TESTS)  ## readers of files under random bytes, ten minutes each; needs atheris
+	$(BIN)/python -m pip install --quiet --editable ".[dev-fuzz]"
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 build: $(INSTALLED)  ## the compiled extension, in place
 

@@ -56,6 +56,8 @@ class ModelFormatError(ParameterError):
     """
 
     def __init__(self, reason: str, file: str = "", place: str = "") -> None:
+        # names out of a file may be of any length
+        reason = shortened(reason)
         super().__init__(": ".join(part for part in (file, place, reason) if part))
         self.file = file
         self.place = place
@@ -121,6 +123,16 @@ def message(
     if because is not None:
         text += f" from {because}"
     return text
+
+
+def shortened(text: str, most: int = 1000) -> str:
+    """A text, without its middle where it is long.
+
+    >>> shortened("ab" * 20, 10)
+    'ababa ... babab'
+    """
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]} ... {text[-half:]}"
 
 
 def shown(value: object) -> str:

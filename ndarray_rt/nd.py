@@ -213,10 +213,28 @@ def save(fname: str, data: Any) -> None:
     write(fname, data)
 
 
-def load(fname: str) -> Any:
-    """Reads a list or dict of arrays that `save`, or MXNet, has written."""
-    from .io.params_file import load as read
-    return read(fname)
+def load(fname: str, mapped: bool = False) -> Any:
+    """Reads a list or dict of arrays that `save`, or MXNet, has written: .params files, and the
+    .npz files of MXNet 2. Files of safetensors are read too.
+
+    With `mapped` large arrays of .params files lie on the file's own bytes, privately; nobody may
+    shorten the file meanwhile. Raises MXNetError when the file can not be read, ModelFormatError
+    when it is damaged or something else.
+    """
+    from .io.array_file import load as read
+    return read(fname, mapped)
+
+
+def save_npz(fname: str, data: Any) -> None:
+    """Writes a dict of arrays, a list of them, or one array, as NumPy's `savez` does."""
+    from .io.npz_file import save as write
+    write(fname, data)
+
+
+def save_safetensors(fname: str, data: Any, metadata: dict[str, str] | None = None) -> None:
+    """Writes a dict of arrays in the format of the package safetensors, which it needs."""
+    from .io.safetensors_file import save as write
+    write(fname, data, metadata)
 
 
 def load_frombuffer(buf: Any) -> Any:
@@ -264,9 +282,9 @@ keep_registered(globals(), _NEEDS)
 _own = [name for name in (
     "NDArray", "arange", "array", "concatenate", "empty", "eye", "from_dlpack", "from_numpy",
     "full", "histogram", "linspace", "load", "load_frombuffer", "moveaxis", "onehot_encode",
-    "ones", "save", "split_v2", "to_dlpack_for_read", "to_dlpack_for_write", "true_divide",
-    "waitall", "zeros", *BINARY, "contrib", "image", "linalg", "op", "random", "reset_arrays",
-    "sparse") if name in globals()]
+    "ones", "save", "save_npz", "save_safetensors", "split_v2", "to_dlpack_for_read",
+    "to_dlpack_for_write", "true_divide", "waitall", "zeros", *BINARY, "contrib", "image",
+    "linalg", "op", "random", "reset_arrays", "sparse") if name in globals()]
 
 # what most programs do without
 _LAZY = {"CachedOp": "imperative.cached_op:CachedOp",

@@ -21,7 +21,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .errors import MXNetError, NameMismatch, OutOfBounds, ParameterError, TypeMismatch, shown
+from .errors import (
+    ModelFormatError,
+    MXNetError,
+    NameMismatch,
+    OutOfBounds,
+    ParameterError,
+    TypeMismatch,
+    shown,
+)
 from .fork import renew_in_child
 from .public import shows
 
@@ -73,7 +81,7 @@ def _part(data: memoryview, which: int) -> list[bytes | memoryview]:
 class RecordReader:
     """Reads records of a file from any place where one begins.
 
-    Raises MXNetError when the file can not be opened, ParameterError for a file that is damaged or
+    Raises MXNetError when the file can not be opened, ModelFormatError for one that is damaged or
     something else.
     """
 
@@ -129,7 +137,7 @@ class RecordReader:
         return parts
 
     def _bad(self, text: str) -> NoReturn:
-        raise ParameterError(f"{self.path!r}: byte {self._file.tell()}: {text}")
+        raise ModelFormatError(text, repr(self.path), f"byte {self._file.tell()}")
 
     def _head(self) -> tuple[int | None, int]:
         """Which part comes, and its length."""
@@ -171,7 +179,7 @@ class MXRecordIO:
 
     `flag` is 'r' or 'w'. A child process that was forked while the file was open can neither read
     nor write on: RuntimeError, until `reset`. Pickled or copied, it is opened anew. Raises
-    MXNetError for a file that can not be opened, ParameterError for one that is damaged.
+    MXNetError for a file that can not be opened, ModelFormatError for one that is damaged.
     """
 
     def __init__(self, uri: str, flag: str) -> None:
@@ -307,8 +315,8 @@ class MXIndexedRecordIO(MXRecordIO):
         try:
             key, place = self.key_type(words[0]), int(words[1])
         except (IndexError, ValueError, TypeError) as error:
-            raise ParameterError(f"{self.idx_path!r}, line {number}: expected a key, a tab and a "
-                                 f"place in the file, got {words}") from error
+            raise ModelFormatError(f"expected a key, a tab and a place in the file, got {words}",
+                                   repr(self.idx_path), f"line {number}") from error
         self.idx[key] = place
         self.keys.append(key)
 
@@ -399,17 +407,17 @@ def pack(header: Any, s: bytes) -> bytes:
 def unpack(s: bytes) -> tuple[IRHeader, bytes]:
     """(header, what follows it) of a record; a label of several numbers is a float32 array.
 
-    Raises ParameterError for a record that is too short.
+    Raises ModelFormatError for a record that is too short.
     """
     if len(s) < _IR.size:
-        raise ParameterError(f"unpack: the record has {len(s)} bytes, expected at least the "
-                             f"{_IR.size} of a header")
+        raise ModelFormatError(f"unpack: the record has {len(s)} bytes, expected at least the "
+                               f"{_IR.size} of a header")
     header = IRHeader(*_IR.unpack(s[:_IR.size]))
     rest = s[_IR.size:]
     if header.flag > 0:
         if len(rest) < 4 * header.flag:
-            raise ParameterError(f"unpack: the header tells of {header.flag} labels, but only "
-                                 f"{len(rest)} bytes follow it")
+            raise ModelFormatError(f"unpack: the header tells of {header.flag} labels, but only "
+                                   f"{len(rest)} bytes follow it")
         header = header._replace(label=np.frombuffer(rest, np.float32, header.flag))
         rest = rest[4 * header.flag:]
     return header, rest

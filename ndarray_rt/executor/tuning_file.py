@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any, BinaryIO
 
-from ..errors import MXNetError
+from ..errors import ModelFormatError
 from ..op.choose import KERNELS
 from ..symbol.atomic_file import write_atomic
+from ..symbol.json_text import parse_json, read_json_bytes
 from .arguments import check_path
 from .layout_plan import FAMILIES
 from .tuning import (
@@ -26,26 +27,17 @@ from .tuning import (
 
 FORMAT = "ndarray_rt tuning"
 VERSION = 2
-LARGEST = 64 << 20  # characters of a file: some ten thousand times what a network's plan takes
 
 
 def read_tuning(fname: str | os.PathLike[str]) -> Measurements:
-    """What a file holds; MXNetError that says what is wrong with it."""
-    name = os.fspath(fname)
-    try:
-        with open(name, encoding="utf-8") as file:
-            text = file.read(LARGEST + 1)
-        if len(text) > LARGEST:
-            raise MXNetError(f"reading tuning from {name!r}: it has more than {LARGEST} characters")
-        content = json.loads(text)
-    except OSError as error:
-        raise MXNetError(f"reading tuning from {name!r}: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise MXNetError(f"reading tuning from {name!r}: it is no JSON file: {error}") from error
+    """What a file holds. MXNetError when it can not be read, ModelFormatError, which says what is
+    wrong with it, when it is no such file."""
+    what = f"reading tuning from {os.fspath(fname)!r}"
+    content = parse_json(read_json_bytes(fname, what), what)
     try:
         return _measurements(content)
     except (ValueError, OverflowError) as error:
-        raise MXNetError(f"reading tuning from {name!r}: {error}") from None
+        raise ModelFormatError(str(error), what) from None
 
 
 # the process's own
@@ -73,9 +65,9 @@ def load_tuning(fname: str | os.PathLike[str]) -> int:
 
     Returns how many nodes and graphs of it are of this machine (CPU, instruction sets, oneDNN),
     whatever the number of threads; what is of others is kept for the next `save_tuning` and not
-    used. Raises MXNetError, and takes nothing, when the file can not be read, is of another format
-    or version, or holds what can not be; TypeMismatch or ParameterError for what is no name of a
-    file.
+    used. Takes nothing where it raises: MXNetError when the file can not be read, ModelFormatError
+    when it is of another format or version, or holds what can not be; TypeMismatch or
+    ParameterError for what is no name of a file.
     """
     found = read_tuning(check_path("load_tuning: fname", fname))
     TABLE.put(found)

@@ -26,10 +26,11 @@ from .._array.layout import plain_numpy
 from .._array.ndarray import MAX_DIMS, NDArray, new_array
 from ..context import cpu
 from ..dtypes import FLAG_NAMES, FLOAT32, TYPE_FLAGS, DType, dtype_name, find_dtype
-from ..errors import MXNetError, ParameterError, TypeMismatch, Unsupported
+from ..errors import ModelFormatError, MXNetError, ParameterError, TypeMismatch
 from ..np_shape import is_np_shape
 from ..op.context import thread_context
 from ..symbol.atomic_file import write_atomic
+from .mapped import Image, map_privately
 
 Arrays = list[NDArray] | dict[str, NDArray]
 
@@ -40,6 +41,10 @@ FORM_STORAGE = 0xF993FAC9  # the form of today
 FORM_NUMPY_SHAPE = 0xF993FACA  # the same, where rank 0 and dimension 0 are real
 MAX_LEGACY_RANK = 32  # in the oldest form the first word is the rank
 SPARSE = {1: "row_sparse", 2: "csr"}
+# an array of few bytes in a file takes ARRAY_COST of memory: so many and one more for as many bytes
+MOST_ARRAYS, ARRAY_COST = 1 << 15, 1024
+LONGEST_NAME = 1 << 20
+LEAST_MAPPED = 1 << 16  # bytes; smaller arrays are copied
 
 
 # ---- writing ------------------------------------------------------------------------------------
@@ -53,19 +58,21 @@ def save(fname: str | os.PathLike[str], data: Any) -> None:
     """
     if not isinstance(fname, (str, os.PathLike)):
         raise TypeMismatch(f"save: fname required to be a string, got {fname!r}")
-    names, arrays = _sorted(data)
+    names, arrays = sorted_arrays(data)
     write_atomic(fname, lambda file: _write(file, names, arrays))
 
 
 def save_tobuffer(data: Any) -> bytes:
     """The bytes that `save` writes."""
-    names, arrays = _sorted(data)
+    names, arrays = sorted_arrays(data)
     file = io.BytesIO()
     _write(file, names, arrays)
     return file.getvalue()
 
 
-def _sorted(data: Any) -> tuple[list[str], list[NDArray]]:
+def sorted_arrays(data: Any) -> tuple[list[str], list[NDArray]]:
+    """(names, arrays) of what is to be written; without names but for a dict. Raises TypeMismatch
+    for what is no array, list or dict of them."""
     if isinstance(data, NDArray):
         return [], [data]
     if isinstance(data, Mapping):
@@ -111,11 +118,15 @@ def _bytes_of(value: np.ndarray[Any, Any]) -> memoryview:
 # ---- reading ------------------------------------------------------------------------------------
 
 
-def load(fname: str | os.PathLike[str]) -> Arrays:
+def load(fname: str | os.PathLike[str], mapped: bool = False) -> Arrays:
     """The arrays of a file: a dict when they have names, else a list. They live on cpu(0).
 
-    Raises MXNetError when the file can not be read, ParameterError when it is damaged or something
-    else, Unsupported for sparse arrays.
+    With `mapped` large arrays lie on the file's own bytes, which are read when they are first
+    used; writing to an array never changes the file. Nobody may shorten the file meanwhile: the
+    process would die of it. What does not lie at a multiple of its elements' size is copied.
+
+    Raises MXNetError when the file can not be read, ModelFormatError when it is damaged or
+    something else, or has sparse arrays.
     """
     if not isinstance(fname, (str, os.PathLike)):
         raise TypeMismatch(f"load: fname required to be a string, got {fname!r}")
@@ -124,7 +135,8 @@ def load(fname: str | os.PathLike[str]) -> Arrays:
         with open(fname, "rb") as file:
             found = os.fstat(file.fileno())
             if stat.S_ISREG(found.st_mode):
-                return _Reader(file, found.st_size, what).read_all()
+                image = map_privately(file) if mapped and found.st_size else None
+                return _Reader(file, found.st_size, what, image).read_all()
             # what is endless begins like anything else
             start = file.read(len(BEGIN))
             whole = start + file.read() if start == BEGIN else start
@@ -165,16 +177,17 @@ def load_one(data: bytes) -> NDArray:
 class _Reader:
     """Reads one file; never asks for more memory than the file has bytes."""
 
-    def __init__(self, file: BinaryIO, size: int, what: str) -> None:
+    def __init__(self, file: BinaryIO, size: int, what: str, image: Image | None = None) -> None:
         self.file = file
+        self.image = image
         self.size = size
         self.left = size
         self.what = what
         self.part = "the header"
         self.forms: set[int] = set()
 
-    def bad(self, text: str) -> ParameterError:
-        return ParameterError(f"{self.what}: {self.part}, byte {self.size - self.left}: {text}")
+    def bad(self, text: str) -> ModelFormatError:
+        return ModelFormatError(text, self.what, f"{self.part}, byte {self.size - self.left}")
 
     def need(self, nbytes: int) -> None:
         """ParameterError unless so many bytes are left."""
@@ -201,24 +214,33 @@ class _Reader:
 
     def read_all(self) -> Arrays:
         if self.size < 24 or self.unpack("QQ")[0] != LIST_MAGIC:
-            raise ParameterError(f"{self.what}: this is no file of arrays "
-                                 f"(it does not begin with {LIST_MAGIC:#x})")
+            raise ModelFormatError("this is no file of arrays "
+                                   f"(it does not begin with {LIST_MAGIC:#x})", self.what)
         number = self.count("arrays", 4)
+        if number > MOST_ARRAYS + self.size // ARRAY_COST:
+            raise self.bad(f"{number} arrays in {self.size} bytes: so many small ones are not "
+                           "read")
         arrays = []
         for i in range(number):
             self.part = f"array {i} of {number}"
             arrays.append(self.array())
         self.check_mode(arrays)
         self.part = "the names"
-        names = [self.name() for _ in range(self.count("names", 8))]
-        if not names:
+        number = self.count("names", 8)
+        if number == 0:
             return arrays
-        if len(names) != len(arrays):
-            raise self.bad(f"{len(names)} names for {len(arrays)} arrays")
-        return dict(zip(names, arrays, strict=True))
+        if number != len(arrays):
+            raise self.bad(f"{number} names for {len(arrays)} arrays")
+        made: dict[str, NDArray] = {}
+        for array in arrays:
+            name = self.name()
+            if name in made:
+                raise self.bad(f"two arrays have the name {name!r}")
+            made[name] = array
+        return made
 
     def check_mode(self, arrays: Sequence[NDArray]) -> None:
-        """MXNetError when a dimension 0 was written in the other mode of np_shape.
+        """ModelFormatError when a dimension 0 was written in the other mode of np_shape.
 
         A file of the form for that mode is also written without it, when an array has rank 0.
         """
@@ -226,14 +248,16 @@ class _Reader:
             return
         if is_np_shape():
             if self.forms != {FORM_NUMPY_SHAPE}:
-                raise MXNetError(f"{self.what}: dimensions of 0 were written outside of np_shape: "
-                                 "load it there, in a `with np_shape(False)`")
+                raise ModelFormatError("dimensions of 0 were written outside of np_shape: "
+                                       "load it there, in a `with np_shape(False)`", self.what)
         elif FORM_NUMPY_SHAPE in self.forms and all(x.shape for x in arrays):
-            raise MXNetError(f"{self.what}: dimensions of 0 were written under np_shape: load it "
-                             "there, in a `with np_shape()`")
+            raise ModelFormatError("dimensions of 0 were written under np_shape: load it "
+                                   "there, in a `with np_shape()`", self.what)
 
     def name(self) -> str:
         length = self.count("bytes of a name", 1)
+        if length > LONGEST_NAME:
+            raise self.bad(f"a name of {length} bytes, expected at most {LONGEST_NAME}")
         data = self.file.read(length)
         self.left -= length
         try:
@@ -248,8 +272,8 @@ class _Reader:
             storage = self.unpack("i")[0]
             if storage != 0:
                 kind = SPARSE.get(storage, f"storage type {storage}")
-                raise Unsupported(f"{self.what}: {self.part} is {kind}; only dense arrays can be "
-                                  "read: save it with tostype('default')")
+                raise self.bad(f"it is {kind}; only dense arrays can be read: save it with "
+                               "tostype('default')")
             shape = self.shape("i", "q")
         elif form == FORM_64BIT:
             shape = self.shape("i", "q")
@@ -289,6 +313,12 @@ class _Reader:
         if nbytes > self.left:
             raise self.bad(f"shape {shape} of {dtype} needs {nbytes} bytes, "
                            f"{self.left} are left")
+        begin = self.size - self.left
+        if (self.image is not None and nbytes >= LEAST_MAPPED and begin % dtype.itemsize == 0
+                and dtype != np.bool_):
+            self.file.seek(nbytes, os.SEEK_CUR)
+            self.left -= nbytes
+            return self.image.array(shape, dtype, begin)
         made = new_array(shape, dtype, cpu())
         if nbytes:
             target = plain_numpy(made).reshape(-1).view(np.uint8)

@@ -35,6 +35,9 @@ REQUIRED: Any = MISSING
 # before anything is known of arrays, so that a wrong count would take all memory.
 MAX_COUNT = 1 << 18
 
+# characters of a tuple: Python takes some hundred times the memory to read it
+LONGEST_LITERAL = 1 << 17
+
 # what native code counts with
 INT64 = 1 << 63
 
@@ -51,6 +54,8 @@ IGNORED = frozenset({"workspace", "cudnn_tune", "cudnn_off", "cudnn_algo_verbose
 def _literal(value: object) -> object:
     """The Python value a string stands for; MXNet writes (2L, 2), [2,2], None, True, 1e-05."""
     if not isinstance(value, str):
+        return value
+    if len(value) > LONGEST_LITERAL:
         return value
     text = value.strip()
     try:

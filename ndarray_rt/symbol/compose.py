@@ -156,6 +156,7 @@ def copy_graph(heads: Sequence[Entry]) -> list[Entry]:
     for node in topological(heads):
         inputs = [Entry(made[e.node], e.index) for e in node.inputs]
         made[node] = Node(node.op, node.name, dict(node.attrs), node.params, inputs)
+        made[node].versions = node.versions
     return [Entry(made[e.node], e.index) for e in heads]
 
 

@@ -89,15 +89,15 @@ Group = group
 def load(fname: str | os.PathLike[str]) -> Symbol:
     """The symbol in a JSON file, of any MXNet 0.8 to 1.9.
 
-    Raises MXNetError when the file can not be read, ParameterError when it is no symbol.
+    Raises MXNetError when the file can not be read, ModelFormatError when it is no symbol.
     """
     if not isinstance(fname, (str, os.PathLike)):
         raise TypeMismatch(f"load: fname need to be string, got {fname!r}")
-    return Symbol(graph_json.load_graph(graph_json.read_file(fname)))
+    return Symbol(graph_json.read_file(fname))
 
 
 def load_json(json_str: str) -> Symbol:
-    """The symbol that JSON text stands for. Raises ParameterError when it is none."""
+    """The symbol that JSON text stands for. Raises ModelFormatError when it is none."""
     if not isinstance(json_str, str):
         raise TypeMismatch(f"load_json: expected a string, got {json_str!r}")
     return Symbol(graph_json.load_graph(json_str))

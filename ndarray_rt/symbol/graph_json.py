@@ -6,20 +6,30 @@ What is written is, byte for byte, what MXNet 1.9.1 writes for the same graph.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from ..errors import MXNetError, NameMismatch, ParameterError, Unsupported
+from ..errors import (
+    MissingPackage,
+    ModelFormatError,
+    MXNetError,
+    NameMismatch,
+    ParameterError,
+)
 from ..np_shape import is_np_shape
 from ..op.params import Params
 from ..op.registry import find
 from .atomic_file import write_atomic
 from .compose import mutated_inputs, parse_params, set_initializers
+from .json_text import parse_json, read_json_bytes
 from .json_upgrade import Draft, mark_unknown, upgrade
 from .node import Entry, Node, topological
 from .subgraph import KEY, SubgraphParams
 
 VERSION = 10901
+FILE = "symbol JSON"  # what stands for the name of a text that has none
+MOST_OUTPUTS = 1 << 20  # of all nodes together: a few bytes of a file can ask for many
 NUMPY_SHAPE = "is_np_shape"  # the attribute of graphs that were saved under np_shape
 # files without a version come from before there was one
 OLDEST_VERSION = 800
@@ -43,6 +53,14 @@ def mutation_counts(order: Sequence[Node]) -> dict[Node, list[int]]:
     return found
 
 
+def _versions(order: Sequence[Node]) -> dict[Node, Sequence[int]]:
+    """What a file says of that: what the graph's own file said, else the counts."""
+    found: dict[Node, Sequence[int]] = {**mutation_counts(order)}
+    found.update({node: node.versions for node in order
+                  if node.versions is not None and len(node.versions) == len(node.inputs)})
+    return found
+
+
 def save_graph(heads: Sequence[Entry], remove_amp_cast: bool = True) -> str:
     """The graph of `heads` as JSON text."""
     parts = _graph_parts(heads, remove_amp_cast, 0)
@@ -59,7 +77,7 @@ def _graph_parts(heads: Sequence[Entry], remove_amp_cast: bool, depth: int,
         heads = without_casts(heads)
     order = topological(heads)
     place = {node: i for i, node in enumerate(order)}
-    versions = mutation_counts(order)
+    versions = _versions(order)
     rows, nodes = [0], []
     for node in order:
         rows.append(rows[-1] + _outputs_in_file(node))
@@ -94,7 +112,8 @@ def _outputs_in_file(node: Node) -> int:
     return _OUTPUTS_IN_FILE.get(node.op.name, node.num_outputs)
 
 
-def _head_version(entry: Entry, order: Sequence[Node], versions: Mapping[Node, list[int]]) -> int:
+def _head_version(entry: Entry, order: Sequence[Node],
+                  versions: Mapping[Node, Sequence[int]]) -> int:
     """A head that is a variable carries how often it is written to."""
     if not entry.node.is_variable:
         return 0
@@ -181,23 +200,45 @@ def write_file(fname: str | os.PathLike[str], text: str) -> None:
 # ---- reading ----------------------------------------------------------------------------------
 
 
-def load_graph(text: str) -> list[Entry]:
-    """The heads of the graph that JSON text stands for.
+def load_graph(text: str, what: str = FILE) -> list[Entry]:
+    """The heads of the graph that JSON text stands for; `what` names the text in errors.
 
-    Raises ParameterError, which says what is wrong and where, for text that is no such graph, and
-    NameMismatch for an operator that is not registered.
+    Raises ModelFormatError, which says what is wrong and where, for text that is no such graph, or
+    has operators that are not registered or do not take what it gives them.
     """
-    data = _parsed(text)
-    version = _version(data)
-    return _loaded(data, version, NUMPY_SHAPE in (data.get("attrs") or {}))
+    with _told_of(what):
+        data = parse_json(text, what)
+        if not isinstance(data, dict):
+            raise ModelFormatError(f"expected an object, got {type(data).__name__}", what)
+        version = _version(data)
+        return _loaded(data, version, NUMPY_SHAPE in (data.get("attrs") or {}))
 
 
 def load_graphs(text: str) -> list[list[Entry]]:
     """The heads of each graph of a list in JSON text."""
-    graphs = _json(text)
-    if not isinstance(graphs, list):
-        raise ParameterError(f"symbol JSON: expected a list, got {type(graphs).__name__}")
-    return [_subgraph(graph, "a node") for graph in graphs]
+    with _told_of(FILE):
+        graphs = parse_json(text, FILE)
+        if not isinstance(graphs, list):
+            raise ModelFormatError(f"expected a list, got {type(graphs).__name__}", FILE)
+        return [_subgraph(graph, "a node") for graph in graphs]
+
+
+@contextmanager
+def _told_of(what: str) -> Iterator[None]:
+    """Whatever is wrong with a graph is a ModelFormatError that names the file."""
+    try:
+        yield
+    except ModelFormatError as error:
+        if error.file:
+            raise
+        raise ModelFormatError(error.reason, what, error.place) from None
+    except MissingPackage:
+        raise
+    except MXNetError as error:
+        # parameters of operators say which node they are of
+        raise ModelFormatError(str(error), what) from None
+    except RecursionError:
+        raise ModelFormatError("graphs are nested too deeply", what) from None
 
 
 def _loaded(data: Mapping[str, Any], version: int, numpy_shape: bool = True) -> list[Entry]:
@@ -205,10 +246,10 @@ def _loaded(data: Mapping[str, Any], version: int, numpy_shape: bool = True) -> 
     heads = [_entry(item, drafts, f"heads[{i}]")
              for i, item in enumerate(_list(data, "heads", "the file"))]
     if not heads:
-        raise ParameterError("symbol JSON: heads is empty: the graph has no output")
+        raise ModelFormatError("heads is empty: the graph has no output")
     for i in _list(data, "arg_nodes", "the file"):
         if not _is_index(i, drafts) or drafts[i].op_name != "null":
-            raise ParameterError(f"symbol JSON: arg_nodes names {i!r}, which is no variable")
+            raise ModelFormatError(f"arg_nodes names {i!r}, which is no variable")
     for draft in drafts:
         draft.inputs = [_entry(item, drafts, f'input {i} of node "{draft.name}"')
                         for i, item in enumerate(draft.raw_inputs)]
@@ -222,48 +263,33 @@ def _loaded(data: Mapping[str, Any], version: int, numpy_shape: bool = True) -> 
     return _built(drafts, order, heads)
 
 
-def _json(text: str) -> Any:
-    import json  # needed by those who load graphs only
-    try:
-        return json.loads(text, strict=False)  # bare control characters are MXNet's way
-    except (ValueError, RecursionError) as error:
-        raise ParameterError(f"symbol JSON: this is no JSON: {error}") from None
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    data = _json(text)
-    if not isinstance(data, dict):
-        raise ParameterError(f"symbol JSON: expected an object, got {type(data).__name__}")
-    return data
-
-
 def _list(data: Mapping[str, Any], key: str, owner: str) -> list[Any]:
     if key not in data:
-        raise ParameterError(f"symbol JSON: {owner} has no {key!r}")
+        raise ModelFormatError(f"{owner} has no {key!r}")
     value = data[key]
     if not isinstance(value, list):
-        raise ParameterError(f"symbol JSON: {key!r} of {owner} is {type(value).__name__}, "
-                             "expected a list")
+        raise ModelFormatError(f"{key!r} of {owner} is {type(value).__name__}, "
+                               "expected a list")
     return value
 
 
 def _draft(number: int, item: Any) -> Draft:
     owner = f"node {number}"
     if not isinstance(item, dict):
-        raise ParameterError(f"symbol JSON: {owner} is {type(item).__name__}, expected an object")
+        raise ModelFormatError(f"{owner} is {type(item).__name__}, expected an object")
     for key in ("op", "name"):
         if not isinstance(item.get(key), str):
-            raise ParameterError(f"symbol JSON: {owner} has no {key!r}, or it is no string")
+            raise ModelFormatError(f"{owner} has no {key!r}, or it is no string")
     owner = f'node "{item["name"]}"'
     if item.get("control_deps"):
-        raise Unsupported(f"symbol JSON: {owner} ({item['op']}) has 'control_deps': dependencies "
-                          "in files are not supported")
+        raise ModelFormatError(f"{owner} ({item['op']}) has 'control_deps': dependencies "
+                               "in files are not supported")
     attrs: dict[str, str] = {}
     # "param" (before 0.9) gives way to the others
     for key in ("param", "attr", "attrs"):
         value = item.get(key) or {}
         if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
-            raise ParameterError(f"symbol JSON: {key!r} of {owner} is no object of strings")
+            raise ModelFormatError(f"{key!r} of {owner} is no object of strings")
         attrs.update(value)
     made = Draft(item["op"], item["name"], attrs, _list(item, "inputs", owner))
     if item.get("subgraphs"):
@@ -274,8 +300,8 @@ def _draft(number: int, item: Any) -> Draft:
 def _subgraph(data: Any, owner: str) -> list[Entry]:
     """The heads of a graph inside of a node."""
     if not isinstance(data, dict):
-        raise ParameterError(f"symbol JSON: a graph of {owner} is {type(data).__name__}, expected "
-                             "an object")
+        raise ModelFormatError(f"a graph of {owner} is {type(data).__name__}, expected "
+                               "an object")
     return _loaded(data, VERSION)
 
 
@@ -287,12 +313,12 @@ def _is_index(value: Any, things: Sequence[Any]) -> bool:
 def _entry(item: Any, drafts: Sequence[Draft], owner: str) -> tuple[int, int]:
     """(node, output) from [node, output] or [node, output, version]."""
     if (not isinstance(item, list) or not 2 <= len(item) <= 3
-            or not all(isinstance(v, int) for v in item)):
-        raise ParameterError(f"symbol JSON: {owner} is {item!r}, "
-                             "expected [node, output, version]")
+            or not all(type(v) is int for v in item)):
+        raise ModelFormatError(f"{owner} is {item!r}, "
+                               "expected [node, output, version]")
     if not _is_index(item[0], drafts):
-        raise ParameterError(f"symbol JSON: {owner} names node {item[0]}, "
-                             f"but there are {len(drafts)} nodes")
+        raise ModelFormatError(f"{owner} names node {item[0]}, "
+                               f"but there are {len(drafts)} nodes")
     return item[0], item[1]
 
 
@@ -307,8 +333,8 @@ def _ordered(drafts: Sequence[Draft], heads: Sequence[tuple[int, int]]) -> list[
             node, inputs = stack[-1]
             for source, _ in inputs:
                 if state.get(source) == 1:
-                    raise ParameterError(f'symbol JSON: node "{drafts[source].name}" is an input '
-                                         "of itself: the graph has a cycle")
+                    raise ModelFormatError(f'node "{drafts[source].name}" is an input '
+                                           "of itself: the graph has a cycle")
                 if source not in state:
                     state[source] = 1
                     stack.append((source, iter(drafts[source].inputs)))
@@ -324,16 +350,16 @@ def _operator(draft: Draft) -> Any:
     try:
         return find(draft.op_name)
     except NameMismatch:
-        raise NameMismatch(f'symbol JSON: node "{draft.name}": operator {draft.op_name!r} is not '
-                           "registered") from None
+        raise ModelFormatError(f'node "{draft.name}": operator {draft.op_name!r} is not '
+                               "registered") from None
 
 
 def _version(data: Mapping[str, Any]) -> int:
     attrs = data.get("attrs") or {}
     value = attrs.get("mxnet_version", ["int", OLDEST_VERSION]) if isinstance(attrs, dict) else None
     if (not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], int)):
-        raise ParameterError(f"symbol JSON: attrs has mxnet_version {value!r}, "
-                             f'expected ["int", {VERSION}]')
+        raise ModelFormatError(f"attrs has mxnet_version {value!r}, "
+                               f'expected ["int", {VERSION}]')
     return value[1]
 
 
@@ -341,8 +367,8 @@ def _params(draft: Draft) -> Params:
     assert draft.op is not None
     if not issubclass(draft.op.params, SubgraphParams):
         if draft.subgraphs:
-            raise Unsupported(f'symbol JSON: node "{draft.name}" ({draft.op_name}) has '
-                              "'subgraphs', which only _foreach, _while_loop and _cond have here")
+            raise ModelFormatError(f'node "{draft.name}" ({draft.op_name}) has graphs inside: only '
+                                   "_foreach, _while_loop and _cond have those here")
         return parse_params(draft.op, draft.attrs, draft.name)
     given = {**draft.attrs, KEY: draft.subgraphs}
     made: Params = draft.op.params.parse(given, draft.op.name, draft.name)
@@ -353,49 +379,58 @@ def _built(drafts: list[Draft], order: Sequence[int],
            heads: Sequence[tuple[int, int]]) -> list[Entry]:
     """Drafts as nodes; checks the number of inputs and outputs."""
     made: dict[int, Node] = {}
+    outputs = 0
 
     def entry_of(place: tuple[int, int], owner: str) -> Entry:
         node = made[place[0]]
         if not 0 <= place[1] < node.num_outputs:
-            raise ParameterError(f'symbol JSON: {owner} names output {place[1]} of node '
-                                 f'"{node.name}", which has {node.num_outputs}')
+            raise ModelFormatError(f'{owner} names output {place[1]} of node '
+                                   f'"{node.name}", which has {node.num_outputs}')
         return Entry(node, place[1])
 
     for i in order:
         draft = drafts[i]
         if draft.op is None:
             if draft.inputs:
-                raise ParameterError(f'symbol JSON: variable "{draft.name}" has inputs')
-            made[i] = Node(None, draft.name, draft.attrs)
+                raise ModelFormatError(f'variable "{draft.name}" has inputs')
+            made[i] = Node(None, draft.name, {**draft.attrs, **draft.unread})
             continue
         params = _params(draft)
+        draft.attrs.update(draft.unread)
         wanted = draft.op.num_inputs(params)
         inputs = [entry_of(place, f'input {n} of node "{draft.name}"')
                   for n, place in enumerate(draft.inputs)]
         inputs += [Entry(Node(None, name, dict(draft.attrs)), 0) for name in draft.missing]
         if len(inputs) != wanted:
-            raise ParameterError(f'symbol JSON: node "{draft.name}" ({draft.op.name}) has '
-                                 f"{len(inputs)} inputs, expected {wanted}")
+            raise ModelFormatError(f'node "{draft.name}" ({draft.op.name}) has '
+                                   f"{len(inputs)} inputs, expected {wanted}")
         made[i] = Node(draft.op, draft.name, draft.attrs, params, inputs)
+        outputs += made[i].num_outputs
+        if outputs > MOST_OUTPUTS:
+            raise ModelFormatError(f'node "{draft.name}" ({draft.op.name}): up to it nodes have '
+                                   f"{outputs} outputs, at most {MOST_OUTPUTS} are read")
         if draft.missing:
             set_initializers(made[i])
-    return [entry_of(place, f"heads[{n}]") for n, place in enumerate(heads)]
+    found = [entry_of(place, f"heads[{n}]") for n, place in enumerate(heads)]
+    _keep_versions(drafts, made, found)
+    return found
 
 
-def read_file(fname: str | os.PathLike[str]) -> str:
-    """The text of a file; MXNetError when it can not be read."""
-    try:
-        with open(fname, "rb") as file:
-            start = file.read(64)
-            if start.strip()[:1] not in (b"{", b""):  # what is endless begins like anything else
-                raise ParameterError(f"symbol file {os.fspath(fname)!r}: this is no JSON object: "
-                                     f"it begins with {start[:8]!r}")
-            return (start + file.read()).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ParameterError(f"symbol file {os.fspath(fname)!r}: this is no text: "
-                             f"{error}") from None
-    except MXNetError:
-        raise
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise MXNetError(f"symbol file {os.fspath(fname)!r}: {reason}") from None
+def _keep_versions(drafts: Sequence[Draft], made: Mapping[int, Node],
+                   heads: Sequence[Entry]) -> None:
+    """Notes on nodes where the file counts writes otherwise, so that it is written as it was."""
+    counted = mutation_counts(topological(heads))
+    for i, node in made.items():
+        if node.op is None:
+            continue
+        given = [item[2] if len(item) > 2 else 0 for item in drafts[i].raw_inputs]
+        given += [0] * len(drafts[i].missing)
+        if given != counted.get(node):
+            node.versions = tuple(given)
+
+
+def read_file(fname: str | os.PathLike[str]) -> list[Entry]:
+    """The heads of the graph in a file; MXNetError when it can not be read, ModelFormatError when
+    it is no such graph."""
+    what = f"symbol file {os.fspath(fname)!r}"
+    return load_graph(read_json_bytes(fname, what), what)

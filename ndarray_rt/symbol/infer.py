@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from ..dtypes import FLOAT32, DType, find_dtype
-from ..errors import MXNetError, ParameterError, ShapeError, TypeMismatch, where
+from ..errors import MXNetError, ParameterError, ShapeError, TypeMismatch, shown, where
 from ..np_shape import is_np_shape
 from ..op.infer import merge, run_infer_shape, run_infer_type
 from ..op.params import Params
 from ..op.registry import OpDef, Shape
 from .compose import input_names, output_name
+from .json_upgrade import LONGEST_SHAPE
 from .node import Entry, Node, topological
 
 T = TypeVar("T")
@@ -228,14 +229,16 @@ def infer_graph_shapes(heads: Sequence[Entry],
 def shape_attribute(name: str, text: str) -> Shape | None:
     """The shape that a `__shape__` attribute stands for; the mode says what is unknown in it."""
     try:
+        if len(text) > LONGEST_SHAPE:
+            raise ValueError
         value: Any = ast.literal_eval(text.replace("L", ""))
         dims = (value,) if isinstance(value, int) else tuple(value)
         if not all(isinstance(dim, int) for dim in dims):
             raise ValueError
-    except (ValueError, SyntaxError, TypeError, RecursionError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         if text == "None":
             return None
-        raise ParameterError(f'variable "{name}": attribute __shape__ got {text!r}, '
+        raise ParameterError(f'variable "{name}": attribute __shape__ got {shown(text)}, '
                              "expected a tuple of ints") from None
     return from_public(dims)
 

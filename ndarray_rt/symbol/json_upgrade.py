@@ -11,6 +11,8 @@ from ..errors import NdrtError
 from ..op.registry import OpDef
 from .compose import HIDDEN_KEYS, initializers, input_names, parse_params
 
+LONGEST_SHAPE = 1000  # characters; more dimensions than an array can have
+
 
 @dataclass
 class Draft:
@@ -24,6 +26,7 @@ class Draft:
     inputs: list[tuple[int, int]] = field(default_factory=list)
     subgraphs: list[Any] = field(default_factory=list)  # heads of the graphs inside of it
     missing: list[str] = field(default_factory=list)  # variables that the file leaves out
+    unread: dict[str, str] = field(default_factory=dict)  # attributes that are no parameters
 
 
 def upgrade(drafts: Sequence[Draft], order: Sequence[int], version: int) -> None:
@@ -49,11 +52,11 @@ def mark_unknown(drafts: Sequence[Draft]) -> None:
     """Shapes of variables, in which 0 and () are unknown, as np_shape has them: -1 and None."""
     for draft in drafts:
         text = draft.attrs.get("__shape__")
-        if draft.op_name != "null" or text is None:
+        if draft.op_name != "null" or text is None or len(text) > LONGEST_SHAPE:
             continue
         try:
             dims = ast.literal_eval(text)
-        except (ValueError, SyntaxError, RecursionError):
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue  # reported when the shape is asked for
         if isinstance(dims, (tuple, list)):
             draft.attrs["__shape__"] = str(tuple(dim or -1 for dim in dims) or None)
@@ -64,13 +67,20 @@ def _names(draft: Draft) -> tuple[str, ...]:
     if draft.op is None:
         return ()
     try:
-        return input_names(draft.op, parse_params(draft.op, draft.attrs, draft.name))
+        params = parse_params(draft.op, draft.attrs, draft.name)
     except NdrtError:
         return ()
+    if draft.op.num_args is not None and draft.op.num_inputs(params) != len(draft.inputs):
+        # it may count more of them than the file could hold
+        return ()
+    return input_names(draft.op, params)
 
 
 def _hide_keys(draft: Draft, drafts: Sequence[Draft]) -> None:
-    """`lr_mult` becomes `__lr_mult__`; `weight_lr_mult` moves to the variable at input weight."""
+    """`lr_mult` becomes `__lr_mult__`; `weight_lr_mult` moves to the variable at input weight.
+
+    What belongs to no input stays as it is, and is no parameter.
+    """
     found = {key: value for key, value in draft.attrs.items()
              if key.startswith(HIDDEN_KEYS) or key.endswith(HIDDEN_KEYS)}
     for key in found:
@@ -87,7 +97,7 @@ def _hide_keys(draft: Draft, drafts: Sequence[Draft]) -> None:
             if source.op is None and source.op_name == "null":
                 source.attrs[f"__{hidden}__"] = value
                 continue
-        draft.attrs[key] = value
+        draft.unread[key] = value
 
 
 def _add_missing(draft: Draft) -> None:

@@ -14,10 +14,11 @@ class Node:
 
     `attrs` are the strings a user gave, operator parameters among them; `params` is what they were
     parsed to. `inputs` are the operator's inputs, then its aux states. Not changed once made,
-    but for `attrs` and `name` of variables.
+    but for `attrs` and `name` of variables. `versions` is how often the inputs had been written
+    to, where the file that the node comes from counts otherwise than its operators tell.
     """
 
-    __slots__ = ("__weakref__", "_outputs", "attrs", "inputs", "name", "op", "params")
+    __slots__ = ("__weakref__", "_outputs", "attrs", "inputs", "name", "op", "params", "versions")
 
     def __init__(self, op: OpDef | None, name: str, attrs: dict[str, str] | None = None,
                  params: Params | None = None, inputs: Sequence[Entry] = ()) -> None:
@@ -26,6 +27,7 @@ class Node:
         self.attrs: dict[str, str] = {} if attrs is None else attrs
         self.params = params
         self.inputs: list[Entry] = [*inputs]
+        self.versions: tuple[int, ...] | None = None
         # how many, once somebody asked
         self._outputs = 1 if op is None or params is None else 0
 

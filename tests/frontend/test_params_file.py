@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ndarray_rt._array.copy import read_numpy, write_numpy
 from ndarray_rt._array.ndarray import NDArray, new_array
 from ndarray_rt.context import cpu, cpu_pinned
-from ndarray_rt.errors import MXNetError, ParameterError, Unsupported
+from ndarray_rt.errors import ModelFormatError, MXNetError
 from ndarray_rt.io import params_file
 from ndarray_rt.op.context import thread_context
 from ndarray_rt.storage.desc import tagged_desc
@@ -176,6 +176,15 @@ def test_oldest_form() -> None:
                                   [[0, 1, 2], [3, 4, 5]])
 
 
+def test_a_file_of_mxnets_first_form_is_written_back_as_mxnet_writes_it() -> None:
+    found = params_file.load(DATA / "legacy_v0.params")
+    assert params_file.save_tobuffer(found) == (DATA / "legacy_v0.upgraded.params").read_bytes()
+    assert isinstance(found, list)
+    assert len(found) == 6
+    for x in found:
+        np.testing.assert_array_equal(values(x), np.arange(128))
+
+
 def test_arrays_without_anything() -> None:
     today = struct.pack("<Iii", 0xF993FAC9, 0, 0)
     older = struct.pack("<Ii", 0xF993FAC8, 0)
@@ -219,6 +228,11 @@ BAD = {
     "type flag": (header(one(flag=77)), "type flag 77"),
     "data short": (header(one())[:-20], "needs 24 bytes"),
     "oldest, huge rank": (header(struct.pack("<I", 32) + bytes(200)), "rank 32"),
+    "many": (struct.pack("<QQQ", 0x112, 0, 40_000) + bytes(160_000), "so many small ones"),
+    "two of a name": (header(one(), one(), names=struct.pack("<QQ", 2, 1) + b"x"
+                             + struct.pack("<Q", 1) + b"x"), "two arrays have the name 'x'"),
+    "long name": (header(one(), names=struct.pack("<QQ", 1, 1 << 21) + bytes(1 << 21)),
+                  "a name of 2097152 bytes"),
     "oldest, huge": (header(struct.pack("<III", 2, 1 << 31, 1 << 31) + bytes(12)), "needs"),
 }
 
@@ -226,16 +240,16 @@ BAD = {
 @pytest.mark.parametrize("which", BAD)
 def test_bad_files(which: str, tmp_path: Path) -> None:
     data, words = BAD[which]
-    with pytest.raises(ParameterError, match=words):
+    with pytest.raises(ModelFormatError, match=words):
         params_file.load_frombuffer(data)
     (tmp_path / "bad.params").write_bytes(data)
-    with pytest.raises(ParameterError, match=r"bad\.params.*"):
+    with pytest.raises(ModelFormatError, match=r"bad\.params.*"):
         params_file.load(tmp_path / "bad.params")
 
 
 @pytest.mark.parametrize("end", range(len(GOOD)))
 def test_each_truncation_is_found(end: int) -> None:
-    with pytest.raises(ParameterError):
+    with pytest.raises(ModelFormatError):
         params_file.load_frombuffer(GOOD[:end])
 
 
@@ -251,8 +265,59 @@ def test_a_changed_byte_never_does_more_than_raise(place: int, byte: int) -> Non
 
 @pytest.mark.parametrize(("stype", "name"), [(1, "row_sparse"), (2, "csr"), (9, "storage type 9")])
 def test_sparse_arrays_are_refused(stype: int, name: str) -> None:
-    with pytest.raises(Unsupported, match=f"array 0 of 1 is {name}"):
+    with pytest.raises(ModelFormatError, match=f"array 0 of 1, byte 32: it is {name}"):
         params_file.load_frombuffer(header(one(stype=stype)))
+
+
+# ---- mapped ----------------------------------------------------------------------------------
+
+
+def large(tmp_path: Path) -> tuple[Path, dict[str, Values]]:
+    """A file with large arrays, of which one does not lie at a multiple of its elements."""
+    numbers = {"a": np.arange(1 << 15, dtype=np.float32), "b": np.arange(5, dtype=np.uint8),
+               "c": np.arange(1 << 15, dtype=np.float32) * 2,
+               "d": np.arange(1 << 17, dtype=np.uint8) % 2 == 1}
+    path = tmp_path / "large.params"
+    params_file.save(path, {name: array(value, value.dtype) for name, value in numbers.items()})
+    return path, numbers
+
+
+def test_mapped_arrays_are_private(tmp_path: Path) -> None:
+    path, numbers = large(tmp_path)
+    before = path.read_bytes()
+    memory = memory_stats()["live"]
+    found = params_file.load(path, mapped=True)
+    assert isinstance(found, dict)
+    # c and d are copies
+    assert memory_stats()["live"] - memory < 1 << 19
+    assert found["a"]._chunk.handle.is_own is False
+    assert found["c"]._chunk.handle.is_own is True
+    for name, value in numbers.items():
+        np.testing.assert_array_equal(values(found[name]), value)
+    write_numpy(found["a"], numbers["a"] + 1, thread_context().stream)
+    assert path.read_bytes() == before
+    again = params_file.load(path, mapped=True)
+    assert isinstance(again, dict)
+    np.testing.assert_array_equal(values(again["a"]), numbers["a"])
+    np.testing.assert_array_equal(values(found["a"]), numbers["a"] + 1)
+
+
+def test_mapped_arrays_live_on_their_own(tmp_path: Path) -> None:
+    path, numbers = large(tmp_path)
+    found = params_file.load(path, mapped=True)
+    assert isinstance(found, dict)
+    kept = found["a"]._rows(5, 9)
+    path.unlink()
+    del found
+    np.testing.assert_array_equal(values(kept), numbers["a"][5:9])
+
+
+@pytest.mark.parametrize("which", BAD)
+def test_bad_files_mapped(which: str, tmp_path: Path) -> None:
+    data, words = BAD[which]
+    (tmp_path / "bad.params").write_bytes(data)
+    with pytest.raises(ModelFormatError, match=words):
+        params_file.load(tmp_path / "bad.params", mapped=True)
 
 
 # ---- use -------------------------------------------------------------------------------------
@@ -323,5 +388,5 @@ def test_device_is_written_not_replaced() -> None:
 
 def test_a_file_that_shrinks_while_it_is_read() -> None:
     reader = params_file._Reader(io.BytesIO(GOOD[:60]), len(GOOD), "a file")
-    with pytest.raises(ParameterError, match="became shorter"):
+    with pytest.raises(ModelFormatError, match="became shorter"):
         reader.read_all()

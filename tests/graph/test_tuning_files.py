@@ -11,11 +11,12 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.errors import MXNetError, ParameterError, TypeMismatch
-from ndarray_rt.executor import tuning, tuning_file
+from ndarray_rt.errors import ModelFormatError, MXNetError, ParameterError, TypeMismatch
+from ndarray_rt.executor import tuning
 from ndarray_rt.executor.tuning import GraphKey, GraphPlan, Measurements, NodeKey, TuningTable
 from ndarray_rt.executor.tuning_file import TABLE
 from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST
+from ndarray_rt.symbol import json_text
 
 from .fake_costs import bound, check, fake, families, needs_a_choice
 
@@ -183,9 +184,13 @@ def test_what_is_no_name_of_a_file(function, tmp_path, monkeypatch):
 
 
 def test_a_file_without_end_is_not_read_to_its_end(monkeypatch, tmp_path):
-    monkeypatch.setattr(tuning_file, "LARGEST", 1 << 20)
-    with pytest.raises(MXNetError, match="has more than 1048576 characters"):
+    monkeypatch.setattr(json_text, "MOST_BYTES", 1 << 20)
+    with pytest.raises(ModelFormatError, match="no JSON object: it begins with"):
         mx.executor.load_tuning("/dev/zero")
+    path = tmp_path / "long"
+    path.write_bytes(b"{" + bytes(1 << 20))
+    with pytest.raises(ModelFormatError, match="the text has more than 1048576 bytes"):
+        mx.executor.load_tuning(path)
 
 
 # ---- the table ----------------------------------------------------------------------------------

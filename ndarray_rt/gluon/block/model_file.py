@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ...errors import MXNetError, ParameterError
+from ...errors import ModelFormatError
 from ...symbol import load_json
 from ...symbol.graph_json import write_file
+from ...symbol.json_text import parse_json, read_json_bytes
 from .hybrid_block import HybridBlock
 
 if TYPE_CHECKING:
@@ -25,21 +26,16 @@ def save(block: Block, prefix: str) -> None:
 def load(block: Block, prefix: str) -> None:
     """Gives a block the names, graphs and values that `save` wrote.
 
-    MXNetError when a file can not be read, ParameterError for a block of another structure.
+    MXNetError when a file can not be read, ModelFormatError when it is damaged, or written of a
+    block of another structure.
     """
     path = f"{prefix}-model.json"
-    try:
-        with open(path, encoding="utf-8") as file:
-            model = json.load(file)
-    except OSError as error:
-        raise MXNetError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise ParameterError(f"{path} is no JSON: {error}") from None
+    model = parse_json(read_json_bytes(path, path), path)
     try:
         _restore(block, [0], model)
     except (KeyError, TypeError) as error:
-        raise ParameterError(f"{path} describes a block of another structure than {block.name!r}: "
-                             f"{error} is not there") from None
+        raise ModelFormatError(f"it describes a block of another structure than {block.name!r}: "
+                               f"{error} is not there", path) from None
     block.load_parameters(f"{prefix}-model.params")
 
 

@@ -15,6 +15,8 @@ def main():
         arrays[dtype] = mx.nd.array(np.array([[1, 0, 3]]).astype(dtype), dtype=dtype)
     mx.nd.save(str(HERE / "dict.params"), arrays)
     mx.nd.save(str(HERE / "list.params"), [arrays["arg:weight"], arrays["int8"]])
+    mx.nd.save(str(HERE / "legacy_v0.upgraded.params"),
+               mx.nd.load(str(HERE / "legacy_v0.params")))
     with mx.util.np_shape(True):
         mx.nd.save(str(HERE / "numpy_shape.params"), [
             mx.nd.zeros((0, 3)), mx.nd.ones(()), arrays["int64"]])

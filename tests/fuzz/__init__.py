@@ -1,0 +1,1 @@
+"""Readers of files under random bytes: only ModelFormatError may come out of them."""

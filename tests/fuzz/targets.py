@@ -1,0 +1,186 @@
+"""What is fuzzed: each target reads bytes as one kind of file, and has some good ones to begin
+with. Whatever it raises but ModelFormatError is a finding."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import ndarray_rt as mx
+from ndarray_rt.errors import ModelFormatError
+from ndarray_rt.executor.tuning_file import read_tuning
+from ndarray_rt.io import npz_file, params_file, safetensors_file
+from ndarray_rt.recordio import RecordReader, unpack
+from ndarray_rt.symbol.json_text import decode_json
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+@dataclass(frozen=True)
+class Target:
+    """`run` reads bytes, `seeds` gives good files, `modules` are watched for new paths."""
+
+    run: Callable[[bytes], None]
+    seeds: Callable[[], Iterator[bytes]]
+    modules: tuple[str, ...]
+
+
+@cache
+def _scratch() -> str:
+    """A file that readers of files get; it lives as long as the process."""
+    folder = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    _scratch.__dict__["folder"] = made = tempfile.TemporaryDirectory(dir=folder)
+    return os.path.join(made.name, "bytes")
+
+
+def _file(data: bytes) -> str:
+    path = _scratch()
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def _files(*patterns: str) -> Iterator[bytes]:
+    for pattern in patterns:
+        for path in sorted(DATA.glob(pattern)):
+            data = path.read_bytes()
+            if len(data) <= 1 << 16:
+                yield data
+
+
+# ---- the readers -------------------------------------------------------------------------------
+
+
+def read_params(data: bytes) -> None:
+    with suppress(ModelFormatError):
+        params_file.load_frombuffer(data)
+    with suppress(ModelFormatError):
+        params_file.load(_file(data), mapped=True)
+
+
+def read_json(data: bytes) -> None:
+    with suppress(ModelFormatError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # attributes that an operator does not take
+        loaded = mx.sym.load_json(decode_json(data, "bytes"))
+        loaded.list_arguments()
+        loaded.tojson()
+
+
+def read_safetensors(data: bytes) -> None:
+    with suppress(ModelFormatError):
+        safetensors_file.load(_file(data))
+
+
+def read_npz(data: bytes) -> None:
+    with suppress(ModelFormatError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # headers of Python 2
+        npz_file._read(io.BytesIO(data), len(data), "bytes")
+
+
+def read_tuning_file(data: bytes) -> None:
+    with suppress(ModelFormatError):
+        read_tuning(_file(data))
+
+
+def read_records(data: bytes) -> None:
+    reader = RecordReader(_file(data))
+    try:
+        with suppress(ModelFormatError):
+            while (record := reader.read()) is not None:
+                unpack(record)
+        with suppress(ModelFormatError):
+            reader.rewind()
+            while reader.skip():
+                pass
+    finally:
+        reader.close()
+
+
+def read_onnx(data: bytes) -> None:
+    from ndarray_rt import onnx  # type: ignore[attr-defined,unused-ignore]
+    with suppress(ModelFormatError):
+        onnx.load(data)
+
+
+# ---- good files ---------------------------------------------------------------------------------
+
+
+def params() -> Iterator[bytes]:
+    yield from _files("mxnet_params/*.params", "mxnet_gluon/*.params")
+
+
+def json_files() -> Iterator[bytes]:
+    yield from _files("mxnet_json/*.json", "mxnet_gluon/*symbol.json", "mxnet_control_flow.json")
+
+
+def _arrays() -> dict[str, mx.nd.NDArray]:
+    return {"weight": mx.nd.arange(6).reshape((2, 3)), "none": mx.nd.zeros((0, 2)),
+            "bytes": mx.nd.ones((3,), dtype="uint8"), "yes": mx.nd.ones((3,), dtype="bool")}
+
+
+def safetensors() -> Iterator[bytes]:
+    mx.nd.save_safetensors(_scratch(), _arrays(), {"made": "here"})
+    yield Path(_scratch()).read_bytes()
+
+
+def npz() -> Iterator[bytes]:
+    mx.nd.save_npz(_scratch(), _arrays())
+    yield Path(_scratch()).read_bytes()
+    file = io.BytesIO()
+    np.savez_compressed(file, x=np.arange(4), y=np.asfortranarray(np.ones((2, 3), ">f4")))
+    yield file.getvalue()
+
+
+def tuning() -> Iterator[bytes]:
+    mx.executor.save_tuning(_scratch())
+    yield Path(_scratch()).read_bytes()
+    machine = '{"isa": "avx512", "onednn": "3.2", "cpu": "a CPU", "threads": 1}'
+    node = ('{"machine": 0, "operator": "Convolution", "params": "p", "shapes": [[1, 3, 8, 8]], '
+            '"dtype": "float32", "milliseconds": {"blocked": 0.5, "channels-last": 0.25}}')
+    graph = ('{"machine": 0, "graph": "00ff", "families": ["blocked"], "milliseconds": 2.5, '
+             '"tiling": [3, 2], "kernels": ["ours", ""]}')
+    costs = '{"machine": 0, "costs": [[200704.0, 0.01], [102760448.0, 9.5]]}'
+    yield (f'{{"format": "ndarray_rt tuning", "version": 2, "machines": [{machine}], "nodes": '
+           f'[{node}], "graphs": [{graph}], "reorders": [{costs}]}}').encode()
+
+
+def records() -> Iterator[bytes]:
+    yield from _files("mxnet_records/*.rec")
+
+
+def onnx_files() -> Iterator[bytes]:
+    import onnx
+    from onnx import TensorProto, helper
+    tensor = helper.make_tensor("w", TensorProto.FLOAT, [2, 2], [1.0, 2.0, 3.0, 4.0])
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 2])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 2])
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Relu", ["h"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [x], [y], [tensor])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    onnx.checker.check_model(made)
+    yield made.SerializeToString()
+
+
+TARGETS = {
+    "params": Target(read_params, params, ("ndarray_rt.io.params_file", "ndarray_rt.io.mapped")),
+    "json": Target(read_json, json_files, (
+        "ndarray_rt.symbol.graph_json", "ndarray_rt.symbol.json_upgrade",
+        "ndarray_rt.symbol.json_text", "ndarray_rt.symbol.subgraph", "ndarray_rt.op.params")),
+    "safetensors": Target(read_safetensors, safetensors, ("ndarray_rt.io.safetensors_file",)),
+    "npz": Target(read_npz, npz, ("ndarray_rt.io.npz_file", "zipfile", "numpy.lib.format",
+                                  "numpy.lib._format_impl")),
+    "tuning": Target(read_tuning_file, tuning, ("ndarray_rt.executor.tuning_file",)),
+    "records": Target(read_records, records, ("ndarray_rt.recordio",)),
+}
+if importlib.util.find_spec("ndarray_rt.onnx") and importlib.util.find_spec("onnx"):
+    TARGETS["onnx"] = Target(read_onnx, onnx_files, ("ndarray_rt.onnx",))
