@@ -1,17 +1,21 @@
-"""Writes docs/operators.md, docs/switches.md and the type stubs from registry and switches."""
+"""Writes docs/operators.md, docs/switches.md, the index and the type stubs of operators."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import MISSING, fields
 from pathlib import Path
 
+HERE = Path(__file__).parent
+# in a process of its own, and first: by this index what follows finds the operators
+subprocess.run([sys.executable, HERE / "operator_index.py"], check=True)
+
+# ruff: noqa: E402
 import stubs
 
-import ndarray_rt  # noqa: F401 - registers the operators
 from ndarray_rt import config
 from ndarray_rt.op.registry import REGISTRY, OpDef
-
-HERE = Path(__file__).parent
 
 
 def names(of: object) -> str:

@@ -10,6 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import native as _loader  # noqa: F401 - first: loads oneDNN, or says what is missing
+from . import operator_index as _index
+from .op.registry import REGISTRY as _OPERATORS
+
+_OPERATORS.load_later(_index.PLACES, _index.HIDDEN)
+
+# ruff: noqa: E402 - what follows asks which operators there are
 from . import symbol
 from .imperative import methods as _methods
 from .public import loads as _loads
@@ -18,7 +24,7 @@ from .symbol import hooks as _hooks
 
 _methods.install()
 
-# ruff: noqa: E402 - the front ends need the methods
+# the front ends need the methods
 from . import autograd, base, config, errors, nd, ndarray, op, operator, random, sym
 from .attribute import AttrScope
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import ndarray_rt
+from ndarray_rt import operator_index
 
 ROOT = Path(ndarray_rt.__file__).parent
 REPOSITORY = ROOT.parent
@@ -118,6 +121,13 @@ def test_environment_is_read_by_config_alone(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv"):
             raise AssertionError(f"line {node.lineno} reads the environment past config.py")
+
+
+def test_the_index_of_operators_is_what_modules_register() -> None:
+    """What is not in the index is not found; `make docs` writes it."""
+    done = subprocess.run([sys.executable, REPOSITORY / "docs" / "operator_index.py", "--print"],
+                          capture_output=True, text=True, check=True)
+    assert done.stdout == Path(operator_index.__file__).read_text(encoding="utf-8"), "make docs"
 
 
 def test_the_rule_sees_an_upward_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
+import importlib
 import inspect
 import keyword
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -213,6 +219,83 @@ def test_register_refuses_a_taken_name() -> None:
     assert op.name not in registry
     with pytest.raises(NameMismatch, match="not registered"):
         registry.find(op.name)
+
+
+@pytest.fixture
+def later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Registry]]:
+    """Makes a registry that leaves abs, of this package, to a module of the given source."""
+    def make(source: str) -> Registry:
+        registry = Registry()
+        registry.load_later({"operators_of_a_test": "abs", "not_imported_by_a_test": "other"})
+        monkeypatch.setattr(builtins, "given", (registry, find("abs")), raising=False)
+        (tmp_path / "operators_of_a_test.py").write_text(source, encoding="utf-8")
+        return registry
+
+    monkeypatch.syspath_prepend(tmp_path)
+    yield make
+    sys.modules.pop("operators_of_a_test", None)
+
+
+REGISTERS = "registry, op = given\nregistry.register(op)\n"
+
+
+def test_an_operator_is_loaded_when_it_is_asked_for(later: Callable[[str], Registry]) -> None:
+    registry = later(REGISTERS + "registry.set_attr('abs', 'fact', 3)\n")
+    assert "abs" in registry
+    assert list(registry.names()) == ["abs", "other"]
+    assert registry.is_public("abs")
+    assert "operators_of_a_test" not in sys.modules
+    assert registry.get_attr("abs", "fact") == 3
+    assert registry.find("abs") is find("abs")
+    registry.unregister("abs")
+    assert "abs" not in registry
+
+
+def test_names_of_the_index_are_taken(later: Callable[[str], Registry]) -> None:
+    registry = later(REGISTERS)
+    for _ in range(2):
+        with pytest.raises(NameMismatch, match="registered already"):
+            registry.register(find("abs"))
+        assert registry.find("abs") is find("abs")
+
+
+def test_names_of_the_index_are_taken_after_a_direct_import(
+        later: Callable[[str], Registry]) -> None:
+    registry = later(REGISTERS)
+    importlib.import_module("operators_of_a_test")
+    with pytest.raises(NameMismatch, match="registered already"):
+        registry.register(find("abs"))
+    assert registry.find("abs") is find("abs")
+
+
+def test_a_module_whose_import_was_interrupted_is_imported_again(
+        later: Callable[[str], Registry]) -> None:
+    registry = later(f"{REGISTERS}if not hasattr(registry, 'again'):\n"
+                     "    registry.again = True\n    raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        registry.find("abs")
+    assert registry.find("abs") is find("abs")
+
+
+def test_a_thread_does_not_get_operators_of_a_module_that_is_half_imported(
+        later: Callable[[str], Registry]) -> None:
+    registry = later(f"{REGISTERS}import threading\nregistry.begun.set()\n"
+                     "registry.end.wait(60)\nregistry.done = True\n")
+    begun, end = threading.Event(), threading.Event()
+    vars(registry).update(begun=begun, end=end, done=False)
+    first = threading.Thread(target=registry.find, args=("abs",))
+    found: list[bool] = []
+    second = threading.Thread(target=lambda: found.append(
+        registry.find("abs") is find("abs") and vars(registry)["done"]))
+    first.start()
+    assert begun.wait(60)
+    second.start()
+    second.join(0.05)
+    assert not found
+    end.set()
+    first.join()
+    second.join()
+    assert found == [True]
 
 
 def test_attributes_of_operators() -> None:

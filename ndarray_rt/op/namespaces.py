@@ -48,7 +48,7 @@ class Namespace:
         if attribute.startswith("__"):
             return None
         for candidate in self._candidates(attribute):
-            if candidate in REGISTRY and (self._hidden or REGISTRY.find(candidate).is_public):
+            if candidate in REGISTRY and (self._hidden or REGISTRY.is_public(candidate)):
                 made = self._make(candidate, attribute)
                 made._operator = candidate  # type: ignore[attr-defined]
                 return made
@@ -65,7 +65,7 @@ class Namespace:
         """All public names of this namespace."""
         made = []
         for name in REGISTRY.names():
-            if not REGISTRY.find(name).is_public:
+            if not REGISTRY.is_public(name):
                 continue
             space, public = public_name(name)
             if space == self._space or (self._everything and space in ("", "_internal")):

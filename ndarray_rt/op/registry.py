@@ -1,9 +1,16 @@
-"""The registry: what an operator declares, and finding it by name. Runs nothing."""
+"""The registry: what an operator declares, and finding it by name. Runs nothing.
+
+An operator of this package is loaded with its module when it is first asked for; an index says
+which module that is.
+"""
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..dtypes import DType
@@ -171,26 +178,72 @@ class OpDef:
 
 
 class Registry:
-    """Operators by name and alias, and the open table of facts that passes keep on operators."""
+    """Operators by name and alias, and the open table of facts that passes keep on operators.
+
+    Any thread may ask for any operator at any time. One that is still to be loaded is given out
+    when the whole module has been imported, not as soon as it is registered.
+    """
 
     def __init__(self) -> None:
         self._ops: dict[str, OpDef] = {}
+        self._places: dict[str, str] = {}  # names that are not in _ops yet -> module
+        self._hidden: frozenset[str] = frozenset()
+        # of names in _places: what their module, as far as it was imported, has registered
+        self._begun: dict[str, tuple[OpDef, ModuleType]] = {}
         self._attrs: dict[tuple[str, str], Any] = {}
         self._when_gone: list[Callable[[str], None]] = []
 
+    def load_later(self, places: Mapping[str, str], hidden: str = "") -> None:
+        """Leaves operators to modules that are imported when one of their names is asked for.
+
+        `places` maps a module to the names that it registers; `hidden` are those that are not
+        public. Names are separated by blanks.
+        """
+        for module, names in places.items():
+            self._places.update(dict.fromkeys(names.split(), module))
+        self._hidden |= frozenset(hidden.split())
+
     def register(self, op: OpDef) -> OpDef:
         """Adds an operator under its name and aliases; a name taken already is refused."""
-        for name in (op.name, *op.aliases):
-            if name in self._ops:
+        names = (op.name, *op.aliases)
+        for name in names:
+            if self._is_taken_later(name) or name in self._ops:
                 raise NameMismatch(f"operator {name!r} is registered already")
-        for name in (op.name, *op.aliases):
-            self._ops[name] = op
+        for name in names:
+            place = self._places.get(name)
+            if place is None:
+                self._ops[name] = op
+            else:
+                self._begun[name] = op, sys.modules[place]
         return op
+
+    def _is_taken_later(self, name: str) -> bool:
+        """Only the module that the index names may register `name`, and that once."""
+        place = self._places.get(name)
+        if place is None:
+            return False
+        # a module whose import failed is imported anew, as another object
+        module = sys.modules.get(place)
+        return module is None or (name in self._begun and self._begun[name][1] is module)
+
+    def _load(self, name: str) -> OpDef | None:
+        """The operator of a name that no finished module has registered, if the index has it."""
+        place = self._places.get(name)
+        if place is not None:
+            importlib.import_module(place)  # waits while another thread imports it
+            begun = self._begun.get(name)
+            if begun is not None:
+                # in this order: other threads find the name in one place or the other
+                self._ops[name] = begun[0]
+                self._places.pop(name, None)
+                self._begun.pop(name, None)
+        return self._ops.get(name)
 
     def unregister(self, name: str) -> None:
         """Takes an operator with all its aliases away; NameMismatch when there is none."""
         op = self.find(name)
         for key in (op.name, *op.aliases):
+            self.find(key)
             del self._ops[key]
             for tell in self._when_gone:
                 tell(key)
@@ -204,24 +257,32 @@ class Registry:
         """The operator of a name or alias; NameMismatch when there is none."""
         found = self._ops.get(name)
         if found is None:
-            hint = did_you_mean(name, self._ops) if isinstance(name, str) else ""
+            found = self._load(name)
+        if found is None:
+            hint = did_you_mean(name, self.names()) if isinstance(name, str) else ""
             raise NameMismatch(f"operator {name!r} is not registered{hint}")
         return found
 
     def __contains__(self, name: str) -> bool:
-        return name in self._ops
+        return name in self._places or name in self._ops
 
     def names(self) -> Iterable[str]:
         """All names and aliases."""
-        return sorted(self._ops)
+        return sorted({*self._places, *self._ops})
+
+    def is_public(self, name: str) -> bool:
+        """Users can call the operator of this name, which is registered; loads nothing."""
+        op = self._ops.get(name)
+        return name not in self._hidden if op is None else op.is_public
 
     def ops(self) -> list[OpDef]:
-        """Each operator once, by name."""
-        return [self._ops[name] for name in sorted(self._ops) if self._ops[name].name == name]
+        """Each operator once, by name; loads them all."""
+        return [op for name in self.names() if (op := self.find(name)).name == name]
 
     def set_attr(self, op: str, key: str, value: Any) -> None:
-        """Notes a fact that only one pass needs."""
-        self._attrs[self.find(op).name, key] = value
+        """Notes a fact that only one pass needs; also for the module that registers `op`."""
+        begun = self._begun.get(op)
+        self._attrs[(self.find(op) if begun is None else begun[0]).name, key] = value
 
     def get_attr(self, op: str, key: str, default: Any = None) -> Any:
         return self._attrs.get((self.find(op).name, key), default)

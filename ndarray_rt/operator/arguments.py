@@ -33,7 +33,7 @@ class OperatorArguments(NamedTuple):
 
 def get_all_registered_operators() -> list[str]:
     """Names of all operators, those that users call."""
-    return [name for name in REGISTRY.names() if REGISTRY.find(name).is_public]
+    return [name for name in REGISTRY.names() if REGISTRY.is_public(name)]
 
 
 def get_operator_arguments(op_name: str) -> OperatorArguments:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import ops as _ops
 from ..op.namespaces import Namespace as _Namespace
 from ..op.namespaces import OperatorModule as _OperatorModule
 from ..op.namespaces import forgets_functions as _forgets_functions
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
     # names of this module, which `import ... as` does not make for type checkers
     contrib, image, linalg = sym_contrib, sym_image, sym_linalg
 
-# importing them registers the operators and gives Symbol its methods
-_LOADED = (_ops, _arithmetic, _methods)
+# importing them gives Symbol its methods
+_LOADED = (_arithmetic, _methods)
 
 _operators = _Namespace("", _named_function)
 _forgets_functions(globals())

@@ -1,5 +1,1 @@
 """Recurrent layers."""
-
-from . import operator
-
-__all__ = ["operator"]
