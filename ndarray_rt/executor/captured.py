@@ -156,15 +156,20 @@ class Captured:
                         chunk.restore(placement)
         return results[-1]
 
-    def start(self) -> int:
-        """The beginning of a replay, with leases if they are free; Python serves signals behind it.
-
-        What comes back unfinished is to be ended by `finish`.
-        """
-        result: int = _run(self.native, BUDGET, 0)
-        if result == FAILED:
-            self._raise()
-        return result
+    def replay(self) -> bool:
+        """A whole replay of which nothing is noted; False, and nothing is done, where a guard does
+        not hold, or where somebody has one of the arrays just now."""
+        try:
+            result: int = _run(self.native, BUDGET, 0)
+            if result == UNFINISHED:
+                self.finish()
+                return True
+            if result == FAILED:
+                self._raise()
+        except BaseException:
+            self.leases.give_back()
+            raise
+        return bool(result == DONE)
 
     def leave(self) -> None:
         """Notes where a replay left what it wrote, of which its native steps have said nothing."""

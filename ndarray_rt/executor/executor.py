@@ -117,7 +117,7 @@ class Executor(TrainingRuns, Finding):
         # the recording of an inference run that may be replayed as it is while the epoch is this
         self._ready: Captured | None = None
         self._ready_epoch = -1
-        self._chain = None
+        self._chain = self._left = None
         self._zeroed: dict[str, int] = {}
         self._fed: dict[str, Place] = {}
         self._borrowed: set[str] = set()
@@ -132,7 +132,7 @@ class Executor(TrainingRuns, Finding):
             self._is_running = False
             self._context.stream = self._stream
             self._ran = None
-            self._ready = self._chain = None
+            self._ready = self._chain = self._left = None
             for program in self._programs():
                 program.restart("a fork interrupted a run")
 
@@ -202,6 +202,9 @@ class Executor(TrainingRuns, Finding):
                 if result == DONE:
                     self._ran = False
                     return self._outputs[:]
+            elif is_train and self._replay_forward():
+                self._ran = True
+                return self._outputs[:]
             with self._account:
                 if self._is_to_tune and not is_train:
                     self._tune(TUNING_RUNS)
@@ -209,16 +212,8 @@ class Executor(TrainingRuns, Finding):
                 self._ran = bool(is_train)
         return self._outputs[:]
 
-    def _forward_kept(self, is_train: bool) -> list[NDArray]:
-        """`forward` of the graph as it was bound, in either mode: backward may follow."""
-        self._work.refuse_own_run()
-        with self._work.lock, self._account:
-            self._run_forward(is_train, kept=True)
-            self._ran = True
-        return self._outputs[:]
-
     def _run_forward(self, is_train: bool, kept: bool = False) -> None:
-        self._ready = None
+        self._ready = self._left = None
         self._ran, self._is_spent = None, False
         self._work.last = self._number
         program = self._full_program() if kept else self._program_for(is_train)
@@ -369,7 +364,7 @@ class Executor(TrainingRuns, Finding):
     def set_watch(self, watch: Watch | None) -> None:
         """Calls `watch` with each step, before it is run and after; runs are not recorded then."""
         with self._work.lock:
-            self._ready = self._chain = None
+            self._ready = self._chain = self._left = None
             self._monitor = watch
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False,
@@ -480,7 +475,7 @@ class Executor(TrainingRuns, Finding):
         for program in self._programs():
             program.restart("an input got an array of its own")
         self._full = self._lean = self._inference = None
-        self._lean_switches = self._ready = self._chain = None
+        self._lean_switches = self._ready = self._chain = self._left = None
 
     # ---- making -----------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from .._array.req import Req
 from ..errors import MXNetError, NameMismatch, ParameterError, TypeMismatch
 from .arguments import check_list, check_mapping, check_names
 from .bound_arrays import BoundArrays
-from .captured import DONE, UNFINISHED, Captured
+from .captured import Captured
 from .inputs import copy_value, head_gradients, place_of
 from .program import may_capture
 from .update import Trained, Update, zero_states
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 class Chain(NamedTuple):
-    """The recordings of one whole step, which may follow each other while the epoch is this."""
+    """The recordings of one whole step, which may follow each other while the epoch is this:
+    forward, backward and, where there is one, the update."""
 
     update: Update | None
     parts: list[Captured]
@@ -46,8 +47,13 @@ class TrainingRuns(BoundArrays):
     _ran: bool | None
     _is_spent: bool
     _is_running: bool
-    # a step that may be replayed as it is; the last run of the full program was such a step
+    _ready: Captured | None
+    # a step that may be replayed as it is; the last run of the full program was such a step, or
+    # its forward
     _chain: Chain | None
+    # a forward of that chain which was replayed, and of which Python does not know yet where it
+    # left what it wrote
+    _left: Captured | None
     # gradients that are zeros, and the changes that their memory had then
     _zeroed: dict[str, int]
 
@@ -56,6 +62,15 @@ class TrainingRuns(BoundArrays):
         def _run_forward(self, is_train: bool, kept: bool = False) -> None: ...
         def _full_program(self) -> Program: ...
         def _bound_graph(self) -> BoundGraph: ...
+
+    def _forward_kept(self, is_train: bool) -> None:
+        """`forward` of the graph as it was bound, in either mode: backward may follow."""
+        self._work.refuse_own_run()
+        with self._work.lock:
+            if not (is_train and self._replay_forward()):
+                with self._account:
+                    self._run_forward(is_train, kept=True)
+            self._ran = True
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Computes the gradients of the last `forward` into the bound arrays.
@@ -94,19 +109,53 @@ class TrainingRuns(BoundArrays):
                              "NDRT_PLAN_MEMORY=0")
 
     def _take_head_grads(self, out_grads: Any) -> None:
+        nothing = out_grads is None or (isinstance(out_grads, list) and not out_grads)
+        if nothing and not self._head_grads:
+            return
         given = head_gradients(out_grads, list(self._head_grads), self._symbol.list_outputs())
         for i, array in self._head_grads.items():
             copy_value(given[i], array, f"out_grads[{i}]")
 
     def _run_backward(self, is_train: bool) -> None:
-        program = self._full_program()
-        self._chain = None
+        chain, left = self._chain, self._left
+        self._chain = self._left = None
         self._clear_unused()
         # a backward that stops half-way has used up some of what it reads, too
         self._is_spent = not self._backward_repeats
+        if left is not None:
+            if (chain is not None and is_train and chain.epoch == config.epoch
+                    and self._replay(chain.parts[1])):
+                self._chain = chain
+                return
+            left.leave()
+        program = self._full_program()
         self._is_running = True
         try:
             program.run_backward(is_train, self._monitor)
+        finally:
+            self._is_running = False
+        if is_train:
+            self._chain = self._make_chain(None)
+
+    def _replay_forward(self) -> bool:
+        """Replays the forward of a step that was replayed before; False, and nothing is done, where
+        that can not be."""
+        chain = self._chain
+        if chain is None or chain.epoch != config.epoch:
+            return False
+        self._chain = self._left = self._ready = None
+        self._ran, self._is_spent = None, False
+        self._work.last = self._number
+        if not self._replay(chain.parts[0]):
+            return False
+        self._chain, self._left = chain, chain.parts[0]
+        return True
+
+    def _replay(self, part: Captured) -> bool:
+        """`Captured.replay` of a part of a step."""
+        self._is_running = True
+        try:
+            return part.replay()
         finally:
             self._is_running = False
 
@@ -229,24 +278,12 @@ class TrainingRuns(BoundArrays):
         again when all is done, and what stops in between is followed by a forward, which
         reads nothing there.
         """
-        self._chain = None
+        self._chain = self._left = None
         self._ran, self._is_spent = None, False
         self._work.last = self._number
-        self._is_running = True
-        try:
-            for done, part in enumerate(chain.parts):
-                try:
-                    result = part.start()
-                    if result == UNFINISHED:
-                        part.finish()
-                        result = DONE
-                except BaseException:
-                    part.leases.give_back()
-                    raise
-                if result != DONE:
-                    return self._stopped(chain, done)
-        finally:
-            self._is_running = False
+        for done, part in enumerate(chain.parts):
+            if not self._replay(part):
+                return self._stopped(chain, done)
         self._ran, self._is_spent = True, not self._backward_repeats
         self._chain = chain
         return len(chain.parts)

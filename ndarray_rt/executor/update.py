@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .. import config
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
 from ..errors import NameMismatch, ParameterError, TypeMismatch, not_picklable
@@ -15,7 +17,7 @@ from ..op.params import Params
 from ..op.registry import OpDef, find
 from ..storage.account import Account
 from ..storage.lease import Leases
-from ..storage.parameters import ParameterBlock
+from ..storage.parameters import ROOM, ParameterBlock
 from ..storage.stream import ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
 from ..value_key import same_value
@@ -82,6 +84,8 @@ class Update:
         self._groups = self._make_groups(lr_mult, wd_mult)
         self._numbers: dict[str, Any] = {}
         self._are_set = False
+        # the numbers of the last call that set some, as bytes
+        self._marks: tuple[tuple[str, ...], bytes] | None = None
         self._given = dict(numbers)
         self._set({})
         self._check_arrays()
@@ -100,6 +104,9 @@ class Update:
             a._chunk is b._chunk or overlap(a, b) for one in self.trained
             for i, a in enumerate(one.arrays) for b in one.arrays[:i])
         self._capture = Capture()
+        # the recording that may be replayed as it is while the epoch is this
+        self._ready: Captured | None = None
+        self._ready_epoch = -1
 
     # ---- running ----------------------------------------------------------------------------
 
@@ -108,10 +115,16 @@ class Update:
 
         ParameterError for what is no number of this operator.
         """
+        self.step(numbers)
+
+    def step(self, numbers: Mapping[str, Any]) -> None:
+        """One step with these numbers, which hold from now on; as the call."""
         self._work.refuse_own_run()
-        with self._work.lock, self._account:
+        with self._work.lock:
             self._set(numbers)
-            self.run()
+            if not self._replay():
+                with self._account:
+                    self._run()
 
     def set(self, **numbers: Any) -> None:
         """Changes numbers for the steps to come; nothing is recorded again."""
@@ -120,6 +133,24 @@ class Update:
 
     def run(self) -> None:
         """One step, by a caller that has the lock."""
+        if not self._replay():
+            self._run()
+
+    def _replay(self) -> bool:
+        """Replays the last step, if that is right."""
+        ready = self._ready
+        return ready is not None and self._ready_epoch == config.epoch and ready.replay()
+
+    def _run(self) -> None:
+        """A step whatever has changed since the last one."""
+        self._ready = None
+        # the epoch first: a switch that changes in between makes it stale
+        self._ready_epoch = config.epoch
+        self._run_as_it_is()
+        if self._is_plain and not hindrance():
+            self._ready = self._capture.captured
+
+    def _run_as_it_is(self) -> None:
         ctx = self._context
         # a fork may have come into the midst of a recording
         ctx.stream = self._stream
@@ -207,6 +238,14 @@ class Update:
 
     def _set(self, numbers: Mapping[str, Any]) -> None:
         """All of it, or nothing where a number is wrong."""
+        marks = _bytes_of(numbers)
+        if marks is not None and marks == self._marks:
+            return
+        self._marks = None  # an interrupt may come
+        self._set_others(numbers)
+        self._marks = marks
+
+    def _set_others(self, numbers: Mapping[str, Any]) -> None:
         # an array may have other numbers than when it was given, or several
         if self._are_set and all(isinstance(v, (int, float)) and n in self._numbers
                                  and same_value(float(v), self._numbers[n])
@@ -267,6 +306,17 @@ class Update:
                             [one.weight.shape], one.name)
             run_infer_type(self.op, group.params, [a.dtype for a in one.arrays],
                            [one.weight.dtype], one.name)
+
+
+def _bytes_of(numbers: Mapping[str, Any]) -> tuple[tuple[str, ...], bytes] | None:
+    """Equal for the same names and numbers to the bit; None where a value is no plain number."""
+    try:
+        return tuple(numbers), _PACKERS[len(numbers)](*numbers.values())
+    except (struct.error, OverflowError, TypeError, IndexError):
+        return None
+
+
+_PACKERS = [struct.Struct(f"{count}d").pack for count in range(ROOM + 1)]
 
 
 def zero_states(op_name: str, weight: NDArray) -> list[NDArray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,17 @@ __dir__ = shows(globals())
 
 # elements of the largest array that a store of type 'local' updates itself
 _LARGEST_IN_STORE = 1 << 24
+
+
+class _Trained(NamedTuple):
+    """A parameter on one context as the last update found it; `state` is its gradient's."""
+
+    param: Parameter
+    data: list[Any]
+    grad: list[Any] | None
+    array: Any
+    grad_array: Any
+    state: Any
 
 
 class Trainer:
@@ -62,6 +73,8 @@ class Trainer:
         self._contexts = self._check_contexts()
         self._init_optimizer(optimizer, optimizer_params or {})
         self._scale: float = self._optimizer.rescale_grad
+        # of an update of all parameters on one context: what it found, and what its updater got
+        self._last: tuple[list[_Trained], tuple[Any, ...]] | None = None
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._kvstore: Any = None
         self._reset_kvstore()
@@ -232,6 +245,14 @@ class Trainer:
         scaler = getattr(self, "_amp_loss_scaler", None)
         if scaler is not None and scaler.has_overflow(self._params):
             return
+        last = self._last
+        if last is not None and self._is_like(last[0]):
+            for one in last[0]:
+                if one.state is not None:
+                    one.state.fresh = False
+            self._updaters[0](*last[1])
+            return
+        self._last = None
         # for each context what its updater is to be given
         todo: list[tuple[list[int], list[Any], list[Any]]] = [([], [], []) for _ in self._updaters]
         for i, param in enumerate(self._params):
@@ -252,7 +273,32 @@ class Trainer:
             for array in weights:
                 array._fresh_grad = False
             if indices:
-                updater(indices, grads, weights)
+                updater(tuple(indices), tuple(grads), tuple(weights))
+        if len(todo) == 1 and todo[0][0]:
+            self._remember(*todo[0])
+
+    def _remember(self, indices: list[int], grads: list[Any], weights: list[Any]) -> None:
+        """What an update on the only context was like, if it was one of all that is trained."""
+        found = []
+        for param in self._params:
+            if param._data is None:
+                return
+            array, grad = param._data[0], param._grad
+            found.append(_Trained(param, param._data, grad, array, None, None) if grad is None
+                         else _Trained(param, param._data, grad, array, grad[0],
+                                       array._grad_state))
+        if sum(one.state is not None for one in found) == len(indices):
+            self._last = found, (tuple(indices), tuple(grads), tuple(weights))
+
+    def _is_like(self, found: list[_Trained]) -> bool:
+        """The next update is of the same arrays as the one that found these, and all are fresh."""
+        for param, data, grad, array, grad_array, state in found:
+            if param._data is not data or param._grad is not grad or data[0] is not array:
+                return False
+            if grad is not None and (grad[0] is not grad_array or not state.fresh
+                                     or array._grad_state is not state):
+                return False
+        return len(found) == len(self._params) and self._kvstore is None
 
     # ---- files ----------------------------------------------------------------------------------
 

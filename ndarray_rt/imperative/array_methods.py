@@ -16,6 +16,7 @@ from .._array.req import parse_grad_req
 from ..context import Context
 from ..dtypes import FLOAT32, find_dtype
 from ..errors import MXNetError, NdrtError, ShapeError, TypeMismatch, no_storage, shown
+from ..executor.inputs import copy_plain
 from ..op.infer import normalize_axis
 from ..op.registry import find
 from ..storage.desc import MemDesc, channels_last_desc, plain_tag, tagged_desc
@@ -185,6 +186,8 @@ def copyto(self: NDArray, other: NDArray | Context) -> Any:
     if needs_record((self,)):
         source = self if self.dtype == other.dtype else astype(self, other.dtype)
         invoke("_copy", (source,), {}, out=other)
+        return other
+    if copy_plain(self, other):
         return other
     with Access(read=(self,), written=(other,)) as stream:
         copy_into(self, other, stream)

@@ -95,6 +95,8 @@ class Module(BaseModule):
         self._kvstore: Any = None
         self._update_on_kvstore = False
         self._updater: Any = None
+        # what the updater of the only context is given, and the group's lists that it is of
+        self._stepped: tuple[Any, Any, tuple[Any, ...]] | None = None
         self._preload_opt_states: str | None = None
         self._grad_req: Any = None
         self._exec_group: Any = None
@@ -368,6 +370,12 @@ class Module(BaseModule):
         self.need("update", optimizer=True)
         self._params_dirty = True
         group = self._exec_group
+        last = self._stepped
+        if (last is not None and self._kvstore is None and last[0] is group.param_arrays
+                and last[1] is group.grad_arrays):
+            self._updater(*last[2])
+            return
+        self._stepped = None
         trained = [(i, name, weights, grads) for i, (name, weights, grads) in enumerate(
             zip(group.param_names_bound, group.param_arrays, group.grad_arrays, strict=True))
             if grads[0] is not None]
@@ -380,9 +388,12 @@ class Module(BaseModule):
         count = len(self._context)
         for k in range(count):
             if trained:
-                self._updater([i * count + k for i, *_ in trained],
-                              [grads[k] for *_, grads in trained],
-                              [weights[k] for _, _, weights, _ in trained])
+                given = (tuple(i * count + k for i, *_ in trained),
+                         tuple(grads[k] for *_, grads in trained),
+                         tuple(weights[k] for _, _, weights, _ in trained))
+                self._updater(*given)
+                if count == 1:
+                    self._stepped = group.param_arrays, group.grad_arrays, given
 
     # ---- computation --------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,6 +17,8 @@ from ..registry import register_class
 
 C = TypeVar("C", bound=type)
 Index = int | str
+
+_factors = attrgetter("lr_mult", "wd_mult")
 
 
 class Step(NamedTuple):
@@ -168,7 +171,7 @@ class Optimizer:
 
     def _multiplied(self, value: float, indices: Sequence[Any], factors: Mapping[Any, float],
                     of_parameter: str) -> list[float]:
-        """`value` times the factor of each index."""
+        """`value` times the factor of each index. `factors_of` says when these are the same."""
         made = []
         for index in indices:
             if index in self.param_dict:
@@ -179,6 +182,13 @@ class Optimizer:
                 factor = factors.get(self.idx2name[index], 1.0) if index in self.idx2name else 1.0
             made.append(value * factor)
         return made
+
+    def factors_of(self, indices: Sequence[Any]) -> list[Any]:
+        """What the factors of rate and decay of these indices follow from: equal where they are."""
+        params = list(map(self.param_dict.get, indices))
+        if None in params:
+            return [params, dict(self.lr_mult), dict(self.wd_mult), dict(self.idx2name)]
+        return list(map(_factors, params))
 
     def _get_lrs(self, indices: Sequence[Any]) -> list[float]:
         return self._multiplied(self.learning_rate, indices, self.lr_mult, "lr_mult")

@@ -26,23 +26,48 @@ class _Settled:
     weights with the same rate, decay and count of updates have the same numbers.
     """
 
-    def __init__(self, optimizer: Optimizer, indices: list[Any], grads: Sequence[NDArray],
+    def __init__(self, optimizer: SteppedOptimizer, indices: list[Any], grads: Sequence[NDArray],
                  weights: Sequence[NDArray], states: list[Any],
                  groups: list[tuple[list[int], Update]]) -> None:
         self.optimizer = optimizer
         self.multi_precision = optimizer.multi_precision
         self.indices = indices
-        self.arrays = [*weights, *grads, *states]
+        # tuples stay as they are: a caller that gives them again gives the same arrays
+        self.given = weights if isinstance(weights, tuple) else None, grads
+        self.arrays = [*weights, *grads]
+        self.states = states
         self.groups = groups
+        # what rates and decays follow from, beside those of the optimizer, where it has no rule of
+        # its own
+        self.factors = optimizer.factors_of(indices) if _has_plain_rates(type(optimizer)) else None
 
     def is_of(self, optimizer: Optimizer, indices: list[Any], grads: Sequence[NDArray],
               weights: Sequence[NDArray], states: dict[Any, Any]) -> bool:
         """A call with these is like the last one."""
         if (optimizer is not self.optimizer or indices != self.indices
-                or optimizer.multi_precision != self.multi_precision):
+                or optimizer.multi_precision != self.multi_precision
+                or not all(map(is_, map(states.get, indices), self.states))):
             return False
-        now = [*weights, *grads, *map(states.get, indices)]
+        if weights is self.given[0] and grads is self.given[1] and isinstance(grads, tuple):
+            return True
+        now = [*weights, *grads]
         return len(now) == len(self.arrays) and all(map(is_, now, self.arrays))
+
+    def marks(self) -> list[tuple[float, float, int]] | None:
+        """Rate, decay and count of updates of each group; None where its weights differ in them."""
+        optimizer, indices = self.optimizer, self.indices
+        counts = list(map(optimizer._index_update_count.__getitem__, indices))
+        if (self.factors is not None and counts.count(counts[0]) == len(counts)
+                and optimizer.factors_of(indices) == self.factors):
+            first = [indices[places[0]] for places, _ in self.groups]
+            return list(zip(optimizer._get_lrs(first), optimizer._get_wds(first), counts,
+                            strict=False))
+        all_marks = list(zip(optimizer._get_lrs(indices), optimizer._get_wds(indices), counts,
+                             strict=True))
+        for places, _ in self.groups:
+            if any(all_marks[place] != all_marks[places[0]] for place in places):
+                return None
+        return [all_marks[places[0]] for places, _ in self.groups]
 
 
 class Updater:
@@ -146,26 +171,21 @@ class Updater:
     def _step_settled(self, settled: _Settled) -> None:
         """Steps the weights of the last call once more."""
         optimizer, indices = settled.optimizer, settled.indices
-        assert isinstance(optimizer, SteppedOptimizer)
         optimizer._update_count(indices)
-        counts = optimizer._index_update_count
-        marks = list(zip(optimizer._get_lrs(indices), optimizer._get_wds(indices),
-                         map(counts.__getitem__, indices), strict=True))
         steps = []
-        for places, update in settled.groups:
-            mark, index = marks[places[0]], indices[places[0]]
+        for mark, (places, update) in zip(settled.marks() or (), settled.groups, strict=False):
+            index = indices[places[0]]
             step = optimizer.step_of(index, mark[0], mark[1], self.states[index])
-            if (any(marks[place] != mark for place in places) or step.operator != update.op.name
-                    or step.numbers.keys() != update.given.keys()):
+            if step.operator != update.op.name or step.numbers.keys() != update.given.keys():
                 break
             steps.append((update, step))
-        else:
+        if len(steps) == len(settled.groups):
             for update, step in steps:
-                update(**step.numbers)
+                update.step(step.numbers)
             return
         self._settled = None
         size = len(indices)
-        self._step_groups(indices, settled.arrays[:size], settled.arrays[size:2 * size])
+        self._step_groups(indices, settled.arrays[:size], settled.arrays[size:])
 
     def _update_of(self, indices: list[Any], weights: Sequence[NDArray],
                    grads: Sequence[NDArray], members: list[tuple[int, Step]]) -> Update:
@@ -227,6 +247,12 @@ def _decides_alone(kind: type[Optimizer]) -> bool:
         return next(i for i, one in enumerate(order) if name in vars(one))
 
     return min(place("update"), place("update_multi_precision")) >= place("step_of")
+
+
+def _has_plain_rates(kind: type[Optimizer]) -> bool:
+    """Rates and decays are those of `Optimizer`."""
+    return all(getattr(kind, name) is getattr(Optimizer, name)
+               for name in ("_get_lrs", "_get_wds", "_multiplied", "factors_of"))
 
 
 def _is_of(update: Update, weights: Sequence[NDArray], grads: Sequence[NDArray],
