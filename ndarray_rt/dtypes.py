@@ -37,8 +37,7 @@ def bfloat16() -> DType:
     try:
         import ml_dtypes
     except ImportError:
-        raise MissingPackage("dtype bfloat16 needs the package ml_dtypes "
-                             "(pip install 'ndarray_rt[bfloat16]')") from None
+        raise MissingPackage.of("dtype bfloat16", "ml_dtypes", "bfloat16") from None
     made: DType = np.dtype(ml_dtypes.bfloat16)
     return made
 

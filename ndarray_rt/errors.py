@@ -11,8 +11,8 @@ from typing import Any
 from .public import shows
 
 __all__ = ["CustomError", "MXNetError", "MissingPackage", "ModelFormatError", "NameMismatch",
-           "NativeError", "NdrtError", "OutOfBounds", "OutOfMemory", "ParameterError", "ShapeError",
-           "TypeMismatch", "Unsupported"]
+           "NativeError", "NdrtError", "NoShape", "OutOfBounds", "OutOfMemory", "ParameterError",
+           "ShapeError", "TypeMismatch", "Unsupported"]
 __dir__ = shows(globals())
 
 
@@ -40,8 +40,17 @@ class TypeMismatch(NdrtError, TypeError):
     """Dtypes, or kinds of objects, that do not go together: a caller's mistake."""
 
 
-class MissingPackage(TypeMismatch):
-    """A dtype that comes from a package that is not installed."""
+class NoShape(ShapeError, TypeMismatch):
+    """What is no shape at all, such as an array or a text."""
+
+
+class MissingPackage(NdrtError, ImportError):
+    """A package that is not installed: not of the core, but what was asked for needs it."""
+
+    @classmethod
+    def of(cls, what: str, package: str, extra: str) -> MissingPackage:
+        """The error for `what`, which needs a package that the extra of this one installs."""
+        return cls(f"{what} needs the package {package}: pip install 'ndarray_rt[{extra}]'")
 
 
 class ParameterError(NdrtError, ValueError):

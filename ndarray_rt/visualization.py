@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .context import cpu
-from .errors import ParameterError, ShapeError, TypeMismatch, shown
+from .errors import MissingPackage, ParameterError, ShapeError, TypeMismatch, shown
 from .public import shows
 from .symbol.graph_json import without_casts
 from .symbol.node import Entry, Node, topological
@@ -113,15 +113,14 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf",
     parameters. With `layouts` (and `shape`) the graph is bound and run once, and nodes show the
     kernel and the layout of their output, or the node that does their work.
 
-    ImportError where the package graphviz is missing (the extra `viz`), TypeMismatch for what is no
+    MissingPackage without the package graphviz (the extra `viz`), TypeMismatch for what is no
     symbol, ShapeError where `shape` leaves shapes unknown, ParameterError for `layouts` without
     `shape`. Nodes of one name are drawn as one: a RuntimeWarning.
     """
     try:
         graphviz = importlib.import_module("graphviz")
     except ImportError as error:
-        raise ImportError("plot_network draws with the package graphviz, which is not installed: "
-                          "pip install 'ndarray_rt[viz]'") from error
+        raise MissingPackage.of("plot_network", "graphviz", "viz") from error
     graph = _Graph("plot_network", symbol, shape, dtype, layouts)
     repeated = [name for name, n in Counter(node.name for node in graph.order).items() if n > 1]
     if repeated:

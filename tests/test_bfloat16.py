@@ -11,7 +11,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.dtypes import find_dtype, is_float, precision
-from ndarray_rt.errors import NdrtError, TypeMismatch
+from ndarray_rt.errors import MissingPackage, NdrtError
 from ndarray_rt.op.infer import run_infer_type
 from ndarray_rt.op.registry import find
 from ndarray_rt.testing.case import RTOL, Case
@@ -118,5 +118,5 @@ def test_places_in_it() -> None:
     lambda: mx.nd.amp_cast(mx.nd.array([1]), dtype="bfloat16")])
 def test_without_the_package(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
-    with pytest.raises(TypeMismatch, match=r"pip install 'ndarray_rt\[bfloat16\]'"):
+    with pytest.raises(MissingPackage, match=r"pip install 'ndarray_rt\[bfloat16\]'"):
         make()

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..context import Context, current_context
 from ..dtypes import DType
-from ..errors import ShapeError, TypeMismatch
+from ..errors import NoShape, ShapeError, TypeMismatch
 from ..np_shape import is_np_shape
 from ..storage.chunk import Chunk
 from .surface import Surface
@@ -233,7 +233,7 @@ def check_shape(shape: object, what: str) -> tuple[int, ...]:
     try:
         dims = tuple(_index(dim) for dim in shape)  # type: ignore[attr-defined]
     except (TypeError, AttributeError):
-        raise ShapeError(f"{what}: shape got {shape!r}, expected ints of at least 0") from None
+        raise NoShape(f"{what}: shape got {shape!r}, expected ints of at least 0") from None
     if any(dim < 0 for dim in dims):
         raise ShapeError(f"{what}: shape got {dims}, expected ints of at least 0")
     if len(dims) > MAX_DIMS:

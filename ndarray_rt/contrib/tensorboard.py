@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ..errors import MissingPackage
 from ..public import shows
 
 __all__ = ["LogMetricsCallback"]
@@ -24,15 +25,15 @@ def _writer(logging_dir: str) -> Any:
         except ImportError:
             continue
         return module.SummaryWriter(logging_dir)
-    raise ImportError("LogMetricsCallback writes through one of the packages mxboard, "
-                      "tensorboardX and torch with tensorboard, and none of them is installed")
+    raise MissingPackage("LogMetricsCallback writes through one of the packages mxboard, "
+                         "tensorboardX and torch with tensorboard, and none of them is installed")
 
 
 class LogMetricsCallback:
     """A callback for batches or epochs that writes the values of the metric.
 
     Each is a scalar of its name (after `prefix-`, if there is a prefix), at the number of the
-    epoch, in files in `logging_dir`. ImportError where no writer is installed.
+    epoch, in files in `logging_dir`. MissingPackage where no writer is installed.
     """
 
     def __init__(self, logging_dir: str, prefix: str | None = None) -> None:

@@ -242,10 +242,11 @@ class _Reuse:
         self.buffer = buffer
 
     def array(self, name: str, shape: tuple[int, ...], dtype: DType) -> NDArray:
-        if self.shared is not None and name in self.names:
-            found = self.shared.arg_dict.get(name)
+        if name in self.names:  # a parameter: the buffer is for what each batch fills
+            found = None if self.shared is None else self.shared.arg_dict.get(name)
             if found is not None and found.shape == shape and found.dtype == dtype:
                 return found
+            return self._new(name, shape, dtype)
         if self.buffer is not None:
             found = self.buffer.get(name)
             if found is not None and found.dtype == dtype and found.size >= prod(shape):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from .._array.ndarray import NDArray
+from .._array.req import Req
+from ..symbol.node import Entry
 from .plan import Step
 from .state import State
 
@@ -63,3 +66,13 @@ class BoundStep:
         outs = self.op.output_names(self.params)
         return [f"{self.name}_output" if len(outs) == 1 else f"{self.name}_{name}"
                 for name in outs]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The outputs as entries of the graph."""
+        return self._step.node.outputs
+
+    def seen(self) -> list[tuple[str, NDArray]]:
+        """What a monitor sees when the step has run: names, and outputs that were computed."""
+        return [(name, array) for name, array, req in
+                zip(self.out_names, self.outs, self.reqs, strict=True) if req != Req.kNullOp]

@@ -91,8 +91,10 @@ def build_graph(heads: Sequence[Entry], requests: Mapping[str, Req],
     head_vars = [Entry(Node(None, HEAD_GRAD.format(i)), 0) for i in range(len(heads))]
     grads: dict[str, Entry] = {}
     zero: list[str] = []
+    made: list[tuple[Node, list[tuple[int, Entry | None]]]] = []
     if wanted:
-        found = gradient_graph(heads, head_vars, [variables[name] for name in wanted])
+        found = gradient_graph(heads, head_vars, [variables[name] for name in wanted],
+                               tell=lambda node, by_input: made.append((node, by_input)))
         taken: set[Entry] = set()
         for name, entry in zip(wanted, found, strict=True):
             if entry is None:
@@ -119,6 +121,7 @@ def build_graph(heads: Sequence[Entry], requests: Mapping[str, Req],
     plan = make_plan(forward, [n for n in backward if not n.is_variable], heads, external,
                      {entry: requests[name] for name, entry in grads.items()},
                      facts.shapes, facts.types)
+    plan.gradients = made
     plan_memory(plan, share=config.NDRT_PLAN_MEMORY)
     used = {entry for node in backward for entry in node.inputs}
     return BoundGraph(plan, variables, grads, zero,

@@ -105,6 +105,8 @@ class Plan:
     lanes: int = 1  # threads that run tiles of the batch at once
     threads: int = 0  # how many the places in the arena were chosen for
     fragmentation: float = 1.0  # the arena over what lives at one time, where these were chosen
+    # operators of forward and their gradients by input, as `gradient_graph` tells of them
+    gradients: Sequence[tuple[Node, list[tuple[int, Entry | None]]]] = ()
 
     def _bytes_of(self, *kinds: Kind) -> int:
         return sum(v.nbytes for v in self.values if v.kind in kinds)
@@ -209,4 +211,5 @@ def reshaped_plan(plan: Plan, shapes: Mapping[Entry, tuple[int, ...]]) -> Plan:
                   # in place or not is a matter of the plan of memory
                   [Req.kWriteTo if req == Req.kWriteInplace else req for req in s.reqs],
                   s.is_backward) for s in plan.steps]
-    return Plan(steps, values, plan.heads, [], plan.num_forward, plan.num_prologue)
+    return Plan(steps, values, plan.heads, [], plan.num_forward, plan.num_prologue,
+                gradients=plan.gradients)

@@ -21,6 +21,7 @@ from .plan import Kind, Plan
 from .prologue import Prologue
 from .recording import record, record_ahead
 from .state import State
+from .watched_gradients import WatchedGradients
 
 Part = tuple[int, int, bool]
 Watch = Callable[[BoundStep, bool], None]  # a step, and whether it has run
@@ -145,7 +146,9 @@ class Program:
         ctx = self._context
         self.prologue.settle(ctx)
         ctx.own_leases = True
-        for step in self.steps[part[0]:part[1]]:
+        gradients = None if watch is None else WatchedGradients(self.plan)
+        for plain in self.steps[part[0]:part[1]]:
+            step = plain if gradients is None else gradients.step(plain)
             if watch is not None:
                 watch(step, False)
             dispatch(step.op, step.params, ctx, step.ins, step.outs, step.reqs, step.name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._array.ndarray import NDArray
-from .._array.req import Req
 from .bound_step import BoundStep
 from .program import Watch
 
@@ -24,9 +23,8 @@ def watching(monitor: Monitor, with_inputs: bool) -> Watch:
             if with_inputs:
                 show_inputs(step)
             return
-        for array, name, req in zip(step.outs, step.out_names, step.reqs, strict=True):
-            if req != Req.kNullOp:
-                monitor(name, array)
+        for name, array in step.seen():
+            monitor(name, array)
 
     def show_inputs(step: BoundStep) -> None:
         for array, variable, name in zip(step.ins, step.in_variables, step.in_names, strict=True):
@@ -41,9 +39,8 @@ def watching_ops(hook: OpHook, with_inputs: bool) -> Watch:
     def watch(step: BoundStep, has_run: bool) -> None:
         operator = step.op.name.encode()
         if has_run:
-            for array, name, req in zip(step.outs, step.out_names, step.reqs, strict=True):
-                if req != Req.kNullOp:
-                    hook(name.encode(), operator, array)
+            for name, array in step.seen():
+                hook(name.encode(), operator, array)
         elif with_inputs:
             for array, name in zip(step.ins, step.in_names, strict=True):
                 hook(name.encode(), operator, array)

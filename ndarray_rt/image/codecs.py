@@ -33,8 +33,7 @@ def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
-        raise MissingPackage("reading and writing image files needs the package Pillow: pip "
-                             "install ndarray_rt[image]") from None
+        raise MissingPackage.of("reading and writing image files", "Pillow", "image") from None
     return Image
 
 

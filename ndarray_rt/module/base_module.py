@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .. import metric, nd
+from .._array.ndarray import check_shape
 from ..errors import MXNetError, ParameterError, ShapeError, TypeMismatch
 from ..initializer import Uniform
 from ..io import DataBatch, DataDesc, DataIter
@@ -65,11 +66,17 @@ def _check_names_match(names: Sequence[str], shapes: Sequence[DataDesc], what: s
 
 def parse_data_desc(data_names: Sequence[str], label_names: Sequence[str], data_shapes: Shapes,
                     label_shapes: Shapes | None) -> tuple[list[DataDesc], list[DataDesc] | None]:
-    """Descriptions of data and labels, whose names must be the module's."""
+    """Descriptions of data and labels, whose names must be the module's.
+
+    Raises NoShape, or another ShapeError, for what is no shape.
+    """
     data = [as_desc(one) for one in data_shapes]
     _check_names_match(data_names, data, "data", True)
     label = None if label_shapes is None else [as_desc(one) for one in label_shapes]
     _check_names_match(label_names, label or [], "label", False)
+    for what, descs in (("data_shapes", data), ("label_shapes", label or [])):
+        for desc in descs:
+            check_shape(desc.shape, f"{what}: {desc.name}")
     return data, label
 
 

@@ -27,7 +27,8 @@ PLACES = {
     "test_utils": "mxnet.names_for_tests", "mod": "module", "init": "initializer",
     "img": "image", "kv": "kvstore", "opt": "optimizer", "mon": "monitor", "rnd": "random",
     "viz": "visualization",
-    "numpy": "mxnet.no_numpy", "numpy_extension": "mxnet.no_numpy"}
+    "numpy": "mxnet.absent.numpy", "numpy_extension": "mxnet.absent.numpy",
+    "contrib.amp": "mxnet.absent.amp", "contrib.amp.amp": "mxnet.absent.amp"}
 
 
 class _Existing(Loader):

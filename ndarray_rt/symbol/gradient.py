@@ -10,6 +10,8 @@ from ..op.registry import find
 from .node import Entry, Node, topological
 
 MakeNode = Callable[[str, Params, Sequence[Entry], str], Node]
+# an operator and, by the number of its input, gradients that were made for it; None is zeros
+Tell = Callable[[Node, list[tuple[int, Entry | None]]], None]
 
 
 def make_node(op_name: str, params: Params, inputs: Sequence[Entry], name: str) -> Node:
@@ -24,6 +26,7 @@ class GraphEmit:
         self._forward = forward
         self._make = make
         self._count = 0
+        self.made: set[Node] = set()
 
     def __call__(self, op: str, params: Params | Mapping[str, object] | None,
                  *inputs: Entry) -> list[Entry]:
@@ -34,19 +37,23 @@ class GraphEmit:
             params = definition.params() if definition.params is not NoParams else NoParams()
         elif not isinstance(params, Params):
             params = definition.params.parse(params, op, name)
-        return self._make(op, params, inputs, name).outputs
+        node = self._make(op, params, inputs, name)
+        self.made.add(node)
+        return node.outputs
 
     def zeros_like(self, entry: Entry) -> Entry:
         return self("zeros_like", None, entry)[0]
 
 
 def gradient_graph(heads: Sequence[Entry], head_grads: Sequence[Entry | None],
-                   wrt: Sequence[Entry], make: MakeNode = make_node) -> list[Entry | None]:
+                   wrt: Sequence[Entry], make: MakeNode = make_node,
+                   tell: Tell | None = None) -> list[Entry | None]:
     """Entries of d(sum of heads) / d(each of `wrt`); None where the heads do not depend on it.
 
     `head_grads` are the gradients of the heads; None means ones, or nothing for loss operators,
-    whose gradient does not depend on it. `make` makes the nodes. Raises MXNetError when a node on
-    the way has no gradient.
+    whose gradient does not depend on it. `make` makes the nodes. `tell` is told of the gradients
+    of each operator that were made for it, not of those that it hands on as they came. Raises
+    MXNetError when a node on the way has no gradient.
     """
     order = topological(heads)
     needed = _needs_gradient(order, {entry.node for entry in wrt})
@@ -88,6 +95,9 @@ def gradient_graph(heads: Sequence[Entry], head_grads: Sequence[Entry | None],
                 if out_grads[i] is None:
                     out_grads[i] = emit.zeros_like(node.outputs[i])
         grads = node.op.gradient(emit, node, out_grads)
+        if tell is not None and emit.made:
+            tell(node, [(i, grad) for i, grad in enumerate(grads)
+                        if grad is None or grad.node in emit.made])
         for entry, grad in zip(node.inputs, grads, strict=False):
             if grad is not None and entry.node in needed:
                 terms.setdefault(entry, []).append(grad)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import MissingPackage
 from .compare import as_numpy
 
 Generator = Callable[[int], Any]
@@ -51,7 +52,7 @@ def _stats() -> Any:
     try:
         return import_module("scipy.stats")
     except ImportError:
-        raise ImportError("chi_square_check needs scipy: pip install ndarray_rt[stats]") from None
+        raise MissingPackage.of("chi_square_check", "scipy", "stats") from None
 
 
 def chi_square_check(generator: Generator, buckets: Sequence[Any], probs: Sequence[float],
@@ -59,7 +60,7 @@ def chi_square_check(generator: Generator, buckets: Sequence[Any], probs: Sequen
     """(p value, observed counts, expected counts) of samples in buckets.
 
     Buckets are pairs (low, high) in ascending order for a continuous distribution, or the values of
-    a discrete one; together they are all that can come. Raises ImportError without scipy.
+    a discrete one; together they are all that can come. Raises MissingPackage without scipy.
     """
     stats = _stats()
     if not isinstance(buckets, list) or len(buckets) != len(probs):

@@ -4,7 +4,8 @@
     print(check_operator("relu", [(2, 20, 5, 5)], reference=lambda x: x * (x > 0)))
 
 The strategies need the package hypothesis (the extra `ndarray_rt[testing]`), the checks do not:
-without it `__all__` has no strategies, and asking for one raises ImportError with the extra's name.
+without it `__all__` has no strategies, and asking for one raises MissingPackage, which names the
+extra.
 Everything is loaded when first asked for.
 """
 

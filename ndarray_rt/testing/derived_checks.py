@@ -13,7 +13,7 @@ import numpy as np
 
 from .._array.req import Req
 from ..dtypes import TYPE_FLAGS, find_dtype, is_float
-from ..errors import NdrtError, TypeMismatch
+from ..errors import MissingPackage, NdrtError, TypeMismatch
 from .case import Case, as_input
 from .checks import Bench
 from .derive import derived
@@ -91,7 +91,7 @@ def check_dtypes(case: Case, failures: Failures, dtypes: Sequence[str] = DTYPES)
             continue
         try:
             find_dtype(dtype)
-        except TypeMismatch as error:
+        except MissingPackage as error:
             failures.skip(str(error))
             continue
         try:

@@ -28,7 +28,7 @@ import ndarray_rt as mx
 
 from .._array.copy import read_numpy
 from .._array.ndarray import NDArray
-from ..errors import ParameterError
+from ..errors import MissingPackage, ParameterError
 from ..executor import Executor
 from ..op.random_state import default_random_state
 from ..storage.stream import ImmediateStream
@@ -287,13 +287,13 @@ def graphs(max_steps: int = 10, steps: Mapping[str, Step] = STEPS) -> Any:
     which `steps` add.
 
     Contents are well conditioned: graphs where float32 rounding decides a maximum are left out.
-    Raises ImportError, naming the extra, without Hypothesis.
+    Raises MissingPackage, naming the extra, without Hypothesis.
     """
     try:
         from hypothesis import reject
         from hypothesis import strategies as st
     except ImportError:
-        raise ImportError("graphs() needs Hypothesis: pip install ndarray_rt[testing]") from None
+        raise MissingPackage.of("graphs()", "hypothesis", "testing") from None
 
     if not isinstance(max_steps, int) or max_steps < 1:
         raise ParameterError(f"graphs: max_steps got {max_steps!r}, expected an int of at least 1")

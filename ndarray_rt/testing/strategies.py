@@ -17,7 +17,7 @@ import numpy as np
 from .._array.ndarray import MAX_DIMS, NDArray, check_shape
 from .._array.req import GRAD_REQS, Req
 from ..dtypes import DType, find_dtype
-from ..errors import ParameterError, TypeMismatch
+from ..errors import MissingPackage, ParameterError, TypeMismatch
 from ..storage.desc import MemDesc
 from ..storage.stream import ImmediateStream
 from .case import Array, Input
@@ -27,8 +27,7 @@ from .memory_layouts import FAMILIES, can_be_special, kinds_of, layouts_of, perm
 try:
     from hypothesis import strategies as st
 except ImportError:
-    raise ImportError("the strategies of ndarray_rt.testing need the package hypothesis: "
-                      "pip install 'ndarray_rt[testing]'") from None
+    raise MissingPackage.of("a strategy of ndarray_rt.testing", "hypothesis", "testing") from None
 
 Shape = tuple[int, ...]
 # one, odd ones, full blocks of 4, 8 and 16 and their neighbours

@@ -13,7 +13,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt.contrib import tensorboard
 from ndarray_rt.contrib.io import DataLoaderIter
-from ndarray_rt.errors import ParameterError
+from ndarray_rt.errors import MissingPackage, ParameterError
 
 
 def loader(last_batch: str = "keep") -> Any:
@@ -75,5 +75,5 @@ def test_metrics_are_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
                        ("train-accuracy", 0.5, 4), str(tmp_path)]
     for name in tensorboard._WRITERS:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match="mxboard, tensorboardX"):
+    with pytest.raises(MissingPackage, match="mxboard, tensorboardX"):
         tensorboard.LogMetricsCallback(str(tmp_path))

@@ -13,7 +13,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.errors import TypeMismatch
+from ndarray_rt.errors import MissingPackage, TypeMismatch
 from ndarray_rt.test_utils import statistics, tolerances
 
 tu = mx.test_utils
@@ -353,7 +353,7 @@ def test_chi_square_of_samples(monkeypatch):
 def test_chi_square_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy", None)
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
-    with pytest.raises(ImportError, match=r"ndarray_rt\[stats\]"):
+    with pytest.raises(MissingPackage, match=r"ndarray_rt\[stats\]"):
         tu.chi_square_check(lambda n: np.zeros(n), [0, 1], [0.5, 0.5], 10)
 
 

@@ -49,7 +49,8 @@ def test_what_is_right_binds() -> None:
     buffer: dict[str, Any] = {}
     made = simple_bind(shared_buffer=buffer, shared_arg_names=("fc_weight",), type_dict={},
                        stype_dict={"data": "default"}, group2ctx={"a": mx.cpu()})
-    assert buffer["fc_weight"] is made.arg_dict["fc_weight"]
+    assert buffer["data"] is made.arg_dict["data"]
+    assert "fc_weight" not in buffer  # a parameter is no place for other batches
     assert bind(group2ctx={"a": mx.cpu()}).forward()[0].shape == (2, 4)
 
 

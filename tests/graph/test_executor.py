@@ -173,6 +173,37 @@ def test_monitor_of_inputs_tells_the_names_that_mxnet_does():
         "data", "cc_arg2", "cc_output"]
 
 
+def test_monitor_of_backward_tells_the_names_that_mxnet_does():
+    data = mx.sym.Variable("data")
+    net = mx.sym.Activation(mx.sym.FullyConnected(data, num_hidden=2, name="fc"),
+                            act_type="sigmoid", name="act")
+    net = mx.sym.Concat(net, mx.sym.tanh(net, name="t"), name="cc")
+    net = mx.sym.LinearRegressionOutput(net, name="loss", grad_scale=2)
+    wanted = {"fc_weight": "write", "fc_bias": "write"}
+    exe = net.simple_bind(mx.cpu(), data=(3, 5), grad_req=wanted)
+    exe.arg_dict["fc_weight"][:] = np.linspace(-1, 1, 10).reshape(2, 5)
+    exe.arg_dict["data"][:] = np.linspace(-2, 1, 15).reshape(3, 5)
+    seen = {}
+    exe.forward(is_train=True)
+    exe.set_monitor_callback(lambda name, array: seen.update({name: array.asnumpy()}))
+    exe.backward()
+    weight_grad = exe.grad_dict["fc_weight"].asnumpy()
+    exe.set_monitor_callback(None)
+    assert [name for name in seen if "sum" not in name] == [
+        "loss_backward_output0", "loss_backward_output1", "cc_backward_output0",
+        "cc_backward_output1", "t_backward_output", "act_backward_output",
+        "fc_backward_output0", "fc_backward_output1", "fc_backward_output2"]
+    # the gradient of a label is none; that of data is computed for who looks, and for nobody else
+    np.testing.assert_array_equal(seen["loss_backward_output1"], np.zeros((3, 4)))
+    np.testing.assert_allclose(
+        seen["fc_backward_output0"],
+        seen["act_backward_output"] @ exe.arg_dict["fc_weight"].asnumpy(), rtol=1e-5)
+    np.testing.assert_array_equal(seen["fc_backward_output1"], weight_grad)
+    exe.forward(is_train=True)
+    exe.backward()
+    np.testing.assert_allclose(exe.grad_dict["fc_weight"].asnumpy(), weight_grad, rtol=1e-6)
+
+
 def test_copy_params_from_casts_and_refuses_strangers():
     exe = small_net().simple_bind(mx.cpu(), grad_req="null", data=(3, 5))
     exe.copy_params_from({"fc1_bias": mx.nd.array([1, 2, 3, 4], dtype="float64")})

@@ -11,6 +11,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import recordio
+from ndarray_rt.errors import MissingPackage
 from ndarray_rt.image import codecs
 
 from . import golden
@@ -99,7 +100,7 @@ def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
             raise ImportError
         return real(name, *args, **kwargs)
     monkeypatch.setattr(builtins, "__import__", none)
-    with pytest.raises(mx.MXNetError, match=r"Pillow: pip install ndarray_rt\[image\]"):
+    with pytest.raises(MissingPackage, match=r"Pillow: pip install 'ndarray_rt\[image\]'"):
         mx.image.imdecode(PNG)
 
 

@@ -341,3 +341,39 @@ def test_wrong_calls(call: Any, error: type, text: str) -> None:
     module.init_params()
     with pytest.raises(error, match=text):
         call(module)
+
+
+def test_what_is_no_shape_is_a_type_error_and_leaves_the_module_unbound() -> None:
+    module = mx.mod.Module(network(), context=[mx.cpu(0), mx.cpu(1)])
+    for given in (mx.nd.array([10, 10]), (5, "x", 6, 6)):
+        with pytest.raises(TypeError, match="data: shape got"):
+            module.bind([("data", given)], [("softmax_label", (5,))])
+        assert not module.binded
+    with pytest.raises(ValueError, match="data: shape got"):
+        module.bind([("data", (5, 1.5, 6, 6))], [("softmax_label", (5,))])
+    module.bind([("data", (5, 1, 6, 6))], [("softmax_label", (5,))])
+    assert module.binded
+
+
+def test_groups_of_executors_share_what_batches_fill_and_parameters_apart() -> None:
+    from ndarray_rt.module.executor_group import DataParallelExecutorGroup
+    from ndarray_rt.test_utils import same_array
+    names = [name for name in network().list_arguments() if name not in ("data", "softmax_label")]
+
+    def group(net: Any, shared: Any) -> Any:
+        return DataParallelExecutorGroup(
+            net, [mx.cpu(0), mx.cpu(1)], [1, 1], [("data", (6, 1, 6, 6))],
+            [("softmax_label", (6,))], names, for_training=True, inputs_need_grad=False,
+            shared_group=shared)
+    first = group(network(), None)
+    assert [set(each) for each in first.shared_data_arrays] == [{"data", "softmax_label"}] * 2
+    longer = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(
+        network().get_internals()["fc_output"], num_hidden=2, name="more"), name="softmax")
+    second = group(longer, first)
+    for one, other, buffer in zip(first.execs, second.execs, second.shared_data_arrays,
+                                  strict=True):
+        assert set(buffer) == {"data", "softmax_label", "more_weight", "more_bias"}
+        for name in names:
+            assert same_array(one.arg_dict[name], other.arg_dict[name])
+            assert same_array(one.grad_dict[name], other.grad_dict[name])
+        assert same_array(one.arg_dict["data"], other.arg_dict["data"])

@@ -14,7 +14,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt._array.interop import ShareError
-from ndarray_rt.errors import NdrtError, TypeMismatch
+from ndarray_rt.errors import MissingPackage, NdrtError, TypeMismatch
 from ndarray_rt.native import lib
 from ndarray_rt.storage.lease import Packed
 from tests.ndarray.dlpack_producer import Producer, refusing_deleter
@@ -370,7 +370,7 @@ def test_bfloat16() -> None:
         import ml_dtypes
     except ImportError:
         p = Producer(bits, code=4)
-        with pytest.raises(TypeError, match="ml_dtypes"):
+        with pytest.raises(MissingPackage, match="ml_dtypes"):
             nd.from_dlpack(p)
         gc.collect()
         assert p.deleted == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.errors import ParameterError, ShapeError, TypeMismatch
+from ndarray_rt.errors import MissingPackage, ParameterError, ShapeError, TypeMismatch
 
 from . import golden
 
@@ -51,7 +51,7 @@ def test_names_twice() -> None:
 
 def test_without_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "graphviz", None)
-    with pytest.raises(ImportError, match=r"ndarray_rt\[viz\]"):
+    with pytest.raises(MissingPackage, match=r"ndarray_rt\[viz\]"):
         mx.viz.plot_network(mx.sym.Variable("x"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import Any
 
 from ...symbol.naming import Prefix, current_names
@@ -14,7 +15,7 @@ class _Current(threading.local):
 
     def __init__(self) -> None:
         self.value: BlockScope | None = None
-        self.outer: list[tuple[BlockScope | None, Prefix]] = []
+        self.outer: list[tuple[BlockScope | None, Prefix, Any]] = []
 
 
 _current = _Current()
@@ -27,7 +28,8 @@ class BlockScope:
     """
 
     def __init__(self, block: Any) -> None:
-        self._block = block
+        # weak: a block and what it computed with are gone as soon as nobody has the block
+        self._ref = weakref.ref(block)
         self._counter: dict[str, int] = {}
 
     @staticmethod
@@ -52,20 +54,26 @@ class BlockScope:
             made = ParameterDict(parent.prefix + prefix, parent._shared)
         return outer + prefix, made
 
+    @property
+    def _block(self) -> Any:
+        return self._ref()
+
     def _next(self, hint: str) -> int:
         count = self._counter.get(hint, 0)
         self._counter[hint] = count + 1
         return count
 
     def __enter__(self) -> BlockScope:
-        if not self._block._empty_prefix:
-            names = Prefix(self._block.prefix)
+        block = self._block
+        if block is not None and not block._empty_prefix:
+            names = Prefix(block.prefix)
             names.__enter__()
-            _current.outer.append((_current.value, names))
+            _current.outer.append((_current.value, names, block))
             _current.value = self
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if not self._block._empty_prefix:
-            _current.value, names = _current.outer.pop()
+        block = self._block
+        if block is not None and not block._empty_prefix:
+            _current.value, names, _ = _current.outer.pop()
             names.__exit__(kind, error, trace)

@@ -33,6 +33,7 @@ class Constant(Parameter):
         self.value: NDArray = value
         super().__init__(name, grad_req="null", shape=value.shape, dtype=value.dtype,
                          init=_Given(value))
+        self._grad_req = "null"
 
     @property
     def grad_req(self) -> str:
