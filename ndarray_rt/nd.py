@@ -6,6 +6,7 @@ too; `dir(nd)` lists them all.
 
 from __future__ import annotations
 
+from builtins import slice as py_slice  # noqa: F401 - MXNet's programs import it from here
 from operator import index
 from typing import TYPE_CHECKING, Any
 
