@@ -1,7 +1,13 @@
-"""Networks that are known by name: `model_zoo.symbols`."""
+"""Networks that are known by name: `model_zoo.symbols`; `load_torch` with PyTorch's parameters."""
 
-from ..public import shows
+from typing import TYPE_CHECKING
+
+from ..public import loads, shows
 from . import symbols
 
-__all__ = ["symbols"]
+if TYPE_CHECKING:
+    from .from_torch import load_torch
+
+__all__ = ["load_torch", "symbols"]
 __dir__ = shows(globals())
+__getattr__ = loads(globals(), {"load_torch": "from_torch:load_torch"})
