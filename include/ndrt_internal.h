@@ -145,6 +145,10 @@ void ndrt_norms_execute(const ndrt_kernel_call *call, int nthreads);
 ndrt_status ndrt_batch_stats_check(const ndrt_kernel_call *call);
 int ndrt_batch_stats_threads(const ndrt_kernel_call *call);
 void ndrt_batch_stats_execute(const ndrt_kernel_call *call, int nthreads);
+/* And in native/folded_norms.c. */
+ndrt_status ndrt_folded_norms_check(const ndrt_kernel_call *call);
+int ndrt_folded_norms_threads(const ndrt_kernel_call *call);
+void ndrt_folded_norms_execute(const ndrt_kernel_call *call, int nthreads);
 /* And in native/resize.c. */
 ndrt_status ndrt_resize_check(const ndrt_kernel_call *call);
 int ndrt_resize_threads(const ndrt_kernel_call *call);

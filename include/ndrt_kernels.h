@@ -77,6 +77,11 @@ typedef enum {
                                    dims rows width; scalars epsilon */
     NDRT_KERNEL_LRN = 108,         /* f32: out, data; dims outer channels inner, neighbours
                                    scalars alpha beta knorm */
+    NDRT_KERNEL_FOLD_NORM = 109,   /* f32: weight and bias that do what a layer and the batch
+                                   normalization behind it do, weight (groups, inputs of a group,
+                                   channels of a group, width), beta, mean, var and, as scalars say,
+                                   gamma and the layer's bias; dims those of the weight
+                                   scalars epsilon, whether there is gamma, a bias */
     /* f32: out, weight, grad, states; dims n, flags (1: grad has 16 bits; 2: weight is a master
      * copy that changes, out has 16 bits; 4: it stays), k, p: lr and wd are element k - 1 of
      * data[p] and data[p + 1]; with k = -1 the last number is data[p]. Scalars begin with lr wd

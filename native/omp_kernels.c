@@ -154,6 +154,8 @@ static const kernel_family families[] = {
      ndrt_resize_execute},
     {NDRT_KERNEL_BATCH_STATS, NDRT_KERNEL_BATCH_STATS, ndrt_batch_stats_check,
      ndrt_batch_stats_threads, ndrt_batch_stats_execute},
+    {NDRT_KERNEL_FOLD_NORM, NDRT_KERNEL_FOLD_NORM, ndrt_folded_norms_check,
+     ndrt_folded_norms_threads, ndrt_folded_norms_execute},
     {NDRT_KERNEL_NAG_MOM, NDRT_KERNEL_NAG_MOM_OF_MASTER, ndrt_optimizers_check,
      ndrt_optimizers_threads, ndrt_optimizers_execute},
     {NDRT_KERNEL_TOPK, NDRT_KERNEL_TOPK_GRAD, ndrt_ordering_check, ndrt_ordering_threads,

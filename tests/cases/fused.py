@@ -90,7 +90,7 @@ def fold(weight: tuple[int, ...], channels: int, transposed: bool = False, group
         return folded, shift
     return Case("_fold_batch_norm", params,
                 [weight, *vectors, Input((channels,), kind="positive")], reference=reference,
-                onednn=False)
+                onednn=True)
 
 
 def relu(x: Array) -> Array:

@@ -6,14 +6,17 @@ from math import prod
 
 import numpy as np
 
-from ..._array.layout import AnyArray
-from ..._array.ndarray import MAX_DIMS
-from ..._array.output import NumpyOutput
+from ..._array.layout import AnyArray, get_default, need_float32
+from ..._array.ndarray import MAX_DIMS, NDArray
+from ..._array.output import NumpyOutput, Output
+from ...dtypes import FLOAT32
 from ...errors import ShapeError
+from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, need_rank
 from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import REGISTRY, OpDef, register
+from ...storage.desc import default_desc
 from ..floats import need_float_types
 
 
@@ -72,9 +75,28 @@ def compute(ctx: OpContext, p: FoldBatchNormParams, ins: list[AnyArray],
     outs[1].write(((bias - mean) * scale + beta).astype(weight.dtype))
 
 
+def refuses(p: FoldBatchNormParams, ins: list[NDArray]) -> str | None:
+    return need_float32(*ins)
+
+
+def compute_ex(ctx: OpContext, p: FoldBatchNormParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    stream, shape = ctx.stream, ins[0].shape
+    weight, *bias, gamma, beta, mean, var = (get_default(array, stream) for array in ins)
+    given = [*([] if p.fix_gamma else [gamma]), *bias]
+    dims = ((p.num_group, shape[0] // p.num_group, shape[1], prod(shape[2:])) if p.transposed
+            else (1, 1, shape[0], prod(shape[1:])))
+    with (outs[0].open(default_desc(FLOAT32, shape), stream) as folded,
+          outs[1].open(default_desc(FLOAT32, outs[1].shape), stream) as shift):
+        ctx.kernel(lib.NDRT_KERNEL_FOLD_NORM, dims,
+                   [folded, shift, weight, beta, mean, var, *given],
+                   (p.eps, not p.fix_gamma, not p.no_bias))
+
+
 register(OpDef("_fold_batch_norm", FoldBatchNormParams, inputs=input_names,
                outputs=("weight", "bias"), infer_shape=infer_shape, infer_type=infer_type,
-               compute=compute, is_fused=True, no_gradient="it is for inference",
+               compute=compute, compute_ex=compute_ex, refuses=refuses, is_fused=True,
+               no_gradient="it is for inference",
                ignores=lambda p: (() if not p.fix_gamma else (1 if p.no_bias else 2,)),
                doc="The weight and bias of one layer that does what a linear layer and the "
                    "BatchNorm behind it do at inference.\n\n"
