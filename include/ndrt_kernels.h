@@ -298,7 +298,7 @@ typedef enum { /* of x and two numbers; a slope is multiplied by the gradient */
                NDRT_FUNCTION_MOD = 37,        /* with the divisor's sign; 0 where that is 0 */
                NDRT_FUNCTION_RMOD = 38,
                NDRT_FUNCTION_HYPOT = 39,
-               NDRT_FUNCTION_ELU = 40, /* x above 0, else p (exp(x) - 1) */
+               NDRT_FUNCTION_ELU = 40, /* q x above 0, else p (exp(x) - 1) */
                NDRT_FUNCTION_FIRST_SLOPE = 41,
                NDRT_FUNCTION_SOFTSIGN_SLOPE = 41,
                NDRT_FUNCTION_RSQRT_SLOPE = 42,

@@ -105,3 +105,14 @@ def test_prelu_above_zero_is_what_it_was(shape: tuple[int, ...], layout: str | N
             y = nd.LeakyReLU(x, nd.array(slopes), act_type="prelu").asnumpy()
             column = slopes.reshape(-1, *(1,) * (len(shape) - 2))
             np.testing.assert_array_equal(y, np.where(data > 0, data, data * column))
+
+
+@pytest.mark.parametrize("act_type", ["elu", "selu"])
+def test_exponential_units_keep_their_digits_near_zero(act_type: str) -> None:
+    x = -np.logspace(-7, 1, 33).astype(np.float32)
+    factor = 1.6732632423543772 * 1.0507009873554805 if act_type == "selu" else 0.25
+    y = nd.LeakyReLU(nd.array(x), act_type=act_type).asnumpy()
+    np.testing.assert_allclose(y, factor * np.expm1(x.astype(np.float64)), rtol=4e-7)
+    up = nd.LeakyReLU(nd.array(-x), act_type=act_type).asnumpy()
+    np.testing.assert_allclose(up, -x * (1.0507009873554805 if act_type == "selu" else 1),
+                               rtol=1e-6)

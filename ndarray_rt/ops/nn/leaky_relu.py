@@ -145,8 +145,6 @@ def _eltwise(p: LeakyReLUParams) -> tuple[int, float]:
         return lib.NDRT_ELTWISE_GELU_ERF, 0.0
     if p.act_type == "elu":
         return lib.NDRT_ELTWISE_ELU, p.slope
-    if p.act_type == "selu":
-        return lib.NDRT_ELTWISE_ELU, SELU_ALPHA
     return lib.NDRT_ELTWISE_RELU, p.mean_slope if p.act_type == "rrelu" else p.slope
 
 
@@ -166,7 +164,10 @@ def compute_ex(ctx: OpContext, p: LeakyReLUParams, ins: list[NDArray],
         _random_slopes_ex(ctx, p, ins[0], outs)
         return
     if p.act_type in SLOPED and not is_padded(ins[0]):
-        function(ctx, SLOPED[p.act_type][0], ins[0], outs[0], p.slope)
+        function(ctx, SLOPED[p.act_type][0], ins[0], outs[0], p.slope, 1.0)
+        return
+    if p.act_type == "selu":  # oneDNN's elu loses digits near zero, all of them in the end
+        function(ctx, lib.NDRT_FUNCTION_ELU, ins[0], outs[0], SELU_LAMBDA * SELU_ALPHA, SELU_LAMBDA)
         return
     x = get_data(ins[0], ctx.stream)
 
@@ -175,11 +176,8 @@ def compute_ex(ctx: OpContext, p: LeakyReLUParams, ins: list[NDArray],
         return make_primitive(Kind.ELTWISE, Direction.FORWARD_TRAINING, alg=alg, alpha=alpha,
                               src=x.desc, dst=x.desc)
     prim = ctx.primitive(("LeakyReLU.forward", p, x.desc.id), build)
-    scale = _scaling(ctx, x.desc, SELU_LAMBDA) if p.act_type == "selu" else None
     with outs[0].open(x.desc, ctx.stream, inplace_of=x) as y:
         ctx.run(prim, ((Arg.SRC, x), (Arg.DST, y)))
-        if scale is not None:
-            ctx.run(scale, ((Arg.SRC, y), (Arg.DST, y)))
 
 
 def _random_slopes_ex(ctx: OpContext, p: LeakyReLUParams, data: NDArray,
@@ -337,11 +335,11 @@ def compute_ex_backward(ctx: OpContext, p: LeakyReLUParams, ins: list[NDArray],
     selu = p.act_type == "selu"
 
     def build() -> Primitive:
-        alg, alpha = _eltwise(p)
         if selu:
             return make_primitive(Kind.ELTWISE, Direction.BACKWARD, alg=_ELU_FROM_DST,
-                                  alpha=alpha, dst=data.desc, diff_src=data.desc,
+                                  alpha=SELU_ALPHA, dst=data.desc, diff_src=data.desc,
                                   diff_dst=data.desc)
+        alg, alpha = _eltwise(p)
         return make_primitive(Kind.ELTWISE, Direction.BACKWARD, alg=alg, alpha=alpha,
                               src=data.desc, diff_src=data.desc, diff_dst=data.desc)
     prim = ctx.primitive(("LeakyReLU.backward", p, data.desc.id), build)
