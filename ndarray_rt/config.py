@@ -96,6 +96,13 @@ SWITCHES: tuple[Switch, ...] = (
         "passes that inference graphs are not put through, with commas between; all: none of them",
         _text,
     ),
+    Switch(
+        "NDRT_TRAINING_LAYOUTS",
+        True,
+        "weights of convolutions, their gradients and the states of optimizers stay in a layout of "
+        "oneDNN's while they are trained; 0: in the default layout",
+        _flag,
+    ),
     Switch("NDRT_CAPTURE", True, "0 makes executors run step by step, without recording", _flag),
     Switch(
         "NDRT_CACHE_SHAPES",
@@ -149,6 +156,7 @@ NDRT_YIELD_CORES: bool
 NDRT_PLAN_MEMORY: bool
 NDRT_BATCH_TILES: bool
 NDRT_SKIP_PASSES: str
+NDRT_TRAINING_LAYOUTS: bool
 NDRT_CAPTURE: bool
 NDRT_SHADOW_MXNET: bool
 NDRT_CACHE_SHAPES: int

@@ -60,6 +60,8 @@ NO_GOLDEN = {
     "_cond": "a graph inside of it: compared as files in tests/frontend/test_control_flow.py",
     "_foreach": "a graph inside of it: compared as files in tests/frontend/test_control_flow.py",
     "_while_loop": "a graph inside of it: compared as files in tests/frontend/test_control_flow.py",
+    "_contrib_to_dense": "layouts are not MXNet's",
+    "_contrib_to_mkldnn": "layouts are not MXNet's",
     "IdentityAttachKLSparseReg": "MXNet's nd can not call it",
     "_identity_with_attr_like_rhs": "MXNet's nd can not call it",
     "_scatter_set_nd": "MXNet's writes to its first input only",

@@ -10,10 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import UINT8, find_dtype, native_code
-from ..errors import ShapeError, Unsupported
+from .. import config
+from ..dtypes import FLOAT32, UINT8, find_dtype, native_code
+from ..errors import NdrtError, ShapeError, TypeMismatch, Unsupported, shown
 from ..native import ffi
-from ..storage.desc import MemDesc, default_desc
+from ..storage.desc import (
+    MemDesc,
+    channels_last_desc,
+    default_desc,
+    plain_tag,
+    tagged_desc,
+)
 from ..storage.lease import Exclusive
 from ..storage.reorder import reorder_mem
 from ..storage.stream import ImmediateStream, Mem
@@ -132,6 +139,27 @@ def get_weights(w: NDArray, desc: MemDesc, groups: int, stream: ImmediateStream)
         raise ShapeError(f"a weight of shape {w.shape} in {groups} group(s) was asked for with "
                          f"dims {desc.dims}")
     return get_data_reorder(w, desc, stream)
+
+
+def named_desc(x: NDArray, layout: str | None, what: str) -> MemDesc:
+    """The layout of that name for an array like x, None: channels-last; `what` asks for it.
+
+    NdrtError where the array can have none but the default one, TypeMismatch for what is no name.
+    """
+    if x.dtype != FLOAT32 or x.ndim < 3:
+        raise NdrtError(f"{what}: an array of {x.dtype} and rank {x.ndim} has no other layout; "
+                        "float32 of rank 3 and more has")
+    if layout is None:
+        return channels_last_desc(x.dtype, x.shape)
+    if not isinstance(layout, str):
+        raise TypeMismatch(f"{what}: layout got {shown(layout)}, expected a name such as 'nhwc'")
+    return tagged_desc(x.dtype, x.shape, plain_tag(layout, x.ndim))
+
+
+def trains_in_layout(x: NDArray) -> bool:
+    """Training may leave a weight, its gradient or an optimizer's state in a special layout."""
+    own = x._chunk.is_trained_in_layout
+    return config.NDRT_TRAINING_LAYOUTS if own is None else own
 
 
 def pack_weights(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:

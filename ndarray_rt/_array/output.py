@@ -10,7 +10,15 @@ import numpy as np
 from ..errors import ShapeError
 from ..storage.desc import MemDesc
 from ..storage.stream import ImmediateStream, Mem
-from .layout import AnyArray, create_data, get_data, overwrite, plain_numpy, write_mem
+from .layout import (
+    AnyArray,
+    create_data,
+    get_data_if,
+    overwrite,
+    plain_numpy,
+    trains_in_layout,
+    write_mem,
+)
 from .ndarray import NDArray
 from .req import Req
 
@@ -50,8 +58,10 @@ class Output(Requested):
         return OpenOutput(self, desc, stream, inplace_of)
 
     def open_weight_grad(self, desc: MemDesc, stream: ImmediateStream) -> OpenOutput:
-        """Like `open`, but the array ends in the default layout, which optimizers expect."""
-        return OpenOutput(self, desc, stream, None, keep_default=True)
+        """Like `open` where training may leave the gradient in its layout, which the optimizer
+        gives to the weight then; else the array ends in the default layout."""
+        return OpenOutput(self, desc, stream, None,
+                          keep_default=not trains_in_layout(self.array))
 
 
 class OpenOutput:
@@ -93,8 +103,9 @@ class OpenOutput:
         special = array._chunk.mkl_mem
         if special is not None and special is not self._desc:
             return None
-        own = get_data(array, self._stream)
-        if own.ptr != source.ptr or own.desc is not self._desc:
+        # of whatever rank its layout is
+        own = get_data_if(array, self._desc, self._stream)
+        if own is None or own.ptr != source.ptr:
             return None
         self._stream.open(array._chunk)
         return own

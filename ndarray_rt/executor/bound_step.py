@@ -33,7 +33,8 @@ def _input_names(step: Step) -> list[str]:
 class BoundStep:
     """One operator call of a program."""
 
-    __slots__ = ("_step", "family", "ins", "lane", "name", "op", "outs", "params", "reqs")
+    __slots__ = ("_step", "family", "in_numpy", "ins", "lane", "name", "op", "outs", "params",
+                 "reqs")
 
     def __init__(self, step: Step, state: State) -> None:
         op, params = step.node.op, step.node.params
@@ -44,6 +45,7 @@ class BoundStep:
         self.params = params
         self.name = step.node.name
         self.family = step.family
+        self.in_numpy = step.node.is_in_numpy
         self.lane = step.team, step.lane
         self.ins = [state.arrays[i] for i in step.ins]
         self.outs = [state.arrays[i] for i in step.outs]

@@ -53,6 +53,8 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
     that of the same heads for other shapes: where it is right for these too, no pass is run again,
     and nodes have its layouts where nothing better was measured.
     """
+    if any(node.is_in_numpy for node in topological(heads)):
+        return None  # a pass would take it into something that runs natively
     shapes = {name: array.shape for name, array in bound.items()}
     types = {name: array.dtype for name, array in bound.items()}
     optimized, known = None, None

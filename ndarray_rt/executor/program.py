@@ -130,11 +130,13 @@ class Program:
                     lib.ndrt_threads_here(int(lane[0] >= 0))
                 ctx.stream.position = i
                 ctx.family = step.family
+                ctx.in_numpy = step.in_numpy
                 dispatch_planned(step.op, step.params, ctx, step.ins, step.outs, step.reqs,
                                  step.name)
         finally:
             lib.ndrt_threads_here(0)  # first: what interrupts it is served behind it
             ctx.family = ""
+            ctx.in_numpy = False
 
     def _has_lanes(self) -> bool:
         """Steps of lanes are for one thread, as recordings run them: planned for as many lanes as
@@ -147,13 +149,17 @@ class Program:
         self.prologue.settle(ctx)
         ctx.own_leases = True
         gradients = None if watch is None else WatchedGradients(self.plan)
-        for plain in self.steps[part[0]:part[1]]:
-            step = plain if gradients is None else gradients.step(plain)
-            if watch is not None:
-                watch(step, False)
-            dispatch(step.op, step.params, ctx, step.ins, step.outs, step.reqs, step.name)
-            if watch is not None:
-                watch(step, True)
+        try:
+            for plain in self.steps[part[0]:part[1]]:
+                step = plain if gradients is None else gradients.step(plain)
+                if watch is not None:
+                    watch(step, False)
+                ctx.in_numpy = step.in_numpy
+                dispatch(step.op, step.params, ctx, step.ins, step.outs, step.reqs, step.name)
+                if watch is not None:
+                    watch(step, True)
+        finally:
+            ctx.in_numpy = False
         self._forget_offered(part)
 
     def _forget_offered(self, part: Part) -> None:

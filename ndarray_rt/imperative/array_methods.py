@@ -10,16 +10,16 @@ from typing import Any
 from .._array.access import Access
 from .._array.copy import copy_into
 from .._array.create import zeros
+from .._array.layout import named_desc
 from .._array.ndarray import NDArray, new_array
 from .._array.new_shape import reshaped
 from .._array.req import parse_grad_req
 from ..context import Context
-from ..dtypes import FLOAT32, find_dtype
+from ..dtypes import find_dtype
 from ..errors import MXNetError, NdrtError, ShapeError, TypeMismatch, no_storage, shown
 from ..executor.inputs import copy_plain
 from ..op.infer import normalize_axis
 from ..op.registry import find
-from ..storage.desc import MemDesc, channels_last_desc, plain_tag, tagged_desc
 from .backward import backward as run_backward
 from .call import infer_outputs
 from .invoke import invoke
@@ -229,17 +229,6 @@ def as_self(self: NDArray) -> NDArray:
 # ---- layouts --------------------------------------------------------------------------------
 
 
-def _layout_desc(x: NDArray, layout: str | None) -> MemDesc:
-    if x.dtype != FLOAT32 or x.ndim < 3:
-        raise NdrtError(f"to_mkldnn: an array of {x.dtype} and rank {x.ndim} has no other layout; "
-                        "float32 of rank 3 and more has")
-    if layout is None:
-        return channels_last_desc(x.dtype, x.shape)
-    if not isinstance(layout, str):
-        raise TypeMismatch(f"to_mkldnn: layout got {shown(layout)}, expected a name such as 'nhwc'")
-    return tagged_desc(x.dtype, x.shape, plain_tag(layout, x.ndim))
-
-
 def to_mkldnn(self: NDArray, layout: str | None = None) -> NDArray:
     """A copy in a layout of oneDNN: channels-last, or that of a name.
 
@@ -250,7 +239,7 @@ def to_mkldnn(self: NDArray, layout: str | None = None) -> NDArray:
     """
     if layout == "default":
         return to_dense(self)
-    desc = _layout_desc(self, layout)
+    desc = named_desc(self, layout, "to_mkldnn")
     if self._chunk.mkl_mem is desc and not self.is_view:
         return self
     made = plain_copy(self, self.ctx)
@@ -272,7 +261,7 @@ def reorder(self: NDArray, layout: str | None = None) -> None:
     if layout == "default":
         reorder_to_default(self)
         return
-    desc = _layout_desc(self, layout)
+    desc = named_desc(self, layout, "reorder")
     if self.is_view:
         raise NdrtError("reorder: a view sees only the default layout; reorder its base")
     with Access(written=(self,)) as stream:

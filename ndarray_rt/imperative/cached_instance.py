@@ -113,7 +113,7 @@ class Instance:
                 if b.wanted and i not in group.aux:
                     self.grads[i] = (new_array(b.shape, b.dtype, group.ctx) if b.target is None
                                      else b.target.array)
-                    _unpack(self.inputs[i])
+                    _unpack(self.inputs[i], self.grads[i])
         try:
             self.executor = self._bind(group)
         except MXNetError as error:
@@ -248,10 +248,12 @@ class Group:
         self.repeats = plan.backward_repeats
 
 
-def _unpack(x: NDArray) -> None:
-    """Brings a weight that inference has packed, before it was trained, to the default layout."""
+def _unpack(x: NDArray, grad: NDArray) -> None:
+    """Brings a weight that inference has packed, before it was trained, to the default layout;
+    one that is trained in its gradient's layout stays in it."""
     chunk = x._chunk
-    if chunk.is_special and not chunk.native.packers and not chunk.native.pins:
+    if (chunk.is_special and chunk.mkl_mem is not grad._chunk.mkl_mem
+            and not chunk.native.packers and not chunk.native.pins):
         with Access(written=(x,)) as stream:
             chunk.reorder_to_default(stream)
 

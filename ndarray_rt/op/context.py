@@ -45,6 +45,7 @@ class OpContext:
         "cache",
         "fallbacks",
         "family",
+        "in_numpy",
         "is_drawing_elsewhere",
         "is_train",
         "keep_plain",
@@ -86,6 +87,8 @@ class OpContext:
         self.varying: set[int] = set()
         # family of layouts that the plan has for this call (op/choose.py); "" leaves it open
         self.family = ""
+        # the call's node is to run in NumPy
+        self.in_numpy = False
         # private packed copies of weights, where the owner of this context keeps some
         self.packed: PackedStore | None = None
         # where the next call's kernel reads its numbers whenever it runs, for operators that

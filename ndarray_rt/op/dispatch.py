@@ -245,7 +245,7 @@ def _execute(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
 def _run(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
     op, params, ins, outs, reqs, node, mutated, stale = call
     ctx.begin(node, ins)
-    key, reason = expected_kernel(op, params, ins, outs)
+    key, reason = expected_kernel(op, params, ins, outs, ctx.in_numpy)
     if reason is None and op.compute_ex is not None:
         stream = ctx.stream
         validation = Validation(op, params, ctx, ins, outs, reqs) if config.NDRT_VALIDATE else None

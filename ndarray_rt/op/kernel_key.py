@@ -27,11 +27,12 @@ class KernelKey(NamedTuple):
     layout: str  # "any": takes what there is; "default": row-major
 
 
-def expected_kernel(op: OpDef, params: Params, ins: list[NDArray],
-                    outs: list[NDArray]) -> tuple[KernelKey, str | None]:
-    """The kernel for these arrays, and why it is not oneDNN's where it is not."""
+def expected_kernel(op: OpDef, params: Params, ins: list[NDArray], outs: list[NDArray],
+                    in_numpy: bool = False) -> tuple[KernelKey, str | None]:
+    """The kernel for these arrays, and why it is not oneDNN's where it is not; `in_numpy`: because
+    the user wants it so."""
     dtype = ins[0].dtype if ins else outs[0].dtype
-    reason = _reason(op, params, ins, outs)
+    reason = "use_onednn=False" if in_numpy else _reason(op, params, ins, outs)
     return kernel_key(dtype, reason is None), reason
 
 

@@ -32,10 +32,15 @@ class Chunk:
 
     Native calls make Chunks too, without `native` and `_handle`: these are made when they are
     first asked for, out of `_state` and `_bytes`, which own what they stand for.
+
+    `is_trained_in_layout` says whether training may leave it in a special layout; None, as long as
+    nobody has set it: the switch NDRT_TRAINING_LAYOUTS says.
     """
 
     __slots__ = ("__weakref__", "_bytes", "_handle", "_planned", "_state", "address", "dtype",
-                 "mkl_mem", "moves", "native", "storage_shape", "zero")
+                 "is_trained_in_layout", "mkl_mem", "moves", "native", "storage_shape", "zero")
+
+    is_trained_in_layout: bool | None
 
     def __init__(self, shape: tuple[int, ...], dtype: DType, handle: Handle | None = None,
                  zero: bool = False) -> None:
@@ -71,6 +76,8 @@ class Chunk:
             self._handle = handle = Handle.borrowed(
                 int(ffi.cast("intptr_t", self.native.data)), nbytes, self._bytes)
             return handle
+        if name == "is_trained_in_layout":
+            return None
         raise AttributeError(f"a Chunk has no attribute {name!r}")
 
     # ---- memory -------------------------------------------------------------------------

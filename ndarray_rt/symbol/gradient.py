@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ..errors import MXNetError, where
 from ..op.params import NoParams, Params
 from ..op.registry import find
-from .node import Entry, Node, topological
+from .node import USE_ONEDNN, Entry, Node, topological
 
 MakeNode = Callable[[str, Params, Sequence[Entry], str], Node]
 # an operator and, by the number of its input, gradients that were made for it; None is zeros
@@ -38,6 +38,8 @@ class GraphEmit:
         elif not isinstance(params, Params):
             params = definition.params.parse(params, op, name)
         node = self._make(op, params, inputs, name)
+        if self._forward.is_in_numpy:
+            node.attrs = {**node.attrs, USE_ONEDNN: "False"}
         self.made.add(node)
         return node.outputs
 

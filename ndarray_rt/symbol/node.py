@@ -8,6 +8,9 @@ from typing import NamedTuple
 from ..op.params import Params
 from ..op.registry import OpDef
 
+# attribute of nodes; "False": they are to run in NumPy, and their gradients too
+USE_ONEDNN = "__use_onednn__"
+
 
 class Node:
     """A variable (`op` is None) or one application of an operator.
@@ -34,6 +37,11 @@ class Node:
     @property
     def is_variable(self) -> bool:
         return self.op is None
+
+    @property
+    def is_in_numpy(self) -> bool:
+        """The user wants it to run without native code."""
+        return self.attrs.get(USE_ONEDNN, "True") in ("False", "0")
 
     @property
     def num_outputs(self) -> int:

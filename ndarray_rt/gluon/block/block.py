@@ -163,6 +163,39 @@ class Block:
         for param in self.params.values():
             param.cast(dtype)
 
+    # ---- layouts --------------------------------------------------------------------------------
+
+    @property
+    def is_mkldnn(self) -> bool:
+        """One of its parameters, or of its children's, is in a layout of oneDNN's."""
+        return any(param.is_mkldnn for param in self.collect_params().values())
+
+    def to_mkldnn(self, insert: bool = False) -> Block:
+        """Lets training leave the parameters in layouts of oneDNN's; gives the block itself.
+
+        See `Parameter.to_mkldnn`; the switch NDRT_TRAINING_LAYOUTS says what holds where neither
+        this nor `to_dense` was called. With `insert` blocks that bring the data into a layout of
+        oneDNN's and back are put around the layers of containers that compute in them: for looking
+        into a network and for measuring, as layers do that by themselves where it pays.
+        """
+        for param in self.collect_params().values():
+            param.to_mkldnn()
+        if insert:
+            from ..nn.mkldnn import insert_conversions
+            insert_conversions(self)
+        return self
+
+    def to_dense(self) -> Block:
+        """Brings the parameters to the default layout, and lets training leave them in it.
+
+        Blocks that `to_mkldnn(insert=True)` put between layers go. Gives the block itself.
+        """
+        from ..nn.mkldnn import remove_conversions
+        remove_conversions(self)
+        for param in self.collect_params().values():
+            param.to_dense()
+        return self
+
     # ---- files ----------------------------------------------------------------------------------
 
     def save_parameters(self, filename: str, deduplicate: bool = False) -> None:

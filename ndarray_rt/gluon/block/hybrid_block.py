@@ -9,6 +9,8 @@ from ... import nd, sym
 from ...errors import MXNetError, ParameterError
 from ...nd import NDArray
 from ...symbol.contrib_functions import DynamicShape
+from ...symbol.naming import AttrScope
+from ...symbol.node import USE_ONEDNN
 from ...symbol.symbol import Symbol
 from ..errors import DeferredInitializationError
 from ..parameter import Parameter, ParameterDict
@@ -23,10 +25,15 @@ class HybridBlock(Block):
     parameters coming by the names of the attributes they were set to. A hybridized block is traced
     with symbols at its first call; later ones are one call of a CachedOp, which binds parameters
     and their gradients where they are and copies the data.
+
+    With `use_onednn=False` it and its children run in NumPy, backward too: for debugging and
+    measurement. It is an attribute that can be set at any time.
     """
 
-    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None, *,
+                 use_onednn: bool = True) -> None:
         super().__init__(prefix=prefix, params=params)
+        self._use_onednn = bool(use_onednn)
         self._cached_graph: Any = ()
         self._cached_op: nd.CachedOp | None = None
         # for each input of the op: (it is data, its position) or (it is not, a Parameter)
@@ -45,6 +52,17 @@ class HybridBlock(Block):
         super().__setattr__(name, value)
         if isinstance(value, HybridBlock):
             self._clear_cached_op()
+
+    @property
+    def use_onednn(self) -> bool:
+        """False: it and its children run in NumPy."""
+        return self._use_onednn
+
+    @use_onednn.setter
+    def use_onednn(self, use: bool) -> None:
+        self._use_onednn = bool(use)
+        # a block around it that was traced already has to be hybridized again
+        self._clear_cached_op()
 
     def register_child(self, block: Any, name: str | None = None) -> None:
         """Makes a HybridBlock a child; ParameterError for any other block."""
@@ -141,8 +159,7 @@ class HybridBlock(Block):
             nested = regroup([None if arg is None else next(rest) for arg in flat],
                              self._in_format)
             params = {name: param.var() for name, param in self._reg_params.items()}
-            with self.name_scope():
-                out = self.hybrid_forward(sym, *nested, **params)
+            out = self._traced(*nested, **params)
             outputs, self._out_format = flatten(out, "output")
             self._cached_graph = inputs, sym.Group(outputs)
         return self._cached_graph
@@ -309,6 +326,14 @@ class HybridBlock(Block):
                                  f"{form}")
         return [arg for arg in flat if arg is not None]
 
+    def _traced(self, *args: Any, **params: Any) -> Any:
+        """What `hybrid_forward` makes of symbols."""
+        with self.name_scope():
+            if self._use_onednn:
+                return self.hybrid_forward(sym, *args, **params)
+            with AttrScope(**{USE_ONEDNN: "False"}):
+                return self.hybrid_forward(sym, *args, **params)
+
     def forward(self, x: Any, *args: Any) -> Any:
         """Runs `hybrid_forward` on arrays, operator by operator or as one graph, or on symbols."""
         if isinstance(x, NDArray) and not args:  # most layers; the same as below, sooner
@@ -317,9 +342,9 @@ class HybridBlock(Block):
             is_symbol, ctx = self._check_inputs((x, *args))
         if is_symbol:
             variables = {name: param.var() for name, param in self._reg_params.items()}
-            with self.name_scope():
-                return self.hybrid_forward(sym, x, *args, **variables)
-        if self._active and self._has_graph(x, *args):
+            return self._traced(x, *args, **variables)
+        # what runs in NumPy is a graph, whose nodes say so, of its gradient too
+        if (self._active or not self._use_onednn) and self._has_graph(x, *args):
             return self._call_cached_op(x, *args)
         with ctx:
             try:

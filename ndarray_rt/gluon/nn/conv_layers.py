@@ -44,8 +44,9 @@ class _Conv(HybridBlock):
                  groups: int, layout: str, in_channels: int = 0, activation: str | None = None,
                  use_bias: bool = True, weight_initializer: Any = None,
                  bias_initializer: Any = "zeros", op_name: str = "Convolution", adj: Any = None,
-                 prefix: str | None = None, params: ParameterDict | None = None) -> None:
-        super().__init__(prefix=prefix, params=params)
+                 prefix: str | None = None, params: ParameterDict | None = None, *,
+                 use_onednn: bool = True) -> None:
+        super().__init__(prefix=prefix, params=params, use_onednn=use_onednn)
         rank = len(kernel_size)
         with self.name_scope():
             self._channels = channels

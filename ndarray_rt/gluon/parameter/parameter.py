@@ -17,6 +17,8 @@ from ...np_shape import is_np_shape
 from ..errors import DeferredInitializationError, Mismatch, NotInitialized
 from ..utils import shape_is_known
 
+# of which oneDNN makes no blocks
+FEW_CHANNELS = 4
 Deferred = tuple[Any, list[Context], Any, NDArray | None]
 STORAGE_TYPES = ("default", "row_sparse", "csr")
 
@@ -75,6 +77,8 @@ class Parameter:
         self.init = init
         self._stype = stype
         self._grad_stype = grad_stype
+        # whether training may leave it in a layout of oneDNN's; None: the switch says
+        self._is_trained_in_layout: bool | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
@@ -139,6 +143,35 @@ class Parameter:
         """The storage type that was asked for of gradients; they are dense."""
         return self._grad_stype
 
+    @property
+    def is_mkldnn(self) -> bool:
+        """Its data is in a layout of oneDNN's, on each context."""
+        return bool(self._data) and all(array.is_mkldnn for array in self._data or ())
+
+    def to_mkldnn(self) -> None:
+        """Lets training leave data, gradient and states of the optimizer in layouts of oneDNN's.
+
+        Weights of convolutions are brought into one at once, if they are initialized; the first
+        step chooses the one that its kernels write gradients in. All else stays in the default
+        layout, which its kernels read. What is read or saved of it is the same.
+        """
+        self._set_layouts(True)
+
+    def to_dense(self) -> None:
+        """Brings data and gradient to the default layout, and lets training leave them in it."""
+        self._set_layouts(False)
+
+    def _set_layouts(self, may_stay: bool | None) -> None:
+        self._is_trained_in_layout = may_stay
+        if may_stay is None:
+            return
+        for array in (*(self._data or ()), *(self._grad or ())):
+            array._chunk.is_trained_in_layout = may_stay
+            if not may_stay:
+                array.reorder_to_default()
+            elif array.dtype == np.float32 and array.ndim >= 3 and not array.is_mkldnn:
+                array.reorder(_weight_layout(array.shape))
+
     def _set_trainer(self, trainer: Any) -> None:
         if self._stype != "default" and self._trainer and trainer and self._trainer is not trainer:
             raise NotInitialized(f"Parameter '{self.name}' has a trainer already, and a "
@@ -191,6 +224,7 @@ class Parameter:
         self._ctx_list = list(ctx_list)
         self._data = [data.copyto(ctx) for ctx in self._ctx_list]
         self._init_grad()
+        self._set_layouts(self._is_trained_in_layout)
 
     def _init_grad(self) -> None:
         if self.grad_req == "null":
@@ -260,6 +294,7 @@ class Parameter:
             if self._grad is not None:
                 self._grad = [x.astype(dtype) for x in self._grad]
                 autograd.mark_variables(self._data, self._grad, self.grad_req)
+        self._set_layouts(self._is_trained_in_layout)
 
     # ---- values ---------------------------------------------------------------------------------
 
@@ -408,6 +443,13 @@ def _contexts(ctx: Any) -> list[Context]:
         if not isinstance(one, Context):
             raise TypeMismatch(f"ctx got {shown(one)}, expected a Context such as mx.cpu()")
     return found
+
+
+def _weight_layout(shape: tuple[int, ...]) -> str:
+    """The layout that oneDNN writes gradients of a convolution's weight in, for most of them."""
+    window = "cdefghijkl"[:len(shape) - 2]
+    # so few channels are not put into blocks
+    return f"A{window}b16a" if shape[1] <= FEW_CHANNELS else f"AB{window}16b16a"
 
 
 def _rows(row_id: Any) -> NDArray:

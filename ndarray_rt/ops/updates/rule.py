@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._array.layout import AnyArray, get_data, get_data_if, get_data_reorder, need_float32
+from ..._array.layout import (
+    AnyArray,
+    get_data,
+    get_data_if,
+    get_data_reorder,
+    need_float32,
+    trains_in_layout,
+)
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import TypeMismatch
@@ -106,16 +113,29 @@ def refuses_master(ins: Sequence[NDArray], narrow: int = 2) -> str | None:
     return need_float32(*ins[narrow:])
 
 
-def _common_layout(rule: Rule, p: Params, ins: Sequence[NDArray], ctx: OpContext) -> MemDesc:
-    """The weight's layout where the states are in it too, else the default one."""
-    weight = ins[0]
-    desc = get_data(weight, ctx.stream).desc
+def _common_layout(rule: Rule, p: Params, ins: Sequence[NDArray], out: Output,
+                   ctx: OpContext) -> MemDesc:
+    """The gradient's layout where the weight stays in layouts, else the weight's; the default one
+    where a state is not in it and can not be brought into it."""
+    weight, grad, *states = ins
     plain = default_desc(weight.dtype, weight.shape)
-    if any(get_data_if(state, desc, ctx.stream) is None for state in ins[2:]):
-        return plain
     # zeros must stay zeros where there is padding, also with the numbers of later runs
     vary = ctx.numbers_vary or ctx.parameters is not None
     is_safe = rule.is_safe(p) and (not vary or rule.is_safe(None))
+    desc = grad._chunk.mkl_mem
+    if (desc is not None and not grad.is_view and (is_safe or not desc.is_padded)
+            and out.array._chunk is weight._chunk and trains_in_layout(weight)
+            and all(x._chunk.mkl_mem is desc or not (x.is_view or x._chunk.native.pins)
+                    for x in (weight, *states))):
+        for x in (weight, *states):
+            own = x._chunk.mkl_mem
+            if own is not None and own.dims != desc.dims:
+                x._chunk.reorder_to_default(ctx.stream)
+            x._chunk.reorder(desc, ctx.stream)
+        return desc
+    desc = get_data(weight, ctx.stream).desc
+    if any(get_data_if(state, desc, ctx.stream) is None for state in states):
+        return plain
     return desc if is_safe or not desc.is_padded else plain
 
 
@@ -139,9 +159,9 @@ def run_one(rule: Rule, ctx: OpContext, p: Params, ins: Sequence[NDArray], out: 
             source: Source | None = None) -> None:
     """One weight with its gradient and its states, in whatever layout they share."""
     source = source or Source()
-    desc = _common_layout(rule, p, ins, ctx)
+    desc = _common_layout(rule, p, ins, out, ctx)
     states = (plain_states(ins[2:], ctx) if desc.is_default
-              else [get_data(state, ctx.stream) for state in ins[2:]])
+              else [get_data_reorder(state, desc, ctx.stream) for state in ins[2:]])
     weight = get_data_reorder(ins[0], desc, ctx.stream)
     grad = get_data_reorder(ins[1], desc, ctx.stream)
     more = [default_mem(x, ctx) for x in source.arrays]

@@ -69,6 +69,8 @@ class Writes(Base):
         value = self.fresh(x.shape, x.dtype)
         desc = data.draw(st.sampled_from(all_layouts(x)), "layout")
         stream.begin_operator()
+        may_stay = data.draw(st.booleans(), "trained in layouts")
+        x._chunk.is_trained_in_layout = may_stay
         with Leases([], [x._chunk]):
             x._chunk.wrote()
             if way == "create":
@@ -85,7 +87,7 @@ class Writes(Base):
             done = self.attempt(data, lambda: self._open(held, Req.kWriteTo, way, desc, value),
                                 (held, value, None))
         if way == "open_weight_grad":
-            assert not (done and x.is_special), "optimizers expect the default layout"
+            assert may_stay or not (done and x.is_special), "it is trained in the default layout"
 
     def _open(self, held: Held, req: Req, way: str, desc: Any, value: Array) -> None:
         with getattr(Output(held.array, req), way)(desc, self.stream) as mem:
