@@ -191,6 +191,7 @@ PLACES = {
     "ndarray_rt.ops.tensor.index_copy": "_contrib_index_copy batch_take",
     "ndarray_rt.ops.tensor.init": "_zeros _ones _full _arange _linspace _eye",
     "ndarray_rt.ops.tensor.khatri_rao": "khatri_rao",
+    "ndarray_rt.ops.tensor.layouts": "_contrib_to_mkldnn _contrib_to_dense",
     "ndarray_rt.ops.tensor.matmul": "dot _backward_dot batch_dot",
     "ndarray_rt.ops.tensor.moments": "moments _backward_moments",
     "ndarray_rt.ops.tensor.nan_reduce": "nansum _backward_nansum nanprod _backward_nanprod",
