@@ -125,6 +125,10 @@ typedef struct {
 ndrt_status ndrt_chunk_new(ndrt_chunk **out);
 /* The same as the fields, for callers that have no pointers. */
 uint64_t ndrt_chunk_writes_at(intptr_t chunk);
+/* Notes how often each of n chunks was written to; 0: one of them is exported for writing. */
+int ndrt_chunks_note(int n, ndrt_chunk *const *chunks, uint64_t *writes);
+/* Whether none of them was written to since. */
+int ndrt_chunks_unwritten(int n, ndrt_chunk *const *chunks, const uint64_t *writes);
 int32_t ndrt_chunk_writable_pins_at(intptr_t chunk);
 ndrt_status ndrt_chunk_share(ndrt_chunk *chunk, ndrt_chunk **out);    /* one more owner of it */
 void ndrt_chunk_place(ndrt_chunk *chunk, void *data, int64_t layout); /* bumps version */

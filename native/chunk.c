@@ -46,6 +46,22 @@ int32_t ndrt_chunk_writable_pins_at(intptr_t chunk) {
     return __atomic_load_n(&((ndrt_chunk *)chunk)->writable_pins, __ATOMIC_SEQ_CST);
 }
 
+int ndrt_chunks_note(int n, ndrt_chunk *const *chunks, uint64_t *writes) {
+    int calm = 1;
+    for (int i = 0; i < n; i++) {
+        writes[i] = __atomic_load_n(&chunks[i]->writes, __ATOMIC_SEQ_CST);
+        calm &= !__atomic_load_n(&chunks[i]->writable_pins, __ATOMIC_SEQ_CST);
+    }
+    return calm;
+}
+
+int ndrt_chunks_unwritten(int n, ndrt_chunk *const *chunks, const uint64_t *writes) {
+    int same = 1;
+    for (int i = 0; i < n; i++)
+        same &= __atomic_load_n(&chunks[i]->writes, __ATOMIC_SEQ_CST) == writes[i];
+    return same;
+}
+
 ndrt_status ndrt_chunk_share(ndrt_chunk *chunk, ndrt_chunk **out) {
     __atomic_add_fetch(&chunk->references, 1, __ATOMIC_RELAXED);
     *out = chunk;

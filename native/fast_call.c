@@ -331,12 +331,51 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     return result;
 }
 
+/* ---- copies -------------------------------------------------------------------------------------
+ */
+
+/* copies(facts, addresses, ctx): new arrays, each with what the chunk of an address begins with;
+ * None where one of those has no memory, or a special layout. Nobody else has the chunks. Facts are
+ * those of outputs. */
+static PyObject *copies(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    (void)self;
+    if (nargs != 3) return PyErr_Format(PyExc_TypeError, "copies takes 3 arguments");
+    Py_ssize_t n = PyTuple_Size(args[0]);
+    if (n < 0 || PyTuple_Size(args[1]) != n)
+        return PyErr_Format(PyExc_ValueError, "facts and addresses of another number");
+    if (ndrt_exports_returned()) ndrt_exports_drain();
+    PyObject *list = PyList_New(n);
+    ndrt_status status = list ? NDRT_OK : NDRT_INTERNAL;
+    for (Py_ssize_t i = 0; i < n && status == NDRT_OK; i++) {
+        PyObject *facts = PyTuple_GetItem(args[0], i);
+        const ndrt_chunk *chunk = PyLong_AsVoidPtr(PyTuple_GetItem(args[1], i));
+        size_t nbytes = PyLong_AsSize_t(PyTuple_GetItem(facts, 3));
+        if (!chunk || PyErr_Occurred()) {
+            status = NDRT_INTERNAL;
+        } else if (!chunk->data || chunk->layout) {
+            Py_DECREF(list);
+            return long_way();
+        } else {
+            ndrt_made_output made;
+            status = ndrt_output_new(facts, nbytes, 0, args[2], &made);
+            if (status != NDRT_OK) break;
+            memcpy(made.buffer->data, chunk->data, nbytes);
+            PyList_SetItem(list, i, made.object);
+        }
+    }
+    if (status == NDRT_OK) return list;
+    Py_XDECREF(list);
+    return failed(status);
+}
+
 /* ---- set-up
  * --------------------------------------------------------------------------------------- */
 
 void *ndrt_call_functions(void *setup) {
     static PyMethodDef run_def = {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, NULL};
     static PyMethodDef keep_def = {"keep", (PyCFunction)(void (*)(void))keep, METH_FASTCALL, NULL};
+    static PyMethodDef copies_def = {"copies", (PyCFunction)(void (*)(void))copies, METH_FASTCALL,
+                                     NULL};
     static PyMethodDef kinds_def = {"kinds", (PyCFunction)(void (*)(void))ndrt_number_kinds_new,
                                     METH_FASTCALL, NULL};
     PyObject *given = setup;
@@ -344,10 +383,11 @@ void *ndrt_call_functions(void *setup) {
         return PyErr_Format(PyExc_TypeError, "types and slots are not those of arrays and chunks");
     ndrt_call_marks_set(given, 4);
     Py_INCREF(given); /* it owns all of them, as long as the process lives */
-    PyObject *made = PyTuple_New(3);
+    PyObject *made = PyTuple_New(4);
     if (!made) return NULL;
     PyTuple_SetItem(made, 0, PyCFunction_NewEx(&run_def, NULL, NULL));
     PyTuple_SetItem(made, 1, PyCFunction_NewEx(&keep_def, NULL, NULL));
     PyTuple_SetItem(made, 2, PyCFunction_NewEx(&kinds_def, NULL, NULL));
+    PyTuple_SetItem(made, 3, PyCFunction_NewEx(&copies_def, NULL, NULL));
     return made;
 }

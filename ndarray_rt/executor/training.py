@@ -14,7 +14,7 @@ from ..errors import MXNetError, NameMismatch, ParameterError, TypeMismatch
 from .arguments import check_list, check_mapping, check_names
 from .bound_arrays import BoundArrays
 from .captured import Captured
-from .inputs import copy_value, head_gradients, place_of
+from .inputs import copy_plain, copy_value, head_gradients, place_of
 from .program import may_capture
 from .update import Trained, Update, zero_states
 
@@ -117,18 +117,15 @@ class TrainingRuns(BoundArrays):
             copy_value(given[i], array, f"out_grads[{i}]")
 
     def _run_backward(self, is_train: bool) -> None:
-        chain, left = self._chain, self._left
+        if is_train and self._replay_backward():
+            return
+        program = self._full_program()
+        if self._left is not None:
+            self._left.leave()
         self._chain = self._left = None
         self._clear_unused()
         # a backward that stops half-way has used up some of what it reads, too
         self._is_spent = not self._backward_repeats
-        if left is not None:
-            if (chain is not None and is_train and chain.epoch == config.epoch
-                    and self._replay(chain.parts[1])):
-                self._chain = chain
-                return
-            left.leave()
-        program = self._full_program()
         self._is_running = True
         try:
             program.run_backward(is_train, self._monitor)
@@ -150,6 +147,31 @@ class TrainingRuns(BoundArrays):
             return False
         self._chain, self._left = chain, chain.parts[0]
         return True
+
+    def _replay_backward(self) -> bool:
+        """Replays backward behind a forward that was replayed; False, and nothing is done, where
+        that can not be."""
+        chain, left = self._chain, self._left
+        if left is None or chain is None or chain.epoch != config.epoch:
+            return False
+        self._chain = self._left = None
+        self._clear_unused()
+        self._is_spent = not self._backward_repeats
+        if self._replay(chain.parts[1]):
+            self._chain = chain
+            return True
+        self._left, self._is_spent = left, False
+        return False
+
+    def _backward_again(self, out_grad: NDArray) -> bool:
+        """`backward` with the gradient of the only output, behind a forward that was replayed;
+        False where it is to be called."""
+        if self._left is None or self._is_spent or self._work.last != self._number:
+            return False
+        self._work.refuse_own_run()
+        with self._work.lock:
+            return (all(copy_plain(out_grad, head) for head in self._head_grads.values())
+                    and self._replay_backward())
 
     def _replay(self, part: Captured) -> bool:
         """`Captured.replay` of a part of a step."""

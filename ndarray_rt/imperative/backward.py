@@ -16,7 +16,7 @@ from ..op.params import NoParams, Params
 from ..op.registry import OpDef, find
 from ..symbol.gradient import gradient_graph
 from ..symbol.node import Entry, Node, topological
-from .backward_of_calls import plan_calls, run_calls
+from .backward_of_calls import note_route, plan_calls, run_calls, run_route
 from .call import infer_outputs, run_op
 from .function import FunctionParams
 from .function import run_backward as run_python
@@ -69,6 +69,9 @@ def _make(op_name: str, params: Params, inputs: Sequence[Entry], name: str) -> N
 def backward(heads: Sequence[NDArray], head_grads: Sequence[NDArray | None],
              retain_graph: bool = False, train_mode: bool = True) -> None:
     """Gradients of the heads for all leaves, written or added to where the leaves want them."""
+    is_plain = (len(heads) == 1 and head_grads[0] is None and train_mode and not retain_graph)
+    if is_plain and run_route(heads[0]._entry):
+        return
     entries = _head_entries(heads)
     order = _tape_order(entries)
     leaves = [node for node in order if isinstance(node, TapeVariable) and node.needs_grad]
@@ -91,6 +94,8 @@ def backward(heads: Sequence[NDArray], head_grads: Sequence[NDArray | None],
         STATE.recording = recording
     for state in grads:
         state.fresh = True
+    if is_plain and calls is not None:
+        note_route(calls)
     if not retain_graph:
         _clear(order)
 

@@ -7,13 +7,18 @@ network and its loss are two calls. What is less simple is left to `backward`, w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import ref
 
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
 from ..dtypes import DType
 from ..symbol.node import Entry, Node
-from .function import FunctionParams, PythonFunction, run_backward
-from .tape import GradState, TapeNode, TapeVariable
+from .function import FunctionParams, PythonCall, PythonFunction, run_backward
+from .tape import STATE, GradState, TapeNode, TapeVariable
+
+if TYPE_CHECKING:
+    from .settled_call import Settled
 
 Facts = tuple[tuple[int, ...], DType]
 
@@ -63,6 +68,71 @@ def plan_calls(head: Entry, order: Sequence[Node], targets: Sequence[GradState])
 
 def _fits(array: NDArray, facts: Facts) -> bool:
     return array.shape == facts[0] and array.dtype == facts[1]
+
+
+class Route(NamedTuple):
+    """How backward went through calls of settled kinds, each of which has one recorded input at
+    most: the kind, and the position of that input or -1."""
+
+    steps: list[tuple[ref[Settled], int]]
+
+
+def note_route(plan: Plan) -> None:
+    """Keeps how a backward without a head gradient went, where later ones may go like it."""
+    steps: list[tuple[ref[Settled], int]] = []
+    for k, (node, params) in enumerate(plan.calls):
+        kind: Settled | None = params.call.kind
+        last = k + 1 == len(plan.calls)
+        if (kind is None or len(node.output_facts) != 1
+                or len(kind.recorded) != (0 if last else 1)):
+            return
+        if not last and node.inputs[kind.recorded[0]].node is not plan.calls[k + 1][0]:
+            return
+        steps.append((ref(kind), -1 if last else kind.recorded[0]))
+    plan.calls[0][1].call.kind.route = Route(steps)
+
+
+def run_route(head: Any) -> bool:
+    """Backward from a head by the way that it went before; False, and nothing is done, where its
+    graph is another one, or something has changed."""
+    if head.__class__ is not Entry or head[0].params.__class__ is not FunctionParams:
+        return False
+    node: Any = head[0]
+    route: Route | None = getattr(node.params.call.kind, "route", None)
+    if route is None:
+        return False
+    nodes: list[Any] = []
+    calls: list[PythonCall] = []
+    for kind, position in route.steps:
+        if node.params.__class__ is not FunctionParams:
+            return False
+        call = node.params.call
+        if call.kind is None or call.kind is not kind():
+            return False
+        nodes.append(node)
+        calls.append(call)
+        if position >= 0:
+            node = node.inputs[position][0]
+    grad: Any = calls[0].ones(0, nodes[0].output_facts[0])
+    for k, (call, (_, position)) in enumerate(zip(calls, route.steps, strict=True)):
+        if not call.replay_backward(grad):
+            if not k:
+                return False
+            rest = Plan()
+            rest.calls = [(node, node.params) for node in nodes[k:]]
+            recording, STATE.recording = STATE.recording, False
+            try:
+                run_calls(rest, Entry(nodes[k], 0), grad, True)
+            finally:
+                STATE.recording = recording
+            break
+        if position >= 0:
+            grad = call.own_gradient(position)
+    for node, call in zip(nodes, calls, strict=True):
+        for leaf in call.kind.leaves:
+            leaf.fresh = True
+        node.clear()
+    return True
 
 
 def run_calls(plan: Plan, head: Entry, head_grad: NDArray | None, train_mode: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .._array.create import full
 from .._array.ndarray import NDArray
 from .._array.req import Req
+from ..dtypes import DType
 from ..errors import MXNetError
 from ..op.random_state import RandomState
 from ..symbol.node import Entry, topological
@@ -16,12 +17,15 @@ from .cached_instance import Group, Instance, copy_value, same_place
 from .call import drawing_from
 from .function import ArrayFacts, PythonCall
 from .invoke import invoke, invoke_params
-from .tape import STATE, Saved, entry_of
+from .tape import STATE, Saved, SavedArrays, entry_of
 
 if TYPE_CHECKING:
     from .cached_op import CachedOp
+    from .settled_call import Settled
 
 Stream = tuple[int, int]
+# shape and dtype
+Facts = tuple[tuple[int, ...], DType]
 
 
 class Held:
@@ -35,36 +39,42 @@ class Held:
 
     def __del__(self) -> None:
         # takes no lock: it may run in any thread, inside of anything
-        self.group.idle.append(self.instance)
+        instance = self.instance
+        if instance.notes is not None:
+            instance.notes.close()
+        self.group.idle.append(instance)
 
 
 class CachedCall(PythonCall):
     """One recorded call. Holds the instance that ran it, with all that its forward left there."""
 
-    def __init__(self, op: CachedOp, inputs: Sequence[NDArray], held: Held, drawn: Stream | None,
-                 ) -> None:
-        super().__init__(op.name, inputs)
+    def __init__(self, op: CachedOp, held: Held, drawn: Stream | None, facts: list[Facts],
+                 entries: list[Entry] | list[Entry | None], kind: Settled | None = None) -> None:
+        """`facts` and `entries` are those of the inputs, `kind` what later calls may be like."""
+        # those of PythonCall, without its call
+        self.name = op.name
+        self.facts = facts
+        self.kind = kind
         self._op = op
         self._held = held
         self._drawn = drawn
         self._is_spent = False
-        group = held.group
-        self._entries = [entry_of(x) if b.wanted else None
-                         for x, b in zip(inputs, group.bound, strict=True)]
+        self._entries = entries
+        instance, read = held.instance, held.group.read
         # values by reference are watched as the tape watches those that it keeps
-        self._saved = {i: Saved(b.array, checked=True) for i, b in enumerate(group.bound)
-                       if b.array is not None and i not in group.aux}
-        # aux states that forward reads; those that only training moves are not read by training
-        self._states = {i: self._writes(i) for i in group.aux
-                        if not group.is_train or i not in group.moved}
+        notes: SavedArrays | None = instance.notes
+        if notes is None:
+            notes = instance.notes = SavedArrays([array for _, array in held.group.kept])
+        notes.note()
+        self._notes = notes
+        self._states = {i: self._writes(i) for i in read} if read else {}
 
     def backward(self, out_grads: Sequence[NDArray], outs: Sequence[NDArray],
                  reqs: Sequence[Req]) -> None:
         group, instance = self._held.group, self._held.instance
         if instance.refusal is not None:
             raise instance.refusal
-        moved = [i for i in (self._saved if self._is_spent else group.needed)
-                 if i in self._saved and not self._is_there(i)]
+        moved = self._moved()
         # the tape wants a gradient elsewhere than where it was bound: from now on it is copied
         elsewhere = {i for i, target in group.targets.items()
                      if not same_place(target.array, outs[i]) or reqs[i] != target.req}
@@ -90,6 +100,15 @@ class CachedCall(PythonCall):
                 if made is not out:
                     _give(made, out, req)
 
+    def replay_backward(self, out_grad: NDArray) -> bool:
+        held = self._held
+        if self._is_spent or not self._notes.is_unwritten():
+            return False
+        if not held.instance.executor._backward_again(out_grad):
+            return False
+        self._is_spent = not held.group.repeats
+        return True
+
     def own_gradient(self, position: int) -> NDArray | None:
         if position in self._held.group.targets:
             return None
@@ -106,10 +125,23 @@ class CachedCall(PythonCall):
     def _writes(self, i: int) -> int:
         return self._held.instance.inputs[i]._chunk.writes
 
-    def _is_there(self, i: int) -> bool:
-        """The value of an input is where the instance reads it; MXNetError if it is lost."""
+    def _saved(self) -> dict[int, Saved]:
+        """What inputs by reference held."""
+        return {i: one for (i, _), one in zip(self._held.group.kept, self._notes.saved(),
+                                              strict=True)}
+
+    def _moved(self) -> list[int]:
+        """Inputs whose values are no more where the instance reads them; MXNetError if one is lost.
+        """
+        if self._notes.is_unwritten():
+            return []
+        saved, group = self._saved(), self._held.group
+        return [i for i in (saved if self._is_spent else group.needed)
+                if i in saved and not self._is_there(i, saved[i])]
+
+    def _is_there(self, i: int, saved: Saved) -> bool:
         name = self._held.group.names[i]
-        value = self._saved[i].get(f"{self.name}: input {name!r}")
+        value = saved.get(f"{self.name}: input {name!r}")
         return value._chunk is self._held.instance.inputs[i]._chunk
 
     def _states_are_true(self) -> bool:
@@ -159,7 +191,7 @@ class CachedCall(PythonCall):
 
     def _value(self, i: int) -> NDArray:
         """An input as it was, with its place on the tape."""
-        saved = self._saved.get(i)
+        saved = self._saved().get(i)
         if saved is not None:
             made = saved.get(f"{self.name}: input {self._held.group.names[i]!r}").detach()
         elif i in self._held.group.aux:
@@ -167,7 +199,7 @@ class CachedCall(PythonCall):
         else:
             # later calls write to the instance's own
             made = self._held.instance.inputs[i].copy()
-        made._entry = self._entries[i]
+        made._entry = self._entries[i] if self._held.group.bound[i].wanted else None
         return made
 
     def _forward(self, inputs: Sequence[NDArray]) -> list[NDArray]:

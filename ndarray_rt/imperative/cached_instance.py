@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
 from .._array.access import Access
@@ -22,6 +22,7 @@ from ..executor.session import Session
 from ..native import check, ffi, lib
 from ..op.random_state import RandomState, random_state
 from ..storage.lease import Leases
+from .fast_call import copies
 
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
@@ -125,10 +126,16 @@ class Instance:
             self.grads = {}
             self.executor = self._bind(group)
         self.outputs = self.executor.outputs
+        # of whoever runs it
+        self.notes: Any = None
         reachable = {x._chunk for x in self.inputs}
         self._places = {i: place_of(self.inputs[i]) for i in group.by_value}
         self._own = [y._chunk not in reachable for y in self.outputs]
         self.is_apart = all(self._own)
+        # of outputs that are copied in one native call
+        self._facts = tuple((y.shape, y.dtype, None, y.nbytes) for y in self.outputs)
+        self._addresses = tuple(y._chunk.address for y in self.outputs)
+        self._are_small = self.is_apart and sum(y.nbytes for y in self.outputs) < SMALL
 
     @resting_collector()
     def _bind(self, group: Group) -> Executor:
@@ -147,6 +154,18 @@ class Instance:
                      if b.trained and b.array is not None and i not in group.aux],
             random=None if self.draws is None else self.draws.stream)
 
+    def run_kept(self, is_train: bool) -> tuple[int, int] | None:
+        """A forward that backward may follow; where it stood in the random stream, if it draws."""
+        if self.draws is None:
+            self.executor._forward_kept(is_train)
+            return None
+        drawn = self.draws.begin()
+        try:
+            self.executor._forward_kept(is_train)
+        finally:
+            self.draws.end(drawn)
+        return drawn
+
     def load(self, inputs: Sequence[NDArray], positions: Sequence[int]) -> None:
         """Copies in what is bound by value."""
         for i in positions:
@@ -155,6 +174,12 @@ class Instance:
 
     def results(self, ctx: Context) -> list[NDArray]:
         """The outputs of the last run as new arrays."""
+        if self._are_small:
+            found: list[NDArray] | int | None = copies(self._facts, self._addresses, ctx)
+            if isinstance(found, int):
+                check(found, "copying outputs")
+            elif found is not None:
+                return found
         made = []
         for y, is_own in zip(self.outputs, self._own, strict=True):
             fresh = new_array(y.shape, y.dtype, ctx)
@@ -182,11 +207,16 @@ class Group:
         self.is_kept = is_kept
         self.is_random = is_random
         self.by_value = [i for i, b in enumerate(bound) if b.array is None]
+        # those by reference whose values a gradient may read
+        self.kept = [(i, b.array) for i, b in enumerate(bound)
+                     if b.array is not None and i not in aux]
         self.targets = {i: b.target for i, b in enumerate(bound) if b.target is not None}
         # instances that nobody uses; given back without a lock, by finalizers for one
         self.idle: deque[Instance] = deque()
         self.needed: frozenset[int] = frozenset()
         self.moved: frozenset[int] = frozenset()
+        # aux states that forward reads; those that only training moves are not read by training
+        self.read = tuple(sorted(aux))
         self.repeats = True
 
     def fits(self, inputs: Sequence[NDArray], wanted: Sequence[Target | bool] | None,
@@ -245,6 +275,7 @@ class Group:
                     needed.add(i)
         self.needed = frozenset(needed) - self.aux
         self.moved = frozenset(moved)
+        self.read = tuple(i for i in sorted(self.aux) if not self.is_train or i not in moved)
         self.repeats = plan.backward_repeats
 
 

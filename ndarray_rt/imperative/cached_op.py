@@ -26,6 +26,7 @@ from ..symbol.symbol import Symbol
 from .cached_call import CachedCall, Held
 from .cached_instance import Bound, Group, Instance, Target, copy_value
 from .function import record_call
+from .settled_call import Settled, settle
 from .tape import STATE, TapeVariable, check_outputs, entry_of, needs_record, tape_node
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class CachedOp:
         self._watch: Watch | None = None
         self._lock = threading.Lock()
         self._groups: list[Group] = []  # the one used last at the end
+        # what the last recorded call was like
+        self._settled: Settled | None = None
         renew_in_child(self)
 
     __reduce_ex__ = not_picklable(
@@ -123,6 +126,11 @@ class CachedOp:
         Raises NameMismatch for another number of inputs, TypeMismatch and ShapeError for inputs
         that do not go together, MXNetError for an `out` that is part of a recorded computation.
         """
+        settled = self._settled
+        if settled is not None and out is None and STATE.recording:
+            found = settled.call(self, args, STATE.training)
+            if found is not None:
+                return found
         self._check(args)
         given = None if out is None else self._given(out)
         is_train = STATE.training
@@ -138,14 +146,8 @@ class CachedOp:
         drawn = None
         if wanted is None:
             instance.executor.forward(is_train)
-        elif instance.draws is None:
-            instance.executor._forward_kept(is_train)
         else:
-            drawn = instance.draws.begin()
-            try:
-                instance.executor._forward_kept(is_train)
-            finally:
-                instance.draws.end(drawn)
+            drawn = instance.run_kept(is_train)
         if given is None:
             outs = instance.results(ctx)
         else:
@@ -155,7 +157,12 @@ class CachedOp:
             for y, target in zip(made, outs, strict=True):
                 copy_value(y, target)
         if wanted is not None:
-            record_call(CachedCall(self, args, held, drawn), args, outs)
+            facts = [(x.shape, x.dtype) for x in args]
+            entries = [entry_of(x) if b.wanted else None
+                       for x, b in zip(args, group.bound, strict=True)]
+            record_call(CachedCall(self, held, drawn, facts, entries), args, outs)
+            if self._watch is None:
+                self._settled = settle(self, args, facts, held)
         if out is not None:
             return out
         return outs[0] if len(outs) == 1 else outs
@@ -164,6 +171,7 @@ class CachedOp:
         """From now on the gradients of these inputs go to arrays of the instances' own."""
         with self._lock:
             self._own_gradient.update(positions)
+            self._settled = None
 
     def _register_op_hook(self, callback: OpHook, monitor_all: bool = False) -> None:
         """Calls `callback(name, operator, array)` with each output inside, inputs too if all.
@@ -172,6 +180,7 @@ class CachedOp:
         """
         check_callback("_register_op_hook", callback)
         self._watch = watching_ops(callback, monitor_all)
+        self._settled = None
 
     # ---- instances -----------------------------------------------------------------------------
 
@@ -192,6 +201,12 @@ class CachedOp:
 
     def _make_group(self, inputs: Sequence[NDArray], wanted: list[Target | bool] | None,
                     is_train: bool, ctx: Context) -> Group:
+        settled, self._settled = self._settled, None
+        if settled is not None and settled.group in self._groups:
+            # it was used last, without having been looked for
+            self._groups.remove(settled.group)
+            self._groups.append(settled.group)
+        del settled  # it keeps arrays alive
         known = dict(zip(self._distinct.list_inputs(), inputs, strict=True))
         infer_graph_shapes(self._distinct.entries, {name: x.shape for name, x in known.items()})
         infer_graph_types(self._distinct.entries, {name: x.dtype for name, x in known.items()})

@@ -58,7 +58,7 @@ _CHUNK_SLOTS = ("address", "storage_shape", "dtype", "mkl_mem", "moves", "zero",
 # operator -> what native code knows of its numbers
 _numbers: dict[OpDef, Any] = {}
 
-_run, _keep, _kinds = with_gil("ndrt_call_functions", ctypes.py_object, ctypes.py_object)((
+_run, _keep, _kinds, copies = with_gil("ndrt_call_functions", ctypes.py_object, ctypes.py_object)((
     NDArray, Chunk, tuple(vars(NDArray)[name] for name in _ARRAY_SLOTS),
     tuple(vars(Chunk)[name] for name in _CHUNK_SLOTS), _numbers, NUMBER, NEGATIVE_ZERO, NAN))
 

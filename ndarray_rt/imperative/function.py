@@ -26,9 +26,10 @@ from ..op.context import OpContext
 from ..op.infer import ShapeList, TypeList
 from ..op.params import Params, params_class
 from ..op.registry import Emit, GradNode, OpDef, register
+from ..symbol.node import Entry
 from .call import UNCACHED
 from .dependency import Needs
-from .tape import STATE, needs_record, record
+from .tape import STATE, TapeNode, needs_record, record
 
 # shape, dtype, context
 ArrayFacts = tuple[tuple[int, ...], DType, Context | None]
@@ -36,6 +37,9 @@ ArrayFacts = tuple[tuple[int, ...], DType, Context | None]
 
 class PythonCall(ABC):
     """One recorded computation. What it keeps for its gradient lives as long as the graph."""
+
+    # of calls that are like earlier ones: what these have in common
+    kind: Any = None
 
     def __init__(self, name: str, inputs: Sequence[NDArray]) -> None:
         self.name = name
@@ -56,6 +60,12 @@ class PythonCall(ABC):
         saves a copy.
         """
         return None
+
+    def replay_backward(self, out_grad: NDArray) -> bool:
+        """`backward` of a call of a kind, whose one output has this gradient, where that can be
+        replayed: to where the last one of the kind gave its gradients, or to `own_gradient`. False,
+        and nothing is done, where `backward` is to do it."""
+        return False
 
     def ones(self, position: int, like: ArrayFacts) -> NDArray:
         """The gradient of an output that nothing came of but its own gradient."""
@@ -143,10 +153,20 @@ BACKWARD = register(OpDef(
 UNCACHED.add(BACKWARD.name)
 
 
+def record_like(operator: OpDef, call: PythonCall, entries: list[Entry],
+                outputs: Sequence[NDArray]) -> None:
+    """`record_call` of a call whose inputs have these entries; `operator` is of `operator_of`."""
+    params = object.__new__(FunctionParams)
+    params.__dict__["call"] = call
+    node = TapeNode(operator, params, entries, "", outputs)
+    for i, y in enumerate(outputs):
+        y._entry = tuple.__new__(Entry, (node, i))
+
+
 def record_call(call: PythonCall, inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
     """Puts a computation on the tape, if recording and an input has a gradient."""
     if needs_record(inputs):
-        record(_operator_of(call.name, len(outputs)), FunctionParams(call=call), inputs, outputs,
+        record(operator_of(call.name, len(outputs)), FunctionParams(call=call), inputs, outputs,
                needs=_NOTHING)
 
 
@@ -154,7 +174,7 @@ _NOTHING = Needs(frozenset(), frozenset(), frozenset())
 
 
 @lru_cache(maxsize=256)
-def _operator_of(name: str, outputs: int) -> OpDef:
+def operator_of(name: str, outputs: int) -> OpDef:
     """What the tape shows of a computation. No entry of the registry: nobody can call it."""
     return OpDef(name, FunctionParams, inputs=_input_names,
                  outputs=tuple(f"output{i}" for i in range(outputs)),

@@ -18,7 +18,7 @@ from .._array.ndarray import NDArray
 from .._array.req import Req
 from ..dtypes import DType
 from ..errors import MXNetError
-from ..native import lib
+from ..native import ffi, lib
 from ..op.params import Params
 from ..op.registry import OpDef
 from ..storage.chunk import Chunk
@@ -104,8 +104,66 @@ class Saved:
         return self.array
 
 
+class SavedArrays:
+    """`Saved` of arrays that are the same for one call after the other: noted in one native call.
+
+    What was noted last is looked at array by array only where one of them is exported for writing,
+    or was written to.
+    """
+
+    __slots__ = ("__weakref__", "_arrays", "_chunks", "_is_open", "_made", "_writes")
+
+    def __init__(self, arrays: Sequence[NDArray]) -> None:
+        self._arrays = list(arrays)
+        self._chunks: Any = ffi.new("ndrt_chunk *[]", [x._chunk.native for x in arrays])
+        self._writes: Any = ffi.new("uint64_t[]", len(arrays))
+        self._made: list[Saved] | None = None
+        self._is_open = False
+        _noting.add(ref(self, _forget_noting))
+
+    def note(self) -> None:
+        """The arrays as they are now; what was noted before is forgotten."""
+        self._made = None
+        is_calm = lib.ndrt_chunks_note(len(self._arrays), self._chunks, self._writes)
+        self._is_open = True
+        if not is_calm:
+            for array in self._arrays:
+                if _writable_pins_at(array._chunk.address):
+                    self.before_export(array._chunk)
+
+    def is_unwritten(self) -> bool:
+        """Nobody has written to any of them, or might have unseen."""
+        return self._made is None and bool(lib.ndrt_chunks_unwritten(
+            len(self._arrays), self._chunks, self._writes))
+
+    def saved(self) -> list[Saved]:
+        """What was noted, for each array."""
+        if self._made is None:
+            made = []
+            for array, writes in zip(self._arrays, self._writes, strict=True):
+                one = Saved(array, False)
+                one.checked, one.writes = True, writes
+                _exportable.add(ref(one, _forget))
+                made.append(one)
+            self._made = made
+        return self._made
+
+    def before_export(self, chunk: Chunk) -> None:
+        """Keeps the values on this chunk, as `Saved.copy`."""
+        if self._is_open and any(array._chunk is chunk for array in self._arrays):
+            for one in self.saved():
+                if one.chunk is chunk:
+                    one.copy()
+
+    def close(self) -> None:
+        """Nobody asks any more for what was noted."""
+        self._is_open, self._made = False, None
+
+
 _exportable: set[ref[Saved]] = set()
 _forget = _exportable.discard
+_noting: set[ref[SavedArrays]] = set()
+_forget_noting = _noting.discard
 
 
 def _before_export(chunk: Chunk) -> None:
@@ -113,6 +171,10 @@ def _before_export(chunk: Chunk) -> None:
         saved = found()
         if saved is not None and saved.chunk is chunk and saved.checked:
             saved.copy()
+    for noting in tuple(_noting):
+        arrays = noting()
+        if arrays is not None:
+            arrays.before_export(chunk)
 
 
 BEFORE_EXPORT.append(_before_export)
@@ -140,7 +202,9 @@ class TapeVariable(Node):
     cleared = False
 
     def __init__(self, array: NDArray, grad: GradState | None) -> None:
-        super().__init__(None, "")
+        # Node.__init__ without its call, as each recorded call makes some
+        self.op = self.params = None
+        self.name, self.attrs, self.inputs, self._outputs = "", {}, [], 1
         self.facts = (array.shape, array.dtype, array.ctx)
         self.grad = grad
         self.needs_grad = grad is not None and grad.req != Req.kNullOp
@@ -240,7 +304,7 @@ def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequen
     for i, x in enumerate(inputs):
         entry: Any = x._entry
         if entry.__class__ is not Entry or entry[0].cleared:  # type: ignore[attr-defined]
-            entry = _constant(x)
+            entry = constant(x)
         if i in read:
             node, index = entry
             saved = node.saved[index]
@@ -259,7 +323,7 @@ def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequen
         y._entry = _new_entry((node, i))
 
 
-def _constant(x: NDArray) -> Entry:
+def constant(x: NDArray) -> Entry:
     """The entry of an array that was not recorded, or in a graph that is gone."""
     entry = entry_of(x)
     if entry is None:

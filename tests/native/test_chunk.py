@@ -43,6 +43,23 @@ def upgrade(c: Any, held: int) -> Hold:
     return Hold((c, not held), kind=lib.NDRT_HOLD_UPGRADE)
 
 
+def test_writes_are_noted_and_compared() -> None:
+    chunks = [chunk(), chunk()]
+    lib.ndrt_chunk_add_writes(chunks[1])
+    natives, writes = ffi.new("ndrt_chunk *[]", chunks), ffi.new("uint64_t[]", 2)
+    assert lib.ndrt_chunks_note(2, natives, writes) == 1
+    assert list(writes) == [0, 1]
+    assert lib.ndrt_chunks_unwritten(2, natives, writes) == 1
+    lib.ndrt_chunk_add_writes(chunks[0])
+    assert lib.ndrt_chunks_unwritten(2, natives, writes) == 0
+    assert lib.ndrt_chunks_unwritten(1, natives + 1, writes + 1) == 1
+    lib.ndrt_chunk_add_pins(chunks[0], 1, 0)
+    assert lib.ndrt_chunks_note(2, natives, writes) == 1
+    lib.ndrt_chunk_add_pins(chunks[1], 1, 1)
+    assert lib.ndrt_chunks_note(2, natives, writes) == 0
+    assert lib.ndrt_chunks_unwritten(2, natives, writes) == 1
+
+
 def test_counters() -> None:
     a, b = chunk(), chunk()
     assert b.id > a.id
