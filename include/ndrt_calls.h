@@ -12,6 +12,8 @@ typedef struct {
     ndrt_chunk *chunk;
     int64_t offset, layout;
 } ndrt_operand;
+/* in place of a layout: only the shape counts */
+enum { NDRT_NO_MEMORY = -1 };
 /* 1: found; 0: the long way; -1: a Python exception. */
 int ndrt_operand_read(PyObject *object, ndrt_operand *to);
 PyObject *ndrt_context_of(PyObject *array); /* a new reference, or NULL with an exception */
@@ -55,5 +57,55 @@ int ndrt_number_given(const ndrt_call_parameters *p, int place);
 /* Three items for each parameter, from `at` on: its name, its type, its value. */
 void ndrt_call_parameters_put(const ndrt_call_parameters *p, PyObject *key, Py_ssize_t at);
 void ndrt_key_put(PyObject *key, Py_ssize_t at, PyObject *item);
+
+/* ---- calls that are recorded
+ * --------------------------------------------------------------------- */
+
+enum { NDRT_CALL_OUTPUTS = 8, NDRT_CALL_PLACES = 16 /* of numbers among the steps */ };
+
+typedef struct {
+    ndrt_plan *plan;
+    PyObject *kept;  /* what the plan points into */
+    PyObject *facts; /* for each output: shape, dtype, layout, bytes */
+    int frees_gil, ninputs, noutputs, nbindings;
+    uint32_t changed; /* inputs that are written to, a bit each */
+    size_t scratch;
+    int hits;
+    size_t nbytes[NDRT_CALL_OUTPUTS];
+    int64_t layouts[NDRT_CALL_OUTPUTS];
+    int nnumbers;
+    ndrt_numbering numbers[NDRT_CALL_PLACES];
+    ndrt_binding bindings[];
+} ndrt_call_entry;
+/* What capsules with one are called. */
+extern const char NDRT_CALL_ENTRY[];
+
+/* What is asked of each output of a call that does not make all of them. */
+enum { NDRT_NOT_WANTED = 0, NDRT_MADE = 1, NDRT_WRITTEN = 2, NDRT_ADDED = 3, NDRT_WISH_BITS = 2 };
+typedef struct {
+    int n, ngiven;
+    long code; /* of all outputs, NDRT_WISH_BITS each */
+    ndrt_operand given[NDRT_CALL_OUTPUTS];
+    int places[NDRT_CALL_OUTPUTS]; /* which outputs these are */
+} ndrt_wishes;
+
+/* What the table has of a call, or NULL; the key goes to *key. Of operators whose numbers are in
+ * primitives it knows that calls are told apart by these. `w`: NULL where all outputs are made. */
+PyObject *ndrt_call_look_up(PyObject *table, PyObject *op, long flags, const ndrt_operand *ins,
+                            int n, ndrt_call_parameters *p, const ndrt_wishes *w, PyObject **key);
+/* Nobody else runs the plan: a table is its thread's own, and a run is whole before the thread goes
+ * on in Python. */
+void ndrt_call_renumber(const ndrt_call_entry *e, const ndrt_call_parameters *p);
+/* The run under its leases; `given` are arrays that outputs go to. *busy: nothing was done, because
+ * something is in the way. */
+ndrt_status ndrt_call_run_leased(const ndrt_call_entry *e, const ndrt_operand *ins,
+                                 const ndrt_operand *given, int ngiven, char *const *outs,
+                                 int *busy);
+PyObject *ndrt_long_way(void); /* None */
+/* The number of a status, or NULL where there is a Python exception. */
+PyObject *ndrt_call_failed(ndrt_status status);
+/* again(table, operator, flags, inputs, parameters, outputs, bits of those that are added to,
+ * context). Gives a list of the outputs, or what `run` gives in place of them. */
+PyObject *ndrt_call_again(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 
 #endif

@@ -123,8 +123,8 @@ typedef struct {
     const ndrt_numbering *numbers; /* of those that each run is given anew */
 } ndrt_call_spec;
 /* With the GIL held. From a tuple of types, their slots and what stands in keys (see
- * imperative/fast_call.py) a tuple of Python functions, run, keep, kinds and copies. NULL: a
- * Python exception is set. */
+ * imperative/fast_call.py) a tuple of Python functions, run, keep, kinds, copies and again.
+ * NULL: a Python exception is set. */
 void *ndrt_call_functions(void *setup);
 int64_t ndrt_call_hits(void); /* primitives that calls did not have to look up */
 void ndrt_call_hits_reset(void);

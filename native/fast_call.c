@@ -1,5 +1,5 @@
-/* Imperative calls that were made before: one native call looks them up, makes the outputs, takes
- * the leases, binds the pointers and runs.
+/* Imperative calls that were made before, and the gradients of such: one native call looks them up,
+ * makes the outputs, takes the leases, binds the pointers and runs.
  *
  * Everything here runs with the GIL held, but for big steps, so between a look at an array's memory
  * and the end of the call no Python code runs that could move it. Nothing waits: what is in the way
@@ -10,34 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OUTPUTS = 8, OUT_NONE = 0, OUT_APART = 1, OUT_IS_INPUT = 2 };
+enum { OUT_NONE = 0, OUT_APART = 1, OUT_IS_INPUT = 2 };
 /* flags of the caller, and of keys without the numbers that a call is given */
-enum { RECORDED = 2, NUMBERED = 4, MAX_PLACES = 16 /* of such numbers among the steps */ };
+enum { RECORDED = 2, NUMBERED = 4 };
 /* what stands in a key's number of flags above those that the caller gives */
 enum { OUT_SHIFT = 8, ALIAS_SHIFT = 16, ALIAS_BITS = 4, THREADS_SHIFT = 48 };
 
 /* ---- entries ----------------------------------------------------------------------------------
  */
 
-static const char ENTRY[] = "ndarray_rt call";
-
-typedef struct {
-    ndrt_plan *plan;
-    PyObject *kept;  /* what the plan points into */
-    PyObject *facts; /* for each output: shape, dtype, layout, bytes */
-    int frees_gil, ninputs, noutputs, nbindings;
-    uint32_t changed; /* inputs that are written to, a bit each */
-    size_t scratch;
-    int hits;
-    size_t nbytes[MAX_OUTPUTS];
-    int64_t layouts[MAX_OUTPUTS];
-    int nnumbers;
-    ndrt_numbering numbers[MAX_PLACES];
-    ndrt_binding bindings[];
-} entry;
+const char NDRT_CALL_ENTRY[] = "ndarray_rt call";
 
 static void entry_dies(PyObject *capsule) {
-    entry *e = PyCapsule_GetPointer(capsule, ENTRY);
+    ndrt_call_entry *e = PyCapsule_GetPointer(capsule, NDRT_CALL_ENTRY);
     Py_DECREF(e->kept);
     Py_DECREF(e->facts);
     free(e);
@@ -49,31 +34,31 @@ static PyObject *keep(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     if (nargs != 3) return PyErr_Format(PyExc_TypeError, "keep takes 3 arguments");
     const ndrt_call_spec *spec = PyLong_AsVoidPtr(args[0]);
     if (!spec) return NULL;
-    if (spec->ninputs > NDRT_CALL_INPUTS || spec->noutputs < 1 || spec->noutputs > MAX_OUTPUTS ||
-        PyTuple_Size(args[1]) != spec->noutputs)
+    if (spec->ninputs > NDRT_CALL_INPUTS || spec->noutputs < 1 ||
+        spec->noutputs > NDRT_CALL_OUTPUTS || PyTuple_Size(args[1]) != spec->noutputs)
         return PyErr_Format(PyExc_ValueError, "a call of %d inputs and %d outputs", spec->ninputs,
                             spec->noutputs);
-    if (spec->nnumbers > MAX_PLACES)
+    if (spec->nnumbers > NDRT_CALL_PLACES)
         return PyErr_Format(PyExc_ValueError, "%d places of numbers", spec->nnumbers);
     size_t n = (size_t)spec->nbindings;
-    entry *e = malloc(sizeof *e + n * sizeof *e->bindings);
+    ndrt_call_entry *e = malloc(sizeof *e + n * sizeof *e->bindings);
     if (!e) return PyErr_NoMemory();
-    *e = (entry){.plan = spec->plan,
-                 .kept = args[2],
-                 .facts = args[1],
-                 .frees_gil = spec->frees_gil,
-                 .ninputs = spec->ninputs,
-                 .noutputs = spec->noutputs,
-                 .nbindings = spec->nbindings,
-                 .changed = spec->changed,
-                 .scratch = spec->scratch,
-                 .hits = spec->hits,
-                 .nnumbers = spec->nnumbers};
+    *e = (ndrt_call_entry){.plan = spec->plan,
+                           .kept = args[2],
+                           .facts = args[1],
+                           .frees_gil = spec->frees_gil,
+                           .ninputs = spec->ninputs,
+                           .noutputs = spec->noutputs,
+                           .nbindings = spec->nbindings,
+                           .changed = spec->changed,
+                           .scratch = spec->scratch,
+                           .hits = spec->hits,
+                           .nnumbers = spec->nnumbers};
     memcpy(e->nbytes, spec->nbytes, (size_t)e->noutputs * sizeof *e->nbytes);
     memcpy(e->layouts, spec->layouts, (size_t)e->noutputs * sizeof *e->layouts);
     memcpy(e->bindings, spec->bindings, n * sizeof *e->bindings);
     if (e->nnumbers) memcpy(e->numbers, spec->numbers, (size_t)e->nnumbers * sizeof *e->numbers);
-    PyObject *capsule = PyCapsule_New(e, ENTRY, entry_dies);
+    PyObject *capsule = PyCapsule_New(e, NDRT_CALL_ENTRY, entry_dies);
     if (!capsule) {
         free(e);
         return NULL;
@@ -98,22 +83,27 @@ static int place_of(const ndrt_operand *out, const ndrt_operand *ins, int n) {
 
 /* What the call is looked up by: operator, flags, the number of threads, each input's shape, dtype
  * and layout, which of them are one array, the parameters but for the numbers that are given as
- * arguments. */
+ * arguments. With wishes these too, and the layouts of what is given. */
 static PyObject *key_of(PyObject *op, long flags, const ndrt_operand *ins, int n,
-                        const ndrt_call_parameters *p) {
+                        const ndrt_call_parameters *p, const ndrt_wishes *w) {
     Py_ssize_t nattrs = PyDict_Size(p->attrs), at = 2;
     flags |= p->given ? NUMBERED : 0;
     flags |= (long)ndrt_threads_get() << THREADS_SHIFT;
     for (int i = 1; i < n; i++)
         for (int j = 0; j < i; j++)
-            if (ins[i].chunk == ins[j].chunk && ins[i].offset == ins[j].offset) {
+            if (ins[i].chunk && ins[i].chunk == ins[j].chunk && ins[i].offset == ins[j].offset) {
                 flags |= (j + 1L) << (ALIAS_SHIFT + ALIAS_BITS * (i - 1));
                 break;
             }
-    PyObject *key = PyTuple_New(2 + 3 * (Py_ssize_t)n + 3 * nattrs);
+    PyObject *key = PyTuple_New(2 + (w ? 1 + w->ngiven : 0) + 3 * (Py_ssize_t)n + 3 * nattrs);
     if (!key) return NULL;
     ndrt_key_put(key, 0, op);
     PyTuple_SetItem(key, 1, PyLong_FromLong(flags));
+    if (w) {
+        PyTuple_SetItem(key, at++, PyLong_FromLong(w->code));
+        for (int i = 0; i < w->ngiven; i++)
+            PyTuple_SetItem(key, at++, PyLong_FromLongLong(w->given[i].layout));
+    }
     for (int i = 0; i < n; i++) {
         ndrt_key_put(key, at++, ins[i].shape);
         ndrt_key_put(key, at++, ins[i].dtype);
@@ -137,20 +127,20 @@ void ndrt_call_hits_reset(void) { __atomic_store_n(&hits, 0, __ATOMIC_RELAXED); 
  * run anything. */
 static int is_unchanged(const ndrt_operand *ins, int n) {
     for (int i = 0; i < n; i++)
-        if (ins[i].chunk->layout != ins[i].layout || !ins[i].chunk->data) return 0;
+        if (ins[i].layout != NDRT_NO_MEMORY &&
+            (ins[i].chunk->layout != ins[i].layout || !ins[i].chunk->data))
+            return 0;
     return 1;
 }
 
-/* Nobody else runs the plan: a table is its thread's own, and a run is whole before the thread goes
- * on in Python. */
-static void renumber(const entry *e, const ndrt_call_parameters *p) {
+void ndrt_call_renumber(const ndrt_call_entry *e, const ndrt_call_parameters *p) {
     for (int i = 0; i < e->nnumbers; i++)
         if (ndrt_number_given(p, e->numbers[i].number))
             ndrt_plan_renumber(e->plan, e->numbers[i].step, e->numbers[i].scalar,
                                p->values[e->numbers[i].number]);
 }
 
-static ndrt_status execute(const entry *e, const ndrt_operand *ins, char *const *outs,
+static ndrt_status execute(const ndrt_call_entry *e, const ndrt_operand *ins, char *const *outs,
                            char *scratch) {
     for (int i = 0; i < e->nbindings; i++) {
         const ndrt_binding *b = &e->bindings[i];
@@ -173,29 +163,37 @@ static ndrt_status execute(const entry *e, const ndrt_operand *ins, char *const 
     return status;
 }
 
-static int is_changed(const entry *e, int input) { return e->changed >> input & 1; }
+static int is_changed(const ndrt_call_entry *e, int input) { return e->changed >> input & 1; }
 
 /* Somebody was given the bytes of an input that is to change. */
-static int is_pinned(const entry *e, const ndrt_operand *ins) {
+static int is_pinned(const ndrt_call_entry *e, const ndrt_operand *ins) {
     for (int i = 0; i < e->ninputs; i++)
         if (is_changed(e, i) && ins[i].chunk->pins) return 1;
     return 0;
 }
 
-/* The run under its leases. *busy: nothing was done, because something is in the way. */
-static ndrt_status run_leased(const entry *e, const ndrt_operand *ins, const ndrt_operand *out,
-                              char *const *outs, int *busy) {
-    ndrt_lease leases[NDRT_CALL_INPUTS + 1];
+/* Somebody was given the bytes of an array that is to be written to. */
+static int is_any_pinned(const ndrt_operand *given, int n) {
+    for (int i = 0; i < n; i++)
+        if (given[i].chunk->pins) return 1;
+    return 0;
+}
+
+ndrt_status ndrt_call_run_leased(const ndrt_call_entry *e, const ndrt_operand *ins,
+                                 const ndrt_operand *given, int ngiven, char *const *outs,
+                                 int *busy) {
+    ndrt_lease leases[NDRT_CALL_INPUTS + NDRT_CALL_OUTPUTS];
     int n = 0;
-    for (int i = 0; i < e->ninputs; i++) leases[n++] = (ndrt_lease){ins[i].chunk, is_changed(e, i)};
-    if (out) leases[n++] = (ndrt_lease){out->chunk, 1};
+    for (int i = 0; i < e->ninputs; i++)
+        if (ins[i].chunk) leases[n++] = (ndrt_lease){ins[i].chunk, is_changed(e, i)};
+    for (int i = 0; i < ngiven; i++) leases[n++] = (ndrt_lease){given[i].chunk, 1};
     ndrt_buffer *scratch = NULL;
     if (e->scratch) TRY(ndrt_buffer_new(e->scratch, 0, &scratch));
     *busy = !ndrt_leases_try(leases, &n);
     ndrt_status status = NDRT_OK;
     if (!*busy) {
         *busy = !is_unchanged(ins, e->ninputs) || is_pinned(e, ins) ||
-                (out && (!is_unchanged(out, 1) || out->chunk->pins));
+                !is_unchanged(given, ngiven) || is_any_pinned(given, ngiven);
         if (!*busy) {
             for (int i = 0; i < n; i++)
                 if (leases[i].exclusive) ndrt_chunk_add_writes(leases[i].chunk);
@@ -207,23 +205,24 @@ static ndrt_status run_leased(const entry *e, const ndrt_operand *ins, const ndr
     return status;
 }
 
-static PyObject *long_way(void) { Py_RETURN_NONE; }
+PyObject *ndrt_long_way(void) { Py_RETURN_NONE; }
 
-static PyObject *failed(ndrt_status status) {
+PyObject *ndrt_call_failed(ndrt_status status) {
     return PyErr_Occurred() ? NULL : PyLong_FromLong(status);
 }
 
-static PyObject *run_given(const entry *e, const ndrt_operand *ins, const ndrt_operand *out) {
+static PyObject *run_given(const ndrt_call_entry *e, const ndrt_operand *ins,
+                           const ndrt_operand *out) {
     PyObject *facts = PyTuple_GetItem(e->facts, 0);
     if (e->noutputs != 1 || e->layouts[0] || out->layout || out->chunk->pins ||
         out->dtype != PyTuple_GetItem(facts, 1) ||
         PyObject_RichCompareBool(out->shape, PyTuple_GetItem(facts, 0), Py_EQ) != 1)
-        return long_way();
+        return ndrt_long_way();
     char *bytes = (char *)out->chunk->data + out->offset;
     int busy;
-    ndrt_status status = run_leased(e, ins, out, &bytes, &busy);
-    if (status != NDRT_OK) return failed(status);
-    if (busy) return long_way();
+    ndrt_status status = ndrt_call_run_leased(e, ins, out, 1, &bytes, &busy);
+    if (status != NDRT_OK) return ndrt_call_failed(status);
+    if (busy) return ndrt_long_way();
     Py_INCREF(out->object);
     return out->object;
 }
@@ -231,7 +230,7 @@ static PyObject *run_given(const entry *e, const ndrt_operand *ins, const ndrt_o
 /* `object`s as one Python object: the only one itself, else a list; for a call that goes on the
  * tape a list behind what the entry keeps alive. Takes them over, or gives NULL with an exception.
  */
-static PyObject *given_back(const entry *e, ndrt_made_output *made, int recorded) {
+static PyObject *given_back(const ndrt_call_entry *e, ndrt_made_output *made, int recorded) {
     if (e->noutputs == 1 && !recorded) return made[0].object;
     PyObject *list = PyList_New(e->noutputs + recorded);
     if (!list) return NULL;
@@ -243,9 +242,9 @@ static PyObject *given_back(const entry *e, ndrt_made_output *made, int recorded
     return list;
 }
 
-static PyObject *run_new(const entry *e, const ndrt_operand *ins, int recorded) {
-    ndrt_made_output made[MAX_OUTPUTS];
-    char *outs[MAX_OUTPUTS] = {0};
+static PyObject *run_new(const ndrt_call_entry *e, const ndrt_operand *ins, int recorded) {
+    ndrt_made_output made[NDRT_CALL_OUTPUTS];
+    char *outs[NDRT_CALL_OUTPUTS] = {0};
     PyObject *ctx = ndrt_context_of(ins[0].object);
     if (!ctx) return NULL;
     if (ndrt_exports_returned()) ndrt_exports_drain();
@@ -259,23 +258,21 @@ static PyObject *run_new(const entry *e, const ndrt_operand *ins, int recorded) 
         n++;
     }
     Py_DECREF(ctx);
-    if (status == NDRT_OK) status = run_leased(e, ins, NULL, outs, &busy);
+    if (status == NDRT_OK) status = ndrt_call_run_leased(e, ins, NULL, 0, outs, &busy);
     if (status == NDRT_OK && !busy) {
         PyObject *result = given_back(e, made, recorded);
         if (result) return result;
         status = NDRT_INTERNAL;
     }
     for (int i = 0; i < n; i++) Py_DECREF(made[i].object);
-    return status != NDRT_OK ? failed(status) : long_way();
+    return status != NDRT_OK ? ndrt_call_failed(status) : ndrt_long_way();
 }
 
-/* What the table has of a call, or NULL; the key goes to *key. Of operators whose numbers are in
- * primitives it knows that calls are told apart by these. */
-static PyObject *look_up(PyObject *table, PyObject *op, long flags, const ndrt_operand *ins, int n,
-                         ndrt_call_parameters *p, PyObject **key) {
+PyObject *ndrt_call_look_up(PyObject *table, PyObject *op, long flags, const ndrt_operand *ins,
+                            int n, ndrt_call_parameters *p, const ndrt_wishes *w, PyObject **key) {
     PyObject *found = NULL;
     for (int turn = 0; turn < 2; turn++) {
-        *key = key_of(op, flags, ins, n, p);
+        *key = key_of(op, flags, ins, n, p, w);
         if (!*key) return NULL;
         found = PyDict_GetItemWithError(table, *key);
         if (found != Py_True) break;
@@ -296,35 +293,35 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     PyObject *inputs = args[3], *attrs = args[4], *given = args[5];
     ndrt_operand ins[NDRT_CALL_INPUTS], out;
     Py_ssize_t n = PyTuple_Size(inputs);
-    if (n < 1 || n > NDRT_CALL_INPUTS) return n < 0 ? NULL : long_way();
+    if (n < 1 || n > NDRT_CALL_INPUTS) return n < 0 ? NULL : ndrt_long_way();
     for (Py_ssize_t i = 0; i < n; i++) {
         int found = ndrt_operand_read(PyTuple_GetItem(inputs, i), &ins[i]);
-        if (found != 1) return found ? NULL : long_way();
+        if (found != 1) return found < 0 ? NULL : ndrt_long_way();
     }
     ndrt_call_parameters p;
     int simple = ndrt_call_parameters_read(args[1], attrs, &p);
-    if (simple != 1) return simple ? NULL : long_way();
+    if (simple != 1) return simple ? NULL : ndrt_long_way();
     long flags = PyLong_AsLong(args[2]);
     if (given != Py_None) {
         int found = ndrt_operand_read(given, &out);
-        if (found != 1) return found < 0 ? NULL : long_way();
+        if (found != 1) return found < 0 ? NULL : ndrt_long_way();
         int place = place_of(&out, ins, (int)n);
-        if (place < 0) return PyErr_Occurred() ? NULL : long_way();
+        if (place < 0) return PyErr_Occurred() ? NULL : ndrt_long_way();
         flags |= (long)place << OUT_SHIFT;
     }
-    PyObject *key, *found = look_up(args[0], args[1], flags, ins, (int)n, &p, &key);
+    PyObject *key, *found = ndrt_call_look_up(args[0], args[1], flags, ins, (int)n, &p, NULL, &key);
     if (!found) {
-        if (!PyErr_Occurred()) return key ? key : long_way();
+        if (!PyErr_Occurred()) return key ? key : ndrt_long_way();
         Py_XDECREF(key);
         return NULL;
     }
     Py_DECREF(key);
-    if (found == Py_None) return long_way();
-    entry *e = PyCapsule_GetPointer(found, ENTRY);
+    if (found == Py_None) return ndrt_long_way();
+    ndrt_call_entry *e = PyCapsule_GetPointer(found, NDRT_CALL_ENTRY);
     if (!e) return NULL;
     /* whatever happens to the table meanwhile */
     Py_INCREF(found);
-    renumber(e, &p);
+    ndrt_call_renumber(e, &p);
     PyObject *result =
         given == Py_None ? run_new(e, ins, (flags & RECORDED) != 0) : run_given(e, ins, &out);
     Py_DECREF(found);
@@ -354,7 +351,7 @@ static PyObject *copies(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
             status = NDRT_INTERNAL;
         } else if (!chunk->data || chunk->layout) {
             Py_DECREF(list);
-            return long_way();
+            return ndrt_long_way();
         } else {
             ndrt_made_output made;
             status = ndrt_output_new(facts, nbytes, 0, args[2], &made);
@@ -365,7 +362,7 @@ static PyObject *copies(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     }
     if (status == NDRT_OK) return list;
     Py_XDECREF(list);
-    return failed(status);
+    return ndrt_call_failed(status);
 }
 
 /* ---- set-up
@@ -376,6 +373,8 @@ void *ndrt_call_functions(void *setup) {
     static PyMethodDef keep_def = {"keep", (PyCFunction)(void (*)(void))keep, METH_FASTCALL, NULL};
     static PyMethodDef copies_def = {"copies", (PyCFunction)(void (*)(void))copies, METH_FASTCALL,
                                      NULL};
+    static PyMethodDef again_def = {"again", (PyCFunction)(void (*)(void))ndrt_call_again,
+                                    METH_FASTCALL, NULL};
     static PyMethodDef kinds_def = {"kinds", (PyCFunction)(void (*)(void))ndrt_number_kinds_new,
                                     METH_FASTCALL, NULL};
     PyObject *given = setup;
@@ -383,11 +382,12 @@ void *ndrt_call_functions(void *setup) {
         return PyErr_Format(PyExc_TypeError, "types and slots are not those of arrays and chunks");
     ndrt_call_marks_set(given, 4);
     Py_INCREF(given); /* it owns all of them, as long as the process lives */
-    PyObject *made = PyTuple_New(4);
+    PyObject *made = PyTuple_New(5);
     if (!made) return NULL;
     PyTuple_SetItem(made, 0, PyCFunction_NewEx(&run_def, NULL, NULL));
     PyTuple_SetItem(made, 1, PyCFunction_NewEx(&keep_def, NULL, NULL));
     PyTuple_SetItem(made, 2, PyCFunction_NewEx(&kinds_def, NULL, NULL));
     PyTuple_SetItem(made, 3, PyCFunction_NewEx(&copies_def, NULL, NULL));
+    PyTuple_SetItem(made, 4, PyCFunction_NewEx(&again_def, NULL, NULL));
     return made;
 }

@@ -1,36 +1,22 @@
-"""Running gradients: the tape's graph is differentiated as any graph and executed node by node."""
+"""Gradients of what is on the tape: its graph is differentiated as any graph, and run."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from .._array.access import Access
-from .._array.copy import copy_into
-from .._array.create import full
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
-from ..errors import MXNetError, NdrtError, ShapeError, where
+from ..errors import MXNetError
 from ..op.infer import need_like, same_shape, same_type
 from ..op.params import NoParams, Params
 from ..op.registry import OpDef, find
 from ..symbol.gradient import gradient_graph
 from ..symbol.node import Entry, Node, topological
 from .backward_of_calls import note_route, plan_calls, run_calls, run_route
-from .call import infer_outputs, run_op
-from .function import FunctionParams
-from .function import run_backward as run_python
-from .tape import (
-    STATE,
-    GradState,
-    Saved,
-    TapeNode,
-    TapeVariable,
-    entry_of,
-    needs_record,
-    record,
-    tape_node,
-)
+from .gradient_program import Form, GradNode, HeadGradient, Program
+from .gradient_run import Run
+from .tape import STATE, GradState, TapeNode, TapeVariable, entry_of, tape_node
 
 NOT_RECORDED = (
     "Cannot differentiate node because it is not in a computational graph. You need to set "
@@ -43,22 +29,6 @@ NOT_RECORDED = (
 CONSTANT = OpDef("constant", NoParams, inputs=("data",), infer_shape=same_shape,
                  infer_type=same_type, compute=lambda ctx, p, ins, outs: outs[0].write(ins[0]),
                  gradient=lambda emit, node, out_grads: [out_grads[0]])
-
-
-class GradNode(Node):
-    """A node of the gradient, made and run within one backward."""
-
-    __slots__ = ()
-
-
-class HeadVariable(Node):
-    """The gradient given for a head."""
-
-    __slots__ = ("array",)
-
-    def __init__(self, array: NDArray) -> None:
-        super().__init__(None, "head_grad")
-        self.array = array
 
 
 def _make(op_name: str, params: Params, inputs: Sequence[Entry], name: str) -> Node:
@@ -81,13 +51,11 @@ def backward(heads: Sequence[NDArray], head_grads: Sequence[NDArray | None],
     given = _head_grad_arrays(heads, head_grads)
     calls = plan_calls(entries[0], order, grads) if len(entries) == 1 else None
     if calls is None:
-        results = gradient_graph(entries, _head_grad_entries(given),
-                                 [Entry(leaf, 0) for leaf in leaves], _make)
-        run = _Run(results, grads, train_mode)
+        program = _program(order, entries, given, [Entry(leaf, 0) for leaf in leaves], grads)
     recording, STATE.recording = STATE.recording, False
     try:
         if calls is None:
-            run.execute()
+            Run(program, order, given, grads, train_mode).execute()
         else:
             run_calls(calls, entries[0], given[0], train_mode)
     finally:
@@ -124,10 +92,10 @@ def grad(heads: Sequence[NDArray], variables: Sequence[NDArray],
                 and Entry(node, 0) not in wanted):
             raise MXNetError("Cannot differentiate with respect to an array that was written to "
                              "after a part of this graph was recorded with it.")
-    given = _head_grad_entries(_head_grad_arrays(heads, head_grads))
-    results = gradient_graph(entries, given, wanted, _make)
+    given = _head_grad_arrays(heads, head_grads)
     made = [GradState(new_array(x.shape, x.dtype, x.ctx), Req.kWriteTo) for x in variables]
-    run = _Run(results, made, train_mode, create_graph)
+    program = _program(order, entries, given, wanted, made, direct=not create_graph)
+    run = Run(program, order, given, made, train_mode, create_graph)
     recording = STATE.recording
     STATE.recording = create_graph
     try:
@@ -175,8 +143,22 @@ def _head_grad_arrays(heads: Sequence[NDArray], head_grads: Sequence[NDArray | N
     return made
 
 
-def _head_grad_entries(arrays: Sequence[NDArray | None]) -> list[Entry | None]:
-    return [None if array is None else Entry(HeadVariable(array), 0) for array in arrays]
+def _program(order: Sequence[Node], heads: Sequence[Entry], given: Sequence[NDArray | None],
+             wrt: Sequence[Entry], targets: Sequence[GradState], direct: bool = True) -> Program:
+    """What to do for the gradients of the heads for `wrt`."""
+    chunks = Counter(state.array._chunk for state in targets)
+    apart = [chunks[state.array._chunk] == 1 for state in targets]
+    reqs = [state.req for state in targets]
+    is_given = [array is not None for array in given]
+    form = Form(order, heads, is_given, wrt, reqs, apart, direct)
+    program = form.find()
+    if program is None:
+        head_grads = [Entry(HeadGradient(i), 0) if there else None
+                      for i, there in enumerate(is_given)]
+        results = gradient_graph(heads, head_grads, wrt, _make)
+        program = Program(results, order, reqs, apart, direct)
+        form.keep(program)
+    return program
 
 
 def _begins_with(shape: tuple[int, ...], rows: tuple[int, ...]) -> bool:
@@ -199,134 +181,3 @@ def _clear(order: Sequence[Node]) -> None:
     for node in order:
         if isinstance(node, TapeNode):
             node.clear()
-
-
-class _Run:
-    """One execution of a gradient graph, writing results to their arrays."""
-
-    def __init__(self, results: Sequence[Entry | None], targets: Sequence[GradState],
-                 train_mode: bool, create_graph: bool = False) -> None:
-        self._results = results
-        self._wanted = Counter(entry for entry in results if entry is not None)
-        self._targets = targets
-        self._train_mode = train_mode
-        self._create_graph = create_graph
-        self._order = topological(self._wanted, GradNode)
-        self._values: dict[Entry, NDArray] = {}
-        self._uses: Counter[Entry] = Counter()
-        for node in self._order:
-            self._uses.update(node.inputs)
-        self._direct = self._find_direct()
-
-    def _find_direct(self) -> dict[Entry, int]:
-        """Results that their node may write straight into the target: entry -> target."""
-        chunks = Counter(state.array._chunk for state in self._targets)
-        made: dict[Entry, int] = {}
-        if self._create_graph:
-            return made
-        for i, (entry, state) in enumerate(zip(self._results, self._targets, strict=True)):
-            if (entry is None or entry in made or not isinstance(entry.node, GradNode)
-                    or chunks[state.array._chunk] > 1):
-                continue
-            # others read the entry: the target must hold just it, and not a sum
-            if state.req == Req.kAddTo and (self._uses[entry] or self._wanted[entry] > 1):
-                continue
-            made[entry] = i
-        return made
-
-    def execute(self) -> None:
-        for node in self._order:
-            self._execute(node)
-        given: set[GradState] = set()
-        for i, (entry, state) in enumerate(zip(self._results, self._targets, strict=True)):
-            again = state in given
-            given.add(state)
-            if entry is None:
-                if not again:
-                    _write_zero(state)
-            elif self._direct.get(entry) != i:
-                self._deliver(entry, state, again)
-
-    def _execute(self, node: Node) -> None:
-        op, params = node.op, node.params
-        assert op is not None
-        assert params is not None
-        ignored = op.ignored(params)
-        ins = [self._value(entry, i in ignored, node) for i, entry in enumerate(node.inputs)]
-        facts = infer_outputs(op, params, ins, node.name)
-        outs: list[NDArray] = []
-        reqs: list[Req] = []
-        for entry, (shape, dtype) in zip(node.outputs, facts, strict=True):
-            direct = self._direct.get(entry)
-            if direct is not None:
-                state = self._targets[direct]
-                if state.array.shape == shape and state.array.dtype == dtype:
-                    outs.append(state.array)
-                    reqs.append(state.req)
-                    continue
-                del self._direct[entry]
-            outs.append(new_array(shape, dtype, ins[0].ctx if ins else None))
-            wanted = self._uses[entry] or self._wanted[entry]
-            reqs.append(Req.kWriteTo if wanted else Req.kNullOp)
-        if isinstance(params, FunctionParams):
-            run_python(params, ins, outs, reqs, self._train_mode)
-        else:
-            run_op(op, params, ins, outs, reqs, node.name, self._train_mode)
-            if self._create_graph and needs_record(ins):
-                record(op, params, ins, outs, node.name)
-        for entry, out, req in zip(node.outputs, outs, reqs, strict=True):
-            if req:
-                self._values[entry] = out
-        for entry in node.inputs:
-            self._release(entry)
-
-    def _release(self, entry: Entry) -> None:
-        self._uses[entry] -= 1
-        if not self._uses[entry] and not self._wanted[entry]:
-            self._values.pop(entry, None)
-
-    def _value(self, entry: Entry, ignored: bool, reader: Node) -> NDArray:
-        found = self._values.get(entry)
-        if found is not None:
-            return found
-        node = entry.node
-        if isinstance(node, HeadVariable):
-            return node.array
-        assert isinstance(node, (TapeNode, TapeVariable))
-        saved: Saved | None = node.saved[entry.index]
-        if saved is not None:
-            made = saved.array if ignored else saved.get(
-                where(reader.op.name, reader.name) if reader.op else "backward")
-        elif ignored:
-            facts = (node.output_facts[entry.index] if isinstance(node, TapeNode)
-                     else node.facts)
-            made = new_array(*facts)
-        else:
-            name = where(reader.op.name, reader.name) if reader.op else reader.name
-            raise NdrtError(f"{name}: a value that the gradient reads was not kept")
-        if self._create_graph:
-            made = made.detach()
-            made._entry = entry
-        return made
-
-    def _deliver(self, entry: Entry, state: GradState, again: bool) -> None:
-        """A result that no node wrote to its target: a head's gradient, or one wanted twice.
-
-        `again`: the same array was a leaf with another value too, whose gradient it has got.
-        """
-        value = self._value(entry, False, entry.node)
-        target = state.array
-        if value.shape != target.shape:
-            raise ShapeError(f"backward: a gradient of shape {value.shape} can not go to a "
-                             f"gradient array of shape {target.shape}")
-        if self._create_graph:
-            state.array = value
-            return
-        with Access(read=(value,), written=(target,)) as stream:
-            copy_into(value, target, stream, add=again or state.req == Req.kAddTo)
-
-
-def _write_zero(state: GradState) -> None:
-    """The heads do not depend on this leaf, but for operators whose gradient is zero."""
-    if state.req == Req.kWriteTo:
-        full(state.array.shape, 0, out=state.array)

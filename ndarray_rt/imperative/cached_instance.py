@@ -22,7 +22,7 @@ from ..executor.session import Session
 from ..native import check, ffi, lib
 from ..op.random_state import RandomState, random_state
 from ..storage.lease import Leases
-from .fast_call import copies
+from .call_recording import copies
 
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol

@@ -27,6 +27,15 @@ def test_the_table_is_bounded() -> None:
     assert kept.made[3 * CAPACITY - 1] == 3 * CAPACITY - 1
 
 
+def test_values_that_count_for_several() -> None:
+    kept: Kept[int] = Kept(10)
+    for key, count in ((1, 4), (2, 5), (3, 3), (4, 11)):
+        for _ in range(2):
+            kept.offer(key, count, count)
+        assert sum(kept.made.values()) <= 10
+    assert kept.made == {3: 3}  # the third did not fit beside the first two, the fourth in nothing
+
+
 def test_shapes_that_come_once_leave_nothing() -> None:
     call._params.clear()
     call._facts.clear()

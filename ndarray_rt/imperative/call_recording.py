@@ -1,0 +1,278 @@
+"""Recording one operator call, so that native/fast_call.c does it again. Looks nothing up.
+
+The call is run the long way on a stream that notes its steps, and each of their pointers is found
+in one of the call's arrays or in its scratch. Whatever is unusual is not recorded: operators in
+numpy, those that draw random numbers, steps that point elsewhere.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from .._array.ndarray import NDArray
+from ..errors import NdrtError
+from ..native import ffi, lib, with_gil
+from ..op.context import thread_context
+from ..op.numbers import Tagged
+from ..op.params import Params
+from ..op.registry import OpDef
+from ..storage.chunk import Chunk
+from ..storage.handle import Handle
+from ..storage.parameters import ParameterBlock
+from ..storage.primitive import Primitive
+from ..storage.stream import Mem, Recording, RecordingStream
+from ..storage.tmp_mem import TmpMemMgr, align_up
+from ..value_key import NAN, NEGATIVE_ZERO, NUMBER
+from .call import depth
+from .call_table import KEYED
+from .tape import STATE
+
+T = TypeVar("T")
+
+# bytes of inputs and outputs from which on others may run Python meanwhile
+FREES_GIL = 32 << 10
+# inputs and outputs that a recorded call has at most
+MAX_ARRAYS = 8
+# scratch that is taken anew for each call
+MAX_SCRATCH = 1 << 20
+
+_ARRAY_SLOTS = ("_chunk", "_shape", "_dtype", "_byte_offset", "_reuse", "_is_part", "_ctx",
+                "_entry", "_grad_state")
+_CHUNK_SLOTS = ("address", "storage_shape", "dtype", "mkl_mem", "moves", "zero", "_planned",
+                "_state", "_bytes")
+
+# operator -> what native code knows of its numbers
+numbers: dict[OpDef, Any] = {}
+
+run, _keep, _kinds, copies, again = with_gil(
+    "ndrt_call_functions", ctypes.py_object, ctypes.py_object)((
+    NDArray, Chunk, tuple(vars(NDArray)[name] for name in _ARRAY_SLOTS),
+    tuple(vars(Chunk)[name] for name in _CHUNK_SLOTS), numbers, NUMBER, NEGATIVE_ZERO, NAN))
+
+
+def know_numbers(op: OpDef) -> None:
+    """Tells native code which numbers a recording of this operator serves."""
+    if not op.numbers or op in numbers:
+        return
+    fields = {f.name: f.metadata["ends"] for f in dataclasses.fields(op.params)}
+    # whole numbers and truth values are no floats: a kernel's number may not become one of them
+    low, high = zip(*(fields[name] or (math.inf, -math.inf) for name in op.numbers), strict=True)
+    least, most, zero, nan, apart = op.domain
+    numbers[op] = _kinds(op.numbers, low, high, (least, most, float(zero), float(nan)), apart)
+
+
+def names_in(key: tuple[Any, ...], nattrs: int) -> tuple[str, ...]:
+    """The parameters that are numbers which a recorded call takes as arguments.
+
+    A key ends with the name, the type and the value of each parameter.
+    """
+    return tuple([key[i] for i in range(len(key) - 3 * nattrs, len(key), 3)
+                  if key[i + 1] is NUMBER])
+
+
+def tagged(op: OpDef, attrs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The parameters, with those numbers marked."""
+    return {**attrs, **{name: Tagged.of(attrs[name], op.numbers.index(name)) for name in names}}
+
+
+
+class _NotedScratch(TmpMemMgr):
+    """Scratch that remembers its pieces: (address, bytes). Each is a buffer of its own."""
+
+    __slots__ = ("pieces",)
+
+    def __init__(self) -> None:
+        super().__init__(0, keep=True)
+        self.pieces: list[tuple[int, int]] = []
+
+    def alloc(self, nbytes: int) -> tuple[Any, Handle]:
+        ptr, owner = super().alloc(nbytes)
+        self.pieces.append((_address(ptr), nbytes))
+        return ptr, owner
+
+
+class _NotedRecording(Recording):
+    """A recording that remembers the arguments of its steps, and the numbers of its kernels."""
+
+    __slots__ = ("arguments", "numbers", "tags")
+
+    def __init__(self, scratch: list[TmpMemMgr]) -> None:
+        super().__init__(scratch)
+        self.arguments: list[list[int]] = []
+        # (call of a kernel, its scalar, which of the operator's numbers that is)
+        self.tags: list[tuple[Any, int, int]] = []
+        # the same with the step in place of the call
+        self.numbers: list[tuple[int, int, int]] = []
+
+    def add(self, prim: Primitive | None, nargs: int, packed: Any) -> None:
+        super().add(prim, nargs, packed)
+        pointers = packed.data if prim is None else [packed[i].data for i in range(nargs)]
+        self.numbers += [(len(self.arguments), scalar, number)
+                         for call, scalar, number in self.tags if call is packed]
+        self.arguments.append([_address(ptr) for ptr in pointers])
+
+
+class _NotingStream(RecordingStream):
+    """Records one operator call, and what it writes to."""
+
+    __slots__ = ("calls", "written")
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.tmp = _NotedScratch()
+        self.recording = _NotedRecording([self.tmp])
+        self.calls = 0
+        self.written: list[Chunk] = []
+
+    def _kernel_call(self, kernel: int, dims: Sequence[int], data: Sequence[Mem],
+                     scalars: Sequence[float], parameters: ParameterBlock | None) -> Any:
+        packed = super()._kernel_call(kernel, dims, data, scalars, parameters)
+        recording = self.recording
+        assert isinstance(recording, _NotedRecording)
+        recording.tags += [(packed, i, value.place) for i, value in enumerate(scalars)
+                           if type(value) is Tagged]
+        return packed
+
+    def begin_operator(self) -> None:
+        super().begin_operator()
+        self.calls += 1
+
+    def hold(self, written: Sequence[Chunk], early: bool) -> None:
+        super().hold(written, early)
+        self.written = list(written)
+
+
+def _address(ptr: Any) -> int:
+    return int(ffi.cast("intptr_t", ptr))
+
+
+class Told(NamedTuple):
+    """What a caller tells of a call that was made: outputs that were not asked for are None.
+
+    `inputs` are None where they have no memory, as only their shapes are read; `kept` is what
+    a recorded call gives back when it is done again for the tape.
+    """
+
+    params: Params
+    inputs: Sequence[NDArray | None]
+    outs: Sequence[NDArray | None]
+    kept: tuple[Any, ...] = ()
+
+
+def note(key: tuple[Any, ...], op: OpDef, watched: Sequence[NDArray], names: tuple[str, ...],
+         run: Callable[[], T], tell: Callable[[T], Told | None]) -> T:
+    """Runs the long way, on a stream that notes the steps; what they are is kept, if they can be.
+
+    `watched` are all arrays that are given. `names` are the numbers that it is to be done again
+    with; `run` gives the operator them as Tagged.
+    """
+    ctx = thread_context(depth())
+    plain, fallbacks = ctx.stream, ctx.fallbacks
+    stream = _NotingStream()
+    before = [x._chunk.version for x in watched]
+    lookups = ctx.lookups
+    ctx.stream, ctx.numbers_vary = stream, bool(names)
+    try:
+        result = run()
+    finally:
+        ctx.stream, ctx.numbers_vary = plain, False
+        stream.count_for(plain)
+    if [x._chunk.version for x in watched] != before:
+        return result  # an array was converted: the next call finds it as it will stay
+    try:
+        told = None if ctx.fallbacks != fallbacks or stream.calls != 1 else tell(result)
+        made = told and _made(op, told, stream, ctx.lookups - lookups, names)
+    except (MemoryError, NdrtError):
+        return result  # the call itself is done
+    nbytes = sum([prim.nbytes for prim in stream.recording.issued if isinstance(prim, Primitive)])
+    forget = STATE.calls.offer(key, made, nbytes)
+    if made is not None and made is not KEYED:
+        ctx.group().tell_leaving(forget)
+    return result
+
+
+def _made(op: OpDef, told: Told, stream: _NotingStream, hits: int, names: tuple[str, ...]) -> Any:
+    """What the table keeps of a call that was noted; None where it can not be done again.
+
+    KEYED where its kernels are not given all the numbers of these names: they are in primitives, or
+    in something that was computed from them.
+    """
+    params, inputs, outs, _ = told
+    recording = stream.recording
+    assert isinstance(recording, _NotedRecording)
+    changed = op.mutated(params)
+    plan = recording.native_plan()
+    written = [*[y for y in outs if y is not None], *[inputs[i] for i in changed]]
+    if (recording.failed is not None or plan is None or not recording.arguments
+            or op.draws(params) or max(len(inputs), len(outs)) > MAX_ARRAYS
+            or [None if x is None else x._chunk for x in written] != stream.written):
+        return None
+    bindings = _bindings(inputs, outs, stream)
+    if bindings is None:
+        return None
+    given = {number for _, _, number in recording.numbers}
+    if not given.issuperset(op.numbers.index(name) for name in names):
+        return KEYED
+    found, scratch = bindings
+    layouts = [None if y is None else y._chunk.mkl_mem for y in outs]
+    sizes = [0 if y is None else max(y.nbytes, 0 if layout is None else layout.nbytes)
+             for y, layout in zip(outs, layouts, strict=True)]
+    arrays = (ffi.new("size_t[]", sizes),
+              ffi.new("int64_t[]", [0 if layout is None else layout.id for layout in layouts]),
+              ffi.new("ndrt_binding[]", found), ffi.new("ndrt_numbering[]", recording.numbers))
+    nbytes = sum(x.nbytes for x in (*inputs, *outs) if x is not None)
+    spec = ffi.new("ndrt_call_spec *", {
+        "plan": plan, "frees_gil": nbytes >= FREES_GIL,
+        "ninputs": len(inputs), "noutputs": len(outs), "nbytes": arrays[0], "layouts": arrays[1],
+        "nbindings": len(found), "bindings": arrays[2],
+        "changed": sum([1 << i for i in changed]), "scratch": scratch,
+        "hits": hits, "nnumbers": len(recording.numbers), "numbers": arrays[3]})
+    facts = tuple([None if y is None else (y.shape, y.dtype, layout, y.nbytes)
+                   for y, layout in zip(outs, layouts, strict=True)])
+    return _keep(_address(spec), facts, (*told.kept, plan, tuple(recording.issued)))
+
+
+def _bindings(inputs: Sequence[NDArray | None], outs: Sequence[NDArray | None],
+              stream: _NotingStream) -> tuple[list[tuple[int, int, int, int, int]], int] | None:
+    """(step, argument, kind, index, offset) of each pointer, and bytes of scratch.
+
+    None where a pointer is of none of the call's arrays, or may be of two.
+    """
+    places: list[tuple[int, int, int, int, int]] = []  # begin, end, kind, index, offset
+    begins = set()
+    for kind, arrays in ((lib.NDRT_BIND_INPUT, inputs), (lib.NDRT_BIND_OUTPUT, outs)):
+        for i, x in enumerate(arrays):
+            if x is None:
+                continue
+            begin = x._chunk.handle.address + x._byte_offset
+            special = x._chunk.mkl_mem
+            end = begin + max(x.nbytes, 1 if special is None else special.nbytes)
+            if begin not in begins:
+                begins.add(begin)
+                places.append((begin, end, kind, i, 0))
+    scratch = 0
+    tmp = stream.tmp
+    assert isinstance(tmp, _NotedScratch)
+    for begin, size in tmp.pieces:
+        places.append((begin, begin + max(size, 1), lib.NDRT_BIND_SCRATCH, 0, scratch))
+        scratch = align_up(scratch + size)
+    if scratch > MAX_SCRATCH:
+        return None
+    made = []
+    recording = stream.recording
+    assert isinstance(recording, _NotedRecording)
+    for step, arguments in enumerate(recording.arguments):
+        for argument, address in enumerate(arguments):
+            if not address:
+                continue
+            hits = [place for place in places if place[0] <= address < place[1]]
+            if len(hits) != 1:
+                return None
+            begin, _, kind, i, offset = hits[0]
+            made.append((step, argument, kind, i, offset + address - begin))
+    return made, scratch
+

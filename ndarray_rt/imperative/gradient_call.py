@@ -1,0 +1,105 @@
+"""One operator of a gradient, whose outputs are made, written, added to or left out, one by one.
+
+A call that was made before is done again natively (native/call_again.c), as imperative calls are
+(fast_call.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from .. import config
+from .._array.ndarray import NDArray, new_array
+from .._array.req import Req
+from ..context import Context
+from ..dtypes import DType
+from ..native import check
+from ..op.dispatch import is_watched
+from ..op.params import Params
+from ..op.registry import OpDef
+from .call import UNCACHED, infer_outputs, run_op
+from .call_recording import Told, again, know_numbers, names_in, note, tagged
+from .fast_call import TRAINING
+from .tape import STATE
+
+# an input, or the facts of one whose values are not read
+Given = NDArray | tuple[tuple[int, ...], DType, Context]
+# of an output: True to make it, None where it is not wanted, or the array that it goes to
+Wish = NDArray | Literal[True] | None
+
+
+class Call(NamedTuple):
+    """What is the same whenever a gradient calls this operator. `attrs` are the parameters."""
+
+    op: OpDef
+    params: Params
+    attrs: dict[str, Any]
+    name: str
+
+
+def run(call: Call, ins: tuple[Given, ...], wishes: tuple[Wish, ...], adds: int, ctx: Context,
+        is_train: bool) -> list[NDArray | None]:
+    """The outputs; `adds` has a bit for each that is added to the array that it goes to.
+
+    An array that is not like the output is left alone, and another one made.
+    """
+    table = STATE.calls
+    if table.epoch != config.epoch:
+        table.renew()
+    op = call.op
+    made = again(table, op, TRAINING if is_train else 0, ins, call.attrs, wishes, adds, ctx)
+    if made.__class__ is list:
+        return made
+    if made.__class__ is int:
+        check(made, f"Error in operator {op.name}")
+    if made.__class__ is tuple and not is_watched() and op.name not in UNCACHED:
+        know_numbers(op)
+        if table.came_before(made):
+            return _note(made, call, ins, wishes, adds, ctx, is_train)
+    return _run_long(call, call.params, _arrays(ins), wishes, adds, ctx, is_train)
+
+
+def _arrays(ins: Sequence[Given]) -> list[NDArray]:
+    return [x if isinstance(x, NDArray) else new_array(*x) for x in ins]
+
+
+def _note(key: tuple[Any, ...], call: Call, ins: Sequence[Given], wishes: Sequence[Wish],
+          adds: int, ctx: Context, is_train: bool) -> list[NDArray | None]:
+    op, params, attrs, _ = call
+    names = names_in(key, len(attrs))
+    given = _arrays(ins)
+    marked = _with_values(params, tagged(op, attrs, names)) if names else params
+    read = [x if isinstance(x, NDArray) else None for x in ins]
+    targets = [y for y in wishes if isinstance(y, NDArray)]
+
+    def tell(outs: Sequence[NDArray | None]) -> Told | None:
+        if any(y is not wish for y, wish in zip(outs, wishes, strict=True)
+               if isinstance(wish, NDArray)):
+            return None
+        return Told(params, read, outs)
+    return note(key, op, [*[x for x in read if x is not None], *targets], names,
+                lambda: _run_long(call, marked, given, wishes, adds, ctx, is_train), tell)
+
+
+def _with_values(params: Params, values: Mapping[str, Any]) -> Params:
+    """Parameters of the same class, without parsing."""
+    made = object.__new__(params.__class__)
+    made.__dict__.update(values)
+    return made
+
+
+def _run_long(call: Call, params: Params, ins: Sequence[NDArray], wishes: Sequence[Wish],
+              adds: int, ctx: Context, is_train: bool) -> list[NDArray | None]:
+    outs: list[NDArray] = []
+    reqs: list[Req] = []
+    facts = infer_outputs(call.op, params, ins, call.name)
+    for i, (wish, (shape, dtype)) in enumerate(zip(wishes, facts, strict=True)):
+        if isinstance(wish, NDArray) and wish._shape == shape and wish._dtype == dtype:
+            outs.append(wish)
+            reqs.append(Req.kAddTo if adds >> i & 1 else Req.kWriteTo)
+            continue
+        outs.append(new_array(shape, dtype, ctx))
+        reqs.append(Req.kNullOp if wish is None else Req.kWriteTo)
+    run_op(call.op, params, ins, outs, reqs, call.name, is_train)
+    return [y if req else None for y, req in zip(outs, reqs, strict=True)]

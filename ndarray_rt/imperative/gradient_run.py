@@ -1,0 +1,167 @@
+"""Running the program of a gradient on one tape. Makes no program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._array.access import Access
+from .._array.copy import copy_into
+from .._array.create import full
+from .._array.ndarray import NDArray, new_array
+from .._array.req import Req
+from ..context import Context, current_context
+from ..errors import NdrtError, ShapeError
+from ..symbol.node import Entry, Node
+from .call import infer_outputs, run_op
+from .function import FunctionParams
+from .function import run_backward as run_python
+from .gradient_call import Given, Wish, run
+from .gradient_program import From, Program, Source, Step
+from .tape import GradState, TapeNode, TapeVariable, needs_record, record
+
+_STEP, _HEAD, _TAPE, _SHAPE = From
+
+
+class Run:
+    """One execution of a program, writing results to their targets.
+
+    `order` are the nodes of the tape, `given` the gradients of heads. With `create_graph` all is
+    recorded, and the arrays of targets become those that were.
+    """
+
+    def __init__(self, program: Program, order: Sequence[Node], given: Sequence[NDArray | None],
+                 targets: Sequence[GradState], train_mode: bool,
+                 create_graph: bool = False) -> None:
+        self._program = program
+        self._order = order
+        self._given = given
+        self._targets = targets
+        self._train_mode = train_mode
+        self._create_graph = create_graph
+        self._values: list[NDArray | None] = [None] * program.size
+
+    def execute(self) -> None:
+        # targets that are not like what was computed for them
+        missed: set[int] = set()
+        for step in self._program.steps:
+            self._execute(step, missed)
+        given: set[GradState] = set()
+        program = self._program
+        for i, (source, state, is_there) in enumerate(zip(
+                program.results, self._targets, program.targets, strict=True)):
+            again = state in given
+            given.add(state)
+            if source is None:
+                if not again:
+                    _write_zero(state)
+            elif not is_there or i in missed:
+                self._deliver(source, state, again)
+
+    def _execute(self, step: Step, missed: set[int]) -> None:
+        values, targets = self._values, self._targets
+        ins: list[Given] = []
+        for source in step.sources:
+            kind, place, _ = source
+            x = values[place] if kind is _STEP else self._read(source, step.reader)
+            ins.append(x)  # type: ignore[arg-type]
+        wishes: list[Wish] = []
+        adds = 0
+        for i, (place, target) in enumerate(zip(step.places, step.targets, strict=True)):
+            if target < 0:
+                wishes.append(None if place < 0 else True)
+                continue
+            state = targets[target]
+            wishes.append(state.array)
+            if state.req is Req.kAddTo:
+                adds |= 1 << i
+        if step.is_python or self._create_graph:
+            made = self._run_openly(step, ins, wishes, adds)
+        else:
+            made = run(step.call, tuple(ins), tuple(wishes), adds, _context_of(ins),
+                       self._train_mode)
+        for place, target, wish, out in zip(step.places, step.targets, wishes, made, strict=True):
+            if place >= 0:
+                values[place] = out
+                if target >= 0 and out is not wish:
+                    missed.add(target)
+        for place in step.last:
+            values[place] = None
+
+    def _run_openly(self, step: Step, given: Sequence[Given], wishes: Sequence[Wish],
+                    adds: int) -> list[NDArray | None]:
+        """One call on arrays that all exist, as Python code and the tape see them."""
+        op, params, _, name = step.call
+        ins = [x if isinstance(x, NDArray) else new_array(*x) for x in given]
+        if self._create_graph:
+            for i, source in enumerate(step.sources):
+                if source.kind in (_TAPE, _SHAPE):
+                    ins[i] = ins[i].detach()
+                    ins[i]._entry = Entry(self._order[source.place], source.output)
+        outs: list[NDArray] = []
+        reqs: list[Req] = []
+        for i, (wish, (shape, dtype)) in enumerate(zip(
+                wishes, infer_outputs(op, params, ins, name), strict=True)):
+            if isinstance(wish, NDArray) and wish.shape == shape and wish.dtype == dtype:
+                outs.append(wish)
+                reqs.append(Req.kAddTo if adds >> i & 1 else Req.kWriteTo)
+            else:
+                outs.append(new_array(shape, dtype, ins[0].ctx if ins else None))
+                reqs.append(Req.kNullOp if wish is None else Req.kWriteTo)
+        if isinstance(params, FunctionParams):
+            run_python(params, ins, outs, reqs, self._train_mode)
+        else:
+            run_op(op, params, ins, outs, reqs, name, self._train_mode)
+            if self._create_graph and needs_record(ins):
+                record(op, params, ins, outs, name)
+        return [y if req else None for y, req in zip(outs, reqs, strict=True)]
+
+    def _read(self, source: Source, reader: str) -> Given:
+        """What no step computed: given, or on the tape."""
+        kind, place, index = source
+        if kind is _HEAD:
+            given = self._given[place]
+            assert given is not None
+            return given
+        node = self._order[place]
+        assert isinstance(node, (TapeNode, TapeVariable))
+        if kind is _SHAPE:
+            return node.output_facts[index] if isinstance(node, TapeNode) else node.facts
+        saved = node.saved[index]
+        if saved is None:
+            raise NdrtError(f"{reader}: a value that the gradient reads was not kept")
+        return saved.get(reader)
+
+    def _deliver(self, source: Source, state: GradState, again: bool) -> None:
+        """A result that no step wrote to its target: a head's gradient, or one wanted twice.
+
+        `again`: the same array was a leaf with another value too, whose gradient it has got.
+        """
+        value = (self._values[source.place] if source.kind is _STEP
+                 else self._read(source, "backward"))
+        assert isinstance(value, NDArray)
+        target = state.array
+        if value.shape != target.shape:
+            raise ShapeError(f"backward: a gradient of shape {value.shape} can not go to a "
+                             f"gradient array of shape {target.shape}")
+        if self._create_graph:
+            if source.kind is _TAPE:
+                value = value.detach()
+                value._entry = Entry(self._order[source.place], source.output)
+            state.array = value
+            return
+        with Access(read=(value,), written=(target,)) as stream:
+            copy_into(value, target, stream, add=again or state.req == Req.kAddTo)
+
+
+def _context_of(ins: Sequence[Given]) -> Context:
+    """Where the outputs are made: with the first input."""
+    if not ins:
+        return current_context()
+    first = ins[0]
+    return first._ctx if isinstance(first, NDArray) else first[2]
+
+
+def _write_zero(state: GradState) -> None:
+    """The heads do not depend on this leaf, but for operators whose gradient is zero."""
+    if state.req == Req.kWriteTo:
+        full(state.array.shape, 0, out=state.array)
