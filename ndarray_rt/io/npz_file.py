@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any, BinaryIO
 
@@ -43,15 +42,21 @@ def save(fname: str | os.PathLike[str], data: Any) -> None:
         if array.dtype.name == "bfloat16":
             raise TypeMismatch(f"save_npz: {name!r} is of bfloat16, which .npz files do not have: "
                                "use save_safetensors or save")
-    write_atomic(fname, lambda file: _write(file, dict(zip(names, arrays, strict=True))))
+    write_atomic(fname, lambda file: _write(file, (
+        (name, read_numpy(array, thread_context().stream))
+        for name, array in zip(names, arrays, strict=True))))
 
 
-def _write(file: BinaryIO, arrays: Mapping[str, NDArray]) -> None:
+def save_numpy(fname: str | os.PathLike[str], values: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    """`save` of NumPy arrays by name."""
+    write_atomic(fname, lambda file: _write(file, values.items()))
+
+
+def _write(file: BinaryIO, arrays: Iterable[tuple[str, np.ndarray[Any, Any]]]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as made:
-        for name, array in arrays.items():
+        for name, value in arrays:
             with made.open(name + SUFFIX, "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, read_numpy(array, thread_context().stream),
-                                          allow_pickle=False)
+                np.lib.format.write_array(member, value, allow_pickle=False)
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -94,11 +99,10 @@ def _read(file: BinaryIO, size: int, what: str) -> dict[str, NDArray]:
                     raise ModelFormatError(f"it unfolds to {member.file_size} bytes, too many "
                                            f"for a file of {size}", what, place)
                 made[name] = _member(archive, member, what, place)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError,
-            ValueError, OverflowError, OSError, LookupError, MemoryError) as error:
-        if isinstance(error, MXNetError):
-            raise
-        # what zipfile raises for damaged files, for encrypted ones and unknown compression
+    except MXNetError:
+        raise
+    except Exception as error:
+        # zipfile, zlib, tokenize and NumPy raise whatever they like for bytes that are damaged
         raise ModelFormatError(f"{type(error).__name__}: {error}", what, place) from None
     return made
 

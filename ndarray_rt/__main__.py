@@ -1,0 +1,8 @@
+"""`python -m ndarray_rt`: the command line."""
+
+import sys
+
+from .cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""Writes parameters in another format: MXNet's .params, .safetensors or .npz. They are read from
+those."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import ModelFormatError, ParameterError
+from ..nd import NDArray, load, save, save_npz, save_safetensors
+from .output import show_json, size_text
+
+NAME, HELP = "convert", "write parameters in another format"
+_WRITERS = {".params": save, ".safetensors": save_safetensors, ".npz": save_npz}
+PREFIXES = ("arg:", "aux:")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="A", help=f"a file: {', '.join(_WRITERS)}")
+    parser.add_argument("target", metavar="B", help=f"a file: {', '.join(_WRITERS)}")
+    parser.add_argument("--strip-prefix", action="store_true",
+                        help="names without the 'arg:' and 'aux:' of MXNet's checkpoints")
+    parser.add_argument("--add-prefix", metavar="AUX,AUX", nargs="?", const="",
+                        help="names with 'arg:' before them, as MXNet's checkpoints have it, and "
+                             "with 'aux:' those that end in one of these (by default moving_mean, "
+                             "moving_var, running_mean and running_var)")
+
+
+def run(given: argparse.Namespace) -> int:
+    ending = os.path.splitext(given.target)[1]
+    if ending not in _WRITERS:
+        raise ParameterError(f"{given.target!r} ends in {ending!r}, expected one of "
+                             f"{', '.join(_WRITERS)}")
+    found = renamed(read(given.source), given)
+    _WRITERS[ending](given.target, found)
+    numbers, nbytes = (sum(getattr(x, what) for x in found.values()) for what in ("size",
+                                                                                 "nbytes"))
+    if given.json:
+        show_json({"written": given.target, "arrays": {
+            name: {"shape": list(x.shape), "dtype": str(x.dtype)} for name, x in found.items()}})
+    else:
+        print(f"written: {given.target}: {len(found)} arrays, {numbers:,} numbers "
+              f"({size_text(nbytes)})")
+    return 0
+
+
+def read(path: str) -> dict[str, NDArray]:
+    """The parameters of a file by name. ModelFormatError where they have no names."""
+    found = load(path)
+    if isinstance(found, dict):
+        return found
+    raise ModelFormatError("its arrays have no names", repr(path))
+
+
+def renamed(found: Mapping[str, NDArray], given: argparse.Namespace) -> dict[str, NDArray]:
+    """Parameters under the names that were asked for; ParameterError where two would be one."""
+    if given.strip_prefix and given.add_prefix is not None:
+        raise ParameterError("--strip-prefix and --add-prefix do the opposite of each other")
+    made: dict[str, Any] = {}
+    for name, value in found.items():
+        new = name
+        if given.strip_prefix and name.startswith(PREFIXES):
+            new = name[4:]
+        elif given.add_prefix is not None and not name.startswith(PREFIXES):
+            new = ("aux:" if name.endswith(_aux(given.add_prefix)) else "arg:") + name
+        if new in made:
+            raise ParameterError(f"two arrays would have the name {new!r}")
+        made[new] = value
+    return made
+
+
+def _aux(text: str) -> tuple[str, ...]:
+    given = tuple(filter(None, text.split(",")))
+    return given or ("moving_mean", "moving_var", "running_mean", "running_var")
