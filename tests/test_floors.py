@@ -1,4 +1,4 @@
-"""The floors of the package: a module imports its own floor or a lower one, and stays short."""
+"""The floors of the package: who imports what and when, and that a module stays short."""
 
 from __future__ import annotations
 
@@ -30,6 +30,15 @@ FLOORS = {
 FRONT = 5.0
 # floor 0 looks down for one thing: giving cached memory back, imported when it is asked for
 ALLOWED = {("context", "storage")}
+
+# what takes long to import, and what most programs, or most of their starts, do without
+LEFT = frozenset((
+    "ctypes.util", "difflib", "email", "hashlib", "html", "importlib.metadata", "json", "pathlib",
+    "secrets", "shutil", "statistics", "subprocess", "tempfile", "urllib", "zipfile",
+    "ml_dtypes", "scipy", "hypothesis", "matplotlib", "torch", "tqdm", "onnx",
+    "ndarray_rt.executor", "ndarray_rt.passes", "ndarray_rt.imperative.cached_op",
+    "ndarray_rt.contrib", "ndarray_rt.debug", "ndarray_rt.engine", "ndarray_rt.io",
+    "ndarray_rt.model_zoo", "ndarray_rt.ops", "ndarray_rt.test_utils", "ndarray_rt.testing"))
 
 MODULES = sorted(ROOT.rglob("*.py"))
 IDS = [str(path.relative_to(ROOT)) for path in MODULES]
@@ -121,6 +130,20 @@ def test_environment_is_read_by_config_alone(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv"):
             raise AssertionError(f"line {node.lineno} reads the environment past config.py")
+
+
+def test_what_is_not_needed_is_not_imported() -> None:
+    # modules that the interpreter itself begins with do not count
+    program = ("import sys; sys.modules.pop('pathlib', None)\n"
+               "import numpy, threading, dataclasses, _cffi_backend; before = set(sys.modules)\n"
+               "import ndarray_rt; print(*set(sys.modules) - before)")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          check=True)
+    loaded = done.stdout.split()
+    assert "ndarray_rt.nd" in loaded
+    too_much = {name for name in loaded
+                if any(name == left or name.startswith(f"{left}.") for left in LEFT)}
+    assert not too_much
 
 
 def test_the_index_of_operators_is_what_modules_register() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from ..dtypes import DType
 from ..errors import ShapeError
 from ..native import ffi, lib
 from ..storage.desc import default_desc
@@ -19,6 +22,11 @@ from .layout import (
     write_mem,
 )
 from .ndarray import NDArray
+
+_copy = lib.ndrt_chunk_copy
+
+# shape, dtype, address of the chunk, offset into it, and bytes of an array
+Place = tuple[tuple[int, ...], DType, int, int, int]
 
 
 def read_numpy(x: NDArray, stream: ImmediateStream) -> AnyArray:
@@ -80,3 +88,23 @@ def _copy_into(source: NDArray, target: NDArray, stream: ImmediateStream, add: b
     if target._chunk.is_allocated and target._chunk is source._chunk:
         value = np.array(value)
     write_numpy(target, value, stream)
+
+
+def copy_plain(value: Any, target: NDArray) -> bool:
+    """Copies between plain arrays of one shape and dtype in one native call, where that is all that
+    there is to do; says whether it did."""
+    return copy_to_place(value, place_of(target))
+
+
+def place_of(target: NDArray) -> Place:
+    """Where an array lies, for `copy_to_place`; true as long as the array lives."""
+    return target.shape, target.dtype, target._chunk.address, target._byte_offset, target.nbytes
+
+
+def copy_to_place(value: Any, place: Place) -> bool:
+    """`copy_plain` into the array of a place: what each call of a small network waits for."""
+    shape, dtype, address, offset, nbytes = place
+    return (isinstance(value, NDArray) and value.shape == shape
+            # dtypes are mostly one object, and comparing two takes longer than the copy
+            and (value.dtype is dtype or value.dtype == dtype)
+            and _copy(address, offset, value._chunk.address, value._byte_offset, nbytes) == 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from .._array.copy import Place, place_of
 from .._array.ndarray import NDArray, new_array
 from .._array.req import GRAD_REQS, Req
 from ..context import Context
@@ -12,7 +13,7 @@ from ..errors import NameMismatch, not_picklable
 from ..markup import paragraph, table
 from ..op.prim_cache import CACHE
 from ..storage.account import Account, SessionBytes
-from .inputs import Place, copy_value, place_of
+from .inputs import copy_value
 from .session import Session
 
 if TYPE_CHECKING:

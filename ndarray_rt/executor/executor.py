@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from .. import config
+from .._array.copy import Place, copy_to_place
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
 from ..context import Context
@@ -26,7 +27,7 @@ from .build import BoundGraph, Facts, add_types, all_known, build_graph, infer_s
 from .captured import DONE, NOTHING_RAN, UNFINISHED, Captured
 from .finding import Finding
 from .inference import InferenceGraph, build_inference, shared_prologue
-from .inputs import Place, copy_to_place, copy_value
+from .inputs import copy_value
 from .plan import Plan
 from .program import Program, Watch
 from .session import Session

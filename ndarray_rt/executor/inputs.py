@@ -8,16 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._array.access import Access
-from .._array.copy import copy_into, write_numpy
+from .._array.copy import copy_into, copy_plain, write_numpy
 from .._array.ndarray import NDArray
-from ..dtypes import DType, is_float
+from ..dtypes import is_float
 from ..errors import MXNetError, NameMismatch, ShapeError, TypeMismatch
-from ..native import lib
-
-_copy = lib.ndrt_chunk_copy
-
-# shape, dtype, address of the chunk, offset into it, and bytes of an array
-Place = tuple[tuple[int, ...], DType, int, int, int]
 
 
 def copy_value(value: Any, target: NDArray, name: str) -> None:
@@ -45,26 +39,6 @@ def copy_value(value: Any, target: NDArray, name: str) -> None:
     else:
         with Access(written=(target,)) as stream:
             write_numpy(target, value, stream)
-
-
-def copy_plain(value: Any, target: NDArray) -> bool:
-    """Copies between plain arrays of one shape and dtype in one native call, where that is all that
-    there is to do; says whether it did."""
-    return copy_to_place(value, place_of(target))
-
-
-def place_of(target: NDArray) -> Place:
-    """Where a bound array lies, for `copy_to_place`; true as long as the array lives."""
-    return target.shape, target.dtype, target._chunk.address, target._byte_offset, target.nbytes
-
-
-def copy_to_place(value: Any, place: Place) -> bool:
-    """`copy_plain` into the array of a place: what each call of a small network waits for."""
-    shape, dtype, address, offset, nbytes = place
-    return (isinstance(value, NDArray) and value.shape == shape
-            # dtypes are mostly one object, and comparing two takes longer than the copy
-            and (value.dtype is dtype or value.dtype == dtype)
-            and _copy(address, offset, value._chunk.address, value._byte_offset, nbytes) == 1)
 
 
 def head_gradients(out_grads: Any, needed: Sequence[int], names: Sequence[str]) -> dict[int, Any]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import config
+from .._array.copy import copy_plain, place_of
 from .._array.ndarray import NDArray
 from .._array.req import Req
 from ..errors import MXNetError, NameMismatch, ParameterError, TypeMismatch
 from .arguments import check_list, check_mapping, check_names
 from .bound_arrays import BoundArrays
 from .captured import Captured
-from .inputs import copy_plain, copy_value, head_gradients, place_of
+from .inputs import copy_value, head_gradients
 from .program import may_capture
 from .update import Trained, Update, zero_states
 

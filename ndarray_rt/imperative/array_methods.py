@@ -8,7 +8,7 @@ from operator import index
 from typing import Any
 
 from .._array.access import Access
-from .._array.copy import copy_into
+from .._array.copy import copy_into, copy_plain
 from .._array.create import zeros
 from .._array.layout import named_desc
 from .._array.ndarray import NDArray, new_array
@@ -17,7 +17,6 @@ from .._array.req import parse_grad_req
 from ..context import Context
 from ..dtypes import find_dtype
 from ..errors import MXNetError, NdrtError, ShapeError, TypeMismatch, no_storage, shown
-from ..executor.inputs import copy_plain
 from ..op.infer import normalize_axis
 from ..op.registry import find
 from .backward import backward as run_backward

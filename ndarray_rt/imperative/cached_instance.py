@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
 from .._array.access import Access
-from .._array.copy import copy_into
+from .._array.copy import copy_into, copy_to_place, place_of
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
 from ..collector import resting_collector
@@ -16,7 +16,6 @@ from ..context import Context
 from ..dtypes import DType
 from ..errors import MXNetError
 from ..executor.executor import Executor
-from ..executor.inputs import copy_to_place, place_of
 from ..executor.plan import Kind, Plan
 from ..executor.session import Session
 from ..native import check, ffi, lib
