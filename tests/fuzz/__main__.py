@@ -56,10 +56,18 @@ def fuzz(name: str, seconds: int) -> None:
         (corpus / f"seed-{i}").write_bytes(seed)
     for module in target.modules:
         _instrument(atheris, module)
+    how = {}
+    if target.mutate is not None:
+        mutate = target.mutate
+
+        def either(data: bytes, most: int, seed: int) -> bytes:
+            # one half of the files keeps its form
+            return mutate(data, most, seed) if seed % 2 else atheris.Mutate(data, most)
+        how["custom_mutator"] = either
     atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", f"-rss_limit_mb={MOST_MEGABYTES}",
                    f"-timeout={LONGEST_SECONDS}", f"-max_len={LONGEST_FILE}",
                    f"-artifact_prefix={FOLDER}/{name}-", "-print_final_stats=1", "-verbosity=0",
-                   str(corpus)], target.run)
+                   str(corpus)], target.run, **how)
     atheris.Fuzz()
 
 

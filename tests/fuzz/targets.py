@@ -23,16 +23,20 @@ from ndarray_rt.io import npz_file, params_file, safetensors_file
 from ndarray_rt.recordio import RecordReader, unpack
 from ndarray_rt.symbol.json_text import decode_json
 
+from .mutators import Mutator, after_length, json_text
+
 DATA = Path(__file__).parent.parent / "data"
 
 
 @dataclass(frozen=True)
 class Target:
-    """`run` reads bytes, `seeds` gives good files, `modules` are watched for new paths."""
+    """`run` reads bytes, `seeds` gives good files, `modules` are watched for new paths, `mutate`
+    changes files in their form."""
 
     run: Callable[[bytes], None]
     seeds: Callable[[], Iterator[bytes]]
     modules: tuple[str, ...]
+    mutate: Mutator | None = None
 
 
 @cache
@@ -175,11 +179,14 @@ TARGETS = {
     "params": Target(read_params, params, ("ndarray_rt.io.params_file", "ndarray_rt.io.mapped")),
     "json": Target(read_json, json_files, (
         "ndarray_rt.symbol.graph_json", "ndarray_rt.symbol.json_upgrade",
-        "ndarray_rt.symbol.json_text", "ndarray_rt.symbol.subgraph", "ndarray_rt.op.params")),
-    "safetensors": Target(read_safetensors, safetensors, ("ndarray_rt.io.safetensors_file",)),
+        "ndarray_rt.symbol.json_text", "ndarray_rt.symbol.subgraph", "ndarray_rt.op.params",
+        "ndarray_rt.symbol.compose"), json_text),
+    "safetensors": Target(read_safetensors, safetensors, ("ndarray_rt.io.safetensors_file",),
+                          after_length),
     "npz": Target(read_npz, npz, ("ndarray_rt.io.npz_file", "zipfile", "numpy.lib.format",
                                   "numpy.lib._format_impl")),
-    "tuning": Target(read_tuning_file, tuning, ("ndarray_rt.executor.tuning_file",)),
+    "tuning": Target(read_tuning_file, tuning, ("ndarray_rt.executor.tuning_file",),
+                     json_text),
     "records": Target(read_records, records, ("ndarray_rt.recordio",)),
 }
 if importlib.util.find_spec("ndarray_rt.onnx") and importlib.util.find_spec("onnx"):

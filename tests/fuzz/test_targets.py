@@ -25,3 +25,5 @@ def test_a_target_bears_its_seeds_and_what_comes_of_them(name: str) -> None:
             place = source.randrange(len(changed) + 1)
             changed[place:place] = seed[:source.randrange(20)]
             target.run(bytes(changed))
+            if target.mutate is not None:
+                target.run(target.mutate(seed, 1 << 14, source.randrange(1 << 30)))

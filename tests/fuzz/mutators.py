@@ -1,0 +1,83 @@
+"""Changes of files that keep their form, for readers that refuse most random bytes at once."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+from collections.abc import Callable
+from typing import Any
+
+# numbers and texts where readers' conditions change
+NUMBERS = (0, 1, 2, 3, -1, 4, 7, 255, 256, 900, 903, 10300, 10901, 2**31 - 1, 2**31, 2**32, 2**63,
+           2**64, -2**63, 10**30, 1.5, -0.0, 1e300)
+TEXTS = ("", "x", "null", "None", "True", "(1, 1)", "(2,)", "(-1, 0)", "[]", "()", "1e999", "nan",
+         "(" * 50, "9" * 300, "262144", "lr_mult", "weight_lr_mult", "__shape__", "float64", "F32",
+         "BOOL", "\ud7ff\U0001f600")
+Mutator = Callable[[bytes, int, int], bytes]
+
+
+def json_text(data: bytes, most: int, seed: int) -> bytes:
+    """Some changes of values in JSON text; any other bytes as they are."""
+    source = random.Random(seed)
+    try:
+        value: Any = json.loads(data)
+    except (ValueError, RecursionError):
+        return data[:most]
+    for _ in range(source.randint(1, 4)):
+        value = _changed(value, source)
+    made = json.dumps(value, ensure_ascii=source.random() < 0.5)
+    return made.encode("utf-8", "replace")[:most]
+
+
+def after_length(data: bytes, most: int, seed: int) -> bytes:
+    """The same of text behind a word that tells its length, as in files of safetensors."""
+    length = struct.unpack("<Q", data[:8])[0] if len(data) >= 8 else 0
+    text = json_text(data[8:8 + length], most - 8, seed)
+    return (struct.pack("<Q", len(text)) + text + data[8 + length:])[:most]
+
+
+def _places(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """(container, key) of all values."""
+    items = (value.items() if isinstance(value, dict) else enumerate(value)
+             if isinstance(value, list) else ())
+    for key, inner in items:
+        found.append((value, key))
+        _places(inner, found)
+    return found
+
+
+def _changed(value: Any, source: random.Random) -> Any:
+    places = _places(value, [])
+    if not places:
+        return _new(source)
+    container, key = source.choice(places)
+    old = container[key]
+    other, other_key = source.choice(places)
+    how = source.randrange(7)
+    if how == 0:
+        del container[key]
+    elif how == 1:
+        container[key] = _new(source)
+    elif how == 2:
+        container[key] = json.loads(json.dumps(other[other_key]))
+    elif how == 3 and isinstance(container, list):
+        container.insert(key, json.loads(json.dumps(old)))
+    elif how == 4 and isinstance(container, dict):
+        container[source.choice([*TEXTS, key + "_", *_keys(places)])] = old
+    elif how == 5 and isinstance(old, (int, float)):
+        container[key] = old + source.choice((-1, 1, 2, 8))
+    elif isinstance(old, str):
+        at = source.randrange(len(old) + 1)
+        container[key] = old[:at] + source.choice(TEXTS) + old[at + source.randrange(3):]
+    else:
+        container[key] = [old]
+    return value
+
+
+def _keys(places: list[tuple[Any, Any]]) -> list[str]:
+    return [key for _, key in places if isinstance(key, str)]
+
+
+def _new(source: random.Random) -> Any:
+    return source.choice([*NUMBERS, *TEXTS, None, True, False, [], {}, [0, 0], [0, 0, 0]])
