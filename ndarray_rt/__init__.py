@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         module,
         monitor,
         name,
+        onnx,
         optimizer,
         passes,
         profiler,
@@ -86,7 +87,7 @@ _LAZY = {name: name for name in (
     "attribute", "callback", "context", "contrib", "debug", "engine", "error", "executor",
     "executor_manager", "gluon", "image", "initializer", "io", "kvstore", "libinfo",
     "library", "log", "lr_scheduler", "metric", "model", "model_zoo", "module", "monitor",
-    "name", "optimizer", "passes", "profiler", "recordio", "registry", "rnn", "runtime",
+    "name", "onnx", "optimizer", "passes", "profiler", "recordio", "registry", "rnn", "runtime",
     "test_utils", "testing", "util", "visualization")}
 # MXNet's short names of modules
 _LAZY |= {"img": "image", "init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor",
@@ -94,7 +95,7 @@ _LAZY |= {"img": "image", "init": "initializer", "kv": "kvstore", "mod": "module
 
 # modules of MXNet 1.9 that are not here
 _OF_MXNET = frozenset((
-    "kvstore_server", "np", "npx", "numpy", "numpy_extension", "onnx", "rtc", "th"))
+    "kvstore_server", "np", "npx", "numpy", "numpy_extension", "rtc", "th"))
 
 __all__ = [
     "AttrScope", "Context", "MXNetError", "NameManager", "autograd", "base", "cache_stats",

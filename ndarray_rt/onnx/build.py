@@ -1,0 +1,177 @@
+"""Making the symbols of one segment: operators on values, with shapes known at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import dtype_name
+from ..op.infer import run_infer_shape, run_infer_type
+from ..op.registry import find
+from ..ops.fused.numpy_function import NumpyFunctionParams
+from ..symbol.create import call
+from ..symbol.node import Entry, Node
+from ..symbol.symbol import Symbol
+from .graph import Array
+from .values import DType, Value, constant
+
+# constants up to here are known by their contents, so that plans for other shapes share them
+_BY_CONTENT = 1 << 16
+
+
+class Constants:
+    """Arrays that plans bind as variables, each once: by name, and kept alive."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+        self._names: dict[Any, str] = {}
+
+    def name(self, array: Array, hint: str) -> str:
+        """The variable of an array. Small ones that are equal have one."""
+        key: Any = id(array)
+        if array.nbytes <= _BY_CONTENT:
+            data = np.ascontiguousarray(array)
+            key = (array.shape, array.dtype.str, hashlib.sha256(data.tobytes()).digest())
+        found = self._names.get(key)
+        if found is None:
+            found = hint
+            while found in self.arrays:
+                found = f"{found}_"
+            self._names[key] = found
+            self.arrays[found] = array
+        return found
+
+
+class GraphBuilder:
+    """Makes the nodes of one segment.
+
+    `inputs` are the variables that are fed when it runs: name of the array -> variable.
+    """
+
+    def __init__(self, constants: Constants) -> None:
+        self.constants = constants
+        self.inputs: dict[str, Symbol] = {}
+        self.variables: dict[str, Symbol] = {}
+        self.shapes: dict[Entry, tuple[int, ...]] = {}
+        self.types: dict[Entry, DType] = {}
+        # those of the inputs that are tensors of rank 0
+        self.numbers: set[str] = set()
+        self.hint = "node"
+        self._used: dict[str, int] = {}
+
+    # ---- values into the graph -----------------------------------------------------------------
+
+    def symbol(self, value: Value) -> Symbol:
+        """A value as an entry of this graph."""
+        if value.symbol is not None:
+            return value.symbol
+        if value.const is not None:
+            name = self.constants.name(value.const, f"{self.hint}_constant")
+            known = self.variables
+        else:
+            assert value.slot is not None
+            name, known = value.slot, self.inputs
+        # a tensor of rank 0 and one of shape (1,) are one array
+        found = known.get(name)
+        if found is None:
+            entry = Entry(Node(None, name), 0)
+            found = known[name] = Symbol([entry])
+            self.shapes[entry], self.types[entry] = value.graph_shape, value.dtype
+            if not value.shape:
+                self.numbers.add(name)
+        return found
+
+    def _name(self) -> str:
+        number = self._used.get(self.hint, 0)
+        self._used[self.hint] = number + 1
+        return f"{self.hint}_{number}" if number else self.hint
+
+    # ---- operators -----------------------------------------------------------------------------
+
+    def ops(self, name: str, *values: Value, **params: Any) -> list[Value]:
+        """The visible outputs of an operator of the engine."""
+        made = call(name, *[self.symbol(v) for v in values], name=self._name(), **params)
+        return self._outputs(made.entries[0].node, len(made.entries))
+
+    def op(self, name: str, *values: Value, **params: Any) -> Value:
+        """The first output of an operator of the engine."""
+        return self.ops(name, *values, **params)[0]
+
+    def function(self, function: Any, values: Sequence[Value],
+                 facts: Sequence[tuple[tuple[int, ...], DType]], draws: bool) -> list[Value]:
+        """A function of NumPy arrays as a node."""
+        op = find("_numpy_function")
+        params = NumpyFunctionParams(
+            num_args=len(values), function=function, draws=draws,
+            takes=tuple((v.graph_shape, dtype_name(v.dtype)) for v in values),
+            gives=tuple((shape or (1,), dtype_name(dtype)) for shape, dtype in facts))
+        node = Node(op, self._name(), {}, params, [self.symbol(v).entries[0] for v in values])
+        made = self._outputs(node, len(facts))
+        for value, (shape, _) in zip(made, facts, strict=True):
+            value.shape = shape
+        return made
+
+    def _outputs(self, node: Node, visible: int) -> list[Value]:
+        assert node.op is not None
+        assert node.params is not None
+        count = node.num_outputs
+        ins = node.inputs
+        shapes = run_infer_shape(node.op, node.params, [self.shapes[e] for e in ins],
+                                 [None] * count, node.name)[1]
+        types = run_infer_type(node.op, node.params, [self.types[e] for e in ins],
+                               [None] * count, node.name)[1]
+        made = []
+        for entry, shape, dtype in zip(node.outputs, shapes, types, strict=True):
+            assert shape is not None
+            assert dtype is not None
+            self.shapes[entry], self.types[entry] = shape, dtype
+            made.append(Value(shape, dtype, symbol=Symbol([entry])))
+        return made[:visible]
+
+    # ---- what many operators need --------------------------------------------------------------
+
+    def reshaped(self, value: Value, shape: Sequence[int]) -> Value:
+        """The same elements under another shape, which names no dimension that data has anyway, so
+        that one graph serves many batch sizes."""
+        shape = tuple(shape)
+        if value.const is not None:
+            return constant(value.const.reshape(shape), value.fixed)
+        target, own = shape or (1,), value.graph_shape
+        if target != own:
+            codes = list(target)
+            same = 0
+            while same < min(len(own), len(target)) and own[same] == target[same]:
+                codes[same] = 0
+                same += 1
+            if same < len(codes):
+                # the longest of the others follows
+                free = max(range(same, len(codes)), key=lambda i: codes[i])
+                codes[free] = -1
+            value = self.op("Reshape", value, shape=tuple(codes))
+        return Value(shape, value.dtype, symbol=self.symbol(value))
+
+    def alike(self, value: Value, rank: int) -> Value:
+        """With axes of length 1 before the others, up to a rank."""
+        if value.rank >= rank:
+            return value
+        return self.reshaped(value, (1,) * (rank - value.rank) + value.shape)
+
+    def transposed(self, value: Value, axes: Sequence[int]) -> Value:
+        """Axes in another order."""
+        if list(axes) == list(range(value.rank)):
+            return value
+        if value.const is not None:
+            return constant(value.const.transpose(axes), value.fixed)
+        return self.op("transpose", value, axes=tuple(axes))
+
+    def shaped(self, value: Value, shape: Sequence[int]) -> Value:
+        """A value of the graph whose tensor has this shape: rank 0 is (1,) there."""
+        assert prod(shape) == value.size
+        if value.graph_shape == (tuple(shape) or (1,)):
+            value.shape = tuple(shape)
+            return value
+        return self.reshaped(value, shape)

@@ -1,0 +1,153 @@
+"""A model in memory: its file, the arrays of its constants, and plans for shapes of inputs."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._array.create import array
+from .._array.ndarray import NDArray, new_array
+from ..context import Context
+from ..executor.executor import Executor
+from ..symbol.node import Entry, topological
+from ..symbol.symbol import Symbol
+from .build import Constants, GraphBuilder
+from .graph import Graph, ModelFile
+from .plan import Plan, Segment
+from .planner import Planner, found_value
+from .values import MAX_BYTES, SequenceValue, constant
+
+# plans that are kept: for so many different shapes of inputs
+MOST_PLANS = 32
+
+
+def without_unused(graph: Graph) -> None:
+    """Takes away nodes that nobody needs, and the names of outputs that nobody reads."""
+    used = set(graph.outputs)
+    kept = []
+    for node in reversed(graph.nodes):
+        if not any(name in used for name in node.outputs):
+            continue
+        node.outputs = tuple(name if name in used else "" for name in node.outputs)
+        while node.outputs and not node.outputs[-1]:
+            node.outputs = node.outputs[:-1]
+        used.update(node.reads())
+        kept.append(node)
+        for inside in node.graphs():
+            without_unused(inside)
+    graph.nodes[:] = kept[::-1]
+    graph._free = None
+
+
+class Loaded:
+    """What plans of one model share. Not to be used by two threads at a time."""
+
+    def __init__(self, file: ModelFile, ctx: Context, max_bytes: int,
+                 like: Loaded | None = None) -> None:
+        self.file = file
+        self.ctx = ctx
+        self.max_bytes = max_bytes
+        if like is None:
+            without_unused(file.graph)
+        self.constants: Constants = Constants() if like is None else like.constants
+        self.arrays: dict[str, NDArray] = {} if like is None else like.arrays
+        self.plans: OrderedDict[Any, Plan] = OrderedDict()
+        self.executors: list[Executor] = []
+        self._slots = 0
+
+    def plan(self, key: Any, arrays: Sequence[Any]) -> Plan:
+        """The plan for inputs like these; `key` is all that it depends on of them."""
+        found = self.plans.get(key)
+        if found is not None:
+            self.plans.move_to_end(key)
+            return found
+        graph = self.file.graph
+        scope: dict[str, Any] = {name: constant(made, True)
+                                 for name, made in graph.constants.items()}
+        for name, given in zip(graph.inputs, arrays, strict=True):
+            if isinstance(given, tuple):
+                scope[name] = SequenceValue(tuple(found_value(item, f"{name}:{i}")
+                                                  for i, item in enumerate(given)))
+            else:
+                scope[name] = found_value(given, name)
+        token = MAX_BYTES.set(self.max_bytes)
+        try:
+            made_plan = Planner(self, scope, list(reversed(graph.nodes)), graph.outputs).run()
+        finally:
+            MAX_BYTES.reset(token)
+        self.plans[key] = made_plan
+        while len(self.plans) > MOST_PLANS:
+            self.plans.popitem(last=False)
+        return made_plan
+
+    def slot(self, hint: str) -> str:
+        """A name for what a step computes, unlike any other name of the model."""
+        self._slots += 1
+        return f"{hint}:{self._slots}"
+
+    # ---- graphs --------------------------------------------------------------------------------
+
+    def segment(self, builder: GraphBuilder,
+                outputs: Sequence[tuple[Entry, str, tuple[int, ...]]]) -> Segment:
+        """A graph that was made, bound; it goes on with what was packed for one that is the same
+        for other shapes."""
+        symbol = Symbol([entry for entry, _, _ in outputs])
+        names = {node.name for node in topological(symbol.entries) if node.is_variable}
+        fed = {name: made for name, made in builder.inputs.items() if name in names}
+        shapes = {name: builder.shapes[made.entries[0]] for name, made in fed.items()}
+        executor = self._reshaped(symbol, shapes)
+        if executor is None:
+            args = {name: new_array(shape, builder.types[fed[name].entries[0]], self.ctx,
+                                    zero=True) for name, shape in shapes.items()}
+            executor = self._bound(symbol, args)
+        self.executors.append(executor)
+        return Segment(executor, [(name, name in builder.numbers) for name in fed],
+                       [(slot, shape) for _, slot, shape in outputs])
+
+    def _bound(self, symbol: Symbol, args: dict[str, NDArray]) -> Executor:
+        aux = symbol.list_auxiliary_states()
+        given = {name: args[name] if name in args else self._constant(name)
+                 for name in symbol.list_inputs()}
+        made: Executor = symbol.bind(
+            self.ctx, {name: given[name] for name in symbol.list_arguments()}, grad_req="null",
+            aux_states={name: given[name] for name in aux})
+        return made
+
+    def _constant(self, name: str) -> NDArray:
+        found = self.arrays.get(name)
+        if found is None:
+            made = self.constants.arrays[name]
+            found = array(np.ascontiguousarray(made).reshape(made.shape or (1,)), self.ctx,
+                          made.dtype)
+            self.arrays[name] = found
+        return found
+
+    def _reshaped(self, symbol: Symbol, shapes: dict[str, tuple[int, ...]]) -> Executor | None:
+        for old in self.executors:
+            if is_same_graph(old.symbol, symbol):
+                return old.reshape(partial_shaping=True, allow_up_sizing=True, **shapes)
+        return None
+
+
+def is_same_graph(a: Symbol, b: Symbol) -> bool:
+    """Both have the same nodes, whatever the shapes of their variables are."""
+    first, second = topological(a.entries), topological(b.entries)
+    if len(first) != len(second) or len(a.entries) != len(b.entries):
+        return False
+    number: dict[Any, Any] = {}
+    for x, y in zip(first, second, strict=True):
+        if x.op is not y.op or len(x.inputs) != len(y.inputs):
+            return False
+        if x.op is None and x.name != y.name:
+            return False
+        if x.op is not None and x.params != y.params:
+            return False
+        if any(number[p.node] is not q.node or p.index != q.index
+               for p, q in zip(x.inputs, y.inputs, strict=True)):
+            return False
+        number[x] = y
+    return all(number[p.node] is q.node and p.index == q.index
+               for p, q in zip(a.entries, b.entries, strict=True))

@@ -1,0 +1,218 @@
+"""Model: an ONNX model that can be called."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._array.ndarray import NDArray
+from ..context import Context, cpu
+from ..errors import NameMismatch, ParameterError, ShapeError, TypeMismatch, not_picklable, shown
+from ..executor.explain import Explanation
+from ..executor.tune import Tuned
+from ..fork import renew_in_child
+from .graph import Array, ModelFile, ValueInfo
+from .loaded import Loaded
+from .opsets import check_supported
+from .plan import Plan
+from .reading import read_model
+from .values import MAX_BYTES
+
+
+def load(source: str | os.PathLike[str] | bytes | Any, *, ctx: Context | None = None,
+         max_bytes: int | None = None) -> Model:
+    """The model in an ONNX file, in bytes, or in an `onnx.ModelProto`.
+
+    `max_bytes` is how large a tensor may be that the file only describes (ConstantOfShape, Expand,
+    Tile and the like), by default half of the free memory. Needs the package onnx: MissingPackage
+    where it is not installed. Raises ModelFormatError for what is no model or a wrong one,
+    Unsupported with a list of all nodes that can not run, TypeMismatch for another kind of source.
+    """
+    if max_bytes is None:
+        max_bytes = _free_bytes() // 2
+    elif isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0:
+        raise ParameterError(f"onnx.load: max_bytes got {shown(max_bytes)}, expected an int of at "
+                             "least 0")
+    file = read_model(source)
+    check_supported(file)
+    return Model(Loaded(file, (ctx or cpu()).check(), max_bytes))
+
+
+def _free_bytes() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return 1 << 33
+
+
+class Model:
+    """An ONNX model: `model(x)`, `model(name=x)` or `model({"name": x})`.
+
+    Made by `load`. For each combination of shapes of the inputs it makes a plan, when they first
+    come; the plans share weights and memory. One call runs at a time; for several at once take a
+    `clone` for each thread.
+    """
+
+    __reduce_ex__ = not_picklable("a Model", "load it in each process")
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+        self._names = [info.name for info in loaded.file.inputs]
+        self._lock = threading.RLock()
+        self._last: Plan | None = None
+        self._last_inputs: dict[str, Any] = {}
+        renew_in_child(self)
+
+    def _renew_locks(self) -> None:
+        """In a forked child."""
+        self._lock = threading.RLock()
+
+    @property
+    def inputs(self) -> list[ValueInfo]:
+        """Name, dtype and shape of each input; of a dimension an int, a name, or None."""
+        return list(self._loaded.file.inputs)
+
+    @property
+    def outputs(self) -> list[ValueInfo]:
+        """Name, dtype and shape of each output, as the file tells them."""
+        return list(self._loaded.file.outputs)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the file says of itself: producer_name, version and others."""
+        return dict(self._loaded.file.metadata)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> list[Array]:
+        """The outputs as NumPy arrays, for inputs in order, by name, or in a dict.
+
+        NumPy arrays, NDArrays, or what NumPy makes arrays of; dtypes must be those of `inputs`.
+        Raises NameMismatch for an input that is missing or unknown, TypeMismatch and ShapeError for
+        what does not fit, ModelFormatError where the model's own shapes do not go together.
+        """
+        if len(args) == 1 and isinstance(args[0], Mapping):
+            kwargs = {**args[0], **kwargs}
+            args = ()
+        if args:
+            if len(args) > len(self._names):
+                raise NameMismatch(f"takes {len(self._names)} input(s) "
+                                   f"({', '.join(self._names)}), got {len(args)}")
+            kwargs = {**dict(zip(self._names, args, strict=False)), **kwargs}
+        return self.run(kwargs)
+
+    def run(self, given: Mapping[str, Any]) -> list[Array]:
+        """`__call__` with a dict."""
+        arrays = [self._input(info, given) for info in self._loaded.file.inputs]
+        if len(given) != len(arrays):
+            unknown = [name for name in given if name not in self._names]
+            raise NameMismatch(f"there is no input {unknown[0]!r}; there are: "
+                               f"{', '.join(self._names)}")
+        with self._lock:
+            plan = self._plan(arrays)
+            table = dict(zip(self._names, arrays, strict=True))
+            for name, value in zip(self._names, arrays, strict=True):
+                if value.__class__ is tuple:
+                    table.update({f"{name}:{i}": item for i, item in enumerate(value)})
+            token = MAX_BYTES.set(self._loaded.max_bytes)
+            try:
+                return plan.run(table)
+            finally:
+                MAX_BYTES.reset(token)
+
+    def _plan(self, arrays: list[Any]) -> Plan:
+        key = tuple((x.shape, x.dtype.num) if x.__class__ is np.ndarray else _key(x)
+                    for x in arrays)
+        self._last = plan = self._loaded.plans.get(key) or self._loaded.plan(key, arrays)
+        return plan
+
+    def _input(self, info: ValueInfo, given: Mapping[str, Any]) -> Any:
+        if info.name not in given:
+            raise NameMismatch(f"input {info.name!r} is missing; there are: "
+                               f"{', '.join(self._names)}")
+        value = given[info.name]
+        if isinstance(value, NDArray):
+            value = value.asnumpy()
+        if info.kind != "tensor":
+            return _input_of(info, value)
+        made = value if value.__class__ is np.ndarray else np.asarray(value)
+        if info.dtype is not None and made.dtype != info.dtype:
+            if made.dtype.kind in "US" and info.dtype == object:
+                made = made.astype(object)
+            else:
+                raise TypeMismatch(f"input {info.name!r} has dtype {made.dtype}, expected "
+                                   f"{info.dtype}")
+        if info.shape is not None and (len(info.shape) != made.ndim or any(
+                isinstance(dim, int) and dim != size
+                for dim, size in zip(info.shape, made.shape, strict=True))):
+            raise ShapeError(f"input {info.name!r} has shape {made.shape}, expected "
+                             f"{shape_text(info.shape)}")
+        return made
+
+    # ---- looking inside ------------------------------------------------------------------------
+
+    def tune(self, *args: Any, **kwargs: Any) -> list[Tuned]:
+        """Runs with these inputs (else as last called) and chooses layouts and kernels by measuring
+        them: one finding for each graph. Raises ParameterError when it was never called."""
+        with self._lock:
+            return [segment.executor.tune() for segment in self._used(args, kwargs).segments()]
+
+    def explain(self, *args: Any, **kwargs: Any) -> list[Explanation]:
+        """What each step of each graph does, with measured times: for these inputs, else those of
+        the last call. Raises ParameterError when it was never called."""
+        with self._lock:
+            return [segment.executor.explain() for segment in self._used(args, kwargs).segments()]
+
+    def _used(self, args: Any, kwargs: Any) -> Plan:
+        if args or kwargs:
+            self(*args, **kwargs)
+        if self._last is None:
+            raise ParameterError("the model was not called yet: give inputs, of which it learns "
+                                 "the shapes")
+        return self._last
+
+    def clone(self) -> Model:
+        """A model with the same weights and plans of its own, for another thread."""
+        old = self._loaded
+        return Model(Loaded(old.file, old.ctx, old.max_bytes, old))
+
+    def __repr__(self) -> str:
+        def text(infos: list[ValueInfo]) -> str:
+            return ", ".join(f"{v.name} {v.dtype or v.kind} {shape_text(v.shape)}" for v in infos)
+        return f"<Model of {self._loaded.file.file}: {text(self.inputs)} -> {text(self.outputs)}>"
+
+
+def _key(value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.num
+    return tuple((x.shape, x.dtype.num) for x in value)
+
+
+def _input_of(info: ValueInfo, value: Any) -> Any:
+    """A sequence as a tuple of arrays; an optional value, which may be None."""
+    if value is None and info.kind == "optional":
+        return None
+    if isinstance(value, (list, tuple)) and info.kind in ("sequence", "optional"):
+        return tuple(np.asarray(item) for item in value)
+    if info.kind == "optional":
+        return np.asarray(value)
+    raise TypeMismatch(f"input {info.name!r} is a {info.kind}, got a {type(value).__name__}")
+
+
+def shape_text(shape: tuple[int | str | None, ...] | None) -> str:
+    """A shape as users read it: (batch, 3, ?)."""
+    if shape is None:
+        return "of any rank"
+    inside = ", ".join("?" if dim is None else str(dim) for dim in shape)
+    return f"({inside}{',' if len(shape) == 1 else ''})"
+
+
+__all__ = ["Model", "ModelFile", "load"]

@@ -1,0 +1,326 @@
+"""If, Loop and Scan: branches and turns become part of the plan where that is known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..graph import Array, Graph, Node
+from ..plan import MOST_WAYS, Plan, Table
+from ..planner import Planner, found_value
+from ..table import special
+from ..values import NothingValue, SequenceValue, Value, constant
+
+# loops with at most so many turns, and so many nodes in all of them, become part of the plan
+_MOST_TURNS = 64
+_MOST_NODES = 4096
+# turns of a loop whose end nobody knows beforehand
+_NO_LIMIT = (1 << 63) - 1
+
+
+@special("Identity")
+def identity(planner: Planner, node: Node, ins: list[Any]) -> None:
+    planner.give(node, ins)
+
+
+@special("If")
+def if_(planner: Planner, node: Node, ins: list[Any]) -> None:
+    condition: Value = ins[0]
+    if condition.const is None:
+        planner.fork_on(node.inputs[0], node)
+        return
+    word = "then_branch" if bool(condition.const.reshape(-1)[0]) else "else_branch"
+    planner.inline(node, node.attrs[word], word, [])
+
+
+# ---- loops --------------------------------------------------------------------------------------
+
+
+def _is_known(graph: Graph) -> bool:
+    """The condition for the next turn is the one of this turn, or always the same."""
+    name = graph.outputs[0]
+    makers = {out: inner for inner in graph.nodes for out in inner.outputs}
+    while name in makers:
+        maker = makers[name]
+        if maker.op in ("Constant", "ConstantOfShape"):
+            return True
+        if maker.op not in ("Identity", "Cast"):
+            return False
+        name = maker.inputs[0]
+    return name == graph.inputs[1] or name in graph.constants
+
+
+@special("Loop")
+def loop(planner: Planner, node: Node, ins: list[Any]) -> None:
+    body: Graph = node.attrs["body"]
+    trips, condition = ins[0], ins[1]
+    if (trips is None or trips.const is not None) and (
+            condition is None or condition.const is not None):
+        count = _NO_LIMIT if trips is None else int(trips.const.reshape(-1)[0])
+        runs = condition is None or bool(condition.const.reshape(-1)[0])
+        count = max(count, 0) if runs else 0
+        if count == 0 or (_is_known(body) and count <= _MOST_TURNS
+                          and count * len(body.nodes) <= _MOST_NODES):
+            _Unrolled(planner, node, body, count, ins[2:])
+            return
+    carried = list(node.inputs[2:])
+    names = [name for name in node.inputs[:2] if name]
+    outer = _outer(node, body)
+    _host_loop(planner, node, body, [*names, *carried, *outer], _Loop(
+        planner, node, body, ins[0] is not None, ins[1] is not None, len(carried), outer))
+
+
+def _outer(node: Node, body: Graph) -> list[str]:
+    return [node.closure.get(name, name) for name in body.free_names()]
+
+
+class _Unrolled:
+    """A loop whose turns stand one after the other in the plan."""
+
+    def __init__(self, planner: Planner, node: Node, body: Graph, count: int,
+                 carried: Sequence[Any]) -> None:
+        self.node, self.body, self.count = node, body, count
+        self.states = len(carried)
+        self.prefix = next(name for name in node.outputs if name) + "/loop"
+        self.turn = 0
+        for i, value in enumerate(carried):
+            planner.scope[f"{self.prefix}/state{i}"] = value
+        planner.work.append(self.next_turn())
+
+    def next_turn(self) -> Callable[[Planner], None]:
+        turn = self.turn
+
+        def work(planner: Planner) -> None:
+            self.begin(planner, turn)
+        work.reads = self.reads(turn)  # type: ignore[attr-defined]
+        return work
+
+    def reads(self, turn: int) -> set[str]:
+        """Names that this and later turns read."""
+        found = {f"{self.prefix}/state{i}" for i in range(self.states)}
+        found.update(_outer(self.node, self.body))
+        found.update(self.scan_name(k, t) for k in self.scans() for t in range(turn))
+        found.add(f"{self.prefix}/condition")
+        return found
+
+    def scans(self) -> range:
+        return range(len(self.body.outputs) - 1 - self.states)
+
+    def scan_name(self, k: int, turn: int) -> str:
+        return f"{self.prefix}/scan{k}/{turn}"
+
+    def begin(self, planner: Planner, turn: int) -> None:
+        condition = planner.scope.get(f"{self.prefix}/condition")
+        stops = turn > 0 and condition is not None and (
+            condition.const is not None and not bool(condition.const.reshape(-1)[0]))
+        if turn >= self.count or stops:
+            self.end(planner, turn)
+            return
+        self.turn = turn + 1
+        planner.work.append(self.next_turn())
+        states = [planner.scope[f"{self.prefix}/state{i}"] for i in range(self.states)]
+        names = [f"{self.prefix}/condition",
+                 *(f"{self.prefix}/state{i}" for i in range(self.states)),
+                 *(self.scan_name(k, turn) for k in self.scans())]
+        planner.inline(self.node, self.body, f"turn{turn}",
+                       [constant(np.asarray(turn, np.int64), True),
+                        constant(np.asarray(True)), *states], names)
+
+    def end(self, planner: Planner, turns: int) -> None:
+        values: list[Any] = [planner.scope[f"{self.prefix}/state{i}"] for i in range(self.states)]
+        planner.give(self.node, values)
+        for k, name in zip(self.scans(), self.node.outputs[self.states:], strict=False):
+            if not name:
+                continue
+            parts = [self.scan_name(k, t) for t in range(turns)]
+            if not parts:
+                planner.scope[name] = constant(np.zeros((0,), np.float32))
+                continue
+            _stack(planner, self.node, name, parts, 0)
+
+
+def _stack(planner: Planner, node: Node, name: str, parts: list[str], axis: int) -> None:
+    """Joins what turns gave along a new axis."""
+    rows = []
+    for i, part in enumerate(parts):
+        row = f"{name}/row{i}"
+        rows.append(Node("Unsqueeze", "", 11, row, (part,), (row,), {"axes": [axis]}, node.place))
+    planner.work.append(Node("Concat", "", 13, name, tuple(n.outputs[0] for n in rows), (name,),
+                             {"axis": axis}, node.place))
+    planner.work.extend(reversed(rows))
+
+
+# ---- graphs that are called from Python ---------------------------------------------------------
+
+
+class Subplans:
+    """A graph inside of a node, called with arrays: a plan for each combination of shapes."""
+
+    def __init__(self, planner: Planner, node: Node, body: Graph, outer: Sequence[str]) -> None:
+        self.session = planner.session
+        self.body = body
+        self.outer = list(outer)
+        # what is a constant outside is one inside
+        self.fixed = {name: planner.scope[name] for name in outer
+                      if isinstance(planner.scope[name], Value)
+                      and planner.scope[name].const is not None}
+        self.node = node
+        self.plans: dict[Any, Plan] = {}
+
+    def __call__(self, given: Sequence[Any], outer: Sequence[Any]) -> list[Any]:
+        values = dict(zip(self.body.inputs, given, strict=True))
+        table: Table = {f"in:{name}": value for name, value in values.items()}
+        table.update({f"in:{name}": value for name, value in zip(self.outer, outer, strict=True)})
+        key = tuple(_facts(value) for value in (*given, *outer))
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self._plan(table)
+            self.plans[key] = plan
+            while len(self.plans) > MOST_WAYS:
+                del self.plans[next(iter(self.plans))]
+        return plan.run(table)
+
+    def _plan(self, table: Table) -> Plan:
+        scope: dict[str, Any] = {name: constant(array, True)
+                                 for name, array in self.body.constants.items()}
+        inner = {self.node.closure.get(name, name): name for name in self.body.free_names()}
+        for name in self.outer:
+            scope[inner[name]] = self.fixed.get(name) or _known(table[f"in:{name}"], f"in:{name}")
+        for name in self.body.inputs:
+            scope[name] = _known(table[f"in:{name}"], f"in:{name}")
+        return Planner(self.session, scope, list(reversed(self.body.nodes)),
+                       self.body.outputs).run()
+
+
+def _known(value: Any, slot: str) -> Any:
+    if isinstance(value, np.ndarray):
+        return found_value(value, slot)
+    return NothingValue() if value is None else SequenceValue(tuple(constant(v) for v in value))
+
+
+def _facts(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.str
+    if value is None:
+        return None
+    # sequences count as constants
+    return tuple((v.shape, v.dtype.str, v.tobytes()) for v in value)
+
+
+class _Loop:
+    """A loop that runs turn by turn."""
+
+    name = "Loop"
+
+    def __init__(self, planner: Planner, node: Node, body: Graph, has_trips: bool,
+                 has_condition: bool, states: int, outer: Sequence[str]) -> None:
+        self.body = Subplans(planner, node, body, outer)
+        self.has_trips, self.has_condition, self.states = has_trips, has_condition, states
+        self.scans = len(body.outputs) - 1 - states
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        rest = list(args)
+        trips = int(rest.pop(0).reshape(-1)[0]) if self.has_trips else _NO_LIMIT
+        runs = bool(rest.pop(0).reshape(-1)[0]) if self.has_condition else True
+        states, outer = rest[:self.states], rest[self.states:]
+        scans: list[list[Array]] = [[] for _ in range(self.scans)]
+        turn = 0
+        while runs and turn < trips:
+            made = self.body([np.asarray(turn, np.int64), np.asarray(True), *states], outer)
+            runs = bool(made[0].reshape(-1)[0])
+            states = made[1:1 + self.states]
+            for scan, value in zip(scans, made[1 + self.states:], strict=True):
+                scan.append(value)
+            turn += 1
+        joined = [np.stack(scan) if scan else np.zeros((0,), np.float32) for scan in scans]
+        return (*states, *joined)
+
+
+def _host_loop(planner: Planner, node: Node, body: Graph, names: Sequence[str],
+               call: Callable[..., Sequence[Any]]) -> None:
+    """A step that runs a loop on what these names stand for."""
+    values = [planner.scope[name] for name in names]
+    args: list[Value] = []
+    given = [_places(value, args) for value in values]
+
+    def run(*arrays: Any) -> Sequence[Any]:
+        return call(*[_filled(place, arrays) for place in given])
+    planner.host(run, args, node.outputs)
+
+
+def _places(value: Any, args: list[Value]) -> Any:
+    """A value with numbers of arguments in the place of what is known when it runs."""
+    if isinstance(value, SequenceValue):
+        return [_places(item, args) for item in value.items]
+    if value is None or isinstance(value, NothingValue):
+        return None
+    if value.const is not None:
+        return value.const
+    args.append(value)
+    return len(args) - 1
+
+
+def _filled(place: Any, arrays: Sequence[Any]) -> Any:
+    if isinstance(place, list):
+        return [_filled(item, arrays) for item in place]
+    return arrays[place] if isinstance(place, int) else place
+
+
+# ---- Scan ---------------------------------------------------------------------------------------
+
+
+@special("Scan")
+def scan(planner: Planner, node: Node, ins: list[Any]) -> None:
+    if node.opset < 9:
+        ins = ins[1:]
+        names = list(node.inputs[1:])
+    else:
+        names = list(node.inputs)
+    body: Graph = node.attrs["body"]
+    outer = _outer(node, body)
+    count = int(node.attrs["num_scan_inputs"])
+    _host_loop(planner, node, body, [*names, *outer],
+               _Scan(planner, node, body, len(names) - count, count, outer))
+
+
+class _Scan:
+    """A loop over the places of an axis of its inputs."""
+
+    name = "Scan"
+
+    def __init__(self, planner: Planner, node: Node, body: Graph, states: int, count: int,
+                 outer: Sequence[str]) -> None:
+        self.body = Subplans(planner, node, body, outer)
+        self.states, self.count, self.is_batched = states, count, node.opset < 9
+        scans = len(body.outputs) - states
+        word = "directions" if self.is_batched else "scan_input_directions"
+        self.directions = node.attr(word) or [0] * count
+        self.axes = node.attr("scan_input_axes") or [0] * count
+        self.out_directions = node.attr("scan_output_directions") or [0] * scans
+        self.out_axes = node.attr("scan_output_axes") or [0] * scans
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        outer = args[self.states + self.count:]
+        given = args[:self.states + self.count]
+        if not self.is_batched:
+            return tuple(self._one(given, outer))
+        rows = [self._one([x[i, ...] for x in given], outer) for i in range(given[0].shape[0])]
+        return tuple(np.stack(parts) for parts in zip(*rows, strict=True))
+
+    def _one(self, given: Sequence[Any], outer: Sequence[Any]) -> list[Any]:
+        states = list(given[:self.states])
+        data = [np.moveaxis(x, axis, 0)[::-1 if direction else 1] for x, axis, direction in zip(
+            given[self.states:], self.axes, self.directions, strict=True)]
+        rows: list[list[Array]] = [[] for _ in self.out_axes]
+        for i in range(data[0].shape[0]):
+            made = self.body([*states, *(x[i, ...] for x in data)], outer)
+            states = made[:self.states]
+            for row, value in zip(rows, made[self.states:], strict=True):
+                row.append(value)
+        joined = []
+        for row, axis, direction in zip(rows, self.out_axes, self.out_directions, strict=True):
+            row = row[::-1] if direction else row
+            joined.append(np.stack(row, axis))
+        return [*states, *joined]

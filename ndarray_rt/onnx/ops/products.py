@@ -1,0 +1,161 @@
+"""Products of matrices: MatMul, Gemm, Einsum and their whole-number forms."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..build import GraphBuilder
+from ..graph import Array, Node
+from ..table import operator
+from ..values import Value
+from .math import binary
+
+
+@operator("MatMul")
+def matmul(node: Node, a: Array, b: Array) -> Array:
+    made: Array = np.matmul(a, b)
+    return made.astype(a.dtype, copy=False)
+
+
+@matmul.symbol
+def matmul_symbol(b: GraphBuilder, node: Node, x: Value, y: Value) -> Value | None:
+    if not x.is_float or x.dtype != y.dtype or not x.rank or not y.rank:
+        return None
+    return product(b, node, x, y)
+
+
+def product(b: GraphBuilder, node: Node, x: Value, y: Value) -> Value:
+    """NumPy's matmul of two tensors of one or more axes."""
+    left = b.reshaped(x, (1, *x.shape)) if x.rank == 1 else x
+    right = b.reshaped(y, (*y.shape, 1)) if y.rank == 1 else y
+    made = _product(b, node, left, right)
+    shape = list(made.shape)
+    if x.rank == 1:
+        del shape[-2]
+    if y.rank == 1:
+        del shape[-1]
+    return b.shaped(made, shape)
+
+
+def _product(b: GraphBuilder, node: Node, x: Value, y: Value) -> Value:
+    inner, columns = y.shape[-2:]
+    if x.shape[-1] != inner:
+        raise ValueError(f"a product of {x.shape} and {y.shape}")
+    if y.const is not None and y.rank == 2:
+        # a dense layer, whose weight has a row for each output
+        weight = Value((columns, inner), y.dtype, const=_kept(node, "weight", y.const.T))
+        return b.op("FullyConnected", x, weight, num_hidden=columns, no_bias=True, flatten=False)
+    if x.rank == y.rank == 2:
+        return b.op("dot", x, y)
+    if y.rank == 2:
+        rows = b.reshaped(x, (prod(x.shape[:-1]), inner))
+        return b.reshaped(b.op("dot", rows, y), (*x.shape[:-1], columns))
+    lead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    parts = []
+    for value in (x, y):
+        whole = (*lead, *value.shape[-2:])
+        if value.shape != whole:
+            value = b.op("broadcast_to", b.alike(value, len(whole)), shape=whole)
+        parts.append(b.reshaped(value, (prod(lead), *whole[-2:])))
+    made = b.op("batch_dot", *parts)
+    return b.reshaped(made, (*lead, x.shape[-2], columns))
+
+
+@operator("Gemm")
+def gemm(node: Node, a: Array, b: Array, c: Array | None = None) -> Any:
+    a = a.T if node.attr("transA", 0) else a
+    b = b.T if node.attr("transB", 0) else b
+    made = np.matmul(a, b)
+    alpha, beta = node.attr("alpha", 1.0), node.attr("beta", 1.0)
+    if alpha != 1.0:
+        made = (made * np.asarray(alpha)).astype(a.dtype)
+    if c is not None:
+        made = made + (c if beta == 1.0 else (c * np.asarray(beta)).astype(a.dtype))
+    return made.astype(a.dtype)
+
+
+@gemm.symbol
+def gemm_symbol(b: GraphBuilder, node: Node, x: Value, w: Value, c: Value | None = None,
+                ) -> Value | None:
+    if not x.is_float or x.dtype != w.dtype:
+        return None
+    alpha, beta = float(node.attr("alpha", 1.0)), float(node.attr("beta", 1.0))
+    if node.attr("transA", 0):
+        x = b.transposed(x, (1, 0))
+    inner, columns = w.shape[::-1] if node.attr("transB", 0) else w.shape
+    if w.const is not None:
+        # as a dense layer wants it, with a row for each output
+        array = w.const if node.attr("transB", 0) else w.const.T
+        if alpha != 1.0:
+            array = (array * np.asarray(alpha)).astype(array.dtype)
+        weight = Value((columns, inner), w.dtype, const=_kept(node, "weight", array))
+        bias = None
+        if c is not None and c.const is not None and c.size in (1, columns) and (
+                not c.rank or (c.shape[-1] in (1, columns) and c.size == c.shape[-1])):
+            vector = np.broadcast_to(c.const.reshape(-1), (columns,))
+            bias = Value((columns,), c.dtype, const=_kept(
+                node, "bias", (vector * np.asarray(beta)).astype(c.dtype)))
+            c = None
+        if bias is not None:
+            made = b.op("FullyConnected", x, weight, bias, num_hidden=columns)
+        else:
+            made = b.op("FullyConnected", x, weight, num_hidden=columns, no_bias=True)
+    else:
+        made = b.op("dot", x, b.transposed(w, (1, 0)) if node.attr("transB", 0) else w)
+        if alpha != 1.0:
+            made = b.op("_mul_scalar", made, scalar=alpha)
+    if c is None or beta == 0.0:
+        return made
+    if beta != 1.0:
+        c = b.shaped(b.op("_mul_scalar", c, scalar=beta), c.shape)
+    return binary(b, "Add", made, c)
+
+
+def _kept(node: Node, name: str, array: Array) -> Array:
+    """An array that is made of constants once: plans for other shapes have the same one."""
+    found: Array | None = node.known.get(name)
+    if found is None:
+        found = node.known[name] = np.ascontiguousarray(array)
+    return found
+
+
+@operator("Einsum")
+def einsum(node: Node, *arrays: Array) -> Array:
+    dtype = arrays[0].dtype
+    own = [a.astype(np.float32) for a in arrays] if dtype.name == "bfloat16" else arrays
+    made: Array = np.einsum(node.attr("equation").replace(" ", ""), *own, optimize=True)
+    return made.astype(dtype, copy=False)
+
+
+@operator("MatMulInteger")
+def matmul_integer(node: Node, a: Array, b: Array, a_zero: Array | None = None,
+                   b_zero: Array | None = None) -> Any:
+    left, right = a.astype(np.int32), b.astype(np.int32)
+    if a_zero is not None:
+        zero = a_zero.astype(np.int32)
+        left = left - (zero[..., None] if zero.ndim == 1 and zero.size > 1 else zero)
+    if b_zero is not None:
+        right = right - b_zero.astype(np.int32)
+    return np.matmul(left, right)
+
+
+@operator("QLinearMatMul")
+def qlinear_matmul(node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array,
+                   b_zero: Array, y_scale: Array, y_zero: Array) -> Any:
+    def columns(scale: Any) -> Any:
+        return scale[..., None] if scale.ndim == 1 and scale.size > 1 else scale
+    total = np.matmul(a.astype(np.int32) - columns(a_zero).astype(np.int32),
+                      b.astype(np.int32) - b_zero.astype(np.int32))
+    factor = columns(a_scale).astype(np.float32) * b_scale.astype(np.float32) / y_scale.astype(
+        np.float32)
+    info = np.iinfo(y_zero.dtype)
+    made = np.rint(total * factor) + y_zero
+    return np.clip(made, info.min, info.max).astype(y_zero.dtype)
+
+
+@operator("Det")
+def determinant(node: Node, x: Array) -> Array:
+    return np.asarray(np.linalg.det(x)).astype(x.dtype)

@@ -1,0 +1,378 @@
+"""Convolution and pooling over 1 to 3 axes, and other work on windows."""
+
+from __future__ import annotations
+
+from itertools import product as places
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..build import GraphBuilder
+from ..graph import Array, Node
+from ..table import operator
+from ..values import Value
+from .padding import padded
+
+Pads = list[tuple[int, int]]
+
+
+class Window:
+    """Kernel, strides, dilations and pads of a node for data of certain spatial dims."""
+
+    def __init__(self, node: Node, dims: tuple[int, ...], kernel: tuple[int, ...]) -> None:
+        n = len(dims)
+        self.kernel = kernel
+        self.strides = tuple(node.attr("strides") or (1,) * n)
+        self.dilations = tuple(node.attr("dilations") or (1,) * n)
+        if not len(kernel) == len(self.strides) == len(self.dilations) == n:
+            raise ValueError(f"a window {kernel} over {n} axes")
+        self.extents = tuple((k - 1) * d + 1 for k, d in zip(kernel, self.dilations, strict=True))
+        self.ceil = bool(node.attr("ceil_mode", 0))
+        auto = node.attr("auto_pad", "NOTSET")
+        given = node.attr("pads") or [0] * (2 * n)
+        if auto == "VALID":
+            given = [0] * (2 * n)
+        self.pads: Pads = list(zip(given[:n], given[n:], strict=True))
+        if auto in ("SAME_UPPER", "SAME_LOWER"):
+            self.pads = [_same(d, s, e, auto) for d, s, e in zip(
+                dims, self.strides, self.extents, strict=True)]
+        self.outs = tuple(self._out(*each) for each in zip(
+            dims, self.pads, self.strides, self.extents, strict=True))
+        if min(self.outs, default=1) < 1:
+            raise ValueError(f"a window {kernel} over {dims} with pads {self.pads}")
+
+    def _out(self, dim: int, pad: tuple[int, int], stride: int, extent: int) -> int:
+        room = dim + sum(pad) - extent
+        if not self.ceil:
+            return room // stride + 1
+        count = -(-room // stride) + 1
+        # the last window begins within data or the padding before it
+        return count - 1 if (count - 1) * stride >= dim + pad[0] else count
+
+    @property
+    def is_symmetric(self) -> bool:
+        return all(a == b for a, b in self.pads)
+
+
+def _same(dim: int, stride: int, extent: int, auto: str) -> tuple[int, int]:
+    total = max((-(-dim // stride) - 1) * stride + extent - dim, 0)
+    small = total // 2
+    return (small, total - small) if auto == "SAME_UPPER" else (total - small, small)
+
+
+def _patches(x: Array, window: Window, fill: Any) -> Array:
+    """(N, C, *outs, *kernel), a view of padded data."""
+    more = [(0, 0), (0, 0)]
+    for d, (a, b), out, stride, extent in zip(x.shape[2:], window.pads, window.outs,
+                                              window.strides, window.extents, strict=True):
+        more.append((a, max(b, (out - 1) * stride + extent - d - a)))
+    x = np.pad(x, more, constant_values=fill)
+    shape = (*x.shape[:2], *window.outs, *window.kernel)
+    steps = x.strides[2:]
+    strides = (*x.strides[:2], *(s * t for s, t in zip(steps, window.strides, strict=True)),
+               *(s * t for s, t in zip(steps, window.dilations, strict=True)))
+    return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
+
+
+# ---- convolution --------------------------------------------------------------------------------
+
+
+def convolve(node: Node, x: Array, w: Array, dtype: Any = None) -> Array:
+    """Convolution in NumPy, in the dtype that products have."""
+    group = int(node.attr("group", 1))
+    window = Window(node, x.shape[2:], w.shape[2:])
+    n = len(window.outs)
+    patches = _patches(x, window, 0)
+    kernel = tuple(range(2 + n, 2 + 2 * n))
+    parts = []
+    for g in range(group):
+        c, m = x.shape[1] // group, w.shape[0] // group
+        part = np.tensordot(patches[:, g * c:(g + 1) * c], w[g * m:(g + 1) * m],
+                            ((1, *kernel), (1, *range(2, 2 + n))))
+        parts.append(np.moveaxis(part, -1, 1))
+    return np.concatenate(parts, 1).astype(dtype or x.dtype)
+
+
+@operator("Conv")
+def conv(node: Node, x: Array, w: Array, bias: Array | None = None) -> Array:
+    made = convolve(node, x, w)
+    return made if bias is None else made + bias.reshape((-1,) + (1,) * (x.ndim - 2))
+
+
+@conv.symbol
+def conv_symbol(b: GraphBuilder, node: Node, x: Value, w: Value, bias: Value | None = None,
+                ) -> Value | None:
+    if not x.is_float or x.dtype != w.dtype or not 3 <= x.rank <= 5:
+        return None
+    window = Window(node, x.shape[2:], w.shape[2:])
+    pads = tuple(a for a, _ in window.pads)
+    data: Value | None = x
+    if not window.is_symmetric or any(p < 0 for p in pads):
+        data = padded(b, x, [(0, 0), (0, 0), *window.pads])
+        pads = (0,) * len(pads)
+    if data is None:
+        return None
+    given = [data, w] if bias is None else [data, w, bias]
+    return b.op("Convolution", *given, kernel=window.kernel, stride=window.strides,
+                dilate=window.dilations, pad=pads, num_filter=w.shape[0],
+                num_group=int(node.attr("group", 1)), no_bias=bias is None)
+
+
+@operator("ConvInteger")
+def conv_integer(node: Node, x: Array, w: Array, x_zero: Array | None = None,
+                 w_zero: Array | None = None) -> Array:
+    left, right = x.astype(np.int32), w.astype(np.int32)
+    if x_zero is not None:
+        left = left - x_zero.astype(np.int32)
+    if w_zero is not None:
+        right = right - _channels(w_zero.astype(np.int32), w.ndim)
+    return convolve(node, left, right)
+
+
+def _channels(value: Array, rank: int) -> Array:
+    return value.reshape((-1,) + (1,) * (rank - 1)) if value.size > 1 else value.reshape(())
+
+
+@operator("QLinearConv")
+def qlinear_conv(node: Node, x: Array, x_scale: Array, x_zero: Array, w: Array, w_scale: Array,
+                 w_zero: Array, y_scale: Array, y_zero: Array, bias: Array | None = None) -> Any:
+    left = x.astype(np.int32) - x_zero.astype(np.int32)
+    right = w.astype(np.int32) - _channels(w_zero.astype(np.int32), w.ndim)
+    total = convolve(node, left, right)
+    if bias is not None:
+        total = total + bias.reshape((-1,) + (1,) * (x.ndim - 2))
+    factor = x_scale * _channels(w_scale, x.ndim - 1) / y_scale
+    info = np.iinfo(y_zero.dtype)
+    return np.clip(np.rint(total * factor) + y_zero, info.min, info.max).astype(y_zero.dtype)
+
+
+class Transposed:
+    """The window of a ConvTranspose: pads that are cut off, and what the output has more."""
+
+    def __init__(self, node: Node, dims: tuple[int, ...], kernel: tuple[int, ...]) -> None:
+        n = len(dims)
+        self.kernel = kernel
+        self.strides = tuple(node.attr("strides") or (1,) * n)
+        self.dilations = tuple(node.attr("dilations") or (1,) * n)
+        self.more = tuple(node.attr("output_padding") or (0,) * n)
+        extents = [(k - 1) * d + 1 for k, d in zip(kernel, self.dilations, strict=True)]
+        full = [(d - 1) * s + e for d, s, e in zip(dims, self.strides, extents, strict=True)]
+        auto = node.attr("auto_pad", "NOTSET")
+        wanted = node.attr("output_shape")
+        if wanted is not None or auto in ("SAME_UPPER", "SAME_LOWER"):
+            shape = list(wanted)[-n:] if wanted is not None else [
+                d * s for d, s in zip(dims, self.strides, strict=True)]
+            total = [f + m - s for f, m, s in zip(full, self.more, shape, strict=True)]
+            if auto == "SAME_UPPER":
+                self.pads = [(t // 2, t - t // 2) for t in total]
+            else:
+                self.pads = [(t - t // 2, t // 2) for t in total]
+        else:
+            given = node.attr("pads") if auto != "VALID" else None
+            given = given or [0] * (2 * n)
+            self.pads = list(zip(given[:n], given[n:], strict=True))
+        self.full = full
+        self.outs = tuple(f + m - a - b for f, m, (a, b) in zip(
+            full, self.more, self.pads, strict=True))
+
+
+def _cut(channels: slice, spatial: Any) -> tuple[Any, ...]:
+    return (slice(None), channels, *spatial)
+
+
+def _places_of(place: Any, dilations: Any, counts: Any, strides: Any) -> list[slice]:
+    """Where one element of the window lies, for each place that the window takes."""
+    return [slice(k * d, k * d + (n - 1) * s + 1, s) for k, d, n, s in zip(
+        place, dilations, counts, strides, strict=True)]
+
+
+@operator("ConvTranspose")
+def conv_transpose(node: Node, x: Array, w: Array, bias: Array | None = None) -> Any:
+    group = int(node.attr("group", 1))
+    t = Transposed(node, x.shape[2:], w.shape[2:])
+    c, m = x.shape[1] // group, w.shape[1]
+    made = np.zeros((x.shape[0], group * m, *(max(f + e, a + o) for f, e, (a, _), o in zip(
+        t.full, t.more, t.pads, t.outs, strict=True))), x.dtype)
+    for g in range(group):
+        for place in places(*map(range, t.kernel)):
+            weight = np.moveaxis(w[g * c:(g + 1) * c], 1, -1)
+            for k in place:
+                weight = weight[:, k]
+            part = np.moveaxis(np.tensordot(x[:, g * c:(g + 1) * c], weight, ((1,), (0,))), -1, 1)
+            made[_cut(slice(g * m, (g + 1) * m), _places_of(
+                place, t.dilations, x.shape[2:], t.strides))] += part
+    made = made[_cut(slice(None), [slice(max(a, 0), max(a, 0) + o) for (a, _), o in zip(
+        t.pads, t.outs, strict=True)])]
+    return made if bias is None else made + bias.reshape((-1,) + (1,) * (x.ndim - 2))
+
+
+@conv_transpose.symbol
+def conv_transpose_symbol(b: GraphBuilder, node: Node, x: Value, w: Value,
+                          bias: Value | None = None) -> Value | None:
+    if not x.is_float or x.dtype != w.dtype or not 3 <= x.rank <= 5:
+        return None
+    t = Transposed(node, x.shape[2:], w.shape[2:])
+    if any(a < 0 or b < a - m or b < 0 for (a, b), m in zip(t.pads, t.more, strict=True)):
+        return None
+    # what is cut off less at the end than at the beginning counts as more there
+    pads = tuple(a for a, _ in t.pads)
+    more = tuple(m + a - c for m, (a, c) in zip(t.more, t.pads, strict=True))
+    if any(not 0 <= m < s for m, s in zip(more, t.strides, strict=True)):
+        return None
+    group = int(node.attr("group", 1))
+    given = [x, w] if bias is None else [x, w, bias]
+    return b.op("Deconvolution", *given, kernel=t.kernel, stride=t.strides, dilate=t.dilations,
+                pad=pads, adj=more, num_filter=w.shape[1] * group, num_group=group,
+                no_bias=bias is None)
+
+
+# ---- pooling ------------------------------------------------------------------------------------
+
+
+def _kernel(node: Node) -> tuple[int, ...]:
+    return tuple(node.attr("kernel_shape"))
+
+
+def _is_plain(window: Window, x: Value) -> bool:
+    """The engine's Pooling has such windows: in the last one begins no padding of its own."""
+    return x.is_float and 3 <= x.rank <= 5 and set(window.dilations) <= {1}
+
+
+@operator("AveragePool")
+def average_pool(node: Node, x: Array) -> Any:
+    window = Window(node, x.shape[2:], _kernel(node))
+    n = len(window.outs)
+    kernel = tuple(range(2 + n, 2 + 2 * n))
+    total = _patches(x, window, 0).sum(kernel, dtype=x.dtype)
+    ones = np.ones((1, 1, *x.shape[2:]), x.dtype)
+    if node.attr("count_include_pad", 0):
+        ones = np.pad(ones, [(0, 0), (0, 0), *window.pads], constant_values=1)
+        window.pads = [(0, 0)] * n
+    return (total / _patches(ones, window, 0).sum(kernel, dtype=x.dtype)).astype(x.dtype)
+
+
+@average_pool.symbol
+def average_pool_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
+    window = Window(node, x.shape[2:], _kernel(node))
+    if not _is_plain(window, x):
+        return None
+    counts_pads = bool(node.attr("count_include_pad", 0))
+    return _pooled(b, x, window, "avg", counts_pads)
+
+
+def _pooled(b: GraphBuilder, x: Value, window: Window, kind: str, counts_pads: bool,
+            ) -> Value | None:
+    pads: tuple[int, ...] = tuple(a for a, _ in window.pads)
+    exact = tuple((d + sum(p) - e) // s + 1 for d, p, e, s in zip(
+        x.shape[2:], window.pads, window.extents, window.strides, strict=True))
+    data: Value | None = x
+    if exact != window.outs:
+        return None
+    if not window.is_symmetric:
+        if kind == "avg" and not counts_pads:
+            return None
+        fill = -float("inf") if kind == "max" else 0.0
+        data, pads = padded(b, x, [(0, 0), (0, 0), *window.pads], fill=fill), (0,) * len(pads)
+    if data is None or any(p >= k for p, k in zip(pads, window.kernel, strict=True)):
+        return None
+    params: dict[str, Any] = {"count_include_pad": counts_pads} if kind == "avg" else {}
+    return b.op("Pooling", data, kernel=window.kernel, stride=window.strides, pad=pads,
+                pool_type=kind, **params)
+
+
+@operator("MaxPool")
+def max_pool(node: Node, x: Array) -> tuple[Array, ...]:
+    window = Window(node, x.shape[2:], _kernel(node))
+    n = len(window.outs)
+    least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    patches = _patches(x, window, least).reshape(*x.shape[:2], *window.outs, -1)
+    if len(node.outputs) < 2:
+        return (patches.max(-1),)
+    dims = x.shape[2:]
+    order = np.arange(prod(dims)).reshape(dims, order="F" if node.attr("storage_order", 0) else "C")
+    if n == 1:
+        order = np.arange(prod(dims)).reshape(dims)
+    places_of = _patches(order[None, None], window, -1).reshape(1, 1, *window.outs, -1)
+    best = patches.argmax(-1)[..., None]
+    found = np.take_along_axis(np.broadcast_to(places_of, patches.shape), best, -1)[..., 0]
+    first = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *(1,) * n) * prod(dims)
+    return patches.max(-1), (found + first).astype(np.int64)
+
+
+@max_pool.symbol
+def max_pool_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
+    window = Window(node, x.shape[2:], _kernel(node))
+    if sum(map(bool, node.outputs)) > 1 or not _is_plain(window, x):
+        return None
+    return _pooled(b, x, window, "max", False)
+
+
+@operator("LpPool")
+def lp_pool(node: Node, x: Array) -> Any:
+    window = Window(node, x.shape[2:], _kernel(node))
+    n = len(window.outs)
+    p = float(node.attr("p", 2))
+    total = (np.abs(_patches(x, window, 0)) ** p).sum(tuple(range(2 + n, 2 + 2 * n)))
+    return (total ** (1 / p)).astype(x.dtype)
+
+
+@operator("MaxUnpool", shape_from=(2,))
+def max_unpool(node: Node, x: Array, indices: Array, shape: Array | None = None) -> Array:
+    kernel, n = _kernel(node), x.ndim - 2
+    strides = node.attr("strides") or [1] * n
+    pads = node.attr("pads") or [0] * (2 * n)
+    own = (*x.shape[:2], *((d - 1) * s + k - pads[i] - pads[n + i] for i, (d, s, k) in enumerate(
+        zip(x.shape[2:], strides, kernel, strict=True))))
+    target = own if shape is None else tuple(int(d) for d in shape)
+    made = np.zeros(prod(own), x.dtype)
+    made[indices.reshape(-1)] = x.reshape(-1)
+    made = made.reshape(own)
+    if target == own:
+        return made
+    whole = np.zeros(target, x.dtype)
+    cut = tuple(slice(min(a, b)) for a, b in zip(own, target, strict=True))
+    whole[cut] = made[cut]
+    return whole
+
+
+def _add_global(name: str, kind: str) -> None:
+    @operator(name)
+    def compute(node: Node, x: Array) -> Any:
+        axes = tuple(range(2, x.ndim))
+        if kind == "max":
+            made: Array = x.max(axes, keepdims=True)
+            return made
+        if kind == "avg":
+            return x.mean(axes, keepdims=True, dtype=x.dtype)
+        p = float(node.attr("p", 2))
+        return ((np.abs(x) ** p).sum(axes, keepdims=True) ** (1 / p)).astype(x.dtype)
+
+    if kind == "lp":
+        return
+
+    @compute.symbol
+    def symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
+        if not x.is_float or not 3 <= x.rank <= 5:
+            return None
+        return b.op("Pooling", x, global_pool=True, pool_type=kind, kernel=x.shape[2:])
+
+
+for _name, _kind in (("GlobalAveragePool", "avg"), ("GlobalMaxPool", "max"),
+                     ("GlobalLpPool", "lp")):
+    _add_global(_name, _kind)
+
+
+@operator("Col2Im", shape_from=(1, 2))
+def col2im(node: Node, x: Array, image: Array, block: Array) -> Any:
+    dims, kernel = tuple(map(int, image)), tuple(map(int, block))
+    window = Window(node, dims, kernel)
+    channels = x.shape[1] // prod(kernel)
+    columns = x.reshape(x.shape[0], channels, *kernel, *window.outs)
+    made = np.zeros((x.shape[0], channels, *(d + sum(p) for d, p in zip(
+        dims, window.pads, strict=True))), x.dtype)
+    for place in places(*map(range, kernel)):
+        made[_cut(slice(None), _places_of(place, window.dilations, window.outs,
+                                          window.strides))] += columns[_cut(slice(None), place)]
+    return made[_cut(slice(None), [slice(a, a + d) for (a, _), d in zip(
+        window.pads, dims, strict=True)])]

@@ -1,0 +1,134 @@
+"""Which operators of which operator sets there are, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import Unsupported
+from .graph import Graph, ModelFile, Node
+from .ops import load_families
+from .package import NEWEST_OPSET, onnx_package
+from .table import SPECIAL, TABLE, Operator
+from .values import SequenceValue, Value
+
+# the first operator set whose forms are read
+_OLDEST_OPSET = 6
+
+
+def find_operator(node: Node) -> Operator | None:
+    """The operator of a node, None where there is none of that name."""
+    load_families()
+    return TABLE.get((node.domain, node.op))
+
+
+@lru_cache(maxsize=4096)
+def refusal(domain: str, op: str, opset: int) -> str | None:
+    """Why an operator of an operator set is not here, or None."""
+    load_families()
+    if domain:
+        return (None if (domain, op) in TABLE or (domain, op) in SPECIAL
+                else f"operators of the domain {domain} are not here")
+    defs = onnx_package().defs
+    if opset > max(defs.onnx_opset_version(), NEWEST_OPSET):
+        return (f"operator set {opset} is newer than {defs.onnx_opset_version()}, the newest that "
+                "the installed onnx package knows")
+    try:
+        schema = defs.get_schema(op, opset, "")
+    except Exception:  # a class of the package's own
+        return f"operator set {opset} has no such operator"
+    if schema.since_version > NEWEST_OPSET:
+        return (f"its definition changed in operator set {schema.since_version}; known are those "
+                f"up to {NEWEST_OPSET}")
+    if opset < _OLDEST_OPSET:
+        newer = defs.get_schema(op, _OLDEST_OPSET, "")
+        if newer.since_version != schema.since_version:
+            return (f"its definition changed in operator set {newer.since_version}; known are "
+                    f"those from {_OLDEST_OPSET} on")
+    if ("", op) in TABLE or ("", op) in SPECIAL:
+        return None
+    if schema.has_function or schema.has_context_dependent_function:
+        return None
+    return "it is not here"
+
+
+def check_supported(file: ModelFile) -> None:
+    """Unsupported, which lists each node that can not run: name, operator, operator set, reason.
+    """
+    lines = []
+    for node in _called_nodes(file):
+        if (node.domain, node.op, node.overload) in file.functions:
+            continue
+        reason = refusal(node.domain, node.op, node.opset)
+        if reason is not None:
+            lines.append(f"{node.place}: {_full_name(node)}, operator set {node.opset}: {reason}")
+    if lines:
+        raise Unsupported(f"{file.file}: {len(lines)} node(s) can not run:\n  "
+                          + "\n  ".join(lines))
+
+
+def _full_name(node: Node) -> str:
+    return f"{node.domain}.{node.op}" if node.domain else node.op
+
+
+def _called_nodes(file: ModelFile) -> Iterable[Node]:
+    """Nodes of the graph and of functions that it calls."""
+    seen: set[tuple[str, str, str]] = set()
+    waiting: list[Graph] = [file.graph]
+    while waiting:
+        for node in waiting.pop().all_nodes():
+            yield node
+            key = node.domain, node.op, node.overload
+            if key in file.functions and key not in seen:
+                seen.add(key)
+                waiting.append(file.functions[key])
+
+
+def schema_function(node: Node, ins: Sequence[Any]) -> Graph | None:
+    """What ONNX defines an operator by, where that is a function of other operators."""
+    key = ("schema", tuple((v.shape, v.dtype) if isinstance(v, Value) else None for v in ins))
+    if key not in node.known:
+        node.known[key] = _schema_function(node, ins)
+    found: Graph | None = node.known[key]
+    return found
+
+
+def _schema_function(node: Node, ins: Sequence[Any]) -> Graph | None:
+    from .reading import read_function
+    onnx = onnx_package()
+    schema = onnx.defs.get_schema(node.op, node.opset, node.domain)
+    if schema.has_function:
+        versions = [v for v in schema.function_opset_versions if v <= node.opset]
+        if versions:
+            text = schema.get_function_with_opset_version(max(versions))
+            return read_function(text if isinstance(text, bytes) else text.SerializeToString())
+    if not schema.has_context_dependent_function:
+        return None
+    versions = [v for v in schema.context_dependent_function_opset_versions if v <= node.opset]
+    if not versions:
+        return None
+    proto = onnx.helper.make_node(node.op, list(node.inputs), list(node.outputs),
+                                  domain=node.domain, **_attributes(node))
+    types = [_type_proto(onnx, value).SerializeToString() for value in ins]
+    text = schema.get_context_dependent_function_with_opset_version(
+        max(versions), proto.SerializeToString(), types)
+    return read_function(text)
+
+
+def _attributes(node: Node) -> dict[str, Any]:
+    helper = onnx_package().numpy_helper
+    return {name: helper.from_array(value) if isinstance(value, np.ndarray) else value
+            for name, value in node.attrs.items()}
+
+
+def _type_proto(onnx: Any, value: Any) -> Any:
+    if isinstance(value, SequenceValue):
+        item = value.items[0] if value.items else None
+        return onnx.helper.make_sequence_type_proto(_type_proto(onnx, item))
+    if value is None:
+        return onnx.TypeProto()
+    return onnx.helper.make_tensor_type_proto(
+        onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)

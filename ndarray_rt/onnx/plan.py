@@ -1,0 +1,185 @@
+"""Plans: what runs for inputs of certain shapes, step by step. Decides nothing."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import NdrtError, OutOfBounds, ShapeError
+from .graph import Node
+
+if TYPE_CHECKING:
+    from ..executor.executor import Executor
+
+# what steps hand on: arrays, and sequences of them, by name
+Table = dict[str, Any]
+
+# continuations that one fork keeps: for so many different shapes of what was computed before
+MOST_WAYS = 32
+
+
+class NodeCall:
+    """The function of a node with its constants put in: takes the other inputs in order.
+
+    Two calls are equal when they compute the same.
+    """
+
+    __slots__ = ("__weakref__", "count", "given", "node", "operator")
+
+    def __init__(self, operator: Any, node: Node, given: Sequence[Any], count: int) -> None:
+        """`given` has an array, None for an input that is left out, or a number for the argument
+        that takes the place."""
+        self.operator = operator
+        self.node = node
+        self.given = tuple(given)
+        self.count = count
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        ins = [args[g] if g.__class__ is int else g for g in self.given]
+        try:
+            made = self.operator.function(self.node, *ins)
+        except NdrtError:
+            raise
+        except (IndexError, OverflowError) as error:
+            raise OutOfBounds(f"{self.node}: {error}") from error
+        except (ValueError, TypeError, ArithmeticError, KeyError) as error:
+            raise ShapeError(f"{self.node}: {error}") from error
+        if not isinstance(made, tuple):
+            made = (made,)
+        return tuple(np.asarray(value) if isinstance(value, (np.generic, np.ndarray)) else value
+                     for value in made[:self.count])
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, NodeCall) and other.node is self.node
+            and other.operator is self.operator and len(other.given) == len(self.given)
+            and all(a is b or (isinstance(a, int) and a == b) or (
+                isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.dtype == b.dtype
+                and a.nbytes <= 1 << 16 and np.array_equal(a, b))
+                for a, b in zip(self.given, other.given, strict=True)))
+
+    def __hash__(self) -> int:
+        return hash(id(self.node))
+
+    def __repr__(self) -> str:
+        return f"<{self.operator.name} {self.node.name or self.node.outputs[0]}>"
+
+
+@dataclass(eq=False)
+class Segment:
+    """A graph of the engine. `inputs` are names in the table and in the graph at once; `outputs`
+    are (name in the table, shape of the tensor)."""
+
+    executor: Executor
+    inputs: list[tuple[str, bool]]
+    outputs: list[tuple[str, tuple[int, ...]]]
+
+    def run(self, table: Table) -> None:
+        given = {}
+        for name, is_number in self.inputs:
+            value = table[name]
+            given[name] = value.reshape(1) if is_number else value
+        made = self.executor.forward(**given)
+        for (name, shape), array in zip(self.outputs, made, strict=True):
+            value = array.asnumpy()
+            table[name] = value if shape else value.reshape(())
+
+
+@dataclass(eq=False)
+class HostStep:
+    """A function of NumPy arrays between two graphs."""
+
+    call: Callable[..., Sequence[Any]]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def run(self, table: Table) -> None:
+        with np.errstate(all="ignore"):
+            made = self.call(*[table[name] for name in self.inputs])
+        for name, value in zip(self.outputs, made, strict=False):
+            if name:
+                table[name] = value
+
+
+@dataclass(eq=False)
+class Fork:
+    """The rest of a plan depends on what was computed: on shapes, or on values.
+
+    `plan_rest` makes it for what is in the table.
+    """
+
+    names: tuple[str, ...]
+    by_value: bool
+    plan_rest: Callable[[Table], Plan]
+    ways: OrderedDict[Any, Plan] = field(default_factory=OrderedDict)
+
+    def rest(self, table: Table) -> Plan:
+        key = tuple(_key(table[name], self.by_value) for name in self.names)
+        found = self.ways.get(key)
+        if found is None:
+            found = self.plan_rest(table)
+            self.ways[key] = found
+            while len(self.ways) > MOST_WAYS:
+                self.ways.popitem(last=False)
+        else:
+            self.ways.move_to_end(key)
+        return found
+
+
+def _key(value: Any, by_value: bool) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(_key(item, by_value) for item in value)
+    if value is None:
+        return None
+    if by_value:
+        return value.shape, value.dtype.str, value.tobytes()
+    return value.shape, value.dtype.str
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A result that is copied out of the table: it is an input, or is handed out twice."""
+
+    name: str
+
+
+@dataclass(eq=False)
+class Plan:
+    """Steps in order, then a fork or the results: names in the table, or constants."""
+
+    steps: list[Segment | HostStep] = field(default_factory=list)
+    fork: Fork | None = None
+    results: list[Any] = field(default_factory=list)
+
+    def run(self, table: Table) -> list[Any]:
+        """The results for the arrays in the table, which gets all that is computed."""
+        plan = self
+        while True:
+            for step in plan.steps:
+                step.run(table)
+            if plan.fork is None:
+                return [result_of(result, table) for result in plan.results]
+            plan = plan.fork.rest(table)
+
+    def segments(self) -> list[Segment]:
+        """The graphs of this plan, and of what came after its forks."""
+        found = [step for step in self.steps if isinstance(step, Segment)]
+        if self.fork is not None:
+            for rest in self.fork.ways.values():
+                found += rest.segments()
+        return found
+
+
+def result_of(result: Any, table: Table) -> Any:
+    """An array of the table by its name, a constant, or a list of results."""
+    if isinstance(result, str):
+        return table[result]
+    if isinstance(result, list):
+        return [result_of(item, table) for item in result]
+    if isinstance(result, Copied):
+        return np.array(table[result.name])
+    return None if result is None else np.array(result)

@@ -1,0 +1,143 @@
+"""Tensors of ONNX files as NumPy arrays: sizes are checked before anything is allocated."""
+
+from __future__ import annotations
+
+import os
+import stat
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelFormatError
+from .graph import Array
+from .package import onnx_package
+
+# the fields that hold numbers one by one, and how many bits of each of them count
+_COMPLEX = {14: 2, 15: 2}
+# 4-bit numbers: two to a byte
+_HALVES = {21, 22, 23}
+_QUARTERS = {25, 26}
+_MOST_AXES = 64
+
+
+class TensorReader:
+    """Reads the tensors of one file. `folder` is where its external data may lie, None: nowhere."""
+
+    def __init__(self, file: str, folder: Path | None) -> None:
+        self.file = file
+        self.folder = folder
+        self._onnx = onnx_package()
+
+    def read(self, tensor: Any, place: str) -> Array:
+        """The array; ModelFormatError where the file does not hold what it says."""
+        shape = tuple(tensor.dims)
+        if len(shape) > _MOST_AXES or any(dim < 0 for dim in shape):
+            raise self._error(f"has the shape {shape[:8]}, expected at most {_MOST_AXES} "
+                              "dimensions, none below 0", place)
+        count = prod(shape)
+        kind = tensor.data_type
+        if kind == 8:
+            return self._strings(tensor, shape, count, place)
+        try:
+            dtype = np.dtype(self._onnx.helper.tensor_dtype_to_np_dtype(kind))
+        except (KeyError, TypeError, ValueError):
+            raise self._error(f"has the unknown data type {kind}", place) from None
+        if kind in _HALVES:
+            wanted = (count + 1) // 2
+        elif kind in _QUARTERS:
+            wanted = (count + 3) // 4
+        else:
+            wanted = count * dtype.itemsize
+        if tensor.data_location == 1:
+            return self._external(tensor, dtype, shape, wanted, kind, place)
+        if tensor.HasField("raw_data"):
+            self._check_length(len(tensor.raw_data), wanted, "bytes", shape, dtype, place)
+        else:
+            held = max(len(tensor.float_data), len(tensor.int32_data), len(tensor.int64_data),
+                       len(tensor.double_data), len(tensor.uint64_data))
+            numbers = count * _COMPLEX.get(kind, 1)
+            if kind in _HALVES or kind in _QUARTERS:
+                numbers = wanted
+            self._check_length(held, numbers, "numbers", shape, dtype, place)
+        try:
+            made: Array = self._onnx.numpy_helper.to_array(tensor)
+        except Exception as error:  # whatever that package's code raises for what it can not read
+            raise self._error(f"can not be read: {error}", place) from None
+        return made
+
+    def _check_length(self, held: int, wanted: int, what: str, shape: tuple[int, ...],
+                      dtype: np.dtype[Any], place: str) -> None:
+        if held != wanted:
+            raise self._error(f"holds {held} {what}, expected {wanted} for the shape {shape} of "
+                              f"{dtype}", place)
+
+    def _strings(self, tensor: Any, shape: tuple[int, ...], count: int, place: str) -> Array:
+        if len(tensor.string_data) != count:
+            raise self._error(f"holds {len(tensor.string_data)} strings, expected {count} for the "
+                              f"shape {shape}", place)
+        made = np.empty(count, object)
+        made[:] = [text.decode("utf-8", "replace") for text in tensor.string_data]
+        return made.reshape(shape)
+
+    # ---- data in other files -------------------------------------------------------------------
+
+    def _external(self, tensor: Any, dtype: np.dtype[Any], shape: tuple[int, ...], wanted: int,
+                  kind: int, place: str) -> Array:
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        path = self._data_file(entries.get("location", ""), place)
+        try:
+            offset = int(entries.get("offset") or 0)
+            length = int(entries.get("length") or wanted)
+        except ValueError:
+            raise self._error("its external data has an offset or a length that is no number",
+                              place) from None
+        if length != wanted:
+            raise self._error(f"its external data has {length} bytes, expected {wanted} for the "
+                              f"shape {shape} of {dtype}", place)
+        size = path.stat().st_size
+        if offset < 0 or offset + length > size:
+            raise self._error(f"its external data is bytes {offset} to {offset + length} of a file "
+                              f"of {size}", place)
+        if kind in _HALVES or kind in _QUARTERS:
+            copy = type(tensor)()
+            copy.CopyFrom(tensor)
+            copy.data_location = 0
+            del copy.external_data[:]
+            with open(path, "rb") as stream:
+                stream.seek(offset)
+                copy.raw_data = stream.read(length)
+            return self.read(copy, place)
+        made: Array = np.fromfile(path, dtype, count=prod(shape), offset=offset)
+        if made.size != prod(shape):
+            raise self._error("its external data ended early", place)
+        return made.reshape(shape)
+
+    def _data_file(self, location: str, place: str) -> Path:
+        """The file of external data: inside of the model's folder, no link on the way."""
+        if self.folder is None:
+            raise self._error("has external data, which a model that is no file can not have",
+                              place)
+        parts = Path(location).parts
+        if (not parts or "\0" in location or os.path.isabs(location)
+                or any(part in ("..", "/") for part in parts)):
+            raise self._error(f"has external data in {location!r:.200}, expected a file in the "
+                              "model's folder", place)
+        path = self.folder
+        for part in parts:
+            path = path / part
+            try:
+                mode = path.lstat().st_mode
+            except OSError as error:
+                raise self._error(f"has external data in {location!r:.200}: "
+                                  f"{error.strerror}", place) from None
+            if stat.S_ISLNK(mode):
+                raise self._error(f"has external data in {location!r:.200}, which is a link",
+                                  place)
+        if not stat.S_ISREG(mode):
+            raise self._error(f"has external data in {location!r:.200}, which is no file", place)
+        return path
+
+    def _error(self, reason: str, place: str) -> ModelFormatError:
+        return ModelFormatError(f"the tensor {reason}", self.file, place)

@@ -1,0 +1,102 @@
+"""Values of a model while it is planned: what is known of each before anything runs."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dtypes import TYPE_FLAGS
+from ..errors import ModelFormatError
+from .graph import Array
+
+if TYPE_CHECKING:
+    from ..symbol.symbol import Symbol
+
+DType = np.dtype[Any]
+
+# for how many bytes files may only describe tensors
+MAX_BYTES: ContextVar[int] = ContextVar("max_bytes", default=1 << 33)
+
+
+@dataclass(eq=False)
+class Value:
+    """A tensor: a constant, an output of the graph that is being made, or an array that is there
+    when a step runs (`slot` is its name).
+
+    An array has at least one axis in a graph, so that a tensor of rank 0 has the shape (1,) there.
+    `fixed` constants are the same whatever the model's inputs are.
+    """
+
+    shape: tuple[int, ...]
+    dtype: DType
+    const: Array | None = None
+    symbol: Symbol | None = None
+    slot: str | None = None
+    fixed: bool = False
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def is_float(self) -> bool:
+        """Operators of the engine compute on it: float32 or float64."""
+        return self.dtype in FAST
+
+    @property
+    def graph_shape(self) -> tuple[int, ...]:
+        """The shape that it has in a graph."""
+        return self.shape or (1,)
+
+    def number(self) -> float | None:
+        """The number that a constant of one element is."""
+        if self.const is None or self.const.size != 1:
+            return None
+        return float(self.const.reshape(-1)[0])
+
+
+@dataclass(eq=False)
+class SequenceValue:
+    """A sequence of tensors whose length is known."""
+
+    items: tuple[Value, ...]
+    dtype: DType | None = None
+
+
+@dataclass(eq=False)
+class NothingValue:
+    """An optional value that is not there."""
+
+
+FAST = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def in_graphs(dtype: DType) -> bool:
+    """Arrays of the engine have this dtype."""
+    return dtype.name in TYPE_FLAGS and dtype.name != "bfloat16"
+
+
+def constant(array: Any, fixed: bool = False) -> Value:
+    """A constant as a value."""
+    made = np.asarray(array)
+    return Value(made.shape, made.dtype, const=made, fixed=fixed)
+
+
+def need_bytes(shape: Any, dtype: DType) -> None:
+    """ModelFormatError where a tensor that is only described is larger than allowed."""
+    size = dtype.itemsize
+    for dim in shape:
+        if int(dim) < 0:
+            raise ModelFormatError(f"describes a tensor of shape {tuple(map(int, shape))}")
+        size *= int(dim)
+    if size > MAX_BYTES.get():
+        raise ModelFormatError(f"describes a tensor of shape {tuple(map(int, shape))} and {dtype}, "
+                               f"{size} bytes; allowed are {MAX_BYTES.get()} (max_bytes)")

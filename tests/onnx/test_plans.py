@@ -1,0 +1,222 @@
+"""Plans: what is computed beforehand, what is shared, and what waits for data."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt.errors import ParameterError
+from ndarray_rt.onnx import load
+from ndarray_rt.onnx.plan import HostStep, Segment
+
+from .helpers import loaded, model_of, run_thrice
+
+X = np.arange(24, dtype=np.float32).reshape(2, 3, 4) - 7
+
+
+def steps_of(model: Any) -> list[Any]:
+    return [step for plan in model._loaded.plans.values() for step in plan.steps]
+
+
+FLATTENED = """g (float[N,3,4] x) => (float[N,12] y) {
+    shape = Shape(x)
+    zero = Constant<value_ints = [0]>()
+    n = Gather(shape, zero)
+    rest = Constant<value_ints = [-1]>()
+    target = Concat<axis = 0>(n, rest)
+    flat = Reshape(x, target)
+    y = Relu(flat)
+}"""
+
+
+def test_shapes_are_computed_beforehand() -> None:
+    """Of a Reshape to a computed shape nothing but the Reshape is left."""
+    model = loaded(FLATTENED)
+    run_thrice(model, {"x": X}, [np.maximum(X, 0).reshape(2, 12)])
+    step, = steps_of(model)
+    assert isinstance(step, Segment)
+    assert step.executor.capture_state == "captured"
+
+
+def test_other_batch_goes_on_with_the_first() -> None:
+    model = loaded(FLATTENED)
+    model(X)
+    model(np.concatenate([X, X, X]))
+    first, second = model._loaded.executors
+    assert first.symbol is second.symbol
+    run_thrice(model, {"x": X[:1]}, [np.maximum(X[:1], 0).reshape(1, 12)])
+    assert len(model._loaded.plans) == 3
+
+
+def test_plans_are_bounded() -> None:
+    model = loaded("g (float[N] x) => (float[N] y) { y = Relu(x) }")
+    for n in range(1, 80):
+        np.testing.assert_array_equal(model(np.full(n, 2, np.float32))[0], np.full(n, 2))
+    assert len(model._loaded.plans) <= 32
+
+
+def test_weights_are_shared_between_shapes() -> None:
+    weight = np.arange(8, dtype=np.float32).reshape(4, 2)
+    proto = model_of("g (float[N,4] x, float[4,2] w) => (float[N,2] y) { y = MatMul(x, w) }")
+    import onnx.numpy_helper
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    model = load(proto)
+    assert [info.name for info in model.inputs] == ["x"]  # an initialiser that is an input too
+    for n in (1, 3, 1, 5):
+        x = np.random.default_rng(n).random((n, 4), np.float32)
+        np.testing.assert_allclose(model(x)[0], x @ weight, rtol=1e-5)
+    assert len(model._loaded.arrays) == 1
+
+
+def test_numbers_of_rank_zero() -> None:
+    model = loaded("g (float x, float[2] v) => (float y, float[2] z) {"
+                   " y = Add(x, x) z = Mul(v, y) }")
+    run_thrice(model, {"x": np.float32(3), "v": np.array([1, 2], np.float32)},
+               [np.asarray(6, np.float32), np.array([6, 12], np.float32)])
+
+
+def test_whole_numbers_are_exact() -> None:
+    big = np.array([2**62 + 1, -(2**53) - 1], np.int64)
+    model = loaded("g (int64[2] x) => (int64[2] y, int64[2] q) {"
+                   " one = Constant<value_ints = [1]>() y = Sub(x, one)"
+                   " three = Constant<value_ints = [3]>() q = Div(x, three) }")
+    expected = [int(v) // 3 if v > 0 else -(-int(v) // 3) for v in big]
+    run_thrice(model, {"x": big}, [big - 1, np.array(expected, np.int64)])
+
+
+def test_no_elements() -> None:
+    model = loaded("g (float[N,3] x) => (float[N,3] y, float[3] s) {"
+                   " y = Relu(x) axes = Constant<value_ints = [0]>()"
+                   " s = ReduceSum<keepdims = 0>(y, axes) }")
+    run_thrice(model, {"x": np.zeros((0, 3), np.float32)},
+               [np.zeros((0, 3), np.float32), np.zeros(3, np.float32)])
+
+
+def test_shape_that_depends_on_data() -> None:
+    model = loaded("g (float[N] x) => (float[M] y) { i = NonZero(x) axes = Constant<value_ints = "
+                   "[0]>() row = Squeeze(i, axes) z = Gather(x, row) y = Exp(z) }")
+    for x in ([0, 1, 0, 2], [3, 0, 0, 0], [0, 0, 0, 0], [1, 2, 3, 4]):
+        x = np.array(x, np.float32)
+        run_thrice(model, {"x": x}, [np.exp(x[x != 0])], rtol=1e-5)
+    assert any(isinstance(step, HostStep) for step in steps_of(model))
+
+
+IF = """g (float[3] x, bool c) => (float[3] y) {
+    w = Relu(x)
+    y = If(c) <
+        then_branch = yes () => (float[3] a) { a = Add(w, x) },
+        else_branch = no () => (float[3] b) { t = Neg(w) b = Mul(t, x) }
+    >
+}"""
+
+
+def test_branches_read_outer_values() -> None:
+    model = loaded(IF)
+    x = np.array([-1, 2, 3], np.float32)
+    w = np.maximum(x, 0)
+    for _ in range(3):
+        for choice in (True, False):
+            np.testing.assert_array_equal(model(x, np.asarray(choice))[0],
+                                          w + x if choice else -w * x)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 5, 200])
+def test_loop_with_known_and_unknown_ends(trips: int) -> None:
+    """Few turns become part of the plan; others are run."""
+    model = loaded("""g (int64 n, float[2] x) => (float[2] last, float[k,2] all) {
+        yes = Constant<value = bool {1}>()
+        last, all = Loop(n, yes, x) <body = turn (int64 i, bool c, float[2] s)
+            => (bool go, float[2] next, float[2] out) {
+            go = Identity(c) step = Constant<value_float = 1.0>() next = Add(s, step)
+            out = Mul(next, x) }>
+    }""")
+    x = np.array([1, -2], np.float32)
+    rows = [(x + i + 1) * x for i in range(trips)]
+    for _ in range(2):
+        last, every = model(np.asarray(trips, np.int64), x)
+        np.testing.assert_allclose(last, x + trips)
+        if trips:
+            np.testing.assert_allclose(every, np.stack(rows))
+
+
+def test_loop_that_data_ends() -> None:
+    model = loaded("""g (float x) => (float last) {
+        none = Constant<value_int = 1000>()
+        yes = Constant<value = bool {1}>()
+        last = Loop(none, yes, x) <body = turn (int64 i, bool c, float s)
+            => (bool go, float next) {
+            two = Constant<value_float = 2.0>() next = Mul(s, two)
+            end = Constant<value_float = 100.0>() go = Less(next, end) }>
+    }""")
+    for x, expected in ((3.0, 192.0), (150.0, 300.0), (3.0, 192.0)):
+        assert model(np.float32(x))[0] == expected
+
+
+def test_local_functions() -> None:
+    model = loaded("""g (float[2] x) => (float[2] y) { y = local.twice<gain = 3.0>(x) }
+        <domain: "local", opset_import: ["" : 17]> twice <gain: float = 1.0> (a) => (b) {
+            k = Constant<value_float: float = @gain>() s = Add(a, a) b = Mul(s, k) }""")
+    run_thrice(model, {"x": np.array([1, 2], np.float32)}, [np.array([6, 12], np.float32)])
+
+
+def test_sequences() -> None:
+    model = loaded("""g (float[4,2] x) => (float[4,2] y, int64 n) {
+        parts = SplitToSequence<axis = 0, keepdims = 1>(x)
+        n = SequenceLength(parts)
+        y = ConcatFromSequence<axis = 0>(parts) }""")
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    run_thrice(model, {"x": x}, [x, np.asarray(4, np.int64)])
+
+
+def test_random_numbers_differ_from_run_to_run() -> None:
+    model = loaded("g (float[64] x) => (float[64] y) { r = RandomNormalLike(x) y = Add(r, x) }")
+    x = np.zeros(64, np.float32)
+    assert len({model(x)[0].tobytes() for _ in range(4)}) == 4
+
+
+def test_tune_and_explain() -> None:
+    model = loaded(FLATTENED)
+    with pytest.raises(ParameterError, match="not called yet"):
+        model.explain()
+    table, = model.explain(X)
+    assert "relu" in str(table)
+    assert len(model.tune()) == 1
+    run_thrice(model, {"x": X}, [np.maximum(X, 0).reshape(2, 12)])
+
+
+def test_clones_in_threads() -> None:
+    model = loaded("g (float[N,8] x) => (float[N,8] y) { s = Softmax(x) y = Mul(s, x) }")
+    data = [np.random.default_rng(i).random((1 + i % 3, 8), np.float32) for i in range(24)]
+    expected = [model(x)[0] for x in data]
+    failed: list[int] = []
+
+    def work(clone: Any) -> None:
+        for i, x in enumerate(data):
+            if not np.array_equal(clone(x)[0], expected[i]):
+                failed.append(i)
+    threads = [threading.Thread(target=work, args=(model.clone(),)) for _ in range(3)]
+    threads += [threading.Thread(target=work, args=(model,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+
+
+def test_arrays_of_the_engine_are_inputs() -> None:
+    model = loaded(FLATTENED)
+    np.testing.assert_array_equal(model(mx.nd.array(X))[0], np.maximum(X, 0).reshape(2, 12))
+
+
+def test_one_input_gives_several_outputs_that_are_apart() -> None:
+    """An output is the caller's own: later runs do not change it."""
+    model = loaded("g (float[2] x) => (float[2] a, float[2] b) { a = Relu(x) b = Identity(a) }")
+    a, b = model(np.array([1, 2], np.float32))
+    model(np.array([5, 6], np.float32))
+    a += 1
+    np.testing.assert_array_equal(a, [2, 3])
+    np.testing.assert_array_equal(b, [1, 2])
