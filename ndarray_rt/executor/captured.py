@@ -225,6 +225,8 @@ class Capture:
     def __init__(self, settled: bool = False) -> None:
         """`settled`: a run of another program has settled layouts and scratch for this one too."""
         self.captured: Captured | None = None
+        # of the context's `kept_runs`, where steps of the recording write or read
+        self.kept_epoch = 0
         # by what broke: a guard's reason, or a chunk that moved
         self._breaks: Counter[str | int] = Counter()
         self.reason = NOTHING_RAN

@@ -15,6 +15,7 @@ from ..fork import renew_in_child
 from ..native import lib
 from ..op.context import OpContext
 from ..op.dispatch import is_checked
+from ..op.kept_runs import KeptRuns
 from ..op.packing import PackedStore
 from ..op.random_state import RandomState, random_state
 from ..op.registry import Shape
@@ -99,6 +100,8 @@ class Executor(TrainingRuns, Finding):
                                   shapes=tuple(a.shape for a in self._bound.values()))
         self._context.keep_plain = frozenset(
             args[name]._chunk.native.id for name in (*self._requests, *trained))
+        if self._requests:
+            self._context.kept_runs = KeptRuns()
         self._context.packed = PackedStore(None if like is None else like._context.packed)
         self._plainly_bound = self._no_shared_memory(grads)
         self._full: Program | None = None

@@ -181,6 +181,10 @@ class Program:
         captured = capture.captured
         if captured is None:
             return False
+        kept = self._context.kept_runs
+        if kept is not None and capture.kept_epoch != kept.epoch:
+            self._broke(capture, "memory that forward leaves something in was given up")
+            return False
         if not captured.is_whole():
             self._broke(capture, "a run step by step came between")
             return False
@@ -237,6 +241,7 @@ class Program:
             self._scratch = stream.estimate
             # training reads weights as they are: what inference has packed of them is not its own
             sources = {} if part[2] else self._sources()
+            capture.kept_epoch = 0 if ctx.kept_runs is None else ctx.kept_runs.epoch
             touched = {*chunks, *self.prologue.sources}
             capture.keep(Captured(
                 stream.recording, stream.counters.as_dict(), self._leases, own, start,

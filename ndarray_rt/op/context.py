@@ -22,6 +22,7 @@ from .random_state import RandomState, default_random_state
 
 if TYPE_CHECKING:
     from .._array.ndarray import NDArray
+    from .kept_runs import KeptRuns
     from .packing import PackedStore
 
 T = TypeVar("T")
@@ -49,6 +50,7 @@ class OpContext:
         "is_drawing_elsewhere",
         "is_train",
         "keep_plain",
+        "kept_runs",
         "lookups",
         "node_name",
         "numbers_vary",
@@ -91,6 +93,8 @@ class OpContext:
         self.in_numpy = False
         # private packed copies of weights, where the owner of this context keeps some
         self.packed: PackedStore | None = None
+        # what training's forward leaves for backward, where the owner of this context keeps that
+        self.kept_runs: KeptRuns | None = None
         # where the next call's kernel reads its numbers whenever it runs, for operators that
         # have `numbers`; what it holds at the call is what the call's parameters say
         self.parameters: ParameterBlock | None = None

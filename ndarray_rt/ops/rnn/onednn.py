@@ -133,6 +133,56 @@ def product(ctx: OpContext, desc: MemDesc) -> Primitive:
         Kind.BINARY, alg=lib.NDRT_BINARY_MUL, srcs=(desc, desc), dst=desc))
 
 
+# ---- what backward needs ------------------------------------------------------------------------
+
+
+class KeptRun(NamedTuple):
+    """What the layers leave for backward: outputs and workspace of each, the last states of all."""
+
+    outputs: list[Mem]
+    workspaces: list[Mem]
+    last: list[Mem]
+
+
+def may_keep(ctx: OpContext, p: RNNParams) -> bool:
+    """Training's forward leaves something for backward; where outputs are dropped between layers
+    these are run again, as the mask belongs to what they compute."""
+    return ctx.is_train and ctx.kept_runs is not None and not p.has_mask
+
+
+def _split(p: RNNParams, mems: list[Mem]) -> KeptRun:
+    count = p.num_layers
+    return KeptRun(mems[:count], mems[count:2 * count], mems[2 * count:])
+
+
+def begin_run(ctx: OpContext, p: RNNParams, found: list[Layer], prims: list[Primitive],
+              inputs: Sequence[NDArray]) -> KeptRun:
+    """Memory for what a forward of these inputs leaves."""
+    assert ctx.kept_runs is not None
+    descs = [*(layer.dst for layer in found), *(prim.desc(Arg.WORKSPACE) for prim in prims),
+             *last_states(p, found)]
+    return _split(p, ctx.kept_runs.begin(("RNN", p), inputs, prims, descs, ctx.stream))
+
+
+def find_run(ctx: OpContext, p: RNNParams, prims: list[Primitive], inputs: Sequence[NDArray],
+             ) -> KeptRun | None:
+    """What the forward of these inputs left, if there was one and it did."""
+    if not may_keep(ctx, p):
+        return None
+    assert ctx.kept_runs is not None
+    mems = ctx.kept_runs.find(("RNN", p), inputs, prims, ctx.stream)
+    return None if mems is None else _split(p, mems)
+
+
+def last_states(p: RNNParams, found: list[Layer]) -> list[MemDesc]:
+    """Layouts of the last states of all layers; a layer's stand in its part."""
+    return [default_desc(FLOAT32, (len(found) * desc.dims[1], *desc.dims[2:]))
+            for desc in (found[0].states if p.state_outputs else ())]
+
+
+# ---- forward ------------------------------------------------------------------------------------
+
+
 def _fill_mask(ctx: OpContext, p: RNNParams, mask: Mem) -> None:
     if ctx.is_train:
         draw_native(ctx, p.p, lib.NDRT_KERNEL_DROPOUT_MASK, mask.desc.nelems, (mask,), 0.0)
@@ -146,13 +196,15 @@ def compute_ex(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Outp
         return
     stream, data = ctx.stream, ins[0]
     found = layers(p, data.shape)
-    # in training too: nothing is kept for backward, which runs the layers again
-    prims = primitives(ctx, p, found, Direction.FORWARD_INFERENCE)
+    keeps = may_keep(ctx, p)
+    prims = primitives(ctx, p, found,
+                       Direction.FORWARD_TRAINING if keeps else Direction.FORWARD_INFERENCE)
     drops = p.has_mask and ctx.is_train
     times = product(ctx, found[0].dst) if drops else None
     arguments = [parameter_arguments(ctx, p, ins[1], layer, prim)
                  for layer, prim in zip(found, prims, strict=True)]
     first = [get_default(state, stream) for state in ins[2:3 + p.is_lstm]]
+    kept = begin_run(ctx, p, found, prims, ins) if keeps else None
     x = get_data_reorder(data, found[0].src, stream)
     with ExitStack() as opened:
         def open_output(i: int) -> Mem:
@@ -165,10 +217,18 @@ def compute_ex(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Outp
             _fill_mask(ctx, p, mask)
         for index, (layer, prim) in enumerate(zip(found, prims, strict=True)):
             is_last = index + 1 == len(found)
-            to = y if is_last else stream.scratch(layer.dst)
-            ctx.run(prim, [(Arg.SRC, x), (Arg.DST, to), *arguments[index],
-                           *state_arguments(index, layer, first, last)])
+            if kept is None:
+                to = y if is_last else stream.scratch(layer.dst)
+                more = state_arguments(index, layer, first, last)
+            else:
+                to = kept.outputs[index]
+                more = [(Arg.WORKSPACE, kept.workspaces[index]),
+                        *state_arguments(index, layer, first, kept.last)]
+            ctx.run(prim, [(Arg.SRC, x), (Arg.DST, to), *arguments[index], *more])
             if times is not None and mask is not None and not is_last:
                 ctx.run(times, ((Arg.SRC, to), (Arg.SRC_1, part_of(mask, index, layer.dst)),
                                 (Arg.DST, to)))
             x = to
+        if kept is not None:
+            for to, source in zip([y, *last], [x, *kept.last], strict=True):
+                weights.copy(stream, to, source)

@@ -17,6 +17,8 @@ from . import weights
 from .onednn import (
     Arguments,
     Layer,
+    find_run,
+    last_states,
     layers,
     of_layer,
     parameter_arguments,
@@ -48,8 +50,7 @@ def _run_again(ctx: OpContext, p: RNNParams, found: list[Layer], prims: list[Pri
                vector: NDArray, x: Mem, first: list[Mem], mask: Mem | None) -> list[_Again]:
     stream = ctx.stream
     # a layer's last states go to its part of an array for all layers, as in forward
-    last = [stream.scratch(default_desc(FLOAT32, (len(found) * desc.dims[1], *desc.dims[2:])))
-            for desc in (found[0].states if p.state_outputs else ())]
+    last = [stream.scratch(desc) for desc in last_states(p, found)]
     runs = []
     for index, (layer, prim) in enumerate(zip(found, prims, strict=True)):
         y, workspace = stream.scratch(layer.dst), stream.scratch(prim.desc(Arg.WORKSPACE))
@@ -97,7 +98,13 @@ def compute_ex(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Outp
     grads = [get_default(grad, stream) for grad in ins[1:shown]]
     first = [get_default(state, stream) for state in states]
     x = get_data_reorder(data, found[0].src, stream)
-    runs = _run_again(ctx, p, found, forward, vector, x, first, mask)
+    kept = find_run(ctx, p, forward, ins[shown:shown + count])
+    if kept is None:
+        runs = _run_again(ctx, p, found, forward, vector, x, first, mask)
+    else:
+        inputs = [x, *kept.outputs[:-1]]
+        runs = [_Again(x, y, kept.last, workspace) for x, y, workspace in zip(
+            inputs, kept.outputs, kept.workspaces, strict=True)]
     wanted = [Arg.DIFF_WEIGHTS, Arg.DIFF_WEIGHTS_ITER, Arg.DIFF_BIAS]
     if p.projection_size is not None:
         wanted.append(Arg.DIFF_WEIGHTS_PROJECTION)

@@ -59,6 +59,8 @@ def _run_layers(p: RNNParams, data: AnyArray, vector: AnyArray, states: Sequence
 
 
 def compute(ctx: OpContext, p: RNNParams, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
+    if ctx.kept_runs is not None:
+        ctx.kept_runs.forget()
     dtype = ins[0].dtype
     data, vector, *states = (wide(value) for value in ins[:2 + p.states])
     mask = _mask(ctx, p, outs[-1].shape, data.dtype) if p.has_mask else None

@@ -47,6 +47,11 @@ def kept(ctx: OpContext, vector: NDArray, what: tuple[object, ...], desc: MemDes
     return mem
 
 
+def copy(stream: ImmediateStream, to: Mem, source: Mem) -> None:
+    """Copies all of an array in the default layout."""
+    _copy(stream, to, source, source.desc.nelems)
+
+
 def _copy(stream: ImmediateStream, to: Mem, source: Mem, count: int) -> None:
     stream.kernel(lib.NDRT_KERNEL_COPY, (4 * count,), (to, source))
 

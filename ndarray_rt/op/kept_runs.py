@@ -1,0 +1,84 @@
+"""KeptRuns: what a forward call leaves for the backward call of the same inputs. Knows no operator.
+
+A backward that needs more of forward than its inputs and outputs would have to compute it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from .._array.ndarray import NDArray
+from ..storage.desc import MemDesc
+from ..storage.handle import Handle
+from ..storage.primitive import Primitive
+from ..storage.stream import ImmediateStream, Mem
+
+
+class _Run:
+    """Memory that one call left, and the contents of its inputs then, as their counters tell."""
+
+    __slots__ = ("contents", "descs", "handles", "primitives")
+
+    def __init__(self, descs: Sequence[MemDesc], primitives: Sequence[Primitive]) -> None:
+        self.descs = list(descs)
+        self.primitives = list(primitives)
+        self.handles = [Handle(desc.nbytes) for desc in descs]
+        self.contents: list[tuple[int, int]] | None = None
+
+    def mems(self, stream: ImmediateStream) -> list[Mem]:
+        return [Mem(desc, handle.ptr, handle, stream.epoch)
+                for desc, handle in zip(self.descs, self.handles, strict=True)]
+
+
+class KeptRuns:
+    """Memory of an executor's own for what training's forward leaves, by signature and inputs.
+
+    It stays where it is, so that recorded runs write there and read there; `epoch` changes when
+    it is given up, and what was recorded before may not be replayed any more.
+    """
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self._runs: dict[Hashable, _Run] = {}
+
+    def begin(self, sign: Hashable, inputs: Sequence[NDArray], primitives: Sequence[Primitive],
+              descs: Sequence[MemDesc], stream: ImmediateStream) -> list[Mem]:
+        """Memory of these layouts for a forward call, which writes all of it.
+
+        `primitives` are those of which a backward has to know that they ran.
+        """
+        key = _key(sign, inputs)
+        run = self._runs.get(key)
+        if run is None or run.primitives != list(primitives) or run.descs != list(descs):
+            self.epoch += run is not None
+            run = self._runs[key] = _Run(descs, primitives)
+        run.contents = _contents(inputs)
+        return run.mems(stream)
+
+    def find(self, sign: Hashable, inputs: Sequence[NDArray], primitives: Sequence[Primitive],
+             stream: ImmediateStream) -> list[Mem] | None:
+        """What the last forward call of these inputs left there; None where it left nothing, or
+        they were written to since."""
+        run = self._runs.get(_key(sign, inputs))
+        if (run is None or run.primitives != list(primitives) or run.contents is None
+                or run.contents != _contents(inputs)):
+            return None
+        return run.mems(stream)
+
+    def forget(self) -> None:
+        """A forward call leaves nothing, or something else: nothing is true any more."""
+        if self._runs:
+            self.epoch += 1
+            self._runs.clear()
+
+
+def _key(sign: Hashable, inputs: Sequence[NDArray]) -> Hashable:
+    return sign, tuple([(x._chunk.native.id, x._byte_offset) for x in inputs])
+
+
+def _contents(inputs: Sequence[NDArray]) -> list[tuple[int, int]] | None:
+    """Equal as long as nobody writes to them; None where somebody may unseen."""
+    chunks = [x._chunk for x in inputs]
+    if any(chunk.writable_pins for chunk in chunks):
+        return None
+    return [(chunk.writes, chunk.changes) for chunk in chunks]
