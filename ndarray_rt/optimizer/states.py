@@ -14,6 +14,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import pickletools
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -21,15 +22,18 @@ from typing import Any
 import numpy as np
 
 from .. import lr_scheduler
-from ..errors import ParameterError, TypeMismatch
+from ..errors import MissingPackage, ModelFormatError, NdrtError, TypeMismatch
 from ..io import params_file
 from ..lr_scheduler import LRScheduler
 from ..nd import NDArray, array
+from ..symbol.json_text import decode_json, parse_json
 from .base import Optimizer
 
 FIRST_LINE = b"ndarray_rt states 1\n"
 # deeper than anything that states are made of; a file that is deeper is damaged or hostile
 MAX_DEPTH = 32
+# an opcode of a pickle makes an object of so many bytes: so many opcodes and one more for as many
+MOST_OPCODES, COST = 1 << 18, 128
 
 
 # ---- writing ------------------------------------------------------------------------------------
@@ -104,7 +108,8 @@ def _scheduler_name(kind: type[LRScheduler]) -> str:
 
 
 def load_states(data: bytes) -> Any:
-    """What `dump_states` wrote, or what MXNet pickled. Raises ParameterError for anything else."""
+    """What `dump_states` wrote, or what MXNet pickled. Raises ModelFormatError for anything else.
+    """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeMismatch(f"states: got a {type(data).__name__}, expected bytes")
     data = bytes(data)
@@ -113,15 +118,12 @@ def load_states(data: bytes) -> Any:
     start = len(FIRST_LINE) + 8
     length = int.from_bytes(data[len(FIRST_LINE):start], "little")
     if len(data) < start + length:
-        raise ParameterError(f"states: the data end too early: {start + length} bytes expected, "
+        raise ModelFormatError(f"states: the data end too early: {start + length} bytes expected, "
                              f"{len(data)} are there")
-    try:
-        described = json.loads(data[start:start + length])
-    except (ValueError, RecursionError) as error:
-        raise ParameterError(f"states: the text is damaged: {error}") from None
+    described = parse_json(decode_json(data[start:start + length], "states"), "states")
     arrays = params_file.load_frombuffer(data[start + length:])
     if not isinstance(arrays, list):
-        raise ParameterError("states: the arrays have names, expected a list of arrays")
+        raise ModelFormatError("states: the arrays have names, expected a list of arrays")
     return _Reader(arrays).value(described, 0)
 
 
@@ -131,20 +133,20 @@ class _Reader:
 
     def value(self, described: Any, depth: int) -> Any:
         if depth > MAX_DEPTH:
-            raise ParameterError(f"states: nested deeper than {MAX_DEPTH}")
+            raise ModelFormatError(f"states: nested deeper than {MAX_DEPTH}")
         if not isinstance(described, dict) or len(described) != 1:
-            raise ParameterError(f"states: {str(described)[:100]} describes no value")
+            raise ModelFormatError(f"states: {str(described)[:100]} describes no value")
         (form, content), = described.items()
         read = _FORMS.get(form)
         if read is None:
-            raise ParameterError(f"states: {form!r} is no form of a value, expected one of "
+            raise ModelFormatError(f"states: {form!r} is no form of a value, expected one of "
                                  f"{', '.join(_FORMS)}")
         try:
             return read(self, content, depth + 1)
         except (TypeError, ValueError, IndexError, KeyError) as error:
-            if isinstance(error, ParameterError):
+            if isinstance(error, NdrtError):
                 raise
-            raise ParameterError(f"states: {form} {str(content)[:100]} is damaged: {error}"
+            raise ModelFormatError(f"states: {form} {str(content)[:100]} is damaged: {error}"
                                  ) from None
 
     def items(self, content: Any, depth: int) -> list[Any]:
@@ -155,7 +157,7 @@ class _Reader:
 
     def place(self, content: Any) -> NDArray:
         if not 0 <= _need(content, int) < len(self.arrays):
-            raise ParameterError(f"states: array {content} of {len(self.arrays)}")
+            raise ModelFormatError(f"states: array {content} of {len(self.arrays)}")
         found: NDArray = self.arrays[content]
         return found
 
@@ -166,7 +168,7 @@ class _Reader:
         name, attributes = content
         kind = Optimizer.opt_registry.get(_need(name, str))
         if kind is None:
-            raise ParameterError(f"states: {name!r} is no registered optimizer")
+            raise ModelFormatError(f"states: {name!r} is no registered optimizer")
         return _made(kind, self.attributes(attributes, depth))
 
     def scheduler(self, content: Any, depth: int) -> LRScheduler:
@@ -178,7 +180,7 @@ class _Reader:
 
 def _need(value: Any, kind: type) -> Any:
     if not isinstance(value, kind):
-        raise ParameterError(f"states: {str(value)[:100]} is a {type(value).__name__}, expected "
+        raise ModelFormatError(f"states: {str(value)[:100]} is a {type(value).__name__}, expected "
                              f"{kind.__name__}")
     return value
 
@@ -213,7 +215,7 @@ def _find_scheduler(name: str) -> type[LRScheduler]:
         if _scheduler_name(kind) == name and kind is not LRScheduler:
             return kind
         kinds.extend(kind.__subclasses__())
-    raise ParameterError(f"states: {name!r} is no learning rate schedule that is loaded here")
+    raise ModelFormatError(f"states: {name!r} is no learning rate schedule that is loaded here")
 
 
 # ---- what MXNet pickled -------------------------------------------------------------------------
@@ -249,12 +251,38 @@ class _PickledOptimizer(StandIn):
 # modules in which MXNet kept them over the years
 _ARRAY_MODULES = ("mxnet.ndarray", "mxnet.ndarray.ndarray")
 _OPTIMIZER_MODULES = ("mxnet.optimizer", "mxnet.optimizer.optimizer", "mxnet.optimizer.contrib")
+def _bytearray(value: Any = b"", encoding: str = "latin1") -> bytearray:
+    """A bytearray of bytes or text: a number of zeros could be any."""
+    if isinstance(value, str):
+        value = _encode(value, encoding)
+    if not isinstance(value, (bytes, bytearray, list)):
+        raise ModelFormatError(f"states: a bytearray is made of {type(value).__name__}, expected "
+                               "bytes")
+    return bytearray(value)
+
+
+class _NumpyArray:
+    """Names numpy.ndarray, and makes none: its shape could be any."""
+
+
+def _reconstruct(kind: Any, shape: Any, code: Any) -> Any:
+    """An empty array, as NumPy's pickles begin with; its state says the rest."""
+    if kind is not _NumpyArray or shape != (0,):
+        raise ModelFormatError("states: an array does not begin as NumPy pickles it")
+    return _multiarray()._reconstruct(np.ndarray, (0,), b"b")
+
+
+def _multiarray() -> Any:
+    core = getattr(np, "_core", None) or np.core  # NumPy 1 has no _core
+    return core.multiarray
+
+
 _PLAIN: dict[tuple[str, str], Any] = {
-    ("builtins", "bytearray"): bytearray,
+    ("builtins", "bytearray"): _bytearray,
     ("builtins", "set"): set,
     ("builtins", "frozenset"): frozenset,
     ("builtins", "complex"): complex,
-    ("__builtin__", "bytearray"): bytearray,
+    ("__builtin__", "bytearray"): _bytearray,
     ("collections", "OrderedDict"): OrderedDict,
 }
 _NUMPY = {("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"),
@@ -284,37 +312,51 @@ class Unpickler(pickle.Unpickler):
             return self._numpy(module, name)
         if (module, name) == ("_codecs", "encode"):
             return _encode
-        raise ParameterError(f"states: the pickle asks for {module}.{name}, which is none of "
+        raise ModelFormatError(f"states: the pickle asks for {module}.{name}, which is none of "
                              "arrays, plain containers, registered optimizers and schedules")
 
     @staticmethod
     def _numpy(module: str, name: str) -> Any:
-        if module == "numpy":
-            return getattr(np, name)
-        core = getattr(np, "_core", None) or np.core  # NumPy 1 has no _core
-        return getattr(core.multiarray, name)
+        if name == "dtype":
+            return np.dtype
+        if name == "ndarray":
+            return _NumpyArray
+        return _reconstruct if name == "_reconstruct" else getattr(_multiarray(), name)
 
 
 def load_pickled(data: bytes, unpickler: type[Unpickler] = Unpickler) -> Any:
     """What MXNet pickled: states, or (states, optimizer), or what a subclass of Unpickler knows.
 
     Only arrays, plain containers, registered optimizers and schedules are made, and what that
-    class adds, whatever the bytes ask for. Raises ParameterError for anything else.
+    class adds, whatever the bytes ask for. Raises ModelFormatError for anything else.
     """
     try:
-        found = unpickler(io.BytesIO(data), encoding="latin1").load()
-    except ParameterError:
+        _look_through(data)
+        # what objects are made of can be anything too
+        return _settled(unpickler(io.BytesIO(data), encoding="latin1").load(), 0)
+    except (MissingPackage, ModelFormatError):
         raise
     except Exception as error:
-        raise ParameterError("states: these bytes are neither of this package nor a pickle of "
-                             f"MXNet's: {error}") from None
-    return _settled(found, 0)
+        raise ModelFormatError("states: these bytes are neither of this package nor a pickle of "
+                               f"MXNet's: {error!r}") from None
+
+
+def _look_through(data: bytes) -> None:
+    """ModelFormatError where a pickle would take much more memory than it has bytes: an opcode of
+    a few of them makes an object, or room for as many as it likes."""
+    most = len(data) // COST + MOST_OPCODES
+    for count, (opcode, value, _) in enumerate(pickletools.genops(data)):
+        if count > most:
+            raise ModelFormatError(f"states: {len(data)} bytes have more than {most} opcodes")
+        if "PUT" in opcode.name and isinstance(value, int) and value > most:
+            raise ModelFormatError(f"states: opcode {count} is {opcode.name} {value}, more than "
+                                   f"{most}")
 
 
 def _settled(value: Any, depth: int) -> Any:
     """With real arrays and optimizers in the place of what stood for them."""
     if depth > MAX_DEPTH:
-        raise ParameterError(f"states: nested deeper than {MAX_DEPTH}")
+        raise ModelFormatError(f"states: nested deeper than {MAX_DEPTH}")
     if isinstance(value, StandIn):
         return value.made(lambda one: _settled(one, depth + 1))
     if isinstance(value, dict):
@@ -328,5 +370,5 @@ def _array_of(handle: Any) -> NDArray | None:
     if handle is None:
         return None
     if not isinstance(handle, (bytes, bytearray)):
-        raise ParameterError(f"states: an array is a {type(handle).__name__}, expected bytes")
+        raise ModelFormatError(f"states: an array is a {type(handle).__name__}, expected bytes")
     return params_file.load_one(bytes(handle))

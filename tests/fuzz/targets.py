@@ -20,6 +20,7 @@ import ndarray_rt as mx
 from ndarray_rt.errors import ModelFormatError
 from ndarray_rt.executor.tuning_file import read_tuning
 from ndarray_rt.io import npz_file, params_file, safetensors_file
+from ndarray_rt.optimizer.states import dump_states, load_states
 from ndarray_rt.recordio import RecordReader, unpack
 from ndarray_rt.symbol.json_text import decode_json
 
@@ -110,6 +111,11 @@ def read_records(data: bytes) -> None:
         reader.close()
 
 
+def read_states(data: bytes) -> None:
+    with suppress(ModelFormatError):
+        load_states(data)
+
+
 def read_onnx(data: bytes) -> None:
     from ndarray_rt import onnx  # type: ignore[attr-defined,unused-ignore]
     with suppress(ModelFormatError):
@@ -162,6 +168,12 @@ def records() -> Iterator[bytes]:
     yield from _files("mxnet_records/*.rec")
 
 
+def states() -> Iterator[bytes]:
+    yield from _files("mxnet_optimizers/*", "mxnet_feed_forward/adam.bin")
+    optimizer = mx.optimizer.create("adam", lr_scheduler=mx.lr_scheduler.FactorScheduler(3))
+    yield dump_states(({0: (mx.nd.ones((2,)), None, 1.5)}, optimizer))
+
+
 def onnx_files() -> Iterator[bytes]:
     import onnx
     from onnx import TensorProto, helper
@@ -187,6 +199,7 @@ TARGETS = {
                                   "numpy.lib._format_impl")),
     "tuning": Target(read_tuning_file, tuning, ("ndarray_rt.executor.tuning_file",),
                      json_text),
+    "states": Target(read_states, states, ("ndarray_rt.optimizer.states",)),
     "records": Target(read_records, records, ("ndarray_rt.recordio",)),
 }
 if importlib.util.find_spec("ndarray_rt.onnx") and importlib.util.find_spec("onnx"):

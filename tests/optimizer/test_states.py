@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ndarray_rt as mx
-from ndarray_rt.errors import MXNetError, ParameterError, TypeMismatch
+from ndarray_rt.errors import ModelFormatError, MXNetError, ParameterError, TypeMismatch
 from ndarray_rt.optimizer.states import FIRST_LINE, dump_states, load_states
 
 from . import golden
@@ -130,3 +130,22 @@ def test_a_schedule_of_the_users_comes_back() -> None:
     assert isinstance(found.lr_scheduler, Steps)
     found._update_count([0, 0])
     assert found.learning_rate == 1.0
+
+
+def pickled(text: bytes) -> bytes:
+    """A pickle of protocol 2 that does this and stops."""
+    return b"\x80\x02" + text + b"."
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    (pickled(b"cbuiltins\nbytearray\nI1000000000000\n\x85R"), "a bytearray is made of int"),
+    (pickled(b"cnumpy\nndarray\nI1000000000000\n\x85\x85R"), "neither of this package nor"),
+    (pickled(b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nI1000000000000\n\x85"
+             b"U\x01b\x87R"), "does not begin as NumPy pickles it"),
+    (pickled(b"]r\x00\x00\x00\x7f"), "LONG_BINPUT 2130706432"),
+    (pickled(b"]" * (1 << 19)), "opcodes"),
+    (pickled(b"B\xff\xff\xff\x7f"), "neither of this package nor"),
+])
+def test_pickles_can_not_ask_for_much_memory(data: bytes, words: str) -> None:
+    with pytest.raises(ModelFormatError, match=words):
+        load_states(data)
