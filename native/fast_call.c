@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { OUT_NONE = 0, OUT_APART = 1, OUT_IS_INPUT = 2 };
-/* flags of the caller, and of keys without the numbers that a call is given */
+/* flags of the caller (1 and 8 are others), and of keys without the numbers that a call is given */
 enum { RECORDED = 2, NUMBERED = 4 };
 /* what stands in a key's number of flags above those that the caller gives */
 enum { OUT_SHIFT = 8, ALIAS_SHIFT = 16, ALIAS_BITS = 4, THREADS_SHIFT = 48 };

@@ -20,7 +20,8 @@ from ..errors import MXNetError, NdrtError, ShapeError, TypeMismatch, no_storage
 from ..op.infer import normalize_axis
 from ..op.registry import find
 from .backward import backward as run_backward
-from .call import infer_outputs
+from .call import infer_outputs, parse
+from .fast_call import call_named
 from .invoke import invoke
 from .tape import check_outputs, needs_record, record, set_variable
 
@@ -63,7 +64,7 @@ def _view_as(x: NDArray, shape: tuple[int, ...]) -> NDArray:
     made = x._view_as(shape)
     if needs_record((x,)):
         op = find("Reshape")
-        record(op, op.params.parse({"shape": shape}, op.name), [x], [made])
+        record(op, parse(op, {"shape": shape}, None), [x], [made])
     return made
 
 
@@ -75,7 +76,7 @@ def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> Any:
         raise TypeMismatch(f"transpose: unknown keywords {', '.join(kwargs)}")
     given = axes[0] if len(axes) == 1 else axes
     wanted = () if given is None else _ints(given, "transpose: axes")
-    return invoke("transpose", (self,), {"axes": wanted})
+    return call_named("transpose", (self,), {"axes": wanted})
 
 
 def flatten(self: NDArray, inplace: bool = False, **kwargs: Any) -> Any:
@@ -108,7 +109,8 @@ def _with_operator(name: str, x: NDArray, inplace: bool, attrs: dict[str, Any]) 
     """What the operator makes; None where a view is asked for."""
     out, node = attrs.pop("out", None), attrs.pop("name", None)
     if not inplace:
-        return invoke(name, (x,), attrs, out, node)
+        return (call_named(name, (x,), attrs, out) if node is None
+                else invoke(name, (x,), attrs, out, node))
     if set(attrs) - {"axis"} or out is not None:
         raise TypeMismatch(f"{name}: inplace makes a view, and takes nothing but an axis")
     return None
@@ -121,7 +123,7 @@ def broadcast_to(self: NDArray, shape: Any) -> Any:
         raise ShapeError(f"broadcast_to: shape {self.shape} has more dimensions than {target}")
     # the operator wants equal rank
     source = _view_as(self, (1,) * (len(target) - self.ndim) + self.shape)
-    return invoke("broadcast_to", (source,), {"shape": target})
+    return call_named("broadcast_to", (source,), {"shape": target})
 
 
 def split_v2(self: NDArray, indices_or_sections: Any, axis: int = 0,
@@ -140,12 +142,12 @@ def split_at(ary: NDArray, indices_or_sections: Any, axis: int = 0,
     else:
         raise TypeMismatch("split_v2: indices_or_sections must be an int or a tuple of ints, "
                            f"got {indices_or_sections!r}")
-    return invoke("_split_v2", (ary,), {**attrs, "axis": axis, "squeeze_axis": squeeze_axis})
+    return call_named("_split_v2", (ary,), {**attrs, "axis": axis, "squeeze_axis": squeeze_axis})
 
 
 def transposed(self: NDArray) -> Any:
     """The axes in reverse order, copied; the array itself below rank 2."""
-    return self if self.ndim < 2 else invoke("transpose", (self,), {})
+    return self if self.ndim < 2 else call_named("transpose", (self,), {})
 
 
 # ---- copies, dtypes, places -------------------------------------------------------------------
@@ -169,7 +171,7 @@ def copyto(self: NDArray, other: NDArray | Context) -> Any:
     if isinstance(other, Context):
         other.check()
         if needs_record((self,)):
-            made: NDArray = invoke("_copy", (self,), {})
+            made: NDArray = call_named("_copy", (self,), {})
             made._ctx = other
             return made
         return plain_copy(self, other)
@@ -198,7 +200,7 @@ def astype(self: NDArray, dtype: Any, copy: bool = True) -> NDArray:
     wanted = find_dtype(dtype)
     if wanted == self.dtype:
         return self.copy() if copy else self
-    made: NDArray = invoke("Cast", (self,), {"dtype": wanted.name})
+    made: NDArray = call_named("Cast", (self,), {"dtype": wanted.name})
     return made
 
 

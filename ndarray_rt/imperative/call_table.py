@@ -5,16 +5,15 @@ Looked at by native/fast_call.c, which makes the keys too.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Hashable
 from typing import Any
 from weakref import ref
 
 from .. import config
+from .kept import Seen
 
 CAPACITY = 1024
 MOST_BYTES = 64 << 20  # of the primitives that calls hold
-ONCE = 1024  # keys of which it is known that they came once
 # in place of a call: those of this key are told apart by the numbers that they are given, too
 KEYED = True
 
@@ -25,7 +24,7 @@ class CallTable(dict[Hashable, Any]):
     A full table starts again, and so does one of another time of the switches.
     """
 
-    __slots__ = ("__weakref__", "_nbytes", "_once", "epoch")
+    __slots__ = ("__weakref__", "_nbytes", "_seen", "epoch")
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,15 +35,11 @@ class CallTable(dict[Hashable, Any]):
         self.clear()
         self.epoch = config.epoch
         self._nbytes = 0
-        self._once = array("q", bytes(8 * ONCE))
+        self._seen = Seen()
 
     def came_before(self, key: Hashable) -> bool:
         """This key was asked for before, as far as that is remembered; from now on it was."""
-        mark = hash(key)
-        if self._once[mark % ONCE] == mark:
-            return True
-        self._once[mark % ONCE] = mark
-        return False
+        return self._seen.came_before(key)
 
     def offer(self, key: Hashable, call: Any, nbytes: int = 0) -> Forget:
         """Keeps a call, whose primitives have so many bytes; gives what forgets it."""

@@ -19,24 +19,30 @@ from .._array.ndarray import NDArray
 from ..native import check
 from ..op.dispatch import is_watched
 from ..op.params import Params
-from ..op.registry import OpDef
+from ..op.registry import OpDef, find
 from .call import UNCACHED, infer_outputs, parse
 from .call_recording import Told, know_numbers, names_in, note, run, tagged
 from .dependency import needs_of
+from .invoke import invoke
 from .tape import STATE, needs_record, record
 
 # (operator, inputs, attributes, out): the long way
 Slow = Callable[[OpDef, Any, Any, Any], Any]
 Out = NDArray | None
 
-TRAINING, RECORDED = 1, 2
+# of calls: as in native/fast_call.c. NAMED: the last of the inputs were given by name, so that what
+# is recorded is never mistaken for a call that gives others
+TRAINING, RECORDED, NAMED = 1, 2, 8
 
-def call(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], out: Any, slow: Slow) -> Any:
+
+def call(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], out: Any, slow: Slow,
+         flags: int = 0) -> Any:
     """The outputs of an operator, as `slow` would give them, by the shortest way that there is."""
     table = STATE.calls
     if table.epoch != config.epoch:
         table.renew()
-    flags = TRAINING if STATE.training else 0
+    if STATE.training:
+        flags |= TRAINING
     if STATE.recording:
         if out is not None:
             return slow(op, inputs, attrs, out)
@@ -46,6 +52,11 @@ def call(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], out: Any, sl
     if made.__class__ is NDArray or made.__class__ is list:
         return made
     return _long_way(made, op, inputs, attrs, out, slow)
+
+
+def call_named(name: str, inputs: tuple[Any, ...], attrs: dict[str, Any], out: Any = None) -> Any:
+    """`call` of the operator of a name."""
+    return call(find(name), inputs, attrs, out, invoke)
 
 
 def _is_recorded(inputs: tuple[Any, ...]) -> bool:

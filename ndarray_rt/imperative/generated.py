@@ -10,6 +10,7 @@ from ..errors import NameMismatch, where
 from ..op.registry import OpDef, find
 from ..op.signatures import Signature, check_name
 from .call import check_count, parse
+from .fast_call import NAMED
 from .fast_call import call as fast_call
 from .invoke import invoke, invoke_params
 
@@ -34,6 +35,15 @@ def make_function(op: OpDef, name: str) -> Callable[..., Any]:
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
         if by_place and len(args) > n_inputs:
             args, kwargs = named_parameters(args, kwargs)
+        if len(args) != n_inputs and not inputs.isdisjoint(kwargs):
+            found = in_order(args, kwargs)
+            if found is not None:
+                check_name(op, name)
+
+                def by_name(op: OpDef, _: tuple[Any, ...], attrs: dict[str, Any],
+                            out: Any) -> Any:
+                    return slow(op, args, {**kwargs, **attrs}, out, name)
+                return fast_call(op, *found, out, by_name, NAMED)
         if name is None:
             return fast_call(op, args, kwargs, out, slow)
         check_name(op, name)
@@ -41,6 +51,17 @@ def make_function(op: OpDef, name: str) -> Callable[..., Any]:
         def named(op: OpDef, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
             return slow(op, args, kwargs, out, name)
         return fast_call(op, args, kwargs, out, named)
+
+    def in_order(args: tuple[Any, ...], kwargs: dict[str, Any],
+                 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Inputs and parameters, where the first inputs are given by place and the next by name."""
+        attrs = dict(kwargs)
+        given = list(args)
+        for key in signature.inputs[len(args):]:
+            if key not in attrs:
+                break
+            given.append(attrs.pop(key))
+        return (tuple(given), attrs) if inputs.isdisjoint(attrs) else None
 
     def named_parameters(args: tuple[Any, ...], kwargs: dict[str, Any],
                          ) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -1,8 +1,7 @@
-"""Kept: a bounded table of what is asked for again and again."""
+"""Kept: a bounded table of what is asked for again and again, and what came once."""
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
@@ -10,6 +9,31 @@ T = TypeVar("T")
 
 CAPACITY = 1024
 ONCE = 1024  # keys of which it is known that they came once
+
+
+class Seen:
+    """The hashes of the last keys that came: of ONCE / 2 of them for certain, at most of ONCE."""
+
+    __slots__ = ("_before", "_now")
+
+    def __init__(self) -> None:
+        self._now: set[int] = set()
+        self._before: set[int] = set()
+
+    def came_before(self, key: Hashable) -> bool:
+        """This key came before, as far as that is remembered; from now on it did."""
+        mark = hash(key)
+        if mark in self._now:
+            return True
+        # what comes again stays
+        came = mark in self._before
+        if len(self._now) >= ONCE // 2:
+            self._before, self._now = self._now, set()
+        self._now.add(mark)
+        return came
+
+    def clear(self) -> None:
+        self._now, self._before = set(), set()
 
 
 class Kept(Generic[T]):
@@ -20,20 +44,18 @@ class Kept(Generic[T]):
     once, costs time only. A value may count for several.
     """
 
-    __slots__ = ("_capacity", "_count", "_once", "made")
+    __slots__ = ("_capacity", "_count", "_seen", "made")
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         # callers look here first
         self.made: dict[Hashable, T] = {}
         self._capacity = capacity
         self._count = 0
-        self._once = array("q", bytes(8 * ONCE))
+        self._seen = Seen()
 
     def offer(self, key: Hashable, value: T, count: int = 1) -> None:
         """Keeps `value` if its key was offered before, as far as that is remembered."""
-        mark = hash(key)
-        if self._once[mark % ONCE] != mark:
-            self._once[mark % ONCE] = mark
+        if not self._seen.came_before(key):
             return
         if count > self._capacity:
             return
@@ -46,4 +68,4 @@ class Kept(Generic[T]):
     def clear(self) -> None:
         self.made.clear()
         self._count = 0
-        self._once = array("q", bytes(8 * ONCE))
+        self._seen.clear()

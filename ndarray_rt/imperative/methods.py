@@ -18,6 +18,8 @@ from ..errors import MXNetError, ShapeError, TypeMismatch
 from ..op.registry import REGISTRY, find
 from . import arithmetic, python_operators
 from . import array_methods as methods
+from .call import parse
+from .fast_call import call_named
 from .generated import make_function
 from .invoke import invoke
 from .tape import check_outputs, needs_record, record
@@ -82,11 +84,11 @@ def _arithmetic() -> dict[str, Callable[..., Any]]:
 
 
 def _neg(self: NDArray) -> Any:
-    return invoke("_mul_scalar", (self,), {"scalar": -1.0})
+    return call_named("_mul_scalar", (self,), {"scalar": -1.0})
 
 
 def _abs(self: NDArray) -> Any:
-    return invoke("abs", (self,), {})
+    return call_named("abs", (self,), {})
 
 
 # ---- as Python values -----------------------------------------------------------------------
@@ -151,13 +153,13 @@ def getitem(self: NDArray, key: Any) -> NDArray:
             check_arrays(self, parsed)
         if made is None:
             arrays = [array(index, self.ctx, index.dtype) for index in parsed.arrays]
-            taken: NDArray = invoke("_index", [self, *arrays],
-                                    {"key": parsed.text(), "num_args": 1 + len(arrays)})
+            taken: NDArray = call_named("_index", (self, *arrays), {
+                "key": parsed.text(), "num_args": 1 + len(arrays)})
             return taken
     if needs_record((self,)):
         text = (parse_key(key) if parsed is None else parsed).text()
         op = find("_index")
-        record(op, op.params(key=text), [self], [made])
+        record(op, parse(op, {"key": text}, None), [self], [made])
     return made
 
 

@@ -11,6 +11,7 @@ from .._array.create import array
 from .._array.ndarray import NDArray
 from ..errors import ParameterError, ShapeError, shown
 from .arithmetic import NUMBERS, binary, operand
+from .fast_call import call_named
 from .invoke import invoke
 
 DIGITS = 38  # further powers of ten are no float32
@@ -32,7 +33,7 @@ def matmul(lhs: Any, rhs: Any) -> Any:
         raise ShapeError(f"matmul: shapes {a.shape} and {b.shape}: {a.shape[-1]} columns and "
                          f"{inner} rows do not go together")
     if b.ndim <= 2 and (a.ndim <= 2 or b.ndim == 2):
-        return invoke("dot", (a, b), {})
+        return call_named("dot", (a, b), {})
     return _batched(a, b)
 
 
@@ -51,7 +52,7 @@ def _batched(a: NDArray, b: NDArray) -> Any:
         stacks.append(wide.broadcast_to(batch + x.shape[-2:]).reshape(
             (prod(batch), *x.shape[-2:])))
     shape = (*batch, *a.shape[-2:-1] * lefts, *b.shape[-1:] * rights)
-    return invoke("batch_dot", tuple(stacks), {}).reshape(shape)
+    return call_named("batch_dot", tuple(stacks), {}).reshape(shape)
 
 
 def floor_divide(lhs: Any, rhs: Any) -> Any:

@@ -18,4 +18,5 @@ def onnx_package() -> ModuleType:
         import onnx.numpy_helper
     except ImportError as error:
         raise MissingPackage.of("reading ONNX models", "onnx", "onnx") from error
-    return onnx
+    found: ModuleType = onnx  # where it is not installed, mypy knows nothing of it
+    return found

@@ -18,6 +18,7 @@ import ndarray_rt as mx
 from ndarray_rt import config, nd
 from ndarray_rt.errors import OutOfMemory, ParameterError, ShapeError
 from ndarray_rt.imperative.fast_call import call
+from ndarray_rt.imperative.generated import make_function
 from ndarray_rt.imperative.invoke import invoke
 from ndarray_rt.imperative.tape import STATE
 from ndarray_rt.native import lib
@@ -95,6 +96,59 @@ def test_every_case_again(case: Case) -> None:
             assert_same(ins, copies)
     finally:
         STATE.training = before
+
+
+NAMED_CASES = [case for case in CASES if find(case.op).is_public]
+
+
+@pytest.mark.parametrize("case", NAMED_CASES, ids=unique_ids(tuple(NAMED_CASES)))
+def test_inputs_by_name(case: Case) -> None:
+    """All of them or all but the first: the same as by place, and what is wrong is refused."""
+    op = find(case.op)
+    params = op.params.parse(case.params, op.name)
+    names = (*op.input_names(params), *op.aux_names(params))
+    if op.num_args is not None or op.takes_any or op.draws(params):
+        pytest.skip("any number of inputs, or two calls give different numbers")
+    function = make_function(op, op.name)
+    drawn = case.draw(case.dtypes[0])
+    with mx.autograd.train_mode() if case.is_train else mx.autograd.predict_mode():
+        for by_place in (0, 1):
+            for _ in range(ROUNDS - 1):
+                ins, copies = ([nd.array(x, dtype=x.dtype) for x in drawn] for _ in range(2))
+                got = function(*ins[:by_place], **dict(zip(names[by_place:], ins[by_place:],
+                                                           strict=True)), **case.params)
+                assert_same(got, invoke(op, copies, case.params))
+                assert_same(ins, copies)
+
+
+def test_inputs_by_a_wrong_name() -> None:
+    """Whatever was recorded of calls that give as many."""
+    x, w, b = nd.ones((2, 3)), nd.ones((3, 3)), nd.ones((3, 3))
+    for _ in range(ROUNDS):
+        nd.FullyConnected(x, w, num_hidden=3, no_bias=True)
+        nd.FullyConnected(data=x, weight=w, num_hidden=3, no_bias=True)
+        for given in ({"bias": b}, {"weight": w, "bias": b}, {"wait": w}):
+            with pytest.raises(mx.MXNetError):
+                nd.FullyConnected(data=x, num_hidden=3, no_bias=True, **given)
+        with pytest.raises(mx.MXNetError):
+            nd.FullyConnected(x, w, data=x, num_hidden=3, no_bias=True)
+        with pytest.raises(mx.MXNetError):
+            nd.FullyConnected(data=x, weight=1, num_hidden=3, no_bias=True)
+        assert nd.FullyConnected(data=x, weight=w, bias=None, num_hidden=3,
+                                 no_bias=True).asnumpy()[0, 0] == 3
+
+
+def test_gradients_of_calls_by_name() -> None:
+    x, w, b = nd.ones((2, 3)), nd.ones((4, 3)), nd.zeros((4,))
+    for array in (x, w, b):
+        array.attach_grad()
+    for _ in range(ROUNDS):
+        with mx.autograd.record():
+            y = nd.FullyConnected(data=x, weight=w, bias=b, num_hidden=4)
+        y.backward()
+        assert x.grad.asnumpy().tolist() == [[4, 4, 4]] * 2
+        assert w.grad.asnumpy().tolist() == [[2, 2, 2]] * 4
+        assert b.grad.asnumpy().tolist() == [2] * 4
 
 
 @pytest.mark.parametrize(("name", "attrs", "shape", "dtype"), [

@@ -67,7 +67,8 @@ def run_checks(subject: Subject, failures: Failures) -> None:
 def check(subjects: Sequence[Subject]) -> None:
     count = 0
     for subject in subjects:
-        if subject.op.draws(subject.params):
+        # what draws is another one each time, and graphs in graphs keep executors of their own
+        if subject.op.draws(subject.params) or "subgraphs" in subject.params.by_name():
             continue
         failures = Failures()
         STATE.calls.renew()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ndarray_rt as mx
 from ndarray_rt.imperative import call
-from ndarray_rt.imperative.kept import CAPACITY, Kept
+from ndarray_rt.imperative.kept import CAPACITY, ONCE, Kept, Seen
 
 
 def test_a_key_is_kept_from_the_second_time_on() -> None:
@@ -16,6 +16,23 @@ def test_a_key_is_kept_from_the_second_time_on() -> None:
     kept.clear()
     kept.offer(("a", 1), "value")
     assert not kept.made
+
+
+def test_keys_in_turn_are_all_kept() -> None:
+    """However their hashes lie to each other."""
+    kept: Kept[int] = Kept()
+    for _ in range(2):
+        for key in range(ONCE // 2):
+            kept.offer(key * ONCE, key)
+    assert len(kept.made) == ONCE // 2
+
+
+def test_what_came_once_is_bounded() -> None:
+    seen = Seen()
+    for key in range(10 * ONCE):
+        assert not seen.came_before(key)
+        assert len(seen._now) + len(seen._before) <= ONCE
+    assert all(seen.came_before(10 * ONCE - 1 - key) for key in range(ONCE // 2))
 
 
 def test_the_table_is_bounded() -> None:
