@@ -10,7 +10,7 @@ import numpy as np
 
 from .inputs import add_input_arguments, inputs_of
 from .model_file import Array, add_model_arguments, naive, open_model
-from .output import show_json, table
+from .output import busy, show_json, table
 
 NAME, HELP = "check", "compare a usual run with NumPy's, output by output"
 DIFFERENT = 1
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     model = open_model(given)
     values = inputs_of(model, given)
-    with naive():
+    with naive(), busy("computing with NumPy"):
         expected = model.again().run(values)
     for _ in range(RUNS):
         got = model.run(values)

@@ -8,7 +8,7 @@ import os
 from ..errors import MXNetError, ParameterError
 from .inputs import add_input_arguments, inputs_of
 from .model_file import add_model_arguments, open_model
-from .output import show_json
+from .output import busy, show_json
 
 NAME, HELP = "explain", "what each step of a run does"
 
@@ -24,7 +24,9 @@ def run(given: argparse.Namespace) -> int:
     model = open_model(given)
     if given.html is not None and not given.html.endswith(".html"):
         raise ParameterError(f"--html {given.html!r} does not end in .html")
-    found = model.explain(inputs_of(model, given))
+    values = inputs_of(model, given)
+    with busy("measuring each step"):
+        found = model.explain(values)
     if not found:
         raise MXNetError("there is no graph to explain: all of the model is computed when it is "
                          "loaded")

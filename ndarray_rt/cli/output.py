@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from math import isfinite
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -17,8 +19,20 @@ def note(text: str) -> None:
 
 
 def show_json(found: Any) -> None:
-    """The one object of `--json`."""
-    print(json.dumps(found, indent=1, allow_nan=True))
+    """The one object of `--json`; numbers that JSON does not have are "nan", "inf" and "-inf"."""
+    try:
+        text = json.dumps(found, indent=1, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(found), indent=1, allow_nan=False)
+    print(text)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return value if not isinstance(value, float) or isfinite(value) else str(value)
 
 
 def table(rows: Sequence[Sequence[object]], right: Sequence[int] = ()) -> str:
@@ -60,6 +74,21 @@ def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
             sys.stderr.write(f"\r{what} [{'#' * done}{'.' * (width - done)}] {i}/{total}")
             sys.stderr.flush()
             yield item
+    finally:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Says what takes so long, on the standard error, where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    sys.stderr.write(f"\r{what} ...")
+    sys.stderr.flush()
+    try:
+        yield
     finally:
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from ..executor.tuning_file import save_tuning
 from .inputs import add_input_arguments, inputs_of
 from .model_file import add_model_arguments, open_model
-from .output import show_json
+from .output import busy, show_json
 
 NAME, HELP = "tune", "choose layouts and kernels by measuring"
 
@@ -26,7 +26,8 @@ def run(given: argparse.Namespace) -> int:
     values = inputs_of(model, given)
     if given.output is not None:
         _take_in(given.output)
-    found = model.tune(values)
+    with busy("measuring"):
+        found = model.tune(values)
     if given.output is not None:
         save_tuning(given.output)
     if given.json:

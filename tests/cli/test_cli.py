@@ -324,6 +324,25 @@ def test_progress_is_shown_on_terminals_alone(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert list(output.progress(range(3), "things", 3)) == [0, 1, 2]
     assert "things [####" in capsys.readouterr().err
+    with output.busy("thinking"):
+        pass
+    assert capsys.readouterr().err == "\rthinking ...\r\x1b[K"
+
+
+def test_json_has_no_numbers_that_are_none(capsys: pytest.CaptureFixture[str]) -> None:
+    output.show_json({"a": [1.5, float("nan"), (float("-inf"),)]})
+    found = json.loads(capsys.readouterr().out, parse_constant=lambda word: pytest.fail(word))
+    assert found == {"a": [1.5, "nan", ["-inf"]]}
+
+
+def test_a_picture_without_an_axis_of_samples(capsys: pytest.CaptureFixture[str]) -> None:
+    picture("a.png", 4, 5)
+    x = mx.sym.Variable("data", shape=(3, 4, 5))
+    mx.sym.sum(x, axis=(1, 2), name="sum").save("one-symbol.json")
+    mx.nd.save("one-0000.params", {"arg:unused": mx.nd.ones((1,))})
+    assert told(capsys, "run", "one", "--input", "a.png")["outputs"][0]["shape"] == [3]
+    assert "takes one picture" in refused(capsys, "run", "one", "--input", "a.png", "--input",
+                                          "a.png")
 
 
 def test_as_a_program() -> None:
