@@ -1,4 +1,5 @@
-"""Measures how long runs take."""
+"""Measures how long a run takes, on random inputs; with --compare beside other runtimes, which must
+be installed, all in turn."""
 
 from __future__ import annotations
 
@@ -8,12 +9,12 @@ from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Any
 
-from ..errors import ParameterError
+from ..errors import MissingPackage, ParameterError
 from .inputs import add_input_arguments, inputs_of
-from .model_file import Array, add_model_arguments, open_model
+from .model_file import ONNX, Array, Model, add_model_arguments, open_model
 from .output import progress, shape_text, show_json, table
 
-NAME, HELP = "bench", "measure a model"
+NAME, HELP = "bench", "measure a model, also beside other runtimes"
 OURS = "ndarray_rt"
 Run = Callable[[Mapping[str, Array]], Any]
 
@@ -22,6 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     add_input_arguments(parser)
     parser.add_argument("--runs", type=int, default=50, help="of each (default: 50)")
+    parser.add_argument("--compare", metavar="A,B", default="",
+                        help=f"other runtimes, for ONNX files: {', '.join(PEERS)}")
 
 
 def run(given: argparse.Namespace) -> int:
@@ -32,7 +35,7 @@ def run(given: argparse.Namespace) -> int:
     shapes = {name: value.shape for name, value in values.items()}
     from ..threads import get_num_threads
     threads = get_num_threads()
-    runs: dict[str, Run] = {OURS: model.run}
+    runs: dict[str, Run] = {OURS: model.run, **_peers(model, given.compare, threads)}
     times = measure(runs, values, given.runs)
     ours = median(times[OURS])
     batch = next((shape[0] for shape in shapes.values() if shape), 1)
@@ -71,3 +74,42 @@ def _text(found: Mapping[str, Any]) -> str:
              for row in found["results"]]
     return (f"{shapes}; {found['threads']} thread(s), {found['runs']} runs each\n"
             + table(rows, [1, 2, 3, 4]))
+
+
+# ---- other runtimes ----------------------------------------------------------------------------
+
+
+def _onnxruntime(path: str, threads: int) -> Run:
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return lambda values: session.run(None, dict(values))
+
+
+def _openvino(path: str, threads: int) -> Run:
+    import openvino
+    core = openvino.Core()
+    compiled = core.compile_model(path, "CPU", {
+        "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32"})
+    return lambda values: compiled(dict(values))
+
+
+PEERS: dict[str, Callable[[str, int], Run]] = {"onnxruntime": _onnxruntime, "openvino": _openvino}
+
+
+def _peers(model: Model, names: str, threads: int) -> dict[str, Run]:
+    found: dict[str, Run] = {}
+    for name in filter(None, names.split(",")):
+        if name not in PEERS:
+            raise ParameterError(f"--compare got {name!r}, expected some of: {', '.join(PEERS)}")
+        if model.kind != ONNX:
+            raise ParameterError(f"--compare: {name} reads ONNX files, this is a model of "
+                                 f"{model.kind}'s")
+        try:
+            found[name] = PEERS[name](model.files[0], threads)
+        except ImportError:
+            raise MissingPackage(f"--compare: {name} is not installed here") from None
+    return found

@@ -1,5 +1,5 @@
 """Writes parameters in another format: MXNet's .params, .safetensors or .npz. They are read from
-those."""
+those, and from .onnx files, whose initialisers they are."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import ModelFormatError, ParameterError
+import numpy as np
+
+from ..context import cpu
+from ..dtypes import DType, find_dtype
+from ..errors import ModelFormatError, ParameterError, TypeMismatch
+from ..io.foreign import over_numpy
 from ..nd import NDArray, load, save, save_npz, save_safetensors
-from .output import show_json, size_text
+from .output import progress, show_json, size_text
 
 NAME, HELP = "convert", "write parameters in another format"
 _WRITERS = {".params": save, ".safetensors": save_safetensors, ".npz": save_npz}
@@ -18,7 +23,7 @@ PREFIXES = ("arg:", "aux:")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="A", help=f"a file: {', '.join(_WRITERS)}")
+    parser.add_argument("source", metavar="A", help=f"a file: {', '.join([*_WRITERS, '.onnx'])}")
     parser.add_argument("target", metavar="B", help=f"a file: {', '.join(_WRITERS)}")
     parser.add_argument("--strip-prefix", action="store_true",
                         help="names without the 'arg:' and 'aux:' of MXNet's checkpoints")
@@ -48,10 +53,26 @@ def run(given: argparse.Namespace) -> int:
 
 def read(path: str) -> dict[str, NDArray]:
     """The parameters of a file by name. ModelFormatError where they have no names."""
+    if path.endswith(".onnx"):
+        return _initialisers(path)
     found = load(path)
     if isinstance(found, dict):
         return found
     raise ModelFormatError("its arrays have no names", repr(path))
+
+
+def _initialisers(path: str) -> dict[str, NDArray]:
+    from .onnx_model import initialisers
+    found = initialisers(path)
+    return {name: over_numpy(np.array(value, order="C"), _dtype(name, value), cpu())
+            for name, value in progress(found.items(), "arrays", len(found))}
+
+
+def _dtype(name: str, value: np.ndarray[Any, Any]) -> DType:
+    try:
+        return find_dtype(value.dtype)
+    except TypeMismatch as error:
+        raise TypeMismatch(f"{name!r}: {error}") from None
 
 
 def renamed(found: Mapping[str, NDArray], given: argparse.Namespace) -> dict[str, NDArray]:

@@ -66,13 +66,14 @@ def _read(slot: Slot, paths: Sequence[str], model: Model, given: argparse.Namesp
     if paths[0].lower().endswith(ENDINGS):
         shape = slot.shape or model.known_shape(slot)
         way = way_of(Slot(slot.name, shape, slot.dtype), given)
-        made: Array = np.concatenate([read_picture(path, way)
-                                      for path in progress(paths, "pictures", len(paths))])
+        made = np.concatenate([read_picture(path, way)
+                               for path in progress(paths, "pictures", len(paths))])
         if shape is None or len(shape) != 3:
             return made
         if len(made) > 1:
             raise ParameterError(f"input {slot.name!r} takes one picture, got {len(made)}")
-        return made.reshape(made.shape[1:])
+        one: Array = made[0]
+        return one
     if len(paths) > 1:
         raise ParameterError(f"input {slot.name!r} got {len(paths)} files: only pictures make a "
                              "batch together")

@@ -18,8 +18,8 @@ def parser() -> argparse.ArgumentParser:
     """What the program takes."""
     made = argparse.ArgumentParser(
         prog="ndarray-rt", description="Looks at models in files, runs, measures, tunes, converts "
-                                       "and checks them. Models are MXNet's: a -symbol.json file "
-                                       "with a .params file beside it.")
+                                       "and checks them. Models are MXNet's (a -symbol.json file "
+                                       "with a .params file beside it) and ONNX files.")
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for module in COMMANDS:
         command = commands.add_parser(module.NAME, help=module.HELP, description=module.__doc__)

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from .. import config
-from ..errors import MXNetError
+from ..errors import MXNetError, ParameterError
 from .output import note
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Values = Mapping[str, Array]
 
-MXNET = "MXNet"
+ONNX, MXNET = "ONNX", "MXNet"
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Model(ABC):
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """The file, and what goes with it."""
-    parser.add_argument("model", metavar="FILE", help="a file of MXNet's pair: "
+    parser.add_argument("model", metavar="FILE", help="an .onnx file, or one of MXNet's pair: "
                         "NAME-symbol.json, NAME-0000.params, or NAME alone")
     parser.add_argument("--params", metavar="FILE", help="parameters of MXNet's symbol, where they "
                         "are not beside it, or there are several files")
@@ -111,6 +111,11 @@ def open_model(given: argparse.Namespace) -> Model:
         from ..threads import set_num_threads
         set_num_threads(given.threads)
     path = given.model
+    if path.endswith(".onnx"):
+        if given.params is not None:
+            raise ParameterError("--params is for MXNet's models: an .onnx file has its own")
+        from .onnx_model import OnnxModel
+        return OnnxModel(path)
     from .mxnet_model import MXNetModel
     return MXNetModel(*find_pair(path, given.params))
 
@@ -127,7 +132,7 @@ def find_pair(path: str, params: str | None) -> tuple[str, str]:
     elif os.path.exists(f"{path}-symbol.json"):
         symbol = f"{path}-symbol.json"
     else:
-        raise MXNetError(f"{path!r}: expected a file of MXNet's pair "
+        raise MXNetError(f"{path!r}: expected an .onnx file, or a file of MXNet's pair "
                          "NAME-symbol.json and NAME-0000.params")
     if not os.path.exists(symbol):
         raise MXNetError(f"{symbol!r}: there is no such file")

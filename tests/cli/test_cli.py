@@ -201,6 +201,8 @@ def test_bench(capsys: pytest.CaptureFixture[str]) -> None:
     assert [row["runtime"] for row in found["results"]] == ["ndarray_rt"]
     assert found["results"][0]["median_ms"] >= found["results"][0]["least_ms"] > 0
     assert "1 thread(s), 3 runs each" in text(capsys, "bench", "mlp", "--runs", "3")
+    assert "--compare" in refused(capsys, "bench", "mlp", "--compare", "onnxruntime")
+    assert "expected some of" in refused(capsys, "bench", "mlp", "--compare", "odd")
     assert "--runs got 0" in refused(capsys, "bench", "mlp", "--runs", "0")
 
 
@@ -282,7 +284,7 @@ def test_the_last_epoch_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("argv", "words"), [
-    (["info", "none"], "'none': expected a file of MXNet's pair"),
+    (["info", "none"], "'none': expected an .onnx file, or a file of MXNet's pair"),
     (["info", "none.json"], "'none.json': there is no such file"),
     (["info", "alone-symbol.json"], "there are no parameters beside it"),
     (["info", "net", "--params", "bad.params"], "no file of arrays"),

@@ -1,0 +1,64 @@
+"""ONNX files, through `ndarray_rt.onnx`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..onnx import load
+from ..onnx.reading import read_model
+from .model_file import ONNX, Array, Facts, Model, Slot, Values
+
+
+class OnnxModel(Model):
+    """An ONNX model."""
+
+    kind = ONNX
+
+    def __init__(self, path: str) -> None:
+        self.files = (path,)
+        self._model: Any = load(path)
+
+    @property
+    def inputs(self) -> list[Slot]:
+        return [Slot(v.name, v.shape, v.dtype) for v in self._model.inputs]
+
+    @property
+    def outputs(self) -> list[Slot]:
+        return [Slot(v.name, v.shape, v.dtype) for v in self._model.outputs]
+
+    def run(self, values: Values) -> list[Array]:
+        found: list[Array] = self._model.run(values)
+        return found
+
+    def again(self) -> OnnxModel:
+        return OnnxModel(self.files[0])
+
+    def tune(self, values: Values) -> list[Any]:
+        found: list[Any] = self._model.tune(**values)
+        return found
+
+    def explain(self, values: Values) -> list[Any]:
+        found: list[Any] = self._model.explain(**values)
+        return found
+
+    def facts(self) -> Facts:
+        graph = read_model(self.files[0]).graph
+        found = Facts()
+        constants = list(graph.constants.values())
+        for node in graph.all_nodes():
+            if node.op == "Constant":
+                constants += [v for v in node.attrs.values() if isinstance(v, np.ndarray)]
+            else:
+                found.operators[node.op] += 1
+        for value in constants:
+            found.arrays += 1
+            found.parameters += value.size
+            found.nbytes += value.nbytes
+        return found
+
+
+def initialisers(path: str) -> dict[str, Array]:
+    """The initialisers of a file by name."""
+    return read_model(path).graph.constants
