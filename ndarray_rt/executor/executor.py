@@ -33,13 +33,14 @@ from .plan import Plan
 from .program import Program, Watch
 from .session import Session
 from .training import TrainingRuns
-from .tune import TUNING_RUNS, Tuned, nothing_to_tune, tune_layouts
+from .tuning import TUNING_RUNS
 from .watching import Monitor, watching
 from .workspace import Workspace, new_number
 
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
     from .explain import Explanation
+    from .tune import Tuned
 
 _replay = lib.ndrt_replay_run
 
@@ -324,6 +325,7 @@ class Executor(TrainingRuns, Finding):
             return self._tune(repeat)
 
     def _tune(self, repeat: int) -> Tuned:
+        from .tune import nothing_to_tune, tune_layouts
         self._is_to_tune = False
         program, graph = self._program_for(False), self._inference
         if graph is None or program is not self._lean:

@@ -12,9 +12,10 @@ from ..collector import resting_collector
 from ..dtypes import DType
 from ..errors import MXNetError
 from ..passes import Optimized, optimize, prologue_nodes
+from ..passes.rewrite import Facts as RewriteFacts
 from ..symbol.node import Entry, Node, topological
 from .batch_tiles import Tiling, choose_tiling, in_one_tile, tile_batches
-from .build import Facts, infer_facts
+from .build import Facts, all_known, infer_facts
 from .lanes import note_lanes
 from .layout_plan import note_layouts, plan_layouts
 from .measured_plan import measured_plan
@@ -63,10 +64,11 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
     if like is not None and known is not None:
         optimized = like.optimized
     else:
-        optimized = optimize(heads, shapes, types)
+        optimized = optimize(heads, shapes, types,
+                             known=RewriteFacts(facts.shapes, facts.types, list(heads)))
         if not optimized.stages:
             return None
-        known = infer_facts(optimized.heads, shapes, types)
+        known = Facts(all_known(optimized.facts.shapes), dict(optimized.facts.types))
     arrays: dict[Entry, NDArray] = {}
     for entry, array in zip(optimized.heads, outputs, strict=True):
         if arrays.setdefault(entry, array) is not array or entry.node.is_variable:

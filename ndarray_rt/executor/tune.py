@@ -47,8 +47,6 @@ from .tuning import (
 from .tuning_file import TABLE
 
 MIXED, USUAL = "mixed", "usual"
-# runs of each plan, where nobody says how many
-TUNING_RUNS = 5
 # sizes of tiles that are tried
 TILES = (1, 2, 4, 8)
 # reorders within a graph are to pay: a plan with more of them is taken only if it is so much faster

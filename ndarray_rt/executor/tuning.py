@@ -9,7 +9,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from .. import config
@@ -24,6 +23,8 @@ Reorders = tuple[tuple[float, float], tuple[float, float]]
 K = TypeVar("K")
 V = TypeVar("V")
 
+# runs of each plan, where nobody says how many
+TUNING_RUNS = 5
 # a graph of 500 different nodes, in 30 shapes; what was used longest ago leaves
 MOST_NODES = 16384
 MOST_GRAPHS = 1024
@@ -82,10 +83,11 @@ def _hardware() -> tuple[str, str, str]:
 def _cpu() -> str:
     import platform
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+            names = [line.partition(":")[2].strip() for line in lines
+                     if line.startswith("model name")]
     except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+        names = []
     return names[0] if names else platform.processor() or platform.machine()
 
 

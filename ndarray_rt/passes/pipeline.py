@@ -61,9 +61,10 @@ class Stage:
 
 @dataclass
 class Optimized:
-    """What the passes made of a graph, and each step on the way."""
+    """What the passes made of a graph, what is known of that, and each step on the way."""
 
     heads: Heads
+    facts: Facts
     stages: list[Stage] = field(default_factory=list)
 
     def stage(self, name: str) -> Stage:
@@ -88,15 +89,17 @@ def skipped_passes() -> frozenset[str]:
 
 
 def optimize(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
-             types: Mapping[str, DType], skip: Collection[str] = ()) -> Optimized:
+             types: Mapping[str, DType], skip: Collection[str] = (),
+             known: Facts | None = None) -> Optimized:
     """Runs all passes on an inference graph, but for those switched off and those in `skip`.
 
-    `shapes` and `types` are those of all variables by name. Raises MXNetError when a pass changes
+    `shapes` and `types` are those of all variables by name, `known` is what follows from them for
+    the graph as it is, where that was found before. Raises MXNetError when a pass changes
     the shape or dtype of a head: that is a bug of the pass.
     """
-    done = Optimized(list(heads))
     skipped = skipped_passes() | set(skip)
-    facts = _facts(done.heads, shapes, types)
+    facts = _facts(list(heads), shapes, types) if known is None else known
+    done = Optimized(list(heads), facts)
     wanted = [(facts.shapes[e], facts.types[e]) for e in done.heads]
     for name, run in PASSES.items():
         if name in skipped:
@@ -109,7 +112,7 @@ def optimize(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
             got = [(facts.shapes[e], facts.types[e]) for e in after]
             if got != wanted:
                 raise MXNetError(f"the pass {name!r} changed the outputs from {wanted} to {got}")
-            done.heads = after
+            done.heads, done.facts = after, facts
     return done
 
 

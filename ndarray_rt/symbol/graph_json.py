@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
+from ..collector import resting_collector
 from ..errors import (
     MissingPackage,
     ModelFormatError,
@@ -200,6 +201,7 @@ def write_file(fname: str | os.PathLike[str], text: str) -> None:
 # ---- reading ----------------------------------------------------------------------------------
 
 
+@resting_collector()
 def load_graph(text: str, what: str = FILE) -> list[Entry]:
     """The heads of the graph that JSON text stands for; `what` names the text in errors.
 
