@@ -94,7 +94,7 @@ def test_resnet50_runs_without_numpy_and_reference(tmp_path):
 # example -> (epochs, how little accuracy is too little with each of three seeds)
 LEAST = {"lenet_gluon": (6, 0.965), "lenet_module": (6, 0.965), "train_digits": (6, 0.965),
          "mlp_table": (20, 0.95), "bucketing": (2, 0.95), "resnet_shapes": (2, 0.95),
-         "custom_operator": (15, 0.94)}
+         "custom_operator": (15, 0.94), "fine_tuning": (20, 0.92), "vae": (30, 0.92)}
 
 
 @pytest.mark.parametrize("name", LEAST)
@@ -116,6 +116,20 @@ def test_a_language_model_learns(tmp_path):
     out = run(EXAMPLES / "language_model.py", "--epochs", 3, cwd=tmp_path)
     # a letter costs more than 4.5 bits when only how often it comes is known
     assert float(re.findall(r"held-out text: (\d\.\d+) bits", out)[0]) < 3.4
+
+
+def test_fine_tuning_gains(tmp_path):
+    """Against a network that begins from scratch on the same images."""
+    out = run(EXAMPLES / "fine_tuning.py", "--epochs", 20, "--seed", 3, cwd=tmp_path)
+    scratch, tuned = (float(re.findall(rf"{text}: test accuracy (\d\.\d+)", out)[0])
+                      for text in ("from scratch", "fine-tuned"))
+    assert tuned > scratch + 0.2
+
+
+def test_a_variational_autoencoder_compresses(tmp_path):
+    out = run(EXAMPLES / "vae.py", "--epochs", 15, cwd=tmp_path)
+    # the mean of the training images costs 30.5 nats
+    assert float(re.findall(r"held-out images: (\d+\.\d+) nats", out)[0]) < 27
 
 
 def test_an_operator_of_ones_own(tmp_path):
