@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         util,
         visualization,
     )
+    from .util import is_np_array, np_array, use_np, use_np_array, use_np_shape  # noqa: F401
 
 __version__ = "0.1.0"
 
@@ -92,6 +93,8 @@ _LAZY = {name: name for name in (
 # MXNet's short names of modules
 _LAZY |= {"img": "image", "init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor",
           "opt": "optimizer", "viz": "visualization"}
+_LAZY |= {name: f"util:{name}" for name in (
+    "is_np_array", "np_array", "use_np", "use_np_array", "use_np_shape")}
 
 # modules of MXNet 1.9 that are not here
 _OF_MXNET = frozenset((

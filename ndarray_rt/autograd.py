@@ -184,6 +184,10 @@ class Function:
         self._used = True
         for x in inputs:
             if not isinstance(x, NDArray):
+                from .symbol.symbol import Symbol
+                if isinstance(x, Symbol) and not STATE.recording:
+                    # a hybridized block is traced: its graph gets the operators of forward
+                    return self.forward(*inputs)
                 raise TypeMismatch(f"{type(self).__name__}: inputs must be NDArrays, "
                                    f"got {type(x).__name__}")
         with pause(STATE.training):

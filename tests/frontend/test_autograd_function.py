@@ -111,3 +111,27 @@ def test_functions_let_go_of_what_they_saved() -> None:
     assert mx.memory_stats()["live"] - before <= y.nbytes
     del y
     assert mx.memory_stats()["live"] <= before
+
+
+def test_a_function_in_a_hybridized_block_is_part_of_its_graph() -> None:
+    class Halves(mx.autograd.Function):
+        def forward(self, x: Any, y: Any) -> Any:
+            return 0.5 * (x + y)
+
+        def backward(self, dy: Any) -> Any:
+            return dy, dy
+
+    class Net(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+            return Halves()(x, F.sqrt(x))
+    net = Net()
+    net.hybridize()
+    x = mx.nd.array([4.0, 16.0])
+    assert net(x).asnumpy().tolist() == [3, 10]
+    x.attach_grad()
+    with mx.autograd.record():
+        y = net(x)
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [0.625, 0.5625]  # of the operators, not of `backward`
+    with mx.autograd.record(), pytest.raises(TypeError, match="inputs must be NDArrays"):
+        Halves()(mx.sym.Variable("x"), mx.sym.Variable("y"))

@@ -221,3 +221,13 @@ def test_long_names_are_functions() -> None:
     assert mx.ndarray.reshape(nd.ones((2, 3)), shape=(3, 2)).shape == (3, 2)
     modules = {path.stem for path in Path(str(mx.symbol.__file__)).parent.glob("*.py")}
     assert not set(dir(sym)) & modules, "an operator is hidden by a module"
+
+
+def test_the_package_has_the_decorators_of_util() -> None:
+    from ndarray_rt import util
+    assert mx.use_np_shape is util.use_np_shape
+    assert mx.use_np_shape(mx.is_np_shape)() is True
+    assert mx.is_np_array() is False
+    for refused in (mx.use_np, mx.use_np_array):
+        with pytest.raises(mx.MXNetError, match="docs/porting.md"):
+            refused(mx.is_np_shape)
