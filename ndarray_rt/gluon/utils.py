@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any
 from weakref import ref
 
-from .. import nd
+from .. import config, nd
 from ..context import Context
 from ..errors import ParameterError, Unsupported
 from ..nd import NDArray
@@ -111,6 +111,18 @@ def replace_file(src: str | os.PathLike[str], dst: str | os.PathLike[str]) -> No
         if os.path.exists(src):
             os.remove(src)
         raise OSError(f"Moving downloaded temp file - {src}, to {dst} failed: {error}") from None
+
+
+def _get_repo_url() -> str:
+    """Where MXNet's files of networks and data are: MXNET_GLUON_REPO, or MXNet's own place."""
+    url = config.get_variable("MXNET_GLUON_REPO") or (
+        "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/")
+    return url if url.endswith("/") else f"{url}/"
+
+
+def _get_repo_file_url(namespace: str, filename: str) -> str:
+    """The address of a file there; other packages name theirs by it."""
+    return f"{_get_repo_url()}{namespace}/{filename}"
 
 
 def download(url: str, path: str | None = None, overwrite: bool = False,

@@ -50,7 +50,7 @@ def test_pretrained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     digest = hashlib.sha1(path.read_bytes()).hexdigest()
     moved = tmp_path / f"squeezenet1.1-{digest[:8]}.params"
     path.rename(moved)
-    monkeypatch.setitem(model_store._SHA1, "squeezenet1.1", digest)
+    monkeypatch.setitem(model_store._model_sha1, "squeezenet1.1", digest)
     loaded = vision.get_model("squeezenet1.1", pretrained=True, root=str(tmp_path), classes=2)
     assert (loaded.output[0].weight.data().asnumpy()
             == net.output[0].weight.data().asnumpy()).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...public import shows
 from .block import Block
+from .formats import flatten as _flatten  # noqa: F401 - other packages import it from here
 from .hybrid_block import HybridBlock
 from .symbol_block import SymbolBlock
 

@@ -6,6 +6,7 @@ import functools
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from multiprocessing.reduction import ForkingPickler  # noqa: F401 - others import it from here
 from typing import Any
 
 from ...context import cpu_pinned
@@ -13,12 +14,17 @@ from ...errors import ParameterError, TypeMismatch, shown
 from ...public import shows
 from .batchify import as_in_context, default_batchify_fn, default_mp_batchify_fn
 from .errors import BatchTimeout
+from .pool_iter import MultiWorkerIter
 from .process_workers import ProcessWorkers
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 from .thread_workers import ThreadWorkers
 
 __all__ = ["DataLoader", "DataLoaderV1", "default_batchify_fn", "default_mp_batchify_fn"]
 __dir__ = shows(globals())
+
+# packages that derive loaders import these by the underscored names
+_as_in_context = as_in_context
+_MultiWorkerIter = MultiWorkerIter
 
 
 class _WrongTimeout(ParameterError, AssertionError):

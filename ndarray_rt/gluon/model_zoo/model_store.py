@@ -13,8 +13,8 @@ from ..utils import check_sha1
 __all__ = ["get_model_file", "purge"]
 __dir__ = shows(globals())
 
-# model -> SHA-1 of its file
-_SHA1 = {
+# model -> SHA-1 of its file; other packages add theirs, by this name of MXNet's
+_model_sha1 = {
     "alexnet": "44335d1f0046b328243b32a26a4fbd62d9057b45",
     "densenet121": "f27dbf2dbd5ce9a80b102d89c7483342cd33cb31",
     "densenet161": "b6c8a95717e3e761bd88d145f4d0a214aaa515dc",
@@ -55,9 +55,9 @@ DEFAULT_ROOT = os.path.join(data_dir(), "models")
 
 def short_hash(name: str) -> str:
     """The part of a model's SHA-1 that its file is named by; ParameterError if there is none."""
-    if name not in _SHA1:
+    if name not in _model_sha1:
         raise ParameterError(f"Pretrained model for {name} is not available.")
-    return _SHA1[name][:8]
+    return _model_sha1[name][:8]
 
 
 def get_model_file(name: str, root: str = DEFAULT_ROOT) -> str:
@@ -70,9 +70,9 @@ def get_model_file(name: str, root: str = DEFAULT_ROOT) -> str:
         raise MXNetError(f"model zoo: the file {path!r} (MXNet's .params format) is not there, and "
                          "ndarray_rt does not use the network: put MXNet's file there, or give "
                          "the folder where it is as `root`")
-    if not check_sha1(path, _SHA1[name]):
+    if not check_sha1(path, _model_sha1[name]):
         raise MXNetError(f"model zoo: the file {path!r} is another than the trained parameters of "
-                         f"{name}: its SHA-1 is not {_SHA1[name]}")
+                         f"{name}: its SHA-1 is not {_model_sha1[name]}")
     return path
 
 

@@ -20,6 +20,8 @@ __all__ = ["BasicBlockV1", "BasicBlockV2", "BottleneckV1", "BottleneckV2", "ResN
            "resnet50_v2", "resnet101_v1", "resnet101_v2", "resnet152_v1", "resnet152_v2"]
 __dir__ = shows(globals())
 
+_conv3x3 = conv3x3  # other packages' networks import it from here
+
 
 def _relu(F: Any, x: Any) -> Any:
     return F.Activation(x, act_type="relu")
