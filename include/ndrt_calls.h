@@ -16,6 +16,9 @@ typedef struct {
 enum { NDRT_NO_MEMORY = -1 };
 /* 1: found; 0: the long way; -1: a Python exception. */
 int ndrt_operand_read(PyObject *object, ndrt_operand *to);
+/* The same of an array that is a tuple: shape, dtype, context, chunk, offset, is it reused, is it a
+ * part of one that is. */
+int ndrt_operand_held(PyObject *tuple, ndrt_operand *to);
 PyObject *ndrt_context_of(PyObject *array); /* a new reference, or NULL with an exception */
 
 typedef struct {

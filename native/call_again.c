@@ -6,16 +6,15 @@ static int wish_of(const ndrt_wishes *w, int output) {
     return (int)(w->code >> NDRT_WISH_BITS * output) & NDRT_ADDED;
 }
 
-/* An input of which only the shape is read may be (shape, dtype, context). As ndrt_operand_read. */
+/* An input is an array, what the tape holds of one, or, where only the shape is read, (shape,
+ * dtype, context). As ndrt_operand_read. */
 static int input_read(PyObject *object, ndrt_operand *to) {
-    if (PyTuple_Check(object)) {
-        if (PyTuple_Size(object) != 3) return PyErr_Occurred() ? -1 : 0;
-        *to = (ndrt_operand){.shape = PyTuple_GetItem(object, 0),
-                             .dtype = PyTuple_GetItem(object, 1),
-                             .layout = NDRT_NO_MEMORY};
-        return 1;
-    }
-    return ndrt_operand_read(object, to);
+    if (!PyTuple_Check(object)) return ndrt_operand_read(object, to);
+    if (PyTuple_Size(object) != 3) return ndrt_operand_held(object, to);
+    *to = (ndrt_operand){.shape = PyTuple_GetItem(object, 0),
+                         .dtype = PyTuple_GetItem(object, 1),
+                         .layout = NDRT_NO_MEMORY};
+    return 1;
 }
 
 static int is_chunk_of(const ndrt_chunk *chunk, const ndrt_operand *among, int n) {

@@ -49,28 +49,45 @@ static int slot_set(const slot *s, PyObject *of, PyObject *to) {
 /* ---- what a call is given ---------------------------------------------------------------------
  */
 
-int ndrt_operand_read(PyObject *object, ndrt_operand *to) {
-    if ((PyObject *)Py_TYPE(object) != py.array_type) return 0;
-    PyObject *chunk = slot_peek(&py.array[A_CHUNK], object);
-    PyObject *address = chunk ? slot_peek(&py.chunk[C_ADDRESS], chunk) : NULL;
-    PyObject *offset = address ? slot_peek(&py.array[A_OFFSET], object) : NULL;
-    if (!offset) return -1;
-    to->object = object;
+/* The rest of reading one, whose shape and dtype are found. */
+static int operand_settle(PyObject *chunk, PyObject *offset, PyObject *reuse, PyObject *part,
+                          ndrt_operand *to) {
+    PyObject *address = slot_peek(&py.chunk[C_ADDRESS], chunk);
+    if (!address || !to->shape || !to->dtype || !reuse || !part) return -1;
     to->chunk = PyLong_AsVoidPtr(address);
     to->offset = PyLong_AsLongLong(offset);
-    to->shape = slot_peek(&py.array[A_SHAPE], object);
-    to->dtype = slot_peek(&py.array[A_DTYPE], object);
-    if (!to->chunk || !to->shape || !to->dtype || PyErr_Occurred()) return -1;
+    if (!to->chunk || PyErr_Occurred()) return -1;
     to->layout = to->chunk->layout;
     if (!to->chunk->data) return 0;
     if (!to->layout) return 1;
     /* views see the default layout only, and memory that values reuse may be of another dtype */
     PyObject *whole = slot_peek(&py.chunk[C_SHAPE], chunk);
     if (!whole) return -1;
-    if (to->offset || slot_peek(&py.array[A_PART], object) != Py_False ||
-        slot_peek(&py.array[A_REUSE], object) != Py_False)
-        return 0;
+    if (to->offset || part != Py_False || reuse != Py_False) return 0;
     return PyObject_RichCompareBool(to->shape, whole, Py_EQ);
+}
+
+int ndrt_operand_read(PyObject *object, ndrt_operand *to) {
+    if ((PyObject *)Py_TYPE(object) != py.array_type) return 0;
+    PyObject *chunk = slot_peek(&py.array[A_CHUNK], object);
+    PyObject *offset = chunk ? slot_peek(&py.array[A_OFFSET], object) : NULL;
+    if (!offset) return -1;
+    to->object = object;
+    to->shape = slot_peek(&py.array[A_SHAPE], object);
+    to->dtype = slot_peek(&py.array[A_DTYPE], object);
+    return operand_settle(chunk, offset, slot_peek(&py.array[A_REUSE], object),
+                          slot_peek(&py.array[A_PART], object), to);
+}
+
+int ndrt_operand_held(PyObject *tuple, ndrt_operand *to) {
+    if (PyTuple_Size(tuple) != 7) return PyErr_Occurred() ? -1 : 0;
+    PyObject *chunk = PyTuple_GetItem(tuple, 3);
+    if ((PyObject *)Py_TYPE(chunk) != py.chunk_type) return 0;
+    to->object = NULL;
+    to->shape = PyTuple_GetItem(tuple, 0);
+    to->dtype = PyTuple_GetItem(tuple, 1);
+    return operand_settle(chunk, PyTuple_GetItem(tuple, 4), PyTuple_GetItem(tuple, 5),
+                          PyTuple_GetItem(tuple, 6), to);
 }
 
 /* ---- outputs ------------------------------------------------------------------------------------

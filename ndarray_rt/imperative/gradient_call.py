@@ -13,7 +13,6 @@ from .. import config
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
 from ..context import Context
-from ..dtypes import DType
 from ..native import check
 from ..op.dispatch import is_watched
 from ..op.params import Params
@@ -21,10 +20,10 @@ from ..op.registry import OpDef
 from .call import UNCACHED, infer_outputs, run_op
 from .call_recording import Told, again, know_numbers, names_in, note, tagged
 from .fast_call import TRAINING
-from .tape import STATE
+from .tape import STATE, Held, Outline, array_of
 
-# an input, or the facts of one whose values are not read
-Given = NDArray | tuple[tuple[int, ...], DType, Context]
+# an input: an array, the facts of one that the tape holds, or of one whose values are not read
+Given = NDArray | Held | Outline
 # of an output: True to make it, None where it is not wanted, or the array that it goes to
 Wish = NDArray | Literal[True] | None
 
@@ -57,20 +56,23 @@ def run(call: Call, ins: tuple[Given, ...], wishes: tuple[Wish, ...], adds: int,
         know_numbers(op)
         if table.came_before(made):
             return _note(made, call, ins, wishes, adds, ctx, is_train)
-    return _run_long(call, call.params, _arrays(ins), wishes, adds, ctx, is_train)
+    return _run_long(call, call.params, arrays_of(ins), wishes, adds, ctx, is_train)
 
 
-def _arrays(ins: Sequence[Given]) -> list[NDArray]:
-    return [x if isinstance(x, NDArray) else new_array(*x) for x in ins]
+def arrays_of(ins: Sequence[Given]) -> list[NDArray]:
+    """The inputs as arrays; those whose values are not read have no memory yet."""
+    return [x if isinstance(x, NDArray) else array_of(x) if len(x) == 7 else new_array(*x)
+            for x in ins]
 
 
 def _note(key: tuple[Any, ...], call: Call, ins: Sequence[Given], wishes: Sequence[Wish],
           adds: int, ctx: Context, is_train: bool) -> list[NDArray | None]:
     op, params, attrs, _ = call
     names = names_in(key, len(attrs))
-    given = _arrays(ins)
+    given = arrays_of(ins)
     marked = _with_values(params, tagged(op, attrs, names)) if names else params
-    read = [x if isinstance(x, NDArray) else None for x in ins]
+    read = [None if isinstance(x, tuple) and len(x) == 3 else array
+            for x, array in zip(ins, given, strict=True)]
     targets = [y for y in wishes if isinstance(y, NDArray)]
 
     def tell(outs: Sequence[NDArray | None]) -> Told | None:

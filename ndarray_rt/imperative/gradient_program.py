@@ -17,7 +17,7 @@ from ..op.registry import REGISTRY
 from ..symbol.node import Entry, Node, topological
 from .call import may_keep
 from .function import FunctionParams
-from .gradient_call import Call
+from .gradient_call import Call, Wish
 from .kept import Kept
 
 
@@ -61,9 +61,9 @@ class Step(NamedTuple):
     reader: str
     is_python: bool
     sources: tuple[Source, ...]
-    # of each output: where it is kept (-1: nowhere), and the target that it goes to (-1: none)
-    places: tuple[int, ...]
-    targets: tuple[int, ...]
+    places: tuple[int, ...]  # of each output, where it is kept; -1: nowhere
+    wishes: tuple[Wish, ...]  # without targets
+    targets: tuple[tuple[int, int], ...]  # (output, target that it goes to)
     last: tuple[int, ...]  # places of what nobody reads any more
 
 
@@ -122,7 +122,9 @@ class Program:
                 Call(op, params, params.by_name(), node.name), where(op.name, node.name),
                 isinstance(params, FunctionParams),
                 tuple(sources), tuple(places),
-                tuple([targets.get(entry, -1) for entry in node.outputs]), tuple(last)))
+                tuple([None if place < 0 else True for place in places]),
+                tuple([(i, targets[entry]) for i, entry in enumerate(node.outputs)
+                       if entry in targets]), tuple(last)))
         self.steps = tuple(steps)
         self.results = tuple([None if entry is None else source(entry, False)
                               for entry in results])

@@ -15,7 +15,7 @@ from ..symbol.node import Entry, Node
 from .call import infer_outputs, run_op
 from .function import FunctionParams
 from .function import run_backward as run_python
-from .gradient_call import Given, Wish, run
+from .gradient_call import Given, Wish, arrays_of, run
 from .gradient_program import From, Program, Source, Step
 from .tape import GradState, TapeNode, TapeVariable, needs_record, record
 
@@ -58,40 +58,40 @@ class Run:
                 self._deliver(source, state, again)
 
     def _execute(self, step: Step, missed: set[int]) -> None:
-        values, targets = self._values, self._targets
+        call, reader, is_python, sources, places, wishes, goals, last = step
+        values = self._values
         ins: list[Given] = []
-        for source in step.sources:
+        for source in sources:
             kind, place, _ = source
-            x = values[place] if kind is _STEP else self._read(source, step.reader)
+            x = values[place] if kind is _STEP else self._read(source, reader)
             ins.append(x)  # type: ignore[arg-type]
-        wishes: list[Wish] = []
         adds = 0
-        for i, (place, target) in enumerate(zip(step.places, step.targets, strict=True)):
-            if target < 0:
-                wishes.append(None if place < 0 else True)
-                continue
-            state = targets[target]
-            wishes.append(state.array)
-            if state.req is Req.kAddTo:
-                adds |= 1 << i
-        if step.is_python or self._create_graph:
+        if goals:
+            asked = list(wishes)
+            for output, target in goals:
+                state = self._targets[target]
+                asked[output] = state.array
+                if state.req is Req.kAddTo:
+                    adds |= 1 << output
+            wishes = tuple(asked)
+        if is_python or self._create_graph:
             made = self._run_openly(step, ins, wishes, adds)
         else:
-            made = run(step.call, tuple(ins), tuple(wishes), adds, _context_of(ins),
-                       self._train_mode)
-        for place, target, wish, out in zip(step.places, step.targets, wishes, made, strict=True):
+            made = run(call, tuple(ins), wishes, adds, _context_of(ins), self._train_mode)
+        for place, out in zip(places, made, strict=True):
             if place >= 0:
                 values[place] = out
-                if target >= 0 and out is not wish:
-                    missed.add(target)
-        for place in step.last:
+        for output, target in goals:
+            if made[output] is not wishes[output]:
+                missed.add(target)
+        for place in last:
             values[place] = None
 
     def _run_openly(self, step: Step, given: Sequence[Given], wishes: Sequence[Wish],
                     adds: int) -> list[NDArray | None]:
         """One call on arrays that all exist, as Python code and the tape see them."""
         op, params, _, name = step.call
-        ins = [x if isinstance(x, NDArray) else new_array(*x) for x in given]
+        ins = arrays_of(given)
         if self._create_graph:
             for i, source in enumerate(step.sources):
                 if source.kind in (_TAPE, _SHAPE):
@@ -125,11 +125,11 @@ class Run:
         node = self._order[place]
         assert isinstance(node, (TapeNode, TapeVariable))
         if kind is _SHAPE:
-            return node.output_facts[index] if isinstance(node, TapeNode) else node.facts
+            return node.output_facts[index]
         saved = node.saved[index]
         if saved is None:
             raise NdrtError(f"{reader}: a value that the gradient reads was not kept")
-        return saved.get(reader)
+        return saved.read(reader)
 
     def _deliver(self, source: Source, state: GradState, again: bool) -> None:
         """A result that no step wrote to its target: a head's gradient, or one wanted twice.
@@ -138,7 +138,9 @@ class Run:
         """
         value = (self._values[source.place] if source.kind is _STEP
                  else self._read(source, "backward"))
-        assert isinstance(value, NDArray)
+        if isinstance(value, tuple):
+            value, = arrays_of((value,))
+        assert value is not None
         target = state.array
         if value.shape != target.shape:
             raise ShapeError(f"backward: a gradient of shape {value.shape} can not go to a "

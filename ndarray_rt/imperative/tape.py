@@ -16,6 +16,7 @@ from .._array.create import array as copy_of
 from .._array.interop import BEFORE_EXPORT
 from .._array.ndarray import NDArray
 from .._array.req import Req
+from ..context import Context
 from ..dtypes import DType
 from ..errors import MXNetError
 from ..native import ffi, lib
@@ -35,6 +36,10 @@ IN_PLACE = (
 
 # shapes and dtypes
 Facts = Sequence[tuple[tuple[int, ...], DType]]
+# of an array that has no memory: shape, dtype, context
+Outline = tuple[tuple[int, ...], DType, Context]
+# and of one that has some: Chunk, offset, is it reused, is it a part of one that is
+Held = tuple[tuple[int, ...], DType, Context, Chunk, int, bool, bool]
 
 
 # what each recorded call asks, without the calls in between
@@ -63,13 +68,13 @@ class Saved:
     now or later, is copied before that can happen.
     """
 
-    __slots__ = ("__weakref__", "_facts", "checked", "chunk", "writes")
+    __slots__ = ("__weakref__", "checked", "chunk", "held", "writes")
 
     def __init__(self, array: NDArray, checked: bool) -> None:
         self.chunk = chunk = array._chunk
         # not the array itself: the graph owns values, values do not own the graph
-        self._facts = (array._shape, array._dtype, array._byte_offset, array._reuse, array._ctx,
-                       array._is_part)
+        self.held: Held = (array._shape, array._dtype, array._ctx, chunk, array._byte_offset,
+                           array._reuse, array._is_part)
         self.writes: int = _writes_at(chunk.address)
         self.checked = checked
         if checked:
@@ -81,27 +86,37 @@ class Saved:
     @property
     def array(self) -> NDArray:
         """The value, whether it was written to or not."""
-        shape, dtype, byte_offset, reuse, ctx, is_part = self._facts
-        made = NDArray(self.chunk, shape, dtype, byte_offset, reuse, ctx)
-        made._is_part = is_part
-        return made
+        return array_of(self.held)
 
     def copy(self) -> None:
         """Keeps the value on memory of its own, unless it is lost already."""
         if self.chunk.writes == self.writes:
-            shape, dtype, _, _, ctx, _ = self._facts
+            shape, dtype, ctx, *_ = self.held
             made = copy_of(self.array, ctx)
-            self._facts = (shape, dtype, made._byte_offset, made._reuse, ctx, made._is_part)
             self.chunk, self.writes = made._chunk, made._chunk.writes
+            self.held = (shape, dtype, ctx, self.chunk, made._byte_offset, made._reuse,
+                         made._is_part)
 
     def get(self, what: str) -> NDArray:
         """The value; MXNetError when it was written to since it was saved."""
-        if self.checked and self.chunk.writes != self.writes:
+        return array_of(self.read(what))
+
+    def read(self, what: str) -> Held:
+        """The same without an array."""
+        if self.checked and _writes_at(self.chunk.address) != self.writes:
             raise MXNetError(
-                f"{what}: an array of shape {self._facts[0]} that its gradient needs was written "
+                f"{what}: an array of shape {self.held[0]} that its gradient needs was written "
                 "to after it was recorded; the gradient would be wrong. Write to a copy, or call "
                 "backward first")
-        return self.array
+        return self.held
+
+
+def array_of(held: Held) -> NDArray:
+    """An array on memory that a graph holds."""
+    shape, dtype, ctx, chunk, byte_offset, reuse, is_part = held
+    made = NDArray(chunk, shape, dtype, byte_offset, reuse, ctx)
+    made._is_part = is_part
+    return made
 
 
 class SavedArrays:
@@ -197,7 +212,7 @@ class GradState:
 class TapeVariable(Node):
     """An array that nothing recorded has computed: a leaf with a gradient, or a constant."""
 
-    __slots__ = ("facts", "grad", "needs_grad", "saved")
+    __slots__ = ("grad", "needs_grad", "output_facts", "saved")
 
     cleared = False
 
@@ -205,7 +220,7 @@ class TapeVariable(Node):
         # Node.__init__ without its call, as each recorded call makes some
         self.op = self.params = None
         self.name, self.attrs, self.inputs, self._outputs = "", {}, [], 1
-        self.facts = (array.shape, array.dtype, array.ctx)
+        self.output_facts: list[Outline] = [(array._shape, array._dtype, array._ctx)]
         self.grad = grad
         self.needs_grad = grad is not None and grad.req != Req.kNullOp
         self.saved: list[Saved | None] = [None]
@@ -225,7 +240,7 @@ class TapeNode(Node):
         self.params = params
         self.inputs = inputs
         self._outputs = 0
-        self.output_facts = [(y._shape, y._dtype, y._ctx) for y in outputs]
+        self.output_facts: list[Outline] = [(y._shape, y._dtype, y._ctx) for y in outputs]
         for shape, dtype in hidden:
             self.output_facts.append((shape, dtype, outputs[0]._ctx))
         self.saved: list[Saved | None] = [None] * len(self.output_facts)

@@ -271,11 +271,13 @@ class Block:
 
     def __call__(self, *args: Any) -> Any:
         """Runs hooks before, `forward`, and hooks after."""
-        for hook in tuple(self._forward_pre_hooks.values()):
-            hook(self, args)
+        if self._forward_pre_hooks:
+            for hook in tuple(self._forward_pre_hooks.values()):
+                hook(self, args)
         out = self.forward(*args)
-        for hook in tuple(self._forward_hooks.values()):
-            hook(self, args, out)
+        if self._forward_hooks:
+            for hook in tuple(self._forward_hooks.values()):
+                hook(self, args, out)
         return out
 
     def forward(self, *args: Any) -> Any:

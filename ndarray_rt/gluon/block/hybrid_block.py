@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from ... import nd, sym
+from ...context import current_context
 from ...errors import MXNetError, ParameterError
 from ...nd import NDArray
 from ...symbol.contrib_functions import DynamicShape
@@ -346,15 +347,20 @@ class HybridBlock(Block):
         # what runs in NumPy is a graph, whose nodes say so, of its gradient too
         if (self._active or not self._use_onednn) and self._has_graph(x, *args):
             return self._call_cached_op(x, *args)
+        if ctx is current_context():
+            return self._run_eagerly(ctx, x, args)
         with ctx:
-            try:
-                params = {name: param.data(ctx) for name, param in self._reg_params.items()}
-            except DeferredInitializationError:
-                self._deferred_infer_shape(x, *args)
-                for param in self.params.values():
-                    param._finish_deferred_init()
-                params = {name: param.data(ctx) for name, param in self._reg_params.items()}
-            return self.hybrid_forward(nd, x, *args, **params)
+            return self._run_eagerly(ctx, x, args)
+
+    def _run_eagerly(self, ctx: Any, x: Any, args: tuple[Any, ...]) -> Any:
+        try:
+            params = {name: param.data(ctx) for name, param in self._reg_params.items()}
+        except DeferredInitializationError:
+            self._deferred_infer_shape(x, *args)
+            for param in self.params.values():
+                param._finish_deferred_init()
+            params = {name: param.data(ctx) for name, param in self._reg_params.items()}
+        return self.hybrid_forward(nd, x, *args, **params)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803
         """What the block computes, by operators of F; subclasses override it."""
