@@ -228,7 +228,27 @@ class _Reader:
         missing = [name for name in node.reads() if name not in outer]
         if missing:
             raise self.error(f"reads {missing[0]!r:.200}, which is computed nowhere", place)
+        if domain == _domain(""):
+            self._check_bodies(node)
         return node
+
+    def _check_bodies(self, node: Node) -> None:
+        """ModelFormatError where graphs inside of a node take or give another number of values
+        than the node has for them."""
+        outputs, before = len(node.outputs), 0
+        if node.op == "Loop":
+            outputs += 1  # the condition
+        if node.op == "Scan" and node.opset < 9:
+            before = 1  # lengths of sequences
+        for word in ("then_branch", "else_branch", "body"):
+            graph = node.attrs.get(word)
+            if not isinstance(graph, Graph):
+                continue
+            inputs = 0 if node.op == "If" else len(node.inputs) - before
+            if len(graph.inputs) != inputs or len(graph.outputs) < outputs:
+                raise self.error(f"{word} has {len(graph.inputs)} inputs and "
+                                 f"{len(graph.outputs)} outputs, expected {inputs} and "
+                                 f"{outputs}", node.place)
 
     def _attribute(self, proto: Any, opsets: Mapping[str, int], place: str, outer: AbstractSet[str],
                    depth: int) -> Any:

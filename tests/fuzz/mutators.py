@@ -81,3 +81,68 @@ def _keys(places: list[tuple[Any, Any]]) -> list[str]:
 
 def _new(source: random.Random) -> Any:
     return source.choice([*NUMBERS, *TEXTS, None, True, False, [], {}, [0, 0], [0, 0, 0]])
+
+
+def onnx_model(data: bytes, most: int, seed: int) -> bytes:
+    """Some changes of fields of an ONNX model; any other bytes as they are."""
+    from google.protobuf.message import DecodeError
+    from onnx import ModelProto
+    source = random.Random(seed)
+    model = ModelProto()
+    try:
+        model.ParseFromString(data)
+    except DecodeError:
+        return data[:most]
+    for _ in range(source.randint(1, 4)):
+        message = source.choice(_messages(model, []))
+        _change_field(message, source.choice(message.DESCRIPTOR.fields), source)
+    made: bytes = model.SerializeToString()
+    return made if len(made) <= most else data[:most]
+
+
+def _messages(message: Any, found: list[Any]) -> list[Any]:
+    found.append(message)
+    for field, value in message.ListFields():
+        if field.message_type is not None and not field.message_type.GetOptions().map_entry:
+            for inner in value if _is_list(field) else [value]:
+                _messages(inner, found)
+    return found
+
+
+def _is_list(field: Any) -> bool:
+    repeated: bool = field.is_repeated
+    return repeated
+
+
+def _change_field(message: Any, field: Any, source: random.Random) -> None:
+    values = getattr(message, field.name)
+    if not _is_list(field):
+        if field.message_type is not None:
+            message.ClearField(field.name) if source.random() < 0.5 else values.SetInParent()
+        else:
+            setattr(message, field.name, _for_field(field, source))
+    elif values and source.random() < 0.3:
+        del values[source.randrange(len(values))]
+    elif field.message_type is not None:
+        if values and source.random() < 0.7:
+            values.add().CopyFrom(source.choice(list(values)))
+        else:
+            values.add()
+    elif values and source.random() < 0.5:
+        values[source.randrange(len(values))] = _for_field(field, source)
+    else:
+        values.append(_for_field(field, source))
+
+
+def _for_field(field: Any, source: random.Random) -> Any:
+    if field.enum_type is not None:
+        return source.choice(field.enum_type.values).number
+    if field.cpp_type == field.CPPTYPE_STRING:
+        text = source.choice([*TEXTS, "y", "w", "x", "Relu", "MatMul", "n", "../x", "/dev/zero"])
+        return text.encode() if field.type == field.TYPE_BYTES else text
+    if field.cpp_type in (field.CPPTYPE_FLOAT, field.CPPTYPE_DOUBLE):
+        return float(source.choice((0, 1, -1, 1e30, float("nan"), float("inf"))))
+    bits = 31 if field.cpp_type in (field.CPPTYPE_INT32, field.CPPTYPE_UINT32) else 63
+    low = 0 if field.cpp_type in (field.CPPTYPE_UINT32, field.CPPTYPE_UINT64) else -(1 << bits)
+    number = int(source.choice([n for n in NUMBERS if isinstance(n, int)]))
+    return min(max(number, low), (1 << bits) - 1)

@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 
 import ndarray_rt as mx
-from ndarray_rt.errors import ModelFormatError
+from ndarray_rt.errors import ModelFormatError, Unsupported
 from ndarray_rt.executor.tuning_file import read_tuning
 from ndarray_rt.io import npz_file, params_file, safetensors_file
 from ndarray_rt.optimizer.states import dump_states, load_states
 from ndarray_rt.recordio import RecordReader, unpack
 from ndarray_rt.symbol.json_text import decode_json
 
-from .mutators import Mutator, after_length, json_text
+from .mutators import Mutator, after_length, json_text, onnx_model
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -117,8 +117,8 @@ def read_states(data: bytes) -> None:
 
 
 def read_onnx(data: bytes) -> None:
-    from ndarray_rt import onnx  # type: ignore[attr-defined,unused-ignore]
-    with suppress(ModelFormatError):
+    from ndarray_rt import onnx
+    with suppress(ModelFormatError, Unsupported):  # a good file of an operator that is not here
         onnx.load(data)
 
 
@@ -174,17 +174,52 @@ def states() -> Iterator[bytes]:
     yield dump_states(({0: (mx.nd.ones((2,)), None, 1.5)}, optimizer))
 
 
+ONNX = (
+    """net (float[n, 2] x) => (float[n, 2] y) {
+        w = Constant<value = float[2, 2] {1, 2, 3, 4}>()
+        h = MatMul(x, w)
+        yes = Constant<value = bool[1] {1}>()
+        g = If(yes)<then_branch = a () => (float[n, 2] p) { p = Add(h, w) },
+                    else_branch = b () => (float[n, 2] q) { q = Mul(h, h) }>
+        y = Relu(g)
+    }""",
+    """net (float[2] x, int64[1] n) => (float[2] y, float[k, 2] s) {
+        yes = Constant<value = bool[1] {1}>()
+        y, s = Loop(n, yes, x)<body = turn (int64[1] i, bool[1] c, float[2] a)
+                                     => (bool[1] d, float[2] b, float[2] t) {
+            d = Identity(c)
+            b = Add(a, a)
+            t = Identity(b)
+        }>
+    }""",
+    """net (float[2] x, float[3, 2] z) => (float[2] y, float[3, 2] s) {
+        y, s = Scan<num_scan_inputs = 1, body = turn (float[2] a, float[2] v)
+                                                => (float[2] b, float[2] t) {
+            b = Add(a, v)
+            t = Identity(b)
+        }>(x, z)
+    }""",
+    """net (float[1, 3, 8, 8] x) => (float[1, k] y) {
+        w = Constant<value = float[2, 3, 1, 1] {1, 2, 3, 4, 5, 6}>()
+        h = Conv<kernel_shape = [1, 1], strides = [1, 1], pads = [0, 0, 0, 0]>(x, w)
+        p = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(h)
+        t = Shape(p)
+        i = Constant<value = int64[1] {0}>()
+        n = Gather(t, i)
+        m = Constant<value = int64[1] {-1}>()
+        r = Concat<axis = 0>(n, m)
+        f = Reshape(p, r)
+        v, j = TopK<axis = 1>(f, e)
+        e = Constant<value = int64[1] {3}>()
+        y = Softmax<axis = 1>(v)
+    }""")
+
+
 def onnx_files() -> Iterator[bytes]:
-    import onnx
-    from onnx import TensorProto, helper
-    tensor = helper.make_tensor("w", TensorProto.FLOAT, [2, 2], [1.0, 2.0, 3.0, 4.0])
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 2])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 2])
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Relu", ["h"], ["y"])]
-    graph = helper.make_graph(nodes, "g", [x], [y], [tensor])
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    onnx.checker.check_model(made)
-    yield made.SerializeToString()
+    import onnx.parser
+    for text in ONNX:
+        made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
+        yield made.SerializeToString()
 
 
 TARGETS = {
@@ -202,5 +237,7 @@ TARGETS = {
     "states": Target(read_states, states, ("ndarray_rt.optimizer.states",)),
     "records": Target(read_records, records, ("ndarray_rt.recordio",)),
 }
-if importlib.util.find_spec("ndarray_rt.onnx") and importlib.util.find_spec("onnx"):
-    TARGETS["onnx"] = Target(read_onnx, onnx_files, ("ndarray_rt.onnx",))
+if importlib.util.find_spec("onnx"):
+    _MODULES = ("reading", "tensors", "graph", "inline", "opsets", "loaded", "table", "model")
+    TARGETS["onnx"] = Target(read_onnx, onnx_files,
+                             tuple(f"ndarray_rt.onnx.{name}" for name in _MODULES), onnx_model)
