@@ -49,6 +49,7 @@ RUNNERS: dict[str, Runner] = {
     "ours:fused": Runner("ours", env={"NDRT_CAPTURE": "0"}),
     "ours:plain": Runner("ours", env={"NDRT_CAPTURE": "0", "NDRT_SKIP_PASSES": "all"}),
     "ours:uncached": Runner("ours", variant="uncached", env={"NDRT_CAPTURE": "0"}),
+    "ours:mapped": Runner("ours", variant="mapped"),
     "mxnet": Runner("mxnet", "mxnet"),
     "torch:eager": Runner("pytorch", "torch", "eager"),
     "torch:channels_last": Runner("pytorch", "torch", "channels_last"),
@@ -61,7 +62,7 @@ RUNNERS: dict[str, Runner] = {
     "bound:naive": Runner(bound=("--mode", "naive")),
 }
 OURS = "ours:captured"  # what all others are compared with
-DEFAULT = tuple(name for name in RUNNERS if name != "bound:unfused")
+DEFAULT = tuple(name for name in RUNNERS if name not in ("ours:mapped", "bound:unfused"))
 
 
 @dataclass(frozen=True)

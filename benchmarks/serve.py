@@ -74,7 +74,8 @@ def serve(import_framework: Callable[[Request], str], load: Callable[[Request], 
     bound = time.perf_counter()
     loaded.step()
     np.asarray(loaded.output(), "<f4").tofile(args.dump)
-    say({"version": version, "import_s": imported - start, "load_s": bound - imported})
+    say({"version": version, "import_s": imported - start, "load_s": bound - imported,
+         "cpu_s": time.process_time()})
     for line in sys.stdin:
         warmup, steps = map(int, line.split())
         for _ in range(warmup):

@@ -1,6 +1,7 @@
 """ndarray_rt: a bound executor. What it does is chosen by switches in the environment.
 
-Variants: "tuned" tunes before the first step, "uncached" forgets all primitives before each.
+Variants: "tuned" tunes before the first step, "uncached" forgets all primitives before each,
+and "mapped" leaves the weights in the file until they are used.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ def load(request: Request) -> Loaded:
     import ndarray_rt as mx
 
     symbol = mx.sym.load(str(request.files.symbol))
-    params = mx.nd.load(str(request.files.params))
+    params = mx.nd.load(str(request.files.params), mapped=request.variant == "mapped")
+    inputs = request.model.shapes(request.batch)
     data = mx.nd.array(request.model.make_data(request.batch))
-    executor = symbol.simple_bind(mx.cpu(), grad_req="null", **request.model.shapes(request.batch))
-    executor.copy_params_from({k[4:]: v for k, v in params.items() if k.startswith("arg:")},
-                              {k[4:]: v for k, v in params.items() if k.startswith("aux:")})
+    args = {k[4:]: v for k, v in params.items() if k.startswith("arg:")}
+    executor = symbol.bind(
+        mx.cpu(), {**{name: mx.nd.zeros(shape) for name, shape in inputs.items()}, **args},
+        grad_req="null", aux_states={k[4:]: v for k, v in params.items() if k.startswith("aux:")})
 
     if request.variant == "tuned":
         executor.forward(is_train=False, data=data)
