@@ -76,6 +76,14 @@ ndrt_status ndrt_replay_new(const ndrt_replay_spec *spec, ndrt_replay **out);
 void ndrt_replay_free(ndrt_replay *replay);
 /* With `leased` the caller has the leases already, and keeps them. */
 ndrt_replay_result ndrt_replay_run(ndrt_replay *replay, double budget_ms, int leased);
+/* The same, without leases of the caller's, behind copies between arrays in the default layout,
+ * each by ndrt_chunk_copy; BUSY where one can not be done, the ones before it are done then. */
+typedef struct {
+    intptr_t target, source; /* chunks */
+    size_t target_offset, source_offset, nbytes;
+} ndrt_replay_copy;
+ndrt_replay_result ndrt_replay_fed(ndrt_replay *replay, int n, const ndrt_replay_copy *copies,
+                                   double budget_ms);
 ndrt_replay_result ndrt_replay_go_on(ndrt_replay *replay, double budget_ms);
 /* What was computed from the sources was computed anew, when they had these changes. */
 void ndrt_replay_renew(ndrt_replay *replay, const uint64_t *changes);

@@ -147,6 +147,16 @@ ndrt_replay_result ndrt_replay_run(ndrt_replay *replay, double budget_ms, int le
     return ndrt_replay_go_on(replay, budget_ms);
 }
 
+ndrt_replay_result ndrt_replay_fed(ndrt_replay *replay, int n, const ndrt_replay_copy *copies,
+                                   double budget_ms) {
+    for (int i = 0; i < n; i++) {
+        const ndrt_replay_copy *c = &copies[i];
+        if (!ndrt_chunk_copy(c->target, c->target_offset, c->source, c->source_offset, c->nbytes))
+            return NDRT_REPLAY_BUSY;
+    }
+    return ndrt_replay_run(replay, budget_ms, 0);
+}
+
 ndrt_replay_result ndrt_replay_go_on(ndrt_replay *replay, double budget_ms) {
     ndrt_status status = ndrt_plan_profile(replay->plan, budget_ms, &replay->cursor, replay->times);
     if (status == NDRT_OK && replay->cursor < ndrt_plan_size(replay->plan))

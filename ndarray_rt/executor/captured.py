@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from .._array.ndarray import NDArray
 from ..errors import NdrtError, name_call
 from ..native import check, ffi, lib, make
 from ..storage.chunk import Chunk, Placement
@@ -25,13 +26,35 @@ WORTH = 8
 NOTHING_RAN = "nothing ran yet"
 NOT_RECORDED = "no run so far was one that may be recorded"
 
-_run, _go_on = lib.ndrt_replay_run, lib.ndrt_replay_go_on
+_run, _go_on, _fed = lib.ndrt_replay_run, lib.ndrt_replay_go_on, lib.ndrt_replay_fed
 DONE, UNFINISHED, BUSY = lib.NDRT_REPLAY_DONE, lib.NDRT_REPLAY_UNFINISHED, lib.NDRT_REPLAY_BUSY
 CHANGED, FAILED = lib.NDRT_REPLAY_CHANGED, lib.NDRT_REPLAY_FAILED
 MOVED, THREADS = lib.NDRT_REPLAY_MOVED, lib.NDRT_REPLAY_THREADS
 BROKEN = {MOVED: "the memory or layout of a bound array changed",
           lib.NDRT_REPLAY_CHANGED: "a weight with a packed copy was written to",
           THREADS: "the number of threads changed"}
+
+
+class Feed:
+    """Copies into bound arrays that come before a replay, in the same native call.
+
+    Copies go between arrays in the default layout; the targets must live as long as this.
+    """
+
+    __slots__ = ("copies", "count", "sources")
+
+    def __init__(self, targets: Sequence[NDArray]) -> None:
+        self.count = len(targets)
+        self.copies: Any = ffi.new("ndrt_replay_copy[]", [
+            {"target": x._chunk.address, "target_offset": x._byte_offset, "nbytes": x.nbytes}
+            for x in targets])
+        self.sources: list[Any] = [self.copies[i] for i in range(self.count)]
+
+    def give(self, i: int, source: NDArray) -> None:
+        """The next replay copies `source`, of equal shape and dtype, to the target number i."""
+        copy = self.sources[i]
+        copy.source = source._chunk.address
+        copy.source_offset = source._byte_offset
 
 
 class Captured:
@@ -156,11 +179,13 @@ class Captured:
                         chunk.restore(placement)
         return results[-1]
 
-    def replay(self) -> bool:
+    def replay(self, feed: Feed | None = None) -> bool:
         """A whole replay of which nothing is noted; False, and nothing is done, where a guard does
-        not hold, or where somebody has one of the arrays just now."""
+        not hold, or where somebody has one of the arrays just now. What `feed` copies comes first.
+        """
         try:
-            result: int = _run(self.native, BUDGET, 0)
+            result: int = (_run(self.native, BUDGET, 0) if feed is None else
+                           _fed(self.native, feed.count, feed.copies, BUDGET))
             if result == UNFINISHED:
                 self.finish()
                 return True

@@ -122,7 +122,7 @@ class Executor(TrainingRuns, Finding):
         # the recording of an inference run that may be replayed as it is while the epoch is this
         self._ready: Captured | None = None
         self._ready_epoch = -1
-        self._chain = self._left = None
+        self._chain = self._left = self._head_feed = None
         self._zeroed: dict[str, int] = {}
         self._fed: dict[str, Place] = {}
         self._borrowed: set[str] = set()

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import config
-from .._array.copy import copy_plain, place_of
+from .._array.copy import place_of
 from .._array.ndarray import NDArray
 from .._array.req import Req
 from ..errors import MXNetError, NameMismatch, ParameterError, TypeMismatch
 from .arguments import check_list, check_mapping, check_names
 from .bound_arrays import BoundArrays
-from .captured import Captured
+from .captured import Captured, Feed
 from .inputs import copy_value, head_gradients
 from .program import may_capture
 from .update import Trained, Update, zero_states
@@ -55,6 +55,8 @@ class TrainingRuns(BoundArrays):
     # a forward of that chain which was replayed, and of which Python does not know yet where it
     # left what it wrote
     _left: Captured | None
+    # for the gradient of the only output
+    _head_feed: Feed | None
     # gradients that are zeros, and the changes that their memory had then
     _zeroed: dict[str, int]
 
@@ -63,6 +65,17 @@ class TrainingRuns(BoundArrays):
         def _run_forward(self, is_train: bool, kept: bool = False) -> None: ...
         def _full_program(self) -> Program: ...
         def _bound_graph(self) -> BoundGraph: ...
+
+    def _forward_fed(self, feed: Feed) -> bool:
+        """`_forward_kept(True)` behind the copies of `feed`, if it can be replayed; else False."""
+        work = self._work
+        if self._chain is None or work.lock._is_owned():
+            return False
+        with work.lock:
+            if not self._replay_forward(feed):
+                return False
+            self._ran = True
+        return True
 
     def _forward_kept(self, is_train: bool) -> None:
         """`forward` of the graph as it was bound, in either mode: backward may follow."""
@@ -135,7 +148,7 @@ class TrainingRuns(BoundArrays):
         if is_train:
             self._chain = self._make_chain(None)
 
-    def _replay_forward(self) -> bool:
+    def _replay_forward(self, feed: Feed | None = None) -> bool:
         """Replays the forward of a step that was replayed before; False, and nothing is done, where
         that can not be."""
         chain = self._chain
@@ -144,12 +157,12 @@ class TrainingRuns(BoundArrays):
         self._chain = self._left = self._ready = None
         self._ran, self._is_spent = None, False
         self._work.last = self._number
-        if not self._replay(chain.parts[0]):
+        if not self._replay(chain.parts[0], feed):
             return False
         self._chain, self._left = chain, chain.parts[0]
         return True
 
-    def _replay_backward(self) -> bool:
+    def _replay_backward(self, feed: Feed | None = None) -> bool:
         """Replays backward behind a forward that was replayed; False, and nothing is done, where
         that can not be."""
         chain, left = self._chain, self._left
@@ -158,7 +171,7 @@ class TrainingRuns(BoundArrays):
         self._chain = self._left = None
         self._clear_unused()
         self._is_spent = not self._backward_repeats
-        if self._replay(chain.parts[1]):
+        if self._replay(chain.parts[1], feed):
             self._chain = chain
             return True
         self._left, self._is_spent = left, False
@@ -167,18 +180,23 @@ class TrainingRuns(BoundArrays):
     def _backward_again(self, out_grad: NDArray) -> bool:
         """`backward` with the gradient of the only output, behind a forward that was replayed;
         False where it is to be called."""
-        if self._left is None or self._is_spent or self._work.last != self._number:
+        work = self._work
+        if (self._left is None or self._is_spent or work.last != self._number
+                or work.lock._is_owned()):
             return False
-        self._work.refuse_own_run()
-        with self._work.lock:
-            return (all(copy_plain(out_grad, head) for head in self._head_grads.values())
-                    and self._replay_backward())
+        with work.lock:
+            feed = self._head_feed
+            if feed is None:
+                feed = self._head_feed = Feed(list(self._head_grads.values()))
+            if feed.count:
+                feed.give(0, out_grad)
+            return self._replay_backward(feed)
 
-    def _replay(self, part: Captured) -> bool:
+    def _replay(self, part: Captured, feed: Feed | None = None) -> bool:
         """`Captured.replay` of a part of a step."""
         self._is_running = True
         try:
-            return part.replay()
+            return part.replay(feed)
         finally:
             self._is_running = False
 

@@ -242,7 +242,7 @@ class Trainer:
             self._kvstore.pushpull(i, param.list_grad(), out=out, priority=-i)
 
     def _update(self, ignore_stale_grad: bool = False) -> None:
-        scaler = getattr(self, "_amp_loss_scaler", None)
+        scaler = self.__dict__.get("_amp_loss_scaler")
         if scaler is not None and scaler.has_overflow(self._params):
             return
         last = self._last

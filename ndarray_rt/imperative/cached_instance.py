@@ -15,6 +15,7 @@ from ..collector import resting_collector
 from ..context import Context
 from ..dtypes import DType
 from ..errors import MXNetError
+from ..executor.captured import Feed
 from ..executor.executor import Executor
 from ..executor.plan import Kind, Plan
 from ..executor.session import Session
@@ -128,6 +129,8 @@ class Instance:
         # of whoever runs it
         self.notes: Any = None
         reachable = {x._chunk for x in self.inputs}
+        # of a call that is replayed; what it reads of the inputs comes in the order of these
+        self.feed = Feed([self.inputs[i] for i in group.by_value])
         self._places = {i: place_of(self.inputs[i]) for i in group.by_value}
         self._own = [y._chunk not in reachable for y in self.outputs]
         self.is_apart = all(self._own)

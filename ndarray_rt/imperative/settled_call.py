@@ -82,8 +82,12 @@ class Settled:
         except IndexError:
             return None
         held = Held(self.group, instance)
-        instance.load(args, self.group.by_value)
-        drawn = instance.run_kept(True)
+        by_value, feed, drawn = self.group.by_value, instance.feed, None
+        for k, i in enumerate(by_value):
+            feed.give(k, args[i])
+        if instance.draws is not None or not instance.executor._forward_fed(feed):
+            instance.load(args, by_value)
+            drawn = instance.run_kept(True)
         outs = instance.results(args[0]._ctx)
         record_like(self._operator, CachedCall(op, held, drawn, self._facts, entries, self),
                     entries, outs)

@@ -21,6 +21,10 @@ Index = int | str
 _factors = attrgetter("lr_mult", "wd_mult")
 
 
+def _own_factors(param: Any) -> Any:
+    return None if param is None else _factors(param)
+
+
 class Step(NamedTuple):
     """One update operator that does the whole step of a weight.
 
@@ -185,10 +189,12 @@ class Optimizer:
 
     def factors_of(self, indices: Sequence[Any]) -> list[Any]:
         """What the factors of rate and decay of these indices follow from: equal where they are."""
-        params = list(map(self.param_dict.get, indices))
-        if None in params:
-            return [params, dict(self.lr_mult), dict(self.wd_mult), dict(self.idx2name)]
-        return list(map(_factors, params))
+        try:
+            return list(map(_factors, map(self.param_dict.__getitem__, indices)))
+        except KeyError:
+            params = [self.param_dict.get(index) for index in indices]
+            return [*map(_own_factors, params), dict(self.lr_mult), dict(self.wd_mult),
+                    dict(self.idx2name)]
 
     def _get_lrs(self, indices: Sequence[Any]) -> list[float]:
         return self._multiplied(self.learning_rate, indices, self.lr_mult, "lr_mult")

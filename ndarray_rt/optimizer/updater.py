@@ -32,14 +32,30 @@ class _Settled:
         self.optimizer = optimizer
         self.multi_precision = optimizer.multi_precision
         self.indices = indices
-        # tuples stay as they are: a caller that gives them again gives the same arrays
-        self.given = weights if isinstance(weights, tuple) else None, grads
         self.arrays = [*weights, *grads]
         self.states = states
         self.groups = groups
+        # the caller's own, where they are tuples
+        self.given: tuple[Any, ...] = (None, None, None)
         # what rates and decays follow from, beside those of the optimizer, where it has no rule of
-        # its own
+        # its own; and by what they are multiplied for each group
         self.factors = optimizer.factors_of(indices) if _has_plain_rates(type(optimizer)) else None
+        first = [indices[places[0]] for places, _ in groups]
+        self.multiples = list(zip(
+            optimizer._multiplied(1.0, first, optimizer.lr_mult, "lr_mult"),
+            optimizer._multiplied(1.0, first, optimizer.wd_mult, "wd_mult"), strict=True))
+
+    def is_given(self, optimizer: Optimizer, given: tuple[Any, ...], states: dict[Any, Any],
+                 ) -> bool:
+        """A call with the very tuples of the last one, which stay as they are, is like it."""
+        return (all(map(is_, given, self.given)) and optimizer is self.optimizer
+                and optimizer.multi_precision == self.multi_precision
+                and all(map(is_, map(states.get, self.indices), self.states)))
+
+    def note_given(self, *given: Any) -> None:
+        """What a call like this one was given."""
+        if all(isinstance(one, tuple) for one in given):
+            self.given = given
 
     def is_of(self, optimizer: Optimizer, indices: list[Any], grads: Sequence[NDArray],
               weights: Sequence[NDArray], states: dict[Any, Any]) -> bool:
@@ -48,8 +64,6 @@ class _Settled:
                 or optimizer.multi_precision != self.multi_precision
                 or not all(map(is_, map(states.get, indices), self.states))):
             return False
-        if weights is self.given[0] and grads is self.given[1] and isinstance(grads, tuple):
-            return True
         now = [*weights, *grads]
         return len(now) == len(self.arrays) and all(map(is_, now, self.arrays))
 
@@ -59,9 +73,8 @@ class _Settled:
         counts = list(map(optimizer._index_update_count.__getitem__, indices))
         if (self.factors is not None and counts.count(counts[0]) == len(counts)
                 and optimizer.factors_of(indices) == self.factors):
-            first = [indices[places[0]] for places, _ in self.groups]
-            return list(zip(optimizer._get_lrs(first), optimizer._get_wds(first), counts,
-                            strict=False))
+            lr, wd = optimizer.learning_rate, optimizer.wd
+            return [(lr * by, wd * also, counts[0]) for by, also in self.multiples]
         all_marks = list(zip(optimizer._get_lrs(indices), optimizer._get_wds(indices), counts,
                              strict=True))
         for places, _ in self.groups:
@@ -89,20 +102,28 @@ class Updater:
         self._session = Session()
 
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
+        settled = self._settled
+        if settled is not None and settled.is_given(self.optimizer, (index, grad, weight),
+                                                    self.states):
+            self.optimizer._set_current_context(weight[0].context.device_id)
+            self._step_settled(settled)
+            return
         if not isinstance(index, (list, tuple)):
             index, grad, weight = [index], [grad], [weight]
         indices = [i.decode() if isinstance(i, bytes) else i for i in index]
         if weight:
             self.optimizer._set_current_context(weight[0].context.device_id)
-        settled = self._settled
         if settled is not None:
             if settled.is_of(self.optimizer, indices, grad, weight, self.states):
+                settled.note_given(index, grad, weight)
                 self._step_settled(settled)
                 return
             self._settled = None
         for i, w in zip(indices, weight, strict=True):
             self._settle(i, w)
         if len(indices) > 1 and self._step_recorded(indices, weight, grad):
+            if self._settled is not None:
+                self._settled.note_given(index, grad, weight)
             return
         if not self.aggregate_updates:
             for i, w, g in zip(indices, weight, grad, strict=True):

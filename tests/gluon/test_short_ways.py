@@ -240,7 +240,7 @@ def test_short_ways_give_the_bits_of_the_long(
         monkeypatch: pytest.MonkeyPatch) -> None:
     short = train(make, step, change, optimizer)
     monkeypatch.setattr(cached_op, "settle", lambda *_: None)
-    monkeypatch.setattr(TrainingRuns, "_replay_forward", lambda self: False)
+    monkeypatch.setattr(TrainingRuns, "_replay_forward", lambda *_: False)
     monkeypatch.setattr(backward, "plan_calls", lambda *_: None)
     monkeypatch.setattr(updater._Settled, "is_of", lambda *_: False)
     monkeypatch.setattr(gluon.Trainer, "_is_like", lambda *_: False)

@@ -98,8 +98,8 @@ CHANGES = ["", "inference", "weights", "monitor", "switch", "threads", "looked a
 def test_replays_give_the_bits_of_whole_looks(change: str, request_: str, looks: bool,
                                               monkeypatch: pytest.MonkeyPatch) -> None:
     short = run(change, request_, looks)
-    monkeypatch.setattr(TrainingRuns, "_replay_forward", lambda self: False)
-    monkeypatch.setattr(Update, "_replay", lambda self: False)
+    monkeypatch.setattr(TrainingRuns, "_replay_forward", lambda *_: False)
+    monkeypatch.setattr(Update, "_replay", lambda *_: False)
     expected = run(change, request_, looks)
     assert len(short) == len(expected)
     for got, value in zip(short, expected, strict=True):
@@ -110,8 +110,8 @@ def test_parts_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     replayed: list[str] = []
     replay, of_update = TrainingRuns._replay, Update._replay
 
-    def part(self: Any, part: Any) -> bool:
-        done = replay(self, part)
+    def part(self: Any, *args: Any) -> bool:
+        done = replay(self, *args)
         replayed.append("part" if done else "refused")
         return done
 
@@ -199,8 +199,8 @@ def fitted(change: str) -> list[Any]:
 def test_steps_of_a_module_give_the_same_bits(change: str,
                                               monkeypatch: pytest.MonkeyPatch) -> None:
     short = fitted(change)
-    monkeypatch.setattr(TrainingRuns, "_replay_forward", lambda self: False)
-    monkeypatch.setattr(Update, "_replay", lambda self: False)
+    monkeypatch.setattr(TrainingRuns, "_replay_forward", lambda *_: False)
+    monkeypatch.setattr(Update, "_replay", lambda *_: False)
     monkeypatch.setattr(_Settled, "is_of", lambda *_: False)
     for got, expected in zip(short, fitted(change), strict=True):
         np.testing.assert_array_equal(got, expected)

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ... import nd, sym
-from ...context import current_context
+from ...context import Context, current_context
 from ...errors import MXNetError, ParameterError
 from ...nd import NDArray
 from ...symbol.contrib_functions import DynamicShape
@@ -307,7 +307,8 @@ class HybridBlock(Block):
         assert op is not None
         if self._callback is not None:
             op._register_op_hook(self._callback, self._monitor_all)
-        if self._in_format == [0] * len(args) and all(isinstance(x, NDArray) for x in args):
+        kinds = [x.__class__ for x in args]
+        if self._in_format == [0] * len(args) and kinds.count(NDArray) == len(args):
             data = list(args)
         else:
             data = self._checked_data(args)
@@ -337,8 +338,9 @@ class HybridBlock(Block):
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Runs `hybrid_forward` on arrays, operator by operator or as one graph, or on symbols."""
-        if isinstance(x, NDArray) and not args:  # most layers; the same as below, sooner
-            is_symbol, ctx = False, x.ctx
+        ctx = _context_of(x, args)
+        if ctx is not None:  # most layers; the same as below, sooner
+            is_symbol = False
         else:
             is_symbol, ctx = self._check_inputs((x, *args))
         if is_symbol:
@@ -365,3 +367,14 @@ class HybridBlock(Block):
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803
         """What the block computes, by operators of F; subclasses override it."""
         raise NotImplementedError(f"{type(self).__name__} has no hybrid_forward")
+
+
+def _context_of(x: Any, args: tuple[Any, ...]) -> Context | None:
+    """The context of arguments that are arrays alone; None where that takes a closer look."""
+    if x.__class__ is not NDArray:
+        return None
+    ctx: Context = x._ctx
+    for other in args:
+        if other.__class__ is not NDArray or other._ctx is not ctx:
+            return None
+    return ctx
