@@ -74,7 +74,7 @@ class Trainer:
         self._init_optimizer(optimizer, optimizer_params or {})
         self._scale: float = self._optimizer.rescale_grad
         # of an update of all parameters on one context: what it found, and what its updater got
-        self._last: tuple[list[_Trained], tuple[Any, ...]] | None = None
+        self._last: tuple[list[_Trained], tuple[Any, ...], list[Any]] | None = None
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._kvstore: Any = None
         self._reset_kvstore()
@@ -247,9 +247,8 @@ class Trainer:
             return
         last = self._last
         if last is not None and self._is_like(last[0]):
-            for one in last[0]:
-                if one.state is not None:
-                    one.state.fresh = False
+            for state in last[2]:
+                state.fresh = False
             self._updaters[0](*last[1])
             return
         self._last = None
@@ -287,8 +286,9 @@ class Trainer:
             found.append(_Trained(param, param._data, grad, array, None, None) if grad is None
                          else _Trained(param, param._data, grad, array, grad[0],
                                        array._grad_state))
-        if sum(one.state is not None for one in found) == len(indices):
-            self._last = found, (tuple(indices), tuple(grads), tuple(weights))
+        states = [one.state for one in found if one.state is not None]
+        if len(states) == len(indices):
+            self._last = found, (tuple(indices), tuple(grads), tuple(weights)), states
 
     def _is_like(self, found: list[_Trained]) -> bool:
         """The next update is of the same arrays as the one that found these, and all are fresh."""

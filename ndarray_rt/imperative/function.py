@@ -156,11 +156,14 @@ UNCACHED.add(BACKWARD.name)
 def record_like(operator: OpDef, call: PythonCall, entries: list[Entry],
                 outputs: Sequence[NDArray]) -> None:
     """`record_call` of a call whose inputs have these entries; `operator` is of `operator_of`."""
-    params = object.__new__(FunctionParams)
+    params = _new_params(FunctionParams)
     params.__dict__["call"] = call
     node = TapeNode(operator, params, entries, "", outputs)
     for i, y in enumerate(outputs):
-        y._entry = tuple.__new__(Entry, (node, i))
+        y._entry = _new_entry(Entry, (node, i))
+
+
+_new_params, _new_entry = object.__new__, tuple.__new__
 
 
 def record_call(call: PythonCall, inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:

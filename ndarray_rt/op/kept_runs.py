@@ -13,6 +13,9 @@ from ..storage.handle import Handle
 from ..storage.primitive import Primitive
 from ..storage.stream import ImmediateStream, Mem
 
+# calls of one executor that leave something
+MOST_RUNS = 256
+
 
 class _Run:
     """Memory that one call left, and the contents of its inputs then, as their counters tell."""
@@ -51,6 +54,8 @@ class KeptRuns:
         run = self._runs.get(key)
         if run is None or run.primitives != list(primitives) or run.descs != list(descs):
             self.epoch += run is not None
+            if len(self._runs) >= MOST_RUNS:
+                self.forget()  # inputs that are other arrays each time
             run = self._runs[key] = _Run(descs, primitives)
         run.contents = _contents(inputs)
         return run.mems(stream)

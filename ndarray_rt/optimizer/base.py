@@ -216,12 +216,12 @@ class Optimizer:
 
     def _update_count(self, index: Any) -> None:
         """Counts one update of an index, or of each in a list of them."""
-        counts = self._index_update_count
+        counts, begin, most = self._index_update_count, self.begin_num_update, self.num_update
+        known = counts.get
         for one in index if isinstance(index, (list, tuple)) else (index,):
-            count = counts.get(one, self.begin_num_update) + 1
-            counts[one] = count
-            if count > self.num_update:
-                self.num_update = count
+            counts[one] = count = known(one, begin) + 1
+            if count > most:
+                self.num_update = most = count
 
     # ---- helpers of rules ---------------------------------------------------------------------
 

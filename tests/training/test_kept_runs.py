@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.op.kept_runs import KeptRuns
+from ndarray_rt.op.kept_runs import MOST_RUNS, KeptRuns
+from ndarray_rt.storage.desc import default_desc
+from ndarray_rt.storage.stream import ImmediateStream
 
 STEPS, BATCH, FEATURES, SIZE = 5, 3, 4, 6
 CELLS: list[dict[str, Any]] = [
@@ -126,6 +128,20 @@ def test_inputs_that_are_written_to_are_computed_from() -> None:
         found.append([x.asnumpy() for x in exe.grad_dict.values()])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_inputs_that_are_other_arrays_each_time_leave_little_behind() -> None:
+    kept, stream = KeptRuns(), ImmediateStream()
+    desc = default_desc(np.dtype("f4"), (4,))
+    arrays = [mx.nd.ones((4,)) for _ in range(2 * MOST_RUNS)]
+    for array in arrays:
+        assert len(kept.begin("layers", [array], [], [desc], stream)) == 1
+    assert len(kept._runs) <= MOST_RUNS
+    assert kept.epoch > 0
+    assert kept.find("layers", [arrays[0]], [], stream) is None
+    assert kept.find("layers", [arrays[-1]], [], stream) is not None
+    arrays[-1][:] = 2
+    assert kept.find("layers", [arrays[-1]], [], stream) is None
 
 
 def test_nothing_is_kept_without_gradients() -> None:

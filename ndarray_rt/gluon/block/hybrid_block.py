@@ -315,8 +315,11 @@ class HybridBlock(Block):
         ctx = data[0].ctx
         out = op(*[data[what] if is_data else what.data(ctx)
                    for is_data, what in self._cached_op_args], default_ctx=ctx)
-        if self._out_format == [0] or self._out_format == 0:
-            return out if self._out_format == 0 else [out]
+        form = self._out_format
+        if form == 0:
+            return out
+        if form == [0]:
+            return [out]
         return regroup([out] if isinstance(out, NDArray) else out, self._out_format)
 
     def _checked_data(self, args: Any) -> list[NDArray]:
