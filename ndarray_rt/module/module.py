@@ -90,6 +90,8 @@ class Module(BaseModule):
         self._aux_params: Params | None = None
         # parameters on the contexts are newer than these
         self._params_dirty = False
+        # nobody else has these: steps let go of them when they have become old
+        self._has_own_params = False
         self._compression_params = compression_params
         self._optimizer: Any = None
         self._kvstore: Any = None
@@ -182,16 +184,34 @@ class Module(BaseModule):
     # ---- parameters ---------------------------------------------------------------------------
 
     def _host_params(self) -> tuple[Params, Params]:
-        assert self._arg_params is not None
-        assert self._aux_params is not None
+        if self._arg_params is None or self._aux_params is None:
+            group = self._exec_group
+            self._arg_params = self._zeros(group.param_names_bound, group.param_arrays)
+            self._aux_params = self._zeros(self._aux_names, group.aux_arrays)
+            self._has_own_params = True
         return self._arg_params, self._aux_params
+
+    def _outdate_params(self) -> None:
+        """A step is about to make the parameters newer than those here."""
+        if not self._params_dirty:
+            self._params_dirty = True
+            if self._has_own_params:
+                self._arg_params = self._aux_params = None
 
     def get_params(self) -> tuple[Params, Params]:
         if not self.params_initialized:
             raise MXNetError("Module.get_params: call init_params first")
         if self._params_dirty:
             self._sync_params_from_devices()
-        return self._host_params()
+        return self._given_params()
+
+    def _given_params(self) -> tuple[Params, Params]:
+        """The same, for somebody who may keep them."""
+        if self._arg_params is None:
+            self._sync_params_from_devices()
+        found = self._host_params()
+        self._has_own_params = False
+        return found
 
     def _sync_params_from_devices(self) -> None:
         self._exec_group.get_params(*self._host_params())
@@ -210,6 +230,8 @@ class Module(BaseModule):
                           "ignored.", stacklevel=2)
             return
         self.need("init_params", params=False)
+        if self._arg_params is None:
+            self._sync_params_from_devices()
         attributes = self._symbol.attr_dict()
         for params, given in zip(self._host_params(), (arg_params, aux_params), strict=True):
             for name, target in sorted(params.items()):
@@ -281,16 +303,14 @@ class Module(BaseModule):
             state_names=self._state_names, group2ctxs=self._group2ctxs)
         if shared_module is not None:
             self.params_initialized = True
-            self._arg_params, self._aux_params = (shared_module._arg_params,
-                                                  shared_module._aux_params)
+            self._arg_params, self._aux_params = shared_module._given_params()
             if shared_module.optimizer_initialized:
                 self.borrow_optimizer(shared_module)
         elif self.params_initialized:
             self._exec_group.set_params(*self._host_params())
         else:
-            self._arg_params = self._zeros(self._exec_group.param_names_bound,
-                                           self._exec_group.param_arrays)
-            self._aux_params = self._zeros(self._aux_names, self._exec_group.aux_arrays)
+            self._arg_params = self._aux_params = None
+            self._host_params()
         self.binded = True
 
     @staticmethod
@@ -368,7 +388,7 @@ class Module(BaseModule):
 
     def update(self) -> None:
         self.need("update", optimizer=True)
-        self._params_dirty = True
+        self._outdate_params()
         group = self._exec_group
         last = self._stepped
         if (last is not None and self._kvstore is None and last[0] is group.param_arrays

@@ -377,3 +377,47 @@ def test_groups_of_executors_share_what_batches_fill_and_parameters_apart() -> N
             assert same_array(one.arg_dict[name], other.arg_dict[name])
             assert same_array(one.grad_dict[name], other.grad_dict[name])
         assert same_array(one.arg_dict["data"], other.arg_dict["data"])
+
+
+def test_steps_let_go_of_copies_that_nobody_has() -> None:
+    """What init_params filled is old after a step: it takes no memory unless somebody asked."""
+    x = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=256, name="fc")
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(x, name="softmax"))
+    module.bind([("data", (4, 1024))], [("softmax_label", (4,))])
+    module.init_params(mx.init.One())
+    module.init_optimizer(optimizer_params={"learning_rate": 1e-5})
+    batch = mx.io.DataBatch([mx.nd.ones((4, 1024))], [mx.nd.zeros((4,))])
+    for _ in range(3):
+        module.forward_backward(batch)
+        module.update()
+    nbytes = 1024 * 256 * 4
+    live = mx.memory_stats()["live"]
+    args, _ = module.get_params()
+    assert mx.memory_stats()["live"] - live >= nbytes
+    trained = args["fc_weight"].asnumpy()
+    np.testing.assert_array_equal(
+        trained, module._exec_group.execs[0].arg_dict["fc_weight"].asnumpy())
+    assert (trained != 1).any()
+    # a user has these: they are the module's own no longer, and are brought up to date in place
+    module.forward_backward(batch)
+    module.update()
+    assert (args["fc_weight"].asnumpy() == trained).all()
+    again, _ = module.get_params()
+    assert again["fc_weight"] is args["fc_weight"]
+    assert (args["fc_weight"].asnumpy() != trained).any()
+
+
+def test_parameters_that_are_missing_keep_what_training_made() -> None:
+    x = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(x, name="softmax"))
+    module.bind([("data", (2, 4))], [("softmax_label", (2,))])
+    module.init_params(mx.init.One())
+    module.init_optimizer(optimizer_params={"learning_rate": 0.1})
+    module.forward_backward(mx.io.DataBatch([mx.nd.ones((2, 4))], [mx.nd.zeros((2,))]))
+    module.update()
+    trained = module._exec_group.execs[0].arg_dict["fc_weight"].asnumpy()
+    module.init_params(None, {"fc_bias": mx.nd.ones((3,))}, {}, allow_missing=True,
+                       force_init=True)
+    args, _ = module.get_params()
+    np.testing.assert_array_equal(args["fc_weight"].asnumpy(), trained)
+    np.testing.assert_array_equal(args["fc_bias"].asnumpy(), 1)
