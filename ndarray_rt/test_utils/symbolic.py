@@ -165,7 +165,8 @@ def check_symbolic_backward(sym: Any, location: Any, out_grads: Any, expected: A
     own = isinstance(dtype, str)
     priors = {name: np.random.normal(size=np.shape(as_numpy(value)))
               for name, value in expected.items()}
-    grads = {name: nd.array(prior, ctx=ctx, dtype=expected[name].dtype if own else dtype)
+    # a gradient has its argument's dtype, whatever is expected comes as
+    grads = {name: nd.array(prior, ctx=ctx, dtype=args[name].dtype if own else dtype)
              for name, prior in priors.items()}
     requests = requests_of(grad_req, sym.list_arguments())
     executor = sym.bind(ctx, args=args, args_grad=grads, grad_req=requests, aux_states=aux)

@@ -176,6 +176,11 @@ def test_check_symbolic_backward():
                                grad_req=["write", "null"])
     with pytest.raises(AssertionError, match="dtype"):
         tu.check_symbolic_backward(A * B, values, [ONES], grads, dtype=np.int32)
+    # arguments keep their own dtypes, and what is expected may come in another
+    halves = [mx.nd.array(value, dtype="float16") for value in values]
+    made = tu.check_symbolic_backward(A * B, halves, [ONES.astype("float16")],
+                                      [grad.astype("float64") for grad in grads], dtype="asnumpy")
+    assert {grad.dtype.name for grad in made.values()} == {"float16"}
 
 
 def test_check_numeric_gradient():
