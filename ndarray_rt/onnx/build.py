@@ -46,6 +46,31 @@ class Constants:
         return found
 
 
+class InGraph:
+    """A function of tensors as one of the arrays that stand for them in a graph."""
+
+    __slots__ = ("__weakref__", "function", "shapes")
+
+    def __init__(self, function: Any, shapes: Sequence[tuple[int, ...]]) -> None:
+        self.function = function
+        self.shapes = tuple(shapes)
+
+    def __call__(self, *arrays: Array) -> list[Array]:
+        made = self.function(*[array.reshape(shape) for array, shape in zip(
+            arrays, self.shapes, strict=True)])
+        return [value.reshape(value.shape or (1,)) for value in made]
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, InGraph) and other.function == self.function
+                and other.shapes == self.shapes)
+
+    def __hash__(self) -> int:
+        return hash((self.function, self.shapes))
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+
 class GraphBuilder:
     """Makes the nodes of one segment.
 
@@ -105,6 +130,8 @@ class GraphBuilder:
                  facts: Sequence[tuple[tuple[int, ...], DType]], draws: bool) -> list[Value]:
         """A function of NumPy arrays as a node."""
         op = find("_numpy_function")
+        if not all(v.shape for v in values) or not all(shape for shape, _ in facts):
+            function = InGraph(function, [v.shape for v in values])
         params = NumpyFunctionParams(
             num_args=len(values), function=function, draws=draws,
             takes=tuple((v.graph_shape, dtype_name(v.dtype)) for v in values),

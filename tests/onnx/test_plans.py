@@ -79,6 +79,14 @@ def test_numbers_of_rank_zero() -> None:
                [np.asarray(6, np.float32), np.array([6, 12], np.float32)])
 
 
+def test_functions_of_numbers_of_rank_zero() -> None:
+    """What NumPy computes inside of a graph gets tensors as they are."""
+    model = loaded("g (float[3] x, float k) => (float y, float[3] z) { a = Relu(x) b = Exp(k)"
+                   " i = Cast<to = 7>(b) y = Gather(a, i) r = Round(b) z = Add(x, r) }")
+    x = np.array([3, 4, 5], np.float32)
+    run_thrice(model, {"x": x, "k": np.float32(0.2)}, [np.asarray(4, np.float32), x + 1])
+
+
 def test_whole_numbers_are_exact() -> None:
     big = np.array([2**62 + 1, -(2**53) - 1], np.int64)
     model = loaded("g (int64[2] x) => (int64[2] y, int64[2] q) {"
