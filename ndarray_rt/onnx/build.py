@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from .._array.create import array
+from .._array.ndarray import NDArray
+from ..context import Context
 from ..dtypes import dtype_name
+from ..fork import renew_in_child
 from ..op.infer import run_infer_shape, run_infer_type
 from ..op.registry import find
 from ..ops.fused.numpy_function import NumpyFunctionParams
@@ -24,26 +29,67 @@ _BY_CONTENT = 1 << 16
 
 
 class Constants:
-    """Arrays that plans bind as variables, each once: by name, and kept alive."""
+    """Arrays that plans bind as variables, each once: by name, and kept alive.
+
+    Models that share weights share it, each in its own thread.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._bound: dict[str, NDArray] = {}
         self.arrays: dict[str, Array] = {}
         self._names: dict[Any, str] = {}
+        self._made: dict[tuple[int, str], tuple[Array, Array]] = {}
+        renew_in_child(self)
 
-    def name(self, array: Array, hint: str) -> str:
+    def _renew_locks(self) -> None:
+        """In a forked child."""
+        self._lock = threading.Lock()
+
+    def bound(self, name: str, ctx: Context) -> NDArray:
+        """The array of a variable as the engine's, the same for all plans."""
+        with self._lock:
+            found = self._bound.get(name)
+            if found is None:
+                made = self.arrays[name]
+                found = self._bound[name] = array(
+                    np.ascontiguousarray(made).reshape(made.shape or (1,)), ctx, made.dtype)
+            return found
+
+    @property
+    def count(self) -> int:
+        """How many of them are bound."""
+        return len(self._bound)
+
+    def made_of(self, value: Value, how: str, make: Callable[[Array], Array]) -> Array:
+        """What `make` makes of a constant, `how` says what that is: once for each array of the
+        file, however many nodes ask for it."""
+        assert value.const is not None
+        if not value.fixed:
+            return np.ascontiguousarray(make(value.const))
+        key = id(value.const), how
+        with self._lock:
+            found = self._made.get(key)
+            if found is None:
+                # with the array itself, so that no other one gets its id
+                found = self._made[key] = value.const, np.ascontiguousarray(make(value.const))
+            return found[1]
+
+    def name(self, given: Array, hint: str) -> str:
         """The variable of an array. Small ones that are equal have one."""
-        key: Any = id(array)
-        if array.nbytes <= _BY_CONTENT:
-            data = np.ascontiguousarray(array)
-            key = (array.shape, array.dtype.str, hashlib.sha256(data.tobytes()).digest())
-        found = self._names.get(key)
-        if found is None:
-            found = hint
-            while found in self.arrays:
-                found = f"{found}_"
-            self._names[key] = found
-            self.arrays[found] = array
-        return found
+        key: Any = id(given)
+        if given.nbytes <= _BY_CONTENT:
+            data = np.ascontiguousarray(given)
+            key = (given.shape, given.dtype.str, hashlib.sha256(data.tobytes()).digest())
+        with self._lock:
+            found = self._names.get(key)
+            if found is None:
+                found = hint
+                while found in self.arrays:
+                    found = f"{found}_"
+                self._names[key] = found
+                self.arrays[found] = given
+            return found
 
 
 class InGraph:
@@ -83,8 +129,6 @@ class GraphBuilder:
         self.variables: dict[str, Symbol] = {}
         self.shapes: dict[Entry, tuple[int, ...]] = {}
         self.types: dict[Entry, DType] = {}
-        # those of the inputs that are tensors of rank 0
-        self.numbers: set[str] = set()
         self.hint = "node"
         self._used: dict[str, int] = {}
 
@@ -106,8 +150,6 @@ class GraphBuilder:
             entry = Entry(Node(None, name), 0)
             found = known[name] = Symbol([entry])
             self.shapes[entry], self.types[entry] = value.graph_shape, value.dtype
-            if not value.shape:
-                self.numbers.add(name)
         return found
 
     def _name(self) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .._array.create import array
 from .._array.ndarray import NDArray, new_array
 from ..context import Context
 from ..executor.executor import Executor
@@ -22,6 +21,16 @@ from .values import MAX_BYTES, SequenceValue, constant
 
 # plans that are kept: for so many different shapes of inputs
 MOST_PLANS = 32
+# inputs of so many elements may decide about plans by their values, for so many different ones
+_MOST_VALUES = 4
+MOST_MODES = 4
+
+
+def _facts(value: Any) -> Any:
+    """Shape and dtype of what an optional input is, or of each item of a sequence."""
+    if value is None:
+        return None
+    return tuple((x.shape, x.dtype.num) for x in value)
 
 
 def without_unused(graph: Graph) -> None:
@@ -53,10 +62,39 @@ class Loaded:
         if like is None:
             without_unused(file.graph)
         self.constants: Constants = Constants() if like is None else like.constants
-        self.arrays: dict[str, NDArray] = {} if like is None else like.arrays
         self.plans: OrderedDict[Any, Plan] = OrderedDict()
         self.executors: list[Executor] = []
         self._slots = 0
+        # positions of inputs whose values plans are made for, not only their shapes: small ones
+        # of whole numbers, such as a rate or lengths, on which much else depends
+        self.modes: list[int] = []
+        if like is not None:
+            self.modes = like.modes
+        else:
+            self.modes = [i for i, info in enumerate(file.inputs) if info.kind == "tensor"
+                          and info.dtype is not None and info.dtype.kind in "iub"
+                          and info.shape is not None and len(info.shape) < 2]
+        self._seen: dict[Any, set[Any]] = {}
+
+    def key(self, arrays: Sequence[Any]) -> Any:
+        """All that a plan for these inputs depends on."""
+        shapes = tuple([(x.shape, x.dtype.num) if x.__class__ is np.ndarray else _facts(x)
+                        for x in arrays])
+        if not self.modes:
+            return shapes
+        values = tuple([arrays[i].tobytes() if arrays[i].size <= _MOST_VALUES else b""
+                        for i in self.modes])
+        key = shapes, values
+        if key in self.plans:
+            return key
+        seen = self._seen.setdefault(shapes, set())
+        seen.add(values)
+        if len(seen) > MOST_MODES:
+            # they are data like all others
+            self.modes = []
+            self._seen.clear()
+            return shapes
+        return key
 
     def plan(self, key: Any, arrays: Sequence[Any]) -> Plan:
         """The plan for inputs like these; `key` is all that it depends on of them."""
@@ -68,7 +106,10 @@ class Loaded:
         scope: dict[str, Any] = {name: constant(made, True)
                                  for name, made in graph.constants.items()}
         for name, given in zip(graph.inputs, arrays, strict=True):
-            if isinstance(given, tuple):
+            if (isinstance(given, np.ndarray) and given.size <= _MOST_VALUES
+                    and graph.inputs.index(name) in self.modes):
+                scope[name] = constant(np.array(given))
+            elif isinstance(given, tuple):
                 scope[name] = SequenceValue(tuple(found_value(item, f"{name}:{i}")
                                                   for i, item in enumerate(given)))
             else:
@@ -104,26 +145,16 @@ class Loaded:
                                     zero=True) for name, shape in shapes.items()}
             executor = self._bound(symbol, args)
         self.executors.append(executor)
-        return Segment(executor, [(name, name in builder.numbers) for name in fed],
-                       [(slot, shape) for _, slot, shape in outputs])
+        return Segment(executor, list(fed), [(slot, shape) for _, slot, shape in outputs])
 
     def _bound(self, symbol: Symbol, args: dict[str, NDArray]) -> Executor:
         aux = symbol.list_auxiliary_states()
-        given = {name: args[name] if name in args else self._constant(name)
+        given = {name: args[name] if name in args else self.constants.bound(name, self.ctx)
                  for name in symbol.list_inputs()}
         made: Executor = symbol.bind(
             self.ctx, {name: given[name] for name in symbol.list_arguments()}, grad_req="null",
             aux_states={name: given[name] for name in aux})
         return made
-
-    def _constant(self, name: str) -> NDArray:
-        found = self.arrays.get(name)
-        if found is None:
-            made = self.constants.arrays[name]
-            found = array(np.ascontiguousarray(made).reshape(made.shape or (1,)), self.ctx,
-                          made.dtype)
-            self.arrays[name] = found
-        return found
 
     def _reshaped(self, symbol: Symbol, shapes: dict[str, tuple[int, ...]]) -> Executor | None:
         for old in self.executors:

@@ -127,8 +127,7 @@ class Model:
                 MAX_BYTES.reset(token)
 
     def _plan(self, arrays: list[Any]) -> Plan:
-        key = tuple((x.shape, x.dtype.num) if x.__class__ is np.ndarray else _key(x)
-                    for x in arrays)
+        key = self._loaded.key(arrays)
         self._last = plan = self._loaded.plans.get(key) or self._loaded.plan(key, arrays)
         return plan
 
@@ -186,14 +185,6 @@ class Model:
         def text(infos: list[ValueInfo]) -> str:
             return ", ".join(f"{v.name} {v.dtype or v.kind} {shape_text(v.shape)}" for v in infos)
         return f"<Model of {self._loaded.file.file}: {text(self.inputs)} -> {text(self.outputs)}>"
-
-
-def _key(value: Any) -> Any:
-    if value is None:
-        return None
-    if isinstance(value, np.ndarray):
-        return value.shape, value.dtype.num
-    return tuple((x.shape, x.dtype.num) for x in value)
 
 
 def _input_of(info: ValueInfo, value: Any) -> Any:

@@ -127,7 +127,9 @@ class Planner:
             if early is not None:
                 self._set_constants(node, early, False)
                 return
-        if op.symbols is not None:
+        # on whole numbers that are there when a run begins NumPy computes before it
+        waits = any(v.symbol is not None or v.is_float for v in given if v.const is None)
+        if op.symbols is not None and waits:
             self.builder.hint = node.name or node.outputs[0]
             made = op.symbols(self.builder, node, *ins)
             if made is not None:

@@ -69,7 +69,7 @@ def test_weights_are_shared_between_shapes() -> None:
     for n in (1, 3, 1, 5):
         x = np.random.default_rng(n).random((n, 4), np.float32)
         np.testing.assert_allclose(model(x)[0], x @ weight, rtol=1e-5)
-    assert len(model._loaded.arrays) == 1
+    assert model._loaded.constants.count == 1
 
 
 def test_numbers_of_rank_zero() -> None:
@@ -149,6 +149,51 @@ def test_loop_with_known_and_unknown_ends(trips: int) -> None:
         np.testing.assert_allclose(last, x + trips)
         if trips:
             np.testing.assert_allclose(every, np.stack(rows))
+
+
+def test_loop_whose_condition_follows_from_counters() -> None:
+    """As TensorFlow's loops: no trip count, a counter among the states."""
+    model = loaded("""g (float[2] x) => (float[2] last) {
+        zero = Constant<value_int = 0>()
+        yes = Constant<value = bool {1}>()
+        i, last = Loop(, yes, zero, x) <body = turn (int64 n, bool c, int64 i, float[2] s)
+            => (bool go, int64 j, float[2] next) {
+            one = Constant<value_int = 1>() j = Add(i, one) five = Constant<value_int = 5>()
+            go = Less(j, five) next = Add(s, s) }>
+    }""")
+    run_thrice(model, {"x": np.array([1, 2], np.float32)}, [np.array([32, 64], np.float32)])
+    step, = steps_of(model)
+    assert isinstance(step, Segment)
+
+
+def test_small_whole_numbers_decide_about_plans() -> None:
+    """A rate has a plan for each of its values; what has too many of them is data."""
+    model = loaded("""g (float[3] x, int64 rate) => (float[3] y) {
+        k = Constant<value_int = 8000>() c = Equal(rate, k)
+        y = If(c) < then_branch = yes () => (float[3] a) { a = Neg(x) },
+                    else_branch = no () => (float[3] b) { b = Relu(x) } > }""")
+    x = np.array([-1, 2, 3], np.float32)
+    for _ in range(2):
+        for rate in (8000, 16000):
+            expected = -x if rate == 8000 else np.maximum(x, 0)
+            np.testing.assert_array_equal(model(x, np.asarray(rate))[0], expected)
+    assert all(isinstance(step, Segment) for step in steps_of(model))
+    for rate in range(20):
+        np.testing.assert_array_equal(model(x, np.asarray(rate))[0], np.maximum(x, 0))
+    assert len(model._loaded.plans) < 8
+    np.testing.assert_array_equal(model(x, np.asarray(8000))[0], -x)
+
+
+def test_convolution_of_one_column() -> None:
+    """It runs along the other axis, with the same numbers."""
+    model = loaded("g (float[N,2,9,1] x, float[3,2,4,1] w) => (float[N,3,H,1] y) {"
+                   " y = Conv<pads = [1,0,2,0], strides = [2,1]>(x, w) }")
+    rng = np.random.default_rng(0)
+    x, w = rng.random((2, 2, 9, 1), np.float32), rng.random((3, 2, 4, 1), np.float32)
+    padded = np.pad(x, [(0, 0), (0, 0), (1, 2), (0, 0)])
+    expected = np.stack([np.einsum("nchw,ochw->no", padded[:, :, i:i + 4], w)
+                         for i in range(0, 9, 2)], 2)[..., None]
+    run_thrice(model, {"x": x, "w": w}, [expected], rtol=1e-5)
 
 
 def test_loop_that_data_ends() -> None:

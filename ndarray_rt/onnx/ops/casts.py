@@ -11,7 +11,7 @@ from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..package import onnx_package
 from ..table import operator
-from ..values import DType, Value
+from ..values import FAST, DType, Value, in_graphs
 
 
 @lru_cache(maxsize=64)
@@ -111,7 +111,7 @@ def cast_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
     dtype = dtype_of(node.attr("to"))
     if dtype == x.dtype:
         return x
-    if x.is_float and dtype in (np.dtype(np.float32), np.dtype(np.float64)):
+    if dtype in FAST and (x.is_float or (x.dtype.kind in "iub" and in_graphs(x.dtype))):
         return b.shaped(b.op("Cast", x, dtype=dtype.name), x.shape)
     return None
 

@@ -38,18 +38,75 @@ def if_(planner: Planner, node: Node, ins: list[Any]) -> None:
 # ---- loops --------------------------------------------------------------------------------------
 
 
-def _is_known(graph: Graph) -> bool:
-    """The condition for the next turn is the one of this turn, or always the same."""
-    name = graph.outputs[0]
-    makers = {out: inner for inner in graph.nodes for out in inner.outputs}
-    while name in makers:
-        maker = makers[name]
-        if maker.op in ("Constant", "ConstantOfShape"):
-            return True
-        if maker.op not in ("Identity", "Cast"):
-            return False
-        name = maker.inputs[0]
-    return name == graph.inputs[1] or name in graph.constants
+def _known_turns(planner: Planner, node: Node, body: Graph, count: int,
+                 carried: Sequence[Any]) -> int | None:
+    """How many turns a loop makes, where that follows from constants: each condition from what
+    was known before the first turn, and at most `count` turns. None where it does not, or where
+    there are too many to be part of the plan."""
+    most = min(_MOST_TURNS, _MOST_NODES // max(len(body.nodes), 1))
+    known = _known_states(planner, node, body, carried)
+    if known is None:
+        return None
+    if not body.nodes or _makers(body).get(body.outputs[0]) is None:
+        # the condition of the first turn goes on, or an outer one holds
+        return count if count <= most else None
+    part = _part_for(body, [body.outputs[0], *(body.outputs[1 + i] for i in known)])
+    values = [carried[i] for i in known]
+    turns = 0
+    while turns < count:
+        if turns > most:
+            return None
+        scope = dict(planner.scope)
+        inner = {name: node.closure.get(name, name) for name in part.free_names()}
+        scope.update({name: planner.scope[outer] for name, outer in inner.items()})
+        scope.update({name: constant(array, True) for name, array in body.constants.items()})
+        scope[body.inputs[0]] = constant(np.asarray(turns, np.int64))
+        scope[body.inputs[1]] = constant(np.asarray(True))
+        scope.update({body.inputs[2 + i]: value for i, value in zip(known, values, strict=True)})
+        plan = Planner(planner.session, scope, list(reversed(part.nodes)), part.outputs).run()
+        results = plan.results
+        if plan.steps or plan.fork or not all(isinstance(r, np.ndarray) for r in results):
+            return None
+        turns += 1
+        if not bool(results[0].reshape(-1)[0]):
+            break
+        values = [constant(result) for result in results[1:]]
+    return turns if turns <= most else None
+
+
+def _makers(body: Graph) -> dict[str, Node]:
+    return {name: node for node in body.nodes for name in node.outputs if name}
+
+
+def _part_for(body: Graph, outputs: list[str]) -> Graph:
+    """The nodes that some of the outputs need."""
+    needed = set(outputs)
+    nodes = []
+    for node in reversed(body.nodes):
+        if needed.intersection(node.outputs):
+            nodes.append(node)
+            needed.update(node.reads())
+    return Graph(body.name, body.inputs, outputs, nodes[::-1], body.constants)
+
+
+def _known_states(planner: Planner, node: Node, body: Graph, carried: Sequence[Any],
+                  ) -> list[int] | None:
+    """Numbers of the states that are constants in every turn; None where the condition is none."""
+    known = [i for i, value in enumerate(carried)
+             if isinstance(value, Value) and value.const is not None]
+    while True:
+        constants = {*body.inputs[:2], *body.constants, *(body.inputs[2 + i] for i in known)}
+        for name in body.free_names():
+            value = planner.scope.get(node.closure.get(name, name))
+            if isinstance(value, Value) and value.const is not None:
+                constants.add(name)
+        for inner in body.nodes:
+            if all(name in constants for name in inner.reads()):
+                constants.update(inner.outputs)
+        kept = [i for i in known if body.outputs[1 + i] in constants]
+        if kept == known:
+            return known if body.outputs[0] in constants else None
+        known = kept
 
 
 @special("Loop")
@@ -61,9 +118,9 @@ def loop(planner: Planner, node: Node, ins: list[Any]) -> None:
         count = _NO_LIMIT if trips is None else int(trips.const.reshape(-1)[0])
         runs = condition is None or bool(condition.const.reshape(-1)[0])
         count = max(count, 0) if runs else 0
-        if count == 0 or (_is_known(body) and count <= _MOST_TURNS
-                          and count * len(body.nodes) <= _MOST_NODES):
-            _Unrolled(planner, node, body, count, ins[2:])
+        turns = _known_turns(planner, node, body, count, ins[2:]) if count else 0
+        if turns is not None:
+            _Unrolled(planner, node, body, turns, ins[2:])
             return
     carried = list(node.inputs[2:])
     names = [name for name in node.inputs[:2] if name]
@@ -102,7 +159,6 @@ class _Unrolled:
         found = {f"{self.prefix}/state{i}" for i in range(self.states)}
         found.update(_outer(self.node, self.body))
         found.update(self.scan_name(k, t) for k in self.scans() for t in range(turn))
-        found.add(f"{self.prefix}/condition")
         return found
 
     def scans(self) -> range:
@@ -112,10 +168,7 @@ class _Unrolled:
         return f"{self.prefix}/scan{k}/{turn}"
 
     def begin(self, planner: Planner, turn: int) -> None:
-        condition = planner.scope.get(f"{self.prefix}/condition")
-        stops = turn > 0 and condition is not None and (
-            condition.const is not None and not bool(condition.const.reshape(-1)[0]))
-        if turn >= self.count or stops:
+        if turn >= self.count:
             self.end(planner, turn)
             return
         self.turn = turn + 1

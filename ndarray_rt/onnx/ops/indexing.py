@@ -9,7 +9,7 @@ import numpy as np
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import axis_of, operator
-from ..values import Value, need_bytes
+from ..values import Value, in_graphs, need_bytes
 from .structure import sliced
 
 
@@ -29,7 +29,7 @@ def gather(node: Node, x: Array, indices: Array) -> Array:
 
 @gather.symbol
 def gather_symbol(b: GraphBuilder, node: Node, x: Value, indices: Value) -> Value | None:
-    if indices.const is None or not x.is_float or not indices.size:
+    if indices.const is None or not in_graphs(x.dtype) or not indices.size:
         return None
     axis = axis_of(node, x.rank, 0)
     found = checked(indices.const, x.shape[axis]).reshape(-1)

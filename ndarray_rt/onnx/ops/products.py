@@ -24,14 +24,14 @@ def matmul(node: Node, a: Array, b: Array) -> Array:
 def matmul_symbol(b: GraphBuilder, node: Node, x: Value, y: Value) -> Value | None:
     if not x.is_float or x.dtype != y.dtype or not x.rank or not y.rank:
         return None
-    return product(b, node, x, y)
+    return product(b, x, y)
 
 
-def product(b: GraphBuilder, node: Node, x: Value, y: Value) -> Value:
+def product(b: GraphBuilder, x: Value, y: Value) -> Value:
     """NumPy's matmul of two tensors of one or more axes."""
     left = b.reshaped(x, (1, *x.shape)) if x.rank == 1 else x
     right = b.reshaped(y, (*y.shape, 1)) if y.rank == 1 else y
-    made = _product(b, node, left, right)
+    made = _product(b, left, right)
     shape = list(made.shape)
     if x.rank == 1:
         del shape[-2]
@@ -40,13 +40,14 @@ def product(b: GraphBuilder, node: Node, x: Value, y: Value) -> Value:
     return b.shaped(made, shape)
 
 
-def _product(b: GraphBuilder, node: Node, x: Value, y: Value) -> Value:
+def _product(b: GraphBuilder, x: Value, y: Value) -> Value:
     inner, columns = y.shape[-2:]
     if x.shape[-1] != inner:
         raise ValueError(f"a product of {x.shape} and {y.shape}")
     if y.const is not None and y.rank == 2:
         # a dense layer, whose weight has a row for each output
-        weight = Value((columns, inner), y.dtype, const=_kept(node, "weight", y.const.T))
+        weight = Value((columns, inner), y.dtype,
+                       const=b.constants.made_of(y, "rows", np.transpose))
         return b.op("FullyConnected", x, weight, num_hidden=columns, no_bias=True, flatten=False)
     if x.rank == y.rank == 2:
         return b.op("dot", x, y)
@@ -88,16 +89,19 @@ def gemm_symbol(b: GraphBuilder, node: Node, x: Value, w: Value, c: Value | None
     inner, columns = w.shape[::-1] if node.attr("transB", 0) else w.shape
     if w.const is not None:
         # as a dense layer wants it, with a row for each output
-        array = w.const if node.attr("transB", 0) else w.const.T
-        if alpha != 1.0:
-            array = (array * np.asarray(alpha)).astype(array.dtype)
-        weight = Value((columns, inner), w.dtype, const=_kept(node, "weight", array))
+        def rows(array: Array) -> Any:
+            turned = array if node.attr("transB", 0) else array.T
+            return turned if alpha == 1.0 else (turned * np.asarray(alpha)).astype(array.dtype)
+        weight = Value((columns, inner), w.dtype, const=b.constants.made_of(
+            w, f"rows {node.attr('transB', 0)} {alpha}", rows))
         bias = None
         if c is not None and c.const is not None and c.size in (1, columns) and (
                 not c.rank or (c.shape[-1] in (1, columns) and c.size == c.shape[-1])):
-            vector = np.broadcast_to(c.const.reshape(-1), (columns,))
-            bias = Value((columns,), c.dtype, const=_kept(
-                node, "bias", (vector * np.asarray(beta)).astype(c.dtype)))
+            def vector(array: Array) -> Any:
+                whole = np.broadcast_to(array.reshape(-1), (columns,))
+                return (whole * np.asarray(beta)).astype(array.dtype)
+            bias = Value((columns,), c.dtype, const=b.constants.made_of(
+                c, f"vector {columns} {beta}", vector))
             c = None
         if bias is not None:
             made = b.op("FullyConnected", x, weight, bias, num_hidden=columns)
@@ -112,14 +116,6 @@ def gemm_symbol(b: GraphBuilder, node: Node, x: Value, w: Value, c: Value | None
     if beta != 1.0:
         c = b.shaped(b.op("_mul_scalar", c, scalar=beta), c.shape)
     return binary(b, "Add", made, c)
-
-
-def _kept(node: Node, name: str, array: Array) -> Array:
-    """An array that is made of constants once: plans for other shapes have the same one."""
-    found: Array | None = node.known.get(name)
-    if found is None:
-        found = node.known[name] = np.ascontiguousarray(array)
-    return found
 
 
 @operator("Einsum")

@@ -195,9 +195,9 @@ def _symbols(kind: str) -> Callable[..., Any]:
         given = [v for v in (w, r, bias) if v is not None]
         mode = _mode(node, kind, w.shape[0])
         steps = x.shape[1 if node.attr("layout", 0) else 0]
-        full = lengths is None or (lengths.const is not None and bool(
-            (lengths.const == steps).all()))
-        if (mode is None or not x.is_float or peep is not None or not full
+        if lengths is not None and lengths.const is not None and (lengths.const == steps).all():
+            lengths = None
+        if (mode is None or not x.is_float or peep is not None
                 or any(v.const is None for v in given) or node.attr("clip")
                 or node.attr("input_forget", 0)
                 or (kind == "GRU" and not node.attr("linear_before_reset", 0))):
@@ -210,8 +210,15 @@ def _symbols(kind: str) -> Callable[..., Any]:
         steps, batch, _ = data.shape
         directions, hidden = w.shape[0], r.shape[-1]
         backward = node.attr("direction", "forward") == "reverse"
+        more = [] if lengths is None else [lengths]
+
+        def turned(value: Value) -> Value:
+            """Each sequence from its end to its beginning."""
+            if lengths is None:
+                return b.op("reverse", value, axis=0)
+            return b.op("SequenceReverse", value, lengths, use_sequence_length=True)
         if backward:
-            data = b.op("reverse", data, axis=0)
+            data = turned(data)
         states = []
         for state in (h0, c0)[:2 if kind == "LSTM" else 1]:
             if state is None:
@@ -221,11 +228,12 @@ def _symbols(kind: str) -> Callable[..., Any]:
                 state = b.transposed(state, (1, 0, 2))
             states.append(state)
         weights = Value(vector.shape, vector.dtype, const=vector)
-        made = b.ops("RNN", data, weights, *states, state_size=hidden, num_layers=1, mode=mode,
-                     bidirectional=directions == 2, state_outputs=True)
+        made = b.ops("RNN", data, weights, *states, *more, state_size=hidden, num_layers=1,
+                     mode=mode, bidirectional=directions == 2, state_outputs=True,
+                     use_sequence_length=lengths is not None)
         whole = made[0]
         if backward:
-            whole = b.op("reverse", whole, axis=0)
+            whole = turned(whole)
         if directions == 1:
             whole = b.reshaped(whole, (steps, 1, batch, hidden))
         else:

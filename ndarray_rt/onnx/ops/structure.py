@@ -179,7 +179,7 @@ def expand(node: Node, x: Array, shape: Array) -> Array:
 
 @expand.symbol
 def expand_symbol(b: GraphBuilder, node: Node, x: Value, shape: Value) -> Value | None:
-    if shape.const is None or not x.is_float:
+    if shape.const is None or not in_graphs(x.dtype):
         return None
     dims = np.broadcast_shapes(x.shape, tuple(int(d) for d in shape.const))
     need_bytes(dims, x.dtype)
@@ -198,7 +198,7 @@ def tile(node: Node, x: Array, repeats: Array) -> Array:
 
 @tile.symbol
 def tile_symbol(b: GraphBuilder, node: Node, x: Value, repeats: Value) -> Value | None:
-    if repeats.const is None or not x.is_float or not x.rank:
+    if repeats.const is None or not in_graphs(x.dtype) or not x.rank:
         return None
     times = tuple(int(r) for r in repeats.const)
     need_bytes([d * r for d, r in zip(x.shape, times, strict=True)], x.dtype)
@@ -223,7 +223,7 @@ def concat_symbol(b: GraphBuilder, node: Node, *values: Value) -> Value | None:
     values = tuple(v for v in values if v.shape[axis])
     if len(values) == 1:
         return values[0]
-    if any(v.size == 0 for v in values) or not values[0].is_float:
+    if any(v.size == 0 for v in values):
         return None
     return b.op("Concat", *values, dim=axis)
 
@@ -274,7 +274,7 @@ def slice_symbol(b: GraphBuilder, node: Node, x: Value, *given: Value | None) ->
 def sliced(b: GraphBuilder, x: Value, cut: list[slice]) -> Value | None:
     """A part of a tensor; x itself where it is all of it, None where it has no elements."""
     lengths = [len(range(d)[s]) for d, s in zip(x.shape, cut, strict=True)]
-    if 0 in lengths or not x.is_float:
+    if 0 in lengths or not in_graphs(x.dtype):
         return None
     changed = [i for i, (d, s) in enumerate(zip(x.shape, cut, strict=True))
                if lengths[i] != d or (s.step or 1) < 0]
@@ -318,7 +318,7 @@ def split(node: Node, x: Array, given: Array | None = None) -> tuple[Array, ...]
 @split.symbol
 def split_symbol(b: GraphBuilder, node: Node, x: Value, given: Value | None = None,
                  ) -> tuple[Value, ...] | None:
-    if not x.is_float or (given is not None and given.const is None):
+    if not in_graphs(x.dtype) or (given is not None and given.const is None):
         return None
     axis = axis_of(node, x.rank, 0)
     sizes = _sections(node, x.shape[axis], None if given is None else given.const)

@@ -106,6 +106,9 @@ def conv_symbol(b: GraphBuilder, node: Node, x: Value, w: Value, bias: Value | N
     if not x.is_float or x.dtype != w.dtype or not 3 <= x.rank <= 5:
         return None
     window = Window(node, x.shape[2:], w.shape[2:])
+    if x.rank == 4 and window.kernel[0] > 1 and x.shape[3] == w.shape[3] == window.outs[1] == 1:
+        # oneDNN's kernels go along the last axis: over one of length 1 they take ten times as long
+        return _conv_of_columns(b, node, x, w, bias, window)
     pads = tuple(a for a, _ in window.pads)
     data: Value | None = x
     if not window.is_symmetric or any(p < 0 for p in pads):
@@ -117,6 +120,23 @@ def conv_symbol(b: GraphBuilder, node: Node, x: Value, w: Value, bias: Value | N
     return b.op("Convolution", *given, kernel=window.kernel, stride=window.strides,
                 dilate=window.dilations, pad=pads, num_filter=w.shape[0],
                 num_group=int(node.attr("group", 1)), no_bias=bias is None)
+
+
+def _conv_of_columns(b: GraphBuilder, node: Node, x: Value, w: Value, bias: Value | None,
+                     window: Window) -> Value | None:
+    """A convolution of images of one column, as one of images of one row."""
+    n, c, rows, _ = x.shape
+    data = padded(b, b.reshaped(x, (n, c, 1, rows)), [(0, 0), (0, 0), (0, 0), window.pads[0]]) if (
+        not window.is_symmetric) else b.reshaped(x, (n, c, 1, rows))
+    if data is None or any(p != (0, 0) for p in window.pads[1:]):
+        return None
+    weight = b.reshaped(w, (*w.shape[:2], 1, w.shape[2]))
+    given = [data, weight] if bias is None else [data, weight, bias]
+    made = b.op("Convolution", *given, kernel=(1, window.kernel[0]),
+                stride=(1, window.strides[0]), dilate=(1, window.dilations[0]),
+                pad=(0, window.pads[0][0] if window.is_symmetric else 0), num_filter=w.shape[0],
+                num_group=int(node.attr("group", 1)), no_bias=bias is None)
+    return b.reshaped(made, (n, w.shape[0], window.outs[0], 1))
 
 
 @operator("ConvInteger")
