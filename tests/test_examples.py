@@ -128,8 +128,8 @@ def test_fine_tuning_gains(tmp_path):
 
 def test_a_variational_autoencoder_compresses(tmp_path):
     out = run(EXAMPLES / "vae.py", "--epochs", 15, cwd=tmp_path)
-    # the mean of the training images costs 30.5 nats
-    assert float(re.findall(r"held-out images: (\d+\.\d+) nats", out)[0]) < 27
+    # the mean of the training images costs 27.1 nats
+    assert float(re.findall(r"held-out images: (\d+\.\d+) nats", out)[0]) < 26.5
 
 
 def test_an_operator_of_ones_own(tmp_path):
