@@ -27,9 +27,9 @@ def data_dir() -> str:
     return get_variable("MXNET_HOME") or os.path.join(os.path.expanduser("~"), ".mxnet")
 
 
-def py_str(x: bytes) -> str:
-    """Text of bytes."""
-    return x.decode("utf-8")
+def py_str(x: bytes | str) -> str:
+    """Text of bytes; text as it is, which monitors are told where MXNet's get bytes."""
+    return x.decode("utf-8") if isinstance(x, bytes) else x
 
 
 def _as_list(obj: Any) -> list[Any] | tuple[Any, ...]:

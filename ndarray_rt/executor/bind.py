@@ -312,6 +312,7 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
     made = Executor(symbol, old.context, args, grads, old.requests, aux, like=old, shapes=table,
                     shared=old if old._lends_memory else None)
     made.borrow(old.borrowed)
+    made.set_watch(old._monitor)
     return made
 
 

@@ -63,6 +63,10 @@ class LARS(_WithMomentum):
         for i, w, g, s, lr, wd in zip(index, weight, grad, state, lrs, wds, strict=True):
             call(self.step_of(i, self._layer_rate(i, w, g, lr, wd), wd, s), w, g)
 
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """The same: whether there is a float32 copy says the state."""
+        self.update(index, weight, grad, state)
+
     def _layer_rate(self, index: Any, weight: NDArray, grad: NDArray, lr: float,
                     wd: float) -> float:
         if self.idx2name.get(index, str(index)).endswith(_PLAIN_NAMES):

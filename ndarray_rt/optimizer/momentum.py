@@ -48,6 +48,9 @@ class _WithMomentum(SteppedOptimizer):
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """One step of a weight, or of each in lists of equal length."""
+        self._update(index, weight, grad, state)
+
+    def _update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         if not isinstance(index, (tuple, list)):
             index, weight, grad, state = [index], [weight], [grad], [state]
         self._update_count(index)
@@ -56,8 +59,11 @@ class _WithMomentum(SteppedOptimizer):
             call(self.step_of(i, lr, wd, s), w, g)
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """The same: whether there is a float32 copy says the state."""
-        self.update(index, weight, grad, state)
+        """The same: whether there is a float32 copy says the state.
+
+        As in MXNet it does not go through `update`, which a subclass may have for single weights.
+        """
+        self._update(index, weight, grad, state)
 
 
 @register

@@ -486,3 +486,12 @@ def test_ten_thousand_runs_take_no_memory():
             exe.forward()
     gc.collect()
     assert mx.memory_stats()["live"] == before
+
+
+def test_a_reshaped_executor_keeps_its_monitor():
+    exe = filled(small_net().simple_bind(mx.cpu(), grad_req="null", data=(3, 5)))
+    seen = []
+    exe.set_monitor_callback(lambda name, array: seen.append((mx.base.py_str(name), array.shape)))
+    exe.reshape(data=(2, 5)).forward()
+    assert ("fc1_output", (2, 4)) in seen
+    assert mx.base.py_str(b"fc1_output") == "fc1_output"

@@ -212,3 +212,16 @@ def test_copies_count_on_their_own(make_copy: Any) -> None:
 def test_schedules_that_are_wrong(kind: str, params: dict[str, Any], error: type) -> None:
     with pytest.raises(error, match=kind):
         getattr(mx.lr_scheduler, kind)(**params)
+
+
+def test_a_derived_sgd_may_define_steps_of_single_weights() -> None:
+    class Own(mx.optimizer.SGD):
+        def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+            assert isinstance(weight, mx.nd.NDArray)  # of a list it would fail
+            super().update(index, weight, grad, state)
+    weights = [mx.nd.ones((2,)), mx.nd.ones((3,))]
+    grads = [mx.nd.ones((2,)), mx.nd.ones((3,))]
+    mx.optimizer.get_updater(Own(learning_rate=0.5))([0, 1], grads, weights)
+    assert [x.asnumpy().tolist() for x in weights] == [[0.5] * 2, [0.5] * 3]
+    Own(learning_rate=0.5).update(0, weights[0], grads[0], None)
+    assert weights[0].asnumpy().tolist() == [0, 0]
