@@ -25,7 +25,7 @@ from .symbol import hooks as _hooks
 _methods.install()
 
 # the front ends need the methods
-from . import autograd, base, config, errors, nd, ndarray, op, operator, random, sym
+from . import autograd, base, config, errors, nd, ndarray, op, random, sym
 from .attribute import AttrScope
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .errors import MXNetError
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         monitor,
         name,
         onnx,
+        operator,
         optimizer,
         passes,
         profiler,
@@ -88,8 +89,8 @@ _LAZY = {name: name for name in (
     "attribute", "callback", "context", "contrib", "debug", "engine", "error", "executor",
     "executor_manager", "gluon", "image", "initializer", "io", "kvstore", "libinfo",
     "library", "log", "lr_scheduler", "metric", "model", "model_zoo", "module", "monitor",
-    "name", "onnx", "optimizer", "passes", "profiler", "recordio", "registry", "rnn", "runtime",
-    "test_utils", "testing", "util", "visualization")}
+    "name", "onnx", "operator", "optimizer", "passes", "profiler", "recordio", "registry", "rnn",
+    "runtime", "test_utils", "testing", "util", "visualization")}
 # MXNet's short names of modules
 _LAZY |= {"img": "image", "init": "initializer", "kv": "kvstore", "mod": "module", "mon": "monitor",
           "opt": "optimizer", "viz": "visualization"}
@@ -104,7 +105,7 @@ __all__ = [
     "AttrScope", "Context", "MXNetError", "NameManager", "autograd", "base", "cache_stats",
     "clear_cache", "config", "cpu", "cpu_pinned", "current_context", "errors", "fallback_reasons",
     "get_num_threads", "gpu", "is_np_shape", "memory_stats", "nd", "ndarray", "np_shape",
-    "num_gpus", "op", "operator", "random", "reorder_stats", "reset_counters", "reset_peak", "rnd",
+    "num_gpus", "op", "random", "reorder_stats", "reset_counters", "reset_peak", "rnd",
     "set_np_shape", "set_num_threads", "sym", "symbol", "trim"]
 __all__ += list(_LAZY)
 

@@ -36,7 +36,6 @@ from .imperative import (
     updates,
     zipfian,
 )
-from .imperative import subgraph_ops as _subgraph_ops  # noqa: F401 - registers operators
 from .imperative.arithmetic import BINARY, function
 from .imperative.array_methods import copyto, split_at
 from .imperative.generated import function_of

@@ -38,7 +38,8 @@ LEFT = frozenset((
     "ml_dtypes", "scipy", "hypothesis", "matplotlib", "torch", "tqdm", "onnx",
     "ndarray_rt.executor", "ndarray_rt.passes", "ndarray_rt.imperative.cached_op",
     "ndarray_rt.contrib", "ndarray_rt.debug", "ndarray_rt.engine", "ndarray_rt.io",
-    "ndarray_rt.model_zoo", "ndarray_rt.ops", "ndarray_rt.test_utils", "ndarray_rt.testing"))
+    "ndarray_rt.imperative.custom", "ndarray_rt.imperative.subgraph_ops", "ndarray_rt.model_zoo",
+    "ndarray_rt.operator", "ndarray_rt.ops", "ndarray_rt.test_utils", "ndarray_rt.testing"))
 
 MODULES = sorted(ROOT.rglob("*.py"))
 IDS = [str(path.relative_to(ROOT)) for path in MODULES]

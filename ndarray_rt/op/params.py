@@ -55,13 +55,34 @@ def _literal(value: object) -> object:
     """The Python value a string stands for; MXNet writes (2L, 2), [2,2], None, True, 1e-05."""
     if not isinstance(value, str):
         return value
-    if len(value) > LONGEST_LITERAL:
-        return value
     text = value.strip()
+    plain = _plain_literal(text)
+    if plain is not None:
+        return plain
     try:
         return ast.literal_eval(text.replace("L", "") if text[:1] in "([" else text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return value
+
+
+def _plain_literal(text: str) -> int | tuple[int, ...] | None:
+    """A whole number from 0 up, or a tuple of them: most strings of files, without a compiler."""
+    if text.isdecimal():
+        return int(text) if _is_plain(text) else None
+    if text[:1] != "(" or text[-1:] != ")":
+        return None
+    items = [item.strip() for item in text[1:-1].split(",")]
+    if len(items) < 2:
+        return None  # (2) is a number in parentheses
+    if not items[-1]:
+        items.pop()
+    return tuple(map(int, items)) if all(map(_is_plain, items)) else None
+
+
+def _is_plain(text: str) -> bool:
+    # the bound is for int() itself, which refuses thousands of digits
+    return (text.isdecimal() and text.isascii() and len(text) < 20
+            and (text == "0" or text[0] != "0"))
 
 
 def parse_int(value: object) -> int:

@@ -85,7 +85,8 @@ def replace(heads: Sequence[Entry], change: Replace) -> Heads:
     read: set[Entry] = set()
     for node in order:
         if node.op is None:
-            now[Entry(node, 0)] = Entry(node, 0)
+            entry = Entry(node, 0)
+            now[entry] = entry
             continue
         made = change(node, now)
         if made is not None and len(made) < node.num_outputs:
@@ -94,9 +95,11 @@ def replace(heads: Sequence[Entry], change: Replace) -> Heads:
                 made = None
         if made is None:
             inputs = [now[entry] for entry in node.inputs]
-            kept = (node if inputs == node.inputs
-                    else Node(node.op, node.name, node.attrs, node.params, inputs))
-            made = kept.outputs
+            if inputs == node.inputs:
+                for entry in node.outputs:
+                    now[entry] = entry
+                continue
+            made = Node(node.op, node.name, node.attrs, node.params, inputs).outputs
         for entry, new in zip(node.outputs, made, strict=False):
             now[entry] = new
     return [now[entry] for entry in heads]
