@@ -1,5 +1,5 @@
-"""Writes parameters in another format: MXNet's .params, .safetensors or .npz. They are read from
-those, and from .onnx files, whose initialisers they are."""
+"""Writes parameters in another format: MXNet's .params, .safetensors, .npz, or the initialisers of
+an .onnx file, whose graph is that of --model. They are read from all of those."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ from .output import progress, show_json, size_text
 NAME, HELP = "convert", "write parameters in another format"
 _WRITERS = {".params": save, ".safetensors": save_safetensors, ".npz": save_npz}
 PREFIXES = ("arg:", "aux:")
+ONNX = ".onnx"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="A", help=f"a file: {', '.join([*_WRITERS, '.onnx'])}")
-    parser.add_argument("target", metavar="B", help=f"a file: {', '.join(_WRITERS)}")
+    parser.add_argument("source", metavar="A", help=f"a file: {', '.join([*_WRITERS, ONNX])}")
+    parser.add_argument("target", metavar="B", help=f"a file: {', '.join([*_WRITERS, ONNX])}")
+    parser.add_argument("--model", metavar="FILE", help="for an .onnx file: the model whose "
+                        "initialisers of these names get the numbers")
     parser.add_argument("--strip-prefix", action="store_true",
                         help="names without the 'arg:' and 'aux:' of MXNet's checkpoints")
     parser.add_argument("--add-prefix", metavar="AUX,AUX", nargs="?", const="",
@@ -35,11 +38,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     ending = os.path.splitext(given.target)[1]
-    if ending not in _WRITERS:
+    if ending not in (*_WRITERS, ONNX):
         raise ParameterError(f"{given.target!r} ends in {ending!r}, expected one of "
-                             f"{', '.join(_WRITERS)}")
+                             f"{', '.join([*_WRITERS, ONNX])}")
+    if (given.model is not None) != (ending == ONNX):
+        raise ParameterError("an .onnx file needs a graph: give --model with it, and with it alone")
     found = renamed(read(given.source), given)
-    _WRITERS[ending](given.target, found)
+    if ending == ONNX:
+        from .onnx_model import write_parameters
+        write_parameters(given.model, {name: x.asnumpy() for name, x in found.items()},
+                         given.target)
+    else:
+        _WRITERS[ending](given.target, found)
     numbers, nbytes = (sum(getattr(x, what) for x in found.values()) for what in ("size",
                                                                                  "nbytes"))
     if given.json:
@@ -53,7 +63,7 @@ def run(given: argparse.Namespace) -> int:
 
 def read(path: str) -> dict[str, NDArray]:
     """The parameters of a file by name. ModelFormatError where they have no names."""
-    if path.endswith(".onnx"):
+    if path.endswith(ONNX):
         return _initialisers(path)
     found = load(path)
     if isinstance(found, dict):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import struct
 import zipfile
 from collections.abc import Iterable, Mapping
 from math import prod
@@ -25,6 +27,10 @@ MOST_ARRAYS, ARRAY_COST = 1 << 13, 4096
 SUFFIX = ".npy"
 ENTRY = b"PK\x01\x02"  # begins an entry of the list of what is in the file
 PIECE = 1 << 20
+LONGEST_HEADER = 10_000  # Python takes some hundred times the memory to read it
+# version -> how the length of a header is written, and its reader
+_VERSIONS: dict[Any, tuple[str, Any]] = {(1, 0): ("<H", np.lib.format.read_array_header_1_0),
+                                         (2, 0): ("<I", np.lib.format.read_array_header_2_0)}
 
 
 # ---- writing ------------------------------------------------------------------------------------
@@ -125,13 +131,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, what: str,
     if not member.filename.endswith(SUFFIX):
         raise bad("it is no array: its name does not end in .npy")
     with archive.open(member) as file:
-        stream: Any = file
-        version = np.lib.format.read_magic(stream)
-        readers = {(1, 0): np.lib.format.read_array_header_1_0,
-                   (2, 0): np.lib.format.read_array_header_2_0}
-        if version not in readers:
-            raise bad(f"it has version {version} of the .npy format, expected 1.0 or 2.0")
-        shape, in_columns, found = readers[version](stream)
+        shape, in_columns, found = _header(file, bad)
         if found.hasobject:
             raise bad("it holds pickled objects, which are not read")
         dtype = found.newbyteorder("=")
@@ -152,6 +152,20 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, what: str,
         values = values.view(np.uint8) != 0
     values = values.reshape(shape[::-1]).T if in_columns else values.reshape(shape)
     return over_numpy(np.ascontiguousarray(values).reshape(shape), find_dtype(dtype), cpu())
+
+
+def _header(file: Any, bad: Any) -> tuple[tuple[int, ...], bool, Any]:
+    """Shape, whether columns come first, and dtype, out of what stands before the elements."""
+    version = np.lib.format.read_magic(file)
+    if version not in _VERSIONS:
+        raise bad(f"it has version {version} of the .npy format, expected 1.0 or 2.0")
+    form, read = _VERSIONS[version]
+    start = file.read(struct.calcsize(form))
+    length = struct.unpack(form, start)[0]
+    if length > LONGEST_HEADER:
+        raise bad(f"its header has {length} bytes, expected at most {LONGEST_HEADER}")
+    made: tuple[tuple[int, ...], bool, Any] = read(io.BytesIO(start + file.read(length)))
+    return made
 
 
 def _fill(file: Any, target: memoryview, bad: Any) -> None:

@@ -101,6 +101,21 @@ def test_convert_takes_initialisers(capsys: pytest.CaptureFixture[str]) -> None:
     np.testing.assert_array_equal(mx.nd.load("net.safetensors")["w"].asnumpy(), WEIGHT)
 
 
+def test_convert_gives_initialisers(capsys: pytest.CaptureFixture[str]) -> None:
+    mx.nd.save("new.params", {"arg:w": mx.nd.array(WEIGHT * 2)})
+    told(capsys, "convert", "new.params", "new.onnx", "--model", "net.onnx", "--strip-prefix")
+    np.savez("in.npz", x=np.ones((1, 3), np.float32), i=np.array([[1]]))
+    found = told(capsys, "run", "new.onnx", "--input", "x=in.npz", "--input", "i=in.npz")
+    assert found["outputs"][0]["values"] == [[19, 0]]
+    assert "it has no initialiser 'arg:w'" in refused(
+        capsys, "convert", "new.params", "new.onnx", "--model", "net.onnx")
+    mx.nd.save("odd.params", {"w": mx.nd.ones((2, 3))})
+    assert "initialiser 'w': shape (3, 2) of float32, got (2, 3)" in refused(
+        capsys, "convert", "odd.params", "new.onnx", "--model", "net.onnx")
+    assert "give --model" in refused(capsys, "convert", "odd.params", "new.onnx")
+    assert "give --model" in refused(capsys, "convert", "odd.params", "a.npz", "--model", "x")
+
+
 def test_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("bad.onnx").write_bytes(b"neither this nor that")
     assert "bad.onnx" in refused(capsys, "info", "bad.onnx")

@@ -121,6 +121,7 @@ BAD_NPZ = {
     "no magic": (b"hello", "member 'x.npy'"),
     "version": (member(described(), bytes(8), b"\x09\x00"), "version"),
     "call": (member("__import__('os').abort()"), "member 'x.npy'"),
+    "long header": (b"\x93NUMPY\x02\x00\xff\xff\xff\x7f{", "its header has 2147483647 bytes"),
     "open tuple": (member("{'shape': (2L,"), "member 'x.npy'"),
     "empty": (b"", "member 'x.npy'"),
 }
