@@ -125,6 +125,7 @@ SCENARIOS = {"bind": binding, "first inference": forward(False, 0),
 
 
 REPLAYED = ("replayed inference", "replayed step")
+UPDATES = ("sgd", "sgd_mom", "adam")
 
 
 @pytest.mark.sampled(5, "whole runs, once for each allocation")
@@ -139,7 +140,7 @@ def test_every_allocation_may_fail(name: str) -> None:
 @pytest.mark.parametrize("name", [n for n in SCENARIOS if n != "bind"])
 def test_an_interrupt_may_come_anywhere(name: str) -> None:
     # of a replay, and of a call that repeats one with other numbers, Python sees but a few lines
-    short = name in REPLAYED or name == "sgd"
+    short = name in REPLAYED or name in UPDATES
     assert check_interrupts(SCENARIOS[name], step=1 if short else 41) > 1
 
 
