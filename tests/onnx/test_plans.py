@@ -196,6 +196,49 @@ def test_convolution_of_one_column() -> None:
     run_thrice(model, {"x": x, "w": w}, [expected], rtol=1e-5)
 
 
+@pytest.mark.parametrize(("op", "more"), [
+    ("AveragePool", ""), ("AveragePool", ", count_include_pad = 1"), ("MaxPool", "")])
+@pytest.mark.parametrize("pads", [(0, 0, 1, 1), (1, 0, 0, 1), (1, 1, 1, 1), (0, 0, 2, 2)])
+def test_pools_with_other_pads_at_the_end(op: str, more: str, pads: tuple[int, ...]) -> None:
+    """They run in the graph, with the numbers of the definition."""
+    model = loaded(f"g (float[N,2,7,7] x) => (float[N,2,H,W] y) {{ y = {op}<kernel_shape = [3,3],"
+                   f" strides = [2,2], pads = {list(pads)}{more}>(x) }}")
+    x = np.random.default_rng(0).random((2, 2, 7, 7), np.float32)
+    top, left, bottom, right = pads
+    expected = np.empty((2, 2, (7 + top + bottom - 3) // 2 + 1, (7 + left + right - 3) // 2 + 1),
+                        np.float32)
+    for i, j in np.ndindex(expected.shape[2:]):
+        rows = slice(max(2 * i - top, 0), min(2 * i - top + 3, 7))
+        columns = slice(max(2 * j - left, 0), min(2 * j - left + 3, 7))
+        part = x[:, :, rows, columns]
+        expected[:, :, i, j] = part.max((2, 3)) if op == "MaxPool" else (
+            part.sum((2, 3)) / 9 if more else part.mean((2, 3)))
+    run_thrice(model, {"x": x}, [expected], rtol=1e-5)
+    step, = steps_of(model)
+    assert step.executor.capture_state == "captured"
+
+
+@pytest.mark.parametrize("pads", [(0, 0, 1, 1), (1, 0, 0, 1), (2, 1, 0, 0)])
+def test_convolutions_with_other_pads_at_the_end(pads: tuple[int, ...]) -> None:
+    model = loaded(f"g (float[N,2,7,8] x, float[3,2,3,3] w) => (float[N,3,H,W] y) {{"
+                   f" y = Conv<strides = [2,2], pads = {list(pads)}>(x, w) }}")
+    rng = np.random.default_rng(0)
+    x, w = rng.random((2, 2, 7, 8), np.float32), rng.random((3, 2, 3, 3), np.float32)
+    top, left, bottom, right = pads
+    whole = np.pad(x, [(0, 0), (0, 0), (top, bottom), (left, right)])
+    windows = np.lib.stride_tricks.sliding_window_view(whole, (3, 3), (2, 3))[:, :, ::2, ::2]
+    run_thrice(model, {"x": x, "w": w}, [np.einsum("nchwij,ocij->nohw", windows, w)], rtol=1e-5)
+
+
+def test_products_of_whole_numbers_are_exact() -> None:
+    model = loaded("g (uint8[2,900] a, int8[900,3] b) => (int32[2,3] y) {"
+                   " y = MatMulInteger(a, b) }")
+    rng = np.random.default_rng(0)
+    a = rng.integers(200, 256, (2, 900), np.uint8)
+    b = rng.integers(100, 128, (900, 3)).astype(np.int8)
+    run_thrice(model, {"a": a, "b": b}, [a.astype(np.int32) @ b.astype(np.int32)], rtol=0, atol=0)
+
+
 def test_loop_that_data_ends() -> None:
     model = loaded("""g (float x) => (float last) {
         none = Constant<value_int = 1000>()

@@ -135,7 +135,13 @@ def matmul_integer(node: Node, a: Array, b: Array, a_zero: Array | None = None,
         left = left - (zero[..., None] if zero.ndim == 1 and zero.size > 1 else zero)
     if b_zero is not None:
         right = right - b_zero.astype(np.int32)
-    return np.matmul(left, right)
+    return _whole_product(left, right)
+
+
+def _whole_product(left: Array, right: Array) -> Any:
+    """Of whole numbers of 8 bits: float64 holds every sum of their products, and is fast."""
+    made = np.matmul(left.astype(np.float64), right.astype(np.float64))
+    return made.astype(np.int32)
 
 
 @operator("QLinearMatMul")
@@ -143,8 +149,8 @@ def qlinear_matmul(node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array
                    b_zero: Array, y_scale: Array, y_zero: Array) -> Any:
     def columns(scale: Any) -> Any:
         return scale[..., None] if scale.ndim == 1 and scale.size > 1 else scale
-    total = np.matmul(a.astype(np.int32) - columns(a_zero).astype(np.int32),
-                      b.astype(np.int32) - b_zero.astype(np.int32))
+    total = _whole_product(a.astype(np.int32) - columns(a_zero).astype(np.int32),
+                           b.astype(np.int32) - b_zero.astype(np.int32))
     factor = columns(a_scale).astype(np.float32) * b_scale.astype(np.float32) / y_scale.astype(
         np.float32)
     info = np.iinfo(y_zero.dtype)

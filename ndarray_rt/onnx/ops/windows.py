@@ -50,9 +50,17 @@ class Window:
         # the last window begins within data or the padding before it
         return count - 1 if (count - 1) * stride >= dim + pad[0] else count
 
-    @property
-    def is_symmetric(self) -> bool:
-        return all(a == b for a, b in self.pads)
+    def same_pads(self, dims: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Pads that are the same at both ends and make the same windows, None where none do: a
+        pad at the end that no window reaches counts for nothing."""
+        made = []
+        for d, (a, b), out, stride, extent in zip(dims, self.pads, self.outs, self.strides,
+                                                  self.extents, strict=True):
+            reached = (out - 1) * stride + extent - d - a
+            if a != b and (max(reached, 0) > a or (d + 2 * a - extent) // stride + 1 != out):
+                return None
+            made.append(a)
+        return tuple(made)
 
 
 def _same(dim: int, stride: int, extent: int, auto: str) -> tuple[int, int]:
@@ -109,11 +117,11 @@ def conv_symbol(b: GraphBuilder, node: Node, x: Value, w: Value, bias: Value | N
     if x.rank == 4 and window.kernel[0] > 1 and x.shape[3] == w.shape[3] == window.outs[1] == 1:
         # oneDNN's kernels go along the last axis: over one of length 1 they take ten times as long
         return _conv_of_columns(b, node, x, w, bias, window)
-    pads = tuple(a for a, _ in window.pads)
+    pads = window.same_pads(x.shape[2:])
     data: Value | None = x
-    if not window.is_symmetric or any(p < 0 for p in pads):
+    if pads is None or any(p < 0 for p in pads):
         data = padded(b, x, [(0, 0), (0, 0), *window.pads])
-        pads = (0,) * len(pads)
+        pads = (0,) * len(window.pads)
     if data is None:
         return None
     given = [data, w] if bias is None else [data, w, bias]
@@ -126,28 +134,35 @@ def _conv_of_columns(b: GraphBuilder, node: Node, x: Value, w: Value, bias: Valu
                      window: Window) -> Value | None:
     """A convolution of images of one column, as one of images of one row."""
     n, c, rows, _ = x.shape
-    data = padded(b, b.reshaped(x, (n, c, 1, rows)), [(0, 0), (0, 0), (0, 0), window.pads[0]]) if (
-        not window.is_symmetric) else b.reshaped(x, (n, c, 1, rows))
-    if data is None or any(p != (0, 0) for p in window.pads[1:]):
+    pads = window.same_pads(x.shape[2:])
+    data: Value | None = b.reshaped(x, (n, c, 1, rows))
+    if pads is None and data is not None:
+        data = padded(b, data, [(0, 0), (0, 0), (0, 0), window.pads[0]])
+    if data is None or window.pads[1] != (0, 0):
         return None
     weight = b.reshaped(w, (*w.shape[:2], 1, w.shape[2]))
     given = [data, weight] if bias is None else [data, weight, bias]
     made = b.op("Convolution", *given, kernel=(1, window.kernel[0]),
                 stride=(1, window.strides[0]), dilate=(1, window.dilations[0]),
-                pad=(0, window.pads[0][0] if window.is_symmetric else 0), num_filter=w.shape[0],
+                pad=(0, 0 if pads is None else pads[0]), num_filter=w.shape[0],
                 num_group=int(node.attr("group", 1)), no_bias=bias is None)
     return b.reshaped(made, (n, w.shape[0], window.outs[0], 1))
 
 
 @operator("ConvInteger")
 def conv_integer(node: Node, x: Array, w: Array, x_zero: Array | None = None,
-                 w_zero: Array | None = None) -> Array:
+                 w_zero: Array | None = None) -> Any:
     left, right = x.astype(np.int32), w.astype(np.int32)
     if x_zero is not None:
         left = left - x_zero.astype(np.int32)
     if w_zero is not None:
         right = right - _channels(w_zero.astype(np.int32), w.ndim)
-    return convolve(node, left, right)
+    return _whole(node, left, right)
+
+
+def _whole(node: Node, left: Array, right: Array) -> Any:
+    """Of whole numbers of 8 bits: float64 holds every sum of their products, and is fast."""
+    return convolve(node, left.astype(np.float64), right.astype(np.float64), np.int32)
 
 
 def _channels(value: Array, rank: int) -> Array:
@@ -159,7 +174,7 @@ def qlinear_conv(node: Node, x: Array, x_scale: Array, x_zero: Array, w: Array, 
                  w_zero: Array, y_scale: Array, y_zero: Array, bias: Array | None = None) -> Any:
     left = x.astype(np.int32) - x_zero.astype(np.int32)
     right = w.astype(np.int32) - _channels(w_zero.astype(np.int32), w.ndim)
-    total = convolve(node, left, right)
+    total = _whole(node, left, right)
     if bias is not None:
         total = total + bias.reshape((-1,) + (1,) * (x.ndim - 2))
     factor = x_scale * _channels(w_scale, x.ndim - 1) / y_scale
@@ -283,22 +298,38 @@ def average_pool_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
 
 def _pooled(b: GraphBuilder, x: Value, window: Window, kind: str, counts_pads: bool,
             ) -> Value | None:
-    pads: tuple[int, ...] = tuple(a for a, _ in window.pads)
+    pads = window.same_pads(x.shape[2:])
     exact = tuple((d + sum(p) - e) // s + 1 for d, p, e, s in zip(
         x.shape[2:], window.pads, window.extents, window.strides, strict=True))
     data: Value | None = x
     if exact != window.outs:
         return None
-    if not window.is_symmetric:
+    if pads is None:
         if kind == "avg" and not counts_pads:
-            return None
+            return _averaged(b, x, window)
         fill = -float("inf") if kind == "max" else 0.0
-        data, pads = padded(b, x, [(0, 0), (0, 0), *window.pads], fill=fill), (0,) * len(pads)
+        data = padded(b, x, [(0, 0), (0, 0), *window.pads], fill=fill)
+        pads = (0,) * len(window.pads)
     if data is None or any(p >= k for p, k in zip(pads, window.kernel, strict=True)):
         return None
     params: dict[str, Any] = {"count_include_pad": counts_pads} if kind == "avg" else {}
     return b.op("Pooling", data, kernel=window.kernel, stride=window.strides, pad=pads,
                 pool_type=kind, **params)
+
+
+def _averaged(b: GraphBuilder, x: Value, window: Window) -> Value | None:
+    """Means of what windows hold of data, where pads differ at both ends: means with the padding,
+    times what each window has more of places than of data."""
+    data = padded(b, x, [(0, 0), (0, 0), *window.pads])
+    if data is None:
+        return None
+    n = len(window.outs)
+    counts = _patches(np.ones((1, 1, *x.shape[2:]), x.dtype), window, 0).sum(
+        tuple(range(2 + n, 2 + 2 * n)))
+    factor = (prod(window.kernel) / counts).astype(x.dtype)
+    made = b.op("Pooling", data, kernel=window.kernel, stride=window.strides, pad=(0,) * n,
+                pool_type="avg", count_include_pad=True)
+    return b.op("broadcast_mul", made, Value(factor.shape, x.dtype, const=factor))
 
 
 @operator("MaxPool")

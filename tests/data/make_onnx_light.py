@@ -1,0 +1,29 @@
+"""Writes tests/data/onnx_light.npz: ONNX Runtime's answers of light networks with drawn weights.
+
+    python tests/data/make_onnx_light.py      # with onnx and onnxruntime installed
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from onnx.backend.test.loader import DATA_DIR
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "onnx"))
+
+# ruff: noqa: E402 - the weights stand with the tests
+import light_weights
+
+made = {}
+for path in sorted((Path(DATA_DIR) / "light").glob("*.onnx")):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(
+        light_weights.with_weights(path).SerializeToString(), options)
+    given = session.get_inputs()[0]
+    made[path.stem], = session.run(None, {given.name: light_weights.drawn_input(given.shape)})
+np.savez_compressed(HERE / "onnx_light.npz", **made)
