@@ -64,18 +64,18 @@ void ndrt_key_put(PyObject *key, Py_ssize_t at, PyObject *item);
 /* ---- calls that are recorded
  * --------------------------------------------------------------------- */
 
-enum { NDRT_CALL_OUTPUTS = 8, NDRT_CALL_PLACES = 16 /* of numbers among the steps */ };
+enum { NDRT_CALL_OUTPUTS = 64, NDRT_CALL_PLACES = 16 /* of numbers among the steps */ };
 
 typedef struct {
     ndrt_plan *plan;
     PyObject *kept;  /* what the plan points into */
     PyObject *facts; /* for each output: shape, dtype, layout, bytes */
     int frees_gil, ninputs, noutputs, nbindings;
-    uint32_t changed; /* inputs that are written to, a bit each */
+    uint64_t changed; /* inputs that are written to, a bit each */
     size_t scratch;
     int hits;
-    size_t nbytes[NDRT_CALL_OUTPUTS];
-    int64_t layouts[NDRT_CALL_OUTPUTS];
+    size_t *nbytes;   /* of each output's memory */
+    int64_t *layouts; /* special ones, 0: the default one */
     int nnumbers;
     ndrt_numbering numbers[NDRT_CALL_PLACES];
     ndrt_binding bindings[];
@@ -84,10 +84,10 @@ typedef struct {
 extern const char NDRT_CALL_ENTRY[];
 
 /* What is asked of each output of a call that does not make all of them. */
-enum { NDRT_NOT_WANTED = 0, NDRT_MADE = 1, NDRT_WRITTEN = 2, NDRT_ADDED = 3, NDRT_WISH_BITS = 2 };
+typedef enum { NDRT_NOT_WANTED, NDRT_MADE, NDRT_WRITTEN, NDRT_ADDED } ndrt_wish;
 typedef struct {
     int n, ngiven;
-    long code; /* of all outputs, NDRT_WISH_BITS each */
+    char of[NDRT_CALL_OUTPUTS]; /* an ndrt_wish each */
     ndrt_operand given[NDRT_CALL_OUTPUTS];
     int places[NDRT_CALL_OUTPUTS]; /* which outputs these are */
 } ndrt_wishes;

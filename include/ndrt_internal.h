@@ -78,7 +78,7 @@ ndrt_account *ndrt_account_take(ndrt_account *account);
 void ndrt_account_add(ndrt_account *account, int64_t nbytes);
 
 /* A call reads at most so many arrays. */
-enum { NDRT_CALL_INPUTS = 8 };
+enum { NDRT_CALL_INPUTS = 64 };
 /* From the next run on step `at` has its argument here. */
 void ndrt_plan_bind(ndrt_plan *plan, int64_t at, int argument, void *data);
 /* From the next run on the kernel of step `at` has this number there. */

@@ -124,7 +124,7 @@ typedef struct {
     const int64_t *layouts; /* special ones that outputs are left in, 0: the default one */
     int nbindings;
     const ndrt_binding *bindings;
-    uint32_t changed; /* inputs that are written to, a bit each */
+    uint64_t changed; /* inputs that are written to, a bit each */
     size_t scratch;
     int hits; /* primitives that the long way looks up */
     int nnumbers;

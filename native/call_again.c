@@ -2,10 +2,6 @@
  * imperative calls are: looked up and run like those in fast_call.c. */
 #include "ndrt_calls.h"
 
-static int wish_of(const ndrt_wishes *w, int output) {
-    return (int)(w->code >> NDRT_WISH_BITS * output) & NDRT_ADDED;
-}
-
 /* An input is an array, what the tape holds of one, or, where only the shape is read, (shape,
  * dtype, context). As ndrt_operand_read. */
 static int input_read(PyObject *object, ndrt_operand *to) {
@@ -25,14 +21,15 @@ static int is_chunk_of(const ndrt_chunk *chunk, const ndrt_operand *among, int n
 
 /* Of each output: None where it is not wanted, True where it is to be made, or the array that it
  * goes to. 1: read; 0: the long way; -1: a Python exception. */
-static int wishes_read(PyObject *outs, long adds, const ndrt_operand *ins, int nins,
+static int wishes_read(PyObject *outs, uint64_t adds, const ndrt_operand *ins, int nins,
                        ndrt_wishes *to) {
     Py_ssize_t n = PyTuple_Size(outs);
     if (n < 1 || n > NDRT_CALL_OUTPUTS) return n < 0 ? -1 : 0;
-    *to = (ndrt_wishes){.n = (int)n};
+    to->n = (int)n;
+    to->ngiven = 0;
     for (int i = 0; i < to->n; i++) {
         PyObject *out = PyTuple_GetItem(outs, i);
-        long wish = NDRT_NOT_WANTED;
+        ndrt_wish wish = NDRT_NOT_WANTED;
         if (out == Py_True) {
             wish = NDRT_MADE;
         } else if (out != Py_None) {
@@ -45,7 +42,7 @@ static int wishes_read(PyObject *outs, long adds, const ndrt_operand *ins, int n
             to->places[to->ngiven++] = i;
             wish = adds >> i & 1 ? NDRT_ADDED : NDRT_WRITTEN;
         }
-        to->code |= wish << NDRT_WISH_BITS * i;
+        to->of[i] = (char)wish;
     }
     return 1;
 }
@@ -72,7 +69,7 @@ static PyObject *run_wished(const ndrt_call_entry *e, const ndrt_operand *ins, c
     ndrt_status status = NDRT_OK;
     int n = 0, given = 0, busy = 0;
     for (; n < w->n; n++) {
-        int wish = wish_of(w, n);
+        ndrt_wish wish = (ndrt_wish)w->of[n];
         if (wish == NDRT_MADE) {
             ndrt_made_output made;
             status = ndrt_output_new(PyTuple_GetItem(e->facts, n), e->nbytes[n], e->layouts[n], ctx,
@@ -114,7 +111,8 @@ PyObject *ndrt_call_again(PyObject *self, PyObject *const *args, Py_ssize_t narg
     ndrt_call_parameters p;
     int simple = ndrt_call_parameters_read(args[1], args[4], &p);
     if (simple != 1) return simple ? NULL : ndrt_long_way();
-    long flags = PyLong_AsLong(args[2]), adds = PyLong_AsLong(args[6]);
+    long flags = PyLong_AsLong(args[2]);
+    uint64_t adds = PyLong_AsUnsignedLongLong(args[6]);
     ndrt_wishes w;
     int found = wishes_read(args[5], adds, ins, (int)n, &w);
     if (found != 1) return found < 0 || PyErr_Occurred() ? NULL : ndrt_long_way();

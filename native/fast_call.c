@@ -14,7 +14,9 @@ enum { OUT_NONE = 0, OUT_APART = 1, OUT_IS_INPUT = 2 };
 /* flags of the caller (1 and 8 are others), and of keys without the numbers that a call is given */
 enum { RECORDED = 2, NUMBERED = 4 };
 /* what stands in a key's number of flags above those that the caller gives */
-enum { OUT_SHIFT = 8, ALIAS_SHIFT = 16, ALIAS_BITS = 4, THREADS_SHIFT = 48 };
+enum { OUT_SHIFT = 8, THREADS_SHIFT = 48 };
+/* and in an input's number: its layout above which input before it is the same array */
+enum { ALIAS_BITS = 7 };
 
 /* ---- entries ----------------------------------------------------------------------------------
  */
@@ -40,8 +42,9 @@ static PyObject *keep(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
                             spec->noutputs);
     if (spec->nnumbers > NDRT_CALL_PLACES)
         return PyErr_Format(PyExc_ValueError, "%d places of numbers", spec->nnumbers);
-    size_t n = (size_t)spec->nbindings;
-    ndrt_call_entry *e = malloc(sizeof *e + n * sizeof *e->bindings);
+    size_t n = (size_t)spec->nbindings, nouts = (size_t)spec->noutputs;
+    size_t own = sizeof(ndrt_call_entry) + n * sizeof(ndrt_binding);
+    ndrt_call_entry *e = malloc(own + nouts * (sizeof *e->layouts + sizeof *e->nbytes));
     if (!e) return PyErr_NoMemory();
     *e = (ndrt_call_entry){.plan = spec->plan,
                            .kept = args[2],
@@ -53,9 +56,11 @@ static PyObject *keep(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
                            .changed = spec->changed,
                            .scratch = spec->scratch,
                            .hits = spec->hits,
-                           .nnumbers = spec->nnumbers};
-    memcpy(e->nbytes, spec->nbytes, (size_t)e->noutputs * sizeof *e->nbytes);
-    memcpy(e->layouts, spec->layouts, (size_t)e->noutputs * sizeof *e->layouts);
+                           .nnumbers = spec->nnumbers,
+                           .layouts = (int64_t *)((char *)e + own)};
+    e->nbytes = (size_t *)(e->layouts + nouts);
+    memcpy(e->nbytes, spec->nbytes, nouts * sizeof *e->nbytes);
+    memcpy(e->layouts, spec->layouts, nouts * sizeof *e->layouts);
     memcpy(e->bindings, spec->bindings, n * sizeof *e->bindings);
     if (e->nnumbers) memcpy(e->numbers, spec->numbers, (size_t)e->nnumbers * sizeof *e->numbers);
     PyObject *capsule = PyCapsule_New(e, NDRT_CALL_ENTRY, entry_dies);
@@ -81,6 +86,13 @@ static int place_of(const ndrt_operand *out, const ndrt_operand *ins, int n) {
     return place;
 }
 
+/* The first input before this one that is the same array, counted from 1; 0: none is. */
+static int alias_of(const ndrt_operand *ins, int i) {
+    for (int j = 0; j < i && ins[i].chunk; j++)
+        if (ins[i].chunk == ins[j].chunk && ins[i].offset == ins[j].offset) return j + 1;
+    return 0;
+}
+
 /* What the call is looked up by: operator, flags, the number of threads, each input's shape, dtype
  * and layout, which of them are one array, the parameters but for the numbers that are given as
  * arguments. With wishes these too, and the layouts of what is given. */
@@ -89,25 +101,20 @@ static PyObject *key_of(PyObject *op, long flags, const ndrt_operand *ins, int n
     Py_ssize_t nattrs = PyDict_Size(p->attrs), at = 2;
     flags |= p->given ? NUMBERED : 0;
     flags |= (long)ndrt_threads_get() << THREADS_SHIFT;
-    for (int i = 1; i < n; i++)
-        for (int j = 0; j < i; j++)
-            if (ins[i].chunk && ins[i].chunk == ins[j].chunk && ins[i].offset == ins[j].offset) {
-                flags |= (j + 1L) << (ALIAS_SHIFT + ALIAS_BITS * (i - 1));
-                break;
-            }
     PyObject *key = PyTuple_New(2 + (w ? 1 + w->ngiven : 0) + 3 * (Py_ssize_t)n + 3 * nattrs);
     if (!key) return NULL;
     ndrt_key_put(key, 0, op);
     PyTuple_SetItem(key, 1, PyLong_FromLong(flags));
     if (w) {
-        PyTuple_SetItem(key, at++, PyLong_FromLong(w->code));
+        PyTuple_SetItem(key, at++, PyBytes_FromStringAndSize(w->of, w->n));
         for (int i = 0; i < w->ngiven; i++)
             PyTuple_SetItem(key, at++, PyLong_FromLongLong(w->given[i].layout));
     }
     for (int i = 0; i < n; i++) {
         ndrt_key_put(key, at++, ins[i].shape);
         ndrt_key_put(key, at++, ins[i].dtype);
-        PyTuple_SetItem(key, at++, PyLong_FromLongLong(ins[i].layout));
+        PyTuple_SetItem(key, at++,
+                        PyLong_FromLongLong(ins[i].layout * (1 << ALIAS_BITS) + alias_of(ins, i)));
     }
     ndrt_call_parameters_put(p, key, at);
     if (!PyErr_Occurred()) return key;

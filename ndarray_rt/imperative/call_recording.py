@@ -36,7 +36,7 @@ T = TypeVar("T")
 # bytes of inputs and outputs from which on others may run Python meanwhile
 FREES_GIL = 32 << 10
 # inputs and outputs that a recorded call has at most
-MAX_ARRAYS = 8
+MAX_ARRAYS = 64
 # scratch that is taken anew for each call
 MAX_SCRATCH = 1 << 20
 

@@ -30,9 +30,12 @@ def make_function(op: OpDef, name: str) -> Callable[..., Any]:
         len(signature.inputs))
 
     inputs = frozenset(signature.inputs)
+    count = op.num_args
     by_place = signature.places[n_inputs:] if n_inputs >= 0 and not op.by_name else ()
 
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if count is not None and args and count not in kwargs:
+            kwargs[count] = len(args)
         if by_place and len(args) > n_inputs:
             args, kwargs = named_parameters(args, kwargs)
         if len(args) != n_inputs and not inputs.isdisjoint(kwargs):

@@ -159,6 +159,25 @@ def test_a_net_in_special_layouts(wanted: tuple[int, ...], req: str) -> None:
     assert programs()
 
 
+@pytest.mark.parametrize("n", [2, 9, 33, 64, 65])
+def test_calls_of_many_arrays(n: int) -> None:
+    """Of inputs and outputs, some of them one array; more than 64 are not recorded."""
+    def step() -> list[Any]:
+        found = []
+        for same in (n - 1, 0):
+            leaves = [leaf([[1.0, i]]) for i in range(n)]
+            leaves[-1] = leaves[same]
+            with autograd.record():
+                parts = nd.split(nd.stack(*leaves, axis=1) * 2, num_outputs=n, axis=1)
+                y = parts[0] * parts[-1] + parts[n // 2]
+            y.backward()
+            found += [x.grad.asnumpy() for x in leaves]
+        return found
+    again(step)
+    kept = [key[0].name for key, made in STATE.calls.items() if made is not None]
+    assert ("stack" in kept) == ("SliceChannel" in kept) == (n <= 64)
+
+
 def test_forms_are_told_apart() -> None:
     """By wiring, by which inputs have gradients, by heads and by what they are given."""
     def gradients(function: Callable[..., Any], marked: Sequence[bool], given: bool) -> list[Any]:
