@@ -90,7 +90,7 @@ def test_util() -> None:
 
 
 @pytest.mark.parametrize("use", [
-    "np", "npx", "np.array", "onnx", "nd.sparse.csr_matrix", "nd.sparse.zeros", "sym.sparse.zeros",
+    "np", "npx", "np.array", "nd.sparse.csr_matrix", "nd.sparse.zeros", "sym.sparse.zeros",
     "nd.zeros((2, 2), stype='csr')", "nd.ones(2).tostype('row_sparse')", "util.use_np(print)",
     "util.set_np()", "test_utils.rand_ndarray((2, 2), 'csr')"])
 def test_what_is_not_here_names_the_page_in_one_sentence(use: str) -> None:
