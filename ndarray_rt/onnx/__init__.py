@@ -1,4 +1,4 @@
-"""ONNX models: `ndarray_rt.onnx.load(path)(x)`, or `InferenceSession` as in ONNX Runtime.
+"""ONNX models: `ndarray_rt.onnx.load(path)(x)`, or `InferenceSession` as in ONNX Runtime; `export`.
 
 Loaded when it is first used; needs the package onnx (`pip install 'ndarray_rt[onnx]'`).
 """
@@ -6,6 +6,8 @@ Loaded when it is first used; needs the package onnx (`pip install 'ndarray_rt[o
 from __future__ import annotations
 
 from ..public import loads, shows
+from .exporter.model_file import export
+from .exporter.mxnet_names import export_model, get_operator_support
 from .model import Model, load
 from .session import (
     ExecutionMode,
@@ -19,8 +21,8 @@ from .session import (
 )
 
 __all__ = ["ExecutionMode", "GraphOptimizationLevel", "InferenceSession", "Model", "NodeArg",
-           "RunOptions", "SessionOptions", "backend", "get_available_providers", "get_device",
-           "load"]
+           "RunOptions", "SessionOptions", "backend", "export",
+           "export_model", "get_available_providers", "get_device", "get_operator_support", "load"]
 
 __getattr__ = loads(globals(), {"backend": "backend"})
 __dir__ = shows(globals())

@@ -211,9 +211,11 @@ class _RNNLayer(HybridBlock):
             *[params[f"{direction}{layer}_{group}_{kind}"].reshape(-1)
               for kind, names in groups.items() for layer in range(self._num_layers)
               for direction in "lr"[:self._dir] for group in names], dim=0)
-        rest = [*states, sequence_length] if self._use_sequence_length else states
-        made = F.RNN(inputs, vector, *rest, use_sequence_length=self._use_sequence_length,
-                     state_size=self._hidden_size, projection_size=self._projection_size,
+        # by its name: of the kinds without a cell's state it is the fourth input, not the fifth
+        lengths = {"sequence_length": sequence_length} if self._use_sequence_length else {}
+        made = F.RNN(inputs, vector, *states, **lengths,
+                     use_sequence_length=self._use_sequence_length, state_size=self._hidden_size,
+                     projection_size=self._projection_size,
                      num_layers=self._num_layers, bidirectional=self._dir == 2, p=self._dropout,
                      state_outputs=True, mode=self._mode,
                      lstm_state_clip_min=self._lstm_state_clip_min,

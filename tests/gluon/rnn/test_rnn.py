@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,8 +92,9 @@ def test_states_may_be_given_in_one_call_and_not_in_the_next(is_hybrid: bool) ->
 
 
 @HYBRID
-def test_sequence_length(is_hybrid: bool) -> None:
-    layer = rnn.LSTM(3, bidirectional=True, input_size=5, use_sequence_length=True)
+@pytest.mark.parametrize("kind", [rnn.RNN, rnn.LSTM, rnn.GRU])
+def test_sequence_length(kind: Any, is_hybrid: bool) -> None:
+    layer = kind(3, bidirectional=True, input_size=5, use_sequence_length=True)
     layer.initialize()
     if is_hybrid:
         layer.hybridize()

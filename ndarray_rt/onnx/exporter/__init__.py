@@ -1,0 +1,1 @@
+"""Writing ONNX models: from a symbol and its parameters, node by node."""
