@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ....ops.nn.leaky_relu import gamma_dims
 from ..call import Call
 from ..dims import Dim
 from ..table import Refused, exports
@@ -32,8 +33,9 @@ def leaky_relu(c: Call) -> str:
         return c.op("Selu", x)
     if kind == "prelu":
         slopes = c.input(1)
-        if c.rank(1) == 1 and c.rank() > 1:
-            slopes = c.reshape(slopes, c.shape(1), (*c.shape(1), *(1,) * (c.rank() - 2)))
+        slopes = c.reshape(slopes, c.shape(1), gamma_dims(
+            tuple(c.fixed(c.shape(1), "gamma")),
+            tuple(0 if isinstance(size, Dim) else size for size in c.shape())))
         return c.op("PRelu", x, slopes)
     return gelu(c, x)
 
@@ -72,7 +74,8 @@ def softmax(c: Call) -> str:
     size = c.shape()[axis]
     places = positions(c, size)
     places = c.reshape(places, (size,), (size, *(1,) * (c.rank() - 1 - axis)))
-    inside = c.op("Less", places, c.unsqueeze(c.whole(1), axis))
+    lengths = c.whole(1) if c.rank(1) == c.rank() else c.unsqueeze(c.whole(1), axis)
+    inside = c.op("Less", places, lengths)
     lowest = c.const(np.finfo(dtype).min, dtype)
     made = c.op(name, c.op("Where", inside, x, lowest), axis=axis)
     return c.op("Where", inside, made, c.const(0, dtype))
@@ -103,7 +106,7 @@ def softmax_output(c: Call) -> str:
 def _by_sample(c: Call) -> str:
     """Over all axes but the first."""
     x = c.input(0)
-    if c.rank() == 2:
+    if c.rank() == 2 or c.operator == "SoftmaxActivation":
         return c.op("Softmax", x, axis=-1)
     made = c.op("Softmax", c.op("Flatten", x, axis=1), axis=-1)
     return c.op("Reshape", made, c.sizes(c.shape(), (x, c.shape())))

@@ -24,9 +24,23 @@ def same(c: Call) -> str:
     return x if c.dtype() == c.out_dtype() else c.cast(x, c.out_dtype())
 
 
+# of whole numbers these are defined too, and the last ones change nothing
+_OF_ANY = {"abs", "negative", "sign", "relu", "square", "logical_not", "_contrib_sign_ste"}
+_ROUNDING = {"floor", "ceil", "round", "rint", "fix", "trunc", "_contrib_round_ste"}
+
+
+def _is_done(c: Call) -> bool:
+    """Whole numbers that rounding leaves. Refused for functions of other numbers only."""
+    if c.out_dtype().kind == "f" or c.operator in _OF_ANY:
+        return False
+    if c.operator not in _ROUNDING:
+        raise Refused(f"an array of {c.out_dtype()}")
+    return True
+
+
 @exports(*_UNARY)
 def unary(c: Call) -> str:
-    return c.op(_UNARY[c.operator], same(c))
+    return same(c) if _is_done(c) else c.op(_UNARY[c.operator], same(c))
 
 
 def _number(c: Call, value: float) -> str:
@@ -46,13 +60,9 @@ _COMPOSED: dict[str, Callable[[Call, str], str]] = {
     "radians": lambda c, x: c.op("Mul", x, _number(c, math.pi / 180.0)),
     "fix": lambda c, x: _truncated(c, x), "trunc": lambda c, x: _truncated(c, x),
     # halves away from zero; halves down
-    "round": lambda c, x: c.op("Mul", c.op("Sign", x), c.op("Floor", c.op(
-        "Add", c.op("Abs", x), _number(c, 0.5)))),
-    "_contrib_round_ste": lambda c, x: c.op("Mul", c.op("Sign", x), c.op("Floor", c.op(
-        "Add", c.op("Abs", x), _number(c, 0.5)))),
-    "rint": lambda c, x: c.op("Ceil", c.op("Sub", x, _number(c, 0.5))),
+    "round": lambda c, x: _rounded(c, x), "_contrib_round_ste": lambda c, x: _rounded(c, x),
+    "rint": lambda c, x: _stepped(c, x, "Greater"),
     "logical_not": lambda c, x: c.cast(c.op("Equal", x, _number(c, 0.0)), c.out_dtype()),
-    "zeros_like": lambda c, x: c.op("Sub", x, x),
 }
 
 
@@ -64,13 +74,25 @@ def _truncated(c: Call, x: str) -> str:
     return c.op("Mul", c.op("Sign", x), c.op("Floor", c.op("Abs", x)))
 
 
-@exports(*(name for name in _COMPOSED if name != "zeros_like"))
+def _rounded(c: Call, x: str) -> str:
+    return c.op("Mul", c.op("Sign", x), _stepped(c, c.op("Abs", x), "GreaterOrEqual"))
+
+
+def _stepped(c: Call, x: str, comparison: str) -> str:
+    """The whole number below, and 1 more where what is left of x compares so to a half."""
+    low = c.op("Floor", x)
+    more = c.op(comparison, c.op("Sub", x, low), _number(c, 0.5))
+    return c.op("Add", low, c.cast(more, c.out_dtype()))
+
+
+@exports(*_COMPOSED)
 def composed(c: Call) -> str:
-    return _COMPOSED[c.operator](c, same(c))
+    return same(c) if _is_done(c) else _COMPOSED[c.operator](c, same(c))
 
 
 @exports("smooth_l1")
 def smooth_l1(c: Call) -> str:
+    _is_done(c)
     x, turn = c.input(0), c.p.scalar ** 2
     size = c.op("Abs", x)
     inner = c.op("Mul", c.op("Mul", x, x), c.number(0.5 * turn))
@@ -80,6 +102,7 @@ def smooth_l1(c: Call) -> str:
 
 @exports("_contrib_quadratic")
 def quadratic(c: Call) -> str:
+    _is_done(c)
     x = c.input(0)
     inner = c.op("Add", c.op("Mul", x, c.number(c.p.a)), c.number(c.p.b))
     return c.op("Add", c.op("Mul", x, inner), c.number(c.p.c))
@@ -147,7 +170,12 @@ def _kind(operator: str) -> str:
     return _FULL.get(name, name)
 
 
-@exports(*(f"{prefix}{name}" for name in _BINARY for prefix in ("elemwise_", "broadcast_", "_")))
+_ELEMENTWISE = ("add", "sub", "mul", "div")
+
+
+@exports(*(f"broadcast_{name}" for name in _BINARY),
+         *(f"elemwise_{name}" for name in _ELEMENTWISE),
+         *(f"_{name}" for name in _BINARY if name not in _ELEMENTWISE))
 def binary(c: Call) -> str:
     if c.dtype(0) != c.dtype(1):
         raise Refused(f"its inputs have dtypes {c.dtype(0)} and {c.dtype(1)}")

@@ -12,6 +12,9 @@ from ..table import Refused, exports
 def _resized(c: Call, x: str, mode: str, corners: bool) -> str:
     """As high and wide as the output."""
     after = c.out_shape()
+    if not corners and mode == "linear" and 1 in after[2:]:
+        # a single row or column is the first one here
+        raise Refused("a height or width of 1 without align_corners")
     size = c.sizes(after, (c.input(0), c.shape()))
     how = "align_corners" if corners else ("asymmetric" if mode == "nearest" else
                                            "half_pixel")

@@ -56,12 +56,16 @@ def gather_nd(c: Call) -> str:
 
 @exports("one_hot")
 def one_hot(c: Call) -> str:
-    dtype, x = c.out_dtype(), c.whole(0)
-    values = c.const(np.array([c.p.off_value, c.p.on_value], dtype))
-    depth = c.p.depth
+    dtype, x, depth = c.out_dtype(), c.whole(0), c.p.depth
+    if depth < 1:
+        raise Refused(f"depth {depth}")
+    values = np.array([c.p.off_value, c.p.on_value], dtype)
     # ONNX counts places below 0 from the end, where nothing is hot here
     inside = c.op("Where", c.op("Less", x, c.const(0, np.int64)), c.const(depth, np.int64), x)
-    return c.op("OneHot", inside, c.const(depth, np.int64), values, axis=-1)
+    hot = c.op("OneHot", inside, c.const(depth, np.int64), c.const([0, 1], np.float32), axis=-1)
+    if dtype == np.float32 and list(values) == [0, 1]:
+        return hot
+    return c.op("Where", c.cast(hot, np.bool_), c.const(values[1]), c.const(values[0]))
 
 
 # ---- orders ------------------------------------------------------------------------------------

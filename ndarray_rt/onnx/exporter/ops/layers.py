@@ -84,11 +84,15 @@ def pooling(c: Call) -> str:
             return c.reduce("ReduceSum", x, range(2, c.rank()), True)
         name = {"max": "GlobalMaxPool", "avg": "GlobalAveragePool", "lp": "GlobalLpPool"}[kind]
         return c.op(name, x, p=power if kind == "lp" else None)
+    if c.operator == "Pooling_v1" and (any(c.p.pad) or c.p.pooling_convention == "full"):
+        raise Refused("Pooling_v1 counts what lies beyond the data in a way of its own")
     rank = len(c.p.kernel)
     kernel, stride = list(c.p.kernel), filled(c.p.stride, rank, 1)
     pads = filled(c.p.pad, rank, 0)
     attrs: dict[str, object] = {"kernel_shape": kernel, "strides": stride}
     more, ceil = _beyond(c, kernel, stride, pads)
+    if any(p + m >= k for p, m, k in zip(pads, more, kernel, strict=True)):
+        raise Refused("windows that lie in the padding")
     counts = getattr(c.p, "count_include_pad", None) is not False
     if kind == "max":
         return c.op("MaxPool", x, pads=[*pads, *_sum(pads, more)], ceil_mode=ceil, **attrs)

@@ -66,13 +66,20 @@ def l2_normalization(c: Call) -> str:
     x, rank = c.input(0), c.rank()
     axes = {"instance": list(range(1, rank)), "channel": [1],
             "spatial": list(range(2, rank))}[c.p.mode]
-    total = c.reduce("ReduceSum", c.op("Mul", x, x), axes, True)
+    square = c.op("Mul", x, x)
+    total = c.reduce("ReduceSum", square, axes, True) if axes else square
     return c.op("Div", x, c.op("Sqrt", c.op("Add", total, c.number(c.p.eps))))
 
 
 @exports("LRN")
 def lrn(c: Call) -> str:
-    return c.op("LRN", c.input(0), size=c.p.nsize, alpha=c.p.alpha, beta=c.p.beta, bias=c.p.knorm)
+    if c.p.nsize % 2 == 0:
+        raise Refused("nsize is even: ONNX has another channel at the other end then")
+    x, shape = c.input(0), c.shape()
+    if len(shape) != 4:
+        x = c.op("Reshape", x, c.ints(0, 0, -1, 1) if len(shape) > 2 else c.ints(0, 0, 1, 1))
+    made = c.op("LRN", x, size=c.p.nsize, alpha=c.p.alpha, beta=c.p.beta, bias=c.p.knorm)
+    return made if len(shape) == 4 else c.op("Reshape", made, c.sizes(shape, (c.input(0), shape)))
 
 
 @exports("moments")

@@ -14,6 +14,9 @@ def _turned(c: Call, x: str, rank: int) -> str:
 def dot(c: Call) -> str:
     a, b = c.inputs
     ranks = c.rank(0), c.rank(1)
+    if ranks[1] == 1 and ranks[0] == 2 and c.p.transpose_a:
+        # ONNX Runtime computes the product of a transposed matrix and a vector wrongly
+        return c.op("MatMul", b, a)
     if c.p.transpose_a and ranks[0] > 1:
         if ranks[0] != 2:
             raise Refused(f"transpose_a of rank {ranks[0]}")

@@ -17,7 +17,7 @@ def _axes(c: Call, given: Any, exclude: bool = False) -> list[int]:
     """The axes, counted from the front."""
     rank = c.rank()
     if given is None or given == ():
-        return [] if exclude and given == () else list(range(rank))
+        return list(range(rank))
     named = {axis % rank for axis in ([given] if isinstance(given, int) else given)}
     return [axis for axis in range(rank) if (axis in named) is not exclude]
 

@@ -38,8 +38,14 @@ def sequence_last(c: Call) -> str:
         return c.op("Gather", x, c.const(-1, np.int64), axis=axis)
     if axis == 0:
         x = c.transpose(x, [1, 0, *range(2, c.rank())])
-    last = c.op("Sub", c.whole(1), c.const(1, np.int64))
+    last = c.op("Sub", _clipped(c, 1), c.const(1, np.int64))
     return c.op("GatherND", x, c.unsqueeze(last, 1), batch_dims=1)
+
+
+def _clipped(c: Call, least: int) -> str:
+    """The lengths, within the steps that there are."""
+    steps = c.squeeze(c.sizes([c.shape()[c.p.axis]], (c.input(0), c.shape())), 0)
+    return c.op("Clip", c.whole(1), c.const(least, np.int64), steps)
 
 
 @exports("SequenceReverse")
@@ -48,4 +54,4 @@ def sequence_reverse(c: Call) -> str:
     if not c.p.use_sequence_length:
         far = (1 << 63) - 1
         return c.slice(x, [0], [far], [-far], [-1])
-    return c.op("ReverseSequence", x, c.whole(1), time_axis=0, batch_axis=1)
+    return c.op("ReverseSequence", x, _clipped(c, 0), time_axis=0, batch_axis=1)

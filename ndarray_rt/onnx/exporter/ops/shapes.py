@@ -75,7 +75,10 @@ def space_to_depth(c: Call) -> str:
 
 @exports("reverse")
 def reverse(c: Call) -> str:
-    axes = [axis % c.rank() for axis in ([c.p.axis] if isinstance(c.p.axis, int) else c.p.axis)]
+    given = [axis % c.rank() for axis in ([c.p.axis] if isinstance(c.p.axis, int) else c.p.axis)]
+    axes = [axis for axis in range(c.rank()) if given.count(axis) % 2]  # twice is not at all
+    if not axes:
+        return c.input(0)
     count = len(axes)
     return c.slice(c.input(0), axes, [_FURTHEST] * count, [-_FURTHEST] * count, [-1] * count)
 
