@@ -34,12 +34,15 @@ class Chunk:
     first asked for, out of `_state` and `_bytes`, which own what they stand for.
 
     `is_trained_in_layout` says whether training may leave it in a special layout; None, as long as
-    nobody has set it: the switch NDRT_TRAINING_LAYOUTS says.
+    nobody has set it: the switch NDRT_TRAINING_LAYOUTS says. `brought` is how often an optimizer
+    brought it into one soon after the time before, and the write counter of the last time.
     """
 
-    __slots__ = ("__weakref__", "_bytes", "_handle", "_planned", "_state", "address", "dtype",
-                 "is_trained_in_layout", "mkl_mem", "moves", "native", "storage_shape", "zero")
+    __slots__ = ("__weakref__", "_bytes", "_handle", "_planned", "_state", "address", "brought",
+                 "dtype", "is_trained_in_layout", "mkl_mem", "moves", "native", "storage_shape",
+                 "zero")
 
+    brought: tuple[int, int]
     is_trained_in_layout: bool | None
 
     def __init__(self, shape: tuple[int, ...], dtype: DType, handle: Handle | None = None,
@@ -78,6 +81,8 @@ class Chunk:
             return handle
         if name == "is_trained_in_layout":
             return None
+        if name == "brought":
+            return 0, 0
         raise AttributeError(f"a Chunk has no attribute {name!r}")
 
     # ---- memory -------------------------------------------------------------------------

@@ -268,6 +268,32 @@ def test_a_weight_that_is_set_is_brought_back() -> None:
         assert weight.is_mkldnn
 
 
+def deep() -> mx.sym.Symbol:
+    net = mx.sym.Convolution(mx.sym.var("data"), kernel=(3, 3), num_filter=32, name="conv")
+    net = mx.sym.Convolution(mx.sym.relu(net), kernel=(3, 3), num_filter=32, name="conv1")
+    return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(net, num_hidden=5), name="softmax")
+
+
+@pytest.mark.parametrize("change", ["write", "view", "data"])
+def test_a_weight_that_keeps_losing_its_layout_is_left_in_the_default_one(change: str) -> None:
+    exe = deep().simple_bind(mx.cpu(), data=(4, 16, 8, 8), grad_req="write")
+    rng = np.random.default_rng(0)
+    for array in exe.arg_dict.values():
+        array[:] = rng.uniform(-0.1, 0.1, array.shape)
+    # the data too is trained where nobody says what is
+    names = None if change == "data" else [n for n in exe.arg_dict if n.endswith("weight")]
+    update = exe.bind_update("sgd_mom_update", lr=0.001, momentum=0.9, names=names)
+    weight, x = exe.arg_dict["conv_weight"], mx.nd.array(rng.standard_normal((4, 16, 8, 8)))
+    for _ in range(16):
+        exe.train_step(update, data=x)
+        if change == "write":
+            weight[:] = weight.clip(-1, 1)
+        if change == "view":
+            weight[0].asnumpy()
+    assert set(exe.capture_states.values()) == {"captured"}
+    assert update.capture_state == "captured"
+
+
 def test_another_batch_size_leaves_the_layouts_alone() -> None:
     made = trained("gluon", "sgd", 4, True)
     layouts = [[array.layout for array in arrays] for _, arrays in made.arrays()]

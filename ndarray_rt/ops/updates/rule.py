@@ -101,6 +101,10 @@ class Source(NamedTuple):
     arrays: Sequence[NDArray] = ()
 
 
+# a weight is brought into a layout so often, with fewer writes in between than these
+_MOST_TIMES, _SOON = 2, 64
+
+
 def refuses_one(p: Any, ins: list[NDArray]) -> str | None:
     return need_float32(*ins)
 
@@ -126,7 +130,8 @@ def _common_layout(rule: Rule, p: Params, ins: Sequence[NDArray], out: Output,
     if (desc is not None and not grad.is_view and (is_safe or not desc.is_padded)
             and out.array._chunk is weight._chunk and trains_in_layout(weight)
             and all(x._chunk.mkl_mem is desc or not (x.is_view or x._chunk.native.pins)
-                    for x in (weight, *states))):
+                    for x in (weight, *states))
+            and (weight._chunk.mkl_mem is desc or _is_worth_bringing(weight, grad))):
         for x in (weight, *states):
             own = x._chunk.mkl_mem
             if own is not None and own.dims != desc.dims:
@@ -137,6 +142,23 @@ def _common_layout(rule: Rule, p: Params, ins: Sequence[NDArray], out: Output,
     if any(get_data_if(state, desc, ctx.stream) is None for state in states):
         return plain
     return desc if is_safe or not desc.is_padded else plain
+
+
+def _is_worth_bringing(weight: NDArray, grad: NDArray) -> bool:
+    """Notes that the weight is to be brought into the gradient's layout.
+
+    False, now and from now on, where it keeps losing it: a weight that somebody writes to, or looks
+    at through a view, between steps goes to the default layout each time.
+    """
+    chunk = weight._chunk
+    times, writes = chunk.brought
+    times = times + 1 if times and chunk.writes - writes < _SOON else 1
+    chunk.brought = times, chunk.writes
+    if times <= _MOST_TIMES:
+        return True
+    if chunk.is_trained_in_layout is None:
+        chunk.is_trained_in_layout = grad._chunk.is_trained_in_layout = False
+    return False
 
 
 def plain_states(states: Sequence[NDArray], ctx: OpContext) -> list[Mem]:
