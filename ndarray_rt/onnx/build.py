@@ -223,6 +223,13 @@ class GraphBuilder:
             value = self.op("Reshape", value, shape=tuple(codes))
         return Value(shape, value.dtype, symbol=self.symbol(value))
 
+    def cast(self, value: Value, dtype: DType) -> Value:
+        """The numbers in another dtype of floats."""
+        if value.const is not None:
+            made = self.constants.made_of(value, f"as {dtype}", lambda array: array.astype(dtype))
+            return constant(made, value.fixed)
+        return self.shaped(self.op("Cast", value, dtype=dtype_name(dtype)), value.shape)
+
     def alike(self, value: Value, rank: int) -> Value:
         """With axes of length 1 before the others, up to a rank."""
         if value.rank >= rank:

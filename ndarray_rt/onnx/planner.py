@@ -31,6 +31,7 @@ Scope = dict[str, Any]
 Work = Node | dict[str, str] | Callable[["Planner"], None]
 
 _DEEPEST = 100
+_HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 
 
 class Planner:
@@ -128,14 +129,29 @@ class Planner:
                 self._set_constants(node, early, False)
                 return
         # on whole numbers that are there when a run begins NumPy computes before it
-        waits = any(v.symbol is not None or v.is_float for v in given if v.const is None)
+        waits = any(v.symbol is not None or v.dtype.kind == "f" for v in given
+                    if v.const is None)
         if op.symbols is not None and waits:
             self.builder.hint = node.name or node.outputs[0]
             made = op.symbols(self.builder, node, *ins)
+            if made is None and any(v.dtype == _HALF for v in given):
+                made = self._widened(node, op, ins)
             if made is not None:
                 self.give(node, made if isinstance(made, tuple) else (made,))
                 return
         self._function(node, op, ins)
+
+    def _widened(self, node: Node, op: Operator, ins: list[Value | None]) -> Any:
+        """The symbols of an operator on float16, of which the engine computes little: in float32,
+        and rounded behind it."""
+        assert op.symbols is not None
+        wide = [v if v is None or v.dtype != _HALF else self.builder.cast(v, _SINGLE)
+                for v in ins]
+        made = op.symbols(self.builder, node, *wide)
+        if made is None:
+            return None
+        return tuple(self.builder.cast(v, _HALF) if v.dtype == _SINGLE else v
+                     for v in (made if isinstance(made, tuple) else (made,)))
 
     def give(self, node: Node, values: Sequence[Any]) -> None:
         """What the outputs of a node are."""

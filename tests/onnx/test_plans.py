@@ -12,6 +12,7 @@ import ndarray_rt as mx
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.onnx import load
 from ndarray_rt.onnx.plan import HostStep, Segment
+from ndarray_rt.symbol.node import topological
 
 from .helpers import loaded, model_of, run_thrice
 
@@ -237,6 +238,23 @@ def test_products_of_whole_numbers_are_exact() -> None:
     a = rng.integers(200, 256, (2, 900), np.uint8)
     b = rng.integers(100, 128, (900, 3)).astype(np.int8)
     run_thrice(model, {"a": a, "b": b}, [a.astype(np.int32) @ b.astype(np.int32)], rtol=0, atol=0)
+
+
+def test_float16_is_computed_in_float32_and_rounded() -> None:
+    """Every operator's result is rounded, and all of them are the engine's."""
+    model = loaded("g (float16[N,3,8,8] x, float16[4,3,3,3] w) => (float16[N,4,6,6] y, float s) {"
+                   " c = Conv(x, w) y = Sigmoid(c) f = Cast<to = 1>(y)"
+                   " s = ReduceSum<keepdims = 0>(f) }")
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(2, 3, 8, 8)).astype(np.float16), rng.normal(
+        size=(4, 3, 3, 3)).astype(np.float16)
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float32), (3, 3), (2, 3))
+    c = np.einsum("nchwij,ocij->nohw", windows, w.astype(np.float32)).astype(np.float16)
+    y = (1 / (1 + np.exp(-c.astype(np.float32)))).astype(np.float16)
+    run_thrice(model, {"x": x, "w": w}, [y, np.asarray(y.astype(np.float32).sum())], rtol=2e-3)
+    step, = steps_of(model)
+    operators = {node.op.name for node in topological(step.executor.symbol.entries) if node.op}
+    assert operators == {"Cast", "Convolution", "sigmoid", "sum"}
 
 
 def test_loop_that_data_ends() -> None:

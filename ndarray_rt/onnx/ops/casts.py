@@ -111,7 +111,9 @@ def cast_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
     dtype = dtype_of(node.attr("to"))
     if dtype == x.dtype:
         return x
-    if dtype in FAST and (x.is_float or (x.dtype.kind in "iub" and in_graphs(x.dtype))):
+    half = np.dtype(np.float16)
+    if (dtype in FAST or dtype == half) and (x.is_float or x.dtype == half or (
+            dtype in FAST and x.dtype.kind in "iub" and in_graphs(x.dtype))):
         return b.shaped(b.op("Cast", x, dtype=dtype.name), x.shape)
     return None
 
