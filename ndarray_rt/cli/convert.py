@@ -1,5 +1,7 @@
 """Writes parameters in another format: MXNet's .params, .safetensors, .npz, or the initialisers of
-an .onnx file, whose graph is that of --model. They are read from all of those."""
+an .onnx file, whose graph is that of --model. They are read from all of those. Writes whole models
+too: MXNet's pair of files as an .onnx file, and an .onnx file as NAME-symbol.json with its
+parameters."""
 
 from __future__ import annotations
 
@@ -15,17 +17,25 @@ from ..dtypes import DType, find_dtype
 from ..errors import ModelFormatError, ParameterError, TypeMismatch
 from ..io.foreign import over_numpy
 from ..nd import NDArray, load, save, save_npz, save_safetensors
+from .graphs import SYMBOL, from_onnx, is_model, to_onnx
 from .output import progress, show_json, size_text
 
-NAME, HELP = "convert", "write parameters in another format"
+NAME, HELP = "convert", "write parameters or a model in another format"
 _WRITERS = {".params": save, ".safetensors": save_safetensors, ".npz": save_npz}
 PREFIXES = ("arg:", "aux:")
 ONNX = ".onnx"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="A", help=f"a file: {', '.join([*_WRITERS, ONNX])}")
-    parser.add_argument("target", metavar="B", help=f"a file: {', '.join([*_WRITERS, ONNX])}")
+    parser.add_argument("source", metavar="A", help=f"a file: {', '.join([*_WRITERS, ONNX])}, or "
+                        "MXNet's model: NAME-symbol.json, or NAME alone")
+    parser.add_argument("target", metavar="B", help=f"a file: {', '.join([*_WRITERS, ONNX])}, or "
+                        f"NAME{SYMBOL}")
+    parser.add_argument("--shape", action="append", default=[], metavar="NAME=1,3,224,224",
+                        help="from MXNet's model to ONNX: the shape of an input; once for each")
+    parser.add_argument("--opset", type=int, default=17, metavar="N",
+                        help="from MXNet's model to ONNX: the version of ONNX's operators, 13 to "
+                             "21 (17)")
     parser.add_argument("--model", metavar="FILE", help="for an .onnx file: the model whose "
                         "initialisers of these names get the numbers")
     parser.add_argument("--strip-prefix", action="store_true",
@@ -38,9 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     ending = os.path.splitext(given.target)[1]
+    if ending == ONNX and given.model is None and is_model(given.source):
+        return to_onnx(given)
+    if given.target.endswith(SYMBOL) and given.source.endswith(ONNX):
+        return from_onnx(given)
     if ending not in (*_WRITERS, ONNX):
         raise ParameterError(f"{given.target!r} ends in {ending!r}, expected one of "
-                             f"{', '.join([*_WRITERS, ONNX])}")
+                             f"{', '.join([*_WRITERS, ONNX])}, or for an ONNX model {SYMBOL}")
     if (given.model is not None) != (ending == ONNX):
         raise ParameterError("an .onnx file needs a graph: give --model with it, and with it alone")
     found = renamed(read(given.source), given)

@@ -159,7 +159,10 @@ class Loaded:
     def _reshaped(self, symbol: Symbol, shapes: dict[str, tuple[int, ...]]) -> Executor | None:
         for old in self.executors:
             if is_same_graph(old.symbol, symbol):
-                return old.reshape(partial_shaping=True, allow_up_sizing=True, **shapes)
+                # not each constant's shape follows from those of the inputs
+                fixed = {name: x.shape for name, x in old.arg_dict.items()}
+                return old.reshape(partial_shaping=True, allow_up_sizing=True,
+                                   **{**fixed, **shapes})
         return None
 
 

@@ -116,6 +116,31 @@ def test_convert_gives_initialisers(capsys: pytest.CaptureFixture[str]) -> None:
     assert "give --model" in refused(capsys, "convert", "odd.params", "a.npz", "--model", "x")
 
 
+def test_convert_of_whole_models(capsys: pytest.CaptureFixture[str]) -> None:
+    """To ONNX and back: the numbers stay."""
+    from ndarray_rt.gluon import nn
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(4, 3, in_channels=3), nn.BatchNorm(in_channels=4), nn.GlobalAvgPool2D(),
+            nn.Dense(2, in_units=4))
+    net.initialize(mx.init.Xavier())
+    net.hybridize()
+    x = mx.nd.random.uniform(shape=(2, 3, 8, 8))
+    expected = net(x).asnumpy()
+    net.export("small")
+    found = told(capsys, "convert", "small", "small.onnx", "--shape", "1,3,8,8", "--opset", "15")
+    assert found == {"written": "small.onnx", "nodes": 5, "opset": 15,
+                     "inputs": {"data": [1, 3, 8, 8]}}
+    np.testing.assert_allclose(mx.onnx.load("small.onnx")(x)[0], expected, rtol=1e-5, atol=1e-6)
+    found = told(capsys, "convert", "small.onnx", "back-symbol.json")
+    assert found == {"written": ["back-symbol.json", "back-0000.params"], "arrays": 8}
+    back = mx.gluon.SymbolBlock.imports("back-symbol.json", ["data"], "back-0000.params")
+    np.testing.assert_allclose(back(x).asnumpy(), expected, rtol=1e-5, atol=1e-6)
+    assert "expected an int from 13 to 21" in refused(
+        capsys, "convert", "small", "new.onnx", "--shape", "1,3,8,8", "--opset", "5")
+    assert "no single graph of operators" in refused(
+        capsys, "convert", "net.onnx", "net-symbol.json")
+
+
 def test_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("bad.onnx").write_bytes(b"neither this nor that")
     assert "bad.onnx" in refused(capsys, "info", "bad.onnx")

@@ -53,6 +53,26 @@ def test_other_batch_goes_on_with_the_first() -> None:
     assert len(model._loaded.plans) == 3
 
 
+def test_other_batch_where_the_shape_of_a_constant_does_not_follow() -> None:
+    """A sum that broadcasts tells nothing of its parts."""
+    model = loaded("""g (float[N,2] x) => (float[N,2] y) <float[2] b = {1, -100}> {
+        s = Add(x, b)
+        y = Relu(s)
+    }""")
+    for n in (2, 3, 1):
+        made, = model(np.full((n, 2), 4, np.float32))
+        np.testing.assert_array_equal(made, [[5, 0]] * n)
+
+
+def test_other_size_of_pictures_goes_on_with_the_first() -> None:
+    model = loaded("g (float[N,3,H,W] x) => (float[N,3,1,1] y) { y = GlobalAveragePool(x) }")
+    for side in (4, 6):
+        made, = model(np.ones((2, 3, side, side), np.float32))
+        np.testing.assert_array_equal(made, np.ones((2, 3, 1, 1)))
+    first, second = model._loaded.executors
+    assert first.symbol is second.symbol
+
+
 def test_plans_are_bounded() -> None:
     model = loaded("g (float[N] x) => (float[N] y) { y = Relu(x) }")
     for n in range(1, 80):

@@ -406,7 +406,7 @@ def _add_global(name: str, kind: str) -> None:
     def symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
         if not x.is_float or not 3 <= x.rank <= 5:
             return None
-        return b.op("Pooling", x, global_pool=True, pool_type=kind, kernel=x.shape[2:])
+        return b.op("Pooling", x, global_pool=True, pool_type=kind)
 
 
 for _name, _kind in (("GlobalAveragePool", "avg"), ("GlobalMaxPool", "max"),

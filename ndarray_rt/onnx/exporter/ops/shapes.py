@@ -41,6 +41,8 @@ def expand_dims(c: Call) -> str:
 @exports("squeeze")
 def squeeze(c: Call) -> str:
     shape, given = c.shape(), c.p.axis
+    if given is None and any(isinstance(size, Dim) for size in shape):
+        raise Refused("without axis, and a size is free: which axes go would depend on it")
     axes = ([i for i, size in enumerate(shape) if size == 1] if given is None else
             [axis % len(shape) for axis in ([given] if isinstance(given, int) else given)])
     if len(axes) == len(shape):  # an array has an axis at least
