@@ -200,3 +200,17 @@ def test_two_variables_of_one_name() -> None:
 def test_block_without_values() -> None:
     with pytest.raises(ParameterError, match="initialize the block and run it once"):
         mx.onnx.export(nn.Dense(3), shapes=[(4, 6)])
+
+
+def test_which_axes_go_must_not_depend_on_a_free_size() -> None:
+    made = mx.sym.squeeze(mx.sym.var("a"), name="gone")
+    with pytest.raises(Unsupported, match='squeeze "gone": without axis, and a size is free'):
+        mx.onnx.export(made, {}, shapes=[(None, 1, 6)])
+
+
+@pytest.mark.parametrize("opset", [13, 15])
+def test_what_an_operator_set_has_not(opset: int) -> None:
+    data, grid = mx.sym.var("a"), mx.sym.var("b")
+    made = mx.sym.BilinearSampler(data, grid, name="sampled")
+    with pytest.raises(Unsupported, match=f"set {opset}:\n.*from operator set 16 on"):
+        mx.onnx.export(made, {}, shapes=[(1, 1, 4, 4), (1, 2, 3, 3)], opset=opset)

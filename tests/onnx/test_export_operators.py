@@ -20,9 +20,8 @@ from tests.case_table import all_cases
 
 from .exported import TOLERANCE, bound
 
-# what ONNX Runtime refuses, or computes otherwise: lengths of no steps, regions of no image,
-# outputs without elements
-NOT_IN_ONNX_RUNTIME = ("sequence_length", "ROIPooling", "nothing-left")
+# what ONNX Runtime refuses, or computes otherwise: lengths of no steps, outputs without elements
+NOT_IN_ONNX_RUNTIME = ("sequence_length", "nothing-left")
 
 
 def cases_by_operator() -> dict[str, list[Case]]:

@@ -80,6 +80,10 @@ class Call:
             made.append(size)
         return made
 
+    def run(self, *arrays: Array) -> Array:
+        """What the node's operator gives for other inputs."""
+        return self.writer.run(self.node, arrays)
+
     # ---- making nodes --------------------------------------------------------------------------
 
     def op(self, name: str, *inputs: str, **attrs: Any) -> str:

@@ -68,6 +68,8 @@ def roi_align(node: Node, x: Array, rois: Array, batches: Array) -> Array:
             w, h = max(w, 1.0), max(h, 1.0)
         rows = ratio or int(np.ceil(h / height))
         columns = ratio or int(np.ceil(w / width))
+        if rows < 1 or columns < 1:
+            continue  # a region without extent has no samples
         ys = y1 + (np.arange(height * rows) + 0.5) * (h / height / max(rows, 1))
         xs = x1 + (np.arange(width * columns) + 0.5) * (w / width / max(columns, 1))
         taps = _taps(x[int(batch)], ys, xs)

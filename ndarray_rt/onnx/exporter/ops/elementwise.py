@@ -165,8 +165,9 @@ _FULL = {"plus": "add", "minus": "sub"}
 
 
 def _kind(operator: str) -> str:
-    name = operator.removeprefix("elemwise_").removeprefix("broadcast_").removeprefix("_")
-    name = name.removesuffix("_scalar")
+    name = operator.removeprefix("_").removesuffix("_scalar")
+    for prefix in ("scatter_", "elemwise_", "broadcast_"):
+        name = name.removeprefix(prefix)
     return _FULL.get(name, name)
 
 
@@ -174,7 +175,7 @@ _ELEMENTWISE = ("add", "sub", "mul", "div")
 
 
 @exports(*(f"broadcast_{name}" for name in _BINARY),
-         *(f"elemwise_{name}" for name in _ELEMENTWISE),
+         *(f"elemwise_{name}" for name in _ELEMENTWISE), "_scatter_elemwise_div",
          *(f"_{name}" for name in _BINARY if name not in _ELEMENTWISE))
 def binary(c: Call) -> str:
     if c.dtype(0) != c.dtype(1):
@@ -183,7 +184,8 @@ def binary(c: Call) -> str:
 
 
 _SCALAR = {**{f"_{name}_scalar": name for name in _BINARY if name not in ("add", "sub")},
-           "_plus_scalar": "add", "_minus_scalar": "sub"}
+           "_plus_scalar": "add", "_minus_scalar": "sub", "_scatter_plus_scalar": "add",
+           "_scatter_minus_scalar": "sub"}
 _SWAPPED = {"_rminus_scalar": "sub", "_rdiv_scalar": "div", "_rmod_scalar": "mod",
             "_rpower_scalar": "power"}
 

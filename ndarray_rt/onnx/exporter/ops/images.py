@@ -1,4 +1,4 @@
-"""Images to other sizes, sampled at places, and regions of them."""
+"""Images to other sizes, and sampled at places."""
 
 from __future__ import annotations
 
@@ -79,14 +79,7 @@ def _means(size: int, count: int) -> np.ndarray:
 @exports("BilinearSampler")
 def bilinear_sampler(c: Call) -> str:
     if c.opset < 16:
-        raise Refused("GridSample exists from operator set 16 on")
+        raise Refused("GridSample is there from operator set 16 on")
     grid = c.op("Transpose", c.input(1), perm=[0, 2, 3, 1])
     return c.op("GridSample", c.input(0), grid, mode="linear" if c.opset >= 20 else "bilinear",
                 padding_mode="zeros", align_corners=1)
-
-
-@exports("ROIPooling")
-def roi_pooling(c: Call) -> str:
-    return c.op("MaxRoiPool", *c.inputs, pooled_shape=list(c.p.pooled_size),
-                spatial_scale=c.p.spatial_scale)
-
