@@ -25,6 +25,7 @@ from ._array.dlpack import to_dlpack_for_read as to_dlpack_for_read
 from ._array.dlpack import to_dlpack_for_write as to_dlpack_for_write
 from ._array.interop import from_numpy as from_numpy
 from ._array.ndarray import NDArray as NDArray
+from ._array.pickling import become
 from .context import Context
 from .dtypes import find_dtype
 from .errors import ParameterError, ShapeError, TypeMismatch, no_storage, shown
@@ -241,6 +242,23 @@ def load_frombuffer(buf: Any) -> Any:
     """Reads what `load` reads from bytes in memory."""
     from .io.params_file import load_frombuffer as read
     return read(buf)
+
+
+def _set_state(array: NDArray, state: Any) -> None:
+    """What pickles of MXNet's arrays call: `state["handle"]` holds the bytes of an array.
+
+    Raises ModelFormatError for other bytes, TypeMismatch for another state.
+    """
+    from .io.params_file import load_one
+    handle = state.get("handle") if isinstance(state, dict) else None
+    if not isinstance(handle, (bytes, bytearray)):
+        raise TypeMismatch(f"NDArray.__setstate__: state got {shown(state)}, expected a dict with "
+                           "bytes as its 'handle'")
+    become(array, load_one(bytes(handle)))
+
+
+# reading files is of this floor, arrays are not
+NDArray.__setstate__ = _set_state  # type: ignore[method-assign, assignment]
 
 
 def _space(name: str, doc: str, space: str, **how: Any) -> OperatorModule:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from .config import get_variable, set_variable
@@ -64,11 +64,25 @@ def is_np_array() -> bool:
     return False
 
 
-@contextmanager
-def np_array(active: bool = True) -> Iterator[None]:
-    """A scope without `mx.np` arrays, as all are; Unsupported for `active`."""
-    _refuse_np_arrays("np_array", active)
-    yield
+class _NumpyArrayScope:
+    """What np_array gives, by the name that MXNet's own scripts import."""
+
+    def __init__(self, is_np_array: bool) -> None:
+        self._is_np_array = is_np_array
+
+    def __enter__(self) -> _NumpyArrayScope:
+        _refuse_np_arrays("np_array", self._is_np_array)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        """Nothing is there to be put back."""
+
+
+def np_array(active: bool = True) -> _NumpyArrayScope:
+    """A `with` block without `mx.np` arrays, as all are; entering raises Unsupported for `active`.
+    """
+    return _NumpyArrayScope(active)
 
 
 def set_np(shape: bool = True, array: bool = True) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..context import Context, current_context
-from ..dtypes import DType
+from ..dtypes import FLOAT32, DType
 from ..errors import NoShape, ShapeError, TypeMismatch
 from ..np_shape import is_np_shape
 from ..storage.chunk import Chunk
@@ -57,10 +57,12 @@ class NDArray(Surface):
     _entry: Any  # the tape's: which output of which recorded node this is
     _grad_state: Any  # the tape's: gradient array and its request
 
-    def __init__(self, chunk: Chunk, shape: tuple[int, ...], dtype: DType, byte_offset: int = 0,
-                 reuse: bool = False, ctx: Context | None = None) -> None:
+    def __init__(self, chunk: Chunk | None, shape: tuple[int, ...] = (0,), dtype: DType = FLOAT32,
+                 byte_offset: int = 0, reuse: bool = False, ctx: Context | None = None) -> None:
         if len(shape) > MAX_DIMS:
             raise ShapeError(f"shape {shape} has rank {len(shape)}, expected at most {MAX_DIMS}")
+        if chunk is None:  # so MXNet's pickles begin, and go on with `__setstate__`
+            chunk = Chunk(shape, dtype)
         self._chunk = chunk
         self._shape = shape
         self._dtype = dtype
@@ -219,10 +221,11 @@ class NDArray(Surface):
 def new_array(shape: tuple[int, ...], dtype: DType, ctx: Context | None = None,
               zero: bool = False) -> NDArray:
     """An array on a Chunk of its own; memory comes with the first use, zeroed if asked."""
-    if ctx is not None:
-        if not isinstance(ctx, Context):
-            raise TypeMismatch(f"ctx got {ctx!r}, expected a Context such as mx.cpu()")
-        ctx.check()
+    if ctx is None:
+        ctx = current_context()
+    elif not isinstance(ctx, Context):
+        raise TypeMismatch(f"ctx got {ctx!r}, expected a Context such as mx.cpu()")
+    ctx.check()
     return NDArray(Chunk(shape, dtype, zero=zero), shape, dtype, 0, False, ctx)
 
 

@@ -59,6 +59,12 @@ def restore(data: Any, shape: tuple[int, ...], dtype: str, ctx: tuple[str, int],
     return made
 
 
+def become(x: NDArray, made: NDArray) -> None:
+    """Makes x an array on what `made` holds: contents, shape, dtype and context."""
+    x.__init__(made._chunk, made.shape, made.dtype, made._byte_offset,  # type: ignore[misc]
+               ctx=made.ctx)
+
+
 def copied(x: NDArray) -> NDArray:
     """copy.copy: an array with memory of its own, unknown to the tape."""
     return array(x, x.ctx)

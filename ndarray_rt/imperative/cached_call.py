@@ -69,6 +69,10 @@ class CachedCall(PythonCall):
         self._notes = notes
         self._states = {i: self._writes(i) for i in read} if read else {}
 
+    @property
+    def inlined(self) -> Sequence[Entry] | None:
+        return self._op.inlined
+
     def backward(self, out_grads: Sequence[NDArray], outs: Sequence[NDArray],
                  reqs: Sequence[Req]) -> None:
         group, instance = self._held.group, self._held.instance

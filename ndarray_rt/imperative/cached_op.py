@@ -40,7 +40,8 @@ MAX_GROUPS = 16
 class Flags(Params):
     static_alloc: bool = boolean(False, doc="memory is always planned ahead; no effect here")
     static_shape: bool = boolean(False, doc="the same shapes at each call; no effect here")
-    inline_limit: int = integer(2, low=0, doc="no effect here")
+    inline_limit: int = integer(2, low=0, doc="with at most so many operators, `get_symbol` shows "
+                                "these; no effect on how it runs")
     forward_bulk_size: int = integer(15, low=0, doc="no effect here")
     backward_bulk_size: int = integer(15, low=0, doc="no effect here")
     is_dynamic: bool = boolean(False, doc="no effect here")
@@ -76,6 +77,10 @@ class CachedOp:
         self._aux = frozenset(
             i for i, name in enumerate(self._distinct.list_inputs()) if name in states)
         self._flags = self._parse(flags)
+        nodes = topological(sym.entries)
+        operators = sum(node.op is not None for node in nodes)
+        # what a history shows in place of this
+        self.inlined = sym.entries if operators <= self._flags.inline_limit else None
         # positions that can not become another kind than they are
         self._declared = self._aux | set(self._flags.param_indices)
         self._by_value = set(self._flags.data_indices) - self._aux
@@ -83,8 +88,7 @@ class CachedOp:
         self._trained: set[int] = set()
         # for each input its place on the tape in the last call, and where its gradient goes
         self._last_targets: dict[int, tuple[ref[Node], Target]] = {}
-        self._is_random = any(node.op is not None and node.op.is_random
-                              for node in topological(sym.entries))
+        self._is_random = any(node.op is not None and node.op.is_random for node in nodes)
         self._session = Session()
         self._watch: Watch | None = None
         self._lock = threading.Lock()

@@ -53,6 +53,11 @@ class PythonCall(ABC):
         `out_grads` are those of all outputs. Not called for nothing: one request is not kNullOp.
         """
 
+    @property
+    def inlined(self) -> Sequence[Entry] | None:
+        """The outputs of the graph that a history shows in place of the call, if it shows one."""
+        return None
+
     def own_gradient(self, position: int) -> NDArray | None:
         """Where `backward` computes the gradient of an input, if that is an array of its own.
 

@@ -257,6 +257,19 @@ class Symbol:
     def __setstate__(self, state: Mapping[str, str]) -> None:
         self._entries = graph_json.load_graph(state["json"])
 
+    def _gen_atomic_symbol(self) -> Symbol:
+        """The operator of the first output alone, on new variables, with all its outputs.
+
+        Of a variable it is the variable. MXNet's tools for mixed precision call it by this name.
+        """
+        node = self._entries[0].node
+        if node.op is None or node.params is None:
+            return Symbol([self._entries[0]])
+        names = (*node.op.input_names(node.params), *node.op.aux_names(node.params))
+        inputs = [Entry(Node(None, f"{node.name}_{name}"), 0) for name in names]
+        made = Node(node.op, node.name, dict(node.attrs), node.params, inputs)
+        return Symbol(made.outputs[:node.op.num_visible(node.params)])
+
     def gradient(self, wrt: Sequence[str]) -> Symbol:
         """Gradients of the sum of the outputs for variables by name, as a group.
 

@@ -23,8 +23,11 @@ def default_context() -> Context:
 
 
 def set_default_context(ctx: Context) -> None:
-    """Makes a context the current one of this thread, outside of any `with`."""
-    context.set_current(ctx.check())
+    """Makes a context the current one of this thread, outside of any `with`.
+
+    A GPU is refused where something is to be put on it, as in a `with`.
+    """
+    context.set_current(ctx)
 
 
 def list_gpus() -> range:

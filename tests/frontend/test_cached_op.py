@@ -18,6 +18,7 @@ from ndarray_rt.errors import (
     TypeMismatch,
 )
 from ndarray_rt.op.random_state import default_random_state
+from ndarray_rt.symbol.node import topological
 from ndarray_rt.testing import graphs
 from ndarray_rt.testing.naive import from_numpy_copy
 from ndarray_rt.testing.random_graphs import RandomGraph, Result, read
@@ -308,3 +309,26 @@ def test_symbol_without_a_gradient() -> None:
     assert z.shape == (2,)
     with pytest.raises(MXNetError, match="has no gradient"):
         z.backward()
+
+
+def test_history_shows_small_graphs_as_their_operators() -> None:
+    x, y = mx.sym.Variable("x"), mx.sym.Variable("y")
+    parts = mx.sym.split(x * y + x, num_outputs=2, axis=0, squeeze_axis=True)
+    net = mx.sym.Group([parts[1], parts[0] * 2])
+    a, b = mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([[5, 6], [7, 8]])
+    a.attach_grad()
+    for limit, operators in ((4, 5), (3, 2)):
+        op = mx.nd.CachedOp(net, [("inline_limit", limit)])
+        with mx.autograd.record():
+            first, second = op(a, b)
+            head = first * second
+        shown = mx.autograd.get_symbol(head)
+        assert shown.list_arguments() == ["var0", "var1"]
+        assert sum(not node.is_variable for node in topological(shown.entries)) == operators
+        head.backward()
+    op = mx.nd.CachedOp(net, [("inline_limit", 4)])
+    with mx.autograd.record():
+        first, second = op(a, b)
+        head = first - second
+    got = mx.autograd.get_symbol(head).eval(var0=a, var1=b)[0]
+    assert np.array_equal(got.asnumpy(), head.asnumpy())

@@ -231,3 +231,12 @@ def test_the_package_has_the_decorators_of_util() -> None:
     for refused in (mx.use_np, mx.use_np_array):
         with pytest.raises(mx.MXNetError, match=r"docs/porting\.md"):
             refused(mx.is_np_shape)
+
+
+def test_arrays_of_np_are_refused_where_a_scope_begins() -> None:
+    from ndarray_rt.util import _NumpyArrayScope
+    assert isinstance(mx.np_array(False), _NumpyArrayScope)
+    with mx.np_array(False):
+        assert mx.is_np_array() is False
+    with pytest.raises(mx.MXNetError, match=r"mx\.np"), mx.np_array():
+        pass

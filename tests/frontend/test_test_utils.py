@@ -300,10 +300,12 @@ def test_where_tests_run(capfd):
     tu.set_default_context(mx.cpu(1))
     try:
         assert tu.default_context() == mx.nd.zeros((1,)).ctx == mx.cpu(1)
+        tu.set_default_context(mx.gpu(0))
+        assert tu.default_context() == mx.gpu(0)
+        with pytest.raises(mx.MXNetError, match="CPUs only"):
+            mx.nd.zeros((1,))
     finally:
         tu.set_default_context(mx.cpu(0))
-    with pytest.raises(mx.MXNetError, match="CPUs only"):
-        tu.set_default_context(mx.gpu(0))
     assert list(tu.list_gpus()) == []
     assert tu.is_op_runnable()
     assert tu.assert_raises_cudnn_not_satisfied(min_version="5.1.10")(test_retry) is test_retry

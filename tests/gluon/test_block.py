@@ -457,3 +457,14 @@ def test_shapes_that_follow_from_values_are_hybridized() -> None:
         assert x.grad.asnumpy().tolist() == [[2 * row] * 3 for row in mask]
     assert net.layer._cached_op is not None
     assert net._cached_op is None
+
+
+def test_a_scope_may_be_all_that_has_its_block() -> None:
+    from ndarray_rt.gluon.block import _BlockScope
+
+    class Named:
+        prefix = "outer_"
+        _empty_prefix = False
+
+    with mx.NameManager(), _BlockScope(Named()):
+        assert mx.name.NameManager.current.get(None, "hello") == "outer_hello0"

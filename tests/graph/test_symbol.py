@@ -438,3 +438,21 @@ def test_random() -> None:
         assert sym.random.randn(2, 3).attr("shape") == "(2, 3)"
     with pytest.raises(TypeError, match="all be symbols or all be numbers"):
         sym.random.uniform(x, 1)
+
+
+def test_one_operator_of_a_graph() -> None:
+    names = ["data", "param", "h0", "h1"]
+    rnn = sym.RNN(*map(sym.Variable, names), state_size=4, num_layers=2, mode="lstm",
+                     state_outputs=True, name="rnn")
+    alone = rnn[1]._gen_atomic_symbol()
+    assert alone.list_outputs() == rnn.list_outputs()
+    assert len(alone.list_arguments()) == 4
+    assert not set(alone.list_arguments()) & set(names)
+    shapes = {"data": (3, 2, 5)}
+    again = alone(*map(sym.Variable, names))
+    assert again.infer_shape(**shapes) == rnn.infer_shape(**shapes)
+    norm = sym.BatchNorm(rnn[0], name="bn")._gen_atomic_symbol()
+    assert len(norm.list_auxiliary_states()) == 2
+    assert norm.list_outputs() == ["bn_output"]
+    x = sym.Variable("x")
+    assert x._gen_atomic_symbol().list_arguments() == ["x"]

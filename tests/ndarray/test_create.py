@@ -156,3 +156,13 @@ def test_what_is_no_output_of_full_is_refused() -> None:
         nd.full((2,), 1, out=np.zeros(2))
     with pytest.raises(mx.MXNetError, match="full: out has shape"):
         nd.full((2,), 1, out=nd.zeros((3,)))
+
+
+@pytest.mark.parametrize("make", [
+    lambda: nd.zeros((2,)), lambda: nd.array([1, 2]), lambda: nd.arange(3),
+    lambda: nd.random.uniform(shape=(2,))], ids=["zeros", "array", "arange", "uniform"])
+def test_there_is_no_gpu_to_be_the_default(make: Any) -> None:
+    with mx.gpu(0):
+        assert mx.current_context() == mx.gpu(0)
+        with pytest.raises(mx.MXNetError, match="CPUs only"):
+            make()

@@ -174,3 +174,35 @@ def test_bad_pickles() -> None:
         restore(*good[:3], ("gpu", 0), "little")
     swapped = restore(DATA.astype(">f4").tobytes(), *good[1:4], "big")
     np.testing.assert_array_equal(swapped.asnumpy(), DATA)
+
+
+# of mx.nd.array([1, 2], dtype="int32") and, by its bytes alone, of an array on a GPU
+OF_MXNET = (
+    b"\x80\x02cmxnet.ndarray.ndarray\nNDArray\nq\x00N\x85q\x01Rq\x02}q\x03X\x06\x00\x00\x00handle"
+    b"q\x04c__builtin__\nbytearray\nq\x05c_codecs\nencode\nq\x06X,\x00\x00\x00\xc3\x89\xc3\xba\xc2"
+    b"\x93\xc3\xb9\x00\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00"
+    b"\x00\x00\x00\x00\x04\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00q\x07X\x06\x00\x00\x00latin1"
+    b"q\x08\x86q\tRq\n\x85q\x0bRq\x0csb.").replace(b"mxnet.ndarray.ndarray", b"ndarray_rt.nd")
+ON_A_GPU = bytes.fromhex("c9fa93f9 00000000 01000000 0100000000000000 02000000 00000000 00000000"
+                         "0000803f")
+
+
+def test_pickles_of_mxnet() -> None:
+    x = pickle.loads(OF_MXNET)
+    assert (x.dtype, x.shape, x.asnumpy().tolist()) == (np.int32, (2,), [1, 2])
+    y = pickle.loads(pickle.dumps(x))
+    np.testing.assert_array_equal(y.asnumpy(), [1, 2])
+
+
+def test_a_state_takes_the_place_of_what_was_there() -> None:
+    x = nd.array(DATA)
+    view = x[0]
+    x.__setstate__({"handle": bytearray(ON_A_GPU)})
+    assert (x.ctx, x.shape, x.asnumpy().tolist()) == (mx.cpu(), (1,), [1])
+    np.testing.assert_array_equal(view.asnumpy(), DATA[0])
+    for state in (None, {"handle": None}, {"handle": "text"}, {}):
+        with pytest.raises(mx.MXNetError, match="'handle'"):
+            x.__setstate__(state)
+    with pytest.raises(mx.MXNetError):
+        x.__setstate__({"handle": ON_A_GPU[:-1]})
+    assert x.asnumpy().tolist() == [1]

@@ -6,6 +6,7 @@ from ...public import shows
 from .block import Block
 from .formats import flatten as _flatten  # noqa: F401 - other packages import it from here
 from .hybrid_block import HybridBlock
+from .scope import BlockScope as _BlockScope  # noqa: F401 - other packages import it from here
 from .symbol_block import SymbolBlock
 
 __all__ = ["Block", "HybridBlock", "SymbolBlock"]

@@ -33,7 +33,7 @@ class Block:
         self._empty_prefix = prefix == ""
         self._prefix, self._params = BlockScope.create(prefix, params, self._alias())
         self._name = self._prefix.removesuffix("_")
-        self._scope = BlockScope(self)
+        self._scope = BlockScope.of(self)
         self._children: OrderedDict[str, Block] = OrderedDict()
         self._reg_params: dict[str, Parameter] = {}
         self._forward_hooks: OrderedDict[int, Any] = OrderedDict()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from ...symbol.naming import Prefix, current_names
@@ -28,9 +29,18 @@ class BlockScope:
     """
 
     def __init__(self, block: Any) -> None:
-        # weak: a block and what it computed with are gone as soon as nobody has the block
-        self._ref = weakref.ref(block)
+        self._ref: Callable[[], Any] = lambda: block
         self._counter: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, block: Any) -> BlockScope:
+        """The scope that a block has itself: it does not keep the block alive.
+
+        So a block, and what it computed with, is gone as soon as nobody has it.
+        """
+        made = cls(None)
+        made._ref = weakref.ref(block)
+        return made
 
     @staticmethod
     def create(prefix: str | None, params: ParameterDict | None,
