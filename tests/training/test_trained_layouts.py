@@ -294,6 +294,28 @@ def test_a_weight_that_keeps_losing_its_layout_is_left_in_the_default_one(change
     assert update.capture_state == "captured"
 
 
+@pytest.mark.parametrize("other", ["adam_update", "rmsprop_update", "rmspropalex_update"])
+def test_updates_in_turn_may_change_each_others_layouts(other: str) -> None:
+    """A padded layout does not suit every optimizer: one leaves what another brought about."""
+    def weights(is_captured: bool) -> Any:
+        with config.override(NDRT_CAPTURE=is_captured):
+            net = mx.sym.Convolution(mx.sym.var("data"), kernel=(3, 3), num_filter=8, name="conv")
+            exe = net.simple_bind(mx.cpu(), data=(2, 3, 6, 6), grad_req="write")
+            rng = np.random.default_rng(0)
+            for array in exe.arg_dict.values():
+                array[:] = rng.uniform(-0.3, 0.3, array.shape)
+            updates = [exe.bind_update(name, names=["conv_weight", "conv_bias"], lr=0.01, **more)
+                       for name, more in ((other, {}), ("sgd_mom_update", {"momentum": 0.5}))]
+            seen = []
+            for which in (0, 1, 0, 0, 1, 0, 0, 0):
+                exe.forward(is_train=True)
+                exe.backward(mx.nd.ones(exe.outputs[0].shape))
+                updates[which]()
+                seen.append(exe.arg_dict["conv_weight"].asnumpy())
+        return seen
+    np.testing.assert_array_equal(weights(True), weights(False))
+
+
 def test_another_batch_size_leaves_the_layouts_alone() -> None:
     made = trained("gluon", "sgd", 4, True)
     layouts = [[array.layout for array in arrays] for _, arrays in made.arrays()]
