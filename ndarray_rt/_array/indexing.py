@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import operator
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ..dtypes import is_float
 from ..errors import NdrtError, ParameterError, ShapeError
@@ -188,6 +190,17 @@ def view_of(x: NDArray, key: Key) -> NDArray | None:
         offset += (part.__array_interface__["data"][0]
                    - whole.__array_interface__["data"][0])
     return x._part(part.shape or one_element(), offset)
+
+
+def makes_view(slc_key: tuple[slice, ...], shape: tuple[int, ...]) -> bool:
+    """Whether an array of a shape, indexed with one slice for each axis, gives a view.
+
+    For code that asks MXNet's `NDArray._basic_indexing_slice_is_contiguous` before it indexes.
+    """
+    # one byte behind all elements: only the strides of the part are looked at
+    steps = [prod(shape[i + 1:]) for i in range(len(shape))]
+    part: AnyArray = as_strided(np.zeros(1, np.int8), shape, steps)[slc_key]
+    return part.flags.c_contiguous
 
 
 def _take(x: NDArray, whole: AnyArray, key: tuple[Any, ...]) -> AnyArray:

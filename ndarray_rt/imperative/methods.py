@@ -11,7 +11,15 @@ from typing import Any, cast
 
 from .._array import as_text, dlpack, interop, pickling
 from .._array.create import array
-from .._array.indexing import Key, assign, check_arrays, fast_view, parse_key, view_of
+from .._array.indexing import (
+    Key,
+    assign,
+    check_arrays,
+    fast_view,
+    makes_view,
+    parse_key,
+    view_of,
+)
 from .._array.ndarray import NDArray
 from .._array.numpy_functions import array_function
 from ..errors import MXNetError, ShapeError, TypeMismatch
@@ -213,6 +221,7 @@ METHODS: dict[str, Any] = {
     "__floordiv__": python_operators.floor_divide,
     "__rfloordiv__": lambda x, other: python_operators.floor_divide(other, x),
     "__round__": python_operators.rounded,
+    "_basic_indexing_slice_is_contiguous": staticmethod(makes_view),
     "__reduce_ex__": pickling.reduce, "__copy__": pickling.copied,
     "__deepcopy__": pickling.deepcopied, "__getitem__": getitem, "__setitem__": setitem,
     "__array__": interop.to_array, "__buffer__": interop.to_buffer,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -143,3 +144,16 @@ def test_layout_calls_do_not_touch_the_source() -> None:
     y[:] = 0
     assert x.asnumpy().sum() > 0
     assert x.layout == "default"
+
+
+def test_which_slices_make_views() -> None:
+    x = nd.zeros((3, 1, 4))
+    some = [slice(None), slice(1), slice(1, 3), slice(0, 0), slice(None, None, 2),
+            slice(None, None, -1)]
+    asks = mx.nd.NDArray._basic_indexing_slice_is_contiguous  # type: ignore[attr-defined]
+    seen = set()
+    for key in itertools.product(some, repeat=3):
+        part = x[key]
+        assert asks(key, x.shape) == (part.size == 0 or part._chunk is x._chunk), key
+        seen.add(asks(key, x.shape))
+    assert seen == {True, False}
