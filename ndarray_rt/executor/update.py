@@ -187,8 +187,8 @@ class Update:
             ctx.parameters = None
 
     def _record(self, capture: Capture) -> None:
-        # all arrays are read before they are written: one that ended in another layout than it began
-        # in would be read as what it no longer is
+        # all arrays are read before they are written: one that ended in another layout than it
+        # began in would be read as what it no longer is
         before = [chunk.mkl_mem for chunk in self._chunks]
         stream = record(self._run_steps, self._context, self._chunks, capture)
         if stream is not None and [chunk.mkl_mem for chunk in self._chunks] != before:
