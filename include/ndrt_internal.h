@@ -254,6 +254,9 @@ int ndrt_team_for(const ndrt_kernel_call *call, int64_t work);
 #define NDRT_FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 
+/* Adds rows that are `stride` apart to the sums of their columns. */
+void ndrt_add_rows(const float *in, int64_t rows, int64_t stride, int64_t width, double *sums);
+
 /* Kernels element by element do those from `from` up to `to`; `from` is a multiple of 64. */
 typedef void (*ndrt_range_kernel)(const ndrt_kernel_call *call, int64_t from, int64_t to);
 /* Shares n elements out among the threads. */

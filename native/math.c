@@ -211,7 +211,13 @@ static void reduce_rows(kernel_call *call, int nthreads) {
         }                                                                                          \
         for (int64_t c = 0; c < width; c++) out[c] = (type)(last);                                 \
     }
-SUM_COLUMNS(columns_sum_f32, float, double, v, total[c] * factor)
+static void columns_sum_f32(const float *x, int64_t rows, int64_t stride, int64_t width,
+                            double factor, float *out) {
+    double total[STRIP];
+    memset(total, 0, (size_t)width * sizeof *total);
+    ndrt_add_rows(x, rows, stride, width, total);
+    for (int64_t c = 0; c < width; c++) out[c] = (float)(total[c] * factor);
+}
 SUM_COLUMNS(columns_sum_f64, double, double, v, total[c] * factor)
 SUM_COLUMNS(columns_sum_s32, int32_t, uint32_t, v, ((void)factor, total[c]))
 SUM_COLUMNS(columns_abs_f32, float, double, fabs(v), total[c] * factor)

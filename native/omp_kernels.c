@@ -50,28 +50,42 @@ static void zero(kernel_call *call, int64_t from, int64_t to) {
 
 /* ---- sum over rows --------------------------------------------------------------------------- */
 
-enum { ROWS_OF_BLOCK = 256 };
+enum { ROWS_OF_BLOCK = 256, ROWS_AT_ONCE = 8 };
 
-NDRT_FOR_EACH_CPU static void sum_rows(const float *in, int64_t rows, int64_t channels,
-                                       float *out) {
-    memset(out, 0, (size_t)channels * sizeof *out);
-    for (int64_t row = 0; row < rows; row++, in += channels)
+/* Pairs of pairs of rows are added in float: columns of nearly equal numbers lose nothing by that,
+ * and one number in eight is widened. */
+NDRT_FOR_EACH_CPU static void add_rows(const float *in, int64_t rows, int64_t stride, int64_t width,
+                                       double *sums) {
+    int64_t row = 0;
+    for (; row + ROWS_AT_ONCE <= rows; row += ROWS_AT_ONCE, in += ROWS_AT_ONCE * stride) {
+        const float *half = in + ROWS_AT_ONCE / 2 * stride;
 #pragma omp simd
-        for (int64_t c = 0; c < channels; c++) out[c] += in[c];
+        for (int64_t c = 0; c < width; c++) {
+            float a = (in[c] + in[c + stride]) + (in[c + 2 * stride] + in[c + 3 * stride]);
+            float b = (half[c] + half[c + stride]) + (half[c + 2 * stride] + half[c + 3 * stride]);
+            sums[c] += a + b;
+        }
+    }
+    for (; row < rows; row++, in += stride)
+#pragma omp simd
+        for (int64_t c = 0; c < width; c++) sums[c] += in[c];
 }
 
-/* The same sums in the same order with no memory but the stack's, so that no lack of memory can
- * stop an operator half-way. */
+void ndrt_add_rows(const float *in, int64_t rows, int64_t stride, int64_t width, double *sums) {
+    add_rows(in, rows, stride, width, sums);
+}
+
+/* The sums in their order with no memory but the stack's, so that no lack of memory can stop an
+ * operator half-way. */
 static void bias_grad_frugal(const float *in, int64_t rows, int64_t channels, float *out) {
-    enum { STRIP = 64 };
+    enum { STRIP = 256 };
     for (int64_t c0 = 0; c0 < channels; c0 += STRIP) {
         int64_t width = channels - c0 < STRIP ? channels - c0 : STRIP;
         double sums[STRIP] = {0};
         for (int64_t first = 0; first < rows; first += ROWS_OF_BLOCK) {
-            float block[STRIP] = {0};
-            int64_t end = first + ROWS_OF_BLOCK < rows ? first + ROWS_OF_BLOCK : rows;
-            for (int64_t row = first; row < end; row++)
-                for (int64_t c = 0; c < width; c++) block[c] += in[row * channels + c0 + c];
+            double block[STRIP] = {0};
+            int64_t count = rows - first < ROWS_OF_BLOCK ? rows - first : ROWS_OF_BLOCK;
+            add_rows(in + first * channels + c0, count, channels, width, block);
             for (int64_t c = 0; c < width; c++) sums[c] += block[c];
         }
         for (int64_t c = 0; c < width; c++) out[c0 + c] = (float)sums[c];
@@ -83,11 +97,9 @@ static ndrt_status bias_grad(kernel_call *call, int nthreads) {
     float *out = call->data[0];
     const float *in = call->data[1];
     int64_t nblocks = (rows + ROWS_OF_BLOCK - 1) / ROWS_OF_BLOCK;
-    if (nblocks <= 1) {
-        sum_rows(in, rows, channels, out);
-        return NDRT_OK;
-    }
-    float *partial = ndrt_malloc((size_t)(nblocks * channels) * sizeof *partial);
+    double *partial = nblocks > 1 && nthreads > 1
+                          ? ndrt_malloc((size_t)(nblocks * channels) * sizeof *partial)
+                          : NULL;
     if (!partial) {
         bias_grad_frugal(in, rows, channels, out);
         return NDRT_OK;
@@ -96,7 +108,9 @@ static ndrt_status bias_grad(kernel_call *call, int nthreads) {
     for (int64_t b = 0; b < nblocks; b++) {
         int64_t first = b * ROWS_OF_BLOCK;
         int64_t count = rows - first < ROWS_OF_BLOCK ? rows - first : ROWS_OF_BLOCK;
-        sum_rows(in + first * channels, count, channels, partial + b * channels);
+        double *sums = partial + b * channels;
+        memset(sums, 0, (size_t)channels * sizeof *sums);
+        add_rows(in + first * channels, count, channels, channels, sums);
     }
     for (int64_t c = 0; c < channels; c++) {
         double sum = 0;

@@ -93,8 +93,10 @@ def _divided(total: AnyArray, count: int, dtype: np.dtype[Any]) -> AnyArray:
 
 
 def _sum(x: AnyArray, gone: tuple[int, ...]) -> AnyArray:
-    # the sum of whole numbers wraps around in their own dtype
-    return np.asarray(x.sum(axis=gone, dtype=x.dtype, keepdims=True))
+    # the sum of whole numbers wraps around in their own dtype; one of floats must not depend on
+    # the order of the rows, in which NumPy adds up every axis but the last
+    wider = np.dtype(np.float64) if x.dtype.kind == "f" else x.dtype
+    return np.asarray(x.sum(axis=gone, dtype=wider, keepdims=True)).astype(x.dtype, copy=False)
 
 
 def _prod(x: AnyArray, gone: tuple[int, ...]) -> AnyArray:

@@ -14,9 +14,7 @@ from ...op.context import OpContext
 from ...storage.desc import MemDesc, default_desc
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
-from ..constants import constant
-
-FEW_ROWS = 64  # oneDNN's reduction takes 0.1 us a row, however short
+from .axis_kernels import reduce_part
 
 
 class Run(NamedTuple):
@@ -46,43 +44,31 @@ def runs_of(desc: MemDesc, order: list[int], gone: tuple[int, ...]) -> list[Run]
 
 
 class Step:
-    """One reduction of (outer, middle, inner) over the middle; over no inner unless it is a sum."""
+    """One reduction of (outer, middle, inner) over the middle; over no inner unless it is a sum.
+
+    Sums go through kernels that add up in float64 what a float32 would lose digits in.
+    """
 
     def __init__(self, alg: int, ctx: OpContext, outer: int, middle: int, inner: int) -> None:
-        self.middle, self.inner = middle, inner
+        self.part = outer, middle, inner
         self.result = default_desc(FLOAT32, (outer * inner,))
         self.prim: Primitive | None = None
-        self.ones: MemDesc | None = None
-        if inner == 1 and (outer <= FEW_ROWS or alg != lib.NDRT_REDUCTION_SUM):
+        if alg != lib.NDRT_REDUCTION_SUM:
             self.source = default_desc(FLOAT32, (outer, middle))
             self.target = default_desc(FLOAT32, (outer, 1))
             self.prim = ctx.primitive(
                 ("reduce.rows", alg, outer, middle), lambda: make_primitive(
                     Kind.REDUCTION, alg=alg, src=self.source, dst=self.target))
-        elif outer > 1:
-            # oneDNN has no good reduction there, but a product with ones
-            self.ones, self.source, self.target = (default_desc(FLOAT32, dims) for dims in (
-                (1, 1, middle), (outer, middle, inner), (outer, 1, inner)))
-            if inner == 1:
-                self.ones, self.source, self.target = (default_desc(FLOAT32, dims) for dims in (
-                    (middle, 1), (outer, middle), (outer, 1)))
-            src, weights = ((self.source, self.ones) if inner == 1
-                            else (self.ones, self.source))
-            self.prim = ctx.primitive(
-                ("reduce.product", outer, middle, inner), lambda: make_primitive(
-                    Kind.MATMUL, src=src, weights=weights, dst=self.target))
 
     def run(self, ctx: OpContext, x: Mem, y: Mem) -> None:
-        if self.prim is None:
-            ctx.kernel(lib.NDRT_KERNEL_BIAS_GRAD, (self.middle, self.inner), (y, x))
-            return
-        source, target = x.as_desc(self.source), y.as_desc(self.target)
-        if self.ones is None:
-            ctx.run(self.prim, ((Arg.SRC, source), (Arg.DST, target)))
-            return
-        ones = constant(ctx, self.prim, self.ones, 1.0)
-        first, second = (source, ones) if self.inner == 1 else (ones, source)
-        ctx.run(self.prim, ((Arg.SRC, first), (Arg.WEIGHTS, second), (Arg.DST, target)))
+        outer, middle, inner = self.part
+        if self.prim is not None:
+            ctx.run(self.prim, ((Arg.SRC, x.as_desc(self.source)),
+                                (Arg.DST, y.as_desc(self.target))))
+        elif outer == 1 and inner > 1:
+            ctx.kernel(lib.NDRT_KERNEL_BIAS_GRAD, (middle, inner), (y, x))
+        else:
+            reduce_part(ctx, lib.NDRT_REDUCE_SUM, self.part, x, y, lib.NDRT_F32)
 
 
 def steps_of(alg: int, ctx: OpContext, runs: list[Run]) -> list[Step]:
