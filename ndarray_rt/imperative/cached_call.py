@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .._array.create import full
-from .._array.ndarray import NDArray
+from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
 from ..dtypes import DType
 from ..errors import MXNetError
 from ..op.random_state import RandomState
+from ..symbol.infer import infer_graph_shapes
 from ..symbol.node import Entry, topological
 from . import backward as tape_backward
 from .cached_instance import Group, Instance, copy_value, same_place
-from .call import drawing_from
+from .call import drawing_from, infer_outputs
 from .function import ArrayFacts, PythonCall
 from .invoke import invoke, invoke_params
 from .tape import STATE, Saved, SavedArrays, entry_of
@@ -213,13 +214,21 @@ class CachedCall(PythonCall):
             stream.set_state(self._drawn)
         given = dict(zip(group.names, inputs, strict=True))
         values: dict[Entry, NDArray] = {}
+        order = topological(group.symbol.entries)
+        # what reads nothing may leave its shape to those who read it: an RNN's first state
+        shapes = infer_graph_shapes(group.symbol.entries, {n: x.shape for n, x in given.items()}
+                                    ) if any(n.op and not n.inputs for n in order) else {}
         with drawing_from(stream):
-            for node in topological(group.symbol.entries):
+            for node in order:
                 if node.op is None or node.params is None:
                     values[Entry(node, 0)] = given[node.name]
                     continue
+                shape, out = shapes.get(Entry(node, 0)), None
+                if not node.inputs and shape is not None:
+                    (_, dtype), = infer_outputs(node.op, node.params, (), node.name)
+                    out = new_array(shape, dtype, group.ctx)
                 made = invoke_params(node.op, node.params, [values[e] for e in node.inputs],
-                                     name=node.name, ctx=group.ctx)
+                                     out=out, name=node.name, ctx=group.ctx)
                 made = [made] if isinstance(made, NDArray) else made
                 values.update(zip(node.outputs, made, strict=False))
         return [values[entry] for entry in group.symbol.entries]

@@ -207,3 +207,13 @@ def test_the_attribute_survives_a_file(tmp_path: Any) -> None:
     again = gluon.SymbolBlock.imports(str(tmp_path / "net-symbol.json"), ["data"],
                                       str(tmp_path / "net-0000.params"))
     assert in_numpy(observe_run(lambda: again(data()))) == ["Convolution", "Activation"]
+
+
+def test_exported_weights_stay_where_they_are() -> None:
+    net = nn.Conv2D(8, 3, in_channels=16)
+    net.initialize()
+    seen = np.asarray(net.weight.data(), copy=False)
+    net.to_mkldnn()
+    assert not net.weight.is_mkldnn
+    net.weight.data()[:] = 2
+    assert seen.min() == seen.max() == 2

@@ -151,9 +151,10 @@ class Parameter:
     def to_mkldnn(self) -> None:
         """Lets training leave data, gradient and states of the optimizer in layouts of oneDNN's.
 
-        Weights of convolutions are brought into one at once, if they are initialized; the first
-        step chooses the one that its kernels write gradients in. All else stays in the default
-        layout, which its kernels read. What is read or saved of it is the same.
+        Weights of convolutions are brought into one at once, if they are initialized and nobody
+        has exported their memory; the first step chooses the one that its kernels write gradients
+        in. All else stays in the default layout, which its kernels read. What is read or saved of
+        it is the same.
         """
         self._set_layouts(True)
 
@@ -169,7 +170,8 @@ class Parameter:
             array._chunk.is_trained_in_layout = may_stay
             if not may_stay:
                 array.reorder_to_default()
-            elif array.dtype == np.float32 and array.ndim >= 3 and not array.is_mkldnn:
+            elif (array.dtype == np.float32 and array.ndim >= 3 and not array.is_mkldnn
+                    and not array._chunk.pins):
                 array.reorder(_weight_layout(array.shape))
 
     def _set_trainer(self, trainer: Any) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt import gluon
 from ndarray_rt.gluon import rnn
 from ndarray_rt.gluon.errors import Mismatch
 
@@ -167,3 +168,29 @@ def test_vector_of_two_directions_that_its_length_does_not_allow() -> None:
     vector = mx.sym._internal._rnn_param_concat(*parts, dim=0)
     with pytest.raises(mx.errors.ShapeError, match="leaves 5 elements for 2 equal inputs"):
         (vector + mx.sym.var("d", shape=(9,))).infer_shape(a=(-1,), b=(-1,))
+
+
+@pytest.mark.parametrize("kind", [rnn.RNN, rnn.LSTM, rnn.GRU])
+def test_a_layer_in_a_block_begins_with_zeros_whichever_way_backward_goes(kind: Any) -> None:
+    def gradients(is_hybrid: bool, is_called_twice: bool) -> list[Any]:
+        mx.random.seed(0)
+        net = gluon.nn.HybridSequential()
+        net.add(kind(5, input_size=3))
+        net.initialize(mx.init.Uniform(0.5))
+        if is_hybrid:
+            net.hybridize()
+        x = mx.nd.random.uniform(shape=(4, 2, 3))
+        params = [p.data() for p in net.collect_params().values()]
+        with mx.autograd.record():
+            loss = (net(x) ** 2).sum()
+            if is_called_twice:
+                loss = loss + net(x * 0.5).sum()
+        if not is_called_twice:
+            return [g.asnumpy() for g in mx.autograd.grad(loss, params)]
+        loss.backward()
+        return [p.grad.asnumpy() for p in params]
+
+    for is_called_twice in (False, True):
+        for got, wanted in zip(gradients(True, is_called_twice), gradients(False, is_called_twice),
+                               strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
