@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -63,7 +64,8 @@ class Loaded:
             without_unused(file.graph)
         self.constants: Constants = Constants() if like is None else like.constants
         self.plans: OrderedDict[Any, Plan] = OrderedDict()
-        self.executors: list[Executor] = []
+        # of the plans that are kept, in the order in which they were bound
+        self._executors: list[weakref.ref[Executor]] = []
         self._slots = 0
         # positions of inputs whose values plans are made for, not only their shapes: small ones
         # of whole numbers, such as a rate or lengths, on which much else depends
@@ -74,7 +76,14 @@ class Loaded:
             self.modes = [i for i, info in enumerate(file.inputs) if info.kind == "tensor"
                           and info.dtype is not None and info.dtype.kind in "iub"
                           and info.shape is not None and len(info.shape) < 2]
-        self._seen: dict[Any, set[Any]] = {}
+        self._seen: OrderedDict[Any, set[Any]] = OrderedDict()
+
+    @property
+    def executors(self) -> list[Executor]:
+        """Those that plans have: each lives as long as a plan that runs it."""
+        alive = [(made, ref) for ref in self._executors if (made := ref()) is not None]
+        self._executors = [ref for _, ref in alive]
+        return [made for made, _ in alive]
 
     def key(self, arrays: Sequence[Any]) -> Any:
         """All that a plan for these inputs depends on."""
@@ -88,7 +97,10 @@ class Loaded:
         if key in self.plans:
             return key
         seen = self._seen.setdefault(shapes, set())
+        self._seen.move_to_end(shapes)
         seen.add(values)
+        while len(self._seen) > MOST_PLANS:
+            self._seen.popitem(last=False)
         if len(seen) > MOST_MODES:
             # they are data like all others
             self.modes = []
@@ -144,7 +156,7 @@ class Loaded:
             args = {name: new_array(shape, builder.types[fed[name].entries[0]], self.ctx,
                                     zero=True) for name, shape in shapes.items()}
             executor = self._bound(symbol, args)
-        self.executors.append(executor)
+        self._executors.append(weakref.ref(executor))
         return Segment(executor, list(fed), [(slot, shape) for _, slot, shape in outputs])
 
     def _bound(self, symbol: Symbol, args: dict[str, NDArray]) -> Executor:
