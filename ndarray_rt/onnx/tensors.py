@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ _COMPLEX = {14: 2, 15: 2}
 _HALVES = {21, 22, 23}
 _QUARTERS = {25, 26}
 _MOST_AXES = 64
+_DIGITS = re.compile("[0-9]{1,20}")
 
 
 class TensorReader:
@@ -87,19 +90,15 @@ class TensorReader:
                   kind: int, place: str) -> Array:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         path = self._data_file(entries.get("location", ""), place)
-        try:
-            offset = int(entries.get("offset") or 0)
-            length = int(entries.get("length") or wanted)
-        except ValueError:
-            raise self._error("its external data has an offset or a length that is no number",
-                              place) from None
+        offset = self._number(entries, "offset", 0, place)
+        length = self._number(entries, "length", wanted, place)
         if length != wanted:
-            raise self._error(f"its external data has {length} bytes, expected {wanted} for the "
+            raise self._error(f"has {length} bytes of external data, expected {wanted} for the "
                               f"shape {shape} of {dtype}", place)
         size = path.stat().st_size
-        if offset < 0 or offset + length > size:
-            raise self._error(f"its external data is bytes {offset} to {offset + length} of a file "
-                              f"of {size}", place)
+        if offset + length > size:
+            raise self._error(f"has its external data from byte {offset} to byte {offset + length} "
+                              f"of a file that has {size} bytes", place)
         if kind in _HALVES or kind in _QUARTERS:
             copy = type(tensor)()
             copy.CopyFrom(tensor)
@@ -111,8 +110,18 @@ class TensorReader:
             return self.read(copy, place)
         made: Array = np.fromfile(path, dtype, count=prod(shape), offset=offset)
         if made.size != prod(shape):
-            raise self._error("its external data ended early", place)
+            raise self._error("has external data that ended early", place)
         return made.reshape(shape)
+
+    def _number(self, entries: Mapping[str, str], key: str, default: int, place: str) -> int:
+        """A number of bytes: digits alone, no more than any file can need."""
+        text = entries.get(key, "")
+        if not text:
+            return default
+        if not _DIGITS.fullmatch(text):
+            raise self._error(f"has external data with the {key} {text!r:.200}, expected digits",
+                              place)
+        return int(text)
 
     def _data_file(self, location: str, place: str) -> Path:
         """The file of external data: inside of the model's folder, no link on the way."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import onnx.helper
 import onnx.numpy_helper
 import pytest
 
+import ndarray_rt as mx
 from ndarray_rt.errors import (
     ModelFormatError,
+    MXNetError,
     NameMismatch,
     ParameterError,
     ShapeError,
@@ -138,14 +141,21 @@ def test_external_data_elsewhere(tmp_path: Path, location: str) -> None:
 def test_external_data_beyond_the_file(tmp_path: Path) -> None:
     path = save_with_data(tmp_path)
     proto = onnx.load(os.fspath(path), load_external_data=False)
-    for key, value in (("offset", "4"), ("offset", "-8"), ("length", "4"), ("offset", "x")):
+    for key, value, words in (
+            ("offset", "4", "tensor has its external data from byte 4 to byte 12 of a file that"),
+            ("length", "4", "tensor has 4 bytes of external data, expected 8"),
+            ("offset", "-8", "tensor has external data with the offset '-8', expected digits"),
+            ("offset", "x", "offset 'x', expected digits"),
+            ("offset", "+0", "expected digits"), ("offset", " 0", "expected digits"),
+            ("offset", "0_0", "expected digits"), ("offset", "9" * 5000, "expected digits"),
+            ("length", "\N{FULLWIDTH DIGIT EIGHT}", "expected digits")):
         changed = onnx.ModelProto()
         changed.CopyFrom(proto)
         entries = changed.graph.initializer[0].external_data
         found = [entry for entry in entries if entry.key == key] or [entries.add(key=key)]
         found[0].value = value
         path.write_bytes(changed.SerializeToString())
-        with pytest.raises(ModelFormatError, match="external data"):
+        with pytest.raises(ModelFormatError, match=re.escape(words)):
             load(path)
     with pytest.raises(ModelFormatError, match="can not have"):
         load(proto.SerializeToString())
@@ -220,3 +230,17 @@ def test_shapes_that_do_not_go_together() -> None:
     with pytest.raises(ModelFormatError, match="Add"):
         model(np.zeros(3, np.float32))
     np.testing.assert_array_equal(model(np.zeros(2, np.float32))[0], [1, 2])
+
+
+# ---- paths --------------------------------------------------------------------------------------
+
+
+def test_paths_that_can_not_be_opened(tmp_path: Path) -> None:
+    """As docs/files.md says it."""
+    for name, expected in (("none", FileNotFoundError), (".", IsADirectoryError),
+                           ("a\0b", ValueError)):
+        with pytest.raises(expected):
+            load(tmp_path / name)
+        for read in (mx.nd.load, mx.sym.load):
+            with pytest.raises(MXNetError, match=re.escape(os.fspath(tmp_path))):
+                read(os.fspath(tmp_path / name))
