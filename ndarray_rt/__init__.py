@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import native as _loader  # noqa: F401 - first: loads oneDNN, or says what is missing
+# first: loads oneDNN, or says what is missing
+try:
+    from . import native as _loader  # noqa: F401
+except (ImportError, OSError, RuntimeError, ValueError) as _error:
+    from . import program as _program
+    _program.end_if_started(_error)
+    raise
 from . import operator_index as _index
 from .op.registry import REGISTRY as _OPERATORS
 

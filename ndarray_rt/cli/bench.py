@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from ..errors import MissingPackage, ParameterError
+from .arguments import positive
 from .inputs import add_input_arguments, inputs_of
 from .model_file import ONNX, Array, Model, add_model_arguments, open_model
 from .output import progress, shape_text, show_json, table
@@ -22,15 +23,13 @@ Run = Callable[[Mapping[str, Array]], Any]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     add_input_arguments(parser)
-    parser.add_argument("--runs", type=int, default=50, help="of each (default: 50)")
+    parser.add_argument("--runs", type=positive, default=50, help="of each (default: 50)")
     parser.add_argument("--compare", metavar="A,B", default="",
                         help=f"other runtimes, for ONNX files: {', '.join(PEERS)}")
 
 
 def run(given: argparse.Namespace) -> int:
     model = open_model(given)
-    if given.runs < 1:
-        raise ParameterError(f"--runs got {given.runs}, expected a number from 1 up")
     values = inputs_of(model, given)
     shapes = {name: value.shape for name, value in values.items()}
     from ..threads import get_num_threads

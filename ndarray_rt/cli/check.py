@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import tolerance
 from .inputs import add_input_arguments, inputs_of
 from .model_file import Array, add_model_arguments, naive, open_model
 from .output import busy, show_json, table
@@ -20,7 +21,7 @@ RUNS = 3  # the third one is replayed from a recording
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     add_input_arguments(parser)
-    parser.add_argument("--tolerance", type=float, default=1e-4, metavar="T",
+    parser.add_argument("--tolerance", type=tolerance, default=1e-4, metavar="T",
                         help="of an output's largest number (default: 1e-4)")
 
 

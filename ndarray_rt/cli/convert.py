@@ -18,6 +18,7 @@ from ..errors import ModelFormatError, ParameterError, TypeMismatch
 from ..io.foreign import over_numpy
 from ..nd import NDArray, load, save, save_npz, save_safetensors
 from .graphs import SYMBOL, from_onnx, is_model, to_onnx
+from .model_file import regular
 from .output import progress, show_json, size_text
 
 NAME, HELP = "convert", "write parameters or a model in another format"
@@ -60,6 +61,7 @@ def run(given: argparse.Namespace) -> int:
     found = renamed(read(given.source), given)
     if ending == ONNX:
         from .onnx_model import write_parameters
+        regular(given.model)
         write_parameters(given.model, {name: x.asnumpy() for name, x in found.items()},
                          given.target)
     else:
@@ -77,6 +79,7 @@ def run(given: argparse.Namespace) -> int:
 
 def read(path: str) -> dict[str, NDArray]:
     """The parameters of a file by name. ModelFormatError where they have no names."""
+    regular(path)
     if path.endswith(ONNX):
         return _initialisers(path)
     found = load(path)

@@ -35,7 +35,10 @@ def run(given: argparse.Namespace) -> int:
         if given.html is not None:
             base, ending = os.path.splitext(given.html)
             written.append(given.html if i == 1 else f"{base}-{i}{ending}")
-            explanation.save(written[-1])
+            try:
+                explanation.save(written[-1])
+            except OSError as error:
+                raise MXNetError(f"writing {written[-1]!r}: {error.strerror or error}") from None
     if given.json:
         show_json({"graphs": [explanation.as_dict() for explanation in found],
                    "written": written})

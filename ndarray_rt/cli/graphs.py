@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import ShapeError, Unsupported
 from .inputs import input_shapes
-from .model_file import find_pair
+from .model_file import find_pair, regular
 from .output import note, show_json
 
 SYMBOL = "-symbol.json"
@@ -52,6 +52,7 @@ def from_onnx(given: argparse.Namespace) -> int:
     """Writes an ONNX model that is one graph as NAME-symbol.json and NAME-0000.params."""
     from ..model import save_checkpoint
     from ..onnx.as_symbol import as_symbol
+    regular(given.source)
     made = as_symbol(given.source)
     prefix = given.target.removesuffix(SYMBOL)
     save_checkpoint(prefix, 0, made.symbol, made.args, made.aux)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import MXNetError, ParameterError
-from .model_file import Array, Slot
+from .arguments import divisors, finite, numbers
+from .model_file import Array, Slot, regular
 from .output import note, shape_text
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
@@ -29,14 +31,10 @@ def add_image_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--resize", choices=(STRETCH, CROP, PAD), default=STRETCH,
                        help="to that size: both sides by themselves, the middle of the picture, "
                             "or all of it with black borders (default: stretch)")
-    group.add_argument("--scale", type=float, help="bytes are multiplied by it: 1/255 for floats")
-    group.add_argument("--mean", type=_numbers, metavar="R,G,B", help="is subtracted then")
-    group.add_argument("--std", type=_numbers, metavar="R,G,B", help="and this divided by")
+    group.add_argument("--scale", type=finite, help="bytes are multiplied by it: 1/255 for floats")
+    group.add_argument("--mean", type=numbers, metavar="R,G,B", help="is subtracted then")
+    group.add_argument("--std", type=divisors, metavar="R,G,B", help="and this divided by")
     group.add_argument("--bgr", action="store_true", help="blue comes first")
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    return tuple(float(word) for word in text.split(","))
 
 
 @dataclass(frozen=True)
@@ -60,8 +58,8 @@ class Way:
                 f"(x * {self.scale:g} - {_text(self.mean)}) / {_text(self.std)}, {self.dtype}")
 
 
-def _text(numbers: Sequence[float]) -> str:
-    return ",".join(f"{x:g}" for x in numbers)
+def _text(of_channels: Sequence[float]) -> str:
+    return ",".join(f"{x:g}" for x in of_channels)
 
 
 def way_of(slot: Slot, given: argparse.Namespace) -> Way:
@@ -96,22 +94,24 @@ def _size(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     words = text.lower().split("x")
-    if len(words) > 2 or not all(word.isdigit() and 0 < int(word) < 1 << 15 for word in words):
+    if len(words) > 2 or not all(re.fullmatch("[0-9]{1,5}", word) and 0 < int(word) < 1 << 15
+                                 for word in words):
         raise ParameterError(f"--size got {text!r}, expected a number or HxW, such as 480x640")
     return int(words[0]), int(words[-1])
 
 
-def _for_channels(numbers: tuple[float, ...], channels: int, what: str) -> tuple[float, ...]:
-    if len(numbers) == 1:
-        return numbers * channels
-    if len(numbers) != channels:
-        raise ParameterError(f"{what} has {len(numbers)} numbers for {channels} channels")
-    return numbers
+def _for_channels(given: tuple[float, ...], channels: int, what: str) -> tuple[float, ...]:
+    if len(given) == 1:
+        return given * channels
+    if len(given) != channels:
+        raise ParameterError(f"{what} has {len(given)} numbers for {channels} channels")
+    return given
 
 
 def read_picture(path: str, way: Way) -> Array:
     """A picture as one sample, (1, C, H, W) or (1, H, W, C)."""
     from ..image.codecs import COLOUR, GREY, decode
+    regular(path)
     try:
         with open(path, "rb") as file:
             data = file.read()

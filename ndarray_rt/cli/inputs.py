@@ -11,23 +11,23 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelFormatError, MXNetError, NameMismatch, ParameterError
+from .arguments import from_zero, positive
 from .images import ENDINGS, add_image_arguments, read_picture, way_of
-from .model_file import Array, Model, Slot, positive
+from .model_file import Array, Model, Slot, regular
 from .output import note, progress, shape_text
 
 
-def add_input_arguments(parser: argparse.ArgumentParser, required: bool = False) -> None:
-    """What to run the model on: files, or where they are not `required` shapes of random inputs."""
-    parser.add_argument("--input", action="append", default=[], required=required,
-                        metavar="NAME=FILE",
+def add_input_arguments(parser: argparse.ArgumentParser) -> None:
+    """What to run the model on: files, or shapes of random inputs."""
+    parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE",
                         help="an array (.npy, .npz) or a picture for an input; again with the same "
                              "name for a batch of pictures. A model of one input needs no NAME")
-    if not required:
-        parser.add_argument("--shape", action="append", default=[], metavar="NAME=1,3,224,224",
-                            help="the shape of an input, which gets random numbers; once for each")
-        parser.add_argument("--batch", type=positive, metavar="N",
-                            help="the first dimension of all random inputs")
-        parser.add_argument("--seed", type=int, default=0, help="of the random numbers")
+    parser.add_argument("--shape", action="append", default=[], metavar="NAME=1,3,224,224",
+                        help="the shape of an input, which gets random numbers; once for each")
+    parser.add_argument("--batch", type=positive, metavar="N",
+                        help="the first dimension of all random inputs")
+    parser.add_argument("--seed", type=from_zero, default=0, metavar="N",
+                        help="of the random numbers (default: 0)")
     add_image_arguments(parser)
 
 
@@ -45,11 +45,18 @@ def inputs_of(model: Model, given: argparse.Namespace) -> dict[str, Array]:
 def read_inputs(model: Model, given: argparse.Namespace) -> dict[str, Array]:
     """The arrays that --input names."""
     slots = {slot.name: slot for slot in model.inputs}
+    return {name: _read(slots[name], paths, model, given)
+            for name, paths in named(model, given).items()}
+
+
+def named(model: Model, given: argparse.Namespace) -> dict[str, list[str]]:
+    """The files that --input names, by input."""
+    names = [slot.name for slot in model.inputs]
     files: dict[str, list[str]] = {}
     for text in given.input:
-        name, path = _split(text, list(slots))
+        name, path = _split(text, names)
         files.setdefault(name, []).append(path)
-    return {name: _read(slots[name], paths, model, given) for name, paths in files.items()}
+    return files
 
 
 def _split(text: str, names: Sequence[str]) -> tuple[str, str]:
@@ -88,6 +95,7 @@ def _read(slot: Slot, paths: Sequence[str], model: Model, given: argparse.Namesp
 
 def read_array(path: str, name: str) -> Array:
     """An array out of a .npy file, or of this name, or the only one, out of an .npz file."""
+    regular(path)
     try:
         with open(path, "rb") as file:
             found: Any = np.load(file, allow_pickle=False)
@@ -175,7 +183,11 @@ def random_inputs(model: Model, shapes: Mapping[str, tuple[int, ...]],
         dtype = np.dtype(np.float32) if slot.dtype is None else slot.dtype
         if dtype.kind not in "fiub":
             raise ParameterError(f"input {slot.name!r} is of text: random inputs are numbers")
-        numbers = (source.standard_normal(shape) if dtype.kind == "f"
-                   else source.integers(0, 2, shape))
-        made[name] = np.asarray(numbers).astype(dtype)
+        try:
+            numbers = (source.standard_normal(shape) if dtype.kind == "f"
+                       else source.integers(0, 2, shape))
+            made[name] = np.asarray(numbers).astype(dtype)
+        except (ValueError, MemoryError) as error:
+            raise ParameterError(f"input {name!r}: no array of shape {shape_text(shape)} can be "
+                                 f"made: {error}") from None
     return made

@@ -6,20 +6,25 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr
 
-from ..errors import MXNetError, shortened
+from .. import __version__
+from ..errors import MXNetError
+from ..program import NAME, tell
 from . import bench, check, convert, explain, info, run, tune
+from .arguments import Parser
 
 COMMANDS = (info, run, bench, explain, tune, convert, check)
-FAILED, INTERRUPTED = 2, 130
+INTERRUPTED = 130
 
 
 def parser() -> argparse.ArgumentParser:
     """What the program takes."""
-    made = argparse.ArgumentParser(
-        prog="ndarray-rt", description="Looks at models in files, runs, measures, tunes, converts "
-                                       "and checks them. Models are MXNet's (a -symbol.json file "
-                                       "with a .params file beside it) and ONNX files.")
+    made = Parser(
+        prog=NAME, description="Looks at models in files, runs, measures, tunes, converts and "
+                               "checks them. Models are MXNet's (a -symbol.json file with a "
+                               ".params file beside it) and ONNX files.")
+    made.add_argument("--version", action="version", version=f"{NAME} {__version__}")
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for module in COMMANDS:
         command = commands.add_parser(module.NAME, help=module.HELP, description=module.__doc__)
@@ -33,19 +38,36 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; gives the program's exit code: 0, what the command found, or 2 after an
     error, which is told in one line."""
-    given = parser().parse_args(argv)
+    if sys.stderr is None:  # it is closed: notes and bars go nowhere
+        with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
+            return _main(argv)
+    return _main(argv)
+
+
+def _main(argv: Sequence[str] | None) -> int:
     try:
+        given = parser().parse_args(argv)
+        if sys.stdout is None:
+            raise MXNetError("the standard output is closed")
         code: int = given.run(given)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
         # whoever read has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except KeyboardInterrupt:
-        print("ndarray-rt: interrupted", file=sys.stderr)
+        print(f"{NAME}: interrupted", file=sys.stderr)
         return INTERRUPTED
     except (MXNetError, OSError, ImportError, MemoryError) as error:
-        text = " ".join(shortened(str(error) or type(error).__name__).split())
-        print(f"ndarray-rt: {text}", file=sys.stderr)
-        return FAILED
+        try:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except OSError:
+            _drop_output()
+        return tell(error)
+
+
+def _drop_output() -> None:
+    """What could not be written is not tried again when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

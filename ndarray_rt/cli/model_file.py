@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import config
 from ..errors import MXNetError, ParameterError
+from .arguments import positive
 from .output import note
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -96,12 +97,12 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=positive, metavar="N", help="how many compute")
 
 
-def positive(text: str) -> int:
-    """A number from 1 up, as an argument."""
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
+def regular(path: str) -> None:
+    """MXNetError for a pipe, a device or a folder: who opens a pipe may wait for ever. What is not
+    there is left to its reader."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        what = "a folder" if os.path.isdir(path) else "a pipe or a device"
+        raise MXNetError(f"{path!r} is {what}, expected a regular file")
 
 
 def open_model(given: argparse.Namespace) -> Model:
@@ -114,6 +115,7 @@ def open_model(given: argparse.Namespace) -> Model:
     if path.endswith(".onnx"):
         if given.params is not None:
             raise ParameterError("--params is for MXNet's models: an .onnx file has its own")
+        regular(path)
         from .onnx_model import OnnxModel
         return OnnxModel(path)
     from .mxnet_model import MXNetModel
@@ -136,7 +138,10 @@ def find_pair(path: str, params: str | None) -> tuple[str, str]:
                          "NAME-symbol.json and NAME-0000.params")
     if not os.path.exists(symbol):
         raise MXNetError(f"{symbol!r}: there is no such file")
-    return symbol, params or _params_beside(symbol)
+    found = symbol, params or _params_beside(symbol)
+    for file in found:
+        regular(file)
+    return found
 
 
 def _params_beside(symbol: str) -> str:

@@ -1,30 +1,38 @@
-"""Runs a model on arrays (.npy, .npz) or pictures, and shows or writes what it gives."""
+"""Runs a model on arrays (.npy, .npz), pictures or random numbers, and shows or writes what it
+gives."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from typing import BinaryIO
 
 import numpy as np
 
 from ..errors import ParameterError
-from .inputs import add_input_arguments, read_inputs
+from ..symbol.atomic_file import write_atomic
+from .inputs import add_input_arguments, inputs_of, named
 from .model_file import Array, add_model_arguments, open_model
-from .output import show_json, table
+from .output import note, show_json, table
 
-NAME, HELP = "run", "run a model on arrays or pictures"
+NAME, HELP = "run", "run a model on arrays, pictures or random numbers"
 _MOST_SHOWN = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
-    add_input_arguments(parser, required=True)
+    add_input_arguments(parser)
     parser.add_argument("--output", metavar="FILE", help="all outputs as .npz, or one as .npy")
 
 
 def run(given: argparse.Namespace) -> int:
     model = open_model(given)
-    values = read_inputs(model, given)
+    values = inputs_of(model, given)
+    files = named(model, given)
+    for slot in model.inputs:
+        if slot.name not in files:
+            note(f"input {slot.name!r}: random numbers of seed {given.seed} (--input "
+                 f"{slot.name}=FILE for others)")
     made = dict(zip([slot.name for slot in model.outputs], model.run(values), strict=True))
     if given.output is not None:
         write_outputs(given.output, made)
@@ -46,7 +54,11 @@ def write_outputs(path: str, made: Mapping[str, Array]) -> None:
         if len(made) != 1:
             raise ParameterError(f"--output {path!r}: there are {len(made)} outputs, write them "
                                  "to an .npz file")
-        np.save(path, next(iter(made.values())), allow_pickle=False)
+        (value,) = made.values()
+
+        def write(file: BinaryIO) -> None:
+            np.save(file, value, allow_pickle=False)
+        write_atomic(path, write)
     elif path.endswith(".npz"):
         from ..io.npz_file import save_numpy
         save_numpy(path, made)

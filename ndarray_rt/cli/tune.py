@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from ..executor.tuning_file import save_tuning
 from .inputs import add_input_arguments, inputs_of
-from .model_file import add_model_arguments, open_model
+from .model_file import add_model_arguments, open_model, regular
 from .output import busy, show_json
 
 NAME, HELP = "tune", "choose layouts and kernels by measuring"
@@ -42,5 +42,6 @@ def run(given: argparse.Namespace) -> int:
 def _take_in(path: str) -> None:
     import os
     if os.path.exists(path):
+        regular(path)
         from ..executor.tuning_file import load_tuning
         load_tuning(path)

@@ -14,6 +14,7 @@ from onnx import numpy_helper
 import ndarray_rt as mx
 from ndarray_rt.cli import bench, main
 from ndarray_rt.executor import clear_tuning
+from ndarray_rt.program import FAILED
 
 WEIGHT = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
 NET = """
@@ -43,7 +44,7 @@ def told(capsys: pytest.CaptureFixture[str], *argv: str, code: int = 0) -> Any:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
-    assert main.main(argv) == main.FAILED
+    assert main.main(argv) == FAILED
     found = capsys.readouterr().err.splitlines()
     assert found[-1].startswith("ndarray-rt: ")
     return found[-1]
@@ -65,7 +66,10 @@ def test_run(capsys: pytest.CaptureFixture[str]) -> None:
     found = told(capsys, "run", "net.onnx", "--input", "x=in.npz", "--input", "i=in.npz")
     assert [(row["name"], row["values"]) for row in found["outputs"]] == [
         ("y", [[10, 0], [10, 0]]), ("j", [[2], [4]])]
-    assert "i" in refused(capsys, "run", "net.onnx", "--input", "x=in.npz")
+    assert "'z=in.npz' names none of the inputs" in refused(
+        capsys, "run", "net.onnx", "--input", "z=in.npz")
+    assert main.main(["run", "net.onnx", "--input", "x=in.npz"]) == 0
+    assert "input 'i': random numbers of seed 0" in capsys.readouterr().err
     assert "write them to an .npz file" in refused(
         capsys, "run", "net.onnx", "--input", "x=in.npz", "--input", "i=in.npz", "--output",
         "y.npy")
