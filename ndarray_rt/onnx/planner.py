@@ -131,13 +131,15 @@ class Planner:
         # on whole numbers that are there when a run begins NumPy computes before it
         waits = any(v.symbol is not None or v.dtype.kind == "f" for v in given
                     if v.const is None)
-        if op.symbols is not None and waits:
+        # kernels take arrays with elements only
+        if op.symbols is not None and waits and all(v.size for v in given):
             self.builder.hint = node.name or node.outputs[0]
             made = op.symbols(self.builder, node, *ins)
             if made is None and any(v.dtype == _HALF for v in given):
                 made = self._widened(node, op, ins)
             if made is not None:
-                self.give(node, made if isinstance(made, tuple) else (made,))
+                self.give(node, [v if v.size else constant(np.zeros(v.shape, v.dtype))
+                                 for v in (made if isinstance(made, tuple) else (made,))])
                 return
         self._function(node, op, ins)
 

@@ -67,10 +67,9 @@ class _Resizing:
         if where == "pytorch_half_pixel":
             return (x + 0.5) / scale - 0.5 if out > 1 else np.zeros(out)
         if where == "half_pixel_symmetric":
-            # the middle stays where it is, whatever the size was rounded to
-            adjustment = out / (length * scale)
-            offset = length / 2 * (1 - adjustment)
-            return offset + (x + 0.5) / scale - 0.5
+            # the middle stays where it is, whatever the size was rounded to: counted from there,
+            # it is exact
+            return length / 2 - 0.5 + (x + 0.5 - out / 2) / scale
         if where == "tf_half_pixel_for_nn":
             return (x + 0.5) / scale
         if where == "tf_crop_and_resize":
@@ -231,10 +230,11 @@ def grid_sample(node: Node, x: Array, grid: Array) -> Array:
     # the grid names the last axis first
     places = [_from_grid(grid[..., n - 1 - i].astype(np.float64), dims[i], corners)
               for i in range(n)]
+    if mode == "nearest":
+        # a place between two is decided before it is brought inside
+        return _picked(x, [np.rint(p) for p in places], padding, corners).astype(x.dtype)
     if padding != "zeros" and mode != "cubic":
         places = [_inside(p, d, padding, corners) for p, d in zip(places, dims, strict=True)]
-    if mode == "nearest":
-        return _picked(x, [np.rint(p) for p in places], padding, corners).astype(x.dtype)
     reach = range(2) if mode == "linear" else range(-1, 3)
     bases = [np.floor(p) for p in places]
     for offsets in np.ndindex(*(len(reach),) * n):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..build import GraphBuilder
 from ..graph import Array, Node
-from ..table import Operator, operator
+from ..table import TABLE, Operator, operator
 from ..values import Value
 
 
@@ -229,9 +229,17 @@ for _name, _unary, _op in (
         ("Cosh", np.cosh, "cosh"), ("Asinh", np.arcsinh, "arcsinh"),
         ("Acosh", np.arccosh, "arccosh"), ("Atanh", np.arctanh, "arctanh"),
         ("Floor", np.floor, "floor"), ("Ceil", np.ceil, "ceil"), ("Round", np.rint, None),
-        ("Sign", np.sign, "sign"), ("Erf", erf, "erf"), ("Reciprocal", _reciprocal, "reciprocal"),
+        ("Sign", np.sign, None), ("Erf", erf, "erf"), ("Reciprocal", _reciprocal, "reciprocal"),
         ("IsNaN", np.isnan, None), ("BitwiseNot", np.invert, None)):
     _add_unary(_name, _unary, _op)
+
+
+@TABLE["", "Sign"].symbol
+def sign_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
+    """NaN has none; the engine's sign of it is 0."""
+    if not x.is_float:
+        return None
+    return b.shaped(b.op("where", b.op("_equal", x, x), b.op("sign", x), x), x.shape)
 
 
 @operator("IsInf")

@@ -337,7 +337,8 @@ def max_pool(node: Node, x: Array) -> tuple[Array, ...]:
     window = Window(node, x.shape[2:], _kernel(node))
     n = len(window.outs)
     least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    patches = _patches(x, window, least).reshape(*x.shape[:2], *window.outs, -1)
+    places_each = prod(window.kernel)
+    patches = _patches(x, window, least).reshape(*x.shape[:2], *window.outs, places_each)
     if len(node.outputs) < 2:
         return (patches.max(-1),)
     dims = x.shape[2:]

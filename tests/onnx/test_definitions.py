@@ -1,0 +1,127 @@
+"""Operators where definitions are easily missed: not-a-numbers, ties, tensors without elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import onnx.helper as make
+import onnx.numpy_helper
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+from ndarray_rt.onnx import load
+
+from .helpers import loaded, run_thrice
+
+
+def one_node(op: str, inputs: Sequence[Any], opset: int = 20,
+             constants: dict[int, Any] | None = None, **attributes: Any) -> Any:
+    """A model of one node with these inputs; `constants` by position are in the file."""
+    constants = constants or {}
+    names = [f"x{i}" if i in constants or a is not None else "" for i, a in enumerate(inputs)]
+    given = [make.make_tensor_value_info(
+        names[i], make.np_dtype_to_tensor_dtype(a.dtype), [None] * a.ndim)
+        for i, a in enumerate(inputs) if a is not None and i not in constants]
+    fixed = [onnx.numpy_helper.from_array(a, f"x{i}") for i, a in constants.items()]
+    graph = make.make_graph([make.make_node(op, names, ["y"], **attributes)], "g", given,
+                            [make.make_tensor_value_info("y", 1, None)], fixed)
+    return make.make_model(graph, opset_imports=[make.make_opsetid("", opset)], ir_version=8)
+
+
+def assert_as_reference(proto: Any, inputs: dict[str, Any], **near: Any) -> None:
+    run_thrice(load(proto), inputs, ReferenceEvaluator(proto).run(None, inputs), **near)
+
+
+def test_the_sign_of_what_is_no_number_is_none() -> None:
+    x = np.array([np.nan, -np.inf, -0.0, 0, 2, np.inf], np.float32)
+    run_thrice(loaded("g (float[N] x) => (float[N] y) { y = Sign(x) }"), {"x": x}, [np.sign(x)])
+    half = x.astype(np.float16)
+    run_thrice(loaded("g (float16[N] x) => (float16[N] y) { y = Sign(x) }"), {"x": half},
+               [np.sign(half)])
+
+
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_samples_between_two_places(padding: str, corners: int) -> None:
+    """Which is nearer is decided before the place is brought inside."""
+    x = np.arange(8, dtype=np.float32).reshape(1, 1, 2, 4)
+    across = np.array([-3, -2, -1.5, -1, -0.5, 0, 0.25, 0.5, 1, 1.5, 2, 3], np.float32)
+    grid = np.stack([across, np.full_like(across, 0.1)], -1)[None, None]
+    proto = one_node("GridSample", [x, grid], mode="nearest", padding_mode=padding,
+                     align_corners=corners)
+    assert_as_reference(proto, {"x0": x, "x1": grid}, rtol=0, atol=0)
+
+
+ROUNDINGS: dict[str, Callable[[Fraction], int]] = {
+    "floor": math.floor, "ceil": math.ceil,
+    "round_prefer_floor": lambda place: math.ceil(place - Fraction(1, 2)),
+    "round_prefer_ceil": lambda place: math.floor(place + Fraction(1, 2))}
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("scales", [(0.5, 0.6), (1.3, 1.5), (0.7, 2.4)])
+def test_resize_around_the_middle(scales: tuple[float, float], rounding: str) -> None:
+    """As the definition says by fractions: the place in the middle is no rounding's."""
+    x = np.random.default_rng(1).normal(size=(1, 2, 7, 5)).astype(np.float32)
+    factors = np.array([1, 1, *scales], np.float32)
+    proto = one_node("Resize", [x, None, factors], 18, {2: factors}, mode="nearest",
+                     coordinate_transformation_mode="half_pixel_symmetric", nearest_mode=rounding)
+    expected = x
+    for axis in (2, 3):
+        length, scale = x.shape[axis], Fraction(float(factors[axis]))
+        size = math.floor(length * scale)
+        offset = Fraction(length, 2) * (1 - size / (length * scale))
+        places = [offset + (i + Fraction(1, 2)) / scale - Fraction(1, 2) for i in range(size)]
+        rows = [min(max(ROUNDINGS[rounding](place), 0), length - 1) for place in places]
+        expected = np.take(expected, rows, axis)
+    run_thrice(load(proto), {"x0": x}, [expected], rtol=0, atol=0)
+
+
+# ---- tensors without elements -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("a", "b"), [
+    ((0, 3, 4), (4, 5)), ((3, 4), (4, 0)), ((2, 0, 3, 4), (2, 1, 4, 5)), ((3, 0), (0, 5)),
+    ((2, 0, 1, 0, 17), (17, 3)), ((0,), (0,)), ((2, 3, 0), (0, 4))], ids=str)
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_products_without_elements(a: Any, b: Any, is_constant: bool) -> None:
+    x, w = np.ones(a, np.float32), np.ones(b, np.float32)
+    proto = one_node("MatMul", [x, w], constants={1: w} if is_constant else None)
+    run_thrice(load(proto), {"x0": x} if is_constant else {"x0": x, "x1": w}, [np.matmul(x, w)])
+
+
+def test_a_network_on_a_batch_without_pictures() -> None:
+    model = loaded("g (float[N,3,5,5] x, float[4,3,3,3] w) => (float[N,16] y, float[N,4,2,2] p) {"
+                   " c = Conv(x, w) r = Relu(c) p = MaxPool<kernel_shape = [2,2]>(r)"
+                   " f = Flatten(p) y = Softmax(f) }")
+    w = np.ones((4, 3, 3, 3), np.float32)
+    for n in (0, 2, 0):
+        y, p = model(np.ones((n, 3, 5, 5), np.float32), w)
+        assert y.shape == (n, 16)
+        assert p.shape == (n, 4, 2, 2)
+        np.testing.assert_allclose(y, np.full((n, 16), 1 / 16))
+
+
+def test_pools_gathers_and_pads_without_elements() -> None:
+    x = np.zeros((0, 3, 5, 5), np.float32)
+    run_thrice(loaded("g (float[N,3,5,5] x) => (float[N,3,4,4] y) {"
+                      " y = MaxPool<kernel_shape = [2,2]>(x) }"), {"x": x},
+               [np.zeros((0, 3, 4, 4), np.float32)])
+    run_thrice(loaded("g (float[5,3] x, int64[N,2] i) => (float[N] y) { y = GatherND(x, i) }"),
+               {"x": np.ones((5, 3), np.float32), "i": np.zeros((0, 2), np.int64)},
+               [np.zeros(0, np.float32)])
+    run_thrice(loaded("g (float[N,3] x) => (float[A,B] y) {"
+                      " p = Constant<value = int64[4] {1, 1, 1, 1}>() y = Pad(x, p) }"),
+               {"x": np.zeros((0, 3), np.float32)}, [np.zeros((2, 5), np.float32)])
+
+
+def test_a_part_without_elements_of_data_with_some() -> None:
+    model = loaded("g (float[4,3] x) => (float[0,3] e, float[4,3] y) {"
+                   " a = Constant<value_ints = [2]>() e = Slice(x, a, a)"
+                   " j = Concat<axis = 0>(e, x) y = Relu(j) }")
+    x = np.ones((4, 3), np.float32)
+    run_thrice(model, {"x": x}, [np.zeros((0, 3), np.float32), x])
