@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._array.interop import ShareError, export
-from ..errors import NdrtError, OutOfBounds, ShapeError
+from ..errors import NdrtError, OutOfBounds, OutOfMemory, ShapeError
 from .graph import Array, Node
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class NodeCall:
             made = self.operator.function(self.node, *ins)
         except NdrtError:
             raise
+        except MemoryError as error:
+            raise OutOfMemory(f"{self.node}: {error}") from error
         except (IndexError, OverflowError) as error:
             raise OutOfBounds(f"{self.node}: {error}") from error
         except (ValueError, TypeError, ArithmeticError, KeyError) as error:

@@ -93,6 +93,8 @@ class Planner:
             raise ModelFormatError(error.reason, self.session.file.file, str(node)) from None
         except OutOfMemory:
             raise
+        except MemoryError as error:
+            raise OutOfMemory(f"{node}: {error}") from error
         except (NdrtError, ValueError, IndexError, TypeError, KeyError, AttributeError,
                 OverflowError, ArithmeticError, AssertionError) as error:
             reason = str(error) if isinstance(error, NdrtError) else (
@@ -165,8 +167,10 @@ class Planner:
         if fixed and "folded" in node.known:
             self._set_constants(node, node.known["folded"], True)
             return
-        call = NodeCall(op, node, [None if v is None else v.const for v in ins],
-                        len(node.outputs))
+        arrays = [None if v is None else v.const for v in ins]
+        if op.size_function is not None:
+            need_bytes(*op.size_function(node, *arrays))
+        call = NodeCall(op, node, arrays, len(node.outputs))
         with np.errstate(all="ignore"):
             made = call()
         for value in made:

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import ModelFormatError, TypeMismatch, shown
 from .graph import Array, Graph, ModelFile, Node, Reference, ValueInfo
 from .package import onnx_package
-from .tensors import TensorReader
+from .tensors import TensorReader, has_arrays
 
 _DEEPEST = 64
 _LONGEST_NAME = 1 << 16
@@ -304,7 +304,8 @@ class _Reader:
         size = 1
         for dim in shape:
             size *= dim
-        if any(dim < 0 for dim in shape) or size > max(1 << 24, 64 * values.size):
+        if (any(dim < 0 for dim in shape) or not has_arrays(shape)
+                or size > max(1 << 24, 64 * values.size)):
             raise self.error(f"a sparse tensor of shape {shape} is too large", place)
         made = np.zeros(size, values.dtype)
         if indices.ndim == 2:

@@ -12,6 +12,8 @@ from .graph import Node
 Function = Callable[..., Any]
 # (builder, node, values or None) -> a value, a tuple of them, or None: there is no such operator
 SymbolFunction = Callable[..., Any]
+# (node, arrays or None) -> shape and dtype of a result, before it is allocated
+Sized = Callable[..., Any]
 # (node, values or None) -> arrays that follow from what is known before anything runs, or None
 Early = Callable[..., Any]
 
@@ -32,6 +34,7 @@ class Operator:
     draws: bool = False
     symbols: SymbolFunction | None = None
     early_function: Early | None = None
+    size_function: Sized | None = None
 
     def symbol(self, function: SymbolFunction) -> SymbolFunction:
         """Decorator: the symbols that a node becomes."""
@@ -41,6 +44,11 @@ class Operator:
     def early(self, function: Early) -> Early:
         """Decorator: what follows from shapes and constants."""
         self.early_function = function
+        return function
+
+    def sized(self, function: Sized) -> Sized:
+        """Decorator: how large the result is, where it may be far larger than what is given."""
+        self.size_function = function
         return function
 
 

@@ -25,6 +25,11 @@ _MOST_AXES = 64
 _DIGITS = re.compile("[0-9]{1,20}")
 
 
+def has_arrays(shape: tuple[int, ...]) -> bool:
+    """Whether arrays of this shape can be, those without elements too: offsets are 64 bits."""
+    return prod(dim for dim in shape if dim) < 1 << 58
+
+
 class TensorReader:
     """Reads the tensors of one file. `folder` is where its external data may lie, None: nowhere."""
 
@@ -39,6 +44,8 @@ class TensorReader:
         if len(shape) > _MOST_AXES or any(dim < 0 for dim in shape):
             raise self._error(f"has the shape {shape[:8]}, expected at most {_MOST_AXES} "
                               "dimensions, none below 0", place)
+        if not has_arrays(shape):
+            raise self._error(f"has the shape {shape[:8]}, which no array can have", place)
         count = prod(shape)
         kind = tensor.data_type
         if kind == 8:

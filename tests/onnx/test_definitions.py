@@ -13,9 +13,10 @@ import onnx.numpy_helper
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from ndarray_rt.errors import ModelFormatError, OutOfMemory
 from ndarray_rt.onnx import load
 
-from .helpers import loaded, run_thrice
+from .helpers import loaded, model_of, run_thrice
 
 
 def one_node(op: str, inputs: Sequence[Any], opset: int = 20,
@@ -125,3 +126,61 @@ def test_a_part_without_elements_of_data_with_some() -> None:
                    " j = Concat<axis = 0>(e, x) y = Relu(j) }")
     x = np.ones((4, 3), np.float32)
     run_thrice(model, {"x": x}, [np.zeros((0, 3), np.float32), x])
+
+
+# ---- sizes and bodies ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [
+    "y = Add(column, row)", "y = Max(column, row)", "y = Pow(column, row)", "y = Less(column, row)",
+    "c = Cast<to = 9>(column) y = Where(c, column, row)", "y = MatMul(column, row)",
+    'y = Einsum<equation = "ab,bc->ac">(column, row)',
+    'y = Einsum<equation = "a...,...c">(column, row)'])
+def test_sizes_are_looked_at_before_constants_are_computed(text: str) -> None:
+    """A tebibyte: it would not be there."""
+    proto = model_of("g (float[N] x) => (float[A,B] y) {"
+                     " size = Constant<value_ints = [2000000]>() ones = ConstantOfShape(size)"
+                     " first = Constant<value_ints = [-1, 1]>() column = Reshape(ones, first)"
+                     " second = Constant<value_ints = [1, -1]>() row = Reshape(ones, second)"
+                     f" {text} }}")
+    with pytest.raises(ModelFormatError, match="max_bytes"):
+        load(proto, max_bytes=1 << 30)(np.ones(2, np.float32))
+
+
+@pytest.mark.parametrize(("equation", "shapes"), [
+    ("ij,jk->ik", [(2, 3), (3, 4)]), ("ij,jk", [(2, 3), (3, 4)]), ("ii->i", [(3, 3)]),
+    ("...ij,...jk->...ik", [(5, 2, 3), (1, 3, 4)]), ("b...,b", [(2, 3, 4), (2,)]),
+    (" i j -> j i ", [(2, 3)]), ("i,i->", [(3,), (3,)]), ("ba", [(2, 3)])])
+def test_sizes_of_einsum(equation: str, shapes: list[tuple[int, ...]]) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.random(shape, np.float32) for shape in shapes]
+    proto = one_node("Einsum", arrays, constants=dict(enumerate(arrays)), equation=equation)
+    run_thrice(load(proto), {}, [np.einsum(equation.replace(" ", ""), *arrays)])
+
+
+def test_no_memory_is_an_error_of_ours() -> None:
+    model = loaded("g (int64[A,1] a, int64[1,B] b) => (int64[A,B] y) { y = Add(a, b) }")
+    whole = np.zeros(1, np.int64)
+    wide = np.lib.stride_tricks.as_strided(whole, (1 << 28,), (0,))
+    with pytest.raises(OutOfMemory, match="Add"):
+        model(wide[:, None], wide[None])
+
+
+@pytest.mark.parametrize("body", [
+    # rows of different lengths
+    "l, y = Loop(n, yes, x) <body = b (int64 i, bool c, float[k] s) => (bool go, float[m] t,"
+    " float[m] r) { go = Identity(c) t = Concat<axis = 0>(s, s) r = Identity(t) }>",
+    # a condition without elements
+    "z = Constant<value_ints = [0]>() y = Loop(n, yes, x) <body = b (int64 i, bool c, float[k] s)"
+    " => (bool go, float[m] t) { e = ConstantOfShape(z) go = Cast<to = 9>(e) t = Neg(s) }>",
+    # an axis that is not there
+    "y = Scan<num_scan_inputs = 1, scan_input_axes = [5], body = b (float[] s) => (float[] t) {"
+    " t = Neg(s) }>(x)",
+    # an axis of the result that is not there
+    "y = Scan<num_scan_inputs = 1, scan_output_axes = [5], body = b (float[] s) => (float[] t) {"
+    " t = Neg(s) }>(x)"])
+def test_bodies_that_do_not_go_together(body: str) -> None:
+    model = loaded("g (float[K] x, int64[M] n) => (float[A] y) {"
+                   f" yes = Constant<value = bool {{1}}>() {body} }}")
+    with pytest.raises(ModelFormatError, match=r"Loop|Scan"):
+        model(np.ones(3, np.float32), np.array([2, 0, 0, 0, 0], np.int64))

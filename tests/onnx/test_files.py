@@ -67,6 +67,7 @@ def test_what_is_no_source() -> None:
     (lambda w: setattr(w, "raw_data", b"123"), "holds 3 bytes, expected 8"),
     (lambda w: setattr(w, "data_type", 99), "unknown data type 99"),
     (lambda w: w.dims.extend([1] * 70), "at most 64"),
+    (lambda w: w.dims.extend([1 << 62, 1 << 62, 0]), "no array can have"),
 ])
 def test_tensors_that_are_none(change: Any, reason: str) -> None:
     proto = with_weight()

@@ -11,13 +11,14 @@ from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import operator
 from ..values import Value
-from .math import legacy_operand
+from .math import broadcast_size, broadcast_truth, legacy_operand
 
 
 def _add(name: str, function: Callable[[Any, Any], Any]) -> None:
     @operator(name)
     def compute(node: Node, a: Array, b: Array) -> Any:
         return function(a, legacy_operand(node, a, b))
+    compute.sized(broadcast_size if name.startswith("Bitwise") else broadcast_truth)
 
 
 for _name, _function in (
@@ -38,6 +39,9 @@ def logical_not(node: Node, x: Array) -> Array:
 @operator("Where")
 def where(node: Node, condition: Array, x: Array, y: Array) -> Array:
     return np.where(condition, x, y)
+
+
+where.sized(broadcast_size)
 
 
 @where.symbol

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ModelFormatError, NdrtError, OutOfMemory
 from ..graph import Array, Graph, Node
 from ..plan import MOST_WAYS, Plan, Table
 from ..planner import Planner, found_value
@@ -298,8 +299,18 @@ def _host_loop(planner: Planner, node: Node, body: Graph, names: Sequence[str],
     args: list[Value] = []
     given = [_places(value, args) for value in values]
 
+    file = planner.session.file.file
+
     def run(*arrays: Any) -> Sequence[Any]:
-        return call(*[_filled(place, arrays) for place in given])
+        try:
+            return call(*[_filled(place, arrays) for place in given])
+        except NdrtError:
+            raise
+        except MemoryError as error:
+            raise OutOfMemory(f"{node}: {error}") from error
+        except (ValueError, IndexError, KeyError, TypeError, AttributeError,
+                OverflowError) as error:
+            raise ModelFormatError(f"{type(error).__name__}: {error}", file, str(node)) from error
     planner.host(run, args, node.outputs)
 
 

@@ -28,6 +28,18 @@ def legacy_shape(node: Node, rank: int, shape: tuple[int, ...]) -> tuple[int, ..
     return shape + (1,) * (rank - axis - len(shape))
 
 
+def broadcast_size(node: Node, *arrays: Array) -> tuple[tuple[int, ...], Any]:
+    """How large the result of an operator that goes element by element is."""
+    if len(arrays) == 2:
+        arrays = arrays[0], legacy_operand(node, *arrays)
+    return np.broadcast_shapes(*[x.shape for x in arrays]), arrays[-1].dtype
+
+
+def broadcast_truth(node: Node, *arrays: Array) -> tuple[tuple[int, ...], Any]:
+    """The same where the result is True or False for each element."""
+    return broadcast_size(node, *arrays)[0], np.dtype(bool)
+
+
 def _legacy(b: GraphBuilder, node: Node, x: Value, y: Value) -> Value:
     if node.opset >= 7 or not node.attr("broadcast", 0):
         return y
@@ -80,6 +92,7 @@ def _add_binary(name: str, function: Callable[[Any, Any], Any]) -> None:
     @operator(name)
     def compute(node: Node, a: Array, b: Array) -> Any:
         return function(a, legacy_operand(node, a, b))
+    compute.sized(broadcast_size)
 
     @compute.symbol
     def symbol(b: GraphBuilder, node: Node, x: Value, y: Value) -> Value | None:
@@ -159,6 +172,7 @@ def _add_variadic(name: str, function: Callable[[Any, Any], Any], word: str) -> 
         for array in arrays[1:]:
             made = function(made, array)
         return made
+    compute.sized(broadcast_size)
 
     @compute.symbol
     def symbol(b: GraphBuilder, node: Node, *values: Value) -> Value | None:
@@ -311,3 +325,7 @@ def _cumulated(node: Node, x: Array, axis: Array, function: Callable[..., Array]
 def bit_shift(node: Node, x: Array, y: Array) -> Array:
     made: Array = np.left_shift(x, y) if node.attr("direction") == "LEFT" else np.right_shift(x, y)
     return made
+
+
+for _name in ("Pow", "Mod", "PRelu", "Mean", "BitShift"):
+    TABLE["", _name].sized(broadcast_size)

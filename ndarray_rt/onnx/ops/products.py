@@ -20,6 +20,12 @@ def matmul(node: Node, a: Array, b: Array) -> Array:
     return made.astype(a.dtype, copy=False)
 
 
+@matmul.sized
+def matmul_size(node: Node, a: Array, b: Array) -> tuple[tuple[int, ...], Any]:
+    shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return (*shape, *a.shape[-2:-1], *(b.shape[-1:] if b.ndim > 1 else ())), a.dtype
+
+
 @matmul.symbol
 def matmul_symbol(b: GraphBuilder, node: Node, x: Value, y: Value) -> Value | None:
     if not x.is_float or x.dtype != y.dtype or not x.rank or not y.rank:
@@ -124,6 +130,27 @@ def einsum(node: Node, *arrays: Array) -> Array:
     own = [a.astype(np.float32) for a in arrays] if dtype.name == "bfloat16" else arrays
     made: Array = np.einsum(node.attr("equation").replace(" ", ""), *own, optimize=True)
     return made.astype(dtype, copy=False)
+
+
+@einsum.sized
+def einsum_size(node: Node, *arrays: Array) -> tuple[tuple[int, ...], Any]:
+    """An axis for each letter of the result, behind those that an ellipsis stands for."""
+    terms, arrow, result = node.attr("equation").replace(" ", "").partition("->")
+    lengths: dict[str, int] = {}
+    more: tuple[int, ...] = ()
+    for term, array in zip(terms.split(","), arrays, strict=True):
+        before, dots, behind = term.partition("...")
+        shape, end = array.shape, array.ndim - len(behind)
+        if len(before) > end or (not dots and array.ndim != len(before)):
+            raise ValueError(f"an array of rank {array.ndim} for {term!r}")
+        for letter, size in (*zip(before, shape, strict=False),
+                             *zip(behind, shape[end:], strict=True)):
+            lengths[letter] = max(size, lengths.get(letter, size))
+        more = np.broadcast_shapes(more, shape[len(before):end])
+    if not arrow:
+        result = "..." + "".join(letter for letter in sorted(lengths) if terms.count(letter) == 1)
+    own = tuple(lengths[letter] for letter in result if letter != ".")
+    return (*(more if "..." in result else ()), *own), arrays[0].dtype
 
 
 @operator("MatMulInteger")
