@@ -122,7 +122,10 @@ class Graph:
 
 @dataclass(eq=False)
 class ModelFile:
-    """All that a file says, read and checked."""
+    """All that a file says, read and checked.
+
+    `overridable` are inputs whose values are among the graph's constants: a run may give others.
+    """
 
     graph: Graph
     inputs: list[ValueInfo]
@@ -131,3 +134,4 @@ class ModelFile:
     functions: dict[tuple[str, str, str], Graph]
     metadata: dict[str, Any]
     file: str
+    overridable: list[ValueInfo] = field(default_factory=list)

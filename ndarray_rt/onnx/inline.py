@@ -73,3 +73,8 @@ def _graph_with(graph: Graph, given: Mapping[str, Any]) -> Graph:
                   _with_attributes(n.attrs, given), n.place, n.closure, n.overload, n.depth)
              for n in graph.nodes]
     return Graph(graph.name, graph.inputs, graph.outputs, nodes, graph.constants)
+
+
+def renewed(graph: Graph) -> Graph:
+    """The graph with nodes, inside of nodes too, of which nothing was found out yet."""
+    return _graph_with(graph, {})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..symbol.node import Entry, topological
 from ..symbol.symbol import Symbol
 from .build import Constants, GraphBuilder
 from .graph import Graph, ModelFile
+from .inline import renewed
 from .plan import Plan, Segment
 from .planner import Planner, found_value
 from .values import MAX_BYTES, SequenceValue, constant
@@ -50,6 +52,16 @@ def without_unused(graph: Graph) -> None:
             without_unused(inside)
     graph.nodes[:] = kept[::-1]
     graph._free = None
+
+
+def with_inputs(file: ModelFile, names: Collection[str]) -> ModelFile:
+    """The same model with some of its constants as inputs, behind the others."""
+    graph = renewed(file.graph)
+    more = [info for info in file.overridable if info.name in names]
+    graph.inputs = [*graph.inputs, *(info.name for info in more)]
+    graph.constants = {name: made for name, made in graph.constants.items() if name not in names}
+    return replace(file, graph=graph, inputs=[*file.inputs, *more], overridable=[
+        info for info in file.overridable if info.name not in names])
 
 
 class Loaded:

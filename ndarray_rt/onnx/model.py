@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,14 @@ from ..executor.explain import Explanation
 from ..executor.tune import Tuned
 from ..fork import renew_in_child
 from .graph import Array, ModelFile, ValueInfo
-from .loaded import Loaded
+from .loaded import Loaded, with_inputs
 from .opsets import check_supported
 from .plan import Plan
 from .reading import read_model
 from .values import MAX_BYTES
+
+# for so many sets of inputs with values of their own plans are kept
+_MOST_TAKING = 4
 
 
 def load(source: str | os.PathLike[str] | bytes | Any, *, ctx: Context | None = None,
@@ -68,7 +72,8 @@ class Model:
         self._names = [info.name for info in loaded.file.inputs]
         self._lock = threading.RLock()
         self._last: Plan | None = None
-        self._last_inputs: dict[str, Any] = {}
+        # of inputs with values of their own, those that were given -> a model that takes them
+        self._taking: OrderedDict[frozenset[str], Model] = OrderedDict()
         renew_in_child(self)
 
     def _renew_locks(self) -> None:
@@ -79,6 +84,11 @@ class Model:
     def inputs(self) -> list[ValueInfo]:
         """Name, dtype and shape of each input; of a dimension an int, a name, or None."""
         return list(self._loaded.file.inputs)
+
+    @property
+    def overridable(self) -> list[ValueInfo]:
+        """Inputs that a call may leave out, by name only: the file has values for them."""
+        return list(self._loaded.file.overridable)
 
     @property
     def outputs(self) -> list[ValueInfo]:
@@ -94,6 +104,7 @@ class Model:
         """The outputs as NumPy arrays, for inputs in order, by name, or in a dict.
 
         NumPy arrays, NDArrays, or what NumPy makes arrays of; dtypes must be those of `inputs`.
+        Lists and numbers of Python become arrays of these where no number is cut off by it.
         Raises NameMismatch for an input that is missing or unknown, TypeMismatch and ShapeError for
         what does not fit, ModelFormatError where the model's own shapes do not go together.
         """
@@ -109,6 +120,14 @@ class Model:
 
     def run(self, given: Mapping[str, Any]) -> list[Array]:
         """`__call__` with a dict."""
+        also = self._loaded.file.overridable and frozenset(given).intersection(
+            info.name for info in self._loaded.file.overridable)
+        if also:
+            with self._lock:
+                model = self._taking_too(also)
+                made = model.run(given)
+                self._last = model._last
+                return made
         arrays = [self._input(info, given) for info in self._loaded.file.inputs]
         if len(given) != len(arrays):
             unknown = [name for name in given if name not in self._names]
@@ -125,6 +144,18 @@ class Model:
                 return plan.run(table)
             finally:
                 MAX_BYTES.reset(token)
+
+    def _taking_too(self, names: frozenset[str]) -> Model:
+        """A model on the same weights that takes these too."""
+        model = self._taking.get(names)
+        if model is None:
+            old = self._loaded
+            model = self._taking[names] = Model(
+                Loaded(with_inputs(old.file, names), old.ctx, old.max_bytes, old))
+        self._taking.move_to_end(names)
+        while len(self._taking) > _MOST_TAKING:
+            self._taking.popitem(last=False)
+        return model
 
     def _plan(self, arrays: list[Any]) -> Plan:
         key = self._loaded.key(arrays)
@@ -144,6 +175,8 @@ class Model:
         if info.dtype is not None and made.dtype != info.dtype:
             if made.dtype.kind in "US" and info.dtype == object:
                 made = made.astype(object)
+            elif isinstance(value, (list, tuple, int, float)) and _holds(info.dtype, made):
+                made = made.astype(info.dtype)
             else:
                 raise TypeMismatch(f"input {info.name!r} has dtype {made.dtype}, expected "
                                    f"{info.dtype}")
@@ -185,6 +218,18 @@ class Model:
         def text(infos: list[ValueInfo]) -> str:
             return ", ".join(f"{v.name} {v.dtype or v.kind} {shape_text(v.shape)}" for v in infos)
         return f"<Model of {self._loaded.file.file}: {text(self.inputs)} -> {text(self.outputs)}>"
+
+
+def _holds(dtype: np.dtype[Any], made: Array) -> bool:
+    """A dtype has numbers like those of a list, which NumPy gives one of its own."""
+    if made.size == 0:
+        return made.dtype == np.float64
+    if dtype.kind == "f":
+        return made.dtype.kind in "iuf"
+    if dtype.kind not in "iu" or made.dtype.kind not in "iu":
+        return False
+    info = np.iinfo(dtype)
+    return bool(info.min <= int(made.min()) and int(made.max()) <= info.max)
 
 
 def _input_of(info: ValueInfo, value: Any) -> Any:

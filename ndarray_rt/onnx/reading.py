@@ -77,9 +77,12 @@ class _Reader:
         graph = self._graph(proto.graph, opsets, "", frozenset(), 0)
         known = {*graph.constants}
         inputs = [self._value_info(v) for v in proto.graph.input if v.name not in known]
+        # before version 4 every initialiser was an input too, and none of them to be given
+        overridable = [self._value_info(v) for v in proto.graph.input
+                       if v.name in known and proto.ir_version >= 4]
         graph.inputs = [v.name for v in inputs]
         return ModelFile(graph, inputs, [self._value_info(v) for v in proto.graph.output],
-                         opsets, functions, self._metadata(), self.file)
+                         opsets, functions, self._metadata(), self.file, overridable)
 
     def _metadata(self) -> dict[str, Any]:
         proto = self.proto

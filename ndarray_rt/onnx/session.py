@@ -142,8 +142,8 @@ class InferenceSession:
         return [NodeArg(info) for info in self.model.outputs]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Initialisers that a run may be given others for: none here."""
-        return []
+        """Initialisers that a run may be given others for."""
+        return [NodeArg(info) for info in self.model.overridable]
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the file says of itself."""

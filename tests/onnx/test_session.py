@@ -9,9 +9,9 @@ import onnx.helper
 import pytest
 
 import ndarray_rt.onnx as onnxruntime
-from ndarray_rt.errors import NameMismatch, ParameterError, TypeMismatch
+from ndarray_rt.errors import NameMismatch, ParameterError, ShapeError, TypeMismatch
 
-from .helpers import model_of
+from .helpers import loaded, model_of
 
 TWO = "g (float[batch,3] x) => (float[batch,3] double, float[batch,3] half) {" \
       " two = Constant<value_float = 2.0>() double = Mul(x, two) half = Div(x, two) }"
@@ -64,3 +64,58 @@ def test_backend() -> None:
     np.testing.assert_array_equal(backend.run_node(node, [X, X])[0], X * 2)
     with pytest.raises(TypeMismatch, match="device"):
         backend.prepare(model, "CUDA")
+
+
+OVERRIDABLE = """g (float[N,2] x, float[2] w = {1, 2}, int64[1] axes = {1})
+    => (float[A] y, float z) {
+    p = Mul(x, w) y = ReduceSum<keepdims = 0>(p, axes) v = Add(w, w)
+    t = Constant<value_int = 2>() yes = Constant<value = bool {1}>() r = ReduceMax<keepdims = 0>(x)
+    z = Loop(t, yes, r) <body = b (int64 i, bool c, float s) => (bool go, float e) {
+        go = Greater(s, r) u = Add(w, v) m = ReduceMax<keepdims = 0>(u) e = Add(s, m) }>
+}"""
+
+
+def test_values_of_the_file_may_be_given() -> None:
+    model = loaded(OVERRIDABLE)
+    x = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
+    own, other = np.array([1, 2], np.float32), np.array([10, -1], np.float32)
+    assert [info.name for info in model.inputs] == ["x"]
+    assert [info.name for info in model.overridable] == ["w", "axes"]
+    session = onnxruntime.InferenceSession(model_of(OVERRIDABLE).SerializeToString())
+    assert [info.name for info in session.get_overridable_initializers()] == ["w", "axes"]
+    for w in (own, other, own, other + 1):
+        for made in (model(x, w=w), session.run(None, {"x": x, "w": w})):
+            np.testing.assert_allclose(made[0], x @ w)
+            np.testing.assert_allclose(made[1], 6 + 3 * w.max())
+        np.testing.assert_allclose(model(x)[0], x @ own)
+    down, _ = model(x=x, axes=np.array([0]))
+    np.testing.assert_allclose(down, (x * own).sum(0))
+    down, _ = model.clone()({"x": x, "axes": np.array([0]), "w": other})
+    np.testing.assert_allclose(down, (x * other).sum(0))
+    assert len(model.tune(x, w=other)) > 0
+    with pytest.raises(ShapeError, match="'w'"):
+        model(x, w=np.ones(3, np.float32))
+    with pytest.raises(NameMismatch, match="'x' is missing"):
+        model(w=own)
+
+
+def test_values_of_old_files_are_theirs() -> None:
+    model = loaded("g (float[2] x, float[2] w = {1, 2}) => (float[2] y) { y = Mul(x, w) }",
+                   ir_version=3)
+    assert not model.overridable
+    with pytest.raises(NameMismatch, match="no input 'w'"):
+        model(np.ones(2, np.float32), w=np.ones(2, np.float32))
+
+
+def test_lists_become_the_dtype_of_the_input() -> None:
+    model = loaded("g (float[N] x, int32 k) => (float[N] y) { f = Cast<to = 1>(k) y = Mul(x, f) }")
+    for given in ([1.5, 2], (1.5, 2)):
+        made, = model(given, 2)
+        assert made.dtype == np.float32
+        np.testing.assert_array_equal(made, [3, 4])
+    assert model([], 2)[0].shape == (0,)
+    for wrong in (2.5, 1 << 40, [2], np.int64(2)):
+        with pytest.raises((TypeMismatch, ShapeError), match="'k'"):
+            model([1.0], wrong)
+    with pytest.raises(TypeMismatch, match="'x'"):
+        model(np.ones(2), 2)
