@@ -31,7 +31,8 @@ TABLE = by_operator()
 def run(case: Case) -> None:
     """One call, and that of its gradient where it has one in that place."""
     op = find(case.op)
-    arrays = [nd.array(value, dtype=value.dtype) for value in case.draw("float32")]
+    dtype = "float32" if "float32" in case.dtypes else case.dtypes[0]
+    arrays = [nd.array(value, dtype=value.dtype) for value in case.draw(dtype)]
     mutates = op.mutated(op.params.parse(case.params, op.name))
     if op.gradient is not None and not mutates and "gradient" not in case.exempt:
         for array in arrays[:len(case.inputs)]:

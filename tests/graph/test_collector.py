@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -95,3 +97,38 @@ def test_graphs_are_built_without_it() -> None:
     made.forward(is_train=True, x=mx.nd.ones((2, 3)))
     assert gc.isenabled()
     assert bound < 10  # else some hundreds
+
+
+# one that comes while a block goes is told of and ignored
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_may_come_at_any_line() -> None:
+    def interrupt(after: int) -> bool:
+        """At so many lines of the module; whether there were so many."""
+        left = after
+
+        def trace(frame: Any, event: str, arg: object) -> Any:
+            nonlocal left
+            if frame.f_code.co_filename != collector.__file__:
+                return None
+            if event == "line":
+                left -= 1
+                if not left:
+                    raise KeyboardInterrupt
+            return trace
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            with resting_collector():
+                pass
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        return left <= 0
+
+    lines = 1
+    while interrupt(lines):
+        assert gc.isenabled()
+        assert not collector._rest._blocks
+        lines += 1
+    assert lines > 10

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ops.blas import uses_blas
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import axes_of, operator
@@ -138,6 +139,7 @@ def _resizing(node: Node, dims: tuple[int, ...], args: tuple[Any, ...]) -> _Resi
 
 
 @operator("Resize", "Upsample", shape_from=(1, 2, 3))
+@uses_blas
 def resize(node: Node, x: Array, *args: Array | None) -> Array:
     how = _resizing(node, x.shape, args)
     need_bytes(how.outs, x.dtype)

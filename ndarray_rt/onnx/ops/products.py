@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ops.blas import uses_blas
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import operator
@@ -15,6 +16,7 @@ from .math import binary
 
 
 @operator("MatMul")
+@uses_blas
 def matmul(node: Node, a: Array, b: Array) -> Array:
     made: Array = np.matmul(a, b)
     return made.astype(a.dtype, copy=False)
@@ -72,6 +74,7 @@ def _product(b: GraphBuilder, x: Value, y: Value) -> Value:
 
 
 @operator("Gemm")
+@uses_blas
 def gemm(node: Node, a: Array, b: Array, c: Array | None = None) -> Any:
     a = a.T if node.attr("transA", 0) else a
     b = b.T if node.attr("transB", 0) else b
@@ -125,6 +128,7 @@ def gemm_symbol(b: GraphBuilder, node: Node, x: Value, w: Value, c: Value | None
 
 
 @operator("Einsum")
+@uses_blas
 def einsum(node: Node, *arrays: Array) -> Array:
     dtype = arrays[0].dtype
     own = [a.astype(np.float32) for a in arrays] if dtype.name == "bfloat16" else arrays
@@ -165,6 +169,7 @@ def matmul_integer(node: Node, a: Array, b: Array, a_zero: Array | None = None,
     return _whole_product(left, right)
 
 
+@uses_blas
 def _whole_product(left: Array, right: Array) -> Any:
     """Of whole numbers of 8 bits: float64 holds every sum of their products, and is fast."""
     made = np.matmul(left.astype(np.float64), right.astype(np.float64))
@@ -186,5 +191,6 @@ def qlinear_matmul(node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array
 
 
 @operator("Det")
+@uses_blas
 def determinant(node: Node, x: Array) -> Array:
     return np.asarray(np.linalg.det(x)).astype(x.dtype)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ops.blas import uses_blas
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import operator
@@ -68,10 +69,12 @@ class _Cell:
     def _limited(self, x: Array) -> Array:
         return x if self.clip is None else np.clip(x, -self.clip, self.clip)
 
+    @uses_blas
     def rnn(self, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
         made = x @ self.w.T + h @ self.r.T + self.wb + self.rb
         return self.functions[0](self._limited(made)), c
 
+    @uses_blas
     def gru(self, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
         n = self.hidden
         f, g = self.functions
@@ -84,6 +87,7 @@ class _Cell:
             new = inner[:, 2 * n:] + (r * h) @ self.r[2 * n:].T + self.rb[2 * n:]
         return (1 - z) * g(self._limited(new)) + z * h, c
 
+    @uses_blas
     def lstm(self, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
         f, g, last = self.functions
         i, o, t, new = np.split(x @ self.w.T + h @ self.r.T + self.wb + self.rb, 4, 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ops.blas import uses_blas
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import operator
@@ -86,6 +87,7 @@ def _patches(x: Array, window: Window, fill: Any) -> Array:
 # ---- convolution --------------------------------------------------------------------------------
 
 
+@uses_blas
 def convolve(node: Node, x: Array, w: Array, dtype: Any = None) -> Array:
     """Convolution in NumPy, in the dtype that products have."""
     group = int(node.attr("group", 1))
@@ -223,6 +225,7 @@ def _places_of(place: Any, dilations: Any, counts: Any, strides: Any) -> list[sl
 
 
 @operator("ConvTranspose")
+@uses_blas
 def conv_transpose(node: Node, x: Array, w: Array, bias: Array | None = None) -> Any:
     group = int(node.attr("group", 1))
     t = Transposed(node, x.shape[2:], w.shape[2:])

@@ -12,8 +12,9 @@ from ..._array.layout import AnyArray, get_data, get_data_reorder, named_desc
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
+from ...errors import ShapeError
 from ...op.context import OpContext
-from ...op.infer import same_shape, same_type
+from ...op.infer import ShapeList, same_shape, same_type
 from ...op.params import NoParams, Params, params_class, text
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
@@ -23,6 +24,16 @@ from .pointwise import need_bytes, put
 @params_class
 class ToMkldnnParams(Params):
     layout: str = text("", doc="a name such as nChw16c; empty: channels-last")
+
+
+def infer_shape(p: ToMkldnnParams, ins: ShapeList, outs: ShapeList,
+                ) -> tuple[ShapeList, ShapeList]:
+    found = same_shape(p, ins, outs)
+    shape = found[0][0]
+    axes = len({letter.lower() for letter in p.layout if letter.isalpha()})
+    if p.layout and shape is not None and len(shape) > 2 and len(shape) != axes:
+        raise ShapeError(f"layout {p.layout!r} is of {axes} axes, data has the shape {shape}")
+    return found
 
 
 def compute(ctx: OpContext, p: Params, ins: list[AnyArray], outs: list[NumpyOutput]) -> None:
@@ -53,7 +64,7 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
     return [out_grads[0]]
 
 
-register(OpDef("_contrib_to_mkldnn", ToMkldnnParams, inputs=("data",), infer_shape=same_shape,
+register(OpDef("_contrib_to_mkldnn", ToMkldnnParams, inputs=("data",), infer_shape=infer_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex_to_mkldnn,
                refuses=refuses, gradient=gradient,
                doc="A copy of data in a layout of oneDNN: channels-last, or that of a name.\n\n"
