@@ -6,7 +6,6 @@ It would look at all of it again and again: a third to a half of the time of a l
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,39 +23,42 @@ class _Block:
 
 
 class _Rest:
-    """Which blocks of all threads are under way, and whether the last one ends the rest.
+    """Which blocks of all threads are under way, and which of them switched the collector off.
 
+    There is no lock: an interrupt could come between its release and the line before. Two threads
+    that begin or end at once may let the collector run in a block, and never leave it off.
     A collector that was switched off before stays so, and one that somebody switches on meanwhile
     is not touched again.
     """
 
     def __init__(self) -> None:
-        self._renew_locks()
+        self._blocks: set[int] = set()
+        self._owner: int | None = None
         renew_in_child(self)
 
     def _renew_locks(self) -> None:
         """In a forked child, the blocks of other threads are not there any more."""
-        # a block may go anywhere, also where this thread has the lock
-        self._lock = threading.RLock()
-        if getattr(self, "_is_ours", False):
+        if self._owner is not None:
             gc.enable()
-        self._blocks: set[int] = set()
-        self._is_ours = False
+        self._blocks.clear()
+        self._owner = None
 
     def begin(self, block: _Block) -> None:
-        with self._lock:
-            self._blocks.add(id(block))
-            if len(self._blocks) == 1 and gc.isenabled():
-                self._is_ours = True
-                gc.disable()
+        self._blocks.add(id(block))
+        if len(self._blocks) == 1 and gc.isenabled():
+            self._owner = id(block)
+            gc.disable()
 
     def end(self, block: _Block) -> None:
-        with self._lock:
-            # it is not there a second time, nor where it forked this process
-            self._blocks.discard(id(block))
-            if not self._blocks and self._is_ours:
-                gc.enable()  # first: the block that goes comes here again
-                self._is_ours = False
+        # it is not there a second time, nor where it forked this process
+        self._blocks.discard(id(block))
+        owner = self._owner
+        if self._blocks or owner is None:
+            return
+        gc.enable()
+        # another thread's block may have switched it off since
+        if self._owner == owner:
+            self._owner = None
 
 
 _rest = _Rest()
