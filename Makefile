@@ -104,5 +104,5 @@ $(WITH_LINT): $(INSTALLED)
 	touch $@
 
 $(WITH_BENCH): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --editable ".[dev-build]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev-build,onnx]"
 	touch $@

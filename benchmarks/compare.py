@@ -81,7 +81,7 @@ class Comparison:
     def run_row(self, row: Row) -> None:
         """Measures one row; Differs when outputs do."""
         try:
-            prepare_model(self.place, row.model)
+            prepare_model(self.place, row.model, row.batch)
         except Skipped as skipped:
             self._say("skipped", row, "all", why=str(skipped))
             return

@@ -111,7 +111,7 @@ def main(argv: list[str] | None = None) -> None:
     print(f"\n| model, threads, runner | {head}")
     with tempfile.TemporaryDirectory() as folder:
         for model, threads in product(args.models, args.threads):
-            prepare_model(place, model)
+            prepare_model(place, model, args.batch)
             row = Row(model, args.batch, threads)
             print("\n".join(rows(in_turns({
                 name: partial(measure_first, name, row, place, Path(folder))

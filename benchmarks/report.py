@@ -31,9 +31,11 @@ def tell_run(results: Results) -> list[str]:
     lines = [f"{run['cpu']}, {run['cores']} cores, {run['system']}, Python {run['python']}, "
              f"{run['time']}; {run['rounds']} rounds of {run['seconds']} s or at least 3 steps, in "
              f"turns; load {run['load']:.1f} at the start.", ""]
+    if run.get("cpu_time"):
+        lines += ["Times are those of the CPU, not the clock's.", ""]
     if run.get("env"):
         lines += [f"Set for all: {' '.join(run['env'])}.", ""]
-    lines += [f"**Outputs differ, nothing was measured after that:** {why}\n"
+    lines += [f"**Outputs differ, the row was not measured:** {why}\n"
               for why in results.differs]
     versions = [f"{name} {version}" for name, version in results.versions().items()]
     return [*lines, f"Versions: {', '.join(versions)}.", ""]

@@ -13,6 +13,7 @@ from pathlib import Path
 from . import peers
 from .graph import Unsupported
 from .models import MODELS, Files
+from .onnx_files import OnnxFile, inputs_path
 from .to_bound import write_floats
 
 HERE = Path(__file__).resolve().parent
@@ -30,7 +31,8 @@ class Skipped(Exception):
 @dataclass(frozen=True)
 class Runner:
     """`peer`: whose environment it runs in, empty for ours. `module`: under runners, empty for the
-    C program, whose options are `bound` then."""
+    C program, whose options are `bound` then. `onnx`: the module for ONNX files, empty where it
+    takes none."""
 
     module: str = ""
     peer: str = ""
@@ -38,24 +40,27 @@ class Runner:
     env: Mapping[str, str] = field(default_factory=dict)
     bound: tuple[str, ...] = ()
 
+    onnx: str = ""
+
     @property
     def needs_onnx(self) -> bool:
         return self.peer in ("onnxruntime", "openvino")
 
 
 RUNNERS: dict[str, Runner] = {
-    "ours:captured": Runner("ours"),
-    "ours:tuned": Runner("ours", variant="tuned"),
-    "ours:fused": Runner("ours", env={"NDRT_CAPTURE": "0"}),
-    "ours:plain": Runner("ours", env={"NDRT_CAPTURE": "0", "NDRT_SKIP_PASSES": "all"}),
+    "ours:captured": Runner("ours", onnx="ours_onnx"),
+    "ours:tuned": Runner("ours", variant="tuned", onnx="ours_onnx"),
+    "ours:fused": Runner("ours", env={"NDRT_CAPTURE": "0"}, onnx="ours_onnx"),
+    "ours:plain": Runner("ours", env={"NDRT_CAPTURE": "0", "NDRT_SKIP_PASSES": "all"},
+                         onnx="ours_onnx"),
     "ours:uncached": Runner("ours", variant="uncached", env={"NDRT_CAPTURE": "0"}),
     "ours:mapped": Runner("ours", variant="mapped"),
     "mxnet": Runner("mxnet", "mxnet"),
     "torch:eager": Runner("pytorch", "torch", "eager"),
     "torch:channels_last": Runner("pytorch", "torch", "channels_last"),
     "torch:inductor": Runner("pytorch", "torch", "inductor"),
-    "onnxruntime": Runner("ort", "onnxruntime"),
-    "openvino": Runner("openvino", "openvino"),
+    "onnxruntime": Runner("ort", "onnxruntime", onnx="ort"),
+    "openvino": Runner("openvino", "openvino", onnx="openvino"),
     "bound:nhwc": Runner(bound=("--mode", "fused", "--layout", "nhwc")),
     "bound:blk": Runner(bound=("--mode", "fused", "--layout", "blk")),
     "bound:unfused": Runner(bound=("--mode", "unfused")),
@@ -63,6 +68,7 @@ RUNNERS: dict[str, Runner] = {
 }
 OURS = "ours:captured"  # what all others are compared with
 DEFAULT = tuple(name for name in RUNNERS if name not in ("ours:mapped", "bound:unfused"))
+ONNX_DEFAULT = (OURS, "onnxruntime", "openvino")
 
 
 @dataclass(frozen=True)
@@ -80,11 +86,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Place:
-    """Where models, environments and outputs of a comparison are."""
+    """Where models, environments and outputs of a comparison are. `files`: rows' models that are
+    ONNX files, by name. `cpu_time`: steps are timed by what the process computes, not by the
+    clock."""
 
     models: Path = CACHE / "models"
     venvs: Path = peers.VENVS
     env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, OnnxFile] = field(default_factory=dict)
+    cpu_time: bool = False
 
     def environment(self, runner: Runner, threads: int) -> dict[str, str]:
         """The variables of a runner's process.
@@ -103,6 +113,11 @@ class Place:
         """What starts a runner; Skipped when it does not have that model or is not installed."""
         runner, files = RUNNERS[name], Files(self.models, row.model)
         shape = ["--batch", str(row.batch), "--threads", str(row.threads), "--dump", str(dump)]
+        file = self.files.get(row.model)
+        if file is not None and not runner.onnx:
+            raise Skipped("takes no ONNX files")
+        if runner.bound and self.cpu_time:
+            raise Skipped("tells no CPU time")
         if runner.bound:
             return self._bound(runner, row, program, shape)
         python: str | Path | None = sys.executable
@@ -110,9 +125,16 @@ class Place:
             python = peers.python_of(runner.peer, self.venvs)
         if python is None:
             raise Skipped(f"{runner.peer} is not installed (make bench-peers)")
-        if runner.needs_onnx:
+        module = runner.module
+        if self.cpu_time:
+            shape.append("--cpu-time")
+        if file is not None:
+            module = runner.onnx
+            shape += ["--onnx", str(file.path(self.models)),
+                      "--inputs", str(inputs_path(self.models, file.name, row.batch))]
+        elif runner.needs_onnx:
             self._make_onnx(python, files)
-        return [str(python), "-m", f"benchmarks.runners.{runner.module}", "--folder",
+        return [str(python), "-m", f"benchmarks.runners.{module}", "--folder",
                 str(self.models), "--model", row.model, "--variant", runner.variant, *shape]
 
     def _bound(self, runner: Runner, row: Row, program: Path | None,
@@ -141,10 +163,15 @@ class Place:
             raise Skipped(f"no ONNX: {last_line(done.stderr)}")
 
 
-def prepare_model(place: Place, model: str) -> None:
-    """Symbol and weights of a model; Skipped when there is no such model."""
-    done = subprocess.run([sys.executable, "-m", "benchmarks.prepare", place.models, model],
-                          cwd=HERE.parent, capture_output=True, text=True)
+def prepare_model(place: Place, model: str, batch: int) -> None:
+    """Symbol and weights of a model, or the inputs of an ONNX file; Skipped when there is no such
+    model, or its inputs are not known."""
+    file = place.files.get(model)
+    what: list[str | Path] = (
+        ["benchmarks.prepare", place.models, model] if file is None else
+        ["benchmarks.prepare_onnx", place.models, str(batch), file.word])
+    done = subprocess.run([sys.executable, "-m", *what], cwd=HERE.parent, capture_output=True,
+                          text=True)
     if done.returncode:
         raise Skipped(last_line(done.stderr))
 

@@ -19,30 +19,40 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
+import numpy.typing as npt
 
 from .models import MODELS, Files, Model
+from .onnx_files import Inputs, read_inputs
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a runner is asked to load."""
+    """What a runner is asked to load. `inputs`: the file of those of an ONNX file."""
 
     files: Files
     batch: int
     threads: int
     variant: str
+    onnx: Path
+    inputs: Path | None = None
 
     @property
     def model(self) -> Model:
         return MODELS[self.files.model]
+
+    def feeds(self) -> tuple[Inputs, dict[str, int]]:
+        """The inputs of the ONNX model, and sizes of its named dimensions."""
+        if self.inputs is not None:
+            return read_inputs(self.inputs)
+        return {"data": self.model.make_data(self.batch)}, {"N": self.batch}
 
 
 @dataclass(frozen=True)
 class Loaded:
     """A model ready to run.
 
-    `step` computes one output and waits for it, `output` gives it for NumPy, `facts` whatever
-    else is worth a word.
+    `step` computes one output and waits for it, `output` gives it for NumPy, or a list of all,
+    `facts` whatever else is worth a word.
     """
 
     step: Callable[[], object]
@@ -55,13 +65,18 @@ def serve(import_framework: Callable[[Request], str], load: Callable[[Request], 
     answers = _take_standard_output()
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--model", choices=list(MODELS), required=True)
+    parser.add_argument("--model", required=True)
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--variant", default="")
     parser.add_argument("--dump", type=Path, required=True, help="gets the output, as float32")
+    parser.add_argument("--onnx", type=Path, help="the model, and with --inputs what it is fed")
+    parser.add_argument("--inputs", type=Path)
+    parser.add_argument("--cpu-time", action="store_true")
     args = parser.parse_args()
-    request = Request(Files(args.folder, args.model), args.batch, args.threads, args.variant)
+    files = Files(args.folder, args.model)
+    request = Request(files, args.batch, args.threads, args.variant, args.onnx or files.onnx,
+                      args.inputs)
 
     def say(value: object) -> None:
         answers.write(json.dumps(value) + "\n")
@@ -73,23 +88,33 @@ def serve(import_framework: Callable[[Request], str], load: Callable[[Request], 
     loaded = load(request)
     bound = time.perf_counter()
     loaded.step()
-    np.asarray(loaded.output(), "<f4").tofile(args.dump)
+    in_one(loaded.output()).tofile(args.dump)
     say({"version": version, "import_s": imported - start, "load_s": bound - imported,
          "cpu_s": time.process_time()})
+    clock = time.process_time if args.cpu_time else time.perf_counter
     for line in sys.stdin:
         warmup, steps = map(int, line.split())
         for _ in range(warmup):
             loaded.step()
-        say([_timed(loaded.step) for _ in range(steps)])
+        say([_timed(loaded.step, clock) for _ in range(steps)])
     say(loaded.facts())
     # some frameworks hang in what they do at exit, and nothing is left to do
     os._exit(0)
 
 
-def _timed(step: Callable[[], object]) -> float:
-    start = time.perf_counter()
+def in_one(output: Any) -> npt.NDArray[np.float32]:
+    """An output as float32; of a list the floats of all, or all when none has floats."""
+    if not isinstance(output, list):
+        return np.asarray(output, "<f4")
+    arrays = [np.asarray(one) for one in output]
+    floats = [one for one in arrays if one.dtype.kind == "f"] or arrays
+    return np.concatenate([one.astype("<f4").ravel() for one in floats])
+
+
+def _timed(step: Callable[[], object], clock: Callable[[], float]) -> float:
+    start = clock()
     step()
-    return (time.perf_counter() - start) * 1e3
+    return (clock() - start) * 1e3
 
 
 def _take_standard_output() -> TextIO:

@@ -70,7 +70,7 @@ def main(argv: list[str] | None = None) -> None:
           "| other / first | without the run |")
     print("|---" * 9 + "|")
     for model in args.models:
-        prepare_model(place, model)
+        prepare_model(place, model, 1)
         for batches, threads in product(args.batches, args.threads):
             times = [measure(place, model, batches, threads, args.tune)
                      for _ in range(args.rounds)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..models import of_batch
+from typing import Any
+
 from ..serve import Loaded, Request, serve
 
 
@@ -16,18 +17,22 @@ def load(request: Request) -> Loaded:
     import openvino
 
     core = openvino.Core()
-    model = core.read_model(request.files.onnx)
-    model.reshape(list(of_batch(request.model.data, request.batch)))
+    feed, _ = request.feeds()
+    model = core.read_model(request.onnx)
+    model.reshape({name: list(value.shape) for name, value in feed.items()})
     compiled = core.compile_model(model, "CPU", {
         "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32",
         "INFERENCE_NUM_THREADS": request.threads})
     infer = compiled.create_infer_request()
-    data = request.model.make_data(request.batch)
 
     def step() -> None:
-        infer.infer([data], share_inputs=True, share_outputs=True)
+        infer.infer(feed, share_inputs=True, share_outputs=True)
 
-    return Loaded(step, lambda: infer.get_output_tensor(0).data)
+    def output() -> Any:
+        found = [infer.get_output_tensor(i).data for i in range(len(compiled.outputs))]
+        return found if request.inputs else found[0]
+
+    return Loaded(step, output)
 
 
 if __name__ == "__main__":

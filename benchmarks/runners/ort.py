@@ -18,16 +18,17 @@ def load(request: Request) -> Loaded:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = request.threads, 1
-    options.add_free_dimension_override_by_name("N", request.batch)
-    session = onnxruntime.InferenceSession(request.files.onnx, options,
+    feed, sizes = request.feeds()
+    for name, size in sizes.items():
+        options.add_free_dimension_override_by_name(name, size)
+    session = onnxruntime.InferenceSession(request.onnx, options,
                                            providers=["CPUExecutionProvider"])
-    feed = {"data": request.model.make_data(request.batch)}
-    last: list[Any] = [None]
+    last: list[Any] = [[]]
 
     def step() -> None:
-        last[0] = session.run(None, feed)[0]
+        last[0] = session.run(None, feed)
 
-    return Loaded(step, lambda: last[0])
+    return Loaded(step, lambda: last[0] if request.inputs else last[0][0])
 
 
 if __name__ == "__main__":

@@ -13,17 +13,17 @@ import onnxruntime
 from onnx.backend.test.loader import DATA_DIR
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "onnx"))
+sys.path.insert(0, str(HERE.parent.parent))
 
-# ruff: noqa: E402 - the weights stand with the tests
-import light_weights
+# ruff: noqa: E402 - the weights stand with the benchmarks
+from benchmarks.light import drawn_input, with_weights
 
 made = {}
 for path in sorted((Path(DATA_DIR) / "light").glob("*.onnx")):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(
-        light_weights.with_weights(path).SerializeToString(), options)
+        with_weights(path).SerializeToString(), options)
     given = session.get_inputs()[0]
-    made[path.stem], = session.run(None, {given.name: light_weights.drawn_input(given.shape)})
+    made[path.stem], = session.run(None, {given.name: drawn_input(given.shape)})
 np.savez_compressed(HERE / "onnx_light.npz", **made)

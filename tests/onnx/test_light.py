@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from onnx.backend.test.loader import DATA_DIR
 
+from benchmarks.light import drawn_input, with_weights
 from ndarray_rt.onnx import load
-
-from .light_weights import drawn_input, with_weights
 
 GOLDEN = Path(__file__).parent.parent / "data" / "onnx_light.npz"
 NAMES = sorted(path.stem for path in (Path(DATA_DIR) / "light").glob("*.onnx"))
