@@ -26,6 +26,25 @@ typedef enum {
 /* This thread's last failure; valid until its next ndrt_ call that fails. */
 const char *ndrt_last_error(void);
 
+/* ---- the CPU ------------------------------------------------------------------------- */
+typedef enum {                    /* what kernels may use, a bit each */
+               NDRT_HAS_AVX2 = 1, /* with FMA and F16C */
+               NDRT_HAS_AVX2_VNNI = 2,
+               NDRT_HAS_AVX512 = 4, /* F, BW, CD, DQ and VL */
+               NDRT_HAS_AVX512_VNNI = 8,
+               NDRT_HAS_AVX512_BF16 = 16,
+               NDRT_HAS_AVX512_FP16 = 32,
+               NDRT_HAS_AMX = 64
+} ndrt_cpu_feature;
+/* Once, before the engine is there: `name` is the level that oneDNN and our kernels keep to, of
+ * avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16, avx512_fp16 and amx; "": all that the machine
+ * can do. INVALID for another name, UNSUPPORTED for what the machine lacks. */
+ndrt_status ndrt_cpu_choose(const char *name);
+/* The features that a level leaves of those of a machine; the same failures. */
+ndrt_status ndrt_cpu_resolve(int machine, const char *name, int *features);
+int ndrt_cpu_features(void);      /* those chosen */
+const char *ndrt_cpu_level(void); /* the highest level that they have */
+
 /* ---- engine ------------------------------------------------------------------------- */
 ndrt_status ndrt_engine_init(void);
 void ndrt_engine_version(int *version /* [3] */);

@@ -17,6 +17,8 @@ __attribute__((format(printf, 2, 3))) ndrt_status ndrt_fail(ndrt_status status, 
 /* NDRT_OK, or the failure of an oneDNN call named by `what`. */
 ndrt_status ndrt_check(dnnl_status_t status, const char *what);
 
+int ndrt_cpu_has(ndrt_cpu_feature feature);
+
 dnnl_engine_t ndrt_engine(void);
 ndrt_status ndrt_stream(dnnl_stream_t *out); /* this thread's own */
 
@@ -235,14 +237,6 @@ static inline int64_t ndrt_product(int64_t a, int64_t b, int64_t c) {
 }
 /* The threads of a kernel's call that does so much work. */
 int ndrt_team_for(const ndrt_kernel_call *call, int64_t work);
-
-/* A build with NDRT_ONLY_AVX2 computes as a CPU without AVX-512 does, so that tests reach what such
- * a CPU runs. */
-#ifdef NDRT_ONLY_AVX2
-#define NDRT_HAS_AVX512() 0
-#else
-#define NDRT_HAS_AVX512() __builtin_cpu_supports("avx512f")
-#endif
 
 /* Compiled for each of these and chosen when the extension loads. A sanitizer's start-up comes too
  * late for that choice. */

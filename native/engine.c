@@ -28,6 +28,7 @@ static ndrt_status engine_create(void) {
         return ndrt_fail(NDRT_UNSUPPORTED,
                          "oneDNN %d.%d.%d is mapped, 3.2 or a later 3.x is needed", version->major,
                          version->minor, version->patch);
+    if (!ndrt_cpu_features()) TRY(ndrt_cpu_choose(""));
     /* One store of primitives only: ours, in Python, which can count and release them. */
     TRY(ndrt_check(dnnl_set_primitive_cache_capacity(0), "dnnl_set_primitive_cache_capacity"));
     ndrt_crowd_prepare();
@@ -81,10 +82,7 @@ void ndrt_engine_version(int *version) {
 }
 
 const char *ndrt_engine_isa(void) {
-    /* a fork while the first to ask finds out would leave the child waiting for it */
-    ndrt_gate_enter();
     const char *name = dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa());
-    ndrt_gate_leave();
     return strncmp(name, "cpu_isa_", 8) ? name : name + 8;
 }
 

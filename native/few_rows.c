@@ -63,7 +63,8 @@ static compute_block *const blocks[][NDRT_FEW_ROWS_MOST] = {
 ndrt_status ndrt_few_rows_check(const ndrt_kernel_call *call) {
     int64_t rows = call->dims[0], features = call->dims[1], columns = call->dims[2];
     int64_t width = call->dims[3];
-    if (!NDRT_HAS_AVX512()) return ndrt_fail(NDRT_UNSUPPORTED, "few rows: this CPU has no AVX-512");
+    if (!ndrt_cpu_has(NDRT_HAS_AVX512))
+        return ndrt_fail(NDRT_UNSUPPORTED, "few rows: this CPU has no AVX-512");
     if (rows < 1 || rows > NDRT_FEW_ROWS_MOST || features < 1 || columns < 1 ||
         (width != NDRT_FEW_ROWS_WIDE && width != NDRT_FEW_ROWS_NARROW) || call->nthreads < 0)
         return ndrt_fail(

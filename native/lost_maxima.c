@@ -114,7 +114,7 @@ static const char *name_of(kernel_call *call) {
 ndrt_status ndrt_maxima_check(kernel_call *call) {
     const char *name = name_of(call);
     int is_pool = call->kernel == NDRT_KERNEL_MAX_POOL;
-    if (is_pool && !(NDRT_HAS_AVX512() && __builtin_cpu_supports("avx512dq")))
+    if (is_pool && !ndrt_cpu_has(NDRT_HAS_AVX512))
         return ndrt_fail(NDRT_UNSUPPORTED, "%s: this CPU has no AVX-512", name);
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     if (call->dims[0] < 0 || call->dims[1] < 0)

@@ -66,7 +66,7 @@ static compute_units *const computes[NDRT_FEW_ROWS_MOST] = {units_1, units_2, un
 
 ndrt_status ndrt_lstm_check(const ndrt_kernel_call *call) {
     int64_t steps = call->dims[0], batch = call->dims[1], size = call->dims[2];
-    if (!NDRT_HAS_AVX512())
+    if (!ndrt_cpu_has(NDRT_HAS_AVX512))
         return ndrt_fail(NDRT_UNSUPPORTED, "lstm steps: this CPU has no AVX-512");
     if (steps < 1 || batch < 1 || batch > NDRT_FEW_ROWS_MOST || size < 1 || size % LANES ||
         call->nthreads < 0)

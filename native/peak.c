@@ -77,8 +77,7 @@ static double best_gflops(chains_kernel chains, int lanes, int threads) {
 
 ndrt_status ndrt_peak_measure(int threads, double *gflops) {
     if (threads < 1) return ndrt_fail(NDRT_INVALID, "%d threads: expected at least 1", threads);
-    __builtin_cpu_init();
-    int wide = NDRT_HAS_AVX512();
+    int wide = ndrt_cpu_has(NDRT_HAS_AVX512);
     ndrt_native_state state;
     TRY(ndrt_enter(&state, threads));
     *gflops = best_gflops(wide ? chains_avx512 : chains_avx2, wide ? WIDEST : WIDEST / 2, threads);

@@ -263,7 +263,8 @@ static int threads_of_columns(const ndrt_products *job, int nthreads) {
 
 ndrt_status ndrt_products_check(const ndrt_kernel_call *call) {
     const int64_t *dims = call->dims;
-    if (!NDRT_HAS_AVX512()) return ndrt_fail(NDRT_UNSUPPORTED, "products: this CPU has no AVX-512");
+    if (!ndrt_cpu_has(NDRT_HAS_AVX512))
+        return ndrt_fail(NDRT_UNSUPPORTED, "products: this CPU has no AVX-512");
     if (dims[0] < 1 || dims[1] < 1 || dims[2] < 1 || dims[3] < LANES || dims[3] % LANES ||
         call->nthreads < 0)
         return ndrt_fail(

@@ -129,7 +129,7 @@ __attribute__((target("avx2"))) static void philox_avx2(uint64_t key, uint64_t f
 }
 
 void ndrt_philox_blocks(uint64_t key, uint64_t first, uint32_t *out) {
-    if (NDRT_HAS_AVX512())
+    if (ndrt_cpu_has(NDRT_HAS_AVX512))
         philox_avx512(key, first, out);
     else
         philox_avx2(key, first, out);

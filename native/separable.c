@@ -192,7 +192,7 @@ static int is_count(double value, double least) {
 
 ndrt_status ndrt_separable_check(const ndrt_kernel_call *call) {
     const double *s = call->scalars;
-    if (!NDRT_HAS_AVX512())
+    if (!ndrt_cpu_has(NDRT_HAS_AVX512))
         return ndrt_fail(NDRT_UNSUPPORTED, "separable: this CPU has no AVX-512");
     int sound = call->nthreads >= 0 && is_count(s[6], 1) && is_count(s[7], 1) &&
                 (s[8] == 1 || s[8] == MOST_STRIDE) && is_count(s[9], 0) && is_count(s[10], 0) &&

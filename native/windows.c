@@ -47,7 +47,8 @@ static int known(int kernel, const ndrt_windows *job) {
 
 ndrt_status ndrt_windows_check(const ndrt_kernel_call *call) {
     const char *name = call->kernel == NDRT_KERNEL_DEPTHWISE ? "depthwise" : "few channels";
-    if (!NDRT_HAS_AVX512()) return ndrt_fail(NDRT_UNSUPPORTED, "%s: this CPU has no AVX-512", name);
+    if (!ndrt_cpu_has(NDRT_HAS_AVX512))
+        return ndrt_fail(NDRT_UNSUPPORTED, "%s: this CPU has no AVX-512", name);
     if (!in_range(call)) return ndrt_fail(NDRT_INVALID, "%s: a number is out of range", name);
     const ndrt_windows job = job_of(call);
     if (!known(call->kernel, &job) || job.filters % LANES || job.rows < 1 || job.columns < 1)

@@ -60,6 +60,14 @@ SWITCHES: tuple[Switch, ...] = (
         _text,
         at_import=True,
     ),
+    Switch(
+        "NDRT_CPU",
+        "",
+        "level of the CPU that oneDNN and our kernels keep to, not above the machine's: avx2, "
+        "avx2_vnni, avx512, avx512_vnni, avx512_bf16, avx512_fp16, amx; empty: all it can do",
+        _text,
+        at_import=True,
+    ),
     Switch("NDRT_ONEDNN", True, "0 makes every operator run without oneDNN", _flag),
     Switch(
         "NDRT_NUM_THREADS",
@@ -149,6 +157,7 @@ __all__ += [switch.name for switch in SWITCHES]
 __dir__ = shows(globals())
 
 NDRT_ONEDNN_LIBRARY: str
+NDRT_CPU: str
 NDRT_ONEDNN: bool
 NDRT_NUM_THREADS: int
 NDRT_FLUSH_SUBNORMALS: bool

@@ -64,17 +64,6 @@ def _chosen_library() -> str:
     )
 
 
-def _require_avx2() -> None:
-    """oneDNN's fast paths and ours begin at AVX2; below it nothing here is worth running."""
-    try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-            flags = next((line for line in lines if line.startswith("flags")), None)
-    except OSError:
-        return  # no /proc: oneDNN itself will choose what the CPU can do
-    if flags is not None and "avx2" not in flags.split():
-        raise NativeImportError("this CPU has no AVX2, which ndarray_rt needs")
-
-
 def _load_library(path: str) -> None:
     """Maps oneDNN, so that the extension finds it by its SONAME wherever it is installed."""
     try:
@@ -121,6 +110,13 @@ def _check_mapped(chosen: str) -> None:
             f"oneDNN {found} in {mapped} does not fit: "
             f"{NEEDED[0]}.{NEEDED[1]} or a later {NEEDED[0]}.x is needed"
         )
+
+
+def _choose_cpu() -> None:
+    """oneDNN takes a limit of its instruction sets only before anything else is asked of it."""
+    if lib.ndrt_cpu_choose(config.NDRT_CPU.encode(errors="replace")):
+        named = f"NDRT_CPU={config.NDRT_CPU}: " if config.NDRT_CPU else ""
+        raise NativeImportError(named + text(lib.ndrt_last_error()))
 
 
 def extension_file() -> str:
@@ -188,11 +184,11 @@ def kernel_name(number: int) -> str:
     return _KERNEL_NAMES.get(number, f"ndrt:{number}")
 
 
-_require_avx2()
 _path = _chosen_library()
 _load_library(_path)
 ffi, lib = _load_extension()
 _check_mapped(_path)
+_choose_cpu()
 
 _KERNEL_NAMES: dict[int, str] = {
     number: "ndrt:" + name.removeprefix("NDRT_KERNEL_").lower()

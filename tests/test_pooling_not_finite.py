@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import ndarray_rt as mx
 from ndarray_rt import config, nd
+from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
-from ndarray_rt.op.choose import prefers_channels_last
 from tests.cases.pooling import outputs
 from tests.native.helpers import kernel
 
@@ -205,7 +205,7 @@ def test_kernel(nthreads: int) -> None:
     assert (seen[0, 0, 1:, 1:] == 0).all()
 
 
-@pytest.mark.skipif(not prefers_channels_last(), reason="the kernel is for AVX-512")
+@pytest.mark.skipif(not has_avx512(), reason="the kernel is for AVX-512")
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_pooling_kernel(data: st.DataObject) -> None:
@@ -244,7 +244,7 @@ def test_kernel_refuses(at: int, number: float) -> None:
         kernel(lib.NDRT_KERNEL_LOST_MAXIMA, (1, 1, 0), [out, x], scalars)
 
 
-@pytest.mark.skipif(not prefers_channels_last(), reason="the kernel is for AVX-512")
+@pytest.mark.skipif(not has_avx512(), reason="the kernel is for AVX-512")
 def test_kernel_refuses_windows_of_many_rows() -> None:
     """Their number is what its memory is for."""
     x, out = np.zeros(64, np.float32), np.zeros(64, np.float32)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..cpu_level import has_avx512
 from ..dtypes import FLOAT32, DType
-from ..op.choose import KERNELS, prefers_channels_last
+from ..op.choose import KERNELS
 from ..symbol.node import Entry, Node
 from .build import Facts
 from .tuning import Machine, node_key
@@ -17,7 +18,7 @@ _WITH_KERNELS = frozenset({"FullyConnected", "_fused_FullyConnected", "RNN"})
 def kernel_nodes(nodes: Sequence[Node], types: Mapping[Entry, DType]) -> list[Node]:
     """The nodes that kernels of ours may compute; a plan without a word on them leaves it to a rule
     of their operators. None on a CPU that our kernels are not for."""
-    if not prefers_channels_last():
+    if not has_avx512():
         return []
     return [node for node in nodes if node.op is not None and node.op.name in _WITH_KERNELS
             and types[node.inputs[0]] == FLOAT32]

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from math import prod
 from typing import TypeVar
 
+from ..cpu_level import has_avx512
 from ..dtypes import DType
 from ..errors import Unsupported
-from ..native import lib, text
 from ..storage.desc import MemDesc, any_desc, blocked_desc, channels_last_desc, default_desc
 
 T = TypeVar("T")
 
 
-@lru_cache(maxsize=1)
 def prefers_channels_last() -> bool:
-    """AVX-512 kernels are fastest on channels-last data; older ones on what `any` picks."""
-    return text(lib.ndrt_engine_isa()).startswith("avx512")
+    """Kernels for AVX-512 are fastest on channels-last data; older ones on what `any` picks."""
+    return has_avx512()
 
 
 # families of layouts for images and what convolutions make of them

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..cpu_level import has_avx512
 from ..dtypes import FLOAT32
-from ..op.choose import prefers_channels_last
 from ..ops.fused.post_ops import chain_text, num_operands, parse_chain
 from ..symbol.node import Entry, Node, topological
 from .rewrite import Facts, Heads, make, rewrite
@@ -19,7 +19,7 @@ def fuse_norms_into_convolutions(heads: Sequence[Entry], facts: Facts) -> Heads:
     """Concat, BatchNorm, relu and a convolution of one pixel become one node, which puts nothing
     one behind the other in memory; a Concat that only others read is dissolved in them (float32,
     where channels-last layouts are the fastest)."""
-    if not prefers_channels_last():
+    if not has_avx512():
         return list(heads)
 
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
+from ..cpu_level import has_avx512
 from ..dtypes import FLOAT32
-from ..op.choose import BLOCK, prefers_channels_last
+from ..op.choose import BLOCK
 from ..ops.fused.post_ops import Chain, chain_bounds, chain_text, num_operands, parse_chain
 from ..ops.fused.run import chain_adds_first
 from ..ops.fused.separable_convolution import STRIDES, WINDOW, scratch_of
@@ -28,7 +29,7 @@ def fuse_separable_convolutions(heads: Sequence[Entry], facts: Facts) -> Heads:
     """A depthwise convolution of 3x3 and the 1x1 convolution behind it, and the one before it if
     there is one, become one node, where what lies between them is more than a near cache holds
     (float32; AVX-512). On other CPUs such nodes come apart again."""
-    if not prefers_channels_last():
+    if not has_avx512():
         return replace(heads, _taken_apart)
 
     def change(node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:

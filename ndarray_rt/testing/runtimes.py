@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from .. import config
 from .._array.ndarray import NDArray
 from .._array.req import Req
-from ..op.choose import prefers_channels_last
+from ..cpu_level import has_avx512
 from ..op.context import OpContext
 from ..op.dispatch import Dispatched, dispatch, observe
 from ..op.params import Params
@@ -82,7 +82,7 @@ BELOW_AVX512 = ("Dropout", "LRN", "RegressionOutput", "reg_out", "softmax", "sof
 
 def lacks_kernel(told: Dispatched) -> bool:
     """On a CPU without AVX-512 oneDNN itself has no kernel for this call of a known family."""
-    return (not prefers_channels_last() and told.op.name.endswith(BELOW_AVX512)
+    return (not has_avx512() and told.op.name.endswith(BELOW_AVX512)
             and "only the reference implementation" in (told.reason or ""))
 
 

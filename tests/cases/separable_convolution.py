@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ndarray_rt.op.choose import prefers_channels_last
+from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.testing.case import Array, Case, Input
 
 from .convolution import convolve
 
-WIDE = prefers_channels_last()
+WIDE = has_avx512()
 Change = Callable[[Array], Array]
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.op.choose import prefers_channels_last
+from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.ops.nn import kept_products
 from ndarray_rt.symbol.symbol import Symbol
 from tests.graph.kernel_checks import RNG, check_other_batches, check_right
 
-WIDE = pytest.mark.skipif(not prefers_channels_last(), reason="the kernel is for AVX-512")
+WIDE = pytest.mark.skipif(not has_avx512(), reason="the kernel is for AVX-512")
 
 
 def dense(data: Symbol, hidden: int = 150, **params: Any) -> Symbol:

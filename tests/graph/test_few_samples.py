@@ -9,9 +9,9 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.op.choose import prefers_channels_last
+from ndarray_rt.cpu_level import has_avx512
 
-pytestmark = pytest.mark.skipif(not prefers_channels_last(), reason="the kernel is for AVX-512")
+pytestmark = pytest.mark.skipif(not has_avx512(), reason="the kernel is for AVX-512")
 RNG = np.random.default_rng(9)
 
 

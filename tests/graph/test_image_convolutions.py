@@ -9,8 +9,9 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.executor import inference
-from ndarray_rt.op.choose import BLOCKED, prefers_channels_last
+from ndarray_rt.op.choose import BLOCKED
 from ndarray_rt.ops.fused import image_convolution
 from ndarray_rt.symbol.symbol import Symbol
 from ndarray_rt.testing.case import Case
@@ -18,7 +19,7 @@ from ndarray_rt.testing.operator import run_every_shape, run_forward
 from tests.case_table import all_cases, unique_ids
 from tests.graph.kernel_checks import RNG, check_other_batches, check_right
 
-pytestmark = pytest.mark.skipif(not prefers_channels_last(), reason="measured with AVX-512 alone")
+pytestmark = pytest.mark.skipif(not has_avx512(), reason="measured with AVX-512 alone")
 
 DATA = mx.sym.var("data")
 IMAGE = (24, 12, 13)

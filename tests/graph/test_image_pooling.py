@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.op.choose import prefers_channels_last
+from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.ops.nn import pool_onednn
 from ndarray_rt.symbol.symbol import Symbol
 from ndarray_rt.testing.case import Case
@@ -15,7 +15,7 @@ from ndarray_rt.testing.operator import run_every_shape, run_forward
 from tests.case_table import all_cases, unique_ids
 from tests.graph.kernel_checks import check_other_batches, check_right
 
-channels_last = pytest.mark.skipif(not prefers_channels_last(),
+channels_last = pytest.mark.skipif(not has_avx512(),
                                    reason="convolutions hand on other layouts")
 
 DATA = mx.sym.var("data")

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.op.choose import prefers_channels_last
+from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.ops.fused import normed_convolution
 from ndarray_rt.symbol.symbol import Symbol
 from tests.graph.kernel_checks import RNG, check_other_batches, check_right
 
-pytestmark = pytest.mark.skipif(not prefers_channels_last(), reason="measured with AVX-512 alone")
+pytestmark = pytest.mark.skipif(not has_avx512(), reason="measured with AVX-512 alone")
 
 LARGE, SMALL = (6, 23, 25), (6, 5, 4)
 

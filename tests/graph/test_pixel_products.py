@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.op.choose import prefers_channels_last
+from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.symbol.symbol import Symbol
 from tests.graph.kernel_checks import check_other_batches, check_right
 
-WIDE = pytest.mark.skipif(not prefers_channels_last(), reason="the kernel is for AVX-512")
+WIDE = pytest.mark.skipif(not has_avx512(), reason="the kernel is for AVX-512")
 DATA = mx.sym.var("data")
 
 

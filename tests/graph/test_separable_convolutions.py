@@ -9,12 +9,12 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.op.choose import prefers_channels_last
+from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.passes import fuse_separable_convolutions as separable_pass
 from ndarray_rt.symbol.symbol import Symbol
 from tests.graph.pass_checks import check, fill, operators, optimized, relu, results
 
-WIDE = pytest.mark.skipif(not prefers_channels_last(), reason="the kernel is for AVX-512")
+WIDE = pytest.mark.skipif(not has_avx512(), reason="the kernel is for AVX-512")
 FUSED = separable_pass.SEPARABLE
 DATA = mx.sym.var("data")
 SHAPE = (1, 8, 66, 65)
@@ -89,7 +89,7 @@ def test_what_others_read_stays() -> None:
     inner = clip(windows(wide, 64))
     out = conv(inner, 8, "projection")
     for net, expected in ((mx.sym.Group([out, inner * 2]), []),
-                          (mx.sym.Group([out, wide * 2]), [FUSED] if prefers_channels_last()
+                          (mx.sym.Group([out, wide * 2]), [FUSED] if has_avx512()
                            else [])):
         found = operators(check(net, data=SHAPE).heads)
         assert [name for name in found if name == FUSED] == expected
@@ -100,7 +100,7 @@ def test_comes_apart_where_the_kernel_is_not_for_the_cpu(monkeypatch: pytest.Mon
     for net, shape in TAKEN.values():
         fused = Symbol(optimized(net, data=shape).heads)
         with monkeypatch.context() as patched:
-            patched.setattr(separable_pass, "prefers_channels_last", lambda: False)
+            patched.setattr(separable_pass, "has_avx512", lambda: False)
             apart = Symbol(optimized(fused, data=shape).heads)
         assert FUSED not in operators(apart.entries)
         assert apart.list_outputs() == net.list_outputs()

@@ -171,13 +171,6 @@ def test_another_onednn_was_there_first(tmp_path: Path) -> None:
     assert str(copy) in said
 
 
-def test_a_cpu_without_avx2() -> None:
-    hide = ("import builtins, io; real = builtins.open\n"
-            "builtins.open = lambda file, *args, **named: (io.StringIO('flags\\t: sse2 avx') "
-            "if file == '/proc/cpuinfo' else real(file, *args, **named))")
-    assert "no AVX2" in import_in_a_child(hide)
-
-
 # ---- errors and switches ------------------------------------------------------------------------
 
 

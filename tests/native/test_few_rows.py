@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
-from ndarray_rt.native import lib, text
+from ndarray_rt.native import lib
 from tests.native.helpers import from_numpy, kernel
 
 pytestmark = pytest.mark.skipif(
-    not text(lib.ndrt_engine_isa()).startswith("avx512"), reason="the kernel is for AVX-512")
+    not has_avx512(), reason="the kernel is for AVX-512")
 RNG = np.random.default_rng(5)
 NARROW, WIDE = lib.NDRT_FEW_ROWS_NARROW, lib.NDRT_FEW_ROWS_WIDE
 

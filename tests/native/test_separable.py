@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
-from ndarray_rt.native import lib, text
+from ndarray_rt.native import lib
 from tests.native.helpers import from_numpy, kernel
 
 pytestmark = pytest.mark.skipif(
-    not text(lib.ndrt_engine_isa()).startswith("avx512"), reason="the kernel is for AVX-512")
+    not has_avx512(), reason="the kernel is for AVX-512")
 RNG = np.random.default_rng(5)
 BOUNDS = ((0, 6), (-0.5, inf), (-inf, inf))
 RELU6 = BOUNDS[0]

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
-from ndarray_rt.native import lib, text
+from ndarray_rt.native import lib
 from ndarray_rt.ops.nn.conv_geometry import conv_forward, geometry, output_dims
 from tests.native.helpers import from_numpy, kernel
 
 pytestmark = pytest.mark.skipif(
-    not text(lib.ndrt_engine_isa()).startswith("avx512"), reason="the kernels are for AVX-512")
+    not has_avx512(), reason="the kernels are for AVX-512")
 RNG = np.random.default_rng(5)
 Bounds = tuple[float, float]
 FREE = (-inf, inf)

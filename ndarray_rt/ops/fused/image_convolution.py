@@ -14,10 +14,11 @@ from typing import NamedTuple
 from ..._array.layout import get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
+from ...cpu_level import has_avx512
 from ...dtypes import FLOAT32
 from ...errors import Unsupported
 from ...native import lib
-from ...op.choose import family_desc, prefers_channels_last
+from ...op.choose import family_desc
 from ...op.context import OpContext
 from ...op.packing import weights
 from ...storage.desc import MemDesc, any_desc, default_desc
@@ -77,7 +78,7 @@ def convolve_images(ctx: OpContext, p: plain.ConvolutionParams, chain: Chain, da
 def _pays(p: plain.ConvolutionParams, weight: Shape, out: Shape) -> bool:
     work = prod(out[1:]) * prod(weight[1:])
     return (work >= lib.ndrt_threads_get() * LEAST_WORK and out[0] > 0
-            and p.num_group == 1 and prod(p.kernel) > 1 and prefers_channels_last())
+            and p.num_group == 1 and prod(p.kernel) > 1 and has_avx512())
 
 
 def _image(shape: Shape) -> Shape:

@@ -15,9 +15,10 @@ from typing import NamedTuple, TypeVar
 from ..._array.layout import AnyArray, get_data_reorder, get_default, grouped_dims, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
+from ...cpu_level import has_avx512
 from ...errors import ShapeError, Unsupported
 from ...native import lib
-from ...op.choose import BLOCK, prefers_channels_last
+from ...op.choose import BLOCK
 from ...op.context import OpContext
 from ...op.infer import ShapeList, need_rank
 from ...op.packing import weights
@@ -140,7 +141,7 @@ def compute(ctx: OpContext, p: SeparableConvolutionParams, ins: list[AnyArray],
 
 
 def refuses(p: SeparableConvolutionParams, ins: list[NDArray]) -> str | None:
-    if not prefers_channels_last():
+    if not has_avx512():
         return "the CPU has no AVX-512"
     if p.num_between % BLOCK or p.stride not in STRIDES:
         return (f"{p.num_between} channels between and strides of {p.stride}, expected a multiple "

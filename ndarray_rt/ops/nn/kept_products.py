@@ -16,8 +16,9 @@ from typing import NamedTuple
 from ..._array.layout import get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
+from ...cpu_level import has_avx512
 from ...native import lib
-from ...op.choose import ONEDNN, OURS, prefers_channels_last
+from ...op.choose import ONEDNN, OURS
 from ...op.context import OpContext
 from ...op.packing import is_kept, weights
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
@@ -60,7 +61,7 @@ def multiply(ctx: OpContext, rows: int, data: NDArray, weight: NDArray, bias: ND
     another implementation is to do it: the plan says so, the weight is not kept packed, there are
     too many rows or features, or the CPU has no AVX-512.
     """
-    if rows < 1 or ctx.family == ONEDNN or not prefers_channels_last():
+    if rows < 1 or ctx.family == ONEDNN or not has_avx512():
         return False
     features, columns = prod(weight.shape[1:]), weight.shape[0]
     is_few = rows <= lib.NDRT_FEW_ROWS_MOST and finish.added is None
@@ -120,7 +121,7 @@ def _write_products(ctx: OpContext, dims: tuple[int, int, int, int], sources: li
 def kept_for_pixels(ctx: OpContext, weight: NDArray) -> tuple[int, MemDesc] | None:
     """What `packed_for_pixels` gives; None where the weight is not kept so or the CPU has no
     AVX-512."""
-    if not prefers_channels_last():
+    if not has_avx512():
         return None
     found = packed_for_pixels(weight)
     return found if is_kept(ctx, weight, found[1]) else None

@@ -18,10 +18,11 @@ import numpy as np
 from ..._array.layout import get_data, get_data_reorder
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
+from ...cpu_level import has_avx512
 from ...dtypes import FLOAT32, INT32, UINT8, DType
 from ...errors import ParameterError, Unsupported
 from ...native import lib
-from ...op.choose import first_supported, prefers_channels_last
+from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...storage.desc import (
     MemDesc,
@@ -217,7 +218,7 @@ def _pool_lanes(ctx: OpContext, kernel: PoolKernel, data: NDArray, given: MemDes
                 post_ops: tuple[PostSpec, ...]) -> bool:
     """Maxima of channels that lie side by side, by a kernel of ours; False where it can not."""
     bounds = _bounds(post_ops)
-    if (not prefers_channels_last() or bounds is None or not given.nelems
+    if (not has_avx512() or bounds is None or not given.nelems
             or prod(kernel.win.kernel[:-1]) > lib.NDRT_MAX_POOL_ROWS):
         return False
     n, channels = given.dims[:2]

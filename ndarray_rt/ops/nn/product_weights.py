@@ -6,8 +6,9 @@ from math import prod
 from typing import NamedTuple
 
 from ..._array.ndarray import NDArray
+from ...cpu_level import has_avx512
 from ...native import lib
-from ...op.choose import BLOCK, prefers_channels_last
+from ...op.choose import BLOCK
 from ...storage.desc import (
     MemDesc,
     any_desc,
@@ -76,7 +77,7 @@ def weight_layouts(weight: NDArray, dims: tuple[int, ...]) -> list[MemDesc]:
             and (dims[0] < LEAST_OF_REUSED or max(found.inner_blks, default=0) >= LEAST_OF_REUSED)):
         return [found, free]
     columns, features = dims[:2]
-    if prefers_channels_last() and columns >= LEAST_OF_WIDE and (
+    if has_avx512() and columns >= LEAST_OF_WIDE and (
             len(dims) == 2 or columns % (2 * WIDE) == 0 or features % ALIASING == 0):
         inner = "cdefghijkl"[:len(dims) - 2]
         return [tagged_desc(weight.dtype, dims, f"AB{inner}{BLOCK}b{WIDE}a"), free]

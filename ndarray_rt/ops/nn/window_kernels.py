@@ -11,9 +11,10 @@ from typing import NamedTuple
 from ..._array.layout import grouped_dims
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
+from ...cpu_level import has_avx512
 from ...dtypes import DType
 from ...native import lib
-from ...op.choose import BLOCK, BLOCKED, prefers_channels_last
+from ...op.choose import BLOCK, BLOCKED
 from ...op.context import OpContext
 from ...op.packing import is_kept
 from ...op.registry import Shape
@@ -42,7 +43,7 @@ def convolve_windows(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArr
     the weight is not kept packed, layouts are to be blocked, or the CPU has no AVX-512.
     """
     if (len(geo.kernel) != 2 or finish.added is not None or ctx.family == BLOCKED
-            or not prefers_channels_last()):
+            or not has_avx512()):
         return False
     way = _way(geo, data.dtype, data.shape, weight.shape, out.shape)
     if way is None or not is_kept(ctx, weight, way.weights):

@@ -9,9 +9,10 @@ from functools import partial
 from ..._array.layout import get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
+from ...cpu_level import has_avx512
 from ...dtypes import FLOAT32
 from ...native import lib
-from ...op.choose import BLOCK, ONEDNN, first_supported, prefers_channels_last
+from ...op.choose import BLOCK, ONEDNN, first_supported
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, any_desc, default_desc, strided_desc, tagged_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
@@ -27,7 +28,7 @@ def takes(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Output]) 
     batch, vector = ins[0].shape[1], ins[1]
     return (ctx.family != ONEDNN and p.is_lstm and p.projection_size is None and p.directions == 1
             and batch <= lib.NDRT_FEW_ROWS_MOST and p.state_size % BLOCK == 0
-            and prefers_channels_last() and ctx.is_constant(vector)
+            and has_avx512() and ctx.is_constant(vector)
             and ctx.packed is not None and not (p.has_mask and outs[-1].requested))
 
 
