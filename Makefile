@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 SHARE ?= today/7
 
-C_FILES := $(wildcard native/*.c include/*.h benchmarks/*/*.[ch] benchmarks/*/*/*.[ch])
-NATIVE := $(wildcard native/*.c native/*.py include/*.h) setup.py pyproject.toml
+SHIM := $(shell find native include -name '*.[ch]')
+C_FILES := $(SHIM) $(wildcard benchmarks/*/*.[ch] benchmarks/*/*/*.[ch])
+NATIVE := $(SHIM) $(wildcard native/*.py) setup.py pyproject.toml
 INSTALLED := $(VENV)/.installed
 WITH_TESTS := $(VENV)/.with-tests
 WITH_LINT := $(VENV)/.with-lint

@@ -1,4 +1,4 @@
-"""Builds ndarray_rt._native: the headers in include/ for cffi, native/*.c for the compiler.
+"""Builds ndarray_rt._native: the headers in include/ for cffi, native/**/*.c for the compiler.
 
 docs/building.md has the environment variables that change how.
 """
@@ -23,6 +23,11 @@ def declarations() -> str:
         text = (ROOT / "include" / name).read_text(encoding="utf-8")
         made.append(text.split("/* cdef-begin */", 1)[1].split("/* cdef-end */", 1)[0])
     return "\n".join(made)
+
+
+def files(folder: str, pattern: str) -> list[str]:
+    """Files in a folder and those below it, relative to the project's root."""
+    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob(pattern))
 
 
 def located(package: str, wanted: str) -> Path:
@@ -105,10 +110,10 @@ def make_ffi() -> FFI:
         "ndarray_rt._native",
         "\n".join(f'#include "{name}"' for name in HEADERS),
         # setuptools wants sources relative to the project's root, from where it runs.
-        sources=sorted(f"native/{path.name}" for path in (ROOT / "native").glob("*.c")),
-        depends=sorted(f"include/{path.name}" for path in (ROOT / "include").glob("*.h")),
+        sources=files("native", "*.c"),
+        depends=[*files("include", "*.h"), *files("native", "*.h")],
         # oneDNN's headers are not ours to warn about: -isystem silences them.
-        include_dirs=["include"],
+        include_dirs=["include", "native"],
         library_dirs=[str(lib)],
         libraries=[f":{LIBRARY}"],
         define_macros=[("Py_LIMITED_API", "0x030A0000")],

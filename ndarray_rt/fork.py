@@ -1,6 +1,6 @@
 """What a forked child must make anew: locks that threads may have held which it does not have.
 
-The native layer does the same for its own (native/fork.c). Holds no lock itself.
+The native layer does the same for its own (native/runtime/fork.c). Holds no lock itself.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _params: Kept[Params] = Kept()
 _facts: Kept[Facts] = Kept()
 _SIMPLE = (int, bool, float, type(None))
 # of strings and tuples in what is kept, so that it is bounded in bytes; as in
-# native/call_parameters.c
+# native/replay/call_parameters.c
 MOST_LETTERS, MOST_ITEMS = 256, 64
 
 

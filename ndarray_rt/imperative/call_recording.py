@@ -1,4 +1,4 @@
-"""Recording one operator call, so that native/fast_call.c does it again. Looks nothing up.
+"""Recording one operator call, so that native/replay/fast_call.c does it again. Looks nothing up.
 
 The call is run the long way on a stream that notes its steps, and each of their pointers is found
 in one of the call's arrays or in its scratch. Whatever is unusual is not recorded: operators in

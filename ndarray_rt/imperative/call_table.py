@@ -1,6 +1,6 @@
 """CallTable: what one thread's imperative calls did, by what they were given. Runs nothing.
 
-Looked at by native/fast_call.c, which makes the keys too.
+Looked at by native/replay/fast_call.c, which makes the keys too.
 """
 
 from __future__ import annotations

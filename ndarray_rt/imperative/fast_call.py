@@ -2,11 +2,11 @@
 
 What a call does natively depends on the operator, its parameters, the shapes, dtypes and layouts of
 its inputs, the mode and the number of threads. The second call of one kind is run the long way on a
-stream that notes its steps; from then on native/fast_call.c makes the outputs, takes the leases,
-points the steps at the arrays and runs them. Numbers that kernels are given (`OpDef.numbers`) are
-arguments of the recording: another number makes no other one. Whatever is unusual goes the long
-way: operators in numpy, those that draw random numbers, views of arrays in special layouts, memory
-that others hold, observers.
+stream that notes its steps; from then on native/replay/fast_call.c makes the outputs, takes the
+leases, points the steps at the arrays and runs them. Numbers that kernels are given
+(`OpDef.numbers`) are arguments of the recording: another number makes no other one. Whatever is
+unusual goes the long way: operators in numpy, those that draw random numbers, views of arrays in
+special layouts, memory that others hold, observers.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .tape import STATE, needs_record, record
 Slow = Callable[[OpDef, Any, Any, Any], Any]
 Out = NDArray | None
 
-# of calls: as in native/fast_call.c. NAMED: the last of the inputs were given by name, so that what
-# is recorded is never mistaken for a call that gives others
+# of calls: as in native/replay/fast_call.c. NAMED: the last of the inputs were given by name, so
+# that what is recorded is never mistaken for a call that gives others
 TRAINING, RECORDED, NAMED = 1, 2, 8
 
 

@@ -1,7 +1,7 @@
 """One operator of a gradient, whose outputs are made, written, added to or left out, one by one.
 
-A call that was made before is done again natively (native/call_again.c), as imperative calls are
-(fast_call.py).
+A call that was made before is done again natively (native/replay/call_again.c), as imperative calls
+are (fast_call.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Functions of random numbers, by additions, multiplications, divisions and roots alone.
 
-So the native kernels (include/ndrt_random.h) give the same bits, whatever the C library's
-functions do.
+So the native kernels (native/kernels/random/ndrt_random.h) give the same bits, whatever the C
+library's functions do.
 """
 
 from __future__ import annotations

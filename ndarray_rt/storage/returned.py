@@ -1,7 +1,7 @@
 """Lets go of the memory of exports that are over. Knows no array.
 
-Exports end in C, in any thread and without Python (native/dlpack.c), where no Python object can be
-let go. They queue, and the next allocation or garbage collection comes here.
+Exports end in C, in any thread and without Python (native/interop/dlpack.c), where no Python object
+can be let go. They queue, and the next allocation or garbage collection comes here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels of native/math.c and native/math_point.c: values, threads, refusals."""
+"""Kernels of reduce/math.c and elementwise/math_point.c: values, threads, refusals."""
 
 from __future__ import annotations
 

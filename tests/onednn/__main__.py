@@ -1,8 +1,9 @@
 """Checks oneDNN's kernels: `make check-onednn`, or `python -m tests.onednn --help`.
 
 Every implementation that oneDNN has for each case of a sample runs in memory with guards around it,
-and what it computes is compared with NumPy. It fails on what the table in native/faulty_kernels.c
-does not know. NDRT_ONEDNN_LIBRARY names another oneDNN to check.
+and what it computes is compared with NumPy. It fails on what the table in
+native/onednn/workarounds/faulty_kernels.c does not know. NDRT_ONEDNN_LIBRARY names another oneDNN
+to check.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def main() -> int:
     for title, some in (("known", [one for one in findings if one.known]), ("NEW", new)):
         for line in lines(some):
             print(f"{title}: {line}" if not line.startswith(" ") else line)
-    print(f"{len(new)} findings that no row of native/faulty_kernels.c knows")
+    print(f"{len(new)} findings that no row of native/onednn/workarounds/faulty_kernels.c knows")
     return bool(new)
 
 

@@ -1,4 +1,4 @@
-"""For each row of the table in native/faulty_kernels.c cases that show its fault."""
+"""For each row of the table in faulty_kernels.c cases that show its fault."""
 
 from __future__ import annotations
 

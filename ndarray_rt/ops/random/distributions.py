@@ -1,7 +1,8 @@
 """How numbers of each distribution are made from random words, for parameters that are arrays.
 
 Everything is in double precision and element by element, to the same bits as by the native kernel
-(native/distributions.c). Parameters that mean nothing give NaN. Registers no operator.
+(native/kernels/random/distributions.c). Parameters that mean nothing give NaN. Registers no
+operator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the native kernels (native/draws.c) are asked for random numbers. Registers no operator."""
+"""How native kernels (random/draws.c) are asked for random numbers. Registers no operator."""
 
 from __future__ import annotations
 

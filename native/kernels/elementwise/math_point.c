@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "ndrt_exp.h"
+#include "kernels/ndrt_exp.h"
 
 typedef const ndrt_kernel_call kernel_call;
 

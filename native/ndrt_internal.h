@@ -135,35 +135,36 @@ ndrt_status ndrt_prim_execute(const ndrt_prim *prim, int nargs, const dnnl_exec_
 ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call);
 int ndrt_kernel_threads(const ndrt_kernel_call *call);
 ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *call, int nthreads);
-/* The same for the kernels in native/gather.c. */
+/* The same for the kernels in native/kernels/index/gather.c. */
 ndrt_status ndrt_gather_check(const ndrt_kernel_call *call);
 int ndrt_gather_threads(const ndrt_kernel_call *call);
 void ndrt_gather_execute(const ndrt_kernel_call *call, int nthreads);
-/* And in native/norms.c. */
+/* And in native/kernels/norm/norms.c. */
 ndrt_status ndrt_norms_check(const ndrt_kernel_call *call);
 int ndrt_norms_threads(const ndrt_kernel_call *call);
 void ndrt_norms_execute(const ndrt_kernel_call *call, int nthreads);
-/* And in native/batch_stats.c. */
+/* And in native/kernels/norm/batch_stats.c. */
 ndrt_status ndrt_batch_stats_check(const ndrt_kernel_call *call);
 int ndrt_batch_stats_threads(const ndrt_kernel_call *call);
 void ndrt_batch_stats_execute(const ndrt_kernel_call *call, int nthreads);
-/* And in native/folded_norms.c. */
+/* And in native/kernels/norm/folded_norms.c. */
 ndrt_status ndrt_folded_norms_check(const ndrt_kernel_call *call);
 int ndrt_folded_norms_threads(const ndrt_kernel_call *call);
 void ndrt_folded_norms_execute(const ndrt_kernel_call *call, int nthreads);
-/* And in native/resize.c. */
+/* And in native/kernels/vision/resize.c. */
 ndrt_status ndrt_resize_check(const ndrt_kernel_call *call);
 int ndrt_resize_threads(const ndrt_kernel_call *call);
 void ndrt_resize_execute(const ndrt_kernel_call *call, int nthreads);
-/* And for those in native/optimizers.c. */
+/* And for those in native/kernels/optimizer/optimizers.c. */
 ndrt_status ndrt_optimizers_check(const ndrt_kernel_call *call);
 int ndrt_optimizers_threads(const ndrt_kernel_call *call);
 void ndrt_optimizers_execute(const ndrt_kernel_call *call, int nthreads);
-/* And for those in native/ordering.c. */
+/* And for those in native/kernels/reduce/ordering.c. */
 ndrt_status ndrt_ordering_check(const ndrt_kernel_call *call);
 int ndrt_ordering_threads(const ndrt_kernel_call *call);
 void ndrt_ordering_execute(const ndrt_kernel_call *call, int nthreads);
-/* And for those in native/math.c, which drives native/math_point.c. */
+/* And for those in native/kernels/reduce/math.c, which drives
+ * native/kernels/elementwise/math_point.c. */
 ndrt_status ndrt_math_check(const ndrt_kernel_call *call);
 int ndrt_math_threads(const ndrt_kernel_call *call);
 void ndrt_math_execute(const ndrt_kernel_call *call, int nthreads);
@@ -174,16 +175,16 @@ void ndrt_prelu(const ndrt_kernel_call *call, int nthreads);
 void ndrt_exp(const ndrt_kernel_call *call, int nthreads);
 void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads);
 void ndrt_step_grad(const ndrt_kernel_call *call, int nthreads);
-/* In native/vision.c and native/boxes.c. */
+/* In native/kernels/vision/vision.c and native/kernels/vision/boxes.c. */
 ndrt_status ndrt_vision_check(const ndrt_kernel_call *call);
 int ndrt_vision_threads(const ndrt_kernel_call *call);
 void ndrt_vision_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/moves.c; of these one can fail when it runs. */
+/* native/kernels/index/moves.c; of these one can fail when it runs. */
 ndrt_status ndrt_moves_check(const ndrt_kernel_call *call);
 int ndrt_moves_threads(const ndrt_kernel_call *call);
 ndrt_status ndrt_flat_places(const ndrt_kernel_call *call, int nthreads);
 void ndrt_moves_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/functions.c */
+/* native/kernels/elementwise/functions.c */
 ndrt_status ndrt_last_axis_check(const ndrt_kernel_call *call);
 int ndrt_last_axis_threads(const ndrt_kernel_call *call);
 void ndrt_last_axis_execute(const ndrt_kernel_call *call, int nthreads);
@@ -199,32 +200,32 @@ ndrt_status ndrt_functions_check(const ndrt_kernel_call *call);
 int ndrt_functions_threads(const ndrt_kernel_call *call);
 void ndrt_functions_execute(const ndrt_kernel_call *call, int nthreads);
 
-/* native/joins.c */
+/* native/kernels/index/joins.c */
 ndrt_status ndrt_joins_check(const ndrt_kernel_call *call);
 int ndrt_joins_threads(const ndrt_kernel_call *call);
 void ndrt_joins_execute(const ndrt_kernel_call *call, int nthreads);
 
-/* native/few_rows.c */
+/* native/kernels/gemm/few_rows.c */
 ndrt_status ndrt_few_rows_check(const ndrt_kernel_call *call);
 int ndrt_few_rows_threads(const ndrt_kernel_call *call);
 void ndrt_few_rows_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/lstm.c */
+/* native/kernels/rnn/lstm.c */
 ndrt_status ndrt_lstm_check(const ndrt_kernel_call *call);
 int ndrt_lstm_threads(const ndrt_kernel_call *call);
 void ndrt_lstm_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/products.c */
+/* native/kernels/gemm/products.c */
 ndrt_status ndrt_products_check(const ndrt_kernel_call *call);
 int ndrt_products_threads(const ndrt_kernel_call *call);
 void ndrt_products_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/separable.c */
+/* native/kernels/conv/separable.c */
 ndrt_status ndrt_separable_check(const ndrt_kernel_call *call);
 int ndrt_separable_threads(const ndrt_kernel_call *call);
 void ndrt_separable_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/lost_maxima.c */
+/* native/kernels/pool/lost_maxima.c */
 ndrt_status ndrt_maxima_check(const ndrt_kernel_call *call);
 int ndrt_maxima_threads(const ndrt_kernel_call *call);
 void ndrt_maxima_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/windows.c */
+/* native/kernels/conv/windows.c */
 ndrt_status ndrt_windows_check(const ndrt_kernel_call *call);
 int ndrt_windows_threads(const ndrt_kernel_call *call);
 void ndrt_windows_execute(const ndrt_kernel_call *call, int nthreads);
@@ -280,7 +281,7 @@ dnnl_prop_kind_t ndrt_prop(int direction);
 int ndrt_is_forward(int direction);
 int ndrt_is_recurrent(int kind);
 
-/* The makers stand in the files native/make_<family>.c; each fills *pd or fails. */
+/* The makers stand in the files native/onednn/make_<family>.c; each fills *pd or fails. */
 typedef struct {
     const ndrt_spec *spec;
     dnnl_engine_t engine;

@@ -1,4 +1,5 @@
-/* Arrays of places in any of their dtypes: what native/gather.c and native/moves.c share. */
+/* Arrays of places in any of their dtypes: what native/kernels/index/gather.c and
+ * native/kernels/index/moves.c share. */
 #ifndef NDRT_PLACES_H
 #define NDRT_PLACES_H
 

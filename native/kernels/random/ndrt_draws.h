@@ -1,4 +1,4 @@
-/* What native/draws.c takes from native/distributions.c. */
+/* What native/kernels/random/draws.c takes from native/kernels/random/distributions.c. */
 #ifndef NDRT_DRAWS_H
 #define NDRT_DRAWS_H
 

@@ -1,5 +1,5 @@
-/* What native/chunk.c (leases of chunks), native/readers.c (who is known there) and native/hold.c
- * (what is had on many of them) share. */
+/* What native/runtime/chunk.c (leases of chunks), native/runtime/readers.c (who is known there) and
+ * native/runtime/hold.c (what is had on many of them) share. */
 #ifndef NDRT_LEASES_H
 #define NDRT_LEASES_H
 

@@ -1,4 +1,4 @@
-/* Kernels on images and boxes: what native/vision.c, regions.c and boxes.c share. */
+/* Kernels on images and boxes: what native/kernels/vision/vision.c, regions.c and boxes.c share. */
 #ifndef NDRT_VISION_H
 #define NDRT_VISION_H
 

@@ -1,9 +1,9 @@
-/* Sums of products of a few rows with blocks of a packed matrix, which native/few_rows.c and
- * native/lstm.c share. */
+/* Sums of products of a few rows with blocks of a packed matrix, which
+ * native/kernels/gemm/few_rows.c and native/kernels/rnn/lstm.c share. */
 #ifndef NDRT_FEW_ROWS_H
 #define NDRT_FEW_ROWS_H
 
-#include "ndrt_avx512.h"
+#include "kernels/ndrt_avx512.h"
 #include "ndrt_internal.h"
 
 enum {

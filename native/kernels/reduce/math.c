@@ -1,4 +1,5 @@
-/* Reductions and positions of extremes, and the driver for these and for native/math_point.c.
+/* Reductions and positions of extremes, and the driver for these and for
+ * native/kernels/elementwise/math_point.c.
  *
  * An array is seen as (outer, length, inner); the kernel works along its middle. Each result is
  * computed by one thread, and what is cut into parts is cut by the shape alone, so the bits do not

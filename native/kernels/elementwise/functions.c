@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ndrt_exp.h"
+#include "kernels/ndrt_exp.h"
 
 typedef const ndrt_kernel_call kernel_call;
 

@@ -5,7 +5,7 @@
  * sizes are taken four at a time: each of their columns is looked through once. */
 #include <math.h>
 
-#include "ndrt_avx512.h"
+#include "kernels/ndrt_avx512.h"
 #include "ndrt_maxima.h"
 
 #define RANGE_CPU __attribute__((target("avx512f,avx512dq,fma")))

@@ -5,7 +5,7 @@
  * and the end of the call no Python code runs that could move it. Nothing waits: what is in the way
  * sends the caller the long way, which knows what to do about it. */
 #include "ndrt_calls.h"
-#include "ndrt_leases.h"
+#include "runtime/ndrt_leases.h"
 
 #include <stdlib.h>
 #include <string.h>

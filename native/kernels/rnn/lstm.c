@@ -6,8 +6,8 @@
 #include <math.h>
 #include <omp.h>
 
-#include "ndrt_exp.h"
-#include "ndrt_few_rows.h"
+#include "kernels/gemm/ndrt_few_rows.h"
+#include "kernels/ndrt_exp.h"
 
 enum { GATES = 4, BLOCK = GATES * LANES };
 

@@ -1,8 +1,8 @@
-/* Products of rows and a packed matrix, which native/products.c computes. */
+/* Products of rows and a packed matrix, which native/kernels/gemm/products.c computes. */
 #ifndef NDRT_PRODUCTS_H
 #define NDRT_PRODUCTS_H
 
-#include "ndrt_avx512.h"
+#include "kernels/ndrt_avx512.h"
 #include "ndrt_internal.h"
 
 typedef struct {

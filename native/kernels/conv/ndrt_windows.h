@@ -1,8 +1,9 @@
-/* Convolutions that native/depthwise.c and native/few_channels.c compute. */
+/* Convolutions that native/kernels/conv/depthwise.c and native/kernels/conv/few_channels.c compute.
+ */
 #ifndef NDRT_WINDOWS_H
 #define NDRT_WINDOWS_H
 
-#include "ndrt_avx512.h"
+#include "kernels/ndrt_avx512.h"
 #include "ndrt_internal.h"
 
 typedef struct {

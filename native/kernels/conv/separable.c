@@ -7,7 +7,7 @@
  * Each number is the one that the three kernels give one after the other. */
 #include <omp.h>
 
-#include "ndrt_products.h"
+#include "kernels/gemm/ndrt_products.h"
 #include "ndrt_windows.h"
 
 enum {

@@ -1,4 +1,5 @@
-/* The exponential function that native/math_point.c and native/functions.c share. */
+/* The exponential function that native/kernels/elementwise/math_point.c and
+ * native/kernels/elementwise/functions.c share. */
 #ifndef NDRT_EXP_H
 #define NDRT_EXP_H
 
