@@ -184,3 +184,69 @@ def test_bodies_that_do_not_go_together(body: str) -> None:
                    f" yes = Constant<value = bool {{1}}>() {body} }}")
     with pytest.raises(ModelFormatError, match=r"Loop|Scan"):
         model(np.ones(3, np.float32), np.array([2, 0, 0, 0, 0], np.int64))
+
+
+def deform_inputs(rank: int, group: int, parts: int) -> tuple[list[np.ndarray], dict[str, Any]]:
+    """Inputs of a DeformConv and its attributes: each axis with other pads, strides, dilations."""
+    drawn = np.random.default_rng(rank)
+    kernel = (2, 3, 1)[:rank]
+    pads = [1, 0, 1][:rank] + [0, 2, 1][:rank]
+    dims = [6, 7, 3][:rank]
+    extents = [(k - 1) * d + 1 for k, d in zip(kernel, (2, 1, 1), strict=False)]
+    outs = [(n + pads[i] + pads[rank + i] - extents[i]) // s + 1
+            for i, (n, s) in enumerate(zip(dims, (2, 1, 1), strict=False))]
+    points = math.prod(kernel)
+    shapes = [(2, 4, *dims), (6, 4 // group, *kernel), (2, parts * points * rank, *outs), (6,),
+              (2, parts * points, *outs)]
+    arrays = [drawn.normal(size=shape).astype(np.float32) for shape in shapes]
+    return arrays, {"pads": pads, "strides": [2, 1, 1][:rank], "dilations": [2, 1, 1][:rank],
+                    "group": group, "offset_group": parts, "kernel_shape": kernel}
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_deformed_windows_without_offsets_are_plain_ones(rank: int) -> None:
+    (x, w, offset, bias, _), attributes = deform_inputs(rank, 2, 2)
+    del attributes["offset_group"]
+    offset = np.zeros((2, offset.shape[1] // 2, *offset.shape[2:]), np.float32)
+    plain = one_node("Conv", [x, w, bias], opset=19, **attributes)
+    expected = load(plain).run({"x0": x, "x1": w, "x2": bias})
+    run_thrice(load(one_node("DeformConv", [x, w, offset, bias], opset=19, **attributes)),
+               {"x0": x, "x1": w, "x2": offset, "x3": bias}, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("group", "parts"), [(1, 1), (2, 1), (1, 2), (2, 4)])
+def test_deformed_windows_of_groups(group: int, parts: int) -> None:
+    """NumPy's form, with pads of its own on each side, and the engine's, on padded data."""
+    arrays, attributes = deform_inputs(2, group, parts)
+    inputs = {f"x{i}": a for i, a in enumerate(arrays)}
+    expected = ReferenceEvaluator(one_node("DeformConv", arrays, opset=19, **attributes)).run(
+        None, inputs)
+    for dtype in (np.float32, np.float64):
+        given = [a.astype(dtype) for a in arrays]
+        run_thrice(load(one_node("DeformConv", given, opset=19, **attributes)),
+                   {f"x{i}": a for i, a in enumerate(given)},
+                   [y.astype(dtype) for y in expected], atol=1e-5)
+    pads = attributes.pop("pads")
+    padded = np.pad(arrays[0], [(0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])])
+    run_thrice(load(one_node("DeformConv", [padded, *arrays[1:]], opset=19, **attributes)),
+               {**inputs, "x0": padded}, expected, atol=1e-5)
+
+
+def test_deformed_windows_with_other_offsets_are_refused() -> None:
+    (x, w, offset, *_), attributes = deform_inputs(2, 1, 1)
+    model = load(one_node("DeformConv", [x, w, offset], opset=19, **attributes))
+    with pytest.raises(ModelFormatError, match=r"offsets \(2, 11, .*expected \(2, 12,"):
+        model.run({"x0": x, "x1": w, "x2": offset[:, 1:]})
+
+
+@pytest.mark.parametrize(("mode", "expected"), [
+    ("TF", [3, 0, 2]), ("IDF", [0.5, 0, 4]), ("TFIDF", [1.5, 0, 8])])
+def test_counts_of_ngrams(mode: str, expected: list[float]) -> None:
+    """The word 5, the pairs (7, 5), which is there at both distances, and (9, 5)."""
+    x = np.array([5, 7, 5, 5], np.int64)
+    proto = one_node("TfIdfVectorizer", [x], opset=9, mode=mode, min_gram_length=1,
+                     max_gram_length=2, max_skip_count=1, ngram_counts=[0, 1],
+                     pool_int64s=[5, 7, 5, 9, 5], ngram_indexes=[0, 2, 1],
+                     weights=[0.5, 4.0, 2.0])
+    made, = load(proto).run({"x0": x})
+    np.testing.assert_array_equal(made, np.array(expected, np.float32))

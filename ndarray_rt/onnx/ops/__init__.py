@@ -6,7 +6,7 @@ from importlib import import_module
 
 FAMILIES = ("math", "compare", "structure", "padding", "indexing", "reduce", "products",
             "windows", "norms", "activations", "recurrent", "control", "sequences", "casts",
-            "images", "boxes", "random", "signal", "strings")
+            "images", "boxes", "random", "signal", "strings", "deformable", "ngrams")
 
 
 def load_families() -> None:
