@@ -133,8 +133,10 @@ class Planner:
         # on whole numbers that are there when a run begins NumPy computes before it
         waits = any(v.symbol is not None or v.dtype.kind == "f" for v in given
                     if v.const is None)
-        # kernels take arrays with elements only
-        if op.symbols is not None and waits and all(v.size for v in given):
+        # kernels take arrays with elements only; what decides about shapes is no array of theirs
+        filled = all(v.size for i, v in enumerate(ins) if v is not None and (
+            v.const is None or i not in op.shape_from))
+        if op.symbols is not None and waits and filled:
             self.builder.hint = node.name or node.outputs[0]
             made = op.symbols(self.builder, node, *ins)
             if made is None and any(v.dtype == _HALF for v in given):

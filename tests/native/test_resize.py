@@ -56,6 +56,16 @@ def test_there_and_back(kind: str, size: int, made: int, outer: int, inner: int)
         first = [out, dx]
 
 
+@pytest.mark.parametrize("inner", [1, 3, 600])
+def test_copies_are_bits(inner: int) -> None:
+    """Of a larger mean each place is another one, with the sign of a zero."""
+    x = np.array([-0.0, 0.0, np.inf, -np.inf, 1e-45], "f4").repeat(inner)
+    out = np.full(10 * inner, np.nan, "f4")
+    kernel(lib.NDRT_KERNEL_RESIZE_AXIS, [1, 5, 10, inner], [out, x], [lib.NDRT_RESIZE_MEAN, 0], 1)
+    want = x.reshape(5, inner).repeat(2, 0)
+    np.testing.assert_array_equal(out.view("u4"), want.reshape(-1).view("u4"))
+
+
 @pytest.mark.parametrize(("dims", "kind", "message"), [
     ([1, 0, 2, 1], 0, "an axis of length 0"),
     ([1, 2, -2, 1], 0, "a count below 0"),

@@ -251,6 +251,26 @@ def test_convolutions_with_other_pads_at_the_end(pads: tuple[int, ...]) -> None:
     run_thrice(model, {"x": x, "w": w}, [np.einsum("nchwij,ocij->nohw", windows, w)], rtol=1e-5)
 
 
+@pytest.mark.parametrize("form", ["roi, scales", "roi, roi, sizes", "_, scales"])
+def test_resize_runs_in_the_graph(form: str) -> None:
+    """Also where the region, which older writers always give, has no elements."""
+    form = form.replace("_", "")
+    model = loaded(f"""g (float[N,3,4,5] x) => (float[N,3,8,10] y) {{
+        roi = Constant<value = float[0] {{}}>()
+        scales = Constant<value_floats = [1.0, 1.0, 2.0, 2.0]>()
+        shape = Shape<end = 2>(x)
+        last = Constant<value_ints = [8, 10]>()
+        sizes = Concat<axis = 0>(shape, last)
+        y = Resize<mode = "nearest", nearest_mode = "floor",
+                   coordinate_transformation_mode = "asymmetric">(x, {form}) }}""")
+    x = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype(np.float32)
+    x[0, 0, 0, 0] = -0.0
+    run_thrice(model, {"x": x}, [x.repeat(2, 2).repeat(2, 3)], rtol=0)
+    assert np.signbit(model(x)[0][0, 0, 0, 0])
+    step, = steps_of(model)
+    assert step.executor.explain().totals["numpy"] == 0
+
+
 def test_products_of_whole_numbers_are_exact() -> None:
     model = loaded("g (uint8[2,900] a, int8[900,3] b) => (int32[2,3] y) {"
                    " y = MatMulInteger(a, b) }")

@@ -66,6 +66,11 @@ static float weight_of(const resize_walk *walk, int64_t place, int64_t source) {
     return (walk->back ? place : source) == tap.begin ? tap.first : tap.other;
 }
 
+/* The place is another one as it is, with the sign of a zero. */
+static int is_copy(const resize_walk *walk, int64_t place) {
+    return walk->hi - walk->lo == 1 && weight_of(walk, place, walk->lo) == 1;
+}
+
 NDRT_FOR_EACH_CPU static void add_strip(float *out, const float *in, float weight, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] += weight * in[i];
@@ -77,6 +82,10 @@ static void resize_strip(resize_walk walk, const float *in, float *out, int64_t 
     for (int64_t place = 0; place < places; place++) {
         float *to = out + place * inner;
         next_place(&walk, place);
+        if (is_copy(&walk, place)) {
+            memcpy(to, in + walk.lo * inner, (size_t)n * sizeof *to);
+            continue;
+        }
         memset(to, 0, (size_t)n * sizeof *to);
         for (int64_t s = walk.lo; s < walk.hi; s++)
             add_strip(to, in + s * inner, weight_of(&walk, place, s), n);
@@ -90,6 +99,11 @@ static void resize_rows(resize_walk walk, const float *in, float *out, int64_t r
     for (int64_t place = 0; place < places; place++) {
         float sums[ROWS] = {0};
         next_place(&walk, place);
+        if (is_copy(&walk, place)) {
+            for (int64_t row = 0; row < rows; row++)
+                out[row * places + place] = in[row * sources + walk.lo];
+            continue;
+        }
         for (int64_t s = walk.lo; s < walk.hi; s++) {
             float weight = weight_of(&walk, place, s);
             for (int64_t row = 0; row < rows; row++) sums[row] += weight * in[row * sources + s];

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._array.layout import AnyArray, get_data_reorder, need_float32
+from ..._array.layout import AnyArray, get_data, get_data_reorder, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
@@ -27,7 +27,7 @@ from ...op.params import (
     shape,
 )
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
-from ...storage.desc import default_desc
+from ...storage.desc import channels_last_desc, default_desc
 from ..blas import uses_blas
 from ..floats import same_float_type, wide
 
@@ -99,15 +99,19 @@ def _both(x: AnyArray, rows: Matrix, columns: Matrix) -> AnyArray:
 
 
 def resize_images(ctx: OpContext, kind: int, data: NDArray, out: Output) -> None:
-    """The native kernel along columns, then along rows."""
+    """The native kernel along columns, then along rows, in the layout that the data has, or in
+    channels-last."""
     stream, (n, c, height, width), (*_, rows, columns) = ctx.stream, data.shape, out.shape
-    x = get_data_reorder(data, default_desc(FLOAT32, data.shape), stream)
-    between = stream.scratch(default_desc(FLOAT32, (n, c, height, columns)))
-    with out.open(default_desc(FLOAT32, out.shape), stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_RESIZE_AXIS, (n * c * height, width, columns, 1), (between, x),
-                   (kind, 0))
-        ctx.kernel(lib.NDRT_KERNEL_RESIZE_AXIS, (n * c, height, rows, columns), (y, between),
-                   (kind, 0))
+    is_plain = get_data(data, stream).desc.same_as == default_desc(FLOAT32, data.shape).same_as
+    layout = default_desc if is_plain else channels_last_desc
+    outer, inner = (n * c, 1) if is_plain else (n, c)
+    x = get_data_reorder(data, layout(FLOAT32, data.shape), stream)
+    between = stream.scratch(layout(FLOAT32, (n, c, height, columns)))
+    with out.open(layout(FLOAT32, out.shape), stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_RESIZE_AXIS, (outer * height, width, columns, inner),
+                   (between, x), (kind, 0))
+        ctx.kernel(lib.NDRT_KERNEL_RESIZE_AXIS, (outer, height, rows, columns * inner),
+                   (y, between), (kind, 0))
 
 
 def resize_back(ctx: OpContext, kind: int, grad: NDArray, out: Output) -> None:
