@@ -25,7 +25,7 @@ from .options import positive
 from .process import RunnerProcess
 from .runner import HERE, OURS, RUNNERS, Place, Row, Skipped, prepare_model
 
-DEFAULT = (OURS, "ours:mapped", "onnxruntime", "openvino")
+DEFAULT = (OURS, "ours:mapped", "ours:onnx", "onnxruntime", "openvino")
 # seconds by the clock, and of all cores
 Seconds = tuple[float, float]
 

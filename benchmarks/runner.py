@@ -44,7 +44,7 @@ class Runner:
 
     @property
     def needs_onnx(self) -> bool:
-        return self.peer in ("onnxruntime", "openvino")
+        return self.peer in ("onnxruntime", "openvino") or self.module == "ours_onnx"
 
 
 RUNNERS: dict[str, Runner] = {
@@ -55,6 +55,7 @@ RUNNERS: dict[str, Runner] = {
                          onnx="ours_onnx"),
     "ours:uncached": Runner("ours", variant="uncached", env={"NDRT_CAPTURE": "0"}),
     "ours:mapped": Runner("ours", variant="mapped"),
+    "ours:onnx": Runner("ours_onnx", onnx="ours_onnx"),
     "mxnet": Runner("mxnet", "mxnet"),
     "torch:eager": Runner("pytorch", "torch", "eager"),
     "torch:channels_last": Runner("pytorch", "torch", "channels_last"),
@@ -67,7 +68,8 @@ RUNNERS: dict[str, Runner] = {
     "bound:naive": Runner(bound=("--mode", "naive")),
 }
 OURS = "ours:captured"  # what all others are compared with
-DEFAULT = tuple(name for name in RUNNERS if name not in ("ours:mapped", "bound:unfused"))
+DEFAULT = tuple(name for name in RUNNERS
+                if name not in ("ours:mapped", "ours:onnx", "bound:unfused"))
 ONNX_DEFAULT = (OURS, "onnxruntime", "openvino")
 
 

@@ -1,15 +1,18 @@
-"""Writes docs/operators.md, docs/switches.md, the index and the type stubs of operators."""
+"""Writes docs/operators.md, docs/switches.md, the indices and the type stubs of operators."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from dataclasses import MISSING, fields
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
 # in a process of its own, and first: by this index what follows finds the operators
 subprocess.run([sys.executable, HERE / "operator_index.py"], check=True)
+if find_spec("onnx"):
+    subprocess.run([sys.executable, HERE / "onnx_index.py"], check=True)
 
 # ruff: noqa: E402
 import stubs

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from .collector import resting_collector
+
 
 def shows(module: dict[str, Any]) -> Callable[[], list[str]]:
     """`__dir__` of the module with these globals: the names in `__all__` and no others."""
@@ -28,7 +30,8 @@ def loads(module: dict[str, Any], places: Mapping[str, str],
             raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}{more}",
                                  name=name)
         where, _, attribute = place.partition(":")
-        made: Any = importlib.import_module(f".{where}", module["__package__"])
+        with resting_collector():
+            made: Any = importlib.import_module(f".{where}", module["__package__"])
         if attribute:
             made = getattr(made, attribute)
         module[name] = made

@@ -18,8 +18,8 @@ LONGEST = 500
 
 # folder or module of the package -> floor; within a floor, later ranks may import earlier ones
 FLOORS = {
-    "errors": 0.0, "fork": 0.0, "markup": 0.0, "public": 0.0, "value_key": 0.0, "_native": 0.0,
-    "collector": 0.05,
+    "fork": 0.0, "markup": 0.0, "value_key": 0.0, "_native": 0.0,
+    "collector": 0.02, "public": 0.03, "errors": 0.05,
     "dtypes": 0.1, "config": 0.1, "np_shape": 0.1,
     "native": 0.2, "cpu_level": 0.3, "context": 0.3,
     "storage": 1.0,

@@ -30,7 +30,7 @@ def load(request: Request) -> Loaded:
         return {"graphs": len(found), **{
             key: sum(one[key] for one in found) for key in ("steps", "reference", "numpy")}}
 
-    return Loaded(step, lambda: last[0], facts)
+    return Loaded(step, lambda: last[0] if request.inputs else last[0][0], facts)
 
 
 if __name__ == "__main__":

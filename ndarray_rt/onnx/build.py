@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from math import prod
@@ -13,8 +12,9 @@ import numpy as np
 from .._array.create import array
 from .._array.ndarray import NDArray
 from ..context import Context
-from ..dtypes import dtype_name
+from ..dtypes import dtype_name, find_dtype
 from ..fork import renew_in_child
+from ..io.foreign import over_numpy
 from ..op.infer import run_infer_shape, run_infer_type
 from ..op.registry import find
 from ..ops.fused.numpy_function import NumpyFunctionParams
@@ -38,7 +38,7 @@ class Constants:
         self._lock = threading.Lock()
         self._bound: dict[str, NDArray] = {}
         self.arrays: dict[str, Array] = {}
-        self._names: dict[Any, str] = {}
+        self._names: dict[Any, list[str]] = {}
         self._made: dict[tuple[int, str], tuple[Array, Array]] = {}
         renew_in_child(self)
 
@@ -51,9 +51,7 @@ class Constants:
         with self._lock:
             found = self._bound.get(name)
             if found is None:
-                made = self.arrays[name]
-                found = self._bound[name] = array(
-                    np.ascontiguousarray(made).reshape(made.shape or (1,)), ctx, made.dtype)
+                found = self._bound[name] = _in_engine(self.arrays[name], ctx)
             return found
 
     @property
@@ -78,18 +76,31 @@ class Constants:
     def name(self, given: Array, hint: str) -> str:
         """The variable of an array. Small ones that are equal have one."""
         key: Any = id(given)
+        data = b""
         if given.nbytes <= _BY_CONTENT:
-            data = np.ascontiguousarray(given)
-            key = (given.shape, given.dtype.str, hashlib.sha256(data.tobytes()).digest())
+            data = given.tobytes()
+            key = given.shape, given.dtype.str, hash(data)
         with self._lock:
-            found = self._names.get(key)
-            if found is None:
-                found = hint
-                while found in self.arrays:
-                    found = f"{found}_"
-                self._names[key] = found
-                self.arrays[found] = given
+            names = self._names.setdefault(key, [])
+            for name in names:
+                if self.arrays[name] is given or (data and self.arrays[name].tobytes() == data):
+                    return name
+            found = hint
+            while found in self.arrays:
+                found = f"{found}_"
+            names.append(found)
+            self.arrays[found] = given
             return found
+
+
+def _in_engine(given: Array, ctx: Context) -> NDArray:
+    """An array with the contents of a constant: on its memory, which nobody writes to, unless that
+    is somebody else's."""
+    values = np.ascontiguousarray(given).reshape(given.shape or (1,))
+    dtype = find_dtype(values.dtype)
+    if values.flags.writeable and values.flags.aligned and values.dtype == dtype:
+        return over_numpy(values, dtype, ctx)
+    return array(values, ctx, dtype)
 
 
 class InGraph:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._array.ndarray import NDArray, new_array
+from ..collector import resting_collector
 from ..context import Context
 from ..executor.executor import Executor
 from ..symbol.node import Entry, topological
@@ -120,6 +121,7 @@ class Loaded:
             return shapes
         return key
 
+    @resting_collector()
     def plan(self, key: Any, arrays: Sequence[Any]) -> Plan:
         """The plan for inputs like these; `key` is all that it depends on of them."""
         found = self.plans.get(key)

@@ -7,15 +7,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._array.ndarray import NDArray
+from ..collector import resting_collector
 from ..context import Context, cpu
 from ..errors import NameMismatch, ParameterError, ShapeError, TypeMismatch, not_picklable, shown
-from ..executor.explain import Explanation
-from ..executor.tune import Tuned
 from ..fork import renew_in_child
 from .graph import Array, ModelFile, ValueInfo
 from .loaded import Loaded, with_inputs
@@ -23,6 +22,10 @@ from .opsets import check_supported
 from .plan import Plan
 from .reading import read_model
 from .values import MAX_BYTES
+
+if TYPE_CHECKING:
+    from ..executor.explain import Explanation
+    from ..executor.tune import Tuned
 
 # for so many sets of inputs with values of their own plans are kept
 _MOST_TAKING = 4
@@ -33,18 +36,21 @@ def load(source: str | os.PathLike[str] | bytes | Any, *, ctx: Context | None = 
     """The model in an ONNX file, in bytes, or in an `onnx.ModelProto`.
 
     `max_bytes` is how large a tensor may be that the file only describes (ConstantOfShape, Expand,
-    Tile and the like), by default half of the free memory. Needs the package onnx: MissingPackage
-    where it is not installed. Raises ModelFormatError for what is no model or a wrong one,
-    Unsupported with a list of all nodes that can not run, TypeMismatch for another kind of source.
+    Tile and the like), by default half of the free memory. Raises MissingPackage where the package
+    onnx is needed and not installed: for numbers of 8 bits and fewer that NumPy has not, operator
+    sets newer than those known here, and operators that are functions. Raises ModelFormatError for
+    what is no model or a wrong one, Unsupported with a list of all nodes that can not run,
+    TypeMismatch for another kind of source.
     """
     if max_bytes is None:
         max_bytes = _free_bytes() // 2
     elif isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0:
         raise ParameterError(f"onnx.load: max_bytes got {shown(max_bytes)}, expected an int of at "
                              "least 0")
-    file = read_model(source)
-    check_supported(file)
-    return Model(Loaded(file, (ctx or cpu()).check(), max_bytes))
+    with resting_collector():
+        file = read_model(source)
+        check_supported(file)
+        return Model(Loaded(file, (ctx or cpu()).check(), max_bytes))
 
 
 def _free_bytes() -> int:

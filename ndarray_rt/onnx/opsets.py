@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import Unsupported
+from ..errors import MissingPackage, Unsupported
 from .graph import Graph, ModelFile, Node
-from .ops import load_families
+from .index import NEWEST, VERSIONS
+from .ops import load_family
 from .package import NEWEST_OPSET, onnx_package
 from .table import SPECIAL, TABLE, Operator
 from .values import SequenceValue, Value
@@ -21,36 +22,69 @@ _OLDEST_OPSET = 6
 
 def find_operator(node: Node) -> Operator | None:
     """The operator of a node, None where there is none of that name."""
-    load_families()
+    if not node.domain:
+        load_family(node.op)
     return TABLE.get((node.domain, node.op))
+
+
+def find_special(node: Node) -> Callable[[Any, Node, list[Any]], None] | None:
+    """What carries out a node that needs the planner, None for all others."""
+    if not node.domain:
+        load_family(node.op)
+    return SPECIAL.get((node.domain, node.op))
+
+
+class _Definition(NamedTuple):
+    """Since which operator set an operator is what it is, and whether it is made of others."""
+
+    since: int
+    is_function: bool
+
+
+@lru_cache(maxsize=512)
+def _definitions(op: str) -> list[_Definition]:
+    """All of them, the oldest first."""
+    return [_Definition(int(word.rstrip("f")), word.endswith("f"))
+            for word in VERSIONS.get(op, "").split()]
+
+
+def _definition(op: str, opset: int) -> _Definition | None:
+    """The definition in an operator set, None where there is none."""
+    if opset <= NEWEST:
+        return next((found for found in reversed(_definitions(op)) if found.since <= opset), None)
+    try:
+        schema = onnx_package().defs.get_schema(op, opset, "")
+    except MissingPackage:
+        raise
+    except Exception:  # a class of the package's own
+        return None
+    return _Definition(schema.since_version,
+                       schema.has_function or schema.has_context_dependent_function)
 
 
 @lru_cache(maxsize=4096)
 def refusal(domain: str, op: str, opset: int) -> str | None:
     """Why an operator of an operator set is not here, or None."""
-    load_families()
     if domain:
         return (None if (domain, op) in TABLE or (domain, op) in SPECIAL
                 else f"operators of the domain {domain} are not here")
-    defs = onnx_package().defs
-    if opset > max(defs.onnx_opset_version(), NEWEST_OPSET):
-        return (f"operator set {opset} is newer than {defs.onnx_opset_version()}, the newest that "
-                "the installed onnx package knows")
-    try:
-        schema = defs.get_schema(op, opset, "")
-    except Exception:  # a class of the package's own
+    if opset > NEWEST:
+        newest = max(onnx_package().defs.onnx_opset_version(), NEWEST)
+        if opset > newest:
+            return (f"operator set {opset} is newer than {newest}, the newest that the installed "
+                    "onnx package knows")
+    found = _definition(op, opset)
+    if found is None:
         return f"operator set {opset} has no such operator"
-    if schema.since_version > NEWEST_OPSET:
-        return (f"its definition changed in operator set {schema.since_version}; known are those "
-                f"up to {NEWEST_OPSET}")
+    if found.since > NEWEST_OPSET:
+        return (f"its definition changed in operator set {found.since}; known are those up to "
+                f"{NEWEST_OPSET}")
     if opset < _OLDEST_OPSET:
-        newer = defs.get_schema(op, _OLDEST_OPSET, "")
-        if newer.since_version != schema.since_version:
-            return (f"its definition changed in operator set {newer.since_version}; known are "
+        newer = _definition(op, _OLDEST_OPSET)
+        if newer is not None and newer.since != found.since:
+            return (f"its definition changed in operator set {newer.since}; known are "
                     f"those from {_OLDEST_OPSET} on")
-    if ("", op) in TABLE or ("", op) in SPECIAL:
-        return None
-    if schema.has_function or schema.has_context_dependent_function:
+    if load_family(op) or found.is_function:
         return None
     return "it is not here"
 

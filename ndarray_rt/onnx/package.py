@@ -1,4 +1,4 @@
-"""The PyPI package `onnx`, which reads the files: imported when it is needed."""
+"""The PyPI package `onnx`, for what files alone do not say: imported when it is needed."""
 
 from __future__ import annotations
 

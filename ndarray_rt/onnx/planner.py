@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ModelFormatError, NdrtError, OutOfMemory
+from ..errors import MissingPackage, ModelFormatError, NdrtError, OutOfMemory
 from .build import GraphBuilder
 from .graph import Array, Graph, Node, Reference
 from .inline import inlined
-from .opsets import find_operator, schema_function
+from .opsets import find_operator, find_special, schema_function
 from .plan import Copied, Fork, HostStep, NodeCall, Plan, Segment, Table
-from .table import SPECIAL, Operator
+from .table import Operator
 from .values import DType, NothingValue, SequenceValue, Value, constant, in_graphs, need_bytes
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Planner:
             if error.place:
                 raise
             raise ModelFormatError(error.reason, self.session.file.file, str(node)) from None
-        except OutOfMemory:
+        except (OutOfMemory, MissingPackage):
             raise
         except MemoryError as error:
             raise OutOfMemory(f"{node}: {error}") from error
@@ -106,7 +106,7 @@ class Planner:
         if function is not None:
             self.inline(node, function, "function")
             return
-        handler = SPECIAL.get((node.domain, node.op))
+        handler = find_special(node)
         if handler is not None:
             handler(self, node, ins)
             return

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import stat
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +15,20 @@ import numpy as np
 
 from ..errors import ModelFormatError, TypeMismatch, shown
 from .graph import Array, Graph, ModelFile, Node, Reference, ValueInfo
-from .package import onnx_package
-from .tensors import TensorReader, has_arrays
+from .messages import FunctionProto, ModelProto
+from .tensors import TensorReader, dtype_of_kind, has_arrays
+from .wire import WrongBytes, read_bytes, read_file
 
 _DEEPEST = 64
 _LONGEST_NAME = 1 << 16
+
+
+class Kind(IntEnum):
+    """What an attribute is."""
+
+    FLOAT, INT, STRING, TENSOR, GRAPH = 1, 2, 3, 4, 5
+    FLOATS, INTS, STRINGS, TENSORS, GRAPHS = 6, 7, 8, 9, 10
+    SPARSE_TENSOR, TYPE_PROTO = 11, 13
 
 
 def read_model(source: Any) -> ModelFile:
@@ -25,35 +37,44 @@ def read_model(source: Any) -> ModelFile:
     Raises ModelFormatError for what is no model, or one that contradicts itself, OSError where a
     file can not be read.
     """
-    onnx = onnx_package()
-    file, folder = "model", None
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        file, folder = path.name, path.parent
-        source = path.read_bytes()
+        with open(path, "rb") as opened:
+            found = os.fstat(opened.fileno())
+            if stat.S_ISREG(found.st_mode):
+                proto = _parsed(path.name, lambda made: read_file(
+                    made, opened.fileno(), found.st_size))
+                return _Reader(proto, path.name, path.parent).model()
+            # what is endless is read as a whole, or not at all
+            data = opened.read()
+        proto = _parsed(path.name, lambda made: read_bytes(made, data))
+        return _Reader(proto, path.name, path.parent).model()
     if isinstance(source, (bytes, bytearray, memoryview)):
-        proto = onnx.ModelProto()
-        try:
-            proto.ParseFromString(bytes(source))
-        except Exception as error:  # protobuf has several classes of errors, by its version
-            raise ModelFormatError(f"is no ONNX model: {error}", file) from None
-    elif isinstance(source, onnx.ModelProto):
-        proto = source
-    else:
-        raise TypeMismatch(f"onnx.load: got {shown(source)}, expected a path, bytes or a "
-                           "ModelProto")
-    return _Reader(proto, file, folder).model()
+        data = bytes(source)
+        proto = _parsed("model", lambda made: read_bytes(made, data))
+        return _Reader(proto, "model", None).model()
+    package = sys.modules.get("onnx")  # who has a ModelProto has imported it
+    if package is not None and isinstance(source, package.ModelProto):
+        return _Reader(source, "model", None).model()
+    raise TypeMismatch(f"onnx.load: got {shown(source)}, expected a path, bytes or a ModelProto")
+
+
+def _parsed(file: str, fill: Callable[[ModelProto], None]) -> ModelProto:
+    made = ModelProto()
+    try:
+        fill(made)
+    except WrongBytes as error:
+        raise ModelFormatError(f"is no ONNX model: {error}", file) from None
+    return made
 
 
 class _Reader:
     """Reads one ModelProto."""
 
     def __init__(self, proto: Any, file: str, folder: Path | None) -> None:
-        self.onnx = onnx_package()
         self.proto = proto
         self.file = file
         self.tensors = TensorReader(file, folder)
-        self.types = self.onnx.AttributeProto
 
     def error(self, reason: str, place: str = "") -> ModelFormatError:
         return ModelFormatError(reason, self.file, place)
@@ -109,8 +130,8 @@ class _Reader:
             return ValueInfo(info.name, None, None, word)
         tensor = info.type.tensor_type
         try:
-            dtype = np.dtype(self.onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
-        except (KeyError, TypeError, ValueError):
+            dtype = dtype_of_kind(tensor.elem_type)
+        except KeyError:
             dtype = None
         if not tensor.HasField("shape"):
             return ValueInfo(info.name, dtype, None)
@@ -255,34 +276,33 @@ class _Reader:
 
     def _attribute(self, proto: Any, opsets: Mapping[str, int], place: str, outer: AbstractSet[str],
                    depth: int) -> Any:
-        kinds = self.types
         kind = proto.type
         where = f"{place}: attribute {proto.name!r:.100}"
         if proto.ref_attr_name:
             return Reference(proto.ref_attr_name)
-        if kind == kinds.FLOAT:
+        if kind == Kind.FLOAT:
             return proto.f
-        if kind == kinds.INT:
+        if kind == Kind.INT:
             return proto.i
-        if kind == kinds.STRING:
+        if kind == Kind.STRING:
             return proto.s.decode("utf-8", "replace")
-        if kind == kinds.TENSOR:
+        if kind == Kind.TENSOR:
             return self.tensors.read(proto.t, where)
-        if kind == kinds.SPARSE_TENSOR:
+        if kind == Kind.SPARSE_TENSOR:
             return self._sparse(proto.sparse_tensor, where)
-        if kind == kinds.GRAPH:
+        if kind == Kind.GRAPH:
             return self._graph(proto.g, opsets, where, outer, depth + 1)
-        if kind == kinds.FLOATS:
+        if kind == Kind.FLOATS:
             return list(proto.floats)
-        if kind == kinds.INTS:
+        if kind == Kind.INTS:
             return list(proto.ints)
-        if kind == kinds.STRINGS:
+        if kind == Kind.STRINGS:
             return [text.decode("utf-8", "replace") for text in proto.strings]
-        if kind == kinds.TENSORS:
+        if kind == Kind.TENSORS:
             return [self.tensors.read(t, where) for t in proto.tensors]
-        if kind == kinds.GRAPHS:
+        if kind == Kind.GRAPHS:
             return [self._graph(g, opsets, where, outer, depth + 1) for g in proto.graphs]
-        if kind == kinds.TYPE_PROTO:
+        if kind == Kind.TYPE_PROTO:
             return proto.tp
         return self._untyped(proto, where)
 
@@ -352,7 +372,6 @@ def _reads(proto: Any) -> Iterable[str]:
 
 def read_function(text: bytes) -> Graph:
     """The graph of a FunctionProto."""
-    onnx = onnx_package()
-    proto = onnx.FunctionProto()
-    proto.ParseFromString(text)
-    return _Reader(onnx.ModelProto(), proto.name, None)._function(proto, {}, proto.name)
+    proto: Any = FunctionProto()
+    read_bytes(proto, text)
+    return _Reader(ModelProto(), proto.name, None)._function(proto, {}, proto.name)

@@ -14,8 +14,16 @@ import numpy as np
 
 from ..errors import ModelFormatError
 from .graph import Array
+from .messages import TensorProto
 from .package import onnx_package
+from .wire import FileBytes
 
+# the format's numbers of the dtypes that NumPy has
+_KINDS = {1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8", 8: "O", 9: "?", 10: "f2",
+          11: "f8", 12: "u4", 13: "u8", 14: "c8", 15: "c16"}
+# where numbers of a dtype are that are no raw bytes, and as what: of the others int32_data
+_FIELDS = {1: "float_data", 7: "int64_data", 11: "double_data", 12: "uint64_data",
+           13: "uint64_data", 14: "float_data", 15: "double_data"}
 # the fields that hold numbers one by one, and how many bits of each of them count
 _COMPLEX = {14: 2, 15: 2}
 # 4-bit numbers: two to a byte
@@ -23,6 +31,18 @@ _HALVES = {21, 22, 23}
 _QUARTERS = {25, 26}
 _MOST_AXES = 64
 _DIGITS = re.compile("[0-9]{1,20}")
+
+
+def dtype_of_kind(kind: int) -> np.dtype[Any]:
+    """The dtype that a number of the format stands for; KeyError where there is none."""
+    name = _KINDS.get(kind)
+    if name is not None:
+        return np.dtype(name)
+    if not kind:
+        raise KeyError(kind)
+    # those that NumPy has not: the package has them from another one
+    made: np.dtype[Any] = np.dtype(onnx_package().helper.tensor_dtype_to_np_dtype(kind))
+    return made
 
 
 def has_arrays(shape: tuple[int, ...]) -> bool:
@@ -36,7 +56,6 @@ class TensorReader:
     def __init__(self, file: str, folder: Path | None) -> None:
         self.file = file
         self.folder = folder
-        self._onnx = onnx_package()
 
     def read(self, tensor: Any, place: str) -> Array:
         """The array; ModelFormatError where the file does not hold what it says."""
@@ -51,7 +70,7 @@ class TensorReader:
         if kind == 8:
             return self._strings(tensor, shape, count, place)
         try:
-            dtype = np.dtype(self._onnx.helper.tensor_dtype_to_np_dtype(kind))
+            dtype = dtype_of_kind(kind)
         except (KeyError, TypeError, ValueError):
             raise self._error(f"has the unknown data type {kind}", place) from None
         if kind in _HALVES:
@@ -72,10 +91,13 @@ class TensorReader:
                 numbers = wanted
             self._check_length(held, numbers, "numbers", shape, dtype, place)
         try:
-            made: Array = self._onnx.numpy_helper.to_array(tensor)
+            if kind not in _KINDS:
+                return _by_package(tensor)
+            if tensor.HasField("raw_data"):
+                return _from_bytes(tensor.raw_data, dtype, shape)
+            return _from_numbers(tensor, kind, dtype, shape)
         except Exception as error:  # whatever that package's code raises for what it can not read
             raise self._error(f"can not be read: {error}", place) from None
-        return made
 
     def _check_length(self, held: int, wanted: int, what: str, shape: tuple[int, ...],
                       dtype: np.dtype[Any], place: str) -> None:
@@ -157,3 +179,43 @@ class TensorReader:
 
     def _error(self, reason: str, place: str) -> ModelFormatError:
         return ModelFormatError(f"the tensor {reason}", self.file, place)
+
+
+def _from_bytes(data: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    made: Array
+    if isinstance(data, FileBytes):
+        made = np.empty(shape, dtype)
+        data.read_into(made.reshape(-1).view(np.uint8).data)
+    else:
+        made = np.frombuffer(data, dtype).reshape(shape)
+    if dtype == np.bool_:
+        # numpy's bool must be 0 or 1 in memory
+        made = made.view(np.uint8) != 0
+    return made
+
+
+def _from_numbers(tensor: Any, kind: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """Of numbers one by one, which float16 are as the 16 bits of each, and complex ones in pairs.
+    """
+    field = _FIELDS.get(kind, "int32_data")
+    numbers = getattr(tensor, field)
+    form = {"float_data": "f4", "int32_data": "i4", "int64_data": "i8", "double_data": "f8",
+            "uint64_data": "u8"}[field]
+    made: Array = np.array(numbers, form)
+    if kind in _COMPLEX:
+        made = made.view(dtype)
+    elif kind == 10:
+        made = made.astype(np.uint16).view(dtype)
+    return made.astype(dtype, copy=False).reshape(shape)
+
+
+def _by_package(tensor: Any) -> Array:
+    onnx = onnx_package()
+    if isinstance(tensor, TensorProto):
+        found: Any = tensor
+        given: dict[str, Any] = {"int32_data": list(found.int32_data)}
+        if found.HasField("raw_data"):
+            given = {"raw_data": bytes(found.raw_data)}
+        tensor = onnx.TensorProto(dims=found.dims, data_type=found.data_type, **given)
+    made: Array = onnx.numpy_helper.to_array(tensor)
+    return made

@@ -12,14 +12,14 @@ from benchmarks import first
 def test_tells_of_who_can_take_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first.main(["--models", "mlp", "--threads", "1", "--rounds", "2", "--models-folder",
                 str(tmp_path / "models"), "--venvs", str(tmp_path / "none"),
-                "--runners", "ours:captured", "ours:mapped", "openvino"])
+                "--runners", "ours:captured", "ours:mapped", "ours:onnx", "openvino"])
     told = capsys.readouterr()
     rows = [line for line in told.out.splitlines() if line.startswith("| ")]
     assert [row.split(" | ")[0] for row in rows] == [
         "| import", "| numpy", "| ndarray_rt", "| model, threads, runner",
-        "| mlp, 1, ours:captured", "| mlp, 1, ours:mapped"]
+        "| mlp, 1, ours:captured", "| mlp, 1, ours:mapped", "| mlp, 1, ours:onnx"]
     # the first is what ratios are to
-    assert [row.count("| 1.00 (1.00-1.00)") for row in rows] == [0, 2, 0, 0, 2, 0]
+    assert [row.count("| 1.00 (1.00-1.00)") for row in rows] == [0, 2, 0, 0, 2, 0, 0]
     assert "openvino is not installed" in told.err
 
 

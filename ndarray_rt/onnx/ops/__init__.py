@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 
-FAMILIES = ("math", "compare", "structure", "padding", "indexing", "reduce", "products",
-            "windows", "norms", "activations", "recurrent", "control", "sequences", "casts",
-            "images", "boxes", "random", "signal", "strings", "deformable", "ngrams")
+from ..index import FAMILIES
 
 
-def load_families() -> None:
-    """Imports all of them: from then on the table is complete."""
-    for name in FAMILIES:
-        import_module(f"{__name__}.{name}")
+@cache
+def _places() -> dict[str, str]:
+    return {name: family for family, names in FAMILIES.items() for name in names.split()}
+
+
+def load_family(op: str) -> bool:
+    """Imports what has the operator of ai.onnx with this name; whether there is one."""
+    family = _places().get(op)
+    if family is not None:
+        import_module(f"{__name__}.{family}")
+    return family is not None

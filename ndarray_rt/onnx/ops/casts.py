@@ -9,17 +9,15 @@ import numpy as np
 
 from ..build import GraphBuilder
 from ..graph import Array, Node
-from ..package import onnx_package
 from ..table import operator
+from ..tensors import dtype_of_kind
 from ..values import FAST, DType, Value, in_graphs
 
 
 @lru_cache(maxsize=64)
 def dtype_of(code: int) -> Any:
     """The dtype that a number of the format stands for."""
-    if code == 8:
-        return np.dtype(object)
-    return np.dtype(onnx_package().helper.tensor_dtype_to_np_dtype(int(code)))
+    return dtype_of_kind(int(code))
 
 
 def is_integer(dtype: DType) -> bool:
