@@ -8,10 +8,10 @@ smaller images and larger weights, run for the whole batch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import config
 from ..dtypes import DType
@@ -24,13 +24,6 @@ from .lanes import lane_count
 from .layout_costs import CONVOLUTIONS
 
 Shape = tuple[int, ...]
-
-# operators that compute each sample from the same sample of their inputs
-PER_SAMPLE = CONVOLUTIONS | {
-    "Activation", "BatchNorm", "Concat", "Deconvolution", "LRN", "LeakyReLU", "Pooling",
-    "_fused_BatchNorm", "_fused_Deconvolution", "_fused_Pooling", "_fused_elementwise",
-    "elemwise_add", "elemwise_mul",
-}
 
 
 class Tiling(NamedTuple):
@@ -107,7 +100,7 @@ class Region:
         self._heads = heads
         self._order = order = topological(heads)
         self._read = {*heads, *(entry for node in order for entry in node.inputs)}
-        self.data = _data_of(order)
+        self.data = _data_of(order, facts.shapes)
         self.batch = 0 if self.data is None else facts.shapes[self.data][0]
         self.nodes: list[tuple[int, Node]] = []
         if self.data is None or self.batch < 2:
@@ -124,13 +117,11 @@ class Region:
     def _may_tile(self, node: Node) -> bool:
         """It makes samples of samples, and nothing else that is read."""
         assert node.op is not None
-        if node.op.name not in PER_SAMPLE or not self._read.isdisjoint(node.outputs[1:]):
-            return False
+        assert node.params is not None
         shape = self._facts.shapes[Entry(node, 0)]
-        params: Any = node.params
-        if node.op.name == "Concat" and params.dim % len(shape) == 0:
-            return False
-        return len(shape) > 1 and shape[0] == self.batch
+        return (len(shape) > 1 and shape[0] == self.batch
+                and node.op.is_per_sample(node.params, len(shape))
+                and self._read.isdisjoint(node.outputs[1:]))
 
     @cached_property
     def cuts(self) -> set[int]:
@@ -163,10 +154,11 @@ class Region:
         return prod(self._facts.shapes[entry]) * self._facts.types[entry].itemsize
 
 
-def _data_of(order: Sequence[Node]) -> Entry | None:
+def _data_of(order: Sequence[Node], shapes: Mapping[Entry, Shape]) -> Entry | None:
     """The variable whose samples the first convolution reads, as they are or through others."""
     node = next((n for n in order if n.op is not None and n.op.name in CONVOLUTIONS), None)
-    while node is not None and node.op is not None and node.op.name in PER_SAMPLE:
+    while node is not None and node.op is not None and node.params is not None and (
+            node.op.is_per_sample(node.params, len(shapes[Entry(node, 0)]))):
         node = node.inputs[0].node
     return Entry(node, 0) if node is not None and node.is_variable else None
 

@@ -8,15 +8,6 @@ from ..symbol.node import Entry
 from .plan import Step
 from .state import State
 
-# MXNet's operators of one input call it input0 where a monitor sees it, but for these
-NAMED = frozenset((
-    "Custom", "Dropout", "GridGenerator", "L2Normalization", "LRN", "MakeLoss", "Pad", "Pooling",
-    "SliceChannel", "SwapAxis", "_contrib_MultiBoxPrior", "_contrib_index_array",
-    "_contrib_interleaved_matmul_selfatt_qk", "_contrib_quadratic", "_image_to_tensor",
-    "_ravel_multi_index", "_unravel_index", "all_finite", "col2im", "depth_to_space", "diag",
-    "im2col", "log_softmax", "moments", "one_hot", "repeat", "reverse", "softmax",
-    "space_to_depth", "squeeze", "tile"))
-
 
 def _input_names(step: Step) -> list[str]:
     """What a monitor is told of: as the operator's inputs are called, with the node's name."""
@@ -24,8 +15,7 @@ def _input_names(step: Step) -> list[str]:
     assert node.op is not None
     assert node.params is not None
     names = (*node.op.input_names(node.params), *node.op.aux_names(node.params))
-    if (names == ("data",) and node.op.name not in NAMED
-            and not node.op.name.startswith("_linalg")):
+    if names == ("data",) and not node.op.names_data:
         names = ("input0",)
     return [f"{node.name}_{name}" for name in names]
 

@@ -12,15 +12,15 @@ from math import prod
 
 from .plan import Kind, Plan, Step, Value
 
-JOINS = frozenset({"Concat"})
 ALIGNMENT = 64
 
 
 def place_parts(plan: Plan) -> None:
     """Notes of values that are parts of others where within these they are to lie."""
     for step in plan.steps:
-        if not step.is_backward and step.node.op is not None and step.node.op.name in JOINS:
-            _place_parts_of(plan, step)
+        op = step.node.op
+        if not step.is_backward and op is not None and op.joins_axis is not None:
+            _place_parts_of(plan, step, op.joins_axis(step.node.params))
 
 
 def whole_of(plan: Plan, value: Value) -> tuple[Value, int]:
@@ -32,12 +32,12 @@ def whole_of(plan: Plan, value: Value) -> tuple[Value, int]:
     return value, offset
 
 
-def _place_parts_of(plan: Plan, step: Step) -> None:
+def _place_parts_of(plan: Plan, step: Step, axis: int) -> None:
     whole = plan.values[step.outs[0]]
     parts = [plan.values[i] for i in step.ins]
     if (whole.kind is not Kind.PLANNED or len(set(step.ins)) != len(step.ins)
             or not all(_is_free(part) for part in parts)
-            or not _is_outermost(whole, parts, _axis(step))
+            or not _is_outermost(whole, parts, axis)
             or sum(part.nbytes for part in parts) != whole.nbytes):
         return
     whole.has_parts = True
@@ -45,10 +45,6 @@ def _place_parts_of(plan: Plan, step: Step) -> None:
     for part in parts:
         part.within = whole.index, offset
         offset += part.nbytes
-
-
-def _axis(step: Step) -> int:
-    return int(getattr(step.node.params, "dim", 0))
 
 
 def _is_free(part: Value) -> bool:

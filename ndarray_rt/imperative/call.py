@@ -27,9 +27,6 @@ from ..op.registry import OpDef
 from ..value_key import float_key
 from .kept import Kept
 
-# operators whose rules depend on more than parameters, shapes and dtypes: Python code of users
-UNCACHED: set[str] = {"Custom"}
-
 Facts = list[tuple[tuple[int, ...], DType]]
 
 _params: Kept[Params] = Kept()
@@ -58,7 +55,7 @@ def parse(op: OpDef, attrs: Mapping[str, Any], name: str | None) -> Params:
     found = _params.made.get(index)
     if found is None:
         found = _parse(op, attrs, name)
-        if op.name not in UNCACHED:
+        if op.pure:
             _params.offer(index, found)
     return found
 
@@ -85,7 +82,7 @@ def infer_outputs(op: OpDef, params: Params, ins: Sequence[NDArray], name: str |
 
 def may_keep(op: OpDef, params: Params) -> bool:
     """Whether tables may have these parameters in their keys: neither objects of users nor long."""
-    if op.name in UNCACHED:
+    if not op.pure:
         return False
     for value in params.by_name().values():
         if len(value) > MOST_ITEMS if isinstance(value, tuple) else (

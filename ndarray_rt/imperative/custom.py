@@ -31,7 +31,6 @@ from ..op.context import OpContext
 from ..op.infer import ShapeList, TypeList, known, merge
 from ..op.params import Params, attr_text, params_class, parse_shape, text
 from ..op.registry import Emit, GradNode, OpDef, Shape, register
-from .call import UNCACHED
 from .tape import STATE
 
 # operators of one node that are alive at once: one for each executor
@@ -373,7 +372,8 @@ def _aux_positions(p: CustomParams) -> tuple[int, ...]:
 CUSTOM = register(OpDef(
     "Custom", CustomParams, inputs=lambda p: p.names[0], outputs=lambda p: p.names[1],
     aux=lambda p: p.names[2], takes_any=True, infer_shape=_infer_shape, infer_type=_infer_type,
-    compute=_compute, gradient=_gradient, mutates=_aux_positions, is_random=True,
+    compute=_compute, gradient=_gradient, mutates=_aux_positions, is_random=True, pure=False,
+    names_data=True,
     doc="An operator that is written in Python and registered with mx.operator.register.\n\n"
         "op_type names it; all other parameters go to its class as strings. Inputs, outputs, aux "
         "states, shapes and dtypes are what the class says; what it raises is the cause of a "
@@ -383,6 +383,6 @@ BACKWARD = register(OpDef(
     "_backward_Custom", BackwardParams, inputs=lambda p: p.names,
     outputs=lambda p: p.forward.names[0], infer_shape=_backward_shape, infer_type=_backward_type,
     compute=_compute_backward, ignores=lambda p: p.ignored, mutates=lambda p: p.states,
-    is_random=True, is_backward=True, no_gradient="it is the user's code",
+    is_random=True, is_backward=True, pure=False,
+    no_gradient="it is the user's code",
     doc="The gradient of Custom: the user's backward."))
-UNCACHED.update((CUSTOM.name, BACKWARD.name))

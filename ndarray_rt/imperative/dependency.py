@@ -9,7 +9,7 @@ from ..op.params import Params
 from ..op.registry import OpDef
 from ..symbol.gradient import GraphEmit, make_node
 from ..symbol.node import Entry, Node, topological
-from .call import UNCACHED, may_keep
+from .call import may_keep
 
 CAPACITY = 1024
 
@@ -27,7 +27,7 @@ _known: dict[tuple[OpDef, Params], Needs] = {}
 
 def needs_of(op: OpDef, params: Params) -> Needs:
     """What the gradient of this operator with these parameters reads."""
-    if op.name in UNCACHED:
+    if not op.pure:
         return _find_needs(op, params)  # parameters that hold objects of users
     key = (op, params)
     found = _known.get(key)

@@ -20,7 +20,7 @@ from ..native import check
 from ..op.dispatch import is_watched
 from ..op.params import Params
 from ..op.registry import OpDef, find
-from .call import UNCACHED, infer_outputs, parse
+from .call import infer_outputs, parse
 from .call_recording import Told, know_numbers, names_in, note, run, tagged
 from .dependency import needs_of
 from .invoke import invoke
@@ -109,7 +109,7 @@ def _note(key: tuple[Any, ...], op: OpDef, inputs: tuple[NDArray, ...], attrs: M
     names = names_in(key, len(attrs))
 
     def tell(result: Any) -> Told | None:
-        if "ctx" in attrs or op.name in UNCACHED:
+        if "ctx" in attrs or not op.pure:
             return None
         params = parse(op, attrs, None)
         outs = [result] if isinstance(result, NDArray) else list(result)

@@ -27,7 +27,6 @@ from ..op.infer import ShapeList, TypeList
 from ..op.params import Params, params_class
 from ..op.registry import Emit, GradNode, OpDef, register
 from ..symbol.node import Entry
-from .call import UNCACHED
 from .dependency import Needs
 from .tape import STATE, TapeNode, needs_record, record
 
@@ -153,9 +152,8 @@ def _gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> Sequence[
 BACKWARD = register(OpDef(
     "_backward_function", FunctionParams, inputs=("out_grads",), outputs=_input_names,
     infer_shape=_infer_shape, infer_type=_infer_type, compute=_compute, is_backward=True,
-    no_gradient="its own steps are recorded instead",
+    pure=False, no_gradient="its own steps are recorded instead",
     doc="The gradient of a recorded Python computation, one output for each of its inputs."))
-UNCACHED.add(BACKWARD.name)
 
 
 def record_like(operator: OpDef, call: PythonCall, entries: list[Entry],

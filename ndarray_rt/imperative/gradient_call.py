@@ -17,7 +17,7 @@ from ..native import check
 from ..op.dispatch import is_watched
 from ..op.params import Params
 from ..op.registry import OpDef
-from .call import UNCACHED, infer_outputs, run_op
+from .call import infer_outputs, run_op
 from .call_recording import Told, again, know_numbers, names_in, note, tagged
 from .fast_call import TRAINING
 from .tape import STATE, Held, Outline, array_of
@@ -52,7 +52,7 @@ def run(call: Call, ins: tuple[Given, ...], wishes: tuple[Wish, ...], adds: int,
         return made
     if made.__class__ is int:
         check(made, f"Error in operator {op.name}")
-    if made.__class__ is tuple and not is_watched() and op.name not in UNCACHED:
+    if made.__class__ is tuple and not is_watched() and op.pure:
         know_numbers(op)
         if table.came_before(made):
             return _note(made, call, ins, wishes, adds, ctx, is_train)

@@ -29,7 +29,7 @@ from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry
 from ..symbol.subgraph import CondParams, ForeachParams, Subgraph, SubgraphParams, WhileLoopParams
 from .backward import backward
-from .call import UNCACHED, drawing_from
+from .call import drawing_from
 from .control_flow import is_true, joined, step_of
 from .invoke import invoke_params
 from .tape import STATE, entry_of, set_variable
@@ -298,8 +298,8 @@ def _register(name: str, params: type[SubgraphParams], infer_shape: Any, what: s
     register(OpDef(name, params, inputs=lambda p: p.inputs, outputs=_output_names, takes_any=True,
                    infer_shape=infer_shape, infer_type=_types, compute=_compute,
                    gradient=_gradient, mutates=lambda p: p.aux, is_random=lambda p: p.draws,
+                   pure=False,
                    doc=_DOC.format(what, name[1:], name)))
-    UNCACHED.add(name)
 
 
 _register("_foreach", ForeachParams, _foreach_shape, "A loop over axis 0 of its data.")
@@ -309,7 +309,6 @@ _register("_cond", CondParams, _cond_shape, "One of two graphs, as a condition s
 BACKWARD = register(OpDef(
     "_backward_subgraph", BackwardParams, inputs=lambda p: p.names,
     outputs=lambda p: p.forward.inputs, infer_shape=_backward_shape, infer_type=_backward_type,
-    compute=_compute_backward, mutates=lambda p: p.mutated, is_backward=True,
+    compute=_compute_backward, mutates=lambda p: p.mutated, is_backward=True, pure=False,
     no_gradient="gradients of loops have none in MXNet either",
     doc="The gradient of an operator that runs graphs: the graphs again, on a tape."))
-UNCACHED.add(BACKWARD.name)

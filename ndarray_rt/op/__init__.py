@@ -18,6 +18,8 @@ from ..errors import ShapeError, TypeMismatch, Unsupported
 from ..native import lib
 from ..public import shows
 from ..storage.primitive import Arg, Direction, Kind, make_primitive
+from .elementwise import Elementwise, X, Y
+from .epilogue import AffineFold, Epilogue
 from .infer import merge, merge_all, merge_types, normalize_axis, same_shape, same_type
 from .params import (
     NoParams,
@@ -41,11 +43,12 @@ from .params import (
 from .registry import OpDef, find, register, unregister
 
 __all__ = [
-    "Arg", "Direction", "Kind", "NoParams", "OpDef", "Params", "ShapeError", "TypeMismatch",
-    "Unsupported", "axes", "boolean", "choice", "dtype", "find", "get_data", "get_data_if",
-    "get_data_reorder", "get_weights", "how_many", "integer", "lib", "make_primitive", "merge",
-    "merge_all", "merge_types", "need_float32", "normalize_axis", "number", "optional_boolean",
-    "optional_choice", "optional_dtype", "optional_integer", "optional_number", "pack_weights",
-    "params_class", "register", "same_shape", "same_type", "shape", "text", "unregister",
+    "AffineFold", "Arg", "Direction", "Elementwise", "Epilogue", "Kind", "NoParams", "OpDef",
+    "Params", "ShapeError", "TypeMismatch", "Unsupported", "X", "Y", "axes", "boolean", "choice",
+    "dtype", "find", "get_data", "get_data_if", "get_data_reorder", "get_weights", "how_many",
+    "integer", "lib", "make_primitive", "merge", "merge_all", "merge_types", "need_float32",
+    "normalize_axis", "number", "optional_boolean", "optional_choice", "optional_dtype",
+    "optional_integer", "optional_number", "pack_weights", "params_class", "register", "same_shape",
+    "same_type", "shape", "text", "unregister",
 ]
 __dir__ = shows(globals())

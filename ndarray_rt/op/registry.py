@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..dtypes import DType
 from ..errors import NameMismatch, did_you_mean
+from .elementwise import Elementwise
+from .epilogue import AffineFold, Epilogue
 from .numbers import ALL_NUMBERS, Domain
 from .params import Params
 
@@ -68,20 +70,38 @@ class Emit(Protocol):
 Gradient = Callable[[Emit, GradNode, Sequence[Any]], Sequence[Any]]
 
 
+# (params, shapes of the inputs, shapes of the outputs) -> multiplications and additions
+Flops = Callable[[Any, Sequence[Shape], Sequence[Shape]], int]
+
+
 @dataclass(frozen=True, eq=False)
 class OpDef:
     """All that is known of an operator.
 
     `inputs`, `aux` and `outputs` are names, or functions of the parameters. Aux states stand
     behind the inputs wherever inputs are listed. `mutates` are the positions of inputs or aux
-    states that a call writes to. `inplace` maps an output to the input whose memory it may take;
-    `identity` are those of them whose contents are then already right. `ignores` are positions
-    whose values are not read, only their shapes. `numbers` are parameters that a recorded call
-    reads whenever it runs: kernels are given them as they are, in this order where they come from
-    the context's ParameterBlock. What the gradient reads does not depend on them, nor do shapes and
-    dtypes; `domain` says with which numbers one recording is done again. `by_name` are inputs that
-    MXNet's operator has not: functions have a parameter in their place, where an array counts as
-    such an input.
+    states that a call writes to. `inplace` maps an output to the input whose memory it may take.
+    `ignores` are positions whose values are not read, only their shapes. `numbers` are parameters
+    that a recorded call reads whenever it runs: kernels are given them as they are, in this order
+    where they come from the context's ParameterBlock. What the gradient reads does not depend on
+    them, nor do shapes and dtypes; `domain` says with which numbers one recording is done again.
+    `by_name` are inputs that MXNet's operator has not: functions have a parameter in their place,
+    where an array counts as such an input.
+
+    The last fields are facts that passes, plans, tuning and reports ask for. `elementwise` is what
+    it computes of each element, `one_value(params)` the number that all of its elements are.
+    `identity`: at inference its first output is its first input, where both have one shape and
+    dtype; as a function, of the parameters and the rank. `reshapes`: its output has the elements
+    and the dtype of its first input in row-major order. `per_sample`: each sample of its first
+    output, along axis 0, is made of the same samples of the inputs, but for weights; as a function,
+    of the parameters and the output's rank. `joins_axis(params)`: its output is its inputs one
+    behind the other along this axis. `epilogue` and `folds_affine(params, rank of the result)` say
+    what a layer can do besides. `flops` counts; of a backward operator it is the layer's, and its
+    inputs are the gradient of the output, data and weight. `pure`: what it does follows from
+    parameters, shapes and dtypes, it is no code of users. `is_prologue`: it is small work on
+    parameters, made by a pass, whose result is worth keeping. `names_data`: a monitor is told of
+    its only input as data, as MXNet does, not as input0. `sums_gradient`: of a backward operator,
+    its gradient is right for all of its outputs together only.
     """
 
     name: str
@@ -99,7 +119,6 @@ class OpDef:
     gradient: Gradient | None = None
     no_gradient: str = ""  # why there is none, where there is none
     inplace: Mapping[int, int] | Callable[[Any], Mapping[int, int]] = field(default_factory=dict)
-    identity: frozenset[int] = frozenset()
     mutates: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
     ignores: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
     numbers: tuple[str, ...] = ()
@@ -112,6 +131,19 @@ class OpDef:
     is_loss: bool = False  # its gradient does not depend on the output's gradient
     is_backward: bool = False  # made by gradients only, hidden from nd and sym
     is_fused: bool = False  # made by passes only, hidden from nd and sym
+    elementwise: Elementwise | Callable[[Any], Elementwise | None] | None = None
+    one_value: Callable[[Any], float | None] | None = None
+    identity: bool | Callable[[Any, int], bool] = False
+    reshapes: bool = False
+    per_sample: bool | Callable[[Any, int], bool] = False
+    joins_axis: Callable[[Any], int] | None = None
+    epilogue: Epilogue | None = None
+    folds_affine: Callable[[Any, int], AffineFold | None] | None = None
+    flops: Flops | None = None
+    pure: bool = True
+    is_prologue: bool = False
+    names_data: bool = False
+    sums_gradient: bool = False
 
     @property
     def is_public(self) -> bool:
@@ -173,12 +205,27 @@ class OpDef:
         """With these parameters two calls may give different results."""
         return self.is_random(params) if callable(self.is_random) else self.is_random
 
+    def elementwise_of(self, params: Params) -> Elementwise | None:
+        """What a call computes of each element; None where that is not known or something else."""
+        return self.elementwise(params) if callable(self.elementwise) else self.elementwise
+
+    def is_identity(self, params: Params, rank: int) -> bool:
+        """At inference the first output is the first input, if that has the same shape and dtype.
+        """
+        if self.reshapes:
+            return True
+        return self.identity(params, rank) if callable(self.identity) else self.identity
+
+    def is_per_sample(self, params: Params, rank: int) -> bool:
+        """Samples of the first output, which has this rank, are made of the same of the inputs."""
+        return self.per_sample(params, rank) if callable(self.per_sample) else self.per_sample
+
     def __repr__(self) -> str:
         return f"OpDef({self.name})"
 
 
 class Registry:
-    """Operators by name and alias, and the open table of facts that passes keep on operators.
+    """Operators by name and alias.
 
     Any thread may ask for any operator at any time. One that is still to be loaded is given out
     when the whole module has been imported, not as soon as it is registered.
@@ -190,7 +237,6 @@ class Registry:
         self._hidden: frozenset[str] = frozenset()
         # of names in _places: what their module, as far as it was imported, has registered
         self._begun: dict[str, tuple[OpDef, ModuleType]] = {}
-        self._attrs: dict[tuple[str, str], Any] = {}
         self._when_gone: list[Callable[[str], None]] = []
 
     def load_later(self, places: Mapping[str, str], hidden: str = "") -> None:
@@ -247,7 +293,6 @@ class Registry:
             del self._ops[key]
             for tell in self._when_gone:
                 tell(key)
-        self._attrs = {key: value for key, value in self._attrs.items() if key[0] != op.name}
 
     def when_gone(self, tell: Callable[[str], None]) -> None:
         """Calls `tell` with each name that is taken away from now on."""
@@ -278,14 +323,6 @@ class Registry:
     def ops(self) -> list[OpDef]:
         """Each operator once, by name; loads them all."""
         return [op for name in self.names() if (op := self.find(name)).name == name]
-
-    def set_attr(self, op: str, key: str, value: Any) -> None:
-        """Notes a fact that only one pass needs; also for the module that registers `op`."""
-        begun = self._begun.get(op)
-        self._attrs[(self.find(op) if begun is None else begun[0]).name, key] = value
-
-    def get_attr(self, op: str, key: str, default: Any = None) -> Any:
-        return self._attrs.get((self.find(op).name, key), default)
 
 
 def keep_registered(namespace: dict[str, Any], needs: Mapping[str, str]) -> None:

@@ -7,11 +7,6 @@ from collections.abc import Sequence
 from ..symbol.node import Entry, Node
 from .rewrite import Facts, Heads, make, rewrite
 
-# gives its input as it is
-IDENTITIES = frozenset({"_copy", "BlockGrad", "make_loss", "MakeLoss"})
-# moves no value to another place in row-major order
-SHAPERS = frozenset({"Reshape", "Flatten", "expand_dims", "squeeze", "reshape_like"})
-
 
 def drop_identities(heads: Sequence[Entry], facts: Facts) -> Heads:
     """Readers take the input of what changes nothing. An output of the graph stays a node's own:
@@ -32,22 +27,13 @@ def drop_identities(heads: Sequence[Entry], facts: Facts) -> Heads:
 
 def _is_identity(node: Node, facts: Facts) -> bool:
     op, params = node.op, node.params
-    assert op is not None
-    if op.name in IDENTITIES:
-        return True
-    source, target = node.inputs[0] if node.inputs else None, node.outputs[0]
-    if source is None:
+    if op is None or params is None or not node.inputs:
         return False
-    if op.name == "Dropout":
-        return getattr(params, "mode", "") == "training" and not facts.uses[node.outputs[1]]
-    if op.name in SHAPERS:
-        return facts.shapes[source] == facts.shapes[target]
-    if op.name in ("Cast", "amp_cast"):
-        return facts.types[source] == facts.types[target]
-    if op.name == "transpose":
-        order = params.order(len(facts.shapes[source]))  # type: ignore[union-attr]
-        return tuple(order) == tuple(range(len(order)))
-    return False
+    source, target = node.inputs[0], node.outputs[0]
+    return (op.is_identity(params, len(facts.shapes[target]))
+            and not any(facts.uses[entry] for entry in node.outputs[1:])
+            and facts.shapes[source] == facts.shapes[target]
+            and facts.types[source] == facts.types[target])
 
 
 def _only_dense_readers(node: Node, facts: Facts) -> bool:
@@ -64,7 +50,7 @@ def _joined(node: Node, inputs: list[Entry], facts: Facts) -> list[Entry] | None
     before = inputs[0].node if inputs else None
     if before is None or before.op is None or node.op is None:
         return None
-    if node.op.name in SHAPERS and before.op.name in SHAPERS:
+    if node.op.reshapes and before.op.reshapes:
         shape = facts.shapes[node.outputs[0]]
         # of a node made by this pass the shape is not known yet: then it stays a reshape
         if shape == facts.shapes.get(before.inputs[0]):

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..dtypes import FLOAT32
+from ..op.epilogue import AffineFold
 from ..symbol.node import Entry, Node
 from .rewrite import Facts, Heads, make, rewrite
-
-LAYERS = frozenset({"Convolution", "Deconvolution", "FullyConnected"})
 
 
 def fold_batch_norms(heads: Sequence[Entry], facts: Facts) -> Heads:
@@ -18,32 +17,36 @@ def fold_batch_norms(heads: Sequence[Entry], facts: Facts) -> Heads:
         if node.op is None or node.op.name != "BatchNorm":
             return None
         layer = inputs[0].node
-        if (layer.op is None or layer.op.name not in LAYERS or layer.params is None
-                or not _may_fold(node, layer, facts)):
+        fold = _fold_of(layer, len(facts.shapes[node.inputs[0]]))
+        if fold is None or not _may_fold(node, facts):
             return None
-        return [_folded(node, inputs, layer)] * node.num_outputs
+        return [_folded(node, inputs, layer, fold)] * node.num_outputs
     return rewrite(heads, change)
 
 
-def _may_fold(node: Node, layer: Node, facts: Facts) -> bool:
+def _fold_of(layer: Node, rank: int) -> AffineFold | None:
+    op = layer.op
+    if op is None or op.folds_affine is None:
+        return None
+    return op.folds_affine(layer.params, rank)
+
+
+def _may_fold(node: Node, facts: Facts) -> bool:
     params: Any = node.params
     source = node.inputs[0]
     if any(facts.uses[entry] for entry in node.outputs[1:]) or params.output_mean_var:
         return False
-    shape = facts.shapes[source]
     return (facts.used_once(source) and facts.types[source] == FLOAT32
-            and params.axis % len(shape) == 1
-            and (layer.op is None or layer.op.name != "FullyConnected" or len(shape) == 2))
+            and params.axis % len(facts.shapes[source]) == 1)
 
 
-def _folded(node: Node, inputs: list[Entry], layer: Node) -> Entry:
+def _folded(node: Node, inputs: list[Entry], layer: Node, fold: AffineFold) -> Entry:
     norm: Any = node.params
     params: Any = layer.params
     assert layer.op is not None
-    transposed = layer.op.name == "Deconvolution"
     facts = {"eps": norm.eps, "fix_gamma": norm.fix_gamma, "no_bias": params.no_bias,
-             "transposed": transposed, "num_group": params.num_group if transposed else 1}
-    fold = make("_fold_batch_norm", facts, [*layer.inputs[1:], *inputs[1:]],
+             **fold._asdict()}
+    made = make("_fold_batch_norm", facts, [*layer.inputs[1:], *inputs[1:]],
                 f"{node.name}_folded")
     attrs = {**params.to_attrs(), "no_bias": "False"}
-    return Entry(make(layer.op.name, attrs, [layer.inputs[0], *fold.outputs], node.name), 0)
+    return Entry(make(layer.op.name, attrs, [layer.inputs[0], *made.outputs], node.name), 0)

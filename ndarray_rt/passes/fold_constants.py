@@ -19,8 +19,6 @@ from ..symbol.node import Entry, Node, topological
 from .rewrite import Facts, Heads, make, replace
 
 LARGEST = 1 << 22  # bytes of one constant: a graph is kept in text as well
-# code of users: it may do more than give a result
-_NEVER = frozenset({"Custom"})
 
 
 def fold_constants(heads: Sequence[Entry], facts: Facts) -> Heads:
@@ -60,7 +58,7 @@ def _values(heads: Sequence[Entry]) -> dict[Node, list[AnyArray]]:
 
 def _is_constant(node: Node, found: Mapping[Node, object]) -> bool:
     op, params = node.op, node.params
-    if op is None or params is None or op.is_random or op.mutated(params) or op.name in _NEVER:
+    if op is None or params is None or op.is_random or op.mutated(params) or not op.pure:
         return False
     return all(entry.node in found for entry in node.inputs)
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..dtypes import FLOAT32
-from ..ops.fused.post_ops import PostOp, chain_text
+from ..op.elementwise import PostOp
+from ..ops.fused.post_ops import chain_text
 from ..symbol.node import Entry, Node
 from .rewrite import Facts, Heads, make, replace
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..dtypes import FLOAT32
+from ..op.elementwise import PostOp
 from ..ops.fused.elementwise import fits, one_pass
-from ..ops.fused.post_ops import PostOp, chain_text, parse_chain
+from ..ops.fused.post_ops import chain_text, parse_chain
 from ..symbol.node import Entry, Node
 from .post_op_rules import COMMUTATIVE, LONGEST, binary_of, chain_of, joined
 from .rewrite import Facts, Heads, make, rewrite

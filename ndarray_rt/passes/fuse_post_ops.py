@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..dtypes import FLOAT32
+from ..op.elementwise import PostOp
+from ..op.epilogue import Epilogue
+from ..op.params import Params
 from ..op.registry import find
-from ..ops.fused.post_ops import PostOp, chain_text, parse_chain
+from ..ops.fused.post_ops import chain_text, parse_chain
 from ..symbol.node import Entry, Node
-from .post_op_rules import COMMUTATIVE, LONGEST, binary_of, chain_of, joined, takes_operand
+from .post_op_rules import COMMUTATIVE, LONGEST, binary_of, chain_of, joined
 from .rewrite import Facts, Heads, make, rewrite
-
-FUSED = {name: f"_fused_{name}" for name in ("Convolution", "Deconvolution", "FullyConnected",
-                                             "BatchNorm", "Pooling", "dot", "batch_dot")}
 
 
 def fuse_post_ops(heads: Sequence[Entry], facts: Facts) -> Heads:
@@ -56,15 +55,11 @@ def _appended(node: Node, source: Entry, more: Sequence[PostOp],
     layer = source.node
     if layer.op is None or layer.params is None or source.index != 0:
         return None
-    name = FUSED.get(layer.op.name, layer.op.name)
-    if name not in FUSED.values():
+    epilogue, params = layer.op.epilogue, layer.params
+    if epilogue is None or not epilogue.accepts(params):
         return None
-    params: Any = layer.params
-    if layer.op.name == "BatchNorm" and params.output_mean_var:
-        return None
-    if layer.op.name == "Pooling" and params.pool_type == "lp":
-        return None
-    before = parse_chain(params.post_ops) if layer.op.name == name else ()
+    name = epilogue.op
+    before = parse_chain(getattr(params, "post_ops", ""))
     chain = joined(before, more)
     if len(chain) > LONGEST:
         return None
@@ -72,19 +67,20 @@ def _appended(node: Node, source: Entry, more: Sequence[PostOp],
     parsed = find(name).params.parse(attrs, name, node.name)
     operands: list[Entry] = []
     if operand is not None:
-        found = _operand(node, name, parsed, operand, facts.shapes[node.outputs[0]])
+        found = _operand(node, epilogue, parsed, operand, facts.shapes[node.outputs[0]])
         if found is None:
             return None
         operands.append(found)
     return make(name, parsed, [*layer.inputs, *operands], node.name).outputs[:1]
 
 
-def _operand(node: Node, name: str, params: Any, operand: tuple[Entry, tuple[int, ...]],
-             out: tuple[int, ...]) -> Entry | None:
+def _operand(node: Node, epilogue: Epilogue, params: Params,
+             operand: tuple[Entry, tuple[int, ...]], out: tuple[int, ...]) -> Entry | None:
     """The operand with the rank of the result; None where the layer does not take it."""
     entry, shape = operand
     lead = len(out) - len(shape)
-    if lead < 0 or not takes_operand(name, params, out, (*(1,) * lead, *shape)):
+    if lead < 0 or not epilogue.accepts_operand(
+            params, out, (*(1,) * lead, *shape)):
         return None
     if not lead:
         return entry

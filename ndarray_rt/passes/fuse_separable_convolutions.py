@@ -9,7 +9,8 @@ from typing import Any
 from ..cpu_level import has_avx512
 from ..dtypes import FLOAT32
 from ..op.choose import BLOCK
-from ..ops.fused.post_ops import Chain, chain_bounds, chain_text, num_operands, parse_chain
+from ..op.elementwise import Chain
+from ..ops.fused.post_ops import chain_bounds, chain_text, num_operands, parse_chain
 from ..ops.fused.run import chain_adds_first
 from ..ops.fused.separable_convolution import STRIDES, WINDOW, scratch_of
 from ..symbol.node import Entry, Node

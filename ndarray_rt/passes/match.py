@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..op.registry import find
+from ..op.elementwise import Place
 from ..symbol.node import Entry
 from .rewrite import Facts
 
-_BINARY = {f"{family}_{word}": word for family in ("elemwise", "broadcast")
-           for word in ("add", "sub", "mul", "div")}
-_BINARY.update({"_maximum": "maximum", "broadcast_maximum": "maximum",
-                "_minimum": "minimum", "broadcast_minimum": "minimum"})
-_SCALAR = {"_plus_scalar": "add", "_mul_scalar": "mul", "_maximum_scalar": "maximum",
-           "_minimum_scalar": "minimum", "_minus_scalar": "sub", "_div_scalar": "div"}
-_TURNED = {"_rminus_scalar": "sub", "_rdiv_scalar": "div"}
-_UNARY = frozenset({"erf", "tanh", "sigmoid", "relu", "exp", "log", "log1p", "sqrt", "rsqrt",
-                    "square", "negative"})
 _POWERS = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt"}
-_ONE_VALUE = {"_zeros": 0.0, "_ones": 1.0}
 _DEGREE = 3
 
 # power -> coefficient
@@ -43,42 +33,24 @@ class Product(NamedTuple):
 
 def number_of(entry: Entry) -> float | None:
     """The number that every element of a constant is."""
-    node = entry.node
-    if node.op is None:
-        return None
-    params: Any = node.params
-    if node.op.name in _ONE_VALUE:
-        return _ONE_VALUE[node.op.name]
-    if node.op.name == "_full":
-        return float(params.value)
-    if node.op is find("_constant"):
-        first = params.array.flat[0]
-        return float(first) if (params.array == first).all() else None
-    return None
+    op = entry.node.op
+    return op.one_value(entry.node.params) if op is not None and op.one_value is not None else None
 
 
 def term_of(entry: Entry) -> Term | None:
     """What an entry is computed as; None for variables and what is no elementwise arithmetic."""
-    node = entry.node
-    if node.op is None:
+    op, params = entry.node.op, entry.node.params
+    said = op.elementwise_of(params) if op is not None and params is not None else None
+    if said is None or entry.index:
         return None
-    name, inputs = node.op.name, node.inputs
-    p: Any = node.params
-    if name in _BINARY:
-        numbers = [number_of(e) for e in inputs]
-        return Term(_BINARY[name], tuple(e if n is None else n
-                                         for e, n in zip(inputs, numbers, strict=True)))
-    if name in _SCALAR:
-        return Term(_SCALAR[name], (inputs[0], float(p.scalar)))
-    if name in _TURNED:
-        return Term(_TURNED[name], (float(p.scalar), inputs[0]))
-    if name == "_power_scalar":
-        return Term(_POWERS.get(p.scalar, "power"), (inputs[0], float(p.scalar)))
-    if name == "clip":
-        return Term("clip", (inputs[0], float(p.a_min), float(p.a_max)))
-    if name == "Activation":
-        return Term(p.act_type, (inputs[0],))
-    return Term(name, (inputs[0],)) if name in _UNARY else None
+    word, args = said
+    if word == "power" and isinstance(args[1], float):
+        word = _POWERS.get(args[1], word)
+    given = [entry.node.inputs[arg.position] if isinstance(arg, Place) else arg for arg in args]
+    if sum(isinstance(arg, Entry) for arg in given) > 1:
+        numbers = [number_of(arg) if isinstance(arg, Entry) else None for arg in given]
+        given = [arg if n is None else n for arg, n in zip(given, numbers, strict=True)]
+    return Term(word, tuple(given))
 
 
 def inner(entry: Entry, op: str) -> Entry | None:

@@ -2,72 +2,72 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
+from math import isfinite
 
-from ..ops.fused.post_ops import Chain, PostOp, parse_chain
+from ..op.elementwise import OPERATIONS, Chain, Place, PostOp, X, Y
+from ..op.infer import same_shape
+from ..ops.fused.elementwise import FusedElementwiseParams
+from ..ops.fused.post_ops import FUNCTIONS
 from ..symbol.node import Node
 from .rewrite import Facts
 
-_ACTIVATIONS = {"relu": PostOp("relu"), "sigmoid": PostOp("sigmoid"), "tanh": PostOp("tanh"),
-                "softrelu": PostOp("softrelu", 1.0)}
-# not exp: oneDNN's makes infinity of NaN
-_UNARY = {"relu": PostOp("relu"), "sigmoid": PostOp("sigmoid"), "tanh": PostOp("tanh"),
-          "abs": PostOp("abs"), "square": PostOp("square"), "sqrt": PostOp("sqrt"),
-          "negative": PostOp("linear", -1.0, -0.0)}
-_BINARY = {"elemwise_add": "add", "broadcast_add": "add", "elemwise_mul": "mul",
-           "broadcast_mul": "mul", "elemwise_sub": "sub", "broadcast_sub": "sub",
-           "elemwise_div": "div", "broadcast_div": "div"}
 COMMUTATIVE = frozenset({"add", "mul"})
 LONGEST = 8
 _SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
 _LARGEST = 1e37  # numbers beyond it are not what they say in float32
+# words of functions that are post-ops of another name, or with numbers of their own
+_NAMED: dict[str, Chain] = {
+    "softrelu": (PostOp("softrelu", 1.0),), "negative": (PostOp("linear", -1.0, -0.0),),
+    "selu": (PostOp("elu", _SELU[0]), PostOp("linear", _SELU[1]))}
+
+# of post-ops that have some
+_NUMBERS = {"elu": 1, "swish": 1, "linear": 2, "hardsigmoid": 2, "hardswish": 2}
 
 
 def chain_of(node: Node) -> Chain:
     """The post-ops that do what an elementwise node of one argument does; () for other nodes."""
     assert node.op is not None
-    name = node.op.name
-    p: Any = node.params
-    if name == "_fused_elementwise":
-        return parse_chain(p.post_ops) if len(node.inputs) == 1 else ()
-    if name == "LeakyReLU" and p.act_type == "selu":
-        return PostOp("elu", _SELU[0]), PostOp("linear", _SELU[1])
-    one = _eltwise(name, p)
-    return () if one is None else (one,)
+    assert node.params is not None
+    if isinstance(node.params, FusedElementwiseParams):
+        return node.params.chain if len(node.inputs) == 1 else ()
+    said = node.op.elementwise_of(node.params)
+    if said is None or sum(isinstance(arg, Place) for arg in said.args) != 1:
+        return ()
+    word, args = said
+    numbers = [arg for arg in args if not isinstance(arg, Place)]
+    if not all(map(isfinite, numbers)):
+        return ()
+    if word in _NAMED:
+        return _NAMED[word]
+    if word == "leaky":
+        return (PostOp("relu", *numbers),)
+    if word == "clip":
+        return (PostOp("clip", *numbers),) if numbers[0] <= numbers[1] else ()
+    if len(numbers) == 1 and len(args) == 2:
+        found = _with_number(word, numbers[0], isinstance(args[1], Place))
+        if found is not None:
+            return (found,)
+    is_known = word in FUNCTIONS and len(numbers) == _NUMBERS.get(word, 0)
+    return (PostOp(word, *numbers),) if is_known else ()
 
 
-def _eltwise(name: str, p: Any) -> PostOp | None:
-    if name == "Activation":
-        return _ACTIVATIONS.get(p.act_type)
-    if name == "LeakyReLU":
-        return {"leaky": PostOp("relu", p.slope), "elu": PostOp("elu", p.slope),
-                "gelu": PostOp("gelu"), "rrelu": PostOp("relu", p.mean_slope),
-                }.get(p.act_type)
-    if name == "clip":
-        bounded = math.isfinite(p.a_min) and math.isfinite(p.a_max) and p.a_min <= p.a_max
-        return PostOp("clip", p.a_min, p.a_max) if bounded else None
-    if name == "hard_sigmoid":
-        return PostOp("hardsigmoid", p.alpha, p.beta)
-    if name in _UNARY:
-        return _UNARY[name]
-    return _linear_of(name, p)
-
-
-def _linear_of(name: str, p: Any) -> PostOp | None:
-    if not name.endswith("_scalar") or not abs(p.scalar) < _LARGEST:
+def _with_number(word: str, number: float, turned: bool) -> PostOp | None:
+    """An operation of an element and a number; `turned`: the number is the first of the two."""
+    if abs(number) >= _LARGEST:
         return None
-    scalar = float(p.scalar)
-    if name == "_div_scalar":
-        return PostOp("linear", 1 / scalar, -0.0) if abs(scalar) > 1 / _LARGEST else None
-    if name == "_power_scalar":
-        return PostOp("square") if scalar == 2 else None
-    return {"_plus_scalar": PostOp("linear", 1.0, scalar),
-            "_minus_scalar": PostOp("linear", 1.0, -scalar),
-            "_rminus_scalar": PostOp("linear", -1.0, scalar),
-            # a product plus -0.0 is the product, whatever the sign of its zero
-            "_mul_scalar": PostOp("linear", scalar, -0.0)}.get(name)
+    if word == "add":
+        return PostOp("linear", 1.0, number)
+    if word == "sub":
+        return PostOp("linear", -1.0, number) if turned else PostOp("linear", 1.0, -number)
+    if word == "mul":
+        # a product plus -0.0 is the product, whatever the sign of its zero
+        return PostOp("linear", number, -0.0)
+    if turned:
+        return None
+    if word == "div" and abs(number) > 1 / _LARGEST:
+        return PostOp("linear", 1 / number, -0.0)
+    return PostOp("square") if word == "power" and number == 2 else None
 
 
 def binary_of(node: Node, facts: Facts) -> PostOp | None:
@@ -76,10 +76,13 @@ def binary_of(node: Node, facts: Facts) -> PostOp | None:
     Where shapes follow from readers only operands of one shape can be told from each other.
     """
     assert node.op is not None
-    name = _BINARY.get(node.op.name)
-    if name is None or not any(facts.is_open(entry) for entry in node.inputs):
-        return None if name is None else PostOp(name)
-    return PostOp(name, 1.0) if node.op.name.startswith("elemwise") else None
+    assert node.params is not None
+    said = node.op.elementwise_of(node.params)
+    if said is None or said.args != (X, Y) or said.word not in OPERATIONS:
+        return None
+    if not any(facts.is_open(entry) for entry in node.inputs):
+        return PostOp(said.word)
+    return PostOp(said.word, 1.0) if node.op.infer_shape is same_shape else None
 
 
 def joined(chain: Sequence[PostOp], more: Sequence[PostOp]) -> list[PostOp]:
@@ -94,21 +97,3 @@ def joined(chain: Sequence[PostOp], more: Sequence[PostOp]) -> list[PostOp]:
             made.append(op)
     return made
 
-
-def takes_operand(layer: str, params: Any, out: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    """oneDNN has code for an operand of this shape behind a layer; `shape` broadcasts to `out`."""
-    if len(shape) != len(out) or any(a not in (1, b) for a, b in zip(shape, out, strict=True)):
-        return False
-    is_row = all(dim == 1 for dim in shape[:-1])
-    if layer in ("_fused_Convolution", "_fused_Deconvolution"):
-        return shape == out or all(dim == 1 for i, dim in enumerate(shape) if i != 1)
-    if layer == "_fused_FullyConnected":
-        return shape == out or (is_row and shape[-1] == out[-1])
-    if layer == "_fused_dot":
-        return len(out) == 2 and (shape == out or is_row)
-    if layer == "_fused_batch_dot":
-        if len(out) != 3 or params.join:
-            return False
-        column = shape[0] == out[0] and shape[1] == 1 and shape[2] == out[2]
-        return shape == out or is_row or (column and not params.heads)
-    return False

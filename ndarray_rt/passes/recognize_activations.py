@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..dtypes import FLOAT32
-from ..ops.fused.post_ops import PostOp, chain_text
+from ..op.elementwise import PostOp
+from ..ops.fused.post_ops import chain_text
 from ..symbol.node import Entry, Node
 from ..value_key import same_value
 from .match import Reader, Term, inner, is_polynomial, number_of, term_of

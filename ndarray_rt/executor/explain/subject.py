@@ -125,7 +125,7 @@ def _row(group: Sequence[Call], subject: Subject, origins: Origins, peak: float,
     ins = [values[i].shape for i in planned.ins]
     outs = [values[i].shape for i in planned.outs]
     prims = [issued for one in group for issued in one.issued if isinstance(issued, Primitive)]
-    work = tiles * flops(step.op.name, step.params, ins, outs, wanted)
+    work = tiles * flops(step.op, step.params, ins, outs, wanted)
     is_float = all(out.dtype == "float32" for out in step.outs)
     milliseconds = sum(one.milliseconds for one in group)
     seconds = milliseconds / 1e3

@@ -9,7 +9,7 @@ from ..._array.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, need_rank
 from ...op.params import Params, boolean, number, params_class
-from ...op.registry import REGISTRY, OpDef, register
+from ...op.registry import OpDef, register
 from ..floats import need_float_types
 
 
@@ -48,8 +48,7 @@ def compute(ctx: OpContext, p: AffineBatchNormParams, ins: list[AnyArray],
 register(OpDef("_affine_batch_norm", AffineBatchNormParams,
                inputs=("gamma", "beta", "moving_mean", "moving_var"), outputs=("scale", "shift"),
                infer_shape=infer_shape, infer_type=infer_type, compute=compute, is_fused=True,
-               no_gradient="it is for inference",
+               no_gradient="it is for inference", is_prologue=True,
                doc="The factor and the shift of each channel that do what a BatchNorm does at "
                    "inference.\n\nAll are vectors (channels,). Computed in float64. Made by "
                    "passes."))
-REGISTRY.set_attr("_affine_batch_norm", "prologue", True)

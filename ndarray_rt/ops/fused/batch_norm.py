@@ -72,6 +72,7 @@ register(OpDef("_fused_BatchNorm", FusedBatchNormParams,
                infer_shape=infer_shape, infer_type=infer_type, compute=compute,
                compute_ex=compute_ex, refuses=plain.refuses, inplace={0: 0},
                ignores=plain.ignored, is_fused=True, no_gradient="it is for inference",
+               per_sample=True, epilogue=plain.EPILOGUE,
                doc="BatchNorm with the moving statistics, and what is done to its result.\n\n"
                    "Inputs are those of BatchNorm. Made by passes. Source: oneDNN batch "
                    "normalization with post-ops."))

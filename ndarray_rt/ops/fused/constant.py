@@ -18,7 +18,7 @@ from ...errors import ParameterError, where
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import Params, dtype, params_class, shape, text
-from ...op.registry import REGISTRY, OpDef, register
+from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
 from ...storage.handle import Handle
 from ...storage.stream import Mem
@@ -89,9 +89,13 @@ def compute_ex(ctx: OpContext, p: ConstantParams, ins: list[NDArray], outs: list
     put(ctx, Mem(desc, p.handle.ptr, p.handle, ctx.stream.epoch), outs[0])
 
 
+def _one_value(p: ConstantParams) -> float | None:
+    first = p.array.flat[0]
+    return float(first) if (p.array == first).all() else None
+
+
 register(OpDef("_constant", ConstantParams, inputs=(), infer_shape=infer_shape,
                infer_type=infer_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               is_fused=True, no_gradient=CONSTANT,
+               is_fused=True, no_gradient=CONSTANT, is_prologue=True, one_value=_one_value,
                doc="An array that was known when the graph was made.\n\n"
                    "Any dtype. Made by passes of what depends on no variable."))
-REGISTRY.set_attr("_constant", "prologue", True)

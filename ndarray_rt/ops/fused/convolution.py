@@ -108,7 +108,8 @@ register(OpDef("_fused_Convolution", FusedConvolutionParams,
                inputs=with_operands(plain.input_names),
                infer_shape=infer_with_operands(plain.infer_shape), infer_type=same_float_type,
                compute=compute, compute_ex=compute_ex, refuses=plain.refuses, inplace=inplace,
-               is_fused=True, no_gradient="it is for inference",
+               is_fused=True, no_gradient="it is for inference", per_sample=True,
+               epilogue=plain.EPILOGUE, flops=plain.flops,
                doc="A convolution and what is done to its result.\n\n"
                    "Inputs are those of Convolution, then one operand for each binary post-op: "
                    "of the result's shape, or broadcast to it. Made by passes. Source: oneDNN "

@@ -14,6 +14,7 @@ from ...errors import Unsupported
 from ...native import lib
 from ...op.choose import first_supported
 from ...op.context import OpContext
+from ...op.elementwise import Chain
 from ...op.infer import ShapeList, merge
 from ...op.params import params_class
 from ...op.registry import OpDef, Shape, register
@@ -31,7 +32,7 @@ from ...storage.stream import Mem
 from ..floats import same_float_type, wide
 from ..tensor.pointwise import axis_order, dense_like, unblocked, unpadded
 from .params import PostOpParams
-from .post_ops import BINARY, ELTWISE, Chain, apply_chain, infer_operands, operand_names
+from .post_ops import BINARY, ELTWISE, apply_chain, infer_operands, operand_names
 
 Dims = tuple[int, ...]
 # over which groups of axes an operand may repeat, from the outermost in memory to the innermost
@@ -182,7 +183,7 @@ def fits(full: Shape, part: Shape) -> bool:
 register(OpDef("_fused_elementwise", FusedElementwiseParams, inputs=input_names,
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, inplace={0: 0}, is_fused=True,
-               no_gradient="it is for inference",
+               no_gradient="it is for inference", per_sample=True,
                doc="A chain of functions, element by element.\n\n"
                    "data of any shape, then one operand for each function of two arguments: of "
                    "data's shape, or broadcast to it. Floats of any width. Made by passes. "

@@ -15,7 +15,7 @@ from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, need_rank
 from ...op.params import Params, boolean, integer, number, params_class
-from ...op.registry import REGISTRY, OpDef, register
+from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
 from ..floats import need_float_types
 
@@ -98,8 +98,8 @@ register(OpDef("_fold_batch_norm", FoldBatchNormParams, inputs=input_names,
                compute=compute, compute_ex=compute_ex, refuses=refuses, is_fused=True,
                no_gradient="it is for inference",
                ignores=lambda p: (() if not p.fix_gamma else (1 if p.no_bias else 2,)),
+               is_prologue=True,
                doc="The weight and bias of one layer that does what a linear layer and the "
                    "BatchNorm behind it do at inference.\n\n"
                    "weight (out, ...), or (in, out / num_group, ...) when transposed; the vectors "
                    "(out,). Computed in float64. Made by passes."))
-REGISTRY.set_attr("_fold_batch_norm", "prologue", True)

@@ -91,6 +91,7 @@ register(OpDef("_fused_FullyConnected", FusedFullyConnectedParams,
                infer_shape=infer_with_operands(plain.infer_shape), infer_type=same_float_type,
                compute=compute, compute_ex=compute_ex, refuses=_refuses, inplace=inplace,
                is_fused=True, no_gradient="it is for inference",
+               epilogue=plain.EPILOGUE, flops=plain.flops,
                doc="A linear transformation and what is done to its result.\n\n"
                    "Inputs are those of FullyConnected, then one operand for each binary "
                    "post-op: of the result's shape, or broadcast to it. Made by passes. Source: "

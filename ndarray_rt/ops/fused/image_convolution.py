@@ -20,12 +20,13 @@ from ...errors import Unsupported
 from ...native import lib
 from ...op.choose import family_desc
 from ...op.context import OpContext
+from ...op.elementwise import Chain
 from ...op.packing import weights
 from ...storage.desc import MemDesc, any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
 from ..nn import convolution as plain
-from .post_ops import Chain, operand_desc, post_specs
+from .post_ops import operand_desc, post_specs
 from .run import Fused, choose
 
 Shape = tuple[int, ...]

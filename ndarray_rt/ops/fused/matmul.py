@@ -5,6 +5,7 @@ Those of attention read and write arrays in which the heads of a place lie side 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
 from ...op.context import OpContext
+from ...op.elementwise import Chain
 from ...op.infer import ShapeList, merge
 from ...op.params import boolean, integer, params_class
 from ...op.registry import OpDef, Shape, register
@@ -24,7 +26,7 @@ from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from ..tensor import matmul as plain
 from .params import PostOpParams
-from .post_ops import Chain, apply_chain, infer_operands, operand_names, post_specs
+from .post_ops import apply_chain, infer_operands, operand_names, post_specs
 from .run import chain_adds_first, choose, run
 
 Dims = tuple[int, ...]
@@ -218,10 +220,16 @@ def _multiply(ctx: OpContext, p: PostOpParams, ins: list[NDArray], out: Output,
     run(ctx, fused, chain, operands, out, args, own)
 
 
+def flops_batch(p: FusedBatchDotParams, ins: Sequence[Shape], outs: Sequence[Shape]) -> int:
+    """Multiplications and additions; with heads, the lengths of all lie side by side."""
+    return plain.flops_batch(p, ins, outs) // (p.heads if p.split_a and not p.transpose_a else 1)
+
+
 register(OpDef("_fused_dot", FusedDotParams, inputs=input_names, infer_shape=infer_shape_dot,
                infer_type=same_float_type, compute=compute_dot, compute_ex=compute_ex_dot,
                refuses=refuses_dot, inplace=inplace, is_fused=True,
                no_gradient="it is for inference",
+               epilogue=plain.EPILOGUE_DOT, flops=plain.flops_dot,
                doc="dot, and what is done to its result.\n\n"
                    "lhs and rhs as in dot, then one operand for each binary post-op: of the "
                    "result's shape, or broadcast to it. Made by passes. Source: oneDNN matmul "
@@ -230,6 +238,7 @@ register(OpDef("_fused_batch_dot", FusedBatchDotParams, inputs=input_names,
                infer_shape=infer_shape_batch, infer_type=same_float_type, compute=compute_batch,
                compute_ex=compute_ex_batch, refuses=refuses_batch, inplace=inplace,
                is_fused=True, no_gradient="it is for inference",
+               epilogue=plain.EPILOGUE_BATCH, flops=flops_batch,
                doc="batch_dot, and what is done to its result.\n\n"
                    "lhs and rhs as in batch_dot, or (B, T, heads * D) in place of "
                    "(B * heads, T, D) as split_a, split_b and join say; then one operand for "

@@ -8,7 +8,7 @@ with the weights there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 
@@ -208,10 +208,15 @@ def _product(p: NormedConvolutionParams, rows: int, channels: int, w: MemDesc,
                    not p.no_bias, post_specs(p.chain, dst, dtype, (), False))
 
 
+def flops(p: NormedConvolutionParams, ins: Sequence[Shape], outs: Sequence[Shape]) -> int:
+    """Multiplications and additions of the product."""
+    return 2 * prod(outs[0]) * prod(ins[p.num_args])
+
+
 register(OpDef("_fused_normed_Convolution", NormedConvolutionParams, inputs=input_names,
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, is_fused=True,
-               no_gradient="it is for inference",
+               no_gradient="it is for inference", per_sample=True, flops=flops,
                doc="A convolution with a window of one pixel of tensors one behind the other "
                    "along the channels, after each channel was multiplied, shifted and "
                    "rectified.\n\n"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...op.elementwise import Chain
 from ...op.infer import ShapeList
 from ...op.params import Params, params_class, text
-from .post_ops import Chain, infer_operands, operand_names, parse_chain
+from .post_ops import infer_operands, operand_names, parse_chain
 from .run import chain_adds_first
 
 

@@ -40,6 +40,6 @@ def compute_ex(ctx: OpContext, p: FusedPoolingParams, ins: list[NDArray],
 register(OpDef("_fused_Pooling", FusedPoolingParams, inputs=("data",),
                infer_shape=plain.infer_shape, infer_type=same_float_type, compute=compute,
                compute_ex=compute_ex, refuses=plain.refuses, is_fused=True,
-               no_gradient="it is for inference",
+               no_gradient="it is for inference", per_sample=True, epilogue=plain.EPILOGUE,
                doc="Pooling and what is done to its result.\n\n"
                    "data as in Pooling. Made by passes. Source: oneDNN pooling with post-ops."))

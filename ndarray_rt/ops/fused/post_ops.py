@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,30 +17,13 @@ from ..._array.layout import AnyArray
 from ...dtypes import DType
 from ...errors import ParameterError, ShapeError
 from ...native import lib
+from ...op.elementwise import Chain, PostOp
 from ...op.infer import merge
 from ...op.registry import Shape
 from ...storage.desc import MemDesc, default_desc
 from ...storage.primitive import SUM_POST, PostSpec, binary_post, eltwise_post
 from ...value_key import same_value
 from ..tensor.numeric import erf, sigmoid
-
-
-class PostOp(NamedTuple):
-    """One post-op: an elementwise function with its constants, or an operation with an operand.
-
-    An alpha of 1 says of an operand that its shape is the result's, so that either tells the other.
-    """
-
-    name: str
-    alpha: float = 0.0
-    beta: float = 0.0
-
-    @property
-    def has_operand(self) -> bool:
-        return self.name in BINARY
-
-
-Chain = tuple[PostOp, ...]
 
 
 def _gelu_tanh(x: AnyArray) -> AnyArray:
@@ -74,6 +57,7 @@ BINARY: dict[str, tuple[int, Callable[[AnyArray, AnyArray], Any]]] = {
     "mul": (lib.NDRT_BINARY_MUL, np.multiply),
     "div": (lib.NDRT_BINARY_DIV, np.divide),
 }
+FUNCTIONS = frozenset(ELTWISE)
 
 
 @lru_cache(maxsize=1024)

@@ -10,12 +10,13 @@ from ..._array.ndarray import NDArray
 from ..._array.output import Output
 from ..._array.req import Req
 from ...op.context import OpContext
+from ...op.elementwise import Chain
 from ...op.registry import Shape
 from ...storage.desc import MemDesc
 from ...storage.primitive import Arg, Primitive
 from ...storage.stream import Mem
 from ..nn.kept_products import Finish
-from .post_ops import Chain, chain_bounds, operand_desc
+from .post_ops import chain_bounds, operand_desc
 
 Build = Callable[[bool], Primitive]
 

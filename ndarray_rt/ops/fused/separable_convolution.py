@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain as joined
+from math import prod
 from typing import NamedTuple, TypeVar
 
 from ..._array.layout import AnyArray, get_data_reorder, get_default, grouped_dims, need_float32
@@ -20,6 +21,7 @@ from ...errors import ShapeError, Unsupported
 from ...native import lib
 from ...op.choose import BLOCK
 from ...op.context import OpContext
+from ...op.elementwise import Chain
 from ...op.infer import ShapeList, need_rank
 from ...op.packing import weights
 from ...op.params import boolean, integer, params_class, shape, text
@@ -32,7 +34,6 @@ from ..nn.conv_geometry import conv_forward, output_dims
 from ..nn.kept_products import packed_for_pixels
 from .params import PostOpParams
 from .post_ops import (
-    Chain,
     apply_chain,
     chain_bounds,
     infer_operands,
@@ -214,10 +215,17 @@ def _packed(ctx: OpContext, p: SeparableConvolutionParams, given: Sequence[NDArr
     return widths, made
 
 
+def flops(p: SeparableConvolutionParams, ins: Sequence[Shape], outs: Sequence[Shape]) -> int:
+    """Multiplications and additions of all its convolutions."""
+    between, filters = p.num_between, p.num_filter
+    total = 2 * (prod(outs[0]) // filters) * between * (prod(WINDOW) + filters)
+    return total + (2 * prod(ins[0]) * between if p.is_expanded else 0)
+
+
 register(OpDef("_fused_separable_Convolution", SeparableConvolutionParams, inputs=input_names,
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, is_fused=True,
-               no_gradient="it is for inference",
+               no_gradient="it is for inference", per_sample=True, flops=flops,
                doc="A 1x1 convolution that makes num_between channels, a depthwise one with "
                    "windows of 3x3 and a 1x1 one that makes num_filter channels.\n\n"
                    "data (N, C, H, W); for each of the convolutions weight and bias as in "

@@ -122,6 +122,7 @@ def compute_normalize_backward(ctx: OpContext, p: NormalizeParams, ins: list[Any
 
 register(OpDef("_image_to_tensor", NoParams, inputs=("data",), infer_shape=infer_shape_tensor,
                infer_type=infer_type_tensor, compute=compute_tensor, gradient=gradient_tensor,
+               names_data=True,
                doc="An image as a network takes it: channels first, divided by 255.\n\n"
                    "data (height, width, channels) or (N, height, width, channels) of any dtype; "
                    "the output is float32 with the channels before height and width. Source: "

@@ -13,6 +13,7 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...native import lib
 from ...op.context import OpContext
+from ...op.elementwise import Elementwise
 from ...op.infer import same_shape, same_type
 from ...op.params import Params, choice, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
@@ -141,6 +142,7 @@ def compute_ex_backward(ctx: OpContext, p: ActivationParams, ins: list[NDArray],
 register(OpDef("Activation", ActivationParams, inputs=("data",), infer_shape=same_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
                gradient=gradient, inplace={0: 0},
+               elementwise=lambda p: Elementwise(p.act_type), per_sample=True,
                doc="Applies an activation function element by element.\n\n"
                    "relu: max(x, 0); sigmoid: 1 / (1 + exp(-x)); tanh; softrelu: log(1 + exp(x)); "
                    "softsign: x / (1 + |x|). Output and gradient have the shape and dtype of "

@@ -17,6 +17,7 @@ from ...errors import ShapeError, TypeMismatch, Unsupported
 from ...native import lib
 from ...op.choose import first_supported
 from ...op.context import OpContext
+from ...op.epilogue import Epilogue
 from ...op.infer import ShapeList, TypeList, merge, merge_types, normalize_axis
 from ...op.params import Params, boolean, integer, number, optional_number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
@@ -431,12 +432,16 @@ def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
                        (get_default(moving, stream), now), (p.momentum, 1 - p.momentum))
 
 
+EPILOGUE = Epilogue("_fused_BatchNorm", takes=lambda p: not p.output_mean_var)
+
+
 register(OpDef("BatchNorm", BatchNormParams, inputs=("data", "gamma", "beta"),
                aux=("moving_mean", "moving_var"), outputs=output_names,
                visible_outputs=lambda p: 3 if p.output_mean_var else 1,
                infer_shape=infer_shape, infer_type=infer_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient, inplace={0: 0},
-               ignores=ignored, aliases=("BatchNorm_v1",), numbers=("eps",),
+               ignores=ignored, aliases=("BatchNorm_v1",), numbers=("eps",), per_sample=True,
+               epilogue=EPILOGUE,
                doc="Batch normalization: (x - mean) / sqrt(variance + eps) * gamma + beta for "
                    "each channel.\n\n"
                    "data of any rank with C channels at axis; gamma, beta, moving_mean, moving_var "

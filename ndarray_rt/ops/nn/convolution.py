@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
+from math import prod
 from typing import Any
 
 from ..._array.layout import (
@@ -20,6 +21,7 @@ from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
 from ...op.choose import convolution_kernel, data_candidates, first_supported
 from ...op.context import OpContext
+from ...op.epilogue import AffineFold, Epilogue, whole_or_channels
 from ...op.infer import ShapeList, merge, merge_dim, need_rank, same_type
 from ...op.packing import weights
 from ...op.params import Params, boolean, integer, optional_choice, params_class, shape
@@ -244,9 +246,18 @@ def compute_ex_backward(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray]
             ctx.run(prim, [*args, (Arg.DIFF_SRC, dx)])
 
 
+def flops(p: ConvolutionParams, ins: Sequence[Shape], outs: Sequence[Shape]) -> int:
+    """Multiplications and additions, without the bias."""
+    return 2 * prod(outs[0]) * prod(ins[1][1:])
+
+
+EPILOGUE = Epilogue("_fused_Convolution", operand=whole_or_channels)
+
+
 register(OpDef("Convolution", ConvolutionParams, inputs=input_names, infer_shape=infer_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient, aliases=("Convolution_v1",),
+               gradient=gradient, aliases=("Convolution_v1",), per_sample=True,
+               epilogue=EPILOGUE, folds_affine=lambda p, rank: AffineFold(), flops=flops,
                doc="Convolution over 1 to 3 spatial axes.\n\n"
                    "data (N, C, *spatial), weight (num_filter, C / num_group, *kernel), bias "
                    "(num_filter,); output (N, num_filter, *out) with out = floor((d + 2 pad - "
@@ -255,5 +266,5 @@ register(OpDef("Convolution", ConvolutionParams, inputs=input_names, infer_shape
 register(OpDef("_backward_Convolution", ConvolutionParams, inputs=("out_grad", "data", "weight"),
                outputs=backward_outputs, infer_shape=infer_shape_backward,
                infer_type=same_type, compute=compute_backward,
-               compute_ex=compute_ex_backward, refuses=refuses,
+               compute_ex=compute_ex_backward, refuses=refuses, flops=flops,
                gradient=gradient_backward, is_backward=True))

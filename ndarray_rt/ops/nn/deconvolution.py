@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
 from ...op.choose import data_candidates, first_supported
 from ...op.context import OpContext
+from ...op.epilogue import AffineFold, Epilogue, whole_or_channels
 from ...op.infer import ShapeList, merge, merge_dim, need_rank, same_type
 from ...op.packing import weights
 from ...op.params import Params, boolean, integer, optional_choice, params_class, shape
@@ -282,9 +284,19 @@ def compute_ex_backward(ctx: OpContext, p: DeconvolutionParams, ins: list[NDArra
             ctx.run(prim, [*args, (Arg.DIFF_SRC, dx)])
 
 
+def flops(p: DeconvolutionParams, ins: Sequence[Shape], outs: Sequence[Shape]) -> int:
+    """Multiplications and additions, without the bias."""
+    return 2 * prod(ins[0]) * prod(ins[1][1:])
+
+
+EPILOGUE = Epilogue("_fused_Deconvolution", operand=whole_or_channels)
+
+
 register(OpDef("Deconvolution", DeconvolutionParams, inputs=input_names, infer_shape=infer_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient,
+               gradient=gradient, per_sample=True,
+               epilogue=EPILOGUE, folds_affine=lambda p, rank: AffineFold(True, p.num_group),
+               flops=flops,
                doc="Transposed convolution over 1 to 3 spatial axes.\n\n"
                    "data (N, C, *spatial), weight (C, num_filter / num_group, *kernel), bias "
                    "(num_filter,); output (N, num_filter, *out) with out = stride (d - 1) + "
@@ -293,5 +305,5 @@ register(OpDef("Deconvolution", DeconvolutionParams, inputs=input_names, infer_s
 register(OpDef("_backward_Deconvolution", DeconvolutionParams,
                inputs=("out_grad", "data", "weight"), outputs=backward_outputs,
                infer_shape=infer_shape_backward, infer_type=same_type, compute=compute_backward,
-               compute_ex=compute_ex_backward, refuses=refuses,
+               compute_ex=compute_ex_backward, refuses=refuses, flops=flops,
                gradient=gradient_backward, is_backward=True))

@@ -197,6 +197,7 @@ register(OpDef("Dropout", DropoutParams, inputs=("data",), outputs=("output", "m
                visible_outputs=1, infer_shape=infer_shape, infer_type=same_float_type,
                compute=compute, compute_ex=compute_ex, refuses=refuses, gradient=gradient,
                inplace={0: 0}, is_random=True,
+               identity=lambda p, rank: p.mode == "training", names_data=True,
                doc="Sets a random share p of the elements to 0 and multiplies the others by "
                    "1 / (1 - p).\n\nOnly when training, or with mode='always'; otherwise the "
                    "output is data. All elements along `axes` share one fate. With p=1 "

@@ -14,6 +14,7 @@ from ...errors import ShapeError
 from ...native import lib
 from ...op.choose import first_supported
 from ...op.context import OpContext
+from ...op.epilogue import AffineFold, Epilogue, whole_or_row
 from ...op.infer import ShapeList, merge, merge_dim, same_type
 from ...op.packing import keeps_packed, weights
 from ...op.params import Params, boolean, integer, params_class
@@ -207,9 +208,19 @@ def compute_ex_backward(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArr
                                (Arg.DIFF_SRC, dx.as_desc(x_desc))))
 
 
+def flops(p: FullyConnectedParams, ins: Sequence[Shape], outs: Sequence[Shape]) -> int:
+    """Multiplications and additions, without the bias."""
+    return 2 * prod(outs[0]) * ins[1][1]
+
+
+EPILOGUE = Epilogue("_fused_FullyConnected", operand=whole_or_row)
+
+
 register(OpDef("FullyConnected", FullyConnectedParams, inputs=input_names,
                infer_shape=infer_shape, infer_type=same_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient,
+               epilogue=EPILOGUE, flops=flops,
+               folds_affine=lambda p, rank: AffineFold() if rank == 2 else None,
                doc="Linear transformation: data times the transpose of weight, plus bias.\n\n"
                    "data (N, *axes), weight (num_hidden, product of axes), bias (num_hidden,); "
                    "output (N, num_hidden). With flatten=False: data (*axes, D), weight "
@@ -220,4 +231,5 @@ register(OpDef("_backward_FullyConnected", FullyConnectedParams,
                inputs=("out_grad", "data", "weight"), outputs=backward_outputs,
                infer_shape=infer_shape_backward, infer_type=same_type,
                compute=compute_backward, compute_ex=compute_ex_backward, refuses=refuses,
+               flops=flops,
                gradient=gradient_backward, is_backward=True))

@@ -68,7 +68,7 @@ def compute_backward(ctx: OpContext, p: KLSparseRegParams, ins: list[AnyArray],
 
 register(OpDef("IdentityAttachKLSparseReg", KLSparseRegParams, inputs=("data",),
                aux=("moving_avg",), infer_shape=infer_shape, infer_type=same_float_type,
-               compute=compute, gradient=gradient, inplace={0: 0}, identity=frozenset({0}),
+               compute=compute, gradient=gradient, inplace={0: 0},
                doc="Gives data as it is; the gradient of the divergence of its mean from a target "
                    "is added on the way back.\n\n"
                    "data (..., units) within (0, 1), such as a sigmoid's output; moving_avg "

@@ -115,6 +115,7 @@ register(OpDef("L2Normalization", L2NormalizationParams, inputs=("data",),
                outputs=("output", "norm"), visible_outputs=1, infer_shape=infer_shape,
                infer_type=same_float_type, compute=compute, compute_ex=compute_ex,
                refuses=refuses, gradient=gradient, inplace={0: 0}, numbers=("eps",),
+               names_data=True,
                doc="Vectors of length 1: x / sqrt(sum(x^2) + eps).\n\n"
                    "mode instance: all of a sample is one vector (rank 1 or more); channel: axis "
                    "1; spatial: all behind axis 1 (rank 3 or more). The lengths are a hidden "

@@ -17,7 +17,7 @@ from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, normalize_axis
 from ...op.params import Params, boolean, integer, number, params_class
-from ...op.registry import REGISTRY, Emit, GradNode, OpDef, Shape, register
+from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import need_float_types, wide
@@ -216,7 +216,8 @@ register(OpDef("_backward_LayerNorm", LayerNormParams,
                outputs=("data_grad", "gamma_grad", "beta_grad"),
                infer_shape=infer_shape_backward, infer_type=infer_type,
                compute=compute_backward, compute_ex=compute_ex_backward,
-               refuses=refuses_backward, inplace={0: 0}, is_backward=True,
+               refuses=refuses_backward, inplace={0: 0},
+               sums_gradient=True,
+               is_backward=True,
                gradient=gradient_backward))
 # mean and std count as functions of data there
-REGISTRY.set_attr("_backward_LayerNorm", "whole_gradient", True)

@@ -24,6 +24,7 @@ from ...errors import ShapeError
 from ...native import lib
 from ...op.choose import first_supported
 from ...op.context import OpContext
+from ...op.elementwise import Elementwise, X
 from ...op.infer import ShapeList, merge
 from ...op.params import Params, choice, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
@@ -380,10 +381,18 @@ def _prelu_backward_ex(ctx: OpContext, ins: list[NDArray], outs: list[Output]) -
             ctx.run(total, ((Arg.SRC, sums.as_desc(row)), (Arg.DST, dgamma.as_desc(one))))
 
 
+def _elementwise(p: LeakyReLUParams) -> Elementwise | None:
+    """At inference; not where slopes are learnt."""
+    return {"leaky": Elementwise("leaky", (X, float(p.slope))),
+            "rrelu": Elementwise("leaky", (X, float(p.mean_slope))),
+            "elu": Elementwise("elu", (X, float(p.slope))),
+            "gelu": Elementwise("gelu"), "selu": Elementwise("selu")}.get(p.act_type)
+
+
 register(OpDef("LeakyReLU", LeakyReLUParams, inputs=input_names, outputs=output_names,
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient, inplace={0: 0},
-               is_random=_is_random, numbers=("slope",),
+               is_random=_is_random, numbers=("slope",), elementwise=_elementwise, per_sample=True,
                doc="Leaky activations, element by element: x above zero, something flatter below."
                    "\n\nleaky: slope x; prelu: gamma x, gamma learnt, by default one for each "
                    "channel; rrelu: x times a random slope in [lower_bound, upper_bound) when "

@@ -172,6 +172,7 @@ def compute_ex_backward(ctx: OpContext, p: LRNParams, ins: list[NDArray],
 register(OpDef("LRN", LRNParams, inputs=("data",), infer_shape=infer_shape,
                infer_type=same_float_type, compute=compute, compute_ex=compute_ex,
                refuses=refuses, gradient=gradient, numbers=("alpha", "beta", "knorm"),
+               names_data=True, per_sample=True,
                doc="Local response normalization across channels.\n\n"
                    "y = x / (knorm + alpha / nsize * sum of squares over the nsize channels around "
                    "each, one fewer where nsize is even)^beta. data (N, C, *rest); output of the "

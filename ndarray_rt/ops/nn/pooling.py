@@ -14,6 +14,7 @@ from ..._array.output import NumpyOutput, Output
 from ...errors import ParameterError, ShapeError, where
 from ...native import lib
 from ...op.context import OpContext
+from ...op.epilogue import Epilogue
 from ...op.infer import ShapeList, merge, need_rank
 from ...op.params import (
     Params,
@@ -238,9 +239,13 @@ def compute_ex_backward(ctx: OpContext, p: PoolingParams, ins: list[NDArray],
     run_backward(ctx, kernel, ins[0], ins[1], outs[0])
 
 
+EPILOGUE = Epilogue("_fused_Pooling", takes=lambda p: p.pool_type != "lp")
+
+
 register(OpDef("Pooling", PoolingParams, inputs=("data",), infer_shape=infer_shape,
                infer_type=same_float_type, compute=compute, compute_ex=compute_ex,
-               refuses=refuses, gradient=gradient,
+               refuses=refuses, gradient=gradient, names_data=True, per_sample=True,
+               epilogue=EPILOGUE,
                doc="Pooling over 1 to 3 spatial axes.\n\n"
                    "data (N, C, *spatial), or with channels last as layout says; output "
                    "(N, C, *out) with out = floor((d + 2 pad - kernel) / stride) + 1, 'full' "

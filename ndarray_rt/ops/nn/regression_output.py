@@ -146,7 +146,6 @@ def _register(loss: Loss, forward: str, slope: str) -> None:
                    infer_shape=infer_shape, infer_type=same_float_type,
                    compute=partial(compute, loss), compute_ex=partial(compute_ex, loss),
                    refuses=refuses, gradient=partial(gradient, loss), inplace={0: 0},
-                   identity=frozenset() if loss.sigmoid else frozenset({0}),
                    ignores=(1,), is_loss=True,
                    doc=f"A loss whose output is {forward}.\n\nThe gradient of data is {slope}, "
                        "times grad_scale, divided by the numbers of one sample (axis 0 counts "

@@ -355,7 +355,7 @@ def _register(flavour: Flavour, formula: str) -> None:
                    compute_ex=partial(compute_ex, flavour), refuses=refuses,
                    gradient=partial(gradient, flavour), inplace={0: 0},
                    by_name=() if flavour.name == "softmax" else ("length",),
-                   numbers=("temperature",), domain=_DOMAIN,
+                   numbers=("temperature",), domain=_DOMAIN, names_data=flavour.name != "softmin",
                    doc=f"{flavour.name} along one axis: {formula}, with z = data / temperature."
                        "\n\nThe output has the shape of data. With use_length only the first "
                        "length elements along the axis count and the others become 0; length "

@@ -67,7 +67,7 @@ def compute_backward(ctx: OpContext, p: SVMOutputParams, ins: list[AnyArray],
 
 register(OpDef("SVMOutput", SVMOutputParams, inputs=("data", "label"), infer_shape=infer_shape,
                infer_type=same_float_type, compute=compute, gradient=gradient, inplace={0: 0},
-               identity=frozenset({0}), ignores=(1,), is_loss=True,
+               ignores=(1,), is_loss=True,
                doc="The scores as they are, with the gradient of a hinge loss.\n\n"
                    "data (..., classes), label (...) with the numbers of the right classes. With "
                    "h = max(0, margin - s score), s = 1 for the right class and -1 for others, "

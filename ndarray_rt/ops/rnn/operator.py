@@ -11,7 +11,7 @@ from ..._array.layout import AnyArray
 from ..._array.output import NumpyOutput
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
-from ...op.registry import Emit, GradNode, OpDef, register
+from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ..floats import wide
 from ..nn.dropout import draw_mask
 from . import cells, onednn, onednn_backward
@@ -149,10 +149,23 @@ def compute_backward(ctx: OpContext, p: RNNParams, ins: list[AnyArray],
         out.write(value.astype(dtype, copy=False))
 
 
+def flops(p: RNNParams, ins: Sequence[Shape], outs: Sequence[Shape]) -> int:
+    """Multiplications and additions of each layer's products with its input and its state."""
+    steps, batch, width = ins[0]
+    total = 0
+    for _ in range(p.num_layers):
+        products = p.gates * p.state_size * (width + p.hidden)
+        if p.projection_size:
+            products += p.state_size * p.projection_size
+        total += 2 * steps * batch * p.directions * products
+        width = p.hidden * p.directions
+    return total
+
+
 register(OpDef("RNN", RNNParams, inputs=input_names, outputs=output_names,
                visible_outputs=visible_outputs, infer_shape=infer_shape, infer_type=infer_type,
                compute=compute, compute_ex=onednn.compute_ex, refuses=onednn.refuses,
-               gradient=gradient, is_random=lambda p: p.has_mask,
+               gradient=gradient, is_random=lambda p: p.has_mask, flops=flops,
                doc="Layers of recurrent cells over a sequence.\n\n"
                    "data (T, N, I); parameters: one vector of all weights, layer by layer and "
                    "direction by direction, each i2h, h2h and, with projection_size, its matrix, "
@@ -173,5 +186,7 @@ register(OpDef("_backward_RNN", RNNParams, inputs=backward_inputs, outputs=backw
                infer_shape=infer_shape_backward,
                infer_type=infer_type_backward, compute=compute_backward,
                compute_ex=onednn_backward.compute_ex,
-               refuses=onednn_backward.refuses, is_backward=True,
+               refuses=onednn_backward.refuses,
+               flops=flops,
+               is_backward=True,
                no_gradient="there is no second-order gradient of it"))

@@ -85,7 +85,7 @@ def _names(p: MultiAllFiniteParams) -> tuple[str, ...]:
 _RESULT = ("The output has shape (1,) and dtype float32. With init_output=False it becomes 0 or "
            "stays as it is. data has a float dtype. Source: MXNet's {}; numpy.")
 register(OpDef("all_finite", AllFiniteParams, inputs=("data",), infer_shape=infer_shape,
-               infer_type=infer_type, compute=compute, no_gradient=_NO_GRADIENT,
+               infer_type=infer_type, compute=compute, no_gradient=_NO_GRADIENT, names_data=True,
                doc="1 if no element is NaN or infinite, else 0.\n\n"
                    + _RESULT.format("all_finite")))
 register(OpDef("multi_all_finite", MultiAllFiniteParams, inputs=_names, num_args="num_arrays",

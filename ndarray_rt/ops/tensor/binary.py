@@ -11,6 +11,7 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...native import lib
 from ...op.context import OpContext
+from ...op.elementwise import Elementwise, X, Y
 from ...op.infer import same_shape, same_type
 from ...op.params import NoParams
 from ...op.registry import Emit, Gradient, GradNode, OpDef, register
@@ -148,7 +149,8 @@ def _define(key: str) -> OpDef:
         refuses=partial(refuses, key) if native else None,
         gradient=GRADIENTS.get(key),
         no_gradient="zero: a step has no slope" if key in LOGIC else "",
-        inplace={0: 0}, aliases=tuple(aliases),
+        inplace={0: 0}, aliases=tuple(aliases), elementwise=Elementwise(key, (X, Y)),
+        per_sample=True,
         doc=f"Of two arrays of one shape, element by element: {FORMULA[key]}.\n\n"
             f"lhs and rhs have one shape and one dtype, which the output has too. Source: MXNet's "
             f"{name}" + ("; oneDNN binary, a kernel of ours." if native else "; numpy."))

@@ -14,6 +14,7 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
 from ...op.context import OpContext
+from ...op.elementwise import Elementwise, X, Y
 from ...op.infer import ShapeList, TypeList, merge, merge_types, same_type
 from ...op.params import NoParams
 from ...op.registry import Emit, Gradient, GradNode, OpDef, Shape, register
@@ -213,7 +214,7 @@ def _define(key: str) -> OpDef:
         compute=partial(compute_elemwise, key), compute_ex=native,
         refuses=partial(refuses, key) if native else None, gradient=GRADIENTS.get(key),
         no_gradient="zero: a step has no slope" if key in LOGIC else "",
-        inplace={0: 0}, aliases=ALIASES.get(key, ()),
+        inplace={0: 0}, aliases=ALIASES.get(key, ()), elementwise=Elementwise(key, (X, Y)),
         doc=f"Of two arrays broadcast against each other: {FORMULA[key]}.\n\n"
             "Shapes are lined up at their last axes; axes of size 1 and missing ones repeat. "
             f"One dtype, which the output has too. Source: MXNet's {name}"
@@ -235,7 +236,7 @@ for _key in SMOOTH:
 register(OpDef("_broadcast_reduce", NoParams, inputs=("data", "like"),
                infer_shape=infer_shape_reduce, infer_type=infer_type_first, compute=compute_reduce,
                compute_ex=compute_ex_reduce, refuses=refuses_reduce, gradient=gradient_reduce,
-               inplace={0: 0}, identity=frozenset({0}), ignores=(1,),
+               inplace={0: 0}, ignores=(1,),
                doc="Sums data to the shape of like, over the axes along which like was broadcast "
                    "to data.\n\nThe gradient of broadcasting. Source: oneDNN reduction and a "
                    "kernel of ours."))

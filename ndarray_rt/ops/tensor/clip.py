@@ -12,6 +12,7 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...native import lib
 from ...op.context import OpContext
+from ...op.elementwise import Elementwise, X
 from ...op.infer import same_shape, same_type
 from ...op.params import Params, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
@@ -73,6 +74,7 @@ def compute_ex_backward(ctx: OpContext, p: ClipParams, ins: list[NDArray],
 register(OpDef("clip", ClipParams, inputs=("data",), infer_shape=same_shape, infer_type=same_type,
                compute=compute, compute_ex=compute_ex, refuses=refuses, gradient=gradient,
                inplace={0: 0}, numbers=("a_min", "a_max"),
+               elementwise=lambda p: Elementwise("clip", (X, float(p.a_min), float(p.a_max))),
                doc="Every element brought into [a_min, a_max]; NaN stays NaN.\n\n"
                    "The output has the shape and dtype of data. Source: MXNet's clip; a kernel "
                    "of ours."))

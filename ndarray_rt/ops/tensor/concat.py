@@ -17,7 +17,7 @@ from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, normalize_axis, same_type
 from ...op.params import Params, how_many, integer, params_class
-from ...op.registry import REGISTRY, Emit, GradNode, OpDef, Shape, register
+from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from .joins import joined_in_place
@@ -201,18 +201,18 @@ def ignored_backward(p: ConcatParams) -> tuple[int, ...]:
 register(OpDef("Concat", ConcatParams, inputs=input_names, infer_shape=infer_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
                gradient=gradient, num_args="num_args", aliases=("concat",),
+               joins_axis=lambda p: int(p.dim), per_sample=lambda p, rank: p.dim % rank != 0,
                doc="Puts num_args arrays one behind the other along the axis dim.\n\n"
                    "Their shapes agree but for that axis; one dtype, which the output has too. "
                    "Source: MXNet's Concat; oneDNN concat."))
 register(OpDef("_rnn_param_concat", ConcatParams, inputs=input_names,
                infer_shape=infer_shape_of_vector, infer_type=same_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient, num_args="num_args",
+               gradient=gradient, num_args="num_args", is_prologue=True,
                doc="The vector of parameters that RNN takes, from its parts.\n\n"
                    "As Concat; shapes that are unknown are inferred as equal ones. Source: MXNet's "
                    "_rnn_param_concat, which gluon's recurrent layers make."))
 # its parts are parameters: executors make the vector once
-REGISTRY.set_attr("_rnn_param_concat", "prologue", True)
 register(OpDef("_backward_Concat", ConcatParams, inputs=backward_inputs,
                outputs=backward_outputs, infer_shape=infer_shape_backward, infer_type=same_type,
                compute=compute_backward, compute_ex=compute_ex_backward,

@@ -83,7 +83,7 @@ def infer_shape_storage(p: CastStorageParams, ins: ShapeList, outs: ShapeList,
 register(OpDef("cast_storage", CastStorageParams, inputs=("data",),
                infer_shape=infer_shape_storage, infer_type=same_type, compute=identity.compute,
                compute_ex=identity.compute_ex, refuses=identity.refuses,
-               gradient=identity.gradient_copy, inplace={0: 0}, identity=frozenset({0}),
+               gradient=identity.gradient_copy, inplace={0: 0}, identity=True,
                doc="A copy of data, which is dense already.\n\nParameterError for other storage "
                    "than 'default'. Source: MXNet's cast_storage."))
 

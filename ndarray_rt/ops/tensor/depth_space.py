@@ -90,7 +90,7 @@ def _register(name: str, back: str, to_space: bool, doc: str) -> None:
     register(OpDef(name, BlockParams, inputs=("data",), infer_shape=partial(infer_shape, to_space),
                    infer_type=same_type, compute=partial(compute, to_space),
                    compute_ex=partial(compute_ex, to_space), refuses=refuses,
-                   gradient=partial(gradient, back),
+                   gradient=partial(gradient, back), names_data=True,
                    doc=f"{doc} The dtype stays. Source: MXNet's {name}; oneDNN reorder."))
 
 

@@ -58,6 +58,6 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
 
 register(OpDef("reverse", ReverseParams, inputs=("data",), infer_shape=infer_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient, aliases=("flip",),
+               gradient=gradient, aliases=("flip",), names_data=True,
                doc="data with the order of its elements turned round along some axes.\n\n"
                    "Shape and dtype stay. Source: MXNet's reverse; a kernel of ours."))

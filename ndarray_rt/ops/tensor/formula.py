@@ -14,6 +14,7 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...native import lib
 from ...op.context import OpContext
+from ...op.elementwise import Elementwise, X
 from ...op.infer import same_shape, same_type
 from ...op.params import Params, number, params_class
 from ...op.registry import Emit, GradNode, InferType, OpDef, register
@@ -120,6 +121,8 @@ class Formula(NamedTuple):
     infer_type: InferType = same_type
     curve: Callable[[Term, Term, Any], Term | None] = lambda dy, x, p: None
     whole: Callable[[Any], Any] | None = None
+    elementwise: Callable[[Any], Elementwise] | None = None
+    names_data: bool = False
 
     @property
     def backward(self) -> str:
@@ -195,6 +198,7 @@ def _register(formula: Formula) -> None:
                    refuses=refuses if native else None,
                    gradient=partial(gradient, formula), inplace={0: 0},
                    numbers=_numbers_of(formula),
+                   elementwise=formula.elementwise, names_data=formula.names_data,
                    doc=f"Element by element: {formula.text}.\n\nThe output has the shape and dtype "
                        f"of data. Source: MXNet's {formula.name}; {source}."))
     register(OpDef(formula.backward, formula.params, inputs=("out_grad", "data"),
@@ -208,11 +212,12 @@ def _register(formula: Formula) -> None:
 
 
 _register(Formula("hard_sigmoid", HardSigmoidParams, _hard_sigmoid, _hard_sigmoid_slope,
-                  "alpha * data + beta, brought into [0, 1]; NaN stays NaN", same_float_type))
+                  "alpha * data + beta, brought into [0, 1]; NaN stays NaN", same_float_type,
+                  elementwise=lambda p: Elementwise("hardsigmoid", (X, p.alpha, p.beta))))
 _register(Formula("smooth_l1", SmoothL1Params, _smooth_l1, _smooth_l1_slope,
                   "(scalar * data)**2 / 2 where |data| is at most 1 / scalar**2, beyond that "
                   "|data| - 0.5 / scalar**2; of whole numbers scalar is cut off, too",
                   curve=_smooth_l1_curve, whole=_whole_sigma))
 _register(Formula("_contrib_quadratic", QuadraticParams, _quadratic, _quadratic_slope,
                   "a * data**2 + b * data + c; whole numbers are cut off",
-                  curve=lambda dy, x, p: dy * (2 * p.a)))
+                  curve=lambda dy, x, p: dy * (2 * p.a), names_data=True))

@@ -42,11 +42,11 @@ def gradient_copy(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[
 
 register(OpDef("_copy", NoParams, inputs=("data",), infer_shape=same_shape, infer_type=same_type,
                compute=compute, compute_ex=compute_ex, refuses=refuses, gradient=gradient_copy,
-               inplace={0: 0}, identity=frozenset({0}), aliases=("identity",),
+               inplace={0: 0}, identity=True, aliases=("identity",),
                doc="A copy of data, in data's layout.\n\nSource: MXNet's _copy."))
 register(OpDef("BlockGrad", NoParams, inputs=("data",), infer_shape=same_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               no_gradient="zero: it stops the gradient", inplace={0: 0}, identity=frozenset({0}),
+               no_gradient="zero: it stops the gradient", inplace={0: 0}, identity=True,
                aliases=("stop_gradient",),
                doc="Gives data as it is, and no gradient back.\n\nSource: MXNet's BlockGrad."))
 
@@ -58,7 +58,7 @@ def gradient_like(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[
 register(OpDef("_identity_with_attr_like_rhs", NoParams, inputs=("lhs", "rhs"),
                infer_shape=same_shape, infer_type=same_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient_like,
-               inplace={0: 0}, identity=frozenset({0}), ignores=(1,),
+               inplace={0: 0}, ignores=(1,),
                doc="lhs, which has the shape and dtype of rhs.\n\n"
                    "So either tells the other's shape. Source: MXNet's "
                    "_identity_with_attr_like_rhs."))
@@ -76,7 +76,7 @@ def gradient_multiplied(emit: Emit, node: GradNode, out_grads: Sequence[Any]) ->
 register(OpDef("_contrib_gradientmultiplier", GradientMultiplierParams, inputs=("data",),
                infer_shape=same_shape, infer_type=same_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient_multiplied,
-               inplace={0: 0}, identity=frozenset({0}),
+               inplace={0: 0}, identity=True,
                doc="Gives data as it is, and its gradient times a number back.\n\n"
                    "A negative number turns the gradient round. Source: MXNet's "
                    "_contrib_gradientmultiplier."))
@@ -91,7 +91,7 @@ def gradient_make_loss(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> 
 
 register(OpDef("make_loss", NoParams, inputs=("data",), outputs=("loss",), infer_shape=same_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient_make_loss, is_loss=True, inplace={0: 0}, identity=frozenset({0}),
+               gradient=gradient_make_loss, is_loss=True, inplace={0: 0}, identity=True,
                doc="Makes data a loss: its gradient is 1, whatever comes from above.\n\n"
                    "Source: MXNet's make_loss."))
 
@@ -130,7 +130,7 @@ def compute_ex_make_loss_backward(ctx: OpContext, p: MakeLossParams, ins: list[N
 register(OpDef("MakeLoss", MakeLossParams, inputs=("data",), infer_shape=same_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
                gradient=gradient_make_loss_scaled, is_loss=True, inplace={0: 0},
-               identity=frozenset({0}),
+               identity=True, names_data=True,
                doc="Makes data a loss: its gradient is grad_scale, divided by the number of rows "
                    "or of valid elements, whatever comes from above.\n\nSource: MXNet's "
                    "MakeLoss."))
@@ -178,7 +178,7 @@ def infer_type_like(p: NoParams, ins: TypeList, outs: TypeList) -> tuple[TypeLis
 
 register(OpDef("Cast", CastParams, inputs=("data",), infer_shape=same_shape,
                infer_type=infer_type_cast, compute=compute_cast, compute_ex=compute_ex,
-               refuses=refuses_cast, gradient=gradient_cast, aliases=("cast",),
+               refuses=refuses_cast, gradient=gradient_cast, aliases=("cast",), identity=True,
                doc="data in another dtype.\n\nFloats are cut off towards zero to integers, and "
                    "what does not fit is kept modulo the range. Source: MXNet's Cast."))
 register(OpDef("_backward_cast", NoParams, inputs=("out_grad", "data"), infer_shape=same_shape,

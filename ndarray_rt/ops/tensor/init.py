@@ -193,12 +193,15 @@ def compute_eye(ctx: OpContext, p: EyeParams, ins: list[AnyArray],
 
 register(OpDef("_zeros", InitParams, inputs=(), infer_shape=infer_shape, infer_type=infer_type,
                compute=compute_zeros, compute_ex=fill_zero, no_gradient=CONSTANT,
+               one_value=lambda p: 0.0,
                doc="Zeros of a shape and dtype.\n\nSource: MXNet's _zeros."))
 register(OpDef("_ones", InitParams, inputs=(), infer_shape=infer_shape, infer_type=infer_type,
                compute=compute_ones, compute_ex=fill_one, no_gradient=CONSTANT,
+               one_value=lambda p: 1.0,
                doc="Ones of a shape and dtype.\n\nSource: MXNet's _ones."))
 register(OpDef("_full", FullParams, inputs=(), infer_shape=infer_shape, infer_type=infer_type,
                compute=compute_full, compute_ex=compute_ex_full, no_gradient=CONSTANT,
+               one_value=lambda p: float(p.value),
                doc="One value everywhere, of a shape and dtype.\n\nSource: MXNet's _full."))
 register(OpDef("_arange", ArangeParams, inputs=(), infer_shape=infer_shape_arange,
                infer_type=infer_type, compute=compute_arange, compute_ex=compute_ex_arange,

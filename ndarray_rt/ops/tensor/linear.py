@@ -87,7 +87,9 @@ def register_linear(name: str, params: type[Params], rule: Rule, forward: Forwar
     register(OpDef(name, params, inputs=("data",), infer_shape=partial(infer_shape, rule),
                    infer_type=same_type, compute=partial(compute, forward), compute_ex=compute_ex,
                    refuses=refuses, gradient=partial(gradient, name), aliases=aliases,
-                   numbers=numbers, doc=doc))
+                   numbers=numbers,
+               names_data=True,
+               doc=doc))
     register(OpDef(f"_backward_{name}", params, inputs=("out_grad", "data"),
                    outputs=("data_grad",), infer_shape=partial(infer_shape_backward, rule),
                    infer_type=infer_type_first, compute=partial(compute_backward, back),

@@ -13,6 +13,7 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
 from ...op.context import OpContext
+from ...op.epilogue import Epilogue
 from ...op.infer import ShapeList, merge, merge_dim, same_type
 from ...op.params import Params, boolean, optional_choice, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
@@ -222,9 +223,35 @@ def gradient_batch(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list
     return [da, db]
 
 
+def flops_dot(p: DotParams, ins: Sequence[Shape], outs: Sequence[Shape]) -> int:
+    """Multiplications and additions."""
+    return 2 * prod(outs[0]) * (ins[0][0] if p.transpose_a else ins[0][-1])
+
+
+def flops_batch(p: Any, ins: Sequence[Shape], outs: Sequence[Shape]) -> int:
+    """Multiplications and additions."""
+    return 2 * prod(outs[0]) * (ins[0][-2] if p.transpose_a else ins[0][-1])
+
+
+def _takes_operand(p: DotParams, out: Shape, shape: Shape) -> bool:
+    return len(out) == 2 and (shape == out or all(dim == 1 for dim in shape[:-1]))
+
+
+def _takes_operand_batch(p: Any, out: Shape, shape: Shape) -> bool:
+    """Of attention's products, too, which may join heads."""
+    if len(out) != 3 or getattr(p, "join", False):
+        return False
+    column = shape[0] == out[0] and shape[1] == 1 and shape[2] == out[2]
+    is_row = all(dim == 1 for dim in shape[:-1])
+    return shape == out or is_row or (column and not getattr(p, "heads", 0))
+
+
+EPILOGUE_DOT = Epilogue("_fused_dot", operand=_takes_operand)
+EPILOGUE_BATCH = Epilogue("_fused_batch_dot", operand=_takes_operand_batch)
+
 register(OpDef("dot", DotParams, inputs=("lhs", "rhs"), infer_shape=infer_shape_dot,
                infer_type=same_type, compute=compute_dot, compute_ex=compute_ex_dot,
-               refuses=refuses, gradient=gradient_dot,
+               refuses=refuses, gradient=gradient_dot, epilogue=EPILOGUE_DOT, flops=flops_dot,
                doc="Contracts the last axis of lhs (the first with transpose_a) with the first of "
                    "rhs (the last with transpose_b).\n\nThe output has the other axes of lhs, then "
                    "those of rhs; of two vectors it is (1,). One dtype. Source: MXNet's dot; "
@@ -233,11 +260,11 @@ register(OpDef("_backward_dot", DotParams, inputs=("out_grad", "lhs", "rhs"),
                outputs=("lhs_grad", "rhs_grad"), infer_shape=infer_shape_dot_backward,
                infer_type=same_type, compute=compute_dot_backward,
                compute_ex=compute_ex_dot_backward, refuses=refuses,
-               gradient=gradient_dot_backward, is_backward=True,
+               gradient=gradient_dot_backward, is_backward=True, flops=flops_dot,
                doc="Both gradients of dot."))
 register(OpDef("batch_dot", DotParams, inputs=("lhs", "rhs"), infer_shape=infer_shape_batch,
                infer_type=same_type, compute=compute_batch, compute_ex=compute_ex_batch,
-               refuses=refuses, gradient=gradient_batch,
+               refuses=refuses, gradient=gradient_batch, epilogue=EPILOGUE_BATCH, flops=flops_batch,
                doc="Matrix products over the last two axes, for each place in the leading ones.\n\n"
                    "Leading axes agree; transpose_a and transpose_b turn the last two round. One "
                    "dtype. Source: MXNet's batch_dot; oneDNN matmul."))

@@ -105,6 +105,7 @@ def compute_backward(ctx: OpContext, p: MomentsParams, ins: list[AnyArray],
 
 register(OpDef("moments", MomentsParams, inputs=("data",), outputs=("mean", "var"),
                infer_shape=infer_shape, infer_type=same_type, compute=compute, gradient=gradient,
+               names_data=True,
                doc="Mean and variance of data over axes.\n\nBoth have data's dtype, and its shape "
                    "without the axes (with size 1 there if keepdims); over all axes they have "
                    "shape (1,). The variance is the mean of the squared deviations. Whole numbers "

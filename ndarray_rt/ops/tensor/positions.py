@@ -179,20 +179,20 @@ register(OpDef("size_array", NoParams, inputs=("data",),
                    "is zero. Source: MXNet's size_array."))
 register(OpDef("_contrib_index_array", IndexArrayParams, inputs=("data",),
                infer_shape=partial(infer_shape, shape_of_indices), infer_type=infer_type_int64,
-               compute=compute_indices, gradient=gradient, ignores=(0,),
+               compute=compute_indices, gradient=gradient, ignores=(0,), names_data=True,
                doc="For each element of data its position along each axis, or along some axes.\n\n"
                    "A new last axis of int64 numbers. The gradient is zero. Source: MXNet's "
                    "_contrib_index_array."))
 register(OpDef("_ravel_multi_index", RavelParams, inputs=("data",),
                infer_shape=infer_shape_ravel, infer_type=same_type, compute=compute_ravel,
-               gradient=gradient, aliases=("ravel_multi_index",),
+               gradient=gradient, aliases=("ravel_multi_index",), names_data=True,
                doc="The numbers, in row-major order, of places in an array of a shape.\n\n"
                    "data (axes, n) has a place in each column, floats cut off towards zero; (n,) "
                    "of its dtype. Nothing is checked against the shape. Source: MXNet's "
                    "_ravel_multi_index."))
 register(OpDef("_unravel_index", RavelParams, inputs=("data",),
                infer_shape=infer_shape_unravel, infer_type=same_type, compute=compute_unravel,
-               gradient=gradient, aliases=("unravel_index",),
+               gradient=gradient, aliases=("unravel_index",), names_data=True,
                doc="The places in an array of a shape that numbers in row-major order stand for."
                    "\n\nThe output has an axis for the coordinates before those of data, and its "
                    "dtype. A number beyond the array goes on along the first axis. Source: MXNet's "

@@ -75,7 +75,7 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
 
 register(OpDef("reshape_like", ReshapeLikeParams, inputs=("lhs", "rhs"), infer_shape=infer_shape,
                infer_type=infer_type_first, compute=compute, compute_ex=compute_ex,
-               refuses=refuses, gradient=gradient, inplace={0: 0}, identity=frozenset({0}),
+               refuses=refuses, gradient=gradient, inplace={0: 0}, reshapes=True,
                ignores=(1,),
                doc="lhs under the shape of rhs; with bounds, some axes of lhs are replaced by some "
                    "of rhs.\n\nBoth shapes have as many elements. The order of the elements in "

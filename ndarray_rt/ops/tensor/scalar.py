@@ -15,6 +15,7 @@ from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, FLOAT64, INT64
 from ...native import lib
 from ...op.context import OpContext
+from ...op.elementwise import Elementwise, X
 from ...op.infer import TypeList, merge_types, same_shape, same_type
 from ...op.numbers import Domain
 from ...op.params import Params, boolean, number, params_class
@@ -266,6 +267,18 @@ def _alias(name: str) -> str:
     return "_" + "".join(word.capitalize() for word in words)
 
 
+WORDS = {"plus": "add", "minus": "sub"}
+
+
+def _elementwise(name: str, p: ScalarParams) -> Elementwise:
+    """_rdiv_scalar is the number divided by each element."""
+    word = name.removeprefix("_").removesuffix("_scalar")
+    number = float(p.scalar)
+    if word in ("rminus", "rdiv", "rmod", "rpower"):
+        return Elementwise(WORDS.get(word[1:], word[1:]), (number, X))
+    return Elementwise(WORDS.get(word, word), (X, number))
+
+
 def _define(name: str, entry: Scalar) -> OpDef:
     gradient = None
     if name in LINEAR:
@@ -278,7 +291,7 @@ def _define(name: str, entry: Scalar) -> OpDef:
         refuses=partial(refuses, name),
         gradient=gradient, no_gradient="" if gradient else "zero: a step has no slope",
         inplace={0: 0}, aliases=(_alias(name),),
-        numbers=("scalar",), domain=domain_of(name),
+        numbers=("scalar",), domain=domain_of(name), elementwise=partial(_elementwise, name),
         doc=f"Of an array and a number: {entry.formula}.\n\n"
             "The number is cast to data's dtype first: an integer array stays one (with is_int="
             f"False it becomes float64). Source: MXNet's {name}"

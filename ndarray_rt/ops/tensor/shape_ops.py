@@ -226,10 +226,11 @@ def gradient_as(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[An
 
 
 def _define(name: str, params: type[Params], infer_shape: InferShape, doc: str,
-            aliases: tuple[str, ...] = ()) -> OpDef:
+            aliases: tuple[str, ...] = (), names_data: bool = False) -> OpDef:
     return OpDef(name, params, inputs=("data",), infer_shape=infer_shape, infer_type=same_type,
                  compute=compute, compute_ex=compute_ex, refuses=refuses, gradient=gradient,
-                 inplace={0: 0}, identity=frozenset({0}), aliases=aliases,
+                 inplace={0: 0}, reshapes=True, aliases=aliases,
+                 names_data=names_data,
                  doc=f"{doc}\n\nThe order of the elements in row-major order and the dtype stay. "
                      f"Source: MXNet's {name}.")
 
@@ -241,9 +242,9 @@ register(_define("Flatten", NoParams, infer_shape_flatten,
 register(_define("expand_dims", ExpandDimsParams, infer_shape_expand,
                  "A new axis of length 1."))
 register(_define("squeeze", SqueezeParams, infer_shape_squeeze,
-                 "Without its axes of length 1; (1,) where nothing else is left."))
+                 "Without its axes of length 1; (1,) where nothing else is left.", names_data=True))
 register(OpDef("_backward_reshape", NoParams, inputs=("out_grad", "data"),
                infer_shape=infer_shape_as, infer_type=infer_type_first, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient_as, inplace={0: 0},
-               identity=frozenset({0}), ignores=(1,), is_backward=True,
+               reshapes=True, ignores=(1,), is_backward=True,
                doc="out_grad under the shape of data."))

@@ -87,6 +87,7 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
 register(OpDef("SliceChannel", SliceChannelParams, inputs=("data",), outputs=output_names,
                infer_shape=infer_shape, infer_type=same_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=gradient, aliases=("split",),
+               names_data=True,
                doc="Cuts data into num_outputs equal parts along an axis.\n\n"
                    "With squeeze_axis the axis, then of length num_outputs, is dropped. The dtype "
                    "stays. Source: MXNet's SliceChannel; oneDNN reorder."))

@@ -98,13 +98,18 @@ def gradient_swap(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[
     return emit("SwapAxis", node.params, out_grads[0])
 
 
+def keeps_order(p: TransposeParams, rank: int) -> bool:
+    """No axis moves."""
+    return p.order(rank) == tuple(range(rank))
+
+
 register(OpDef("transpose", TransposeParams, inputs=("data",), infer_shape=infer_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient,
+               gradient=gradient, identity=keeps_order,
                doc="Axis i of the output is axis axes[i] of data; without axes their order is "
                    "turned round.\n\nThe dtype stays. Source: MXNet's transpose; oneDNN reorder."))
 register(OpDef("SwapAxis", SwapAxisParams, inputs=("data",), infer_shape=infer_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient_swap, aliases=("swapaxes",),
+               gradient=gradient_swap, aliases=("swapaxes",), names_data=True,
                doc="Exchanges the axes dim1 and dim2.\n\nThe dtype stays. Source: MXNet's "
                    "SwapAxis; oneDNN reorder."))

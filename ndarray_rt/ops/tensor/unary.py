@@ -19,6 +19,7 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...native import lib
 from ...op.context import OpContext
+from ...op.elementwise import Elementwise
 from ...op.infer import same_shape, same_type
 from ...op.params import NoParams
 from ...op.registry import Emit, GradNode, OpDef, register
@@ -236,6 +237,7 @@ def _define(name: str, entry: Unary) -> OpDef:
         refuses=refuses if native else None,
         gradient=partial(gradient, name) if entry.slope else None,
         no_gradient="" if entry.slope else "zero: a step has no slope", inplace={0: 0},
+        elementwise=Elementwise(name),
         doc=f"Element by element: {entry.formula}.\n\nThe output has the shape and dtype of data; "
             "what an integer can not hold is cut off. Source: MXNet's "
             f"{name}" + ("; numpy." if native is None else "; a kernel of ours."

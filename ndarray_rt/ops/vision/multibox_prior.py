@@ -105,6 +105,7 @@ def compute_ex(ctx: OpContext, p: MultiBoxPriorParams, ins: list[NDArray],
 register(OpDef("_contrib_MultiBoxPrior", MultiBoxPriorParams, inputs=("data",),
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, gradient=zero_gradient, ignores=(0,),
+               names_data=True,
                doc="Anchors: boxes of several sizes and ratios round each pixel of a map.\n\n"
                    "data (N, C, H, W), whose values are not read; the output (1, H * W * "
                    "(sizes + ratios - 1), 4): corners in shares of the image, for each pixel "

@@ -193,7 +193,7 @@ _OUTSIDE = "Pixels beyond the image count as zero. One float dtype. "
 
 register(OpDef("GridGenerator", GridGeneratorParams, inputs=("data",),
                infer_shape=infer_shape_grid, infer_type=same_float_type, compute=compute_grid,
-               gradient=gradient_grid,
+               gradient=gradient_grid, names_data=True,
                doc="Places for BilinearSampler: x and y within -1 and 1 for each pixel.\n\n"
                    "affine: data (N, 6), matrices of two rows that take (x, y, 1); warp: data (N, "
                    "2, H, W), shifts in pixels. The output (N, 2, H, W). One float dtype. Source: "
