@@ -25,7 +25,7 @@ class Call:
         assert node.params is not None
         self.writer = writer
         self.node = node
-        self.opset = writer.opset
+        self.opset = writer.shared.opset
         self.operator = node.op.name
         self.p: Any = node.params
         self.count = len(node.inputs)
@@ -96,7 +96,7 @@ class Call:
 
     def const(self, value: Any, dtype: Any = None) -> str:
         """A constant."""
-        return self.writer.initialiser(np.asarray(value, dtype), f"{self.node.name}_const")
+        return self.writer.shared.initialiser(np.asarray(value, dtype), f"{self.node.name}_const")
 
     def ints(self, *values: int) -> str:
         """A vector of whole numbers, as shapes and axes are."""

@@ -41,12 +41,14 @@ Size = int | Dim
 Sizes = tuple[Size, ...]
 # a shape that a user gives: names are sizes that are free
 Given = tuple[int | str, ...]
+# the sizes of each name in each trial; one trial of no names where no size is free
+Trials = Sequence[Mapping[str, int]]
 
 
-def find_shapes(heads: Sequence[Entry], fixed: Mapping[str, Shape],
-                given: Mapping[str, Given]) -> dict[Entry, Sizes | None]:
-    """The shape of each entry, as far as it follows. Raises ShapeError where shapes do not go
-    together, for any of the sizes that are tried."""
+def find_shapes(heads: Sequence[Entry], fixed: Mapping[str, Shape], given: Mapping[str, Given],
+                ) -> tuple[dict[Entry, Sizes | None], Trials]:
+    """The shape of each entry, as far as it follows, and the sizes that were tried for it. Raises
+    ShapeError where shapes do not go together, for any of the sizes that are tried."""
     names: dict[str, bool] = {}
     for shape in given.values():
         for axis, size in enumerate(shape):
@@ -54,7 +56,7 @@ def find_shapes(heads: Sequence[Entry], fixed: Mapping[str, Shape],
                 names[size] = names.get(size, True) and axis == 0
     if not names:
         return {entry: _known(shape) for entry, shape in infer_graph_shapes(
-            heads, {**fixed, **_with(given, {})}).items()}
+            heads, {**fixed, **_with(given, {})}).items()}, [{}]
     failed: ShapeError | None = None
     for sizes in _SIZES:
         tried = _trials(names, sizes)
@@ -65,8 +67,17 @@ def find_shapes(heads: Sequence[Entry], fixed: Mapping[str, Shape],
             failed = failed or error
             continue
         return {entry: _together([trial[entry] for trial in found], tried)
-                for entry in found[0]}
+                for entry in found[0]}, tried
     raise ShapeError(f"the graph does not go with free sizes ({', '.join(names)}): {failed}")
+
+
+def inner_shapes(heads: Sequence[Entry], given: Mapping[str, Sizes],
+                 trials: Trials) -> dict[Entry, Sizes | None]:
+    """The shapes of a graph inside of a node, whose variables have these."""
+    found = [infer_graph_shapes(heads, {
+        name: tuple(size.values[i] if isinstance(size, Dim) else size for size in shape)
+        for name, shape in given.items()}) for i in range(len(trials))]
+    return {entry: _together([trial[entry] for trial in found], trials) for entry in found[0]}
 
 
 def _known(shape: Shape | None) -> Sizes | None:
@@ -93,7 +104,7 @@ def _with(given: Mapping[str, Given], sizes: Mapping[str, int]) -> dict[str, Sha
             for name, shape in given.items()}
 
 
-def _together(shapes: Sequence[Shape | None], trials: Sequence[Mapping[str, int]]) -> Sizes | None:
+def _together(shapes: Sequence[Shape | None], trials: Trials) -> Sizes | None:
     first = shapes[0]
     if first is None or any(shape is None or len(shape) != len(first) or -1 in shape
                             for shape in shapes):
@@ -102,7 +113,7 @@ def _together(shapes: Sequence[Shape | None], trials: Sequence[Mapping[str, int]
                  for values in zip(*(shape for shape in shapes if shape is not None), strict=True))
 
 
-def _size(values: tuple[int, ...], trials: Sequence[Mapping[str, int]]) -> Size:
+def _size(values: tuple[int, ...], trials: Trials) -> Size:
     if len(set(values)) == 1:
         return values[0]
     names = list(trials[0])

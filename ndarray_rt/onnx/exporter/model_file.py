@@ -8,9 +8,9 @@ from typing import Any, BinaryIO
 from ...errors import ParameterError, TypeMismatch, shown
 from ...symbol.atomic_file import write_atomic
 from ..package import onnx_package
+from .model_graph import model_graph
 from .source import Source, find_source
 from .table import load_forms
-from .writer import Writer
 
 # operator sets that the forms are written for
 OLDEST_OPSET, NEWEST_OPSET, USUAL_OPSET = 13, 21, 17
@@ -53,8 +53,7 @@ def export(model: Any, params: Any = None, path: str | os.PathLike[str] | None =
 def _model(source: Source, opset: int) -> Any:
     onnx = onnx_package()
     from ... import __version__
-    graph = Writer(source.symbol, source.params, source.shapes, source.types, opset).write(
-        source.symbol.name or "graph")
+    graph = model_graph(source, opset)
     imports = [onnx.helper.make_opsetid("", opset)]
     made = onnx.helper.make_model(
         graph, opset_imports=imports, producer_name="ndarray_rt", producer_version=__version__,

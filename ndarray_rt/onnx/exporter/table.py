@@ -28,7 +28,7 @@ class Form:
 
 FORMS: dict[str, Form] = {}
 _FAMILIES = ("layers", "norms", "activations", "elementwise", "shapes", "indexing", "reduce",
-             "products", "recurrent", "attention", "sequences", "images", "regions")
+             "products", "recurrent", "attention", "sequences", "images", "regions", "loops")
 
 
 def exports(*names: str, ignores: Iterable[int] = ()) -> Callable[[Exports], Exports]:

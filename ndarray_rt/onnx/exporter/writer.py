@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,81 +10,55 @@ import numpy as np
 from ..._array.create import array
 from ..._array.ndarray import NDArray
 from ...context import cpu
-from ...errors import Unsupported
-from ...symbol.infer import infer_graph_types
+from ...dtypes import DType
 from ...symbol.node import Entry, Node, topological
 from ...symbol.symbol import Symbol
 from ..graph import Array
 from ..package import onnx_package
-from .dims import Dim, Given, Size, Sizes, find_shapes
+from .dims import Dim, Size, Sizes
+from .shared import Shared
 from .table import FORMS, Refused
-
-# initialisers up to here are shared where they are equal
-_SHARED_BYTES = 1 << 16
-_NODES_SHOWN = 100
 
 
 class Writer:
-    """One export. `given` are shapes of inputs, `types` dtypes of them, by name."""
+    """One graph of a model: `heads` are what it gives.
 
-    def __init__(self, symbol: Symbol, params: Mapping[str, NDArray], given: Mapping[str, Given],
-                 types: Mapping[str, np.dtype[Any]], opset: int) -> None:
-        self.symbol = symbol
+    `params` are the arrays of variables that are constants, by name. `known` are tensors of
+    variables that are not called as they are here: those that a graph inside of a node, whose
+    `outer` is set, takes from its node.
+    """
+
+    def __init__(self, shared: Shared, heads: Sequence[Entry], params: Mapping[str, NDArray],
+                 shapes: Mapping[Entry, Sizes | None], types: Mapping[Entry, DType | None],
+                 outer: Writer | None = None, known: Mapping[Entry, str] | None = None) -> None:
+        self.shared = shared
+        self.heads = list(heads)
         self.params = params
-        self.opset = opset
-        self.given = given
-        heads = symbol.entries
+        self.shapes = shapes
+        self.types = types
+        self.outer = outer
         self.order = topological(heads)
-        fixed = {node.name: params[node.name].shape for node in self.order
-                 if node.is_variable and node.name in params}
-        self.shapes = find_shapes(heads, fixed, given)
-        self.types = infer_graph_types(heads, {**{name: params[name].dtype for name in fixed},
-                                               **types})
         self.nodes: list[Any] = []
         self._helper = onnx_package().helper
-        self._tensors: dict[Entry, str] = {}
+        self._tensors: dict[Entry, str] = dict(known or {})
         self._constants: dict[Entry, bool] = {}
         self._values: dict[Entry, Array] = {}
-        self._initialisers: dict[str, Array] = {}
-        self._shared: dict[Any, str] = {}
-        self._sizes: dict[str, str] = {}
-        self._taken = {node.name for node in self.order if node.is_variable}
-        self._taken.update(symbol.list_outputs())
 
     # ---- names and nodes -----------------------------------------------------------------------
-
-    def name(self, hint: str) -> str:
-        """A name that nothing else has."""
-        made, number = hint, 0
-        while made in self._taken:
-            number += 1
-            made = f"{hint}_{number}"
-        self._taken.add(made)
-        return made
 
     def add(self, op: str, inputs: Sequence[str], hint: str, count: int = 1,
             **attrs: Any) -> list[str]:
         """A node of ONNX; the names of its outputs."""
-        name = self.name(hint)
-        outs = [name, *(self.name(f"{hint}_out{i}") for i in range(1, count))]
-        self.nodes.append(self._helper.make_node(
-            op, list(inputs), outs, name=name,
-            **{key: value for key, value in attrs.items() if value is not None}))
+        name = self.shared.name(hint)
+        outs = [name, *(self.shared.name(f"{hint}_out{i}") for i in range(1, count))]
+        self.nodes.append(self.node(op, inputs, outs, **attrs))
         return outs
 
-    def initialiser(self, value: Any, hint: str) -> str:
-        """A constant; small ones that are equal are one."""
-        made = np.asarray(value)
-        key: Any = None
-        if made.nbytes <= _SHARED_BYTES:
-            key = made.shape, made.dtype.str, hashlib.sha256(made.tobytes()).digest()
-            if key in self._shared:
-                return self._shared[key]
-        name = self.name(hint)
-        self._initialisers[name] = made
-        if key is not None:
-            self._shared[key] = name
-        return name
+    def node(self, op: str, inputs: Sequence[str], outs: Sequence[str], **attrs: Any) -> Any:
+        """A node of ONNX with outputs of these names; it is not among the graph's yet."""
+        return self._helper.make_node(
+            op, list(inputs), list(outs), name=outs[0],
+            **{key: value for key, value in attrs.items() if value is not None})
 
     # ---- what is known of entries --------------------------------------------------------------
 
@@ -157,9 +130,9 @@ class Writer:
                 node = entry.node
                 if node.op is None:
                     found = node.name
-                    self._initialisers[found] = self.value(entry)
+                    self.shared.initialisers[found] = self.value(entry)
                 else:
-                    found = self.initialiser(self.value(entry), node.name)
+                    found = self.shared.initialiser(self.value(entry), node.name)
             else:
                 found = entry.node.name  # an input of the model
             self._tensors[entry] = found
@@ -171,37 +144,41 @@ class Writer:
 
     def size_tensor(self, dim: Dim, hint: str) -> str | None:
         """A free size as a tensor of one whole number; None where it is not known from inputs."""
+        if self.outer is not None:
+            return self.outer.size_tensor(dim, hint)  # graphs inside see what stands before them
         if not dim.names:
             return None
+        sizes = self.shared.sizes
         key = str(dim)
-        if key not in self._sizes:
+        if key not in sizes:
             made = ""
             for name in dim.names:
                 one = self._named_size(name, hint)
                 made = self.add("Mul", [made, one], hint)[0] if made else one
             if dim.factor != 1:
-                factor = self.initialiser(np.array([dim.factor], np.int64), hint)
+                factor = self.shared.initialiser(np.array([dim.factor], np.int64), hint)
                 made = self.add("Mul", [made, factor], hint)[0]
-            self._sizes[key] = made
-        return self._sizes[key]
+            sizes[key] = made
+        return sizes[key]
 
     def _named_size(self, name: str, hint: str) -> str:
-        if name not in self._sizes:
-            source, axis = next((source, shape.index(name)) for source, shape in self.given.items()
-                                if name in shape)
-            self._sizes[name] = self.size_of(source, axis, hint)
-        return self._sizes[name]
+        sizes = self.shared.sizes
+        if name not in sizes:
+            source, axis = next((source, shape.index(name))
+                                for source, shape in self.shared.given.items() if name in shape)
+            sizes[name] = self.size_of(source, axis, hint)
+        return sizes[name]
 
     def size_of(self, tensor: str, axis: int, hint: str) -> str:
         """The size of an axis of a tensor, as a tensor of one whole number."""
         shape = self.add("Shape", [tensor], hint)[0]
-        index = self.initialiser(np.array([axis], np.int64), hint)
+        index = self.shared.initialiser(np.array([axis], np.int64), hint)
         return self.add("Gather", [shape, index], hint, axis=0)[0]
 
     # ---- the graph -----------------------------------------------------------------------------
 
-    def write(self, name: str) -> Any:
-        """The GraphProto. Raises Unsupported with all nodes that have no form."""
+    def convert(self) -> list[str]:
+        """Makes nodes for all that the heads need; a line for each node that has no form."""
         from .call import Call
         refused = []
         for node in self._needed():
@@ -216,22 +193,14 @@ class Writer:
                 refused.append(f'{node.op.name} "{node.name}": {error}')
                 tensors = [node.name] * node.num_outputs
             self._tensors.update(zip(node.outputs, tensors, strict=False))
-        if not refused:
-            refused = self._without_tensor()
-        if refused:
-            shown = refused[:_NODES_SHOWN]
-            if len(refused) > len(shown):
-                shown.append(f"and {len(refused) - len(shown)} more")
-            raise Unsupported(f"{len(refused)} node(s) can not be exported to ONNX operator set "
-                              f"{self.opset}:\n  " + "\n  ".join(shown))
-        return self._graph(name)
+        return refused or self._without_tensor()
 
     def _needed(self) -> list[Node]:
         """The nodes that are to be written, in order."""
         for node in self.order:  # each after its inputs, so that nothing recurses deeply
             for entry in node.outputs:
                 self.is_constant(entry)
-        wanted = {entry.node for entry in self.symbol.entries if not self.is_constant(entry)}
+        wanted = {entry.node for entry in self.heads if not self.is_constant(entry)}
         found = []
         for node in reversed(self.order):
             if node not in wanted or node.op is None:
@@ -247,8 +216,7 @@ class Writer:
     def _without_tensor(self) -> list[str]:
         """Outputs that are used and that their nodes' forms do not give."""
         found = []
-        used = {entry for node in self._needed() for entry in node.inputs} | {
-            *self.symbol.entries}
+        used = {entry for node in self._needed() for entry in node.inputs} | {*self.heads}
         for entry in used:
             node = entry.node
             if (node.op is not None and entry not in self._tensors and not self.is_constant(entry)
@@ -257,32 +225,41 @@ class Writer:
                              "in ONNX here")
         return sorted(found)
 
-    def _graph(self, name: str) -> Any:
+    def reads(self, name: str) -> bool:
+        """Something that was written reads the variable of this name."""
+        return name in self._read
+
+    def give(self, names: Sequence[str]) -> list[Any]:
+        """Gives the heads these names, where no other tensor has them; the outputs' types."""
         outputs: list[Any] = []
-        for entry, output in zip(self.symbol.entries, self.symbol.list_outputs(), strict=True):
+        tensors = []
+        for entry, output in zip(self.heads, names, strict=True):
             made = self.tensor(entry)
             if output == made or output in [info.name for info in outputs]:
-                output = self.name(f"{output}_output" if entry.node.op is None else output)
-            self.nodes.append(self._helper.make_node("Identity", [made], [output], name=output))
-            outputs.append(self._info(output, entry))
-        self._join_ends({info.name for info in outputs})
-        self._drop_unused({info.name for info in outputs})
-        inputs = [self._info(node.name, Entry(node, 0)) for node in self.order
-                  if node.is_variable and node.name not in self.params
-                  and (node.name in self._read or node.name in self.given)]
-        tensors = [onnx_package().numpy_helper.from_array(np.ascontiguousarray(value).reshape(
-            value.shape), key) for key, value in self._initialisers.items()]
-        return self._helper.make_graph(self.nodes, name, inputs, outputs, tensors)
+                output = self.shared.name(f"{output}_output" if entry.node.op is None else output)
+            outputs.append(self.info(output, entry))
+            tensors.append(made)
+        self.close(tensors, [info.name for info in outputs])
+        return outputs
+
+    def close(self, tensors: Sequence[str], names: Sequence[str]) -> None:
+        """The graph gives these tensors under these names; what nothing reads goes."""
+        for tensor, name in zip(tensors, names, strict=True):
+            self.nodes.append(self._helper.make_node("Identity", [tensor], [name], name=name))
+        self._join_ends(set(names))
+        self._drop_unused(set(names))
 
     def _join_ends(self, outputs: set[str]) -> None:
         """What an Identity at the end only renames gets the name itself."""
         makers = {out: node for node in self.nodes for out in node.output}
+        # inside of a node nobody sees a new name
+        inside = {name for node in self.nodes for graph in graphs_of(node) for name in reads(graph)}
         kept = []
         renamed: dict[str, str] = {}
         for node in self.nodes:
             source = node.input[0] if node.input else ""
             if (node.op_type == "Identity" and node.output[0] in outputs and source in makers
-                    and source not in outputs and source not in renamed):
+                    and source not in outputs and source not in renamed and source not in inside):
                 renamed[source] = node.output[0]
             else:
                 kept.append(node)
@@ -297,15 +274,35 @@ class Writer:
         for node in reversed(self.nodes):
             if any(out in wanted for out in node.output):
                 wanted.update(node.input)
+                wanted.update(name for graph in graphs_of(node) for name in reads(graph))
                 kept.append(node)
         self.nodes = kept[::-1]
-        self._initialisers = {name: value for name, value in self._initialisers.items()
-                              if name in wanted}
+        if self.outer is None:
+            self.shared.keep(wanted)
 
-    def _info(self, name: str, entry: Entry) -> Any:
+    def info(self, name: str, entry: Entry) -> Any:
+        """The type of an entry under a name."""
+        return self.typed(name, self.dtype(entry), self.shapes[entry])
+
+    def typed(self, name: str, dtype: DType, shape: Sizes | None) -> Any:
+        """A tensor's type."""
         def shown(size: Size) -> int | str | None:
             return (str(size) or None) if isinstance(size, Dim) else size
-        kind = self._helper.np_dtype_to_tensor_dtype(self.dtype(entry))
-        shape = self.shapes[entry]
+        kind = self._helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self._helper.make_tensor_value_info(
             name, kind, None if shape is None else [shown(size) for size in shape])
+
+
+def graphs_of(node: Any) -> list[Any]:
+    """The graphs inside of a node."""
+    return [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+
+
+def reads(graph: Any) -> Iterable[str]:
+    """Names that a graph reads, those of its own among them."""
+    for node in graph.node:
+        yield from node.input
+        for inner in graphs_of(node):
+            yield from reads(inner)
+    for output in graph.output:
+        yield output.name
