@@ -37,7 +37,7 @@ test-all: $(WITH_TESTS)  ## every test, with sanitizers, with the kernels of AVX
 test-share: $(WITH_TESTS)  ## of what make test leaves out today one part of SHARE
 	$(BIN)/python -m pytest -n $(JOBS) --tier rest --share $(SHARE) $(ARGS)
 
-avx2: $(WITH_TESTS)  ## operators as a machine without AVX-512 computes them
+avx2: $(WITH_TESTS)  ## operators as a machine without AVX-512 computes them, and on levels between
 	JOBS=$(JOBS) .ci/avx2 $(BIN)/python $(ARGS)
 
 # a thread that waits for another should not spin: there are processes beside it

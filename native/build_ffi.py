@@ -79,8 +79,6 @@ def flags() -> tuple[list[str], list[str]]:
         "-fvisibility=hidden",
     ]
     link_args = ["-lgomp", "-Wl,-rpath,$ORIGIN/../../.."]
-    if is_set("NDRT_ONLY_AVX2"):
-        compile_args.append("-DNDRT_ONLY_AVX2")
     if is_set("NDRT_WERROR"):
         compile_args.append("-Werror")
     if is_set("NDRT_SANITIZE"):
@@ -125,6 +123,3 @@ def make_ffi() -> FFI:
 
 
 ffi = make_ffi()
-
-if __name__ == "__main__":
-    ffi.compile(verbose=True)

@@ -2,6 +2,7 @@
 #ifndef NDRT_INTERNAL_H
 #define NDRT_INTERNAL_H
 
+#include "kernels/ndrt_levels.h"
 #include "ndrt_plans.h"
 #include "oneapi/dnnl/dnnl.h"
 
@@ -135,101 +136,6 @@ ndrt_status ndrt_prim_execute(const ndrt_prim *prim, int nargs, const dnnl_exec_
 ndrt_status ndrt_kernel_check(const ndrt_kernel_call *call);
 int ndrt_kernel_threads(const ndrt_kernel_call *call);
 ndrt_status ndrt_kernel_execute(const ndrt_kernel_call *call, int nthreads);
-/* The same for the kernels in native/kernels/index/gather.c. */
-ndrt_status ndrt_gather_check(const ndrt_kernel_call *call);
-int ndrt_gather_threads(const ndrt_kernel_call *call);
-void ndrt_gather_execute(const ndrt_kernel_call *call, int nthreads);
-/* And in native/kernels/norm/norms.c. */
-ndrt_status ndrt_norms_check(const ndrt_kernel_call *call);
-int ndrt_norms_threads(const ndrt_kernel_call *call);
-void ndrt_norms_execute(const ndrt_kernel_call *call, int nthreads);
-/* And in native/kernels/norm/batch_stats.c. */
-ndrt_status ndrt_batch_stats_check(const ndrt_kernel_call *call);
-int ndrt_batch_stats_threads(const ndrt_kernel_call *call);
-void ndrt_batch_stats_execute(const ndrt_kernel_call *call, int nthreads);
-/* And in native/kernels/norm/folded_norms.c. */
-ndrt_status ndrt_folded_norms_check(const ndrt_kernel_call *call);
-int ndrt_folded_norms_threads(const ndrt_kernel_call *call);
-void ndrt_folded_norms_execute(const ndrt_kernel_call *call, int nthreads);
-/* And in native/kernels/vision/resize.c. */
-ndrt_status ndrt_resize_check(const ndrt_kernel_call *call);
-int ndrt_resize_threads(const ndrt_kernel_call *call);
-void ndrt_resize_execute(const ndrt_kernel_call *call, int nthreads);
-/* And for those in native/kernels/optimizer/optimizers.c. */
-ndrt_status ndrt_optimizers_check(const ndrt_kernel_call *call);
-int ndrt_optimizers_threads(const ndrt_kernel_call *call);
-void ndrt_optimizers_execute(const ndrt_kernel_call *call, int nthreads);
-/* And for those in native/kernels/reduce/ordering.c. */
-ndrt_status ndrt_ordering_check(const ndrt_kernel_call *call);
-int ndrt_ordering_threads(const ndrt_kernel_call *call);
-void ndrt_ordering_execute(const ndrt_kernel_call *call, int nthreads);
-/* And for those in native/kernels/reduce/math.c, which drives
- * native/kernels/elementwise/math_point.c. */
-ndrt_status ndrt_math_check(const ndrt_kernel_call *call);
-int ndrt_math_threads(const ndrt_kernel_call *call);
-void ndrt_math_execute(const ndrt_kernel_call *call, int nthreads);
-void ndrt_softmax(const ndrt_kernel_call *call, int nthreads);
-void ndrt_running_sum(const ndrt_kernel_call *call, int nthreads);
-void ndrt_product_grad(const ndrt_kernel_call *call, int nthreads);
-void ndrt_prelu(const ndrt_kernel_call *call, int nthreads);
-void ndrt_exp(const ndrt_kernel_call *call, int nthreads);
-void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads);
-void ndrt_step_grad(const ndrt_kernel_call *call, int nthreads);
-/* In native/kernels/vision/vision.c and native/kernels/vision/boxes.c. */
-ndrt_status ndrt_vision_check(const ndrt_kernel_call *call);
-int ndrt_vision_threads(const ndrt_kernel_call *call);
-void ndrt_vision_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/kernels/index/moves.c; of these one can fail when it runs. */
-ndrt_status ndrt_moves_check(const ndrt_kernel_call *call);
-int ndrt_moves_threads(const ndrt_kernel_call *call);
-ndrt_status ndrt_flat_places(const ndrt_kernel_call *call, int nthreads);
-void ndrt_moves_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/kernels/elementwise/functions.c */
-ndrt_status ndrt_last_axis_check(const ndrt_kernel_call *call);
-int ndrt_last_axis_threads(const ndrt_kernel_call *call);
-void ndrt_last_axis_execute(const ndrt_kernel_call *call, int nthreads);
-ndrt_status ndrt_lrn_check(const ndrt_kernel_call *call);
-int ndrt_lrn_threads(const ndrt_kernel_call *call);
-void ndrt_lrn_execute(const ndrt_kernel_call *call, int nthreads);
-ndrt_status ndrt_scalars_check(const ndrt_kernel_call *call);
-int ndrt_scalars_threads(const ndrt_kernel_call *call);
-void ndrt_scalars_execute(const ndrt_kernel_call *call, int nthreads);
-/* A function of one array and one number (ndrt_function_id), on the calling thread. */
-void ndrt_function_of(int which, float *out, const float *in, int64_t n, float p);
-ndrt_status ndrt_functions_check(const ndrt_kernel_call *call);
-int ndrt_functions_threads(const ndrt_kernel_call *call);
-void ndrt_functions_execute(const ndrt_kernel_call *call, int nthreads);
-
-/* native/kernels/index/joins.c */
-ndrt_status ndrt_joins_check(const ndrt_kernel_call *call);
-int ndrt_joins_threads(const ndrt_kernel_call *call);
-void ndrt_joins_execute(const ndrt_kernel_call *call, int nthreads);
-
-/* native/kernels/gemm/few_rows.c */
-ndrt_status ndrt_few_rows_check(const ndrt_kernel_call *call);
-int ndrt_few_rows_threads(const ndrt_kernel_call *call);
-void ndrt_few_rows_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/kernels/rnn/lstm.c */
-ndrt_status ndrt_lstm_check(const ndrt_kernel_call *call);
-int ndrt_lstm_threads(const ndrt_kernel_call *call);
-void ndrt_lstm_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/kernels/gemm/products.c */
-ndrt_status ndrt_products_check(const ndrt_kernel_call *call);
-int ndrt_products_threads(const ndrt_kernel_call *call);
-void ndrt_products_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/kernels/conv/separable.c */
-ndrt_status ndrt_separable_check(const ndrt_kernel_call *call);
-int ndrt_separable_threads(const ndrt_kernel_call *call);
-void ndrt_separable_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/kernels/pool/lost_maxima.c */
-ndrt_status ndrt_maxima_check(const ndrt_kernel_call *call);
-int ndrt_maxima_threads(const ndrt_kernel_call *call);
-void ndrt_maxima_execute(const ndrt_kernel_call *call, int nthreads);
-/* native/kernels/conv/windows.c */
-ndrt_status ndrt_windows_check(const ndrt_kernel_call *call);
-int ndrt_windows_threads(const ndrt_kernel_call *call);
-void ndrt_windows_execute(const ndrt_kernel_call *call, int nthreads);
-
 /* a * b * c; -1 where that is more than can be, or where one of them was so already. */
 static inline int64_t ndrt_product(int64_t a, int64_t b, int64_t c) {
     int64_t n;
@@ -239,35 +145,17 @@ static inline int64_t ndrt_product(int64_t a, int64_t b, int64_t c) {
 /* The threads of a kernel's call that does so much work. */
 int ndrt_team_for(const ndrt_kernel_call *call, int64_t work);
 
-/* Compiled for each of these and chosen when the extension loads. A sanitizer's start-up comes too
- * late for that choice. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_UNDEFINED__)
-#define NDRT_FOR_EACH_CPU
-#elif defined(NDRT_ONLY_AVX2)
-#define NDRT_FOR_EACH_CPU __attribute__((target_clones("avx2", "default")))
-#else
-#define NDRT_FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-
-/* Adds rows that are `stride` apart to the sums of their columns. */
-void ndrt_add_rows(const float *in, int64_t rows, int64_t stride, int64_t width, double *sums);
-
 /* Kernels element by element do those from `from` up to `to`; `from` is a multiple of 64. */
 typedef void (*ndrt_range_kernel)(const ndrt_kernel_call *call, int64_t from, int64_t to);
 /* Shares n elements out among the threads. */
 void ndrt_share_out(ndrt_range_kernel range, const ndrt_kernel_call *call, int64_t n, int nthreads);
-void ndrt_sgd(const ndrt_kernel_call *call, int64_t from, int64_t to);
-void ndrt_sgd_mom(const ndrt_kernel_call *call, int64_t from, int64_t to);
-void ndrt_adam(const ndrt_kernel_call *call, int64_t from, int64_t to);
-/* In dims[1] and dims[2] key and block at which the words begin. */
-void ndrt_philox(const ndrt_kernel_call *call, int64_t from, int64_t to);
-void ndrt_dropout_mask(const ndrt_kernel_call *call, int64_t from, int64_t to);
-void ndrt_dropout(const ndrt_kernel_call *call, int64_t from, int64_t to);
-void ndrt_random_uniform(const ndrt_kernel_call *call, int64_t from, int64_t to);
-void ndrt_random_normal(const ndrt_kernel_call *call, int64_t from, int64_t to);
-ndrt_status ndrt_draws_check(const ndrt_kernel_call *call);
-int ndrt_draws_threads(const ndrt_kernel_call *call);
-void ndrt_draws_execute(const ndrt_kernel_call *call, int nthreads);
+/* Of the best k of n: so few are put in their places one by one, and how many candidates are kept
+ * before they are chosen. */
+enum { NDRT_TOPK_FEW = 64 };
+int64_t ndrt_topk_candidates(int64_t n, int64_t k);
+/* A multiply-add takes 4 or 5 cycles and a core begins two in each: that many chains that do not
+ * wait for one another keep both units busy, and all of them stay in registers. */
+enum { NDRT_CHAINS = 12 };
 
 /* What the makers share. */
 typedef struct {

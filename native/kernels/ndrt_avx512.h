@@ -6,11 +6,10 @@
 
 enum { LANES = 16 };
 
-#define WIDE_CPU __attribute__((target("avx512f,fma")))
 #define INLINED static inline __attribute__((always_inline))
 
 /* Within bounds. NaN is the second operand of both, and stays. */
-WIDE_CPU INLINED __m512 ndrt_bounded(__m512 x, __m512 low, __m512 high) {
+INLINED __m512 ndrt_bounded(__m512 x, __m512 low, __m512 high) {
     return _mm512_min_ps(high, _mm512_max_ps(low, x));
 }
 

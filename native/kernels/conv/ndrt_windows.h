@@ -1,9 +1,9 @@
-/* Convolutions that native/kernels/conv/depthwise.c and native/kernels/conv/few_channels.c compute.
+/* Convolutions that native/kernels/conv/depthwise_avx512.c and
+ * native/kernels/conv/few_channels_avx512.c compute.
  */
 #ifndef NDRT_WINDOWS_H
 #define NDRT_WINDOWS_H
 
-#include "kernels/ndrt_avx512.h"
 #include "ndrt_internal.h"
 
 typedef struct {
@@ -16,7 +16,9 @@ typedef struct {
     float low, high;
 } ndrt_windows;
 
-enum { NDRT_DEPTHWISE_WINDOW = 3, NDRT_DEPTHWISE_ROWS = 4 };
+enum { NDRT_DEPTHWISE_WINDOW = 3, NDRT_DEPTHWISE_ROWS = 4, NDRT_SEPARABLE_STRIDE = 2 };
+/* Rows of the widened image that a separable convolution has at a time, to make so many rows. */
+int64_t ndrt_separable_ring(int64_t height, int64_t rows, int64_t stride);
 
 /* Up to NDRT_DEPTHWISE_ROWS rows of the result, all channels, by this thread. `read`: the rows that
  * they read, NULL for padding; `out`: where each goes. */

@@ -208,8 +208,7 @@ static float erfinv_of(float x) {
 typedef void function(float *out, const float *in, const float *dy, int64_t n, float p, float q);
 
 #define VALUE(name, expression)                                                                    \
-    NDRT_FOR_EACH_CPU static void name(float *out, const float *in, const float *dy, int64_t n,    \
-                                       float p, float q) {                                         \
+    static void name(float *out, const float *in, const float *dy, int64_t n, float p, float q) {  \
         (void)dy, (void)p, (void)q;                                                                \
         _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
             float x = in[i];                                                                       \
@@ -217,8 +216,7 @@ typedef void function(float *out, const float *in, const float *dy, int64_t n, f
         }                                                                                          \
     }
 #define SLOPE(name, expression)                                                                    \
-    NDRT_FOR_EACH_CPU static void name(float *out, const float *in, const float *dy, int64_t n,    \
-                                       float p, float q) {                                         \
+    static void name(float *out, const float *in, const float *dy, int64_t n, float p, float q) {  \
         (void)p, (void)q;                                                                          \
         _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
             float x = in[i];                                                                       \
@@ -242,8 +240,7 @@ static inline __attribute__((always_inline)) float within(float x, float low, fl
     return x > high ? high : above;
 }
 
-NDRT_FOR_EACH_CPU static void power_from(float *out, const float *in, const float *dy, int64_t n,
-                                         float p, float q) {
+static void power_from(float *out, const float *in, const float *dy, int64_t n, float p, float q) {
     (void)dy, (void)q;
     float size = fabsf(p), sign = signbit(p) ? -1 : 1;
     double log_of_size = size == size ? log_of_positive(size) : NAN;
@@ -264,8 +261,7 @@ NDRT_FOR_EACH_CPU static void power_from(float *out, const float *in, const floa
 }
 
 /* In two loops: one has doubles, the other floats and what is true of them. */
-NDRT_FOR_EACH_CPU static void power(float *out, const float *in, const float *dy, int64_t n,
-                                    float p, float q) {
+static void power(float *out, const float *in, const float *dy, int64_t n, float p, float q) {
     (void)dy, (void)q;
     float made[STRIP], half = 0.5f * p;
     int whole = truncf(p) == p, odd = whole && truncf(half) != half;
@@ -347,8 +343,7 @@ SLOPE(log1p_slope, 1 / (1 + x))
 SLOPE(expm1_slope, ndrt_exp_of(x))
 SLOPE(reciprocal_slope, -1 / (x * x))
 SLOPE(over_x_slope, -p / (x * x))
-NDRT_FOR_EACH_CPU static void power_slope(float *out, const float *in, const float *dy, int64_t n,
-                                          float p, float q) {
+static void power_slope(float *out, const float *in, const float *dy, int64_t n, float p, float q) {
     float made[STRIP];
     for (int64_t at = 0; at < n; at += STRIP) {
         int64_t width = n - at < STRIP ? n - at : STRIP;
@@ -427,7 +422,7 @@ static function *const functions[] = {
 };
 enum { NFUNCTIONS = sizeof functions / sizeof functions[0] };
 
-ndrt_status ndrt_functions_check(kernel_call *call) {
+static ndrt_status check(kernel_call *call) {
     double which = call->scalars[0];
     if (!(which >= 0 && which < NFUNCTIONS))
         return ndrt_fail(NDRT_INVALID, "function %g is none of ndrt_function_id", which);
@@ -441,7 +436,7 @@ ndrt_status ndrt_functions_check(kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_functions_threads(kernel_call *call) {
+static int threads(kernel_call *call) {
     if (call->dims[0] < NDRT_SMALL_WORK) return 1;
     return call->nthreads ? call->nthreads : ndrt_threads_get();
 }
@@ -467,7 +462,7 @@ void ndrt_function_of(int which, float *out, const float *in, int64_t n, float p
     functions[which](out, in, NULL, n, p, 0);
 }
 
-void ndrt_functions_execute(kernel_call *call, int nthreads) {
+static ndrt_status execute(kernel_call *call, int nthreads) {
     int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
     function *run = functions[(int)call->scalars[0]];
     const float *dy = call->data[2];
@@ -475,7 +470,7 @@ void ndrt_functions_execute(kernel_call *call, int nthreads) {
     read_numbers(call, &p, &q);
     if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
         run(call->data[0], call->data[1], dy, n, p, q);
-        return;
+        return NDRT_OK;
     }
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < chunks; k++) {
@@ -483,4 +478,7 @@ void ndrt_functions_execute(kernel_call *call, int nthreads) {
         run((float *)call->data[0] + at, (const float *)call->data[1] + at, dy ? dy + at : NULL,
             width, p, q);
     }
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_functions = {"functions", check, threads, execute};

@@ -15,7 +15,7 @@ static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /* ---- exp ---------------------------------------------------------------------------------------
  */
 
-NDRT_FOR_EACH_CPU static void exp_range(float *out, const float *in, int64_t n) {
+static void exp_range(float *out, const float *in, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] = ndrt_exp_of(in[i]);
 }
@@ -33,8 +33,8 @@ void ndrt_exp(const ndrt_kernel_call *call, int nthreads) {
  */
 
 /* The rows are gone through three times; what belongs to the columns stays in the cache. */
-NDRT_FOR_EACH_CPU static void softmax_strip(float *out, const float *in, int64_t rows,
-                                            int64_t stride, int64_t width, float factor, int log) {
+static void softmax_strip(float *out, const float *in, int64_t rows, int64_t stride, int64_t width,
+                          float factor, int log) {
     float top[STRIP], sum[STRIP] = {0};
 #pragma omp simd
     for (int64_t c = 0; c < width; c++) top[c] = in[c] * factor;
@@ -105,8 +105,8 @@ enum { RUN = 8 }; /* elements that are summed before what came before them is ad
         }                                                                                          \
         for (; i < n; i++, at += step) out[at] = sum += in[at];                                    \
     }                                                                                              \
-    NDRT_FOR_EACH_CPU static void name##_columns(const type *in, type *out, int64_t length,        \
-                                                 int64_t inner, int64_t width, int64_t step) {     \
+    static void name##_columns(const type *in, type *out, int64_t length, int64_t inner,           \
+                               int64_t width, int64_t step) {                                      \
         type sum[STRIP] = {0};                                                                     \
         for (int64_t i = 0, at = step < 0 ? length - 1 : 0; i < length; i++, at += step) {         \
             const type *x = in + at * inner;                                                       \
@@ -154,8 +154,8 @@ void ndrt_running_sum(kernel_call *call, int nthreads) {
 
 /* Each element times the product of the others along the rows, multiplied from both ends: nothing
  * is divided by what may be 0. */
-NDRT_FOR_EACH_CPU static void product_grad_strip(float *out, const float *grad, const float *in,
-                                                 int64_t rows, int64_t stride, int64_t width) {
+static void product_grad_strip(float *out, const float *grad, const float *in, int64_t rows,
+                               int64_t stride, int64_t width) {
     float product[STRIP];
     for (int64_t c = 0; c < width; c++) product[c] = 1;
     for (int64_t r = 0; r < rows; r++) {
@@ -194,8 +194,8 @@ void ndrt_product_grad(const ndrt_kernel_call *call, int nthreads) {
 /* ---- prelu -------------------------------------------------------------------------------------
  */
 
-NDRT_FOR_EACH_CPU static void prelu_block(float *out, const float *x, const float *slopes,
-                                          int64_t inner, int64_t channels) {
+static void prelu_block(float *out, const float *x, const float *slopes, int64_t inner,
+                        int64_t channels) {
     if (channels == 1) {
         float slope = slopes[0];
 #pragma omp simd
@@ -224,7 +224,7 @@ void ndrt_prelu(const ndrt_kernel_call *call, int nthreads) {
  */
 
 #define EACH(name, type, expression)                                                               \
-    NDRT_FOR_EACH_CPU static void name(void *to, const void *left, const void *right, int64_t n) { \
+    static void name(void *to, const void *left, const void *right, int64_t n) {                   \
         type *out = to;                                                                            \
         const type *in = left, *other = right;                                                     \
         _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
@@ -275,19 +275,19 @@ void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads) {
 /* ---- slopes that are steps ---------------------------------------------------------------------
  */
 
-NDRT_FOR_EACH_CPU static void clip_grad(float *out, const float *grad, const float *x, int64_t n,
-                                        float low, float high) {
+static void clip_grad(float *out, const float *grad, const float *x, int64_t n, float low,
+                      float high) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] = (x[i] < low) | (x[i] > high) ? 0.0f : grad[i];
 }
 
-NDRT_FOR_EACH_CPU static void abs_grad(float *out, const float *grad, const float *x, int64_t n) {
+static void abs_grad(float *out, const float *grad, const float *x, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++)
         out[i] = grad[i] * (x[i] > 0.0f ? 1.0f : x[i] < 0.0f ? -1.0f : 0.0f);
 }
 
-NDRT_FOR_EACH_CPU static void relu_grad(float *out, const float *grad, const float *y, int64_t n) {
+static void relu_grad(float *out, const float *grad, const float *y, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++)
         out[i] = grad[i] * (y[i] > 0.0f ? 1.0f : y[i] != y[i] ? y[i] : 0.0f);

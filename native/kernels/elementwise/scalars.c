@@ -15,7 +15,7 @@ enum { CHUNK = 16384, STRIP = 512 };
 typedef void loop(void *to, const void *from, int64_t n, double number);
 
 #define EACH(name, type, convert, expression)                                                      \
-    NDRT_FOR_EACH_CPU static void name(void *to, const void *from, int64_t n, double number) {     \
+    static void name(void *to, const void *from, int64_t n, double number) {                       \
         type *out = to, p = convert(number);                                                       \
         const type *in = from;                                                                     \
         _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
@@ -93,7 +93,7 @@ static loop *const of_u8[NDRT_FUNCTION_HYPOT + 1] = {COMMON_ROWS(u8)};
 
 /* The half next to a number, as a float. What is rounded to single first keeps in its last bit
  * that it was rounded, so that it is not rounded to half from the middle. */
-__attribute__((target("f16c"))) static float nearest_half(double x) {
+static float nearest_half(double x) {
     union {
         float value;
         uint32_t bits;
@@ -105,8 +105,7 @@ __attribute__((target("f16c"))) static float nearest_half(double x) {
     return _cvtsh_ss(_cvtss_sh(made.value, _MM_FROUND_TO_NEAREST_INT));
 }
 
-__attribute__((target("avx,f16c"))) static void halves(int which, uint16_t *out, const uint16_t *in,
-                                                       int64_t n, float p) {
+static void halves(int which, uint16_t *out, const uint16_t *in, int64_t n, float p) {
     float strip[STRIP];
     for (int64_t at = 0; at < n; at += STRIP) {
         int64_t width = n - at < STRIP ? n - at : STRIP;
@@ -145,7 +144,7 @@ static size_t size_of(int kind) {
     }
 }
 
-ndrt_status ndrt_scalars_check(kernel_call *call) {
+static ndrt_status check(kernel_call *call) {
     double kind = call->scalars[0], which = call->scalars[1];
     int known = kind >= 0 && kind <= NDRT_INDEX_S64 && which >= 0 && which <= NDRT_FUNCTION_HYPOT;
     /* halves have what doubles have */
@@ -159,7 +158,7 @@ ndrt_status ndrt_scalars_check(kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_scalars_threads(kernel_call *call) { return ndrt_team_for(call, call->dims[0]); }
+static int threads(kernel_call *call) { return ndrt_team_for(call, call->dims[0]); }
 
 static void run(kernel_call *call, int64_t at, int64_t n) {
     int kind = (int)call->scalars[0], which = (int)call->scalars[1];
@@ -172,13 +171,16 @@ static void run(kernel_call *call, int64_t at, int64_t n) {
         loop_of(kind, which)(out, in, n, call->scalars[2]);
 }
 
-void ndrt_scalars_execute(kernel_call *call, int nthreads) {
+static ndrt_status execute(kernel_call *call, int nthreads) {
     int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
     if (nthreads == 1) {
         run(call, 0, n);
-        return;
+        return NDRT_OK;
     }
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < chunks; k++)
         run(call, k * CHUNK, n - k * CHUNK < CHUNK ? n - k * CHUNK : CHUNK);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_scalars = {"scalars", check, threads, execute};

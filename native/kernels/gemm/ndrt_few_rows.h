@@ -1,5 +1,5 @@
 /* Sums of products of a few rows with blocks of a packed matrix, which
- * native/kernels/gemm/few_rows.c and native/kernels/rnn/lstm.c share. */
+ * native/kernels/gemm/few_rows_avx512.c and native/kernels/rnn/lstm_avx512.c share. */
 #ifndef NDRT_FEW_ROWS_H
 #define NDRT_FEW_ROWS_H
 
@@ -19,9 +19,8 @@ typedef struct {
 
 /* Adds features `from` up to `to` to the sums of a block of columns. The last three are constants
  * where this is inlined; independent chains of sums hide the latency of a multiply-add. */
-WIDE_CPU INLINED void ndrt_add_features(const ndrt_rows *job, const float *weights, int64_t from,
-                                        int64_t to, __m512 totals[][MOST_VECTORS], int rows,
-                                        int vectors, int chains) {
+INLINED void ndrt_add_features(const ndrt_rows *job, const float *weights, int64_t from, int64_t to,
+                               __m512 totals[][MOST_VECTORS], int rows, int vectors, int chains) {
     const int width = vectors * LANES;
     __m512 sums[MOST_CHAINS][NDRT_FEW_ROWS_MOST][MOST_VECTORS];
 #pragma GCC unroll 8
@@ -66,9 +65,8 @@ WIDE_CPU INLINED void ndrt_add_features(const ndrt_rows *job, const float *weigh
 }
 
 /* The same for all features. */
-WIDE_CPU INLINED void ndrt_add_products(const ndrt_rows *job, const float *weights,
-                                        __m512 totals[][MOST_VECTORS], int rows, int vectors,
-                                        int chains) {
+INLINED void ndrt_add_products(const ndrt_rows *job, const float *weights,
+                               __m512 totals[][MOST_VECTORS], int rows, int vectors, int chains) {
     for (int64_t from = 0; from < job->features; from += FEATURES_OF_SUM) {
         int64_t end = from + FEATURES_OF_SUM;
         ndrt_add_features(job, weights, from, end < job->features ? end : job->features, totals,

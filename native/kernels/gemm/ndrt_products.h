@@ -1,4 +1,4 @@
-/* Products of rows and a packed matrix, which native/kernels/gemm/products.c computes. */
+/* Products of rows and a packed matrix, which native/kernels/gemm/products_avx512.c computes. */
 #ifndef NDRT_PRODUCTS_H
 #define NDRT_PRODUCTS_H
 

@@ -212,7 +212,7 @@ static int64_t along_axis(kernel_call *call) {
     }
 }
 
-ndrt_status ndrt_gather_check(const ndrt_kernel_call *call) {
+static ndrt_status check(const ndrt_kernel_call *call) {
     int at = call->kernel - NDRT_KERNEL_GATHER;
     const char *name = kernels[at].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
@@ -235,12 +235,15 @@ ndrt_status ndrt_gather_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_gather_threads(const ndrt_kernel_call *call) {
+static int threads(const ndrt_kernel_call *call) {
     int64_t n = written(call);
     if (call->kernel == NDRT_KERNEL_GATHER) n /= 4;
     return ndrt_team_for(call, n);
 }
 
-void ndrt_gather_execute(const ndrt_kernel_call *call, int nthreads) {
+static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     if (written(call)) kernels[call->kernel - NDRT_KERNEL_GATHER].run(call, nthreads);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_gather = {"gather", check, threads, execute};

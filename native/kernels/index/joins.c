@@ -22,17 +22,16 @@ static join_kind kind_of(const ndrt_kernel_call *call) {
     return (join_kind){"join scaled rows", 3, 1, NDRT_SCALED_MOST};
 }
 
-NDRT_FOR_EACH_CPU static void copy_columns(float *restrict out, const float *restrict in,
-                                           int64_t rows, int64_t stride, int64_t width) {
+static void copy_columns(float *restrict out, const float *restrict in, int64_t rows,
+                         int64_t stride, int64_t width) {
     for (int64_t row = 0; row < rows; row++, out += stride, in += width)
 #pragma omp simd
         for (int64_t c = 0; c < width; c++) out[c] = in[c];
 }
 
-NDRT_FOR_EACH_CPU static void scale_columns(float *restrict out, const float *restrict in,
-                                            const float *restrict scale,
-                                            const float *restrict shift, int rectify, int64_t rows,
-                                            int64_t stride, int64_t width) {
+static void scale_columns(float *restrict out, const float *restrict in,
+                          const float *restrict scale, const float *restrict shift, int rectify,
+                          int64_t rows, int64_t stride, int64_t width) {
     for (int64_t row = 0; row < rows; row++, out += stride, in += width)
         if (rectify)
 #pragma omp simd
@@ -67,7 +66,7 @@ static void join(const ndrt_kernel_call *call, int64_t from, int64_t to) {
     }
 }
 
-ndrt_status ndrt_joins_check(const ndrt_kernel_call *call) {
+static ndrt_status check(const ndrt_kernel_call *call) {
     const join_kind kind = kind_of(call);
     const long long rows = call->dims[0], columns = call->dims[1], narrays = call->dims[2];
     if (call->nthreads < 0)
@@ -91,12 +90,15 @@ ndrt_status ndrt_joins_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_joins_threads(const ndrt_kernel_call *call) {
+static int threads(const ndrt_kernel_call *call) {
     return ndrt_team_for(call, ndrt_product(call->dims[0], call->dims[1], 1));
 }
 
-void ndrt_joins_execute(const ndrt_kernel_call *call, int nthreads) {
+static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     const int64_t rows = call->dims[0];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int i = 0; i < nthreads; i++) join(call, rows * i / nthreads, rows * (i + 1) / nthreads);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_joins = {"joins", check, threads, execute};

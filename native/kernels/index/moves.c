@@ -30,7 +30,7 @@ static inline int64_t clamped(int64_t i, int64_t low, int64_t high) {
 /* ---- places that coordinates name -------------------------------------------------------------
  */
 
-ndrt_status ndrt_flat_places(kernel_call *call, int nthreads) {
+static ndrt_status flat_places(kernel_call *call, int nthreads) {
     int64_t rank = call->dims[0], n = call->dims[1];
     int64_t *out = call->data[0];
     const double *lengths = call->scalars + 1;
@@ -118,7 +118,7 @@ static void axis_move(kernel_call *call, int nthreads) {
     }
 }
 
-NDRT_FOR_EACH_CPU static void add_row(float *to, const float *from, int64_t n) {
+static void add_row(float *to, const float *from, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) to[i] += from[i];
 }
@@ -256,7 +256,7 @@ static int is_inside(kernel_call *call) {
            (s[0] == NDRT_AXIS_REFLECT && low > (double)-length && high < 2.0 * (double)length - 1);
 }
 
-ndrt_status ndrt_moves_check(kernel_call *call) {
+static ndrt_status check(kernel_call *call) {
     int at = call->kernel - NDRT_KERNEL_FLAT_PLACES;
     const char *name = kernels[at].name;
     const int64_t *d = call->dims;
@@ -295,7 +295,7 @@ ndrt_status ndrt_moves_check(kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_moves_threads(kernel_call *call) {
+static int threads(kernel_call *call) {
     int64_t n = work_of(call);
     if (call->kernel != NDRT_KERNEL_FLAT_PLACES && call->kernel != NDRT_KERNEL_AXIS_MOVE_GRAD)
         n /= 4;
@@ -303,6 +303,10 @@ int ndrt_moves_threads(kernel_call *call) {
     return call->nthreads ? call->nthreads : ndrt_threads_get();
 }
 
-void ndrt_moves_execute(kernel_call *call, int nthreads) {
+static ndrt_status execute(kernel_call *call, int nthreads) {
+    if (call->kernel == NDRT_KERNEL_FLAT_PLACES) return flat_places(call, nthreads);
     if (work_of(call)) kernels[call->kernel - NDRT_KERNEL_FLAT_PLACES].run(call, nthreads);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_moves = {"moves", check, threads, execute};

@@ -34,28 +34,28 @@ static int is_lost(kernel_call *call, layout at, int64_t channel) {
     return !(fabs(mean) * terms * 0x1p-22 <= sqrt(var)); /* NaN counts as lost */
 }
 
-NDRT_FOR_EACH_CPU static double run_sum(const float *x, int64_t n) {
+static double run_sum(const float *x, int64_t n) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < n; i++) sum += (double)x[i];
     return sum;
 }
 
-NDRT_FOR_EACH_CPU static double run_squares(const float *x, double mean, int64_t n) {
+static double run_squares(const float *x, double mean, int64_t n) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < n; i++) sum += ((double)x[i] - mean) * ((double)x[i] - mean);
     return sum;
 }
 
-NDRT_FOR_EACH_CPU static void lane_sums(const float *x, layout at, int64_t width, double *sums) {
+static void lane_sums(const float *x, layout at, int64_t width, double *sums) {
     for (int64_t i = 0; i < at.inner; i++)
 #pragma omp simd
         for (int64_t c = 0; c < width; c++) sums[c] += (double)x[i * at.block + c];
 }
 
-NDRT_FOR_EACH_CPU static void lane_squares(const float *x, layout at, int64_t width,
-                                           const double *mean, double *sums) {
+static void lane_squares(const float *x, layout at, int64_t width, const double *mean,
+                         double *sums) {
     for (int64_t i = 0; i < at.inner; i++)
 #pragma omp simd
         for (int64_t c = 0; c < width; c++) {
@@ -64,8 +64,7 @@ NDRT_FOR_EACH_CPU static void lane_squares(const float *x, layout at, int64_t wi
         }
 }
 
-NDRT_FOR_EACH_CPU static void straight(float *out, const float *x, layout at, float mean,
-                                       float slope, float shift) {
+static void straight(float *out, const float *x, layout at, float mean, float slope, float shift) {
     for (int64_t i = 0; i < at.inner; i++)
         out[i * at.block] = (x[i * at.block] - mean) * slope + shift;
 }
@@ -108,12 +107,12 @@ static void renew(kernel_call *call, layout at, int64_t first, int64_t width) {
                          mean[c], slope[c], beta[c]);
 }
 
-void ndrt_batch_stats_execute(kernel_call *call, int nthreads) {
+static ndrt_status execute(kernel_call *call, int nthreads) {
     layout at = layout_of(call);
     int any = 0;
-    if (!at.outer || !at.inner) return;
+    if (!at.outer || !at.inner) return NDRT_OK;
     for (int64_t c = 0; c < at.channels; c++) any |= is_lost(call, at, c);
-    if (!any) return;
+    if (!any) return NDRT_OK;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < blocks_of(at) * at.strips; k++) {
         int64_t within = k % at.strips * WIDEST, first = k / at.strips * at.block + within;
@@ -122,9 +121,10 @@ void ndrt_batch_stats_execute(kernel_call *call, int nthreads) {
         if (width > WIDEST) width = WIDEST;
         if (width > 0) renew(call, at, first, width);
     }
+    return NDRT_OK;
 }
 
-ndrt_status ndrt_batch_stats_check(kernel_call *call) {
+static ndrt_status check(kernel_call *call) {
     const int64_t *d = call->dims;
     if (call->nthreads < 0)
         return ndrt_fail(NDRT_INVALID, "batch statistics: %d threads", call->nthreads);
@@ -141,7 +141,9 @@ ndrt_status ndrt_batch_stats_check(kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_batch_stats_threads(kernel_call *call) {
+static int threads(kernel_call *call) {
     const int64_t *d = call->dims;
     return ndrt_team_for(call, d[0] * d[1] * d[2]);
 }
+
+const ndrt_family ndrt_family_batch_stats = {"batch statistics", check, threads, execute};

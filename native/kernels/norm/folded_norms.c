@@ -33,8 +33,7 @@ static inline double scale_of(const arrays *of, double epsilon, int64_t channel)
     return of->gamma ? scale * (double)of->gamma[channel] : scale;
 }
 
-NDRT_FOR_EACH_CPU static void scale_row(float *restrict out, const float *restrict in, double scale,
-                                        int64_t n) {
+static void scale_row(float *restrict out, const float *restrict in, double scale, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] = (float)((double)in[i] * scale);
 }
@@ -62,7 +61,7 @@ static int64_t rows_of(kernel_call *call) {
     return ndrt_product(call->dims[0], call->dims[1], call->dims[2]);
 }
 
-ndrt_status ndrt_folded_norms_check(kernel_call *call) {
+static ndrt_status check(kernel_call *call) {
     if (call->nthreads < 0)
         return ndrt_fail(NDRT_INVALID, "folded norms: %d threads", call->nthreads);
     for (int i = 0; i < 4; i++)
@@ -78,14 +77,15 @@ ndrt_status ndrt_folded_norms_check(kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_folded_norms_threads(kernel_call *call) {
-    return ndrt_team_for(call, rows_of(call) * call->dims[3]);
-}
+static int threads(kernel_call *call) { return ndrt_team_for(call, rows_of(call) * call->dims[3]); }
 
-void ndrt_folded_norms_execute(kernel_call *call, int nthreads) {
+static ndrt_status execute(kernel_call *call, int nthreads) {
     const int64_t rows = rows_of(call);
     fold_bias(call);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int i = 0; i < nthreads; i++)
         fold_rows(call, rows * i / nthreads, rows * (i + 1) / nthreads);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_folded_norms = {"folded norms", check, threads, execute};

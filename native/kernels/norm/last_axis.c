@@ -12,7 +12,7 @@ typedef const ndrt_kernel_call kernel_call;
 enum { BLOCK = 4096, LANES = 32, FIRST = 8 };
 
 /* Sums of what x is above `shift` and of its squares. */
-NDRT_FOR_EACH_CPU static void shifted_sums(const float *x, float shift, int64_t n, float *sums) {
+static void shifted_sums(const float *x, float shift, int64_t n, float *sums) {
     float one[LANES] = {0}, two[LANES] = {0}, sum = 0, square = 0;
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
@@ -36,8 +36,8 @@ NDRT_FOR_EACH_CPU static void shifted_sums(const float *x, float shift, int64_t 
     sums[1] = square;
 }
 
-NDRT_FOR_EACH_CPU static void straight(float *out, const float *x, float mean, float inverse,
-                                       const float *gamma, const float *beta, int64_t n) {
+static void straight(float *out, const float *x, float mean, float inverse, const float *gamma,
+                     const float *beta, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] = (x[i] - mean) * inverse * gamma[i] + beta[i];
 }
@@ -82,7 +82,7 @@ static void normalize(kernel_call *call, int64_t row) {
              width);
 }
 
-ndrt_status ndrt_last_axis_check(kernel_call *call) {
+static ndrt_status check(kernel_call *call) {
     if (call->nthreads < 0)
         return ndrt_fail(NDRT_INVALID, "normalized last axis: %d threads", call->nthreads);
     if (call->dims[0] < 0 || call->dims[1] < 0)
@@ -95,16 +95,17 @@ ndrt_status ndrt_last_axis_check(kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_last_axis_threads(kernel_call *call) {
-    return ndrt_team_for(call, call->dims[0] * call->dims[1]);
-}
+static int threads(kernel_call *call) { return ndrt_team_for(call, call->dims[0] * call->dims[1]); }
 
-void ndrt_last_axis_execute(kernel_call *call, int nthreads) {
+static ndrt_status execute(kernel_call *call, int nthreads) {
     int64_t rows = call->dims[1] ? call->dims[0] : 0;
     if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
         for (int64_t row = 0; row < rows; row++) normalize(call, row);
-        return;
+        return NDRT_OK;
     }
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t row = 0; row < rows; row++) normalize(call, row);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_last_axis = {"last axis", check, threads, execute};

@@ -56,8 +56,7 @@ static inline __attribute__((always_inline)) void finish(float *out, const float
 }
 
 /* Channels from `from` on that lie side by side; x and out are a pixel's. */
-NDRT_FOR_EACH_CPU static void side_by_side(float *out, const float *x, const response *by,
-                                           int64_t from, int64_t n) {
+static void side_by_side(float *out, const float *x, const response *by, int64_t from, int64_t n) {
     float sum[STRIP] = {0};
     for (int64_t j = -by->reach; j <= by->reach; j++) {
         int64_t begin = from + j < 0 ? -(from + j) : 0, end = by->channels - from - j;
@@ -68,8 +67,7 @@ NDRT_FOR_EACH_CPU static void side_by_side(float *out, const float *x, const res
 }
 
 /* Pixels from `from` on of each channel; x and out are a sample's. */
-NDRT_FOR_EACH_CPU static void apart(float *out, const float *x, const response *by, int64_t from,
-                                    int64_t n) {
+static void apart(float *out, const float *x, const response *by, int64_t from, int64_t n) {
     for (int64_t c = 0; c < by->channels; c++) {
         float sum[STRIP] = {0};
         int64_t first = c > by->reach ? c - by->reach : 0, end = c + by->reach + 1;
@@ -79,7 +77,7 @@ NDRT_FOR_EACH_CPU static void apart(float *out, const float *x, const response *
     }
 }
 
-ndrt_status ndrt_lrn_check(kernel_call *call) {
+static ndrt_status check(kernel_call *call) {
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "lrn: %d threads", call->nthreads);
     for (int i = 0; i < 4; i++)
         if (call->dims[i] < (i == 3))
@@ -91,7 +89,7 @@ ndrt_status ndrt_lrn_check(kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_lrn_threads(kernel_call *call) {
+static int threads(kernel_call *call) {
     return ndrt_team_for(call, call->dims[0] * call->dims[1] * call->dims[2]);
 }
 
@@ -103,13 +101,16 @@ static void run(kernel_call *call, const response *by, int64_t k) {
                                             (const float *)call->data[1] + at, by, from, n);
 }
 
-void ndrt_lrn_execute(kernel_call *call, int nthreads) {
+static ndrt_status execute(kernel_call *call, int nthreads) {
     response by = response_of(call);
     int64_t pieces = by.channels && by.inner ? by.outer * by.strips : 0;
     if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
         for (int64_t k = 0; k < pieces; k++) run(call, &by, k);
-        return;
+        return NDRT_OK;
     }
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < pieces; k++) run(call, &by, k);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_lrn = {"lrn", check, threads, execute};

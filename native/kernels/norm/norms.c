@@ -35,22 +35,21 @@ static inline int64_t block_end(blocks cut, int64_t b, int64_t width) {
     return (b + 1) * cut.width < width ? (b + 1) * cut.width : width;
 }
 
-NDRT_FOR_EACH_CPU static float sum_of(const float *x, int64_t n) {
+static float sum_of(const float *x, int64_t n) {
     float sum = 0;
 #pragma omp simd reduction(+ : sum) simdlen(64)
     for (int64_t i = 0; i < n; i++) sum += x[i];
     return sum;
 }
 
-NDRT_FOR_EACH_CPU static float squares_of(const float *x, float mean, int64_t n) {
+static float squares_of(const float *x, float mean, int64_t n) {
     float sum = 0;
 #pragma omp simd reduction(+ : sum) simdlen(64)
     for (int64_t i = 0; i < n; i++) sum += (x[i] - mean) * (x[i] - mean);
     return sum;
 }
 
-NDRT_FOR_EACH_CPU static void products_of(const float *dy, const float *x, float mean, int64_t n,
-                                          float *sums) {
+static void products_of(const float *dy, const float *x, float mean, int64_t n, float *sums) {
     float sum = 0, product = 0;
 #pragma omp simd reduction(+ : sum, product)
     for (int64_t i = 0; i < n; i++) {
@@ -61,14 +60,12 @@ NDRT_FOR_EACH_CPU static void products_of(const float *dy, const float *x, float
     sums[1] = product;
 }
 
-NDRT_FOR_EACH_CPU static void straight(float *out, const float *x, float mean, float slope,
-                                       float shift, int64_t n) {
+static void straight(float *out, const float *x, float mean, float slope, float shift, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] = (x[i] - mean) * slope + shift;
 }
 
-NDRT_FOR_EACH_CPU static void sloped(float *out, const float *dy, const float *x, row_slope s,
-                                     int64_t n) {
+static void sloped(float *out, const float *dy, const float *x, row_slope s, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] = s.a * (dy[i] - s.m) - s.k * (x[i] - s.mean);
 }
@@ -194,8 +191,7 @@ static void norm_rows_grad(kernel_call *call, int nthreads) {
 /* ---- columns: along an axis with others behind it ---------------------------------------------
  */
 
-NDRT_FOR_EACH_CPU static void norm_strip(kernel_call *call, int64_t outer, int64_t from,
-                                         int64_t n) {
+static void norm_strip(kernel_call *call, int64_t outer, int64_t from, int64_t n) {
     int64_t length = call->dims[1], inner = call->dims[2];
     const float *x = (const float *)call->data[1] + outer * length * inner + from;
     float *out = (float *)call->data[0] + outer * length * inner + from;
@@ -225,8 +221,7 @@ NDRT_FOR_EACH_CPU static void norm_strip(kernel_call *call, int64_t outer, int64
     }
 }
 
-NDRT_FOR_EACH_CPU static void norm_strip_grad(kernel_call *call, int64_t outer, int64_t from,
-                                              int64_t n) {
+static void norm_strip_grad(kernel_call *call, int64_t outer, int64_t from, int64_t n) {
     int64_t length = call->dims[1], inner = call->dims[2], at = outer * length * inner + from;
     float *dx = (float *)call->data[0] + at;
     const float *dy = (const float *)call->data[1] + at, *x = (const float *)call->data[2] + at;
@@ -273,8 +268,7 @@ static void norm_axis_grad(kernel_call *call, int nthreads) {
     by_strips(call, nthreads, norm_strip_grad);
 }
 
-NDRT_FOR_EACH_CPU static void vector_sums(kernel_call *call, int64_t outer, int64_t l,
-                                          double *sums) {
+static void vector_sums(kernel_call *call, int64_t outer, int64_t l, double *sums) {
     int64_t length = call->dims[1], inner = call->dims[2], at = (outer * length + l) * inner;
     const float *dy = (const float *)call->data[2] + at, *x = (const float *)call->data[3] + at;
     const float *mean = (const float *)call->data[4] + outer * inner;
@@ -305,7 +299,7 @@ static void norm_axis_vectors(kernel_call *call, int nthreads) {
 /* ---- by the length of a vector ----------------------------------------------------------------
  */
 
-NDRT_FOR_EACH_CPU static void scaled(float *out, const float *x, float factor, int64_t n) {
+static void scaled(float *out, const float *x, float factor, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] = x[i] * factor;
 }
@@ -337,7 +331,7 @@ static void l2_row_grad(kernel_call *call, int64_t row, int nthreads) {
     sloped((float *)call->data[0] + row * width, dy, y, slope, width);
 }
 
-NDRT_FOR_EACH_CPU static void l2_strip(kernel_call *call, int64_t outer, int64_t from, int64_t n) {
+static void l2_strip(kernel_call *call, int64_t outer, int64_t from, int64_t n) {
     int64_t length = call->dims[1], inner = call->dims[2], at = outer * length * inner + from;
     const float *x = (const float *)call->data[1] + at;
     float *out = (float *)call->data[0] + at, sum[STRIP] = {0}, inverse[STRIP];
@@ -354,8 +348,7 @@ NDRT_FOR_EACH_CPU static void l2_strip(kernel_call *call, int64_t outer, int64_t
         for (int64_t i = 0; i < n; i++) out[l * inner + i] = x[l * inner + i] * inverse[i];
 }
 
-NDRT_FOR_EACH_CPU static void l2_strip_grad(kernel_call *call, int64_t outer, int64_t from,
-                                            int64_t n) {
+static void l2_strip_grad(kernel_call *call, int64_t outer, int64_t from, int64_t n) {
     int64_t length = call->dims[1], inner = call->dims[2], at = outer * length * inner + from;
     const float *dy = (const float *)call->data[1] + at, *y = (const float *)call->data[2] + at;
     const float *norm = (const float *)call->data[3] + outer * inner + from;
@@ -413,7 +406,7 @@ static int64_t elements(kernel_call *call) {
     return ndrt_product(d[0], d[1], is_of_rows(call->kernel) ? 1 : d[2]);
 }
 
-ndrt_status ndrt_norms_check(const ndrt_kernel_call *call) {
+static ndrt_status check(const ndrt_kernel_call *call) {
     int at = call->kernel - NDRT_KERNEL_NORM_ROWS;
     const char *name = kernels[at].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
@@ -430,10 +423,13 @@ ndrt_status ndrt_norms_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_norms_threads(const ndrt_kernel_call *call) {
+static int threads(const ndrt_kernel_call *call) {
     return ndrt_team_for(call, call->kernel == NDRT_KERNEL_SUM_SLOPES ? 0 : elements(call));
 }
 
-void ndrt_norms_execute(const ndrt_kernel_call *call, int nthreads) {
+static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     if (elements(call)) kernels[call->kernel - NDRT_KERNEL_NORM_ROWS].run(call, nthreads);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_norms = {"norms", check, threads, execute};

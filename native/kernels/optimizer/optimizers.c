@@ -26,9 +26,8 @@ static inline float bound_of(double given) { return given >= 0 ? (float)given : 
 static inline float sign_of(float x) { return (float)((x > 0) - (x < 0)); }
 
 #define STEP_OF(name, ...)                                                                         \
-    NDRT_FOR_EACH_CPU static void name##_loop(const double *numbers, const float *weight,          \
-                                              const float *grad, int64_t n, float *a, float *b,    \
-                                              float *c, float *out) {                              \
+    static void name##_loop(const double *numbers, const float *weight, const float *grad,         \
+                            int64_t n, float *a, float *b, float *c, float *out) {                 \
         float lr = (float)numbers[0], wd = (float)numbers[1], rescale = (float)numbers[2];         \
         float bound = bound_of(numbers[3]);                                                        \
         (void)lr, (void)wd, (void)rescale, (void)bound, (void)a, (void)b, (void)c;                 \
@@ -172,8 +171,7 @@ STEP_OF(
     })
 
 /* Its numbers are lr lower upper; the norms are one element each. */
-NDRT_FOR_EACH_CPU static void against(float rate, const float *weight, const float *step, int64_t n,
-                                      float *out) {
+static void against(float rate, const float *weight, const float *step, int64_t n, float *out) {
     EACH out[i] = weight[i] - rate * step[i];
 }
 
@@ -191,15 +189,14 @@ static void lamb_2(kernel_call *call, int64_t from, int64_t to) {
 /* ---- 16 bits ---------------------------------------------------------------------------------
  */
 
-__attribute__((target("avx2,f16c"))) static void widen(const uint16_t *from, int64_t n, float *to) {
+static void widen(const uint16_t *from, int64_t n, float *to) {
     int64_t i = 0;
     for (; i + 8 <= n; i += 8)
         _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
     for (; i < n; i++) to[i] = _cvtsh_ss(from[i]);
 }
 
-__attribute__((target("avx2,f16c"))) static void narrow(const float *from, int64_t n,
-                                                        uint16_t *to) {
+static void narrow(const float *from, int64_t n, uint16_t *to) {
     int64_t i = 0;
     for (; i + 8 <= n; i += 8)
         _mm_storeu_si128((__m128i *)(to + i),
@@ -212,7 +209,7 @@ __attribute__((target("avx2,f16c"))) static void narrow(const float *from, int64
 
 enum { BLOCKS = 1024, LEAST_BLOCK = 2048 };
 
-NDRT_FOR_EACH_CPU static double sum_of_squares(const float *x, int64_t n) {
+static double sum_of_squares(const float *x, int64_t n) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
@@ -277,7 +274,7 @@ static int is_elementwise(kernel_call *call, int position) {
     return !(call->kernel == NDRT_KERNEL_LAMB_2 && position > 2);
 }
 
-ndrt_status ndrt_optimizers_check(const ndrt_kernel_call *call) {
+static ndrt_status check(const ndrt_kernel_call *call) {
     int at = call->kernel - FIRST;
     const char *name = kernels[at].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
@@ -298,9 +295,7 @@ ndrt_status ndrt_optimizers_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_optimizers_threads(const ndrt_kernel_call *call) {
-    return ndrt_team_for(call, call->dims[0]);
-}
+static int threads(const ndrt_kernel_call *call) { return ndrt_team_for(call, call->dims[0]); }
 
 /* A strip at a time, wide in between. */
 static void in_16_bits(kernel_call *call, int64_t from, int64_t to) {
@@ -330,22 +325,22 @@ static void keep_weight(kernel_call *call) {
         memmove(call->data[0], call->data[1], (size_t)call->dims[0] * sizeof(float));
 }
 
-void ndrt_optimizers_execute(const ndrt_kernel_call *given, int nthreads) {
+static ndrt_status execute(const ndrt_kernel_call *given, int nthreads) {
     ndrt_kernel_call made = *given;
     const ndrt_kernel_call *call = &made;
     if (given->parameters)
         memcpy(made.scalars, given->parameters, NDRT_KERNEL_PARAMETERS * sizeof(double));
     if (!kernels[call->kernel - FIRST].range) {
         norm(call, nthreads);
-        return;
+        return NDRT_OK;
     }
     int64_t n = call->dims[0], source = call->dims[2];
-    if (n == 0) return;
+    if (n == 0) return NDRT_OK;
     if (source == NUMBERS_RESCALE) {
         float rescale = *(const float *)call->data[call->dims[3]];
         if (!isfinite(rescale) || rescale == 0) {
             keep_weight(call);
-            return;
+            return NDRT_OK;
         }
         made.scalars[7] = rescale;
     } else if (source > 0) {
@@ -355,4 +350,7 @@ void ndrt_optimizers_execute(const ndrt_kernel_call *given, int nthreads) {
     for (int i = kernels[call->kernel - FIRST].ndata; i < 6; i++) made.data[i] = NULL;
     ndrt_range_kernel range = call->dims[1] ? in_16_bits : kernels[call->kernel - FIRST].range;
     ndrt_share_out(range, call, n, nthreads);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_optimizers = {"optimizers", check, threads, execute};

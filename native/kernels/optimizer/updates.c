@@ -24,8 +24,8 @@ static inline float step_of(float gradient, gradient_rule rule) {
     return rule.after * clipped(rule.before * gradient, rule.bound);
 }
 
-NDRT_FOR_EACH_CPU static void sgd(const double *numbers, const float *weight, const float *grad,
-                                  int64_t n, float *out) {
+static void sgd(const double *numbers, const float *weight, const float *grad, int64_t n,
+                float *out) {
     float keep = 1.0f - (float)numbers[0] * (float)numbers[1];
     gradient_rule rule = rule_of(numbers);
 #pragma omp simd
@@ -37,8 +37,8 @@ void ndrt_sgd(const ndrt_kernel_call *call, int64_t from, int64_t to) {
         to - from, (float *)call->data[0] + from);
 }
 
-NDRT_FOR_EACH_CPU static void sgd_mom(const double *numbers, const float *weight, const float *grad,
-                                      int64_t n, float *momentum, float *out) {
+static void sgd_mom(const double *numbers, const float *weight, const float *grad, int64_t n,
+                    float *momentum, float *out) {
     float decay = (float)numbers[0] * (float)numbers[1];
     float keep = (float)numbers[4];
     gradient_rule rule = rule_of(numbers);
@@ -56,8 +56,8 @@ void ndrt_sgd_mom(const ndrt_kernel_call *call, int64_t from, int64_t to) {
             to - from, (float *)call->data[3] + from, (float *)call->data[0] + from);
 }
 
-NDRT_FOR_EACH_CPU static void adam(const double *numbers, const float *weight, const float *grad,
-                                   int64_t n, float *mean, float *var, float *out) {
+static void adam(const double *numbers, const float *weight, const float *grad, int64_t n,
+                 float *mean, float *var, float *out) {
     float lr = (float)numbers[0], wd = (float)numbers[1], rescale = (float)numbers[2];
     float bound = numbers[3] >= 0 ? (float)numbers[3] : INFINITY;
     float beta1 = (float)numbers[4], beta2 = (float)numbers[5], epsilon = (float)numbers[6];

@@ -66,7 +66,7 @@ float ndrt_maximum(const ndrt_maxima *job, int64_t at, int64_t *place) {
 
 /* ---- found in the result --------------------------------------------------------------------- */
 
-NDRT_FOR_EACH_CPU static int has_lowest(const float *x, int64_t n) {
+static int has_lowest(const float *x, int64_t n) {
     int32_t found = 0;
     const float lowest = -FLT_MAX;
     int32_t wanted;
@@ -111,11 +111,9 @@ static const char *name_of(kernel_call *call) {
     return call->kernel == NDRT_KERNEL_MAX_POOL ? "max pooling" : "lost maxima";
 }
 
-ndrt_status ndrt_maxima_check(kernel_call *call) {
+static ndrt_status check(kernel_call *call) {
     const char *name = name_of(call);
     int is_pool = call->kernel == NDRT_KERNEL_MAX_POOL;
-    if (is_pool && !ndrt_cpu_has(NDRT_HAS_AVX512))
-        return ndrt_fail(NDRT_UNSUPPORTED, "%s: this CPU has no AVX-512", name);
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     if (call->dims[0] < 0 || call->dims[1] < 0)
         return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
@@ -137,7 +135,7 @@ ndrt_status ndrt_maxima_check(kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_maxima_threads(kernel_call *call) {
+static int threads(kernel_call *call) {
     const ndrt_maxima job = ndrt_maxima_of(call);
     int64_t made = ndrt_maxima_made(&job);
     if (call->kernel == NDRT_KERNEL_LOST_MAXIMA) return ndrt_team_for(call, made / SCANNED_FOR_ONE);
@@ -147,11 +145,14 @@ int ndrt_maxima_threads(kernel_call *call) {
     return ndrt_team_for(call, work < 0 ? INT64_MAX : work / 4 > made ? work / 4 : made);
 }
 
-void ndrt_maxima_execute(kernel_call *call, int nthreads) {
+static ndrt_status execute(kernel_call *call, int nthreads) {
     const ndrt_maxima job = ndrt_maxima_of(call);
-    if (!ndrt_maxima_made(&job)) return;
+    if (!ndrt_maxima_made(&job)) return NDRT_OK;
     if (call->kernel == NDRT_KERNEL_MAX_POOL)
         ndrt_max_pool(&job, nthreads);
     else
         find_lost(&job, nthreads);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_maxima = {"maxima", check, threads, execute};

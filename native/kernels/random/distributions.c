@@ -116,8 +116,8 @@ static double generalized_of(place at, double mu, double alpha) {
 
 /* ---- 64 elements ------------------------------------------------------------ */
 
-NDRT_FOR_EACH_CPU static void uniform(const uint32_t *words, int wide, const double *low,
-                                      const double *high, double *out) {
+static void uniform(const uint32_t *words, int wide, const double *low, const double *high,
+                    double *out) {
     if (wide)
 #pragma omp simd
         for (int i = 0; i < N; i++)
@@ -128,8 +128,8 @@ NDRT_FOR_EACH_CPU static void uniform(const uint32_t *words, int wide, const dou
             out[i] = low[i] + (high[i] - low[i]) * ((double)(words[i] >> 8) * 0x1p-24);
 }
 
-NDRT_FOR_EACH_CPU static void normal(const uint32_t *words, const double *mean,
-                                     const double *deviation, double *out) {
+static void normal(const uint32_t *words, const double *mean, const double *deviation,
+                   double *out) {
 #pragma omp simd
     for (int i = 0; i < N / 2; i++) {
         double radius = sqrt(ndrt_minus_two_log(words[2 * i])), sine, cosine;
@@ -139,7 +139,7 @@ NDRT_FOR_EACH_CPU static void normal(const uint32_t *words, const double *mean,
     }
 }
 
-NDRT_FOR_EACH_CPU static void exponential(const uint32_t *words, const double *rate, double *out) {
+static void exponential(const uint32_t *words, const double *rate, double *out) {
 #pragma omp simd
     for (int i = 0; i < N; i++) {
         double made = -ndrt_plain_log(ndrt_open_unit(words[2 * i], words[2 * i + 1])) / rate[i];

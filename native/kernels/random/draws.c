@@ -20,11 +20,9 @@ static ndrt_random taken(kernel_call *call, int64_t words) {
 
 /* ---- arrays of numbers ------------------------------------------------------------ */
 
-__attribute__((target("f16c"))) static float from_half(uint16_t bits) { return _cvtsh_ss(bits); }
+static float from_half(uint16_t bits) { return _cvtsh_ss(bits); }
 
-__attribute__((target("f16c"))) static uint16_t to_half(double x) {
-    return _cvtss_sh((float)x, _MM_FROUND_TO_NEAREST_INT);
-}
+static uint16_t to_half(double x) { return _cvtss_sh((float)x, _MM_FROUND_TO_NEAREST_INT); }
 
 static double number_at(const void *array, int kind, int64_t i) {
     switch (kind) {
@@ -62,7 +60,7 @@ static uint16_t below_half(uint16_t x) {
     return (x & 0x7FFF) == 0 ? 0x8001 : (uint16_t)(x & 0x8000 ? x + 1 : x - 1);
 }
 
-NDRT_FOR_EACH_CPU static void to_floats(const double *in, int count, float *out) {
+static void to_floats(const double *in, int count, float *out) {
 #pragma omp simd
     for (int i = 0; i < count; i++) out[i] = (float)in[i];
 }
@@ -314,7 +312,7 @@ static ndrt_status check_draw(kernel_call *call) {
     return NDRT_OK;
 }
 
-ndrt_status ndrt_draws_check(kernel_call *call) {
+static ndrt_status check(kernel_call *call) {
     int at = call->kernel - NDRT_KERNEL_DRAW;
     const char *name = kernels[at].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
@@ -335,13 +333,16 @@ ndrt_status ndrt_draws_check(kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_draws_threads(kernel_call *call) {
+static int threads(kernel_call *call) {
     int64_t n = written(call);
     if (call->kernel == NDRT_KERNEL_MULTINOMIAL) n += call->dims[0] * call->dims[1];
     if (n < NDRT_SMALL_WORK) return 1;
     return call->nthreads ? call->nthreads : ndrt_threads_get();
 }
 
-void ndrt_draws_execute(kernel_call *call, int nthreads) {
+static ndrt_status execute(kernel_call *call, int nthreads) {
     if (written(call)) kernels[call->kernel - NDRT_KERNEL_DRAW].run(call, nthreads);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_draws = {"draws", check, threads, execute};

@@ -1,45 +1,13 @@
 /* Random numbers: Philox 4x32-10 (Salmon et al., 2011) and what is made from its words.
  *
- * A stream's position lies in memory, and a kernel moves it when it runs: a plan that runs again
- * draws the next numbers. Each draw takes whole blocks of four words. Numbers are made by
- * additions, multiplications, divisions and roots alone, in one order, so that NumPy gives the same
- * bits. */
+ * Numbers are made by additions, multiplications, divisions and roots alone, in one order, so that
+ * NumPy gives the same bits. */
 #include <immintrin.h>
 #include <math.h>
 #include <string.h>
 
 #include "ndrt_internal.h"
 #include "ndrt_random.h"
-
-/* Key and position change together, by one instruction (every CPU with AVX2 has it): nobody sees
- * the key of one stream with the position of another, no lock can be left behind by a fork. */
-__extension__ typedef unsigned __int128 pair;
-typedef union {
-    ndrt_random random;
-    pair bits;
-} stream_state;
-
-__attribute__((target("cx16"))) static int replace(ndrt_random *stream, stream_state *seen,
-                                                   stream_state next) {
-    pair found = __sync_val_compare_and_swap((pair *)(void *)stream, seen->bits, next.bits);
-    int same = found == seen->bits;
-    seen->bits = found;
-    return same;
-}
-
-void ndrt_random_set(ndrt_random *stream, uint64_t key, uint64_t counter) {
-    stream_state seen = {.bits = 0}, next = {.random = {key, counter}};
-    while (!replace(stream, &seen, next)) continue;
-}
-
-void ndrt_random_draw(ndrt_random *stream, int64_t words, ndrt_random *out) {
-    stream_state seen = {.bits = 0}, next;
-    do {
-        next = seen;
-        next.random.counter += (uint64_t)(words + 3) / 4;
-    } while (!replace(stream, &seen, next));
-    *out = seen.random;
-}
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
@@ -66,8 +34,8 @@ void ndrt_philox_block(uint64_t key, uint64_t index, uint32_t attempt, uint32_t 
 /* One word of a block in the lower half of each 64 bits; the upper halves are never read. The even
  * places hold the first blocks, the odd ones those behind them, so that putting the words of a
  * block side by side leaves the blocks in order. */
-__attribute__((target("avx512f"))) static void philox_avx512(uint64_t key, uint64_t first,
-                                                             uint32_t *out) {
+#ifdef __AVX512F__
+void ndrt_philox_blocks(uint64_t key, uint64_t first, uint32_t *out) {
     enum { SETS = LANES / 8 };
     const __m512i m0 = _mm512_set1_epi64(M0), m1 = _mm512_set1_epi64(M1);
     __m512i x0[SETS], x1[SETS], x2[SETS], x3[SETS];
@@ -96,9 +64,8 @@ __attribute__((target("avx512f"))) static void philox_avx512(uint64_t key, uint6
         _mm512_storeu_si512(out + 32 * s + 16, _mm512_unpackhi_epi64(a, b));
     }
 }
-
-__attribute__((target("avx2"))) static void philox_avx2(uint64_t key, uint64_t first,
-                                                        uint32_t *out) {
+#else
+void ndrt_philox_blocks(uint64_t key, uint64_t first, uint32_t *out) {
     enum { SETS = LANES / 4 };
     const __m256i m0 = _mm256_set1_epi64x(M0), m1 = _mm256_set1_epi64x(M1);
     __m256i x0[SETS], x1[SETS], x2[SETS], x3[SETS];
@@ -127,13 +94,7 @@ __attribute__((target("avx2"))) static void philox_avx2(uint64_t key, uint64_t f
         _mm256_storeu_si256((__m256i *)(out + 16 * s + 8), _mm256_unpackhi_epi64(a, b));
     }
 }
-
-void ndrt_philox_blocks(uint64_t key, uint64_t first, uint32_t *out) {
-    if (ndrt_cpu_has(NDRT_HAS_AVX512))
-        philox_avx512(key, first, out);
-    else
-        philox_avx2(key, first, out);
-}
+#endif
 
 /* The words of elements i to i + WORDS - 1; i is a multiple of WORDS. dims[1] and dims[2] of a call
  * say where the draw begins. */
@@ -153,8 +114,7 @@ void ndrt_philox(const ndrt_kernel_call *call, int64_t from, int64_t to) {
 /* ---- dropout -------------------------------------------------------------------------------- */
 
 /* A word keeps its element when its upper 24 bits are below the bound. */
-NDRT_FOR_EACH_CPU static void fates(const uint32_t *words, uint32_t bound, float factor,
-                                    float *out) {
+static void fates(const uint32_t *words, uint32_t bound, float factor, float *out) {
 #pragma omp simd
     for (int i = 0; i < WORDS; i++) out[i] = (words[i] >> 8) < bound ? factor : 0.0f;
 }
@@ -174,7 +134,7 @@ void ndrt_dropout_mask(const ndrt_kernel_call *call, int64_t from, int64_t to) {
     }
 }
 
-NDRT_FOR_EACH_CPU static void multiply(const float *a, const float *b, int64_t n, float *out) {
+static void multiply(const float *a, const float *b, int64_t n, float *out) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] = a[i] * b[i];
 }
@@ -193,8 +153,7 @@ void ndrt_dropout(const ndrt_kernel_call *call, int64_t from, int64_t to) {
 /* ---- distributions ------------------------------------------------------------------------------
  */
 
-NDRT_FOR_EACH_CPU static void uniform_of(const uint32_t *words, double low, double width,
-                                         float limit, float *out) {
+static void uniform_of(const uint32_t *words, double low, double width, float limit, float *out) {
 #pragma omp simd
     for (int i = 0; i < WORDS; i++) {
         float made = (float)(low + width * ((double)(words[i] >> 8) * 0x1p-24));
@@ -215,8 +174,7 @@ void ndrt_random_uniform(const ndrt_kernel_call *call, int64_t from, int64_t to)
 }
 
 /* Two numbers from each two words (Box and Muller, 1958). */
-NDRT_FOR_EACH_CPU static void normal_of(const uint32_t *words, double loc, double scale,
-                                        float *out) {
+static void normal_of(const uint32_t *words, double loc, double scale, float *out) {
 #pragma omp simd
     for (int i = 0; i < WORDS / 2; i++) {
         double radius = sqrt(ndrt_minus_two_log(words[2 * i])), sine, cosine;

@@ -25,7 +25,7 @@ static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
  */
 
 #define SUM_ROW(name, type, sum, term)                                                             \
-    NDRT_FOR_EACH_CPU static sum name(const type *x, int64_t n) {                                  \
+    static sum name(const type *x, int64_t n) {                                                    \
         sum total = 0;                                                                             \
         _Pragma("omp simd reduction(+ : total)") for (int64_t i = 0; i < n; i++) {                 \
             sum v = (sum)x[i];                                                                     \
@@ -46,7 +46,7 @@ SUM_ROW(square_f64, double, double, v *v)
 #define BETTER_MIN(v, m) ((v) < (m) || (v) != (v))
 
 #define EXTREME_ROW(name, type, better)                                                            \
-    NDRT_FOR_EACH_CPU static type name(const type *x, int64_t n) {                                 \
+    static type name(const type *x, int64_t n) {                                                   \
         type lane[LANES], m = x[0];                                                                \
         int64_t i = 0;                                                                             \
         if (n >= LANES) {                                                                          \
@@ -195,8 +195,8 @@ static void reduce_rows(kernel_call *call, int nthreads) {
 
 /* `width` columns of `rows` rows that are `stride` apart. */
 #define SUM_COLUMNS(name, type, sum, term, last)                                                   \
-    NDRT_FOR_EACH_CPU static void name(const type *x, int64_t rows, int64_t stride, int64_t width, \
-                                       double factor, type *out) {                                 \
+    static void name(const type *x, int64_t rows, int64_t stride, int64_t width, double factor,    \
+                     type *out) {                                                                  \
         sum total[STRIP] = {0};                                                                    \
         for (int64_t first = 0; first < rows; first += ROWS) {                                     \
             sum part[STRIP] = {0};                                                                 \
@@ -227,8 +227,8 @@ SUM_COLUMNS(columns_square_f32, float, double, v *v, sqrt(total[c]) * factor)
 SUM_COLUMNS(columns_square_f64, double, double, v *v, sqrt(total[c]) * factor)
 
 #define EXTREME_COLUMNS(name, type, better)                                                        \
-    NDRT_FOR_EACH_CPU static void name(const type *x, int64_t rows, int64_t stride, int64_t width, \
-                                       double factor, type *out) {                                 \
+    static void name(const type *x, int64_t rows, int64_t stride, int64_t width, double factor,    \
+                     type *out) {                                                                  \
         (void)factor;                                                                              \
         type best[STRIP];                                                                          \
         memcpy(best, x, (size_t)width * sizeof *x);                                                \
@@ -323,8 +323,7 @@ EXTREME_AT(argmin_s32, int32_t, min_s32, BETTER_MIN)
 
 /* The first of all that are as good: a NaN gives way to nothing. */
 #define EXTREME_COLUMNS_AT(name, type, whole, is_better)                                           \
-    NDRT_FOR_EACH_CPU static void name(const type *x, int64_t rows, int64_t stride, int64_t width, \
-                                       type *out) {                                                \
+    static void name(const type *x, int64_t rows, int64_t stride, int64_t width, type *out) {      \
         type best[STRIP];                                                                          \
         whole at[STRIP] = {0};                                                                     \
         memcpy(best, x, (size_t)width * sizeof *x);                                                \
@@ -409,7 +408,7 @@ static int64_t elements(kernel_call *call) {
     return n < 0 || call->kernel != NDRT_KERNEL_PRELU ? n : ndrt_product(n, d[3], 1);
 }
 
-ndrt_status ndrt_math_check(const ndrt_kernel_call *call) {
+static ndrt_status check(const ndrt_kernel_call *call) {
     int at = call->kernel - NDRT_KERNEL_REDUCE;
     const char *name = kernels[at].name;
     double kind = call->scalars[0], what = call->scalars[1];
@@ -436,8 +435,11 @@ ndrt_status ndrt_math_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_math_threads(const ndrt_kernel_call *call) { return ndrt_team_for(call, elements(call)); }
+static int threads(const ndrt_kernel_call *call) { return ndrt_team_for(call, elements(call)); }
 
-void ndrt_math_execute(const ndrt_kernel_call *call, int nthreads) {
+static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     if (elements(call)) kernels[call->kernel - NDRT_KERNEL_REDUCE].run(call, nthreads);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_math = {"math", check, threads, execute};

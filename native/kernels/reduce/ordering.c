@@ -14,7 +14,7 @@ typedef struct {
     uint32_t key, place;
 } pair;
 
-enum { FEW = 64, DIGIT = 11, DIGITS = 1 << DIGIT, BLOCK = 16 };
+enum { FEW = NDRT_TOPK_FEW, DIGIT = 11, DIGITS = 1 << DIGIT, BLOCK = 16 };
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
@@ -32,8 +32,8 @@ static inline uint32_t key_of(uint32_t bits, int is_float, uint32_t flip) {
 
 /* The first block from `from` on, a multiple of BLOCK, with a key below a bound; what follows the
  * last whole block counts as one. */
-NDRT_FOR_EACH_CPU static int64_t next_block(const uint32_t *row, int64_t from, int64_t n,
-                                            int is_float, uint32_t flip, uint32_t bound) {
+static int64_t next_block(const uint32_t *row, int64_t from, int64_t n, int is_float, uint32_t flip,
+                          uint32_t bound) {
     for (; from + BLOCK <= n; from += BLOCK) {
         const uint32_t *block = row + from;
         uint32_t found = 0;
@@ -87,15 +87,6 @@ static void sort_pairs(pair *data, pair *other, int64_t done, int64_t n) {
 
 /* ---- one row --------------------------------------------------------------------------------- */
 
-/* How many candidates are kept before the best k of them are chosen. */
-static int64_t capacity(int64_t n, int64_t k) {
-    if (k >= n / 2) return n;
-    int64_t cap = k + (k > FEW ? k : FEW);
-    return cap < n ? cap : n;
-}
-
-int64_t ndrt_topk_pairs(int64_t n, int64_t k) { return 2 * capacity(n, k); }
-
 static void insert(pair *kept, int64_t last, pair one) {
     for (; last > 0 && kept[last - 1].key > one.key; last--) kept[last] = kept[last - 1];
     kept[last] = one;
@@ -121,7 +112,7 @@ static void first_few(const uint32_t *row, int64_t n, int64_t k, int is_float, u
  * the best are chosen from time to time. */
 static void first_of_row(const uint32_t *row, int64_t n, int64_t k, int is_float, uint32_t flip,
                          pair *kept) {
-    int64_t cap = capacity(n, k), count = 0, done = 0;
+    int64_t cap = ndrt_topk_candidates(n, k), count = 0, done = 0;
     pair *other = kept + cap;
     for (int64_t i = 0; i < cap; i++)
         kept[count++] = (pair){key_of(row[i], is_float, flip), (uint32_t)i};
@@ -201,7 +192,7 @@ static void topk_grad(kernel_call *call, int nthreads) {
 
 static int is_kind(double kind) { return kind == NDRT_F32 || kind == NDRT_S32; }
 
-ndrt_status ndrt_ordering_check(const ndrt_kernel_call *call) {
+static ndrt_status check(const ndrt_kernel_call *call) {
     int is_topk = call->kernel == NDRT_KERNEL_TOPK;
     const char *name = is_topk ? "topk" : "topk gradient";
     const int64_t *d = call->dims;
@@ -222,14 +213,17 @@ ndrt_status ndrt_ordering_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_ordering_threads(const ndrt_kernel_call *call) {
+static int threads(const ndrt_kernel_call *call) {
     return ndrt_team_for(call, call->dims[0] * call->dims[1]);
 }
 
-void ndrt_ordering_execute(const ndrt_kernel_call *call, int nthreads) {
-    if (!call->dims[0] || !call->dims[1]) return;
+static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
+    if (!call->dims[0] || !call->dims[1]) return NDRT_OK;
     if (call->kernel == NDRT_KERNEL_TOPK_GRAD)
         topk_grad(call, nthreads);
     else if (call->dims[2])
         topk(call, nthreads);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_ordering = {"ordering", check, threads, execute};

@@ -50,11 +50,11 @@ static box_table table_in(void *memory, int64_t n) {
 
 /* Drops boxes behind `i` that overlap with it by more than the threshold, or with `equal` by as
  * much; of its own kind only, or of all. */
-NDRT_FOR_EACH_CPU static void suppress(const float *restrict left, const float *restrict top,
-                                       const float *restrict right, const float *restrict bottom,
-                                       const float *restrict area, const float *restrict kind,
-                                       int32_t *restrict dropped, int64_t i, int64_t n,
-                                       float threshold, int equal, int all) {
+static void suppress(const float *restrict left, const float *restrict top,
+                     const float *restrict right, const float *restrict bottom,
+                     const float *restrict area, const float *restrict kind,
+                     int32_t *restrict dropped, int64_t i, int64_t n, float threshold, int equal,
+                     int all) {
     float l = left[i], t = top[i], r = right[i], b = bottom[i], own = area[i], same = kind[i];
 #pragma omp simd
     for (int64_t j = i + 1; j < n; j++) {

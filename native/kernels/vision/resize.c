@@ -71,7 +71,7 @@ static int is_copy(const resize_walk *walk, int64_t place) {
     return walk->hi - walk->lo == 1 && weight_of(walk, place, walk->lo) == 1;
 }
 
-NDRT_FOR_EACH_CPU static void add_strip(float *out, const float *in, float weight, int64_t n) {
+static void add_strip(float *out, const float *in, float weight, int64_t n) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] += weight * in[i];
 }
@@ -112,7 +112,7 @@ static void resize_rows(resize_walk walk, const float *in, float *out, int64_t r
     }
 }
 
-ndrt_status ndrt_resize_check(const ndrt_kernel_call *call) {
+static ndrt_status check(const ndrt_kernel_call *call) {
     const int64_t *d = call->dims;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "resize: %d threads", call->nthreads);
     for (int i = 0; i < 4; i++)
@@ -132,14 +132,14 @@ ndrt_status ndrt_resize_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_resize_threads(const ndrt_kernel_call *call) {
+static int threads(const ndrt_kernel_call *call) {
     const int64_t *d = call->dims;
     return ndrt_team_for(call, d[0] * d[3] * (d[1] > d[2] ? d[1] : d[2]));
 }
 
-void ndrt_resize_execute(const ndrt_kernel_call *call, int nthreads) {
+static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     int64_t outer = call->dims[0], inner = call->dims[3];
-    if (!outer || !inner) return;
+    if (!outer || !inner) return NDRT_OK;
     resize_walk walk = {.map = {(int)call->scalars[0], call->dims[1], call->dims[2]},
                         .back = call->scalars[1] != 0};
     int64_t places = walk.back ? walk.map.size : walk.map.made;
@@ -151,7 +151,7 @@ void ndrt_resize_execute(const ndrt_kernel_call *call, int nthreads) {
         for (int64_t row = 0; row < outer; row += ROWS)
             resize_rows(walk, in + row * sources, out + row * places,
                         outer - row < ROWS ? outer - row : ROWS);
-        return;
+        return NDRT_OK;
     }
     int64_t strips = (inner + STRIP - 1) / STRIP;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
@@ -160,4 +160,7 @@ void ndrt_resize_execute(const ndrt_kernel_call *call, int nthreads) {
         resize_strip(walk, in + row * sources * inner + from, out + row * places * inner + from,
                      inner, inner - from < STRIP ? inner - from : STRIP);
     }
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_resize = {"resize", check, threads, execute};

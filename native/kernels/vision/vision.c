@@ -199,7 +199,7 @@ static const char *misfit(const ndrt_kernel_call *call) {
     }
 }
 
-ndrt_status ndrt_vision_check(const ndrt_kernel_call *call) {
+static ndrt_status check(const ndrt_kernel_call *call) {
     int at = call->kernel - NDRT_KERNEL_ROI_ALIGN;
     const char *name = kernels[at].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
@@ -219,8 +219,11 @@ ndrt_status ndrt_vision_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_vision_threads(const ndrt_kernel_call *call) { return ndrt_team_for(call, work_of(call)); }
+static int threads(const ndrt_kernel_call *call) { return ndrt_team_for(call, work_of(call)); }
 
-void ndrt_vision_execute(const ndrt_kernel_call *call, int nthreads) {
+static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     if (work_of(call)) kernels[call->kernel - NDRT_KERNEL_ROI_ALIGN].run(call, nthreads);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_vision = {"vision", check, threads, execute};

@@ -3,7 +3,7 @@
 oneDNN loses the maximum of a window of nothing but NaN, -infinity and the lowest finite number; a
 kernel of ours (native/kernels/pool/lost_maxima.c) then does that window again. Looking for such
 windows is not cheap beside maxima of channels that lie side by side: these are all taken by a
-kernel of ours where the CPU has AVX-512 (native/kernels/pool/max_pool.c).
+kernel of ours where the CPU has AVX-512 (native/kernels/pool/max_pool_avx512.c).
 """
 
 from __future__ import annotations

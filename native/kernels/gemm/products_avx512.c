@@ -44,9 +44,8 @@ typedef const char *places[(TILE_ROWS + 2) / 3];
 
 /* The next two add the products of one feature, and go on to the next one. Here and below `rows`,
  * `vectors` (whole ones) and `half` (whether there is one) are constants where this is inlined. */
-WIDE_CPU INLINED void add_feature(sums_of_tile *sums, const places data, int64_t row,
-                                  const float *weights, int64_t second, int rows, int vectors,
-                                  int half) {
+INLINED void add_feature(sums_of_tile *sums, const places data, int64_t row, const float *weights,
+                         int64_t second, int rows, int vectors, int half) {
     __m512 line[TILE_VECTORS];
     __m256 rest = _mm256_setzero_ps();
 #pragma GCC unroll 2
@@ -62,7 +61,7 @@ WIDE_CPU INLINED void add_feature(sums_of_tile *sums, const places data, int64_t
     }
 }
 
-WIDE_CPU INLINED void next_feature(places data, int rows) {
+INLINED void next_feature(places data, int rows) {
 #pragma GCC unroll 5
     for (int i = 0; i < (rows + 2) / 3; i++) {
         data[i] += sizeof(float);
@@ -70,8 +69,8 @@ WIDE_CPU INLINED void next_feature(places data, int rows) {
     }
 }
 
-WIDE_CPU INLINED void add_row(sums_of_tile *sums, const float *added, __mmask16 inside, int r,
-                              int vectors, int half) {
+INLINED void add_row(sums_of_tile *sums, const float *added, __mmask16 inside, int r, int vectors,
+                     int half) {
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) {
         const __m512 line = v + 1 < vectors + half
@@ -85,7 +84,7 @@ WIDE_CPU INLINED void add_row(sums_of_tile *sums, const float *added, __mmask16 
     }
 }
 
-WIDE_CPU INLINED void tile_of(const tile *t, int rows, int vectors, int half) {
+INLINED void tile_of(const tile *t, int rows, int vectors, int half) {
     const int64_t width = t->width, second = t->second, nahead = t->nahead;
     const __mmask16 inside = t->inside;
     sums_of_tile sums;
@@ -146,9 +145,9 @@ WIDE_CPU INLINED void tile_of(const tile *t, int rows, int vectors, int half) {
 typedef void compute_tile(const tile *t);
 
 #define TILE(rows)                                                                                 \
-    WIDE_CPU static void tile_##rows##_1(const tile *t) { tile_of(t, rows, 1, 0); }                \
-    WIDE_CPU static void tile_##rows##_half(const tile *t) { tile_of(t, rows, 1, 1); }             \
-    WIDE_CPU static void tile_##rows##_2(const tile *t) { tile_of(t, rows, 2, 0); }
+    static void tile_##rows##_1(const tile *t) { tile_of(t, rows, 1, 0); }                         \
+    static void tile_##rows##_half(const tile *t) { tile_of(t, rows, 1, 1); }                      \
+    static void tile_##rows##_2(const tile *t) { tile_of(t, rows, 2, 0); }
 TILE(1)
 TILE(2)
 TILE(3)
@@ -261,10 +260,8 @@ static int threads_of_columns(const ndrt_products *job, int nthreads) {
     return best;
 }
 
-ndrt_status ndrt_products_check(const ndrt_kernel_call *call) {
+static ndrt_status check(const ndrt_kernel_call *call) {
     const int64_t *dims = call->dims;
-    if (!ndrt_cpu_has(NDRT_HAS_AVX512))
-        return ndrt_fail(NDRT_UNSUPPORTED, "products: this CPU has no AVX-512");
     if (dims[0] < 1 || dims[1] < 1 || dims[2] < 1 || dims[3] < LANES || dims[3] % LANES ||
         call->nthreads < 0)
         return ndrt_fail(
@@ -276,13 +273,13 @@ ndrt_status ndrt_products_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_products_threads(const ndrt_kernel_call *call) {
+static int threads(const ndrt_kernel_call *call) {
     const int64_t *d = call->dims;
     return ndrt_team_for(
         call, ndrt_product_work(ndrt_product(d[0], d[1], d[2]), ndrt_product(d[1], d[2], 1)));
 }
 
-void ndrt_products_execute(const ndrt_kernel_call *call, int nthreads) {
+static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     const int has_bias = call->scalars[2] != 0, has_added = call->scalars[3] != 0;
     const ndrt_products job = {
         .out = call->data[0],
@@ -311,4 +308,7 @@ void ndrt_products_execute(const ndrt_kernel_call *call, int nthreads) {
         if (p.column_end > job.columns) p.column_end = job.columns;
         compute_part(&job, &p);
     }
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_products = {"products", check, threads, execute};

@@ -8,12 +8,13 @@
 #include <omp.h>
 
 #include "kernels/gemm/ndrt_products.h"
+#include "kernels/ndrt_avx512.h"
 #include "ndrt_windows.h"
 
 enum {
     WINDOW = NDRT_DEPTHWISE_WINDOW,
     MOST_ROWS = NDRT_DEPTHWISE_ROWS, /* of the result, at a time */
-    MOST_STRIDE = 2,
+    MOST_STRIDE = NDRT_SEPARABLE_STRIDE,
     MOST_READ = (MOST_ROWS - 1) * MOST_STRIDE + WINDOW
 };
 
@@ -31,24 +32,6 @@ typedef struct {
 } separable;
 
 static int64_t rows_read(int64_t rows, int64_t stride) { return (rows - 1) * stride + WINDOW; }
-
-/* Rows of the widened image that are there at a time. */
-static int64_t ring_rows(int64_t height, int64_t rows, int64_t stride) {
-    const int64_t most = rows_read(rows < MOST_ROWS ? rows : MOST_ROWS, stride);
-    return most < height ? most : height;
-}
-
-int64_t ndrt_separable_scratch(int64_t between, const int64_t *data, const int64_t *out,
-                               int64_t stride) {
-    if (between < 1 || between >= LEAST_REFUSED || stride < 1 || stride > MOST_STRIDE) return 0;
-    for (int i = 0; i < 2; i++)
-        if (data[i] < 1 || data[i] >= LEAST_REFUSED || out[i] < 1 || out[i] >= LEAST_REFUSED)
-            return 0;
-    const int64_t band = (out[0] < MOST_ROWS ? out[0] : MOST_ROWS) * out[1];
-    const int64_t pixels = ring_rows(data[0], out[0], stride) * data[1] + band;
-    const int64_t numbers = ndrt_product(pixels, between, sizeof(float));
-    return numbers < 0 ? 0 : numbers / (int64_t)sizeof(float);
-}
 
 static int64_t side(int64_t length, int64_t pad, int64_t stride) {
     const int64_t room = length + 2 * pad - WINDOW;
@@ -107,7 +90,7 @@ static separable job_of(const ndrt_kernel_call *call) {
     const int64_t data[] = {depthwise->height, depthwise->width};
     const int64_t out[] = {depthwise->rows, depthwise->columns};
     job.numbers = ndrt_separable_scratch(depthwise->channels, data, out, depthwise->stride);
-    job.ring_rows = ring_rows(depthwise->height, depthwise->rows, depthwise->stride);
+    job.ring_rows = ndrt_separable_ring(depthwise->height, depthwise->rows, depthwise->stride);
     return job;
 }
 
@@ -190,10 +173,8 @@ static int is_count(double value, double least) {
     return value >= least && value < (double)LEAST_REFUSED;
 }
 
-ndrt_status ndrt_separable_check(const ndrt_kernel_call *call) {
+static ndrt_status check(const ndrt_kernel_call *call) {
     const double *s = call->scalars;
-    if (!ndrt_cpu_has(NDRT_HAS_AVX512))
-        return ndrt_fail(NDRT_UNSUPPORTED, "separable: this CPU has no AVX-512");
     int sound = call->nthreads >= 0 && is_count(s[6], 1) && is_count(s[7], 1) &&
                 (s[8] == 1 || s[8] == MOST_STRIDE) && is_count(s[9], 0) && is_count(s[10], 0) &&
                 is_count(s[11], 0) && is_count(s[12], LANES) && is_count(s[13], 0) &&
@@ -220,7 +201,7 @@ ndrt_status ndrt_separable_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_separable_threads(const ndrt_kernel_call *call) {
+static int threads(const ndrt_kernel_call *call) {
     const separable job = job_of(call);
     const ndrt_windows *depthwise = &job.depthwise;
     const int64_t pixels = ndrt_product(depthwise->images, depthwise->rows, depthwise->columns);
@@ -229,10 +210,13 @@ int ndrt_separable_threads(const ndrt_kernel_call *call) {
     return nthreads < job.slots ? nthreads : job.slots;
 }
 
-void ndrt_separable_execute(const ndrt_kernel_call *call, int nthreads) {
+static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     const separable job = job_of(call);
     const int64_t rows = job.depthwise.images * job.depthwise.rows;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int i = 0; i < nthreads; i++)
         compute_part(&job, i, rows * i / nthreads, rows * (i + 1) / nthreads);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_separable = {"separable convolution", check, threads, execute};

@@ -1,4 +1,5 @@
 /* What the kernels for convolutions share: what they are told, and what they refuse. */
+#include "kernels/ndrt_avx512.h"
 #include "ndrt_windows.h"
 
 /* Images and sides are less than this: products of a few of them are numbers. */
@@ -45,10 +46,8 @@ static int known(int kernel, const ndrt_windows *job) {
            (job->stride <= 2 || job->stride == 4);
 }
 
-ndrt_status ndrt_windows_check(const ndrt_kernel_call *call) {
+static ndrt_status check(const ndrt_kernel_call *call) {
     const char *name = call->kernel == NDRT_KERNEL_DEPTHWISE ? "depthwise" : "few channels";
-    if (!ndrt_cpu_has(NDRT_HAS_AVX512))
-        return ndrt_fail(NDRT_UNSUPPORTED, "%s: this CPU has no AVX-512", name);
     if (!in_range(call)) return ndrt_fail(NDRT_INVALID, "%s: a number is out of range", name);
     const ndrt_windows job = job_of(call);
     if (!known(call->kernel, &job) || job.filters % LANES || job.rows < 1 || job.columns < 1)
@@ -62,7 +61,7 @@ ndrt_status ndrt_windows_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_windows_threads(const ndrt_kernel_call *call) {
+static int threads(const ndrt_kernel_call *call) {
     const ndrt_windows job = job_of(call);
     int64_t read = call->kernel == NDRT_KERNEL_DEPTHWISE ? 1 : job.channels;
     int64_t made = ndrt_product(ndrt_product(job.images, job.rows, job.columns), job.filters, 1);
@@ -70,10 +69,13 @@ int ndrt_windows_threads(const ndrt_kernel_call *call) {
     return ndrt_team_for(call, work > made ? work : made);
 }
 
-void ndrt_windows_execute(const ndrt_kernel_call *call, int nthreads) {
+static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     const ndrt_windows job = job_of(call);
     if (call->kernel == NDRT_KERNEL_DEPTHWISE)
         ndrt_depthwise(&job, nthreads);
     else
         ndrt_few_channels(&job, nthreads);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_windows = {"windows", check, threads, execute};

@@ -5,6 +5,7 @@
  * multiply-add. The sums of a pixel are in one order whatever tile it is in. */
 #include <omp.h>
 
+#include "kernels/ndrt_avx512.h"
 #include "ndrt_windows.h"
 
 enum {
@@ -32,8 +33,7 @@ typedef struct {
 } band;
 
 /* The last four are constants where this is inlined; `inside`: no pixel read is padding. */
-WIDE_CPU INLINED void tile_of(const band *b, int64_t column, int rows, int columns, int stride,
-                              int inside) {
+INLINED void tile_of(const band *b, int64_t column, int rows, int columns, int stride, int inside) {
     const ndrt_windows *of = b->of;
     const int64_t channels = of->channels, first = column * stride - of->pad_x;
     const int rows_read = (rows - 1) * stride + WINDOW;
@@ -83,7 +83,7 @@ WIDE_CPU INLINED void tile_of(const band *b, int64_t column, int rows, int colum
 typedef void compute_tile(const band *b, int64_t column);
 
 #define TILE(rows, columns, stride)                                                                \
-    WIDE_CPU static void tile_##rows##_##columns##_##stride(const band *b, int64_t column) {       \
+    static void tile_##rows##_##columns##_##stride(const band *b, int64_t column) {                \
         tile_of(b, column, rows, columns, stride, 0);                                              \
     }
 #define TILES(rows, stride)                                                                        \
@@ -106,10 +106,10 @@ static compute_tile *const *const tiles[MOST_STRIDE][TILE_ROWS] = {
     {tiles_1_1, tiles_2_1, tiles_3_1, tiles_4_1},
     {tiles_1_2, tiles_2_2, tiles_3_2, tiles_4_2},
 };
-WIDE_CPU static void whole_1(const band *b, int64_t column) {
+static void whole_1(const band *b, int64_t column) {
     tile_of(b, column, TILE_ROWS, TILE_COLUMNS, 1, 1);
 }
-WIDE_CPU static void whole_2(const band *b, int64_t column) {
+static void whole_2(const band *b, int64_t column) {
     tile_of(b, column, TILE_ROWS, TILE_COLUMNS, 2, 1);
 }
 static compute_tile *const whole_tiles[MOST_STRIDE] = {whole_1, whole_2};

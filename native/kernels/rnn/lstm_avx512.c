@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) float tanh_of(float x) {
     return copysignf(y, x);
 }
 
-WIDE_CPU INLINED void units_of(const lstm_step *step, int64_t unit, int rows, int chains) {
+INLINED void units_of(const lstm_step *step, int64_t unit, int rows, int chains) {
     const int64_t size = step->hidden.features, first = unit * LANES;
     __m512 totals[NDRT_FEW_ROWS_MOST][MOST_VECTORS];
 #pragma GCC unroll 4
@@ -56,18 +56,16 @@ WIDE_CPU INLINED void units_of(const lstm_step *step, int64_t unit, int rows, in
     }
 }
 
-WIDE_CPU static void units_1(const lstm_step *step, int64_t unit) { units_of(step, unit, 1, 2); }
-WIDE_CPU static void units_2(const lstm_step *step, int64_t unit) { units_of(step, unit, 2, 2); }
-WIDE_CPU static void units_3(const lstm_step *step, int64_t unit) { units_of(step, unit, 3, 1); }
-WIDE_CPU static void units_4(const lstm_step *step, int64_t unit) { units_of(step, unit, 4, 1); }
+static void units_1(const lstm_step *step, int64_t unit) { units_of(step, unit, 1, 2); }
+static void units_2(const lstm_step *step, int64_t unit) { units_of(step, unit, 2, 2); }
+static void units_3(const lstm_step *step, int64_t unit) { units_of(step, unit, 3, 1); }
+static void units_4(const lstm_step *step, int64_t unit) { units_of(step, unit, 4, 1); }
 
 typedef void compute_units(const lstm_step *step, int64_t unit);
 static compute_units *const computes[NDRT_FEW_ROWS_MOST] = {units_1, units_2, units_3, units_4};
 
-ndrt_status ndrt_lstm_check(const ndrt_kernel_call *call) {
+static ndrt_status check(const ndrt_kernel_call *call) {
     int64_t steps = call->dims[0], batch = call->dims[1], size = call->dims[2];
-    if (!ndrt_cpu_has(NDRT_HAS_AVX512))
-        return ndrt_fail(NDRT_UNSUPPORTED, "lstm steps: this CPU has no AVX-512");
     if (steps < 1 || batch < 1 || batch > NDRT_FEW_ROWS_MOST || size < 1 || size % LANES ||
         call->nthreads < 0)
         return ndrt_fail(NDRT_INVALID, "lstm steps: %lld steps of %lld samples, states of %lld",
@@ -77,13 +75,13 @@ ndrt_status ndrt_lstm_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_lstm_threads(const ndrt_kernel_call *call) {
+static int threads(const ndrt_kernel_call *call) {
     /* the team meets at each step */
     const int64_t weights = ndrt_product(GATES, call->dims[2], call->dims[2]);
     return ndrt_team_for(call, ndrt_product_work(ndrt_product(call->dims[1], weights, 1), weights));
 }
 
-void ndrt_lstm_execute(const ndrt_kernel_call *call, int nthreads) {
+static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     const int64_t steps = call->dims[0], batch = call->dims[1], size = call->dims[2];
     float *out = call->data[0], *cell = call->data[5];
     const float *gates = call->data[1];
@@ -101,4 +99,7 @@ void ndrt_lstm_execute(const ndrt_kernel_call *call, int nthreads) {
 #pragma omp for schedule(static)
         for (int64_t unit = 0; unit < size / LANES; unit++) compute(&step, unit);
     }
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_lstm = {"lstm steps", check, threads, execute};

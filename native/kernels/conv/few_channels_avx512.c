@@ -4,6 +4,7 @@
  * read for two vectors of filters. */
 #include <omp.h>
 
+#include "kernels/ndrt_avx512.h"
 #include "ndrt_windows.h"
 
 enum {
@@ -33,8 +34,8 @@ typedef struct {
 } tile;
 
 /* The last two are constants where this is inlined. */
-WIDE_CPU INLINED void tile_of(const ndrt_windows *job, const tile *t, int64_t filter, int vectors,
-                              int stride) {
+INLINED void tile_of(const ndrt_windows *job, const tile *t, int64_t filter, int vectors,
+                     int stride) {
     const int64_t block = (int64_t)t->ntaps * LANES;
     const float *w = job->weights + filter * t->ntaps;
     const __m512 low = _mm512_set1_ps(job->low), high = _mm512_set1_ps(job->high);
@@ -72,8 +73,8 @@ WIDE_CPU INLINED void tile_of(const ndrt_windows *job, const tile *t, int64_t fi
 typedef void compute_tile(const ndrt_windows *job, const tile *t, int64_t filter);
 
 #define TILE(vectors, stride)                                                                      \
-    WIDE_CPU static void tile_##vectors##_##stride(const ndrt_windows *job, const tile *t,         \
-                                                   int64_t filter) {                               \
+    static void tile_##vectors##_##stride(const ndrt_windows *job, const tile *t,                  \
+                                          int64_t filter) {                                        \
         tile_of(job, t, filter, vectors, stride);                                                  \
     }
 TILE(1, 1)
@@ -105,8 +106,8 @@ INLINED __mmask16 lanes_below(int64_t count) {
 
 /* Copies what a tile reads from column `first` and row `top` on, with zeros for what is outside of
  * the image. */
-WIDE_CPU static void copy_read(const ndrt_windows *job, int64_t image, int64_t top, int64_t first,
-                               float copies[][MOST_LENGTH]) {
+static void copy_read(const ndrt_windows *job, int64_t image, int64_t top, int64_t first,
+                      float copies[][MOST_LENGTH]) {
     const int64_t length = (PIXELS - 1) * job->stride + job->window;
     for (int i = 0; i < job->window * job->channels; i++) {
         const int64_t y = top + i / job->channels;

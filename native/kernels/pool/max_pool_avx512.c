@@ -8,8 +8,6 @@
 #include "kernels/ndrt_avx512.h"
 #include "ndrt_maxima.h"
 
-#define RANGE_CPU __attribute__((target("avx512f,avx512dq,fma")))
-
 enum { VECTORS = 4, COLUMNS = 4, WIDEST = 3, MOST_STRIDE = 2 };
 
 typedef struct {
@@ -20,9 +18,9 @@ typedef struct {
 } line;
 
 /* The greater one, of NaN and a number the number. */
-RANGE_CPU INLINED __m512 greater(__m512 a, __m512 b) { return _mm512_range_ps(a, b, 5); }
+INLINED __m512 greater(__m512 a, __m512 b) { return _mm512_range_ps(a, b, 5); }
 
-RANGE_CPU INLINED void put(const ndrt_maxima *of, float *to, __mmask16 lanes, __m512 x) {
+INLINED void put(const ndrt_maxima *of, float *to, __mmask16 lanes, __m512 x) {
     if (of->is_bounded)
         x = _mm512_min_ps(_mm512_set1_ps(of->high), _mm512_max_ps(_mm512_set1_ps(of->low), x));
     _mm512_mask_storeu_ps(to, lanes, x);
@@ -34,7 +32,7 @@ static __mmask16 lanes_left(int64_t lanes, int64_t lane) {
 
 /* COLUMNS windows from `column` on, whose columns are all data. The last two are constants where
  * this is inlined. */
-RANGE_CPU INLINED void tile_of(const line *l, int64_t column, int width, int stride) {
+INLINED void tile_of(const line *l, int64_t column, int width, int stride) {
     enum { MOST_READ = (COLUMNS - 1) * MOST_STRIDE + WIDEST };
     const ndrt_maxima *of = l->of;
     const int64_t lanes = of->lanes, from = (column * stride - of->pad[2]) * lanes;
@@ -73,17 +71,17 @@ RANGE_CPU INLINED void tile_of(const line *l, int64_t column, int width, int str
 }
 
 typedef void pool_columns(const line *l, int64_t column);
-RANGE_CPU static void tile_2_1(const line *l, int64_t column) { tile_of(l, column, 2, 1); }
-RANGE_CPU static void tile_3_1(const line *l, int64_t column) { tile_of(l, column, 3, 1); }
-RANGE_CPU static void tile_2_2(const line *l, int64_t column) { tile_of(l, column, 2, 2); }
-RANGE_CPU static void tile_3_2(const line *l, int64_t column) { tile_of(l, column, 3, 2); }
+static void tile_2_1(const line *l, int64_t column) { tile_of(l, column, 2, 1); }
+static void tile_3_1(const line *l, int64_t column) { tile_of(l, column, 3, 1); }
+static void tile_2_2(const line *l, int64_t column) { tile_of(l, column, 2, 2); }
+static void tile_3_2(const line *l, int64_t column) { tile_of(l, column, 3, 2); }
 static pool_columns *const tiles[MOST_STRIDE][WIDEST - 1] = {{tile_2_1, tile_3_1},
                                                              {tile_2_2, tile_3_2}};
 
 /* One window of any size: `vectors` of the lanes from `lane` on, of the last one those of `last`.
  */
-RANGE_CPU INLINED void window_of(const line *l, ndrt_span span, int64_t column, int64_t lane,
-                                 int vectors, __mmask16 last) {
+INLINED void window_of(const line *l, ndrt_span span, int64_t column, int64_t lane, int vectors,
+                       __mmask16 last) {
     const int64_t lanes = l->of->lanes;
     __m512 best[VECTORS];
 #pragma GCC unroll 4
@@ -103,7 +101,7 @@ RANGE_CPU INLINED void window_of(const line *l, ndrt_span span, int64_t column, 
         put(l->of, out + v * LANES, v + 1 < vectors ? 0xffff : last, best[v]);
 }
 
-RANGE_CPU static void pool_window(const line *l, int64_t column) {
+static void pool_window(const line *l, int64_t column) {
     const int64_t lanes = l->of->lanes, step = VECTORS * LANES;
     const ndrt_span span = ndrt_span_of(l->of, 2, column);
     for (int64_t lane = 0; lane < lanes; lane += step) {

@@ -16,8 +16,7 @@ typedef struct {
     float low, high;
 } few_rows;
 
-WIDE_CPU INLINED void block_of(const few_rows *job, int64_t block, int rows, int vectors,
-                               int chains) {
+INLINED void block_of(const few_rows *job, int64_t block, int rows, int vectors, int chains) {
     const int64_t first = block * vectors * LANES;
     const float *weights = job->weights + block * job->stride;
     __mmask16 inside[MOST_VECTORS];
@@ -42,7 +41,7 @@ WIDE_CPU INLINED void block_of(const few_rows *job, int64_t block, int rows, int
 }
 
 #define BLOCK(rows, width, chains)                                                                 \
-    WIDE_CPU static void block_##rows##_##width(const few_rows *job, int64_t block) {              \
+    static void block_##rows##_##width(const few_rows *job, int64_t block) {                       \
         block_of(job, block, rows, width / LANES, chains);                                         \
     }
 BLOCK(1, 64, 2)
@@ -60,11 +59,9 @@ static compute_block *const blocks[][NDRT_FEW_ROWS_MOST] = {
     {block_1_64, block_2_64, block_3_64, block_4_64},
 };
 
-ndrt_status ndrt_few_rows_check(const ndrt_kernel_call *call) {
+static ndrt_status check(const ndrt_kernel_call *call) {
     int64_t rows = call->dims[0], features = call->dims[1], columns = call->dims[2];
     int64_t width = call->dims[3];
-    if (!ndrt_cpu_has(NDRT_HAS_AVX512))
-        return ndrt_fail(NDRT_UNSUPPORTED, "few rows: this CPU has no AVX-512");
     if (rows < 1 || rows > NDRT_FEW_ROWS_MOST || features < 1 || columns < 1 ||
         (width != NDRT_FEW_ROWS_WIDE && width != NDRT_FEW_ROWS_NARROW) || call->nthreads < 0)
         return ndrt_fail(
@@ -75,13 +72,13 @@ ndrt_status ndrt_few_rows_check(const ndrt_kernel_call *call) {
     return NDRT_OK;
 }
 
-int ndrt_few_rows_threads(const ndrt_kernel_call *call) {
+static int threads(const ndrt_kernel_call *call) {
     const int64_t *d = call->dims;
     return ndrt_team_for(
         call, ndrt_product_work(ndrt_product(d[0], d[1], d[2]), ndrt_product(d[1], d[2], 1)));
 }
 
-void ndrt_few_rows_execute(const ndrt_kernel_call *call, int nthreads) {
+static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     int64_t width = call->dims[3], nblocks = (call->dims[2] + width - 1) / width;
     few_rows job = {
         .out = call->data[0],
@@ -96,4 +93,7 @@ void ndrt_few_rows_execute(const ndrt_kernel_call *call, int nthreads) {
     compute_block *run = blocks[width == NDRT_FEW_ROWS_WIDE][call->dims[0] - 1];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t block = 0; block < nblocks; block++) run(&job, block);
+    return NDRT_OK;
 }
+
+const ndrt_family ndrt_family_few_rows = {"few rows", check, threads, execute};

@@ -1,0 +1,137 @@
+/* Kernels are compiled once for each level of CPUs, from the same files (setup.py says with which
+ * flags): all in the folders below native/kernels/ for AVX2 and for AVX-512, those whose names end
+ * in _avx512 for AVX-512 alone. What such files share has a name for each level. */
+#ifndef NDRT_LEVELS_H
+#define NDRT_LEVELS_H
+
+#include "ndrt_plans.h"
+
+/* Kernels that one file checks and runs. */
+typedef struct {
+    const char *name;
+    ndrt_status (*check)(const ndrt_kernel_call *call);
+    int (*threads)(const ndrt_kernel_call *call); /* that a checked call is worth */
+    ndrt_status (*execute)(const ndrt_kernel_call *call, int nthreads);
+} ndrt_family;
+
+/* What there is for a level. */
+typedef struct {
+    const ndrt_family *const *families; /* by ndrt_kernel_id; NULL: none */
+    int nfamilies;
+    float (*multiply_adds)(int64_t count); /* as fast as can be */
+    int lanes, chains;                     /* of these: numbers at once, of so many sums */
+} ndrt_level;
+extern const ndrt_level ndrt_level_avx2, ndrt_level_avx512;
+const ndrt_level *ndrt_level_of_cpu(void);
+
+#ifdef NDRT_LEVEL
+#define NDRT_JOINED(name, level) name##_##level
+#define NDRT_EXPANDED(name, level) NDRT_JOINED(name, level)
+#define LEVELED(name) NDRT_EXPANDED(name, NDRT_LEVEL)
+#define ndrt_level_here LEVELED(ndrt_level)
+#define ndrt_family_basic LEVELED(ndrt_family_basic)
+#define ndrt_family_draws LEVELED(ndrt_family_draws)
+#define ndrt_family_optimizers LEVELED(ndrt_family_optimizers)
+#define ndrt_family_last_axis LEVELED(ndrt_family_last_axis)
+#define ndrt_family_folded_norms LEVELED(ndrt_family_folded_norms)
+#define ndrt_family_norms LEVELED(ndrt_family_norms)
+#define ndrt_family_batch_stats LEVELED(ndrt_family_batch_stats)
+#define ndrt_family_lrn LEVELED(ndrt_family_lrn)
+#define ndrt_family_vision LEVELED(ndrt_family_vision)
+#define ndrt_family_resize LEVELED(ndrt_family_resize)
+#define ndrt_family_maxima LEVELED(ndrt_family_maxima)
+#define ndrt_family_gather LEVELED(ndrt_family_gather)
+#define ndrt_family_moves LEVELED(ndrt_family_moves)
+#define ndrt_family_joins LEVELED(ndrt_family_joins)
+#define ndrt_family_math LEVELED(ndrt_family_math)
+#define ndrt_family_ordering LEVELED(ndrt_family_ordering)
+#define ndrt_family_functions LEVELED(ndrt_family_functions)
+#define ndrt_family_scalars LEVELED(ndrt_family_scalars)
+#define ndrt_add_rows LEVELED(ndrt_add_rows)
+#define ndrt_function_of LEVELED(ndrt_function_of)
+#define ndrt_words_of LEVELED(ndrt_words_of)
+#define ndrt_draw LEVELED(ndrt_draw)
+#define ndrt_philox_block LEVELED(ndrt_philox_block)
+#define ndrt_philox_blocks LEVELED(ndrt_philox_blocks)
+#define ndrt_philox LEVELED(ndrt_philox)
+#define ndrt_dropout_mask LEVELED(ndrt_dropout_mask)
+#define ndrt_dropout LEVELED(ndrt_dropout)
+#define ndrt_random_uniform LEVELED(ndrt_random_uniform)
+#define ndrt_random_normal LEVELED(ndrt_random_normal)
+#define ndrt_sgd LEVELED(ndrt_sgd)
+#define ndrt_sgd_mom LEVELED(ndrt_sgd_mom)
+#define ndrt_adam LEVELED(ndrt_adam)
+#define ndrt_box_nms LEVELED(ndrt_box_nms)
+#define ndrt_multibox_prior LEVELED(ndrt_multibox_prior)
+#define ndrt_multibox_detection LEVELED(ndrt_multibox_detection)
+#define ndrt_multibox_match LEVELED(ndrt_multibox_match)
+#define ndrt_multibox_assign LEVELED(ndrt_multibox_assign)
+#define ndrt_roi_align LEVELED(ndrt_roi_align)
+#define ndrt_roi_align_grad LEVELED(ndrt_roi_align_grad)
+#define ndrt_roi_pool LEVELED(ndrt_roi_pool)
+#define ndrt_roi_pool_grad LEVELED(ndrt_roi_pool_grad)
+#define ndrt_exp LEVELED(ndrt_exp)
+#define ndrt_softmax LEVELED(ndrt_softmax)
+#define ndrt_running_sum LEVELED(ndrt_running_sum)
+#define ndrt_product_grad LEVELED(ndrt_product_grad)
+#define ndrt_prelu LEVELED(ndrt_prelu)
+#define ndrt_arithmetic LEVELED(ndrt_arithmetic)
+#define ndrt_step_grad LEVELED(ndrt_step_grad)
+#define ndrt_maxima_of LEVELED(ndrt_maxima_of)
+#define ndrt_maxima_made LEVELED(ndrt_maxima_made)
+#define ndrt_maximum LEVELED(ndrt_maximum)
+#define ndrt_multiply_adds LEVELED(ndrt_multiply_adds)
+
+extern const ndrt_family ndrt_family_basic;
+extern const ndrt_family ndrt_family_draws;
+extern const ndrt_family ndrt_family_products;
+extern const ndrt_family ndrt_family_few_rows;
+extern const ndrt_family ndrt_family_optimizers;
+extern const ndrt_family ndrt_family_last_axis;
+extern const ndrt_family ndrt_family_folded_norms;
+extern const ndrt_family ndrt_family_norms;
+extern const ndrt_family ndrt_family_batch_stats;
+extern const ndrt_family ndrt_family_lrn;
+extern const ndrt_family ndrt_family_windows;
+extern const ndrt_family ndrt_family_separable;
+extern const ndrt_family ndrt_family_vision;
+extern const ndrt_family ndrt_family_resize;
+extern const ndrt_family ndrt_family_maxima;
+extern const ndrt_family ndrt_family_lstm;
+extern const ndrt_family ndrt_family_gather;
+extern const ndrt_family ndrt_family_moves;
+extern const ndrt_family ndrt_family_joins;
+extern const ndrt_family ndrt_family_math;
+extern const ndrt_family ndrt_family_ordering;
+extern const ndrt_family ndrt_family_functions;
+extern const ndrt_family ndrt_family_scalars;
+
+float ndrt_multiply_adds(int64_t count);
+/* Adds rows that are `stride` apart to the sums of their columns. */
+void ndrt_add_rows(const float *in, int64_t rows, int64_t stride, int64_t width, double *sums);
+/* A function of one array and one number (ndrt_function_id), on the calling thread. */
+void ndrt_function_of(int which, float *out, const float *in, int64_t n, float p);
+
+/* Kernels that kernels/reduce/math.c drives. */
+void ndrt_softmax(const ndrt_kernel_call *call, int nthreads);
+void ndrt_running_sum(const ndrt_kernel_call *call, int nthreads);
+void ndrt_product_grad(const ndrt_kernel_call *call, int nthreads);
+void ndrt_prelu(const ndrt_kernel_call *call, int nthreads);
+void ndrt_exp(const ndrt_kernel_call *call, int nthreads);
+void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads);
+void ndrt_step_grad(const ndrt_kernel_call *call, int nthreads);
+
+/* Kernels that kernels/elementwise/basic.c drives: those element by element do those from `from` up
+ * to `to`; `from` is a multiple of 64. */
+void ndrt_sgd(const ndrt_kernel_call *call, int64_t from, int64_t to);
+void ndrt_sgd_mom(const ndrt_kernel_call *call, int64_t from, int64_t to);
+void ndrt_adam(const ndrt_kernel_call *call, int64_t from, int64_t to);
+/* In dims[1] and dims[2] key and block at which the words begin. */
+void ndrt_philox(const ndrt_kernel_call *call, int64_t from, int64_t to);
+void ndrt_dropout_mask(const ndrt_kernel_call *call, int64_t from, int64_t to);
+void ndrt_dropout(const ndrt_kernel_call *call, int64_t from, int64_t to);
+void ndrt_random_uniform(const ndrt_kernel_call *call, int64_t from, int64_t to);
+void ndrt_random_normal(const ndrt_kernel_call *call, int64_t from, int64_t to);
+#endif
+
+#endif
