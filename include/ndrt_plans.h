@@ -33,6 +33,9 @@ void ndrt_plan_free(ndrt_plan *plan);
 ndrt_status ndrt_plan_add_prim(ndrt_plan *plan, const ndrt_prim *prim, int nargs,
                                const ndrt_arg *args); /* the plan does not own the primitive */
 ndrt_status ndrt_plan_add_kernel(ndrt_plan *plan, const ndrt_kernel_call *call);
+/* A step at which runs end, so that the caller does something; it goes on behind it. */
+ndrt_status ndrt_plan_add_stop(ndrt_plan *plan);
+int ndrt_plan_stops_at(const ndrt_plan *plan, int64_t at);
 int64_t ndrt_plan_size(const ndrt_plan *plan);
 /* Forgets all steps but the first `nsteps`. */
 void ndrt_plan_cut(ndrt_plan *plan, int64_t nsteps);
@@ -42,8 +45,8 @@ void ndrt_plan_cut(ndrt_plan *plan, int64_t nsteps);
 ndrt_status ndrt_plan_add_lanes(ndrt_plan *plan, int64_t begin, int count, const int64_t *ends);
 /* The steps so far leave no array half written. */
 void ndrt_plan_mark_whole(ndrt_plan *plan);
-/* Runs from step *cursor until the end, or until budget_ms has passed (below 0: no limit) and no
- * array is half written; *cursor is where to go on. */
+/* Runs from step *cursor until the end, a stop, or until budget_ms has passed (below 0: no limit)
+ * and no array is half written; *cursor is where to go on. */
 ndrt_status ndrt_plan_run(ndrt_plan *plan, double budget_ms, int64_t *cursor);
 /* The same; times[i] becomes the milliseconds that step i took. NULL: nothing is noted. */
 ndrt_status ndrt_plan_profile(ndrt_plan *plan, double budget_ms, int64_t *cursor, double *times);
@@ -63,7 +66,8 @@ typedef struct {
 typedef struct ndrt_replay ndrt_replay;
 typedef enum {
     NDRT_REPLAY_DONE = 0,
-    NDRT_REPLAY_UNFINISHED = 1, /* the budget is spent; leases are kept: go on, or give them back */
+    /* the budget is spent, or the cursor is at a stop; leases are kept: go on, or give them back */
+    NDRT_REPLAY_UNFINISHED = 1,
     /* these did nothing: */
     NDRT_REPLAY_BUSY = 2,    /* somebody else has a lease that is in the way */
     NDRT_REPLAY_MOVED = 3,   /* a guarded chunk got other memory or another layout */
@@ -84,6 +88,7 @@ typedef struct {
 } ndrt_replay_copy;
 ndrt_replay_result ndrt_replay_fed(ndrt_replay *replay, int n, const ndrt_replay_copy *copies,
                                    double budget_ms);
+/* From a stop: behind it. */
 ndrt_replay_result ndrt_replay_go_on(ndrt_replay *replay, double budget_ms);
 /* What was computed from the sources was computed anew, when they had these changes. */
 void ndrt_replay_renew(ndrt_replay *replay, const uint64_t *changes);

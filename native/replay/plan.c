@@ -11,6 +11,7 @@ typedef struct {
     const ndrt_prim *prim; /* NULL: a kernel */
     int nargs, nthreads;
     int is_whole;          /* behind it no array is half written */
+    int is_stop;           /* nothing runs: the caller does something */
     dnnl_exec_arg_t *args; /* with memory objects of the step's own */
     ndrt_kernel_call kernel;
 } step;
@@ -99,6 +100,16 @@ ndrt_status ndrt_plan_add_kernel(ndrt_plan *plan, const ndrt_kernel_call *call) 
     return NDRT_OK;
 }
 
+ndrt_status ndrt_plan_add_stop(ndrt_plan *plan) {
+    TRY(make_room(plan));
+    plan->steps[plan->nsteps++] = (step){.nthreads = 1, .is_stop = 1};
+    return NDRT_OK;
+}
+
+int ndrt_plan_stops_at(const ndrt_plan *plan, int64_t at) {
+    return at < plan->nsteps && plan->steps[at].is_stop;
+}
+
 static ndrt_status check_lanes(const ndrt_plan *plan, int64_t begin, int count,
                                const int64_t *ends) {
     int64_t before = plan->nlanes ? end_of(&plan->lanes[plan->nlanes - 1]) : 0, at = begin;
@@ -110,7 +121,9 @@ static ndrt_status check_lanes(const ndrt_plan *plan, int64_t begin, int count,
             return ndrt_fail(NDRT_INVALID, "a lane up to step %lld of %lld, from %lld",
                              (long long)ends[i], (long long)plan->nsteps, (long long)at);
         for (; at < ends[i]; at++)
-            if (plan->steps[at].nthreads != 1)
+            if (plan->steps[at].is_stop)
+                return ndrt_fail(NDRT_INVALID, "step %lld of a lane is a stop", (long long)at);
+            else if (plan->steps[at].nthreads != 1)
                 return ndrt_fail(NDRT_INVALID, "step %lld of a lane works with %d threads",
                                  (long long)at, plan->steps[at].nthreads);
     }
@@ -213,7 +226,7 @@ ndrt_status ndrt_plan_profile(ndrt_plan *plan, double budget_ms, int64_t *cursor
     if (*cursor < 0 || *cursor > plan->nsteps)
         return ndrt_fail(NDRT_INVALID, "step %lld of a plan of %lld", (long long)*cursor,
                          (long long)plan->nsteps);
-    if (*cursor == plan->nsteps) return NDRT_OK;
+    if (*cursor == plan->nsteps || plan->steps[*cursor].is_stop) return NDRT_OK;
     double started = budget_ms >= 0 ? now_ms() : 0;
     /* A plan of small steps would spend a tenth of its time on looking at the clock. */
     int is_short = plan->took < budget_ms / 4, from_start = !*cursor, unlooked = 0;
@@ -233,6 +246,7 @@ ndrt_status ndrt_plan_profile(ndrt_plan *plan, double budget_ms, int64_t *cursor
             continue;
         }
         const step *s = &plan->steps[*cursor];
+        if (s->is_stop) break;
         status = ndrt_use_threads(s->nthreads);
         if (status != NDRT_OK) break;
         status = execute(s);

@@ -135,6 +135,18 @@ static ndrt_replay_result leave(const ndrt_replay *replay, ndrt_replay_result re
     return result;
 }
 
+static ndrt_replay_result advance(ndrt_replay *replay, double budget_ms) {
+    ndrt_status status = ndrt_plan_profile(replay->plan, budget_ms, &replay->cursor, replay->times);
+    if (status == NDRT_OK && replay->cursor < ndrt_plan_size(replay->plan))
+        return NDRT_REPLAY_UNFINISHED;
+    if (status != NDRT_OK) {
+        replay->failure = status;
+        return leave(replay, NDRT_REPLAY_FAILED);
+    }
+    replay->runs++;
+    return leave(replay, NDRT_REPLAY_DONE);
+}
+
 ndrt_replay_result ndrt_replay_run(ndrt_replay *replay, double budget_ms, int leased) {
     if (!leased && !ndrt_hold_try(replay->leases)) return NDRT_REPLAY_BUSY;
     replay->leased = leased;
@@ -144,7 +156,7 @@ ndrt_replay_result ndrt_replay_run(ndrt_replay *replay, double budget_ms, int le
     /* Counted before they happen, so that none can be missed. */
     for (int i = 0; i < replay->nwritten; i++) ndrt_chunk_add_writes(replay->written[i].chunk);
     replay->cursor = 0;
-    return ndrt_replay_go_on(replay, budget_ms);
+    return advance(replay, budget_ms);
 }
 
 ndrt_replay_result ndrt_replay_fed(ndrt_replay *replay, int n, const ndrt_replay_copy *copies,
@@ -158,13 +170,6 @@ ndrt_replay_result ndrt_replay_fed(ndrt_replay *replay, int n, const ndrt_replay
 }
 
 ndrt_replay_result ndrt_replay_go_on(ndrt_replay *replay, double budget_ms) {
-    ndrt_status status = ndrt_plan_profile(replay->plan, budget_ms, &replay->cursor, replay->times);
-    if (status == NDRT_OK && replay->cursor < ndrt_plan_size(replay->plan))
-        return NDRT_REPLAY_UNFINISHED;
-    if (status != NDRT_OK) {
-        replay->failure = status;
-        return leave(replay, NDRT_REPLAY_FAILED);
-    }
-    replay->runs++;
-    return leave(replay, NDRT_REPLAY_DONE);
+    if (ndrt_plan_stops_at(replay->plan, replay->cursor)) replay->cursor++;
+    return advance(replay, budget_ms);
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
 from .._array.ndarray import NDArray
@@ -79,6 +80,8 @@ class Captured:
                  names: Sequence[tuple[str, str | None]] = (),
                  written_at: Mapping[Chunk, int] | None = None) -> None:
         self._recording = recording
+        self._stops = recording.stops
+        self._times: Any = None
         self._names = names
         self._written_at = written_at or {}
         self.counters = dict(counters)
@@ -124,11 +127,30 @@ class Captured:
         if result == MOVED and (moved := self._moved_outputs()) is not None:
             result = self._run_over(moved)
         while result == UNFINISHED:
-            result = _go_on(self.native, BUDGET)
+            result = self._go_on()
         if result == FAILED:
             self._raise()
         if result == DONE:
             self.leave()
+        return result
+
+    def _go_on(self) -> int:
+        """What comes next of a run: where it stopped for that, functions of Python, then native
+        steps."""
+        if self._stops:
+            at = lib.ndrt_replay_cursor(self.native)
+            functions = self._stops.get(at)
+            if functions is not None:
+                begun = perf_counter()
+                try:
+                    for function in functions:
+                        function()
+                except NdrtError as error:
+                    self._name(error)
+                    raise
+                if self._times is not None:
+                    self._times[at] = (perf_counter() - begun) * 1e3
+        result: int = _go_on(self.native, BUDGET)
         return result
 
     def _raise(self) -> None:
@@ -136,10 +158,18 @@ class Captured:
         try:
             check(lib.ndrt_replay_status(self.native), "running a plan")
         except NdrtError as error:
-            position = self._recording.position_of(lib.ndrt_replay_cursor(self.native))
-            if position is not None and position < len(self._names):
-                name_call(error, *self._names[position])
+            self._name(error)
             raise
+
+    def _name(self, error: NdrtError) -> None:
+        position = self._recording.position_of(lib.ndrt_replay_cursor(self.native))
+        if position is not None and position < len(self._names):
+            name_call(error, *self._names[position])
+
+    @property
+    def has_stops(self) -> bool:
+        """Each replay calls Python functions."""
+        return bool(self._stops)
 
     def moved(self) -> list[int]:
         """Numbers of the chunks that are not as they were recorded."""
@@ -147,8 +177,11 @@ class Captured:
 
     def _moved_outputs(self) -> list[tuple[Chunk, Placement]] | None:
         """What is not as it was recorded, and how that was: inference and training write one output
-        in turn, each in the layout that it has there. None where something else moved.
+        in turn, each in the layout that it has there. None where something else moved, or Python is
+        called, which may raise anything on the way.
         """
+        if self._stops:
+            return None
         moved = [(chunk, was) for chunk, was in self._reachable if chunk.placement != was]
         for chunk, (handle, _) in moved:
             if chunk not in self._renewed or chunk.pins or chunk.placement[0] is not handle:
@@ -207,7 +240,7 @@ class Captured:
         try:
             result = UNFINISHED
             while result == UNFINISHED:
-                result = _go_on(self.native, BUDGET)
+                result = self._go_on()
         finally:
             self.leases.give_back()
         if result == FAILED:
@@ -221,12 +254,13 @@ class Captured:
     @contextmanager
     def profiled(self) -> Iterator[Sequence[float]]:
         """Replays inside it note the milliseconds of each native step, the last one's remain."""
-        times = ffi.new("double[]", lib.ndrt_plan_size(self._recording.native_plan()))
+        self._times = times = ffi.new("double[]", self._recording.size)
         lib.ndrt_replay_profile(self.native, times)
         try:
             yield times
         finally:
             lib.ndrt_replay_profile(self.native, ffi.NULL)
+            self._times = None
 
     @property
     def runs(self) -> int:

@@ -235,12 +235,12 @@ class Executor(TrainingRuns, Finding):
             self._ready = program.ready()
 
     def _finish_replay(self, ready: Captured) -> None:
-        """The rest of a run that is so long that signals are to be served meanwhile."""
-        # the next ones go the way of all others, which costs little beside their length
-        self._ready = None
-        self._is_running = True
+        """The rest of a run that is so long that signals are served meanwhile, or calls Python."""
+        # long ones go the way of all others from now on, which costs little beside their length
+        self._ready, self._is_running = None, True
         try:
             ready.finish()
+            self._ready = ready if ready.has_stops else None
         finally:
             self._is_running = False
 

@@ -233,7 +233,7 @@ class Program:
         # forward reads nothing there that it has not written
         start = [chunk.placement for chunk in own] if is_backward else None
         if part[2] or is_watched():
-            stream = record(lambda: self._run_steps(part), ctx, chunks, capture)
+            stream = record(lambda: self._run_steps(part), ctx, chunks, capture, not part[2])
         else:
             stream = record_ahead(lambda begin: self._run_steps(part, begin), ctx, chunks, capture,
                                   max(self._scratch, ctx.stream.tmp.estimate))

@@ -12,14 +12,16 @@ from .captured import Capture
 
 
 def record(run: Callable[[], object], ctx: OpContext, chunks: Iterable[Chunk],
-           capture: Capture) -> RecordingStream | None:
-    """Runs `run` and records what it issues to the context's stream.
+           capture: Capture, takes_python: bool = False) -> RecordingStream | None:
+    """Runs `run` and records what it issues to the context's stream; with `takes_python` what is
+    replayed may call Python functions.
 
     `chunks` are all that it touches. None where the recording can not be replayed; `capture` is
     told why.
     """
     before, plain = _Before(ctx, chunks), ctx.stream
     stream = RecordingStream(plain.tmp.estimate)
+    stream.takes_python = takes_python
     try:
         ctx.stream = stream
         run()
@@ -33,7 +35,7 @@ def record(run: Callable[[], object], ctx: OpContext, chunks: Iterable[Chunk],
 
 def record_ahead(run: Callable[[int], object], ctx: OpContext, chunks: Iterable[Chunk],
                  capture: Capture, estimate: int) -> RecordingStream | None:
-    """`record` for a run whose steps all run at its end, in one native call; `estimate` is how
+    """`record` for inference whose steps all run at its end, in one native call; `estimate` is how
     much scratch its operators take.
 
     `run(position)` calls the operators from that position of the stream on, and sets it. Where a
@@ -41,6 +43,7 @@ def record_ahead(run: Callable[[int], object], ctx: OpContext, chunks: Iterable[
     """
     before, plain = _Before(ctx, chunks), ctx.stream
     stream = DeferringStream(estimate)
+    stream.takes_python = True
     failed_at = None
     try:
         ctx.stream = stream
@@ -77,7 +80,8 @@ class _Before:
         """Now that the run is done; `capture` is told why not."""
         if stream.recording.failed is not None:
             capture.ran_plainly()  # the run is done; the next one is recorded
-        elif self._ctx.fallbacks != self._fallbacks or stream.recording.native_plan() is None:
+        elif self._ctx.fallbacks != self._fallbacks or (
+                stream.recording.stops and not stream.takes_python):
             capture.refuse("a step runs in Python")
         elif sum(chunk.moves for chunk in self._chunks) != self._moves:
             capture.postpone("a step moves memory")

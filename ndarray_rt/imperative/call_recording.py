@@ -207,7 +207,7 @@ def _made(op: OpDef, told: Told, stream: _NotingStream, hits: int, names: tuple[
     changed = op.mutated(params)
     plan = recording.native_plan()
     written = [*[y for y in outs if y is not None], *[inputs[i] for i in changed]]
-    if (recording.failed is not None or plan is None or not recording.arguments
+    if (recording.failed is not None or recording.stops or not recording.arguments
             or op.draws(params) or max(len(inputs), len(outs)) > MAX_ARRAYS
             or [None if x is None else x._chunk for x in written] != stream.written):
         return None

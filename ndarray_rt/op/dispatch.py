@@ -270,8 +270,12 @@ def _run(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
             stream.drop()
             raise
     REASONS.add(op.name, reason or "")
-    ctx.fallbacks += 1
     ctx.stream.read_in_python()
+    if op.pure and ctx.stream.notes_python and not mutated and Req.kAddTo not in reqs:
+        fallback_compute(op, params, ctx, key, ins, outs, reqs, reason)
+        ctx.stream.settle()
+        return key, reason
+    ctx.fallbacks += 1
     fallback_compute(op, params, ctx, key, ins, outs, reqs)
     return key, reason
 

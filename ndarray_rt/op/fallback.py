@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from .._array.layout import plain_numpy
+from .._array.layout import AnyArray, plain_numpy
 from .._array.ndarray import NDArray
 from .._array.output import NumpyOutput
 from .._array.req import Req
@@ -60,8 +60,13 @@ REASONS = Reasons()
 
 
 def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
-                     ins: list[NDArray], outs: list[NDArray], reqs: list[Req]) -> None:
+                     ins: list[NDArray], outs: list[NDArray], reqs: list[Req],
+                     reason: str | None = None) -> None:
     """Runs `compute` on default-layout inputs and does what the requests ask for.
+
+    With a `reason` the stream notes it as a step of inference, which counts itself for that reason and computes
+    and writes in the same places whenever it runs again: for operators that write to no inputs, and
+    where nothing is added to an output.
 
     Inputs in a special layout are read through private copies. Inputs that the operator
     writes to are converted in place first. Outputs end in the default layout.
@@ -73,6 +78,33 @@ def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
         chunk.wrote()
     arrays = transform(ins, key, stream)
     outputs = [NumpyOutput(array, req) for array, req in zip(outs, reqs, strict=True)]
+    _compute(op, params, ctx, arrays, outputs)
+    _detach_shared(outputs)
+    for output in outputs:
+        output.commit(stream)
+    if reason is None:
+        return
+    targets = [(output, plain_numpy(output.array)) for output in outputs if output.requested]
+
+    def again() -> None:
+        ctx.is_train = False
+        REASONS.add(op.name, reason)
+        for output, _ in targets:
+            output.value = None
+        _compute(op, params, ctx, arrays, outputs)
+        for output, _ in targets:
+            if output.value is not None and any(
+                    np.may_share_memory(output.value, target) for _, target in targets):
+                output.own()
+        with np.errstate(all="ignore"):
+            for output, target in targets:
+                if output.value is not None:
+                    target[...] = output.value
+    stream.note(again)
+
+
+def _compute(op: OpDef, params: Params, ctx: OpContext, arrays: list[AnyArray],
+             outputs: list[NumpyOutput]) -> None:
     try:
         with np.errstate(all="ignore"):
             op.compute(ctx, params, arrays, outputs)
@@ -83,9 +115,6 @@ def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
             raise
         raise OutOfMemory(f"{where(op.name, ctx.node_name)}: there is no memory for what numpy "
                           "computes on the way") from None
-    _detach_shared(outputs)
-    for output in outputs:
-        output.commit(stream)
 
 
 def _detach_shared(outputs: list[NumpyOutput]) -> None:

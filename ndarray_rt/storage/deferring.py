@@ -121,7 +121,7 @@ class DeferringStream(RecordingStream):
                 # one assignment: an interrupt finds the steps accepted for good, or not at all
                 self._accepted = _Accepted(self._count, atom)
                 return
-            lib.ndrt_plan_cut(self.recording.native_plan(), begin)
+            self.recording.cut(begin)
             self._stop()
         super()._run_steps(atom)
 
@@ -157,8 +157,7 @@ class DeferringStream(RecordingStream):
             return
         # an interrupt may have come between a step and its counting
         self._count = max(int(self._cursor[0]), self._accepted.steps)
-        if self.recording.segments:
-            lib.ndrt_plan_cut(self.recording.native_plan(), self._count)
+        self.recording.cut(self._count)
         self._stop()
 
     def _stop(self) -> None:

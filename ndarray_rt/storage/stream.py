@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 BUDGET = 20.0
 
 
+# stands for a stop among what a recording has issued
+STOP = -1
+
+
 class Mem:
     """References memory in a layout; valid inside the operator call it was handed out in."""
 
@@ -149,6 +153,11 @@ class ImmediateStream:
     def _run_steps(self, atom: Atom) -> None:
         atom.run()
 
+    @property
+    def notes_python(self) -> bool:
+        """Python functions that are steps are called again where this is run again."""
+        return False
+
     def read_in_python(self) -> None:
         """From here on Python itself reads and writes memory: no step waits any longer than this
         operator."""
@@ -238,6 +247,9 @@ class ImmediateStream:
             packed.parameters = parameters.ptr
         return packed
 
+    def note(self, function: Callable[[], None]) -> None:
+        """Has a Python function called wherever what was issued is run again; not now."""
+
     def callback(self, function: Callable[[], None]) -> None:
         """Runs a Python function as a step, at once."""
         self.counters.callbacks += 1
@@ -284,11 +296,13 @@ class RecordingStream(ImmediateStream):
     Nothing else is kept alive but primitives: the arrays' owners hold the arrays.
     """
 
-    __slots__ = ("once", "recording")
+    __slots__ = ("once", "recording", "takes_python")
 
     def __init__(self, estimate: int) -> None:
         super().__init__(TmpMemMgr(estimate, keep=True))
         self.recording = Recording([self.tmp])
+        # what it is for can call Python functions between native steps
+        self.takes_python = False
         # of what was done aside, which a replay does not do again
         self.once = Counters()
 
@@ -331,38 +345,40 @@ class RecordingStream(ImmediateStream):
         super().settle()
         self.recording.end_whole(self.position)
 
+    @property
+    def notes_python(self) -> bool:
+        return self.takes_python
+
+    def note(self, function: Callable[[], None]) -> None:
+        self.recording.add_callback(function)
+
     def callback(self, function: Callable[[], None]) -> None:
         super().callback(function)
-        self.recording.add_callback(function)
+        self.note(function)
 
 
 class Recording:
-    """Recorded steps: native plans with the Python callbacks between them.
+    """Recorded steps: a native plan, which stops where Python functions are called.
 
     Recording never stops the run that is recorded: where it fails, `failed` says why.
     """
 
-    __slots__ = ("_lanes", "_steps", "_wholes", "failed", "issued", "scratch")
+    __slots__ = ("_lanes", "_plan", "_wholes", "failed", "issued", "scratch", "stops")
 
     def __init__(self, scratch: list[TmpMemMgr]) -> None:
         # of steps in no lane, and of each lane of a team
         self.scratch = scratch
         self.failed: str | None = None
-        # what was noted, in order: primitives, which live as long as this, and numbers of kernels
+        # what each step of the plan is: a primitive, which lives as long as this, the number of a
+        # kernel, or STOP
         self.issued: list[Primitive | int] = []
-        self._steps: list[Any] = []  # a native plan, or a callable
-        # of each operator of the last native plan: steps up to its end, and the stream's position
+        # step of the plan -> what is called there
+        self.stops: dict[int, list[Callable[[], None]]] = {}
+        self._plan: Any = None
+        # of each operator: steps up to its end, and the stream's position
         self._wholes: list[tuple[int, int]] = []
-        # teams whose lanes begin in the last native plan (-1: steps of none), and at which step
+        # teams whose lanes begin (-1: steps of none), and at which step
         self._lanes: list[tuple[int, int]] = []
-
-    def _native(self) -> Any:
-        if not self._steps or not isinstance(self._steps[-1], ffi.CData):
-            self._steps.append(make(lib.ndrt_plan_new, out="ndrt_plan **",
-                                    free=lib.ndrt_plan_free, what="making a plan"))
-            self._wholes.clear()
-            self._lanes.clear()
-        return self._steps[-1]
 
     def add(self, prim: Primitive | None, nargs: int, packed: Any) -> None:
         """Notes a step that ran: a primitive, or (None) a kernel."""
@@ -370,68 +386,86 @@ class Recording:
             return
         try:
             self.issued.append(packed.kernel if prim is None else prim)
-            add_step(self._native(), prim, nargs, packed)
+            add_step(self.native_plan(), prim, nargs, packed)
         except (MemoryError, NdrtError) as error:
             self.failed = str(error)
 
+    def add_callback(self, function: Callable[[], None]) -> None:
+        """Notes a Python function that ran."""
+        if self.failed is not None:
+            return
+        try:
+            at = self.size
+            if at - 1 in self.stops:
+                self.stops[at - 1].append(function)
+            else:
+                call(lib.ndrt_plan_add_stop, self.native_plan(), what="adding a stop")
+                self.issued.append(STOP)
+                self.stops[at] = [function]
+        except (MemoryError, NdrtError) as error:
+            self.failed = str(error)
+
+    @property
+    def size(self) -> int:
+        """Steps of the plan."""
+        return int(lib.ndrt_plan_size(self.native_plan()))
+
     def enter_team(self, team: int) -> None:
         """The steps from here on are a lane of this team's; -1: of none."""
-        self._lanes.append((team, lib.ndrt_plan_size(self._native())))
+        self._lanes.append((team, self.size))
 
     def end_lanes(self) -> None:
-        """All is noted: from now on lanes run at once. A callback between steps prevents that."""
-        plan = self.native_plan()
-        if self.failed is not None or plan is None:
+        """All is noted: from now on lanes run at once. A stop among them prevents that."""
+        if self.failed is not None:
             return
         begins: dict[int, list[int]] = {}
-        for (team, begin), (_, end) in itertools.pairwise(
-                (*self._lanes, (-1, lib.ndrt_plan_size(plan)))):
+        for (team, begin), (_, end) in itertools.pairwise((*self._lanes, (-1, self.size))):
             if team >= 0:
                 begins.setdefault(team, [begin]).append(end)
         try:
             for begin, *ends in begins.values():
-                call(lib.ndrt_plan_add_lanes, plan, begin, len(ends), ends, what="adding lanes")
+                if not any(begin <= stop < ends[-1] for stop in self.stops):
+                    call(lib.ndrt_plan_add_lanes, self.native_plan(), begin, len(ends), ends,
+                         what="adding lanes")
         except (MemoryError, NdrtError) as error:
             self.failed = str(error)
 
     def end_whole(self, position: int) -> None:
         """The steps noted so far leave every array whole; those behind the last such end are of
         the operator at this position of the stream."""
-        if self._steps and isinstance(self._steps[-1], ffi.CData):
-            lib.ndrt_plan_mark_whole(self._steps[-1])
-            self._wholes.append((lib.ndrt_plan_size(self._steps[-1]), position))
+        if self._plan is not None:
+            lib.ndrt_plan_mark_whole(self._plan)
+            self._wholes.append((self.size, position))
 
     def position_of(self, step: int) -> int | None:
         """The position of the operator that a step of the native plan is of, if it was noted."""
         return next((position for end, position in self._wholes if step < end), None)
 
-    def add_callback(self, function: Callable[[], None]) -> None:
-        """Notes a Python function that ran."""
-        self._steps.append(function)
-
     @property
     def segments(self) -> int:
-        """Native calls and callbacks that one replay makes."""
-        return len(self._steps)
+        """Native calls and stops that one replay makes."""
+        return 1 + 2 * len(self.stops)
 
     def native_plan(self) -> Any:
-        """All of it as one native plan, or None where a callback is part of it."""
-        if not self._steps:
-            return self._native()
-        return self._steps[0] if self.segments == 1 and isinstance(self._steps[0],
-                                                                   ffi.CData) else None
+        """All of it as one native plan; what is called at its stops is in `stops`."""
+        if self._plan is None:
+            self._plan = make(lib.ndrt_plan_new, out="ndrt_plan **", free=lib.ndrt_plan_free,
+                              what="making a plan")
+        return self._plan
+
+    def cut(self, size: int) -> None:
+        """Forgets all steps but the first ones."""
+        if self._plan is not None:
+            lib.ndrt_plan_cut(self._plan, size)
 
     def replay(self) -> None:
         """Runs all steps again, in order, with the arguments they were recorded with.
 
         What interrupts it does so where no array is half written.
         """
-        cursor = ffi.new("int64_t *")
-        for step in self._steps:
-            if not isinstance(step, ffi.CData):
-                step()
-                continue
-            cursor[0] = 0
-            size = lib.ndrt_plan_size(step)
-            while cursor[0] < size:
-                call(lib.ndrt_plan_run, step, BUDGET, cursor, what="running a plan")
+        cursor, plan, size = ffi.new("int64_t *"), self.native_plan(), self.size
+        while cursor[0] < size:
+            call(lib.ndrt_plan_run, plan, BUDGET, cursor, what="running a plan")
+            for function in self.stops.get(cursor[0], ()):
+                function()
+            cursor[0] += cursor[0] in self.stops

@@ -246,3 +246,24 @@ def test_a_thread_may_be_told_of_other_threads(threads: int) -> None:
     finally:
         lib.ndrt_threads_here(0)
     assert lib.ndrt_threads_get() == threads
+
+
+def test_runs_end_at_a_stop() -> None:
+    plan, x = Plan(), from_numpy(np.ones(4, np.float32), "a")
+    n = [x.desc.info.nelems]
+
+    def double() -> None:
+        plan.add_kernel(lib.NDRT_KERNEL_ADD_TO, n, [x.buffer.data, x.buffer.data])
+    call(lib.ndrt_plan_add_stop, plan.ptr, what="stop")
+    double()
+    call(lib.ndrt_plan_add_stop, plan.ptr, what="stop")
+    double()
+    assert [lib.ndrt_plan_stops_at(plan.ptr, at) for at in range(5)] == [1, 0, 1, 0, 0]
+    assert plan.run() == 0
+    assert plan.run(cursor=1) == 2
+    assert plan.run(cursor=2) == 2
+    assert (to_numpy(x) == 2).all()
+    assert plan.run(cursor=3) == 4
+    assert (to_numpy(x) == 4).all()
+    with pytest.raises(ParameterError, match="step 0 of a lane is a stop"):
+        call(lib.ndrt_plan_add_lanes, plan.ptr, 0, 2, [1, 2], what="lanes")
