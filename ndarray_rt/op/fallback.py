@@ -64,9 +64,9 @@ def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
                      reason: str | None = None) -> None:
     """Runs `compute` on default-layout inputs and does what the requests ask for.
 
-    With a `reason` the stream notes it as a step of inference, which counts itself for that reason and computes
-    and writes in the same places whenever it runs again: for operators that write to no inputs, and
-    where nothing is added to an output.
+    With a `reason` the stream notes it as a step of inference, which counts itself for that reason,
+    and computes and writes in the same places, whenever it runs again: for operators that write to
+    no inputs, and where nothing is added to an output.
 
     Inputs in a special layout are read through private copies. Inputs that the operator
     writes to are converted in place first. Outputs end in the default layout.

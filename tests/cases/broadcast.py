@@ -14,7 +14,8 @@ PAIRS = (
     ((2, 3), (2, 1), True), ((2, 3), (1, 3), True), ((4, 3), (4, 3), True), ((1, 3), (3,), True),
     ((3,), (1, 3), True), ((2, 5, 3), (5, 1), True), ((2, 32, 2, 2), (2, 32, 1, 1), "auto"),
 )
-BOTH = (((2, 1, 4), (3, 1)), ((3, 1), (1, 2)), ((1,), (1, 1)))
+BOTH = (((2, 1, 4), (3, 1)), ((3, 1), (1, 2)), ((1,), (1, 1)), ((1, 1, 17), (2, 20, 1)),
+        ((2, 20, 1, 5), (20, 3, 1)))
 NONE = (((0, 3), (1, 3)), ((2, 1, 3), (2, 0, 1)), ((), (2, 3)), ((), ()))
 
 
@@ -43,9 +44,11 @@ CASES += [Case(name, {}, [b, a], reference=function, onednn=native, note="first 
 CASES += [Case("broadcast_div", {}, [a, Input(b, kind="away")], reference=np.divide,
                onednn=native) for a, b, native in PAIRS]
 CASES += [Case("broadcast_div", {}, [b, Input(a, kind="away")], reference=np.divide,
-               onednn=False, note="first operand") for a, b, _ in PAIRS[:2]]
-CASES += [Case(name, {}, [a, b], reference=function, onednn="auto", note="both operands")
+               onednn=True, note="first operand") for a, b, _ in PAIRS[:2]]
+CASES += [Case(name, {}, [a, b], reference=function, onednn=True, note="both operands")
           for name, function in ARITHMETIC.items() for a, b in BOTH]
+CASES += [Case("broadcast_div", {}, [a, Input(b, kind="away")], reference=np.divide, onednn=True,
+               note="both operands") for a, b in BOTH]
 CASES += [Case(name, {}, [a, b], reference=function, onednn=False, note="no elements, or one")
           for name, function in list(ARITHMETIC.items())[::2] for a, b in NONE]
 CASES += [Case(name, {}, [Input(a, kind="ints", low=-2, high=3),

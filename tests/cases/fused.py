@@ -100,6 +100,10 @@ def relu(x: Array) -> Array:
 OUT = (2, 20, 3, 3)
 
 CASES = [
+    *(conv(f"{name}relu", after, operands, (2, 20, 6, 1), kernel=(2, 1), note="a column")
+      for name, after, operands in (
+          ("", relu, ()), ("add,", lambda y, a: relu(y + a), ((2, 20, 5, 1),)),
+          ("mul,", lambda y, a: relu(y * a), ((1, 20, 1, 1),)))),
     conv("", lambda y: y),
     conv("relu", relu),
     conv("clip:0.0:6.0", lambda y: np.clip(y, 0, 6), bias=False),

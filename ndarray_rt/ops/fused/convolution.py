@@ -19,6 +19,7 @@ from ...storage.desc import MemDesc, any_desc, channels_last_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import same_float_type, wide
 from ..nn import convolution as plain
+from ..nn.column_convolution import along_rows, as_rows, is_column, turned
 from ..nn.conv_geometry import conv_forward
 from ..nn.kept_products import convolve_pixels
 from ..nn.pointwise_convolution import (
@@ -84,12 +85,19 @@ def compute_ex(ctx: OpContext, p: FusedConvolutionParams, ins: list[NDArray],
             dst = default_desc(dtype, matrix_dims(out))
             return product(Direction.FORWARD_INFERENCE, data.shape, w, dtype, not p.no_bias,
                            post_specs(chain, dst, dtype, matrices, in_place))
+        def as_column() -> Primitive:
+            dst = channels_last_desc(dtype, turned(out))
+            return along_rows(Direction.FORWARD_INFERENCE, data.shape, weight.shape, out, dtype,
+                              not p.no_bias, plain.fields(p),
+                              post_specs(chain, dst, dtype, as_rows(shapes, out), in_place))
         ways: Iterable[Callable[[], Primitive]] = (
             partial(one, src, dst) for src, dst in data_candidates(
                 dtype, data.shape, out, family=ctx.family))
         if is_product(geo, data.shape, out, ctx.family):
             products = [partial(as_product, w) for w in weight_layouts(weight, weight.shape)]
             ways = itertools.chain(products, ways)
+        if is_column(geo, data.shape, out, ctx.family):
+            ways = itertools.chain([as_column], ways)
         return first_supported(ways)
     seen = channels_last_desc(dtype, out)
     fused = choose(ctx, ("Convolution.fused", p, data.shape, *shapes), build, chain, operands,

@@ -29,6 +29,7 @@ from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..terms import product_gradient
+from .column_convolution import along_rows, is_column
 from .conv_geometry import (
     Geometry,
     conv_backward_data,
@@ -154,6 +155,9 @@ def compute_ex(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
         first = ([partial(product, direction, data.shape, layout, dtype, not p.no_bias)
                   for layout in weight_layouts(weight, weight.shape)]
                  if is_product(geo, data.shape, outs[0].shape, ctx.family) else [])
+        if is_column(geo, data.shape, outs[0].shape, ctx.family):
+            first.append(partial(along_rows, direction, data.shape, weight.shape, outs[0].shape,
+                                 dtype, not p.no_bias, fields(p)))
         return first_supported(chain(first, ways))
     prim = ctx.primitive(("Convolution.forward", p, data.shape), build)
     # the weight first: converting it may move its memory

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -57,11 +56,11 @@ def compute_ex(key: str, ctx: OpContext, p: NoParams, ins: list[NDArray],
         compute_ex_elemwise(key, ctx, p, ins, outs)
         return
     alg, _ = ALGS[key]
-    whole = a.size == outs[0].array.size
-    full, part = (a, b) if whole else (b, a)
+    turned = a.size != outs[0].array.size == b.size and key in (*COMMUTES, "sub")
+    full, part = (b, a) if turned else (a, b)
     # a - b as b - a, turned round by a factor of -1, is exact
     binary_broadcast(ctx, "broadcast", alg, full, part, outs[0],
-                     -1.0 if key == "sub" and not whole else 1.0)
+                     -1.0 if key == "sub" and turned else 1.0)
 
 
 def refuses(key: str, p: NoParams, ins: list[NDArray]) -> str | None:
@@ -70,13 +69,8 @@ def refuses(key: str, p: NoParams, ins: list[NDArray]) -> str | None:
         return refuses_elemwise(key, p, ins)
     if key not in ALGS:
         return f"oneDNN's {key} loses NaN"
-    size = prod(np.broadcast_shapes(a.shape, b.shape))
-    if size not in (a.size, b.size):
-        return f"oneDNN broadcasts one operand, and not both of {a.shape} and {b.shape}"
     if ALGS[key][1]:
         return f"oneDNN's {key} finds NaN greater than anything"
-    if size != a.size and key not in (*COMMUTES, "sub"):
-        return f"oneDNN does not broadcast the first operand of {key}"
     return need_float32(a, b)
 
 

@@ -110,14 +110,37 @@ def move(ctx: OpContext, source: Mem, out: Output, layout: MemDesc | None = None
         reorder_mem(ctx.stream, source, y)
 
 
+def _keep_layout(ctx: OpContext, x: Mem, out: Output) -> bool:
+    """Gives memory as it lies to an output of another shape, where that can be."""
+    array, chunk = out.array, out.array._chunk
+    if out.req == Req.kAddTo or array.is_view or array._byte_offset or chunk.native.pins:
+        return False
+    try:
+        kept = x.desc.reshaped(out.shape)
+    except Unsupported:
+        return False
+    if out.req == Req.kWriteInplace:
+        if chunk.mkl_mem is not x.desc or x.keep is not chunk.handle:
+            return False
+        ctx.stream.open(chunk)
+        chunk.set_layout(kept)
+        return True
+    with out.open(kept, ctx.stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_COPY, [kept.nbytes], [y, x])
+    return True
+
+
 def reshape(ctx: OpContext, data: NDArray, out: Output) -> None:
-    """Gives the elements of `data`, in row-major order, to an output of another shape."""
+    """Gives the elements of `data`, in row-major order, to an output of another shape: as they lie,
+    where the shape has a layout in which they do."""
     if not out.requested:
         return
     stream = ctx.stream
     x = get_data(data, stream)
     if data.shape == out.shape:
         put(ctx, x, out)
+        return
+    if not x.desc.is_default and not x.desc.inner_blks and _keep_layout(ctx, x, out):
         return
     target = default_desc(data.dtype, out.shape)
     if x.desc.is_default:
@@ -319,16 +342,28 @@ def _operand_dims(found: list[tuple[int, bool]]) -> tuple[Dims, Dims]:
     raise Unsupported(f"oneDNN broadcasts no operand over {len(found)} groups of axes by turns")
 
 
+def spread(x: NDArray, shape: Dims, stream: ImmediateStream) -> Mem:
+    """The contents broadcast to a shape: the array's own memory where it has all elements."""
+    if x.shape == shape:
+        return unblocked(x, stream)
+    target, own = default_desc(x.dtype, shape), get_default(x, stream)
+    if x.size == target.nelems:
+        return own.as_desc(target)
+    dims = (1,) * (len(shape) - x.ndim) + x.shape
+    strides = [0 if size == 1 else step for size, step in zip(
+        dims, default_desc(x.dtype, dims).strides, strict=True)]
+    made = stream.scratch(target)
+    reorder_mem(stream, own.as_desc(strided_desc(x.dtype, shape, tuple(strides))), made)
+    return made
+
+
 def binary_broadcast(ctx: OpContext, name: str, alg: int, full: NDArray, part: NDArray,
                      out: Output, scale: float = 1.0) -> None:
-    """out = alg(full, part) * scale, where `full` has all elements of the result."""
+    """out = alg(full, part) * scale; `part` is broadcast, and `full` spread where it is to be."""
     if not out.requested:
         return
     stream, shape = ctx.stream, out.shape
-    if full.shape == shape:
-        x = unblocked(full, stream)
-    else:
-        x = get_default(full, stream).as_desc(default_desc(full.dtype, shape))
+    x = spread(full, shape, stream)
     dims = (1,) * (len(shape) - len(part.shape)) + part.shape
     found = runs(x.desc, dims)
 

@@ -1,0 +1,51 @@
+"""Convolutions of images one pixel wide, seen as images one pixel high: in channels-last layouts
+these are the same bytes, and oneDNN's kernels go along rows, of which each pixel here is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from ...dtypes import DType
+from ...errors import Unsupported
+from ...op.choose import BLOCKED, prefers_channels_last
+from ...op.registry import Shape
+from ...storage.desc import any_desc, channels_last_desc, default_desc
+from ...storage.primitive import Direction, Kind, PostSpec, Primitive, make_primitive
+from .conv_geometry import Geometry
+
+
+def is_column(geo: Geometry, data: Shape, out: Shape, family: str) -> bool:
+    """It goes along columns only, in a family of layouts."""
+    return (geo.groups == 1 and len(geo.kernel) == 2 and geo.kernel[1] == data[3] == out[3] == 1
+            and data[2] > 1 and family != BLOCKED and prefers_channels_last())
+
+
+def turned(shape: Shape) -> Shape:
+    """The last two axes the other way round."""
+    return (*shape[:-2], shape[-1], shape[-2])
+
+
+def along_rows(direction: Direction, data: Shape, weights: Shape, out: Shape, dtype: DType,
+               has_bias: bool, fields: dict[str, Any],
+               post_ops: Sequence[PostSpec] = ()) -> Primitive:
+    """The convolution of turned images. Unsupported when oneDNN has no fast one."""
+    steps: dict[str, Any] = {name: turned(value) for name, value in fields.items()}
+    return make_primitive(Kind.CONVOLUTION, direction, post_ops=post_ops,
+                          src=channels_last_desc(dtype, turned(data)),
+                          weights=any_desc(dtype, turned(weights)),
+                          bias=default_desc(dtype, out[1:2]) if has_bias else None,
+                          dst=channels_last_desc(dtype, turned(out)),
+                          **steps)
+
+
+def as_rows(shapes: Sequence[Shape], out: Shape) -> list[Shape]:
+    """Shapes of post-ops' operands where the result is turned; Unsupported when one of them has
+    another rank, or numbers for the places of a column."""
+    made: list[Shape] = []
+    for shape in shapes:
+        if shape != out and (len(shape) != len(out) or prod(shape) != shape[1]):
+            raise Unsupported(f"an operand of shape {shape} is not turned with images")
+        made.append(turned(shape))
+    return made
