@@ -11,6 +11,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt.errors import Unsupported
+from ndarray_rt.onnx.exporter.model_file import NEWEST_OPSET, USUAL_OPSET
 from ndarray_rt.onnx.exporter.table import load_forms
 from ndarray_rt.op.registry import find
 from ndarray_rt.symbol.node import Entry, Node
@@ -60,7 +61,8 @@ def export_case(case: Case) -> tuple[Any, list[np.ndarray], dict[str, np.ndarray
     params = {name: mx.nd.array(given[name], dtype=given[name].dtype) for name in states}
     fed = {name: x for name, x in given.items() if name not in states}
     model = mx.onnx.export(graph, params, shapes={name: x.shape for name, x in fed.items()},
-                           dtypes={name: x.dtype for name, x in fed.items()})
+                           dtypes={name: x.dtype for name, x in fed.items()},
+                           opset=NEWEST_OPSET if "Deformable" in case.op else USUAL_OPSET)
     expected = bound(graph, params, list(fed))(*fed.values())
     names = {info.name for info in model.graph.input}
     return model, expected, {name: x for name, x in fed.items() if name in names}

@@ -28,7 +28,8 @@ class Form:
 
 FORMS: dict[str, Form] = {}
 _FAMILIES = ("layers", "norms", "activations", "elementwise", "shapes", "indexing", "reduce",
-             "products", "recurrent", "attention", "sequences", "images", "regions", "loops")
+             "products", "recurrent", "attention", "sequences", "images", "regions", "loops",
+             "detection", "matrices", "deformable")
 
 
 def exports(*names: str, ignores: Iterable[int] = ()) -> Callable[[Exports], Exports]:

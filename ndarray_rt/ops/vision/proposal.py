@@ -78,7 +78,7 @@ def _base(p: ProposalParams) -> AnyArray:
     return np.array(made, np.float32)
 
 
-def _anchors(p: ProposalParams, height: int, width: int) -> AnyArray:
+def all_anchors(p: ProposalParams, height: int, width: int) -> AnyArray:
     """(pixels * anchors, 4)."""
     y, x = np.indices((height, width), dtype=np.float32) * np.float32(p.feature_stride)
     shift = np.stack([x, y, x, y], -1)[:, :, None]
@@ -128,7 +128,7 @@ def compute(ctx: OpContext, p: ProposalParams, ins: list[AnyArray],
                              "and scale of each image")
     batch, _, height, width = prob.shape
     count = prob.shape[1] // 2
-    anchors = _anchors(p, height, width)
+    anchors = all_anchors(p, height, width)
     most = len(anchors) if p.rpn_pre_nms_top_n <= 0 else min(p.rpn_pre_nms_top_n, len(anchors))
     regions = np.zeros((batch, p.rpn_post_nms_top_n, 5), np.float32)
     scores = np.zeros((batch, p.rpn_post_nms_top_n, 1), np.float32)

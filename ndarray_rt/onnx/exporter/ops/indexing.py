@@ -50,8 +50,7 @@ def pick(c: Call) -> str:
 
 @exports("gather_nd")
 def gather_nd(c: Call) -> str:
-    order = [*range(1, c.rank(1)), 0]
-    return c.op("GatherND", c.input(0), c.transpose(c.whole(1), order))
+    return c.op("GatherND", c.input(0), _coordinates(c, 1))
 
 
 @exports("one_hot")
@@ -107,3 +106,30 @@ def topk(c: Call) -> list[str]:
         return [values]
     indices = c.cast(places, c.out_dtype(c.node.num_outputs - 1))
     return [indices] if c.p.ret_typ == "indices" else [values, indices]
+
+
+# ---- parts that are replaced -------------------------------------------------------------------
+
+
+# of several values for one place the last one counts here, and in ONNX none certainly
+
+
+def _coordinates(c: Call, i: int) -> str:
+    """Coordinates along the last axis."""
+    return c.transpose(c.whole(i), [*range(1, c.rank(i)), 0])
+
+
+@exports("scatter_nd")
+def scatter_nd(c: Call) -> str:
+    zeros = c.op("ConstantOfShape", c.ints(*c.p.shape), value=c.writer.filled(0, c.dtype()))
+    return c.op("ScatterND", zeros, _coordinates(c, 1), c.input(0))
+
+
+@exports("_scatter_set_nd")
+def scatter_set_nd(c: Call) -> str:
+    return c.op("ScatterND", c.input(0), _coordinates(c, 2), c.input(1))
+
+
+@exports("_contrib_index_copy")
+def index_copy(c: Call) -> str:
+    return c.op("ScatterND", c.input(0), c.unsqueeze(c.whole(1), 1), c.input(2))

@@ -7,6 +7,7 @@ import numpy as np
 from ...graph import Array
 from ..call import Call
 from ..table import Refused, exports
+from .activations import positions
 
 # ---- grids -------------------------------------------------------------------------------------
 
@@ -89,9 +90,36 @@ def _of_images(c: Call) -> tuple[str, str]:
 
 @exports("_contrib_MultiBoxPrior")
 def multi_box_prior(c: Call) -> str:
-    """A constant: it depends on the size of the data alone."""
-    size = tuple(c.fixed(c.shape()[2:], "the size of data"))
-    return c.const(c.run(np.zeros((1, 1, *size), c.dtype())))
+    """A constant, where the size of the data is fixed: it depends on that alone."""
+    size = c.shape()[2:]
+    fixed = tuple(length for length in size if isinstance(length, int))
+    if len(fixed) == 2:
+        return c.const(c.run(np.zeros((1, 1, *fixed), c.dtype())))
+    count, single = len(c.p.sizes) + len(c.p.ratios) - 1, np.dtype(np.float32)
+    lengths = [c.sizes([length], (c.input(0), c.shape())) for length in size]
+    height, width = (c.cast(length, single) for length in lengths)
+    ratios = np.sqrt(np.array(c.p.ratios, single))
+    sizes = np.array([*c.p.sizes, *c.p.sizes[:1] * (len(ratios) - 1)], single)
+    ratios = np.concatenate([np.repeat(ratios[:1], len(c.p.sizes)), ratios[1:]])
+    half = np.array(2, single)
+    across = c.op("Div", c.op("Mul", c.const(sizes), height), width)
+    across = c.op("Div", c.op("Mul", across, c.const(ratios)), c.const(half))
+    down = c.const(sizes / ratios / half)
+    middles = []
+    for i, length in enumerate((height, width)):
+        place = c.cast(positions(c, size[i]), single)
+        step = (c.const(c.p.steps[i], single) if min(c.p.steps) > 0 else
+                c.op("Div", c.const(1, single), length))
+        middles.append(c.op("Mul", c.op("Add", place, c.const(c.p.offsets[i], single)), step))
+    y, x = c.unsqueeze(middles[0], 1, 2), c.unsqueeze(middles[1], 0, 2)
+    shape = c.op("Concat", *lengths, c.ints(count), axis=0)
+    ends = [c.op("Expand", c.op(op, middle, extent), shape)
+            for op in ("Sub", "Add") for middle, extent in ((x, across), (y, down))]
+    made = c.op("Concat", *[c.unsqueeze(end, 3) for end in ends], axis=3)
+    if c.p.clip:
+        made = c.op("Clip", made, c.const(0, single), c.const(1, single))
+    made = c.op("Reshape", made, c.ints(1, -1, 4))
+    return made if c.dtype() == single else c.cast(made, c.dtype())
 
 
 @exports("_contrib_box_iou")
