@@ -430,11 +430,9 @@ typedef struct {
     int nsrcs; /* concat, sum, binary */
     const ndrt_desc *const *srcs;
     const float *scales;
-    int nspatial;
-    int64_t kernel[3], strides[3];
+    int nspatial, axis;
+    int64_t kernel[3], strides[3], pad_l[3], pad_r[3];
     int64_t dilates[3]; /* oneDNN's: 0 is dense, one less than MXNet's */
-    int64_t pad_l[3], pad_r[3];
-    int axis;
     int64_t local_size;
     float alpha, beta, k, epsilon;
     unsigned flags;
@@ -449,6 +447,8 @@ const char *ndrt_prim_fault(const ndrt_prim *prim); /* what is known to be wrong
 int ndrt_prim_threads(const ndrt_prim *prim);
 int64_t ndrt_prim_scratchpad(const ndrt_prim *prim); /* bytes */
 int64_t ndrt_prim_count(void);
+int64_t ndrt_kept_count(void);        /* those of oneDNN that are used or rest (native/kept.c) */
+int64_t ndrt_kept_most(int64_t most); /* may rest, gives the bound of before; for tests */
 /* Reorders run by anybody, replayed plans included, and the bytes they wrote. */
 void ndrt_reorders_read(int64_t *count, int64_t *nbytes);
 void ndrt_reorders_reset(void);

@@ -73,6 +73,16 @@ size_t ndrt_reserve_of(const ndrt_spec *spec, const char *impl, int64_t nelems);
 ndrt_status ndrt_gemm_ready(const ndrt_spec *spec, const char *impl);
 ndrt_status ndrt_primitive_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd);
 
+/* native/kept.c, with the creation lock. Does such a primitive rest when its last user has gone? If
+ * so: the one that was made of the same spec before, or a new one. */
+typedef struct ndrt_kept ndrt_kept;
+int ndrt_is_kept(const ndrt_spec *spec, const char *impl);
+ndrt_status ndrt_kept_take(const ndrt_spec *spec, int nthreads, const char *impl,
+                           const_dnnl_primitive_desc_t pd, ndrt_kept **out);
+dnnl_primitive_t ndrt_kept_primitive(const ndrt_kept *kept);
+void ndrt_kept_give_back(ndrt_kept *kept);
+int64_t ndrt_kept_rest_set(int64_t most);
+
 /* What is known to be wrong with an implementation; NULL: nothing. */
 const char *ndrt_fault_of(const ndrt_spec *spec, const_dnnl_primitive_desc_t pd, const char *impl);
 
@@ -89,6 +99,8 @@ void ndrt_plan_renumber(ndrt_plan *plan, int64_t at, int scalar, double value);
 
 const_dnnl_memory_desc_t ndrt_desc_md(const ndrt_desc *desc); /* NULL for NULL */
 ndrt_status ndrt_desc_intern(const_dnnl_memory_desc_t md, ndrt_desc **out);
+uint64_t ndrt_desc_hash(const ndrt_desc *desc); /* equal for equal layouts; 0 for NULL */
+void ndrt_desc_hold(const ndrt_desc *desc);     /* one more reference; NULL has none */
 
 /* Work below this many elements is done by one thread: a fork and join costs more. A team is as
  * large as the setting says, never something in between: libgomp ends the threads that a smaller
@@ -123,6 +135,7 @@ struct ndrt_prim {
     int64_t reorders; /* bytes that a run writes when this is a reorder, else -1 */
     size_t reserve;   /* address space that must be free before a run */
     int nthreads;
+    ndrt_kept *kept; /* whose the primitive is then */
     ndrt_prim *next_given_back;
 };
 

@@ -25,6 +25,7 @@ static int64_t ndescs, next_id;
 static ndrt_desc *given_back; /* stack, linked by next_given_back */
 
 const_dnnl_memory_desc_t ndrt_desc_md(const ndrt_desc *desc) { return desc ? desc->md : NULL; }
+uint64_t ndrt_desc_hash(const ndrt_desc *desc) { return desc ? desc->hash : 0; }
 const ndrt_desc_info *ndrt_desc_read(const ndrt_desc *desc) { return desc ? &desc->info : NULL; }
 
 /* ---- what a layout is ------------------------------------------------------------------- */
@@ -247,6 +248,13 @@ static ndrt_status intern_locked(const_dnnl_memory_desc_t md, dnnl_memory_desc_t
 
 ndrt_status ndrt_desc_intern(const_dnnl_memory_desc_t md, ndrt_desc **out) {
     return intern_locked(md, NULL, out);
+}
+
+void ndrt_desc_hold(const ndrt_desc *desc) {
+    if (!desc) return;
+    pthread_mutex_lock(&table_lock);
+    ((ndrt_desc *)(uintptr_t)desc)->references++;
+    pthread_mutex_unlock(&table_lock);
 }
 
 void ndrt_desc_free(ndrt_desc *desc) {

@@ -257,10 +257,14 @@ static int64_t reordered_by(const ndrt_prim *prim, const ndrt_spec *spec) {
     return 0;
 }
 
+/* The creation lock is held. */
 static void prim_destroy(ndrt_prim *prim) {
     for (int i = 0; i < prim->nexpected; i++) ndrt_desc_free(prim->expected[i].desc);
     free(prim->expected);
-    if (prim->primitive) dnnl_primitive_destroy(prim->primitive);
+    if (prim->kept)
+        ndrt_kept_give_back(prim->kept);
+    else if (prim->primitive)
+        dnnl_primitive_destroy(prim->primitive);
     free(prim);
 }
 
@@ -274,12 +278,23 @@ static void drain(void) {
     }
 }
 
+static ndrt_status primitive_of(ndrt_prim *prim, const ndrt_spec *spec,
+                                const_dnnl_primitive_desc_t pd) {
+    const char *impl = impl_of(pd);
+    if (ndrt_is_kept(spec, impl)) {
+        TRY(ndrt_kept_take(spec, prim->nthreads, impl, pd, &prim->kept));
+        prim->primitive = ndrt_kept_primitive(prim->kept);
+        return NDRT_OK;
+    }
+    TRY(ndrt_gemm_ready(spec, impl));
+    return ndrt_primitive_create(&prim->primitive, pd);
+}
+
 static ndrt_status prim_fill(ndrt_prim *prim, const ndrt_spec *spec) {
     dnnl_primitive_desc_t pd;
     TRY(ndrt_reserve_creation(spec));
     TRY(pd_new(spec, &pd));
-    ndrt_status status = ndrt_gemm_ready(spec, impl_of(pd));
-    if (status == NDRT_OK) status = ndrt_primitive_create(&prim->primitive, pd);
+    ndrt_status status = primitive_of(prim, spec, pd);
     dnnl_primitive_desc_destroy(pd);
     TRY(status);
     status = ndrt_check(dnnl_primitive_get_primitive_desc(prim->primitive, &prim->pd),
@@ -317,12 +332,12 @@ ndrt_status ndrt_prim_new(const ndrt_spec *spec, ndrt_prim **out) {
     prim->kind = kinds[spec->kind].name;
     prim->nthreads = threads_for(spec);
 
+    __atomic_add_fetch(&live_prims, 1, __ATOMIC_RELAXED);
     ndrt_status status = prim_fill_alone(prim, spec);
     if (status != NDRT_OK) {
-        prim_destroy(prim);
+        ndrt_prim_free(prim);
         return status == NDRT_NOMEM ? status : ndrt_blame_spec(status, spec);
     }
-    __atomic_add_fetch(&live_prims, 1, __ATOMIC_RELAXED);
     *out = prim;
     return NDRT_OK;
 }
@@ -339,6 +354,13 @@ void ndrt_prim_free(ndrt_prim *prim) {
         drain();
         pthread_mutex_unlock(&create_lock);
     }
+}
+
+int64_t ndrt_kept_most(int64_t most) {
+    pthread_mutex_lock(&create_lock);
+    const int64_t before = ndrt_kept_rest_set(most);
+    pthread_mutex_unlock(&create_lock);
+    return before;
 }
 
 void ndrt_primitive_at_fork(ndrt_fork_moment moment) {

@@ -21,6 +21,7 @@ class CacheStats(TypedDict):
     entries: int
     reorders: int
     primitives: int
+    kept: int
     layouts: int
 
 
@@ -30,20 +31,22 @@ def cache_stats() -> CacheStats:
     `hits` (with those that recorded calls spare), `misses` and `evictions` (of groups) count since
     the start or `reset_counters`. `sessions`, `groups` (of input shapes, bounded by
     NDRT_CACHE_SHAPES) and `entries` are held now, and `reorders` beside them. `primitives` and
-    `layouts` are what lives of oneDNN's, whoever holds it.
+    `layouts` are what lives of oneDNN's, whoever holds it. `kept` are the convolutions with an
+    activation that are used, or rest to be taken again (docs/memory.md).
     """
     held = CACHE.stats()
     return {"hits": held["hits"] + lib.ndrt_call_hits(), "misses": held["misses"],
             "evictions": held["evictions"],
             "sessions": held["sessions"], "groups": held["groups"], "entries": held["entries"],
             "reorders": len(REORDERS), "primitives": lib.ndrt_prim_count(),
-            "layouts": lib.ndrt_desc_count()}
+            "kept": lib.ndrt_kept_count(), "layouts": lib.ndrt_desc_count()}
 
 
 def clear_cache() -> None:
     """Drops all primitives, reorders and layouts that are kept; they are made again when needed.
 
-    What a recorded executor needs stays with it.
+    What a recorded executor needs stays with it, and so do the convolutions that rest (`kept`), of
+    which oneDNN would not give all memory back.
     """
     CACHE.clear_released()
     CACHE.clear()

@@ -39,7 +39,7 @@ def facts() -> dict[str, float]:
     cache = mx.cache_stats()
     return {"rss": resident(), "live": mx.memory_stats()["live"], "objects": len(gc.get_objects()),
             **{name: cache[name] for name in  # type: ignore[literal-required]
-               ("groups", "entries", "primitives", "layouts", "reorders")}}
+               ("groups", "entries", "primitives", "kept", "layouts", "reorders")}}
 
 
 def shapes() -> Callable[[], tuple[int, int, int]]:
@@ -156,6 +156,30 @@ def captured_inference() -> Step:
     return lambda: executor.forward(data=data)
 
 
+# ---- plans that come and go ----------------------------------------------------------------------
+
+
+def dropped_plans() -> Step:
+    """Executors and CachedOps of one network, of a few batch sizes, each gone after its run."""
+    x = mx.sym.Variable("data")
+    y = x + mx.sym.Convolution(x, kernel=(3, 3), pad=(1, 1), num_filter=CHANNELS, name="first")
+    y = mx.sym.Activation(y, act_type="relu")
+    y = mx.sym.Convolution(y, kernel=(1, 1), num_filter=FILTERS, name="second")
+    y = mx.sym.Activation(y, act_type="sigmoid")
+    y = mx.sym.Deconvolution(y, kernel=(4, 4), stride=(2, 2), pad=(1, 1), num_filter=CHANNELS,
+                             name="third")
+    symbol, batches = mx.sym.Activation(y, act_type="relu"), itertools.cycle((1, 2, 3))
+
+    def step() -> None:
+        batch = next(batches)
+        made = symbol.simple_bind(data=(batch, CHANNELS, 12, 12), grad_req="null")
+        made.forward()
+        mx.nd.CachedOp(symbol)(*made.arg_arrays)
+        if batch == 3:
+            mx.clear_cache()
+    return step
+
+
 # ---- numbers that never come again --------------------------------------------------------------
 
 
@@ -217,6 +241,7 @@ def new_graphs() -> Step:
 LOOPS: dict[str, Callable[[], Step]] = {
     made.__name__: made for made in (imperative_shapes, reshape_shapes, bind_shapes, channels,
                                      imperative_training, executor_training, captured_inference,
+                                     dropped_plans,
                                      new_numbers, new_numbers_on_tape, new_keys, new_graphs)}
 
 

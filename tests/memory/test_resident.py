@@ -72,6 +72,14 @@ def test_random_channels_cost_what_onednn_keeps(tmp_path: Path) -> None:
     assert ours["grown"]["rss"] <= raw["grown"]["rss"] + 2
 
 
+def test_plans_that_come_and_go() -> None:
+    """oneDNN's code for an activation behind a convolution stays when the primitive goes."""
+    grown = run("dropped_plans", 60, 300)["grown"]
+    assert grown["kept"] == 0
+    assert grown["live"] == 0
+    assert grown["rss"] <= 4
+
+
 @pytest.mark.sampled(1, "some 280,000 calls each, fewer where one costs more")
 @pytest.mark.parametrize(("loop", "steps"), [("new_numbers", 20_000),
                                              ("new_numbers_on_tape", 3_000), ("new_keys", 1_200),
