@@ -16,8 +16,9 @@ import json
 import pickle
 import pickletools
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from types import BuiltinFunctionType, FunctionType, NoneType
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -277,14 +278,6 @@ def _multiarray() -> Any:
     return core.multiarray
 
 
-_PLAIN: dict[tuple[str, str], Any] = {
-    ("builtins", "bytearray"): _bytearray,
-    ("builtins", "set"): set,
-    ("builtins", "frozenset"): frozenset,
-    ("builtins", "complex"): complex,
-    ("__builtin__", "bytearray"): _bytearray,
-    ("collections", "OrderedDict"): OrderedDict,
-}
 _NUMPY = {("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"),
           ("numpy.core.multiarray", "scalar"), ("numpy._core.multiarray", "_reconstruct"),
           ("numpy._core.multiarray", "scalar")}
@@ -295,8 +288,86 @@ def _encode(text: str, encoding: str = "latin1") -> bytes:
     return text.encode(encoding if encoding in ("latin1", "latin-1", "ascii") else "latin1")
 
 
-class Unpickler(pickle.Unpickler):
-    """Finds arrays, plain containers, registered optimizers and schedules; nothing else."""
+def _check_keys(keys: Iterable[Any]) -> None:
+    """ModelFormatError for keys that no state has: the hash of a tuple of tuples may take for ever
+    where they share what they hold."""
+    for key in keys:
+        if not isinstance(key, (str, bytes, int, float, NoneType)) and not (
+                isinstance(key, tuple) and all(isinstance(part, (str, int)) for part in key)):
+            raise ModelFormatError(f"states: a key is a {type(key).__name__}, expected a text or a "
+                                   "number")
+
+
+def _set(values: Iterable[Any] = ()) -> set[Any]:
+    found = list(values)
+    _check_keys(found)
+    return set(found)
+
+
+def _frozenset(values: Iterable[Any] = ()) -> frozenset[Any]:
+    return frozenset(_set(values))
+
+
+def _ordered_dict(pairs: Iterable[Any] = ()) -> OrderedDict[Any, Any]:
+    found = [(key, value) for key, value in pairs]
+    _check_keys(key for key, _ in found)
+    return OrderedDict(found)
+
+
+_PLAIN: dict[tuple[str, str], Any] = {
+    ("builtins", "bytearray"): _bytearray,
+    ("builtins", "set"): _set,
+    ("builtins", "frozenset"): _frozenset,
+    ("builtins", "complex"): complex,
+    ("__builtin__", "bytearray"): _bytearray,
+    ("collections", "OrderedDict"): _ordered_dict,
+}
+
+
+# typeshed takes it for the one in C
+_InPython: Any = pickle._Unpickler
+
+
+class Unpickler(_InPython):  # type: ignore[misc]
+    """Finds arrays, plain containers, registered optimizers and schedules; nothing else.
+
+    In Python: the one in C reads other opcodes than stand there where frames overlap.
+    """
+
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {**_InPython.dispatch}
+
+    def _set_item(self) -> None:
+        _check_keys(self.stack[-2:-1])
+        _InPython.load_setitem(self)
+
+    def _set_items(self) -> None:
+        _check_keys(self.stack[::2])
+        _InPython.load_setitems(self)
+
+    def _dict(self) -> None:
+        _check_keys(self.stack[::2])
+        _InPython.load_dict(self)
+
+    def _add_items(self) -> None:
+        _check_keys(self.stack)
+        _InPython.load_additems(self)
+
+    def _make_frozenset(self) -> None:
+        _check_keys(self.stack)
+        _InPython.load_frozenset(self)
+
+    def _build(self) -> None:
+        made = self.stack[-2]
+        if isinstance(made, (type, FunctionType, BuiltinFunctionType)):
+            raise ModelFormatError(f"states: the pickle changes {made.__name__}")
+        _InPython.load_build(self)
+
+    dispatch[pickle.SETITEM[0]] = _set_item
+    dispatch[pickle.SETITEMS[0]] = _set_items
+    dispatch[pickle.DICT[0]] = _dict
+    dispatch[pickle.ADDITEMS[0]] = _add_items
+    dispatch[pickle.FROZENSET[0]] = _make_frozenset
+    dispatch[pickle.BUILD[0]] = _build
 
     def find_class(self, module: str, name: str) -> Any:
         if module in _ARRAY_MODULES and name == "NDArray":
@@ -333,7 +404,7 @@ def load_pickled(data: bytes, unpickler: type[Unpickler] = Unpickler) -> Any:
     try:
         _look_through(data)
         # what objects are made of can be anything too
-        return _settled(unpickler(io.BytesIO(data), encoding="latin1").load(), 0)
+        return _settled(unpickler(io.BytesIO(data), encoding="latin1").load(), 0, {})
     except (MissingPackage, ModelFormatError):
         raise
     except Exception as error:
@@ -353,17 +424,24 @@ def _look_through(data: bytes) -> None:
                                    f"{most}")
 
 
-def _settled(value: Any, depth: int) -> Any:
-    """With real arrays and optimizers in the place of what stood for them."""
+def _settled(value: Any, depth: int, known: dict[int, Any]) -> Any:
+    """With real arrays and optimizers in the place of what stood for them. `known` has what became
+    of values by their ids: one that is there many times is looked at once."""
     if depth > MAX_DEPTH:
         raise ModelFormatError(f"states: nested deeper than {MAX_DEPTH}")
+    if not isinstance(value, (StandIn, dict, list, tuple)):
+        return value
+    if id(value) in known:
+        return known[id(value)]
+    made: Any
     if isinstance(value, StandIn):
-        return value.made(lambda one: _settled(one, depth + 1))
-    if isinstance(value, dict):
-        return type(value)((key, _settled(one, depth + 1)) for key, one in value.items())
-    if isinstance(value, (list, tuple)):
-        return type(value)(_settled(one, depth + 1) for one in value)
-    return value
+        made = value.made(lambda one: _settled(one, depth + 1, known))
+    elif isinstance(value, dict):
+        made = type(value)((key, _settled(one, depth + 1, known)) for key, one in value.items())
+    else:
+        made = type(value)(_settled(one, depth + 1, known) for one in value)
+    known[id(value)] = made
+    return made
 
 
 def _array_of(handle: Any) -> NDArray | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import pickle
 from collections import OrderedDict
@@ -149,3 +150,42 @@ def pickled(text: bytes) -> bytes:
 def test_pickles_can_not_ask_for_much_memory(data: bytes, words: str) -> None:
     with pytest.raises(ModelFormatError, match=words):
         load_states(data)
+
+
+def test_frames_that_overlap_hide_nothing() -> None:
+    """The unpickler in C would go on behind the end of the outer one."""
+    inner = pickle.FRAME + (20).to_bytes(8, "little") + b"K\x01."
+    hidden = b"K\x02." + bytes(17)
+    outer = pickle.FRAME + len(inner).to_bytes(8, "little")
+    data = b"\x80\x04" + outer + inner + hidden
+    assert pickle.loads(data) == 1
+    assert pickle.Unpickler(io.BytesIO(data)).load() == 2
+    with pytest.raises(ModelFormatError):
+        load_states(data)
+
+
+# a tuple of itself and itself, and so on: 2^60 empty ones, each of which it would take to hash it
+DOUBLED = b")" + b"2\x86" * 60
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    (pickled(b"}" + DOUBLED + b"Ns"), "a key is a tuple"),
+    (pickled(b"}(" + DOUBLED + b"Nu"), "a key is a tuple"),
+    (pickled(b"(" + DOUBLED + b"Nd"), "a key is a tuple"),
+    (pickled(b"\x8f(" + DOUBLED + b"\x90"), "a key is a tuple"),
+    (pickled(b"(" + DOUBLED + b"\x91"), "a key is a tuple"),
+    (pickled(b"cbuiltins\nset\n(" + DOUBLED + b"t\x85R"), "a key is a tuple"),
+    (pickled(b"cbuiltins\nfrozenset\n(" + DOUBLED + b"t\x85R"), "a key is a tuple"),
+    (pickled(b"ccollections\nOrderedDict\n(" + DOUBLED + b"N\x86t\x85R"), "a key is a tuple"),
+    (pickled(DOUBLED), "nested deeper than"),
+    # a class of ours would get another method
+    (pickled(b"cmxnet.lr_scheduler\nFactorScheduler\nN}U\x08__call__Ns\x86b"), "changes Factor"),
+])
+def test_pickles_can_not_ask_for_much_time_or_change_classes(data: bytes, words: str) -> None:
+    with pytest.raises(ModelFormatError, match=words):
+        load_states(data)
+
+
+def test_what_a_pickle_has_many_times_is_looked_at_once() -> None:
+    made = load_states(pickled(b")" + b"2\x86" * 30))
+    assert made[0] is made[1]
