@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ..errors import MXNetError, where
 from ..op.params import NoParams, Params
 from ..op.registry import find
+from .infer import rule_of
 from .node import USE_ONEDNN, Entry, Node, topological
 
 MakeNode = Callable[[str, Params, Sequence[Entry], str], Node]
@@ -96,6 +97,7 @@ def gradient_graph(heads: Sequence[Entry], head_grads: Sequence[Entry | None],
             for i in range(node.op.num_visible(node.params)):
                 if out_grads[i] is None:
                     out_grads[i] = emit.zeros_like(node.outputs[i])
+        rule_of(node)  # or it says which inputs are not there
         grads = node.op.gradient(emit, node, out_grads)
         if tell is not None and emit.made:
             tell(node, [(i, grad) for i, grad in enumerate(grads)

@@ -81,6 +81,10 @@ def rule_of(node: Node) -> tuple[OpDef, Params]:
     """The operator of a node that is no variable, and its parameters."""
     if node.op is None or node.params is None:
         raise MXNetError(f"{node!r} has no operator")
+    if len(node.inputs) < node.op.num_inputs(node.params):
+        lacking = input_names(node.op, node.params)[len(node.inputs):]
+        raise ParameterError(f'node "{node.name}" ({node.op.name}) lacks the auxiliary states '
+                             f"{', '.join(lacking)}: the file that it is of has none")
     return node.op, node.params
 
 

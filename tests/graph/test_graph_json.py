@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ndarray_rt as mx
 from ndarray_rt import sym
-from ndarray_rt.errors import ModelFormatError, MXNetError
+from ndarray_rt.errors import ModelFormatError, MXNetError, ParameterError
 
 from . import golden
 
@@ -287,3 +288,34 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
         sym.load_json(3)  # type: ignore[arg-type]
     with pytest.raises(MXNetError, match="No such file"):
         sym.var("x").save(tmp_path / "nowhere" / "x.json")
+
+
+def test_states_that_a_file_lacks() -> None:
+    """MXNet reads the file too, and says when shapes are inferred what is not there."""
+    loaded = sym.load_json(golden.text("old_0900_without_states.json"))
+    assert loaded.list_arguments() == ["data", "fc_weight", "fc_bias", "bn_gamma", "bn_beta",
+                                       "half_gamma", "half_beta"]
+    assert loaded.list_auxiliary_states() == ["half_moving_mean"]
+    inside = loaded.get_internals()
+    assert inside["fc_output"].infer_shape(data=(2, 3))[1] == [(2, 4)]
+    words = r'node "bn" \(BatchNorm\) lacks the auxiliary states moving_mean, moving_var'
+    for ask in (lambda: loaded.infer_shape(data=(2, 3)), lambda: loaded.infer_type(data="float32"),
+                lambda: loaded.simple_bind(mx.cpu(), data=(2, 3)),
+                lambda: inside["bn_output"].gradient(["data"])):
+        with pytest.raises(ParameterError, match=words):
+            ask()
+    with pytest.raises(ParameterError, match=r'"half" \(BatchNorm\) lacks .* states moving_var:'):
+        inside["half_output"].gradient(["half_gamma"])
+    whole = loaded(data=sym.Variable("other"))
+    assert whole.list_arguments()[0] == "other"
+
+
+@pytest.mark.parametrize("count", [0, 2, 6])
+def test_other_inputs_are_not_left_out(count: int) -> None:
+    with pytest.raises(ModelFormatError, match=f"has {count} inputs, expected 5"):
+        sym.load_json(json.dumps({
+            "nodes": [*({"op": "null", "name": f"x{i}", "inputs": []} for i in range(count)),
+                      {"op": "BatchNorm", "name": "bn",
+                       "inputs": [[i, 0, 0] for i in range(count)]}],
+            "arg_nodes": [*range(count)], "heads": [[count, 0, 0]],
+            "attrs": {"mxnet_version": ["int", 900]}}))
