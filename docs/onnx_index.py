@@ -16,7 +16,8 @@ HEAD = '''"""Operators of ai.onnx: which module of `ops` has which, and the sets
 
 Written by `make docs` from the package onnx.
 
-With f behind the number of a set the definition is a function of other operators.
+With f behind the number of a set the definition is a function of other operators. TEXTS says of
+each input of the operators that take text whether it is text, numbers, or any of both: t, n, a.
 """
 
 from __future__ import annotations
@@ -48,6 +49,22 @@ def versions(onnx: ModuleType) -> dict[str, list[str]]:
             for name in sorted(found)}
 
 
+def texts(onnx: ModuleType) -> dict[str, str]:
+    """Operator -> for each input t, n or a: text, numbers, any of both. Of those with text."""
+    found: dict[str, list[set[str]]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain:
+            continue
+        kinds = found.setdefault(schema.name, [])
+        for i, each in enumerate(schema.inputs):
+            if i == len(kinds):
+                kinds.append(set())
+            kinds[i].update("t" if "string" in kind else "n" for kind in each.types)
+    words = {name: "".join("a" if len(each) > 1 else min(each) for each in kinds)
+             for name, kinds in sorted(found.items())}
+    return {name: word for name, word in words.items() if word.strip("n")}
+
+
 def literal(text: str) -> str:
     pieces = textwrap.wrap(text, 88, break_long_words=False, break_on_hyphens=False)
     return "(\n" + "\n".join(f'        "{piece} "' for piece in pieces[:-1]) + (
@@ -62,6 +79,8 @@ def text() -> str:
               for module, names in families().items()]
     lines += ["}", "", "VERSIONS = {"]
     lines += [f'    "{name}": "{" ".join(numbers)}",' for name, numbers in versions(onnx).items()]
+    lines += ["}", "", "TEXTS = {"]
+    lines += [f'    "{name}": "{word}",' for name, word in texts(onnx).items()]
     return "\n".join([*lines, "}"]) + "\n"
 
 

@@ -22,7 +22,8 @@ from ..symbol.create import call
 from ..symbol.node import Entry, Node
 from ..symbol.symbol import Symbol
 from .graph import Array
-from .values import DType, Value, constant
+from .held import need_room, owner_of
+from .values import DType, Value, constant, need_bytes
 
 # constants up to here are known by their contents, so that plans for other shapes share them
 _BY_CONTENT = 1 << 16
@@ -39,6 +40,7 @@ class Constants:
         self._bound: dict[str, NDArray] = {}
         self.arrays: dict[str, Array] = {}
         self._names: dict[Any, list[str]] = {}
+        self._spread_bytes = 0
         self._made: dict[tuple[int, str], tuple[Array, Array]] = {}
         renew_in_child(self)
 
@@ -51,7 +53,12 @@ class Constants:
         with self._lock:
             found = self._bound.get(name)
             if found is None:
-                found = self._bound[name] = _in_engine(self.arrays[name], ctx)
+                made = self.arrays[name]
+                if made.nbytes > owner_of(made).nbytes:
+                    # one number that stands for many, until now
+                    self._spread_bytes += made.nbytes
+                    need_room(self._spread_bytes)
+                found = self._bound[name] = _in_engine(made, ctx)
             return found
 
     @property
@@ -208,6 +215,7 @@ class GraphBuilder:
         for entry, shape, dtype in zip(node.outputs, shapes, types, strict=True):
             assert shape is not None
             assert dtype is not None
+            need_bytes(shape, dtype)
             self.shapes[entry], self.types[entry] = shape, dtype
             made.append(Value(shape, dtype, symbol=Symbol([entry])))
         return made[:visible]

@@ -112,12 +112,17 @@ class Graph:
             self._free = tuple(found)
         return self._free
 
+    def all_graphs(self) -> Iterator[Graph]:
+        """This graph and those inside of its nodes."""
+        yield self
+        for node in self.nodes:
+            for graph in node.graphs():
+                yield from graph.all_graphs()
+
     def all_nodes(self) -> Iterator[Node]:
         """The nodes, and those of graphs inside of them."""
-        for node in self.nodes:
-            yield node
-            for graph in node.graphs():
-                yield from graph.all_nodes()
+        for graph in self.all_graphs():
+            yield from graph.nodes
 
 
 @dataclass(eq=False)

@@ -2,7 +2,8 @@
 
 Written by `make docs` from the package onnx.
 
-With f behind the number of a set the definition is a function of other operators.
+With f behind the number of a set the definition is a function of other operators. TEXTS says of
+each input of the operators that take text whether it is text, numbers, or any of both: t, n, a.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ FAMILIES = {
         "LpNormalization MeanVarianceNormalization RMSNormalization"),
     "padding": (
         "CenterCropPad Pad"),
+    "pooling": (
+        "AveragePool Col2Im GlobalAveragePool GlobalLpPool GlobalMaxPool LpPool MaxPool MaxUnpool"),
     "products": (
         "Det Einsum Gemm MatMul MatMulInteger QLinearMatMul"),
     "random": (
@@ -62,8 +65,7 @@ FAMILIES = {
         "ReverseSequence Shape Size Slice SpaceToDepth Split Squeeze Tile Transpose Trilu "
         "Unsqueeze"),
     "windows": (
-        "AveragePool Col2Im Conv ConvInteger ConvTranspose GlobalAveragePool GlobalLpPool "
-        "GlobalMaxPool LpPool MaxPool MaxUnpool QLinearConv"),
+        "Conv ConvInteger ConvTranspose QLinearConv"),
 }
 
 VERSIONS = {
@@ -270,4 +272,65 @@ VERSIONS = {
     "Upsample": "1 7 9 10",
     "Where": "9 16",
     "Xor": "1 7",
+}
+
+TEXTS = {
+    "Cast": "a",
+    "CastLike": "aa",
+    "CenterCropPad": "an",
+    "Col2Im": "ann",
+    "Compress": "an",
+    "Concat": "a",
+    "ConcatFromSequence": "a",
+    "DepthToSpace": "a",
+    "Equal": "aa",
+    "Expand": "an",
+    "Flatten": "a",
+    "Gather": "an",
+    "GatherElements": "an",
+    "GatherND": "an",
+    "GridSample": "an",
+    "Identity": "a",
+    "Loop": "nna",
+    "NonZero": "a",
+    "OneHot": "nna",
+    "Optional": "a",
+    "OptionalGetElement": "a",
+    "OptionalHasElement": "a",
+    "Pad": "anan",
+    "RandomNormalLike": "a",
+    "RandomUniformLike": "a",
+    "RegexFullMatch": "t",
+    "Reshape": "an",
+    "Resize": "annn",
+    "ReverseSequence": "an",
+    "Scan": "aa",
+    "Scatter": "ana",
+    "ScatterElements": "ana",
+    "ScatterND": "ana",
+    "SequenceAt": "an",
+    "SequenceConstruct": "a",
+    "SequenceErase": "an",
+    "SequenceInsert": "aan",
+    "SequenceLength": "a",
+    "SequenceMap": "aa",
+    "Shape": "a",
+    "Size": "a",
+    "Slice": "annnn",
+    "SpaceToDepth": "a",
+    "Split": "an",
+    "SplitToSequence": "an",
+    "Squeeze": "an",
+    "StringConcat": "tt",
+    "StringNormalizer": "t",
+    "StringSplit": "t",
+    "TensorScatter": "aan",
+    "TfIdfVectorizer": "a",
+    "Tile": "ann",
+    "Transpose": "a",
+    "Trilu": "an",
+    "Unique": "a",
+    "Unsqueeze": "an",
+    "Upsample": "an",
+    "Where": "naa",
 }

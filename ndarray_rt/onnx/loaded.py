@@ -18,6 +18,7 @@ from ..symbol.node import Entry, topological
 from ..symbol.symbol import Symbol
 from .build import Constants, GraphBuilder
 from .graph import Graph, ModelFile
+from .held import Held
 from .inline import renewed
 from .plan import Plan, Segment
 from .planner import Planner, found_value
@@ -79,6 +80,7 @@ class Loaded:
         self.plans: OrderedDict[Any, Plan] = OrderedDict()
         # of the plans that are kept, in the order in which they were bound
         self._executors: list[weakref.ref[Executor]] = []
+        self.held = Held()
         self._slots = 0
         # positions of inputs whose values plans are made for, not only their shapes: small ones
         # of whole numbers, such as a rate or lengths, on which much else depends

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import MissingPackage, Unsupported
+from ..errors import MissingPackage, TypeMismatch, Unsupported
 from .graph import Graph, ModelFile, Node
-from .index import NEWEST, VERSIONS
+from .index import NEWEST, TEXTS, VERSIONS
 from .ops import load_family
 from .package import NEWEST_OPSET, onnx_package
 from .table import SPECIAL, TABLE, Operator
@@ -87,6 +87,21 @@ def refusal(domain: str, op: str, opset: int) -> str | None:
     if load_family(op) or found.is_function:
         return None
     return "it is not here"
+
+
+def check_texts(node: Node, ins: Sequence[Value | None]) -> None:
+    """TypeMismatch for text where numbers are computed with, and for numbers that are no text."""
+    if node.domain:
+        return
+    kinds = TEXTS.get(node.op, "")
+    for i, value in enumerate(ins):
+        if value is None:
+            continue
+        kind = kinds[i] if i < len(kinds) else kinds[-1] if kinds.endswith("a") else "n"
+        is_text = value.dtype.kind == "O"
+        if kind == ("n" if is_text else "t"):
+            raise TypeMismatch(f"input {i} is {'text' if is_text else value.dtype}, expected "
+                               f"{'numbers' if is_text else 'text'}")
 
 
 def check_supported(file: ModelFile) -> None:

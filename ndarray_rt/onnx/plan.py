@@ -13,6 +13,7 @@ import numpy as np
 from .._array.interop import ShareError, export
 from ..errors import NdrtError, OutOfBounds, OutOfMemory, ShapeError
 from .graph import Array, Node
+from .values import need_bytes
 
 if TYPE_CHECKING:
     from ..executor.executor import Executor
@@ -32,19 +33,23 @@ class NodeCall:
     Two calls are equal when they compute the same.
     """
 
-    __slots__ = ("__weakref__", "count", "given", "node", "operator")
+    __slots__ = ("__weakref__", "count", "given", "has_known_size", "node", "operator")
 
-    def __init__(self, operator: Any, node: Node, given: Sequence[Any], count: int) -> None:
+    def __init__(self, operator: Any, node: Node, given: Sequence[Any], count: int,
+                 has_known_size: bool = True) -> None:
         """`given` has an array, None for an input that is left out, or a number for the argument
-        that takes the place."""
+        that takes the place. Without a known size each call looks how large its results are."""
         self.operator = operator
         self.node = node
         self.given = tuple(given)
         self.count = count
+        self.has_known_size = has_known_size
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         ins = [args[g] if g.__class__ is int else g for g in self.given]
         try:
+            if not self.has_known_size:
+                need_bytes(*self.operator.size_function(self.node, *ins))
             made = self.operator.function(self.node, *ins)
         except NdrtError:
             raise
@@ -52,10 +57,14 @@ class NodeCall:
             raise OutOfMemory(f"{self.node}: {error}") from error
         except (IndexError, OverflowError) as error:
             raise OutOfBounds(f"{self.node}: {error}") from error
-        except (ValueError, TypeError, ArithmeticError, KeyError) as error:
+        except (ValueError, TypeError, ArithmeticError, KeyError, AttributeError,
+                AssertionError) as error:
             raise ShapeError(f"{self.node}: {error}") from error
         if not isinstance(made, tuple):
             made = (made,)
+        if len(made) < self.count:
+            raise ShapeError(f"{self.node}: has {self.count} outputs, the operator gives "
+                             f"{len(made)}")
         return tuple(np.asarray(value) if isinstance(value, (np.generic, np.ndarray)) else value
                      for value in made[:self.count])
 

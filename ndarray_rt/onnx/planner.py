@@ -17,10 +17,19 @@ from ..errors import MissingPackage, ModelFormatError, NdrtError, OutOfMemory
 from .build import GraphBuilder
 from .graph import Array, Graph, Node, Reference
 from .inline import inlined
-from .opsets import find_operator, find_special, schema_function
+from .opsets import check_texts, find_operator, find_special, schema_function
 from .plan import Copied, Fork, HostStep, NodeCall, Plan, Segment, Table
 from .table import Operator
-from .values import DType, NothingValue, SequenceValue, Value, constant, in_graphs, need_bytes
+from .values import (
+    DType,
+    NothingValue,
+    SequenceValue,
+    Value,
+    constant,
+    in_graphs,
+    need_bytes,
+    stand_in,
+)
 
 if TYPE_CHECKING:
     from .loaded import Loaded
@@ -31,6 +40,7 @@ Scope = dict[str, Any]
 Work = Node | dict[str, str] | Callable[["Planner"], None]
 
 _DEEPEST = 100
+_MOST_INLINED = 1 << 17
 _HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 
 
@@ -38,7 +48,7 @@ class Planner:
     """Plans the work on a stack, its last item first. One is used for one stretch without forks."""
 
     def __init__(self, session: Loaded, scope: Scope, work: list[Work],
-                 outputs: Sequence[str]) -> None:
+                 outputs: Sequence[str], inlined_nodes: int = 0) -> None:
         self.session = session
         self.scope = scope
         self.work = work
@@ -46,6 +56,7 @@ class Planner:
         self.plan = Plan()
         self.builder = GraphBuilder(session.constants)
         self._is_done = False
+        self._inlined_nodes = inlined_nodes
 
     def run(self) -> Plan:
         """The plan."""
@@ -122,6 +133,8 @@ class Planner:
 
     def _operator(self, node: Node, op: Operator, ins: list[Value | None]) -> None:
         given = [v for v in ins if v is not None]
+        check_texts(node, ins)
+        has_known_size = self._check_size(node, op, ins)
         if all(v.const is not None for v in given) and not op.draws:
             self._fold(node, op, ins, all(v.fixed for v in given))
             return
@@ -145,7 +158,23 @@ class Planner:
                 self.give(node, [v if v.size else constant(np.zeros(v.shape, v.dtype))
                                  for v in (made if isinstance(made, tuple) else (made,))])
                 return
-        self._function(node, op, ins)
+        self._function(node, op, ins, has_known_size)
+
+    def _check_size(self, node: Node, op: Operator, ins: list[Value | None]) -> bool:
+        """ModelFormatError where a result would be too large; False where only a run can tell."""
+        for value in ins:
+            if value is not None and value.size == 0:
+                # a sum over the axis of length 0 has one element there
+                need_bytes([dim or 1 for dim in value.shape], value.dtype)
+        if op.size_function is None:
+            return True
+        decide = range(len(ins)) if op.data_dependent else op.shape_from
+        for i in decide:
+            value = ins[i] if i < len(ins) else None
+            if value is not None and value.const is None:
+                return False
+        need_bytes(*op.size_function(node, *[None if v is None else stand_in(v) for v in ins]))
+        return True
 
     def _widened(self, node: Node, op: Operator, ins: list[Value | None]) -> Any:
         """The symbols of an operator on float16, of which the engine computes little: in float32,
@@ -161,6 +190,9 @@ class Planner:
 
     def give(self, node: Node, values: Sequence[Any]) -> None:
         """What the outputs of a node are."""
+        if len(values) < len(node.outputs):
+            raise ModelFormatError(f"has {len(node.outputs)} outputs, the operator gives "
+                                   f"{len(values)}", self.session.file.file, str(node))
         for name, value in zip(node.outputs, values, strict=False):
             if name:
                 self.scope[name] = value
@@ -170,14 +202,13 @@ class Planner:
             self._set_constants(node, node.known["folded"], True)
             return
         arrays = [None if v is None else v.const for v in ins]
-        if op.size_function is not None:
-            need_bytes(*op.size_function(node, *arrays))
         call = NodeCall(op, node, arrays, len(node.outputs))
         with np.errstate(all="ignore"):
             made = call()
         for value in made:
             if isinstance(value, np.ndarray) and value.dtype != object:
                 need_bytes(value.shape, value.dtype)
+        self.session.held.add(made, arrays)
         if fixed:
             node.known["folded"] = made
         self._set_constants(node, made, fixed)
@@ -188,7 +219,8 @@ class Planner:
 
     # ---- functions of NumPy arrays -------------------------------------------------------------
 
-    def _function(self, node: Node, op: Operator, ins: list[Value | None]) -> None:
+    def _function(self, node: Node, op: Operator, ins: list[Value | None],
+                  has_known_size: bool) -> None:
         args: list[Value] = []
         given: list[Any] = []
         for value in ins:
@@ -198,7 +230,7 @@ class Planner:
             if value not in args:
                 args.append(value)
             given.append(args.index(value))
-        call = NodeCall(op, node, given, len(node.outputs))
+        call = NodeCall(op, node, given, len(node.outputs), has_known_size)
         facts = None
         if not op.data_dependent and not any(
                 i < len(ins) and ins[i] is not None and ins[i].const is None  # type: ignore[union-attr]
@@ -272,13 +304,14 @@ class Planner:
     def _fork(self, names: Mapping[str, str], by_value: bool) -> None:
         scope, work, outputs, session = dict(self.scope), list(self.work), self.outputs, (
             self.session)
+        inlined_nodes = self._inlined_nodes
 
         def plan_rest(table: Table) -> Plan:
             known = dict(scope)
             for name, slot in names.items():
                 known[name] = (constant(np.array(table[slot])) if by_value
                                else found_value(table[slot], slot))
-            return Planner(session, known, list(work), outputs).run()
+            return Planner(session, known, list(work), outputs, inlined_nodes).run()
         self.plan.fork = Fork(tuple(names.values()), by_value, plan_rest)
         self._is_done = True
 
@@ -336,6 +369,11 @@ class Planner:
         if node.depth > _DEEPEST:
             raise ModelFormatError(f"functions are nested more than {_DEEPEST} deep",
                                    self.session.file.file, str(node))
+        # functions that call others more than once become many nodes, whatever their depth
+        self._inlined_nodes += len(graph.nodes)
+        if self._inlined_nodes > _MOST_INLINED:
+            raise ModelFormatError(f"with it functions, branches and loops become more than "
+                                   f"{_MOST_INLINED} nodes", self.session.file.file, str(node))
         made = inlined(node, graph, what)
         given = [self.scope[name] if name else None for name in node.inputs] if (
             inputs is None) else inputs
@@ -346,6 +384,9 @@ class Planner:
         for name, array in made.constants.items():
             self.scope[name] = constant(array, True)
         names = node.outputs if outputs is None else outputs
+        if len(names) > len(made.outputs):
+            raise ModelFormatError(f"has {len(names)} outputs, the {what} gives "
+                                   f"{len(made.outputs)}", self.session.file.file, str(node))
         self.work.append({new: old for new, old in zip(names, made.outputs, strict=False) if new})
         self.work.extend(reversed(made.nodes))
 

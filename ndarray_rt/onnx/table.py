@@ -12,7 +12,7 @@ from .graph import Node
 Function = Callable[..., Any]
 # (builder, node, values or None) -> a value, a tuple of them, or None: there is no such operator
 SymbolFunction = Callable[..., Any]
-# (node, arrays or None) -> shape and dtype of a result, before it is allocated
+# (node, arrays or None) -> shape and dtype of the largest result, before it is allocated
 Sized = Callable[..., Any]
 # (node, values or None) -> arrays that follow from what is known before anything runs, or None
 Early = Callable[..., Any]
@@ -24,7 +24,8 @@ class Operator:
 
     `function` is the definition of right, on NumPy arrays. `shape_from` are the positions of inputs
     whose values decide about shapes of outputs; of `data_dependent` ones all values do. `early`
-    needs shapes and constants only.
+    needs shapes and constants only. `size_function` reads the values of no inputs but those of
+    `shape_from`, or of data_dependent operators.
     """
 
     name: str

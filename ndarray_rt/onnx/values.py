@@ -90,6 +90,13 @@ def constant(array: Any, fixed: bool = False) -> Value:
     return Value(made.shape, made.dtype, const=made, fixed=fixed)
 
 
+def stand_in(value: Value) -> Array:
+    """An array of the shape and dtype of a value that takes no memory, or the value's constant."""
+    if value.const is not None:
+        return value.const
+    return np.broadcast_to(np.zeros((), value.dtype), value.shape)
+
+
 def need_bytes(shape: Any, dtype: DType) -> None:
     """ModelFormatError where a tensor that is only described is larger than allowed."""
     size = dtype.itemsize

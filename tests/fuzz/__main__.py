@@ -68,7 +68,7 @@ def fuzz(name: str, seconds: int) -> None:
     atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", f"-rss_limit_mb={MOST_MEGABYTES}",
                    f"-timeout={LONGEST_SECONDS}", f"-max_len={LONGEST_FILE}",
                    f"-artifact_prefix={FOLDER}/{name}-", "-print_final_stats=1", "-verbosity=0",
-                   str(corpus)], target.run, **how)
+                   str(corpus)], target.check, **how)
     atheris.Fuzz()
 
 
@@ -78,7 +78,10 @@ def _instrument(atheris: Any, name: str) -> None:
     for value in list(vars(module).values()):
         if getattr(value, "__module__", None) != name:
             continue
-        for function in list(vars(value).values()) if isinstance(value, type) else [value]:
+        # methods of a class, functions that an object holds, or one function
+        inside = [value] if hasattr(value, "__code__") else getattr(value, "__dict__", {}).values()
+        for function in list(inside):
+            function = getattr(function, "__wrapped__", function)
             if hasattr(function, "__code__"):
                 atheris.instrument_func(function)
 

@@ -6,6 +6,7 @@ import json
 import random
 import struct
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 # numbers and texts where readers' conditions change
@@ -94,8 +95,12 @@ def onnx_model(data: bytes, most: int, seed: int) -> bytes:
     except DecodeError:
         return data[:most]
     for _ in range(source.randint(1, 4)):
-        message = source.choice(_messages(model, []))
-        _change_field(message, source.choice(message.DESCRIPTOR.fields), source)
+        messages = _messages(model, [])
+        message = source.choice(messages)
+        # those that are no text are bytes
+        names = [name for node in messages if node.DESCRIPTOR.name == "NodeProto"
+                 for name in (*node.input, *node.output) if isinstance(name, str)]
+        _change_field(message, source.choice(message.DESCRIPTOR.fields), source, names)
     made: bytes = model.SerializeToString()
     return made if len(made) <= most else data[:most]
 
@@ -114,13 +119,13 @@ def _is_list(field: Any) -> bool:
     return repeated
 
 
-def _change_field(message: Any, field: Any, source: random.Random) -> None:
+def _change_field(message: Any, field: Any, source: random.Random, names: list[str]) -> None:
     values = getattr(message, field.name)
     if not _is_list(field):
         if field.message_type is not None:
             message.ClearField(field.name) if source.random() < 0.5 else values.SetInParent()
         else:
-            setattr(message, field.name, _for_field(field, source))
+            setattr(message, field.name, _for_field(field, source, names))
     elif values and source.random() < 0.3:
         del values[source.randrange(len(values))]
     elif field.message_type is not None:
@@ -129,16 +134,24 @@ def _change_field(message: Any, field: Any, source: random.Random) -> None:
         else:
             values.add()
     elif values and source.random() < 0.5:
-        values[source.randrange(len(values))] = _for_field(field, source)
+        values[source.randrange(len(values))] = _for_field(field, source, names)
     else:
-        values.append(_for_field(field, source))
+        values.append(_for_field(field, source, names))
 
 
-def _for_field(field: Any, source: random.Random) -> Any:
+@cache
+def _operators() -> list[str]:
+    from ndarray_rt.onnx.index import FAMILIES
+    return [name for names in FAMILIES.values() for name in names.split()]
+
+
+def _for_field(field: Any, source: random.Random, names: list[str]) -> Any:
+    if field.name == "op_type":
+        return source.choice(_operators())
     if field.enum_type is not None:
         return source.choice(field.enum_type.values).number
     if field.cpp_type == field.CPPTYPE_STRING:
-        text = source.choice([*TEXTS, "y", "w", "x", "Relu", "MatMul", "n", "../x", "/dev/zero"])
+        text = source.choice([*TEXTS, *names, *names, "../x", "/dev/zero"])
         return text.encode() if field.type == field.TYPE_BYTES else text
     if field.cpp_type in (field.CPPTYPE_FLOAT, field.CPPTYPE_DOUBLE):
         return float(source.choice((0, 1, -1, 1e30, float("nan"), float("inf"))))

@@ -17,13 +17,14 @@ from pathlib import Path
 import numpy as np
 
 import ndarray_rt as mx
-from ndarray_rt.errors import ModelFormatError, Unsupported
+from ndarray_rt.errors import ModelFormatError, ShapeError, TypeMismatch, Unsupported
 from ndarray_rt.executor.tuning_file import read_tuning
 from ndarray_rt.io import npz_file, params_file, safetensors_file
 from ndarray_rt.optimizer.states import dump_states, load_states
 from ndarray_rt.recordio import RecordReader, unpack
 from ndarray_rt.symbol.json_text import decode_json
 
+from .memory import MORE_BYTES, bounded
 from .mutators import Mutator, after_length, json_text, onnx_model
 
 DATA = Path(__file__).parent.parent / "data"
@@ -32,12 +33,16 @@ DATA = Path(__file__).parent.parent / "data"
 @dataclass(frozen=True)
 class Target:
     """`run` reads bytes, `seeds` gives good files, `modules` are watched for new paths, `mutate`
-    changes files in their form."""
+    changes files in their form. `check` is `run` that may take so much memory and no more."""
 
     run: Callable[[bytes], None]
     seeds: Callable[[], Iterator[bytes]]
     modules: tuple[str, ...]
     mutate: Mutator | None = None
+
+    def check(self, data: bytes) -> None:
+        with bounded(2 * len(data) + MORE_BYTES):
+            self.run(data)
 
 
 @cache
@@ -116,10 +121,18 @@ def read_states(data: bytes) -> None:
         load_states(data)
 
 
-def read_onnx(data: bytes) -> None:
+def run_onnx(data: bytes) -> None:
+    """Reads a model, and runs it where its inputs are small and its loops short."""
     from ndarray_rt import onnx
+
+    from . import models
     with suppress(ModelFormatError, Unsupported):  # a good file of an operator that is not here
-        onnx.load(data)
+        model = onnx.load(data, max_bytes=models.MOST_BYTES)
+        given = models.drawn_inputs(model, len(data))
+        if given is not None and models.ends_soon(model):
+            for _ in range(3):  # step by step, recorded, replayed
+                with suppress(ShapeError, TypeMismatch):
+                    model.run(given)
 
 
 # ---- good files ---------------------------------------------------------------------------------
@@ -217,6 +230,13 @@ ONNX = (
 
 def onnx_files() -> Iterator[bytes]:
     import onnx.parser
+    from onnx.backend.test.loader import load_model_tests
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what making the cases divides by zero
+        cases = load_model_tests(kind="node")
+    for case in cases:
+        if "_expanded" not in case.name and case.model.ByteSize() <= 1 << 11:
+            yield case.model.SerializeToString()
     for text in ONNX:
         made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
         yield made.SerializeToString()
@@ -238,6 +258,10 @@ TARGETS = {
     "records": Target(read_records, records, ("ndarray_rt.recordio",)),
 }
 if importlib.util.find_spec("onnx"):
-    _MODULES = ("reading", "tensors", "graph", "inline", "opsets", "loaded", "table", "model")
-    TARGETS["onnx"] = Target(read_onnx, onnx_files,
+    from ndarray_rt.onnx.index import FAMILIES
+
+    _MODULES = ("wire", "messages", "reading", "tensors", "graph", "inline", "opsets",
+                "loaded", "table", "model", "planner", "plan", "build", "values", "held",
+                *(f"ops.{name}" for name in FAMILIES))
+    TARGETS["onnx"] = Target(run_onnx, onnx_files,
                              tuple(f"ndarray_rt.onnx.{name}" for name in _MODULES), onnx_model)

@@ -159,7 +159,8 @@ def test_sizes_of_einsum(equation: str, shapes: list[tuple[int, ...]]) -> None:
 
 
 def test_no_memory_is_an_error_of_ours() -> None:
-    model = loaded("g (int64[A,1] a, int64[1,B] b) => (int64[A,B] y) { y = Add(a, b) }")
+    model = load(model_of("g (int64[A,1] a, int64[1,B] b) => (int64[A,B] y) { y = Add(a, b) }"),
+                 max_bytes=1 << 62)
     whole = np.zeros(1, np.int64)
     wide = np.lib.stride_tricks.as_strided(whole, (1 << 28,), (0,))
     with pytest.raises(OutOfMemory, match="Add"):

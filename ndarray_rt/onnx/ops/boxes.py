@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import operator
-from ..values import Value
+from ..values import Value, need_bytes
 
 
 def _number(value: Array | None, default: float) -> float:
@@ -66,10 +68,13 @@ def roi_align(node: Node, x: Array, rois: Array, batches: Array) -> Array:
         w, h = x2 - x1, y2 - y1
         if not halved:
             w, h = max(w, 1.0), max(h, 1.0)
+        if not np.isfinite([w, h]).all():
+            raise ValueError(f"a region {roi.tolist()}")
         rows = ratio or int(np.ceil(h / height))
         columns = ratio or int(np.ceil(w / width))
         if rows < 1 or columns < 1:
             continue  # a region without extent has no samples
+        need_bytes([4, x.shape[1], height * rows, width * columns], np.dtype(np.float64))
         ys = y1 + (np.arange(height * rows) + 0.5) * (h / height / max(rows, 1))
         xs = x1 + (np.arange(width * columns) + 0.5) * (w / width / max(columns, 1))
         taps = _taps(x[int(batch)], ys, xs)
@@ -79,6 +84,12 @@ def roi_align(node: Node, x: Array, rois: Array, batches: Array) -> Array:
         else:
             made[k] = parts.max((0, 3, 5))
     return made
+
+
+@roi_align.sized
+def roi_align_size(node: Node, x: Array, rois: Array, batches: Array) -> tuple[list[int], Any]:
+    return [len(rois), x.shape[1], int(node.attr("output_height", 1)),
+            int(node.attr("output_width", 1))], x.dtype
 
 
 def _taps(image: Array, ys: Array, xs: Array) -> Array:
@@ -121,6 +132,11 @@ def max_roi_pool(node: Node, x: Array, rois: Array) -> Array:
                 part = image[:, top:bottom, left:right]
                 made[k, :, i, j] = part.max((1, 2)) if part.size else 0
     return made
+
+
+@max_roi_pool.sized
+def max_roi_pool_size(node: Node, x: Array, rois: Array) -> tuple[list[int], Any]:
+    return [len(rois), x.shape[1], *map(int, node.attr("pooled_shape"))], x.dtype
 
 
 @max_roi_pool.symbol

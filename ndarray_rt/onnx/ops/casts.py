@@ -104,6 +104,11 @@ def cast(node: Node, x: Array) -> Any:
     return _cast(node, x, dtype_of(node.attr("to")))
 
 
+@cast.sized
+def cast_size(node: Node, x: Array) -> tuple[tuple[int, ...], Any]:
+    return x.shape, dtype_of(node.attr("to"))
+
+
 @cast.symbol
 def cast_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
     dtype = dtype_of(node.attr("to"))
@@ -119,6 +124,11 @@ def cast_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
 @operator("CastLike")
 def cast_like(node: Node, x: Array, like: Array) -> Any:
     return _cast(node, x, like.dtype)
+
+
+@cast_like.sized
+def cast_like_size(node: Node, x: Array, like: Array) -> tuple[tuple[int, ...], Any]:
+    return x.shape, like.dtype
 
 
 @operator("BitCast")
@@ -137,8 +147,10 @@ def _along(value: Array, node: Node, x: Array) -> Array:
     axis = int(node.attr("axis", 1)) % x.ndim
     block = int(node.attr("block_size", 0))
     if value.ndim == x.ndim and block:
-        made = np.repeat(value, block, axis)
+        made = np.repeat(value, min(block, x.shape[axis]), axis)
         return made[tuple(slice(0, d) for d in x.shape)]
+    if value.size != x.shape[axis]:
+        raise ValueError(f"{value.size} scales or zero points for an axis of {x.shape[axis]}")
     return value.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
 
 
@@ -175,6 +187,13 @@ def dequantize_linear(node: Node, x: Array, scale: Array, zero: Array | None = N
     else:
         plain = x.astype(np.float32) - _along(zero, node, x).astype(np.float32)
     return (plain * factor.astype(np.float32)).astype(dtype)
+
+
+@dequantize_linear.sized
+def dequantize_linear_size(node: Node, x: Array, scale: Array, zero: Array | None = None,
+                           ) -> tuple[tuple[int, ...], Any]:
+    kind = node.attr("output_dtype", 0)
+    return x.shape, dtype_of(kind) if kind else scale.dtype
 
 
 @operator("DynamicQuantizeLinear")

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import ModelFormatError, NdrtError, OutOfMemory
 from ..graph import Array, Graph, Node
+from ..held import need_room
 from ..plan import MOST_WAYS, Plan, Table
 from ..planner import Planner, found_value
 from ..table import special
@@ -19,6 +20,7 @@ _MOST_TURNS = 64
 _MOST_NODES = 4096
 # turns of a loop whose end nobody knows beforehand
 _NO_LIMIT = (1 << 63) - 1
+_ROWS = "rows that turns gave"
 
 
 @special("Identity")
@@ -184,7 +186,8 @@ class _Unrolled:
 
     def end(self, planner: Planner, turns: int) -> None:
         values: list[Any] = [planner.scope[f"{self.prefix}/state{i}"] for i in range(self.states)]
-        planner.give(self.node, values)
+        planner.scope.update({name: value for name, value in zip(
+            self.node.outputs, values, strict=False) if name})
         for k, name in zip(self.scans(), self.node.outputs[self.states:], strict=False):
             if not name:
                 continue
@@ -280,13 +283,15 @@ class _Loop:
         runs = bool(rest.pop(0).reshape(-1)[0]) if self.has_condition else True
         states, outer = rest[:self.states], rest[self.states:]
         scans: list[list[Array]] = [[] for _ in range(self.scans)]
-        turn = 0
+        turn = size = 0
         while runs and turn < trips:
             made = self.body([np.asarray(turn, np.int64), np.asarray(True), *states], outer)
             runs = bool(made[0].reshape(-1)[0])
             states = made[1:1 + self.states]
             for scan, value in zip(scans, made[1 + self.states:], strict=True):
                 scan.append(value)
+                size += value.nbytes
+            need_room(size, _ROWS)
             turn += 1
         joined = [np.stack(scan) if scan else np.zeros((0,), np.float32) for scan in scans]
         return (*states, *joined)
@@ -378,11 +383,14 @@ class _Scan:
         data = [np.moveaxis(x, axis, 0)[::-1 if direction else 1] for x, axis, direction in zip(
             given[self.states:], self.axes, self.directions, strict=True)]
         rows: list[list[Array]] = [[] for _ in self.out_axes]
+        size = 0
         for i in range(data[0].shape[0]):
             made = self.body([*states, *(x[i, ...] for x in data)], outer)
             states = made[:self.states]
             for row, value in zip(rows, made[self.states:], strict=True):
                 row.append(value)
+                size += value.nbytes
+            need_room(size, _ROWS)
         joined = []
         for row, axis, direction in zip(rows, self.out_axes, self.out_directions, strict=True):
             row = row[::-1] if direction else row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ...ops.blas import uses_blas
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import operator
-from ..values import Value, constant
+from ..values import Value, constant, need_bytes
 from .windows import Window
 
 
@@ -57,6 +58,7 @@ def deform_conv(node: Node, x: Array, w: Array, offset: Array, bias: Array | Non
     group, parts = int(node.attr("group", 1)), int(node.attr("offset_group", 1))
     _check(x, w, offset, window, group, parts)
     axes, points, pixels = len(window.kernel), prod(window.kernel), prod(window.outs)
+    need_bytes([*x.shape[:2], points, pixels], x.dtype)
     at = offset.reshape(-1, points, axes, *window.outs).swapaxes(1, 2)
     grid = np.indices((*window.kernel, *window.outs))
     begins = np.stack([
@@ -73,6 +75,12 @@ def deform_conv(node: Node, x: Array, w: Array, offset: Array, bias: Array | Non
     if bias is not None:
         made = made + bias.reshape((-1,) + (1,) * axes)
     return made.astype(x.dtype, copy=False)
+
+
+@deform_conv.sized
+def deform_conv_size(node: Node, x: Array, w: Array, *rest: Array | None,
+                     ) -> tuple[list[int], Any]:
+    return [x.shape[0], w.shape[0], *Window(node, x.shape[2:], w.shape[2:]).outs], x.dtype
 
 
 @deform_conv.symbol

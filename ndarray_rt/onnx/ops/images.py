@@ -11,7 +11,7 @@ from ...ops.blas import uses_blas
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import axes_of, operator
-from ..values import Value, need_bytes
+from ..values import Value
 
 
 class _Resizing:
@@ -142,7 +142,6 @@ def _resizing(node: Node, dims: tuple[int, ...], args: tuple[Any, ...]) -> _Resi
 @uses_blas
 def resize(node: Node, x: Array, *args: Array | None) -> Array:
     how = _resizing(node, x.shape, args)
-    need_bytes(how.outs, x.dtype)
     made: Array = x
     axes = [a for a in range(x.ndim) if how.outs[a] != x.shape[a] or how.scales[a] != 1.0
             or how.where == "tf_crop_and_resize"]
@@ -169,12 +168,16 @@ def resize(node: Node, x: Array, *args: Array | None) -> Array:
     return made
 
 
+@resize.sized
+def resize_size(node: Node, x: Array, *args: Array | None) -> tuple[list[int], Any]:
+    return _resizing(node, x.shape, args).outs, x.dtype
+
+
 @resize.symbol
 def resize_symbol(b: GraphBuilder, node: Node, x: Value, *args: Value | None) -> Value | None:
     if not x.is_float or any(v is not None and v.const is None for v in args):
         return None
     how = _resizing(node, x.shape, tuple(None if v is None else v.const for v in args))
-    need_bytes(how.outs, x.dtype)
     if how.where == "tf_crop_and_resize" or 0 in how.outs:
         return None
     changed = [a for a in range(x.rank) if how.outs[a] != x.shape[a] or how.scales[a] != 1.0]
@@ -246,6 +249,11 @@ def grid_sample(node: Node, x: Array, grid: Array) -> Array:
             weight = weight * _tap(p - tap, mode)
         made += weight[:, None] * _picked(x, taps, padding, corners)
     return made.astype(x.dtype)
+
+
+@grid_sample.sized
+def grid_sample_size(node: Node, x: Array, grid: Array) -> tuple[tuple[int, ...], Any]:
+    return (*x.shape[:2], *grid.shape[1:-1]), np.dtype(np.float64)
 
 
 def _from_grid(value: Array, length: int, corners: bool) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import axis_of, operator
-from ..values import Value, in_graphs, need_bytes
+from ..values import Value, in_graphs
 from .structure import sliced
 
 
@@ -25,6 +25,12 @@ def checked(indices: Array, length: int) -> Array:
 def gather(node: Node, x: Array, indices: Array) -> Array:
     axis = axis_of(node, x.ndim, 0)
     return np.take(x, checked(indices, x.shape[axis]), axis)
+
+
+@gather.sized
+def gather_size(node: Node, x: Array, indices: Array) -> tuple[tuple[int, ...], Any]:
+    axis = axis_of(node, x.ndim, 0)
+    return x.shape[:axis] + indices.shape + x.shape[axis + 1:], x.dtype
 
 
 @gather.symbol
@@ -55,6 +61,11 @@ def gather_elements(node: Node, x: Array, indices: Array) -> Any:
     return x[tuple(places)]
 
 
+@gather_elements.sized
+def gather_elements_size(node: Node, x: Array, indices: Array) -> tuple[tuple[int, ...], Any]:
+    return indices.shape, x.dtype
+
+
 @operator("GatherND")
 def gather_nd(node: Node, x: Array, indices: Array) -> Any:
     batch = int(node.attr("batch_dims", 0))
@@ -67,6 +78,12 @@ def gather_nd(node: Node, x: Array, indices: Array) -> Any:
     key = (rows, *found)
     made = flat[key]
     return made.reshape(lead + indices.shape[batch:-1] + x.shape[batch + depth:])
+
+
+@gather_nd.sized
+def gather_nd_size(node: Node, x: Array, indices: Array) -> tuple[tuple[int, ...], Any]:
+    batch = int(node.attr("batch_dims", 0))
+    return indices.shape[:-1] + x.shape[batch + indices.shape[-1]:], x.dtype
 
 
 # ---- scattering ---------------------------------------------------------------------------------
@@ -124,6 +141,11 @@ def non_zero(node: Node, x: Array) -> Array:
     if x.ndim == 0:
         return np.zeros((0, int(bool(x))), np.int64)
     return np.array(np.nonzero(x), np.int64).reshape(x.ndim, -1)
+
+
+@non_zero.sized
+def non_zero_size(node: Node, x: Array) -> tuple[list[int], Any]:
+    return [x.ndim, int(np.count_nonzero(x))], np.dtype(np.int64)
 
 
 @operator("Compress", data_dependent=True)
@@ -188,11 +210,15 @@ def topk(node: Node, x: Array, k: Array | None = None) -> tuple[Array, Array]:
 def one_hot(node: Node, indices: Array, depth: Array, values: Array) -> Any:
     count = int(depth.reshape(-1)[0])
     axis = int(node.attr("axis", -1)) % (indices.ndim + 1)
-    need_bytes([*indices.shape, count], values.dtype)
     places = indices.astype(np.int64)
     places = np.where(places < 0, places + count, places)
     hot = np.expand_dims(places, axis) == np.arange(count).reshape(
         (-1,) + (1,) * (indices.ndim - axis))
     return np.where(hot, values[1], values[0]).astype(values.dtype)
+
+
+@one_hot.sized
+def one_hot_size(node: Node, indices: Array, depth: Array, values: Array) -> tuple[list[int], Any]:
+    return [*indices.shape, int(depth.reshape(-1)[0])], values.dtype
 
 

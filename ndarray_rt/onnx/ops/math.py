@@ -143,6 +143,8 @@ def modulo(node: Node, a: Array, b: Array) -> Array:
 def prelu(node: Node, x: Array, slope: Array) -> Array:
     if node.opset < 7 and slope.ndim == 1 and x.ndim > 1 and slope.size > 1:
         slope = slope.reshape((-1,) + (1,) * (x.ndim - 2))
+    if np.broadcast_shapes(x.shape, slope.shape) != x.shape:
+        raise ValueError(f"a slope of shape {slope.shape} for data of shape {x.shape}")
     return np.where(x < 0, x * slope, x).astype(x.dtype)
 
 
@@ -268,10 +270,12 @@ def clip(node: Node, x: Array, low: Array | None = None, high: Array | None = No
     if node.opset < 11:
         low, high = (None if node.attr(name) is None else np.asarray(node.attr(name), x.dtype)
                      for name in ("min", "max"))
-    if low is not None:
-        x = np.maximum(x, low)
-    if high is not None:
-        x = np.minimum(x, high)
+    for end, function in ((low, np.maximum), (high, np.minimum)):
+        if end is None:
+            continue
+        if end.size != 1:
+            raise ValueError(f"an end of shape {end.shape}, expected one number")
+        x = function(x, end.reshape(()))
     return x
 
 
@@ -327,5 +331,5 @@ def bit_shift(node: Node, x: Array, y: Array) -> Array:
     return made
 
 
-for _name in ("Pow", "Mod", "PRelu", "Mean", "BitShift"):
+for _name in ("Pow", "Mod", "Mean", "BitShift"):
     TABLE["", _name].sized(broadcast_size)

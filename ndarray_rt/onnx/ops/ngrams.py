@@ -27,9 +27,12 @@ def _counts(node: Node, pool: dict[tuple[Any, ...], int], row: list[Any], made: 
     """Adds to the counts of the n-grams that are in a row, with up to so many words skipped."""
     sizes = {len(gram) for gram in pool}
     least, most = int(node.attrs["min_gram_length"]), int(node.attrs["max_gram_length"])
-    for size in sizes & {*range(least, most + 1)}:
+    for size in (size for size in sizes if least <= size <= most):
         # n-grams of one word have nothing between their words
-        for step in range(1, 2 + (int(node.attrs["max_skip_count"]) if size > 1 else 0)):
+        # and of others the last word is in the row
+        steps = min(int(node.attrs["max_skip_count"]) + 1, (len(row) - 1) // (size - 1)) if (
+            size > 1) else 1
+        for step in range(1, steps + 1):
             for begin in range(len(row) - (size - 1) * step):
                 place = pool.get(tuple(row[begin:begin + (size - 1) * step + 1:step]))
                 if place is not None:
@@ -54,3 +57,10 @@ def tf_idf_vectorizer(node: Node, x: Array) -> Array:
         weights[places] = node.attr("weights")
         made = made * weights
     return made[0] if x.ndim == 1 else made
+
+
+@tf_idf_vectorizer.sized
+def tf_idf_vectorizer_size(node: Node, x: Array) -> tuple[list[int], Any]:
+    places = node.attr("ngram_indexes")
+    return [1 if x.ndim == 1 else len(x), max(map(int, places), default=-1) + 1], (
+        np.dtype(np.float32))

@@ -14,7 +14,11 @@ from ..values import Value
 from .math import binary
 
 
-def _by_channel(value: Array, rank: int) -> Array:
+def _by_channel(value: Array, x: Array) -> Array:
+    """A number for each channel, as it stands beside data."""
+    rank = x.ndim
+    if rank > 1 and value.size != x.shape[1]:
+        raise ValueError(f"{value.size} numbers for {x.shape[1]} channels")
     return value.reshape((1, -1) + (1,) * (rank - 2)) if rank > 1 else value
 
 
@@ -36,7 +40,7 @@ def batch_normalization(node: Node, x: Array, scale: Array, bias: Array, mean: A
 
 def _normalized(x: Array, scale: Array, bias: Array, mean: Array, variance: Array, eps: float,
                 ) -> Array:
-    scale, bias, mean, variance = (_by_channel(v, x.ndim) for v in (scale, bias, mean, variance))
+    scale, bias, mean, variance = (_by_channel(v, x) for v in (scale, bias, mean, variance))
     return ((x - mean) / np.sqrt(variance + eps) * scale + bias).astype(x.dtype)
 
 
@@ -55,8 +59,8 @@ def batch_normalization_symbol(b: GraphBuilder, node: Node, x: Value, *given: Va
 @operator("InstanceNormalization")
 def instance_normalization(node: Node, x: Array, scale: Array, bias: Array) -> Any:
     axes = tuple(range(2, x.ndim))
-    return _normalized_by(x, axes, float(node.attr("epsilon", 1e-5)), _by_channel(scale, x.ndim),
-                          _by_channel(bias, x.ndim))
+    return _normalized_by(x, axes, float(node.attr("epsilon", 1e-5)), _by_channel(scale, x),
+                          _by_channel(bias, x))
 
 
 def _normalized_by(x: Array, axes: tuple[int, ...], eps: float, scale: Any, bias: Any) -> Any:
@@ -85,6 +89,17 @@ def layer_normalization(node: Node, x: Array, scale: Array, bias: Array | None =
     return made, mean.astype(own.dtype), inverse.astype(own.dtype)
 
 
+def _scaled_size(node: Node, x: Array, *factors: Array | None) -> tuple[tuple[int, ...], Any]:
+    """That of data: factors are repeated to fit, data is not."""
+    for factor in factors:
+        if factor is not None and np.broadcast_shapes(x.shape, factor.shape) != x.shape:
+            raise ValueError(f"factors of shape {factor.shape} for data of shape {x.shape}")
+    return x.shape, x.dtype
+
+
+layer_normalization.sized(_scaled_size)
+
+
 @layer_normalization.symbol
 def layer_normalization_symbol(b: GraphBuilder, node: Node, x: Value, scale: Value,
                                bias: Value | None = None) -> Value | None:
@@ -110,7 +125,7 @@ def group_normalization(node: Node, x: Array, scale: Array, bias: Array) -> Any:
     if node.opset < 21 and scale.size == groups:
         # one factor for each group
         scale, bias = (np.repeat(v, x.shape[1] // groups) for v in (scale, bias))
-    return (plain * _by_channel(scale, x.ndim) + _by_channel(bias, x.ndim)).astype(x.dtype)
+    return (plain * _by_channel(scale, x) + _by_channel(bias, x)).astype(x.dtype)
 
 
 @operator("RMSNormalization")
@@ -120,6 +135,9 @@ def rms_normalization(node: Node, x: Array, scale: Array) -> Any:
     mean = np.mean(own * own, axes, keepdims=True)
     root = np.sqrt(mean + np.asarray(node.attr("epsilon", 1e-5), own.dtype))
     return ((own / root).astype(x.dtype) * scale).astype(x.dtype)
+
+
+rms_normalization.sized(_scaled_size)
 
 
 @rms_normalization.symbol
@@ -154,9 +172,13 @@ def lrn(node: Node, x: Array) -> Array:
     size = int(node.attr("size"))
     alpha, beta, bias = (float(node.attr(name, value)) for name, value in (
         ("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0)))
-    before, after = (size - 1) // 2, size // 2
+    if size < 1:
+        raise ValueError(f"a size of {size}")
+    channels = x.shape[1]
+    # beyond all channels there is nothing to add
+    before, after = min((size - 1) // 2, channels), min(size // 2, channels)
     squares = np.pad(x * x, [(0, 0), (before, after)] + [(0, 0)] * (x.ndim - 2))
-    total = sum(squares[:, i:i + x.shape[1]] for i in range(size))
+    total = sum(squares[:, i:i + x.shape[1]] for i in range(before + after + 1))
     return (x / (bias + alpha / size * total) ** beta).astype(x.dtype)
 
 

@@ -29,7 +29,6 @@ def _padded(x: Array, pads: list[tuple[int, int]], mode: str, value: Any) -> Any
     cut = tuple(slice(max(-a, 0), d - max(-b, 0)) for (a, b), d in zip(pads, x.shape, strict=True))
     more = [(max(a, 0), max(b, 0)) for a, b in pads]
     x = x[cut]
-    need_bytes([d + a + b for d, (a, b) in zip(x.shape, more, strict=True)], x.dtype)
     if mode == "constant":
         return np.pad(x, more, constant_values=value)
     if mode not in ("edge", "reflect", "wrap"):
@@ -44,6 +43,13 @@ def pad(node: Node, x: Array, pads: Array | None = None, value: Array | None = N
     if value is not None and value.size:
         fill = value.reshape(-1)[0]
     return _padded(x, _pads(node, x.ndim, pads, axes), node.attr("mode", "constant"), fill)
+
+
+@pad.sized
+def pad_size(node: Node, x: Array, pads: Array | None = None, value: Array | None = None,
+             axes: Array | None = None) -> tuple[list[int], Any]:
+    return [d + a + b for d, (a, b) in zip(x.shape, _pads(node, x.ndim, pads, axes), strict=True)
+            ], x.dtype
 
 
 @pad.symbol
@@ -91,7 +97,6 @@ def padded(b: GraphBuilder, x: Value, pads: list[tuple[int, int]], mode: str = "
 @operator("CenterCropPad", shape_from=(1,))
 def center_crop_pad(node: Node, x: Array, shape: Array) -> Array:
     axes = axes_of(node, None, x.ndim) or tuple(range(x.ndim))
-    need_bytes([int(d) for d in shape], x.dtype)
     for axis, wanted in zip(axes, (int(d) for d in shape), strict=True):
         own = x.shape[axis]
         if wanted < own:
@@ -102,3 +107,11 @@ def center_crop_pad(node: Node, x: Array, shape: Array) -> Array:
             pads[axis] = (wanted - own) // 2, (wanted - own) - (wanted - own) // 2
             x = np.pad(x, pads)
     return x
+
+
+@center_crop_pad.sized
+def center_crop_pad_size(node: Node, x: Array, shape: Array) -> tuple[list[int], Any]:
+    dims = list(x.shape)
+    for axis, wanted in zip(axes_of(node, None, x.ndim) or range(x.ndim), shape, strict=True):
+        dims[axis] = int(wanted)
+    return dims, x.dtype

@@ -11,7 +11,7 @@ from ...ops.blas import uses_blas
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import operator
-from ..values import Value
+from ..values import MAX_BYTES, Value
 from .math import binary
 
 
@@ -87,6 +87,16 @@ def gemm(node: Node, a: Array, b: Array, c: Array | None = None) -> Any:
     return made.astype(a.dtype)
 
 
+@gemm.sized
+def gemm_size(node: Node, a: Array, b: Array, c: Array | None = None) -> tuple[list[int], Any]:
+    shape = [a.shape[1 if node.attr("transA", 0) else 0],
+             b.shape[0 if node.attr("transB", 0) else 1]]
+    # unlike elsewhere only the third one is repeated to fit
+    if c is not None and np.broadcast_shapes(c.shape, tuple(shape)) != tuple(shape):
+        raise ValueError(f"a sum of {tuple(shape)} and {c.shape}")
+    return shape, a.dtype
+
+
 @gemm.symbol
 def gemm_symbol(b: GraphBuilder, node: Node, x: Value, w: Value, c: Value | None = None,
                 ) -> Value | None:
@@ -132,7 +142,9 @@ def gemm_symbol(b: GraphBuilder, node: Node, x: Value, w: Value, c: Value | None
 def einsum(node: Node, *arrays: Array) -> Array:
     dtype = arrays[0].dtype
     own = [a.astype(np.float32) for a in arrays] if dtype.name == "bfloat16" else arrays
-    made: Array = np.einsum(node.attr("equation").replace(" ", ""), *own, optimize=True)
+    # two arrays at a time, as long as what that gives is not too large
+    how = "greedy", MAX_BYTES.get() // own[0].itemsize
+    made: Array = np.einsum(node.attr("equation").replace(" ", ""), *own, optimize=how)
     return made.astype(dtype, copy=False)
 
 
@@ -169,6 +181,12 @@ def matmul_integer(node: Node, a: Array, b: Array, a_zero: Array | None = None,
     return _whole_product(left, right)
 
 
+@matmul_integer.sized
+def matmul_integer_size(node: Node, a: Array, b: Array, *zeros: Array | None,
+                        ) -> tuple[tuple[int, ...], Any]:
+    return matmul_size(node, a, b)[0], np.dtype(np.int32)
+
+
 @uses_blas
 def _whole_product(left: Array, right: Array) -> Any:
     """Of whole numbers of 8 bits: float64 holds every sum of their products, and is fast."""
@@ -188,6 +206,12 @@ def qlinear_matmul(node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array
     info = np.iinfo(y_zero.dtype)
     made = np.rint(total * factor) + y_zero
     return np.clip(made, info.min, info.max).astype(y_zero.dtype)
+
+
+@qlinear_matmul.sized
+def qlinear_matmul_size(node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array,
+                        *rest: Array) -> tuple[tuple[int, ...], Any]:
+    return matmul_size(node, a, b)[0], np.dtype(np.int32)
 
 
 @operator("Det")

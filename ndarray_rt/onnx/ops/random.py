@@ -8,7 +8,7 @@ import numpy as np
 
 from ..graph import Array, Node
 from ..table import operator
-from ..values import DType, need_bytes
+from ..values import DType
 from .casts import dtype_of
 
 
@@ -23,13 +23,11 @@ def _dtype(node: Node, default: Any) -> Any:
 
 
 def _normal(node: Node, shape: tuple[int, ...], dtype: DType) -> Array:
-    need_bytes(shape, dtype)
     made = _source(node).normal(node.attr("mean", 0.0), node.attr("scale", 1.0), shape)
     return np.asarray(made).astype(dtype)
 
 
 def _uniform(node: Node, shape: tuple[int, ...], dtype: DType) -> Array:
-    need_bytes(shape, dtype)
     made = _source(node).uniform(node.attr("low", 0.0), node.attr("high", 1.0), shape)
     return np.asarray(made).astype(dtype)
 
@@ -42,6 +40,15 @@ def random_normal(node: Node) -> Array:
 @operator("RandomUniform", draws=True)
 def random_uniform(node: Node) -> Array:
     return _uniform(node, tuple(node.attr("shape")), _dtype(node, np.float32))
+
+
+def _drawn_size(node: Node) -> tuple[tuple[int, ...], Any]:
+    # they are drawn as float64
+    return tuple(node.attr("shape")), np.dtype(np.float64)
+
+
+random_normal.sized(_drawn_size)
+random_uniform.sized(_drawn_size)
 
 
 @operator("RandomNormalLike", draws=True)
@@ -67,3 +74,9 @@ def multinomial(node: Node, x: Array) -> Any:
     drawn = _source(node).random((x.shape[0], count))
     made = (drawn[..., None] > ends[:, None, :]).sum(-1)
     return np.minimum(made, x.shape[1] - 1).astype(_dtype(node, np.int32))
+
+
+@multinomial.sized
+def multinomial_size(node: Node, x: Array) -> tuple[list[int], Any]:
+    # each number is compared with the ends of all shares
+    return [x.shape[0], int(node.attr("sample_size", 1)), max(x.shape[1], 8)], np.dtype(bool)

@@ -155,6 +155,14 @@ def lstm(node: Node, x: Array, w: Array, r: Array, bias: Array | None = None,
     return _run(node, "LSTM", x, w, r, bias, lengths, h0, c0, peep)
 
 
+def _size(node: Node, x: Array, w: Array, r: Array, *rest: Array | None) -> tuple[list[int], Any]:
+    return [*x.shape[:2], w.shape[0], r.shape[-1]], x.dtype
+
+
+for _operator in (rnn, gru, lstm):
+    _operator.sized(_size)
+
+
 # ---- the engine's RNN ---------------------------------------------------------------------------
 
 # ONNX's gates in the engine's order

@@ -9,8 +9,11 @@ import numpy as np
 from ..graph import Graph, Node
 from ..planner import Planner
 from ..table import special
-from ..values import NothingValue, SequenceValue, Value, constant
+from ..values import NothingValue, SequenceValue, Value, constant, need_bytes
 from .casts import dtype_of
+
+# what an item of a sequence takes while the model is planned
+_PART = np.dtype("V1000")
 
 
 def _position(planner: Planner, node: Node, name: str) -> int | None:
@@ -77,12 +80,16 @@ def split_to_sequence(planner: Planner, node: Node, ins: list[Any]) -> None:
     length = x.shape[axis]
     keeps = True
     if len(ins) < 2 or ins[1] is None:
+        need_bytes([length], _PART)
         sizes, keeps = [1] * length, bool(node.attr("keepdims", 1))
     elif ins[1].const is None:
         planner.fork_on(node.inputs[1], node)
         return
     elif ins[1].rank == 0:
         part = int(ins[1].const)
+        if part < 1:
+            raise ValueError(f"parts of {part}")
+        need_bytes([-(-length // part)], _PART)
         sizes = [min(part, length - start) for start in range(0, length, part)]
     else:
         sizes = [int(s) for s in ins[1].const]

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..graph import Array, Node
 from ..table import operator
-from ..values import need_bytes
 from .casts import dtype_of
 
 
@@ -35,6 +34,17 @@ def dft(node: Node, x: Array, length: Array | None = None, axis: Array | None = 
     return np.stack([made.real, made.imag], -1).astype(x.dtype)
 
 
+@dft.sized
+def dft_size(node: Node, x: Array, length: Array | None = None, axis: Array | None = None,
+             ) -> tuple[list[int], Any]:
+    along = int(node.attr("axis", 1 if node.opset < 20 else -2)) if axis is None else int(
+        axis.reshape(-1)[0])
+    dims = list(x.shape)
+    dims[along] = 2 * dims[along] if length is None else int(length.reshape(-1)[0])
+    dims[-1] = 2
+    return dims, x.dtype
+
+
 @operator("STFT", shape_from=(1, 2, 3))
 def stft(node: Node, x: Array, step: Array, window: Array | None = None,
          length: Array | None = None) -> Array:
@@ -52,14 +62,30 @@ def stft(node: Node, x: Array, step: Array, window: Array | None = None,
     return np.stack([made.real, made.imag], -1).astype(x.dtype)
 
 
+@stft.sized
+def stft_size(node: Node, x: Array, step: Array, window: Array | None = None,
+              length: Array | None = None) -> tuple[list[int], Any]:
+    hop = int(step.reshape(-1)[0])
+    if hop < 1:
+        raise ValueError(f"a step of {hop}")
+    size = int(length.reshape(-1)[0]) if length is not None else (
+        window.shape[0] if window is not None else x.shape[1])
+    if not 1 <= size <= x.shape[1]:
+        raise ValueError(f"frames of {size} of a signal of {x.shape[1]}")
+    return [x.shape[0], (x.shape[1] - size) // hop + 1, size, 2], x.dtype
+
+
 def _add_window(name: str, function: Callable[[Array, float], Any]) -> None:
     @operator(name, shape_from=(0,))
     def compute(node: Node, size: Array) -> Array:
         count = int(size.reshape(-1)[0])
-        need_bytes([count], np.dtype(np.float64))
         period = count if node.attr("periodic", 1) else count - 1
         made = function(np.arange(count), float(max(period, 1)))
         return np.asarray(made).astype(dtype_of(node.attr("output_datatype", 1)))
+
+    @compute.sized
+    def length(node: Node, size: Array) -> tuple[list[int], Any]:
+        return [int(size.reshape(-1)[0])], np.dtype(np.float64)
 
 
 _add_window("HannWindow", lambda n, p: np.sin(np.pi * n / p) ** 2)
@@ -73,7 +99,6 @@ def mel_weight_matrix(node: Node, bins: Array, length: Array, rate: Array, low: 
                       ) -> Array:
     count, size = int(bins.reshape(-1)[0]), int(length.reshape(-1)[0])
     spectrum = size // 2 + 1
-    need_bytes([spectrum, count], np.dtype(np.float64))
 
     def mel(hertz: Any) -> Any:
         return 2595 * np.log10(1 + hertz / 700)
@@ -90,3 +115,9 @@ def mel_weight_matrix(node: Node, bins: Array, length: Array, rate: Array, low: 
         if last > middle:
             made[middle:last, i] = (last - np.arange(middle, last)) / (last - middle)
     return made.astype(dtype_of(node.attr("output_datatype", 1)))
+
+
+@mel_weight_matrix.sized
+def mel_weight_matrix_size(node: Node, bins: Array, length: Array, *rest: Array,
+                           ) -> tuple[list[int], Any]:
+    return [int(length.reshape(-1)[0]) // 2 + 1, int(bins.reshape(-1)[0])], np.dtype(np.float64)

@@ -9,6 +9,8 @@ import numpy as np
 
 from ..graph import Array, Node
 from ..table import operator
+from ..values import need_bytes
+from .math import broadcast_size
 
 
 def _texts(values: list[str], shape: tuple[int, ...]) -> Array:
@@ -20,12 +22,20 @@ def _texts(values: list[str], shape: tuple[int, ...]) -> Array:
 @operator("StringConcat")
 def string_concat(node: Node, a: Array, b: Array) -> Array:
     a, b = np.broadcast_arrays(a, b)
+    # doubled often enough, a word is as long as one likes
+    need_bytes([sum(map(len, a.reshape(-1))) + sum(map(len, b.reshape(-1)))], np.dtype(np.uint8))
     return _texts([x + y for x, y in zip(a.reshape(-1), b.reshape(-1), strict=True)], a.shape)
+
+
+string_concat.sized(broadcast_size)
 
 
 @operator("RegexFullMatch")
 def regex_full_match(node: Node, x: Array) -> Any:
-    pattern = re.compile(node.attrs["pattern"])
+    try:
+        pattern = re.compile(node.attrs["pattern"])
+    except (re.error, RecursionError) as error:
+        raise ValueError(f"the pattern {node.attrs['pattern']!r:.100}: {error}") from None
     return np.array([pattern.fullmatch(text) is not None for text in x.reshape(-1)],
                     bool).reshape(x.shape)
 
@@ -51,6 +61,7 @@ def string_split(node: Node, x: Array) -> tuple[Array, Array]:
     most = int(node.attr("maxsplit", -1))
     parts = [text.split(delimiter, most) if text else [] for text in x.reshape(-1)]
     width = max(map(len, parts), default=0)
+    need_bytes([*x.shape, width], np.dtype(object))
     texts = [word for row in parts for word in [*row, *[""] * (width - len(row))]]
     counts = np.array([len(row) for row in parts], np.int64).reshape(x.shape)
     return _texts(texts, (*x.shape, width)), counts

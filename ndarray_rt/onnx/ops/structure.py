@@ -10,7 +10,7 @@ import numpy as np
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import axes_of, axis_of, operator
-from ..values import Value, in_graphs, need_bytes
+from ..values import Value, in_graphs
 
 # ---- constants and shapes -----------------------------------------------------------------------
 
@@ -31,9 +31,13 @@ def constant(node: Node) -> Any:
 def constant_of_shape(node: Node, shape: Array) -> Array:
     value = node.attr("value")
     value = np.zeros(1, np.float32) if value is None else value
-    dims = tuple(int(dim) for dim in shape)
-    need_bytes(dims, value.dtype)
-    return np.broadcast_to(value.reshape(-1)[0], dims)
+    return np.broadcast_to(value.reshape(-1)[0], tuple(int(dim) for dim in shape))
+
+
+@constant_of_shape.sized
+def constant_of_shape_size(node: Node, shape: Array) -> tuple[Any, Any]:
+    value = node.attr("value")
+    return shape.reshape(-1), np.dtype(np.float32) if value is None else value.dtype
 
 
 @operator("Shape")
@@ -172,9 +176,12 @@ def transpose_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
 
 @operator("Expand", shape_from=(1,))
 def expand(node: Node, x: Array, shape: Array) -> Array:
-    dims = np.broadcast_shapes(x.shape, tuple(int(d) for d in shape))
-    need_bytes(dims, x.dtype)
-    return np.broadcast_to(x, dims)
+    return np.broadcast_to(x, expand_size(node, x, shape)[0])
+
+
+@expand.sized
+def expand_size(node: Node, x: Array, shape: Array) -> tuple[tuple[int, ...], Any]:
+    return np.broadcast_shapes(x.shape, tuple(int(d) for d in shape)), x.dtype
 
 
 @expand.symbol
@@ -182,7 +189,6 @@ def expand_symbol(b: GraphBuilder, node: Node, x: Value, shape: Value) -> Value 
     if shape.const is None or not in_graphs(x.dtype):
         return None
     dims = np.broadcast_shapes(x.shape, tuple(int(d) for d in shape.const))
-    need_bytes(dims, x.dtype)
     if 0 in dims:
         return None
     x = b.alike(x, len(dims))
@@ -191,9 +197,14 @@ def expand_symbol(b: GraphBuilder, node: Node, x: Value, shape: Value) -> Value 
 
 @operator("Tile", shape_from=(1,))
 def tile(node: Node, x: Array, repeats: Array) -> Array:
-    times = tuple(int(r) for r in repeats)
-    need_bytes([d * r for d, r in zip(x.shape, times, strict=True)], x.dtype)
-    return np.tile(x, times)
+    return np.tile(x, tuple(int(r) for r in repeats))
+
+
+@tile.sized
+def tile_size(node: Node, x: Array, repeats: Array) -> tuple[list[int], Any]:
+    if any(int(r) < 0 for r in repeats):
+        raise ValueError(f"repeats of {repeats.tolist()}")
+    return [d * int(r) for d, r in zip(x.shape, repeats, strict=True)], x.dtype
 
 
 @tile.symbol
@@ -201,7 +212,6 @@ def tile_symbol(b: GraphBuilder, node: Node, x: Value, repeats: Value) -> Value 
     if repeats.const is None or not in_graphs(x.dtype) or not x.rank:
         return None
     times = tuple(int(r) for r in repeats.const)
-    need_bytes([d * r for d, r in zip(x.shape, times, strict=True)], x.dtype)
     if min(times) < 1:
         return None
     return b.op("tile", x, reps=times)
@@ -213,6 +223,14 @@ def tile_symbol(b: GraphBuilder, node: Node, x: Value, repeats: Value) -> Value 
 @operator("Concat")
 def concat(node: Node, *arrays: Array) -> Array:
     return np.concatenate(arrays, axis_of(node, arrays[0].ndim, 1))
+
+
+@concat.sized
+def concat_size(node: Node, *arrays: Array) -> tuple[list[int], Any]:
+    axis = axis_of(node, arrays[0].ndim, 1)
+    dims = list(arrays[0].shape)
+    dims[axis] = sum(x.shape[axis] for x in arrays)
+    return dims, arrays[0].dtype
 
 
 @concat.symbol
@@ -300,6 +318,8 @@ def _sections(node: Node, length: int, given: Any) -> list[int]:
             raise ValueError(f"parts of {made} of {length}")
         return made
     count = int(node.attr("num_outputs", len(node.outputs)))
+    if not 1 <= count <= max(length, len(node.outputs)):
+        raise ValueError(f"{count} parts of {length}")
     part = -(-length // count)
     made = [part] * count
     made[-1] = length - part * (count - 1)
@@ -377,11 +397,23 @@ def space_to_depth_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None
 
 @operator("Range", shape_from=(0, 1, 2))
 def range_(node: Node, start: Array, limit: Array, delta: Array) -> Any:
-    first, end, step = (v.reshape(-1)[0] for v in (start, limit, delta))
-    count = max(0, int(np.ceil((end - first) / step))) if start.dtype.kind == "f" else (
-        len(range(int(first), int(end), int(step))))
-    need_bytes([count], start.dtype)
+    first, step = start.reshape(-1)[0], delta.reshape(-1)[0]
+    count = range_size(node, start, limit, delta)[0][0]
     return (first + np.arange(count, dtype=start.dtype) * step).astype(start.dtype)
+
+
+@range_.sized
+def range_size(node: Node, start: Array, limit: Array, delta: Array) -> tuple[list[int], Any]:
+    first, end, step = (v.reshape(-1)[0] for v in (start, limit, delta))
+    if start.dtype.kind == "f":
+        count = max(0, int(np.ceil((end - first) / step)))
+    else:
+        # len() knows no more than 64 bits
+        first, end, step = int(first), int(end), int(step)
+        if step == 0:
+            raise ValueError("a step 0")
+        count = max(0, -((first - end) // step))
+    return [count], start.dtype
 
 
 @operator("EyeLike")
@@ -390,6 +422,12 @@ def eye_like(node: Node, x: Array) -> Any:
     dtype = x.dtype if node.attr("dtype") is None else dtype_of(node.attr("dtype"))
     rows, columns = x.shape
     return np.eye(rows, columns, int(node.attr("k", 0)), dtype)
+
+
+@eye_like.sized
+def eye_like_size(node: Node, x: Array) -> tuple[tuple[int, ...], Any]:
+    from .casts import dtype_of
+    return x.shape, x.dtype if node.attr("dtype") is None else dtype_of(node.attr("dtype"))
 
 
 @operator("Trilu", shape_from=())

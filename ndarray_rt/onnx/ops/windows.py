@@ -1,9 +1,8 @@
-"""Convolution and pooling over 1 to 3 axes, and other work on windows."""
+"""Windows over 1 to 3 axes, and convolutions with them."""
 
 from __future__ import annotations
 
 from itertools import product as places
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from ...ops.blas import uses_blas
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import operator
-from ..values import Value
+from ..values import Value, need_bytes
 from .padding import padded
 
 Pads = list[tuple[int, int]]
@@ -28,6 +27,7 @@ class Window:
         self.dilations = tuple(node.attr("dilations") or (1,) * n)
         if not len(kernel) == len(self.strides) == len(self.dilations) == n:
             raise ValueError(f"a window {kernel} over {n} axes")
+        _check_steps(kernel, self.strides, self.dilations)
         self.extents = tuple((k - 1) * d + 1 for k, d in zip(kernel, self.dilations, strict=True))
         self.ceil = bool(node.attr("ceil_mode", 0))
         auto = node.attr("auto_pad", "NOTSET")
@@ -64,18 +64,24 @@ class Window:
         return tuple(made)
 
 
+def _check_steps(*steps: tuple[int, ...]) -> None:
+    if any(step < 1 for each in steps for step in each):
+        raise ValueError(f"a window with kernel, strides and dilations {steps}: each is at least 1")
+
+
 def _same(dim: int, stride: int, extent: int, auto: str) -> tuple[int, int]:
     total = max((-(-dim // stride) - 1) * stride + extent - dim, 0)
     small = total // 2
     return (small, total - small) if auto == "SAME_UPPER" else (total - small, small)
 
 
-def _patches(x: Array, window: Window, fill: Any) -> Array:
+def patches_of(x: Array, window: Window, fill: Any) -> Array:
     """(N, C, *outs, *kernel), a view of padded data."""
     more = [(0, 0), (0, 0)]
     for d, (a, b), out, stride, extent in zip(x.shape[2:], window.pads, window.outs,
                                               window.strides, window.extents, strict=True):
         more.append((a, max(b, (out - 1) * stride + extent - d - a)))
+    need_bytes([d + a + b for d, (a, b) in zip(x.shape, more, strict=True)], x.dtype)
     x = np.pad(x, more, constant_values=fill)
     shape = (*x.shape[:2], *window.outs, *window.kernel)
     steps = x.strides[2:]
@@ -87,13 +93,25 @@ def _patches(x: Array, window: Window, fill: Any) -> Array:
 # ---- convolution --------------------------------------------------------------------------------
 
 
+def _check_groups(group: int, channels: int, wanted: int, filters: int) -> None:
+    if group < 1 or channels != wanted or filters % group:
+        raise ValueError(f"{channels} channels in {group} groups for a weight of {wanted} and "
+                         f"{filters} filters")
+
+
+def _conv_size(node: Node, x: Array, w: Array) -> tuple[list[int], Any]:
+    return [x.shape[0], w.shape[0], *Window(node, x.shape[2:], w.shape[2:]).outs], x.dtype
+
+
 @uses_blas
 def convolve(node: Node, x: Array, w: Array, dtype: Any = None) -> Array:
     """Convolution in NumPy, in the dtype that products have."""
     group = int(node.attr("group", 1))
+    _check_groups(group, x.shape[1], w.shape[1] * group, w.shape[0])
     window = Window(node, x.shape[2:], w.shape[2:])
     n = len(window.outs)
-    patches = _patches(x, window, 0)
+    need_bytes([x.shape[0], w.shape[1], *window.outs, *window.kernel], x.dtype)
+    patches = patches_of(x, window, 0)
     kernel = tuple(range(2 + n, 2 + 2 * n))
     parts = []
     for g in range(group):
@@ -108,6 +126,13 @@ def convolve(node: Node, x: Array, w: Array, dtype: Any = None) -> Array:
 def conv(node: Node, x: Array, w: Array, bias: Array | None = None) -> Array:
     made = convolve(node, x, w)
     return made if bias is None else made + bias.reshape((-1,) + (1,) * (x.ndim - 2))
+
+
+@conv.sized
+def conv_size(node: Node, x: Array, w: Array, bias: Array | None = None) -> tuple[list[int], Any]:
+    if bias is not None and bias.size != w.shape[0]:
+        raise ValueError(f"{bias.size} biases for {w.shape[0]} filters")
+    return _conv_size(node, x, w)
 
 
 @conv.symbol
@@ -162,6 +187,12 @@ def conv_integer(node: Node, x: Array, w: Array, x_zero: Array | None = None,
     return _whole(node, left, right)
 
 
+@conv_integer.sized
+def conv_integer_size(node: Node, x: Array, w: Array, *zeros: Array | None,
+                      ) -> tuple[list[int], Any]:
+    return _conv_size(node, x, w)[0], np.dtype(np.int32)
+
+
 def _whole(node: Node, left: Array, right: Array) -> Any:
     """Of whole numbers of 8 bits: float64 holds every sum of their products, and is fast."""
     return convolve(node, left.astype(np.float64), right.astype(np.float64), np.int32)
@@ -184,6 +215,12 @@ def qlinear_conv(node: Node, x: Array, x_scale: Array, x_zero: Array, w: Array, 
     return np.clip(np.rint(total * factor) + y_zero, info.min, info.max).astype(y_zero.dtype)
 
 
+@qlinear_conv.sized
+def qlinear_conv_size(node: Node, x: Array, x_scale: Array, x_zero: Array, w: Array,
+                      *rest: Array | None) -> tuple[list[int], Any]:
+    return _conv_size(node, x, w)[0], np.dtype(np.int32)
+
+
 class Transposed:
     """The window of a ConvTranspose: pads that are cut off, and what the output has more."""
 
@@ -193,6 +230,7 @@ class Transposed:
         self.strides = tuple(node.attr("strides") or (1,) * n)
         self.dilations = tuple(node.attr("dilations") or (1,) * n)
         self.more = tuple(node.attr("output_padding") or (0,) * n)
+        _check_steps(kernel, self.strides, self.dilations)
         extents = [(k - 1) * d + 1 for k, d in zip(kernel, self.dilations, strict=True)]
         full = [(d - 1) * s + e for d, s, e in zip(dims, self.strides, extents, strict=True)]
         auto = node.attr("auto_pad", "NOTSET")
@@ -214,11 +252,11 @@ class Transposed:
             full, self.more, self.pads, strict=True))
 
 
-def _cut(channels: slice, spatial: Any) -> tuple[Any, ...]:
+def cut_of(channels: slice, spatial: Any) -> tuple[Any, ...]:
     return (slice(None), channels, *spatial)
 
 
-def _places_of(place: Any, dilations: Any, counts: Any, strides: Any) -> list[slice]:
+def places_of(place: Any, dilations: Any, counts: Any, strides: Any) -> list[slice]:
     """Where one element of the window lies, for each place that the window takes."""
     return [slice(k * d, k * d + (n - 1) * s + 1, s) for k, d, n, s in zip(
         place, dilations, counts, strides, strict=True)]
@@ -229,20 +267,32 @@ def _places_of(place: Any, dilations: Any, counts: Any, strides: Any) -> list[sl
 def conv_transpose(node: Node, x: Array, w: Array, bias: Array | None = None) -> Any:
     group = int(node.attr("group", 1))
     t = Transposed(node, x.shape[2:], w.shape[2:])
+    _check_groups(group, x.shape[1], w.shape[0], w.shape[0])
     c, m = x.shape[1] // group, w.shape[1]
-    made = np.zeros((x.shape[0], group * m, *(max(f + e, a + o) for f, e, (a, _), o in zip(
-        t.full, t.more, t.pads, t.outs, strict=True))), x.dtype)
+    whole = (x.shape[0], group * m, *(max(f + e, a + o) for f, e, (a, _), o in zip(
+        t.full, t.more, t.pads, t.outs, strict=True)))
+    need_bytes(whole, x.dtype)
+    made = np.zeros(whole, x.dtype)
     for g in range(group):
         for place in places(*map(range, t.kernel)):
             weight = np.moveaxis(w[g * c:(g + 1) * c], 1, -1)
             for k in place:
                 weight = weight[:, k]
             part = np.moveaxis(np.tensordot(x[:, g * c:(g + 1) * c], weight, ((1,), (0,))), -1, 1)
-            made[_cut(slice(g * m, (g + 1) * m), _places_of(
+            made[cut_of(slice(g * m, (g + 1) * m), places_of(
                 place, t.dilations, x.shape[2:], t.strides))] += part
-    made = made[_cut(slice(None), [slice(max(a, 0), max(a, 0) + o) for (a, _), o in zip(
+    made = made[cut_of(slice(None), [slice(max(a, 0), max(a, 0) + o) for (a, _), o in zip(
         t.pads, t.outs, strict=True)])]
     return made if bias is None else made + bias.reshape((-1,) + (1,) * (x.ndim - 2))
+
+
+@conv_transpose.sized
+def conv_transpose_size(node: Node, x: Array, w: Array, bias: Array | None = None,
+                        ) -> tuple[list[int], Any]:
+    filters = int(node.attr("group", 1)) * w.shape[1]
+    if bias is not None and bias.size != filters:
+        raise ValueError(f"{bias.size} biases for {filters} filters")
+    return [x.shape[0], filters, *Transposed(node, x.shape[2:], w.shape[2:]).outs], x.dtype
 
 
 @conv_transpose.symbol
@@ -263,171 +313,3 @@ def conv_transpose_symbol(b: GraphBuilder, node: Node, x: Value, w: Value,
     return b.op("Deconvolution", *given, kernel=t.kernel, stride=t.strides, dilate=t.dilations,
                 pad=pads, adj=more, num_filter=w.shape[1] * group, num_group=group,
                 no_bias=bias is None)
-
-
-# ---- pooling ------------------------------------------------------------------------------------
-
-
-def _kernel(node: Node) -> tuple[int, ...]:
-    return tuple(node.attr("kernel_shape"))
-
-
-def _is_plain(window: Window, x: Value) -> bool:
-    """The engine's Pooling has such windows: in the last one begins no padding of its own."""
-    return x.is_float and 3 <= x.rank <= 5 and set(window.dilations) <= {1}
-
-
-@operator("AveragePool")
-def average_pool(node: Node, x: Array) -> Any:
-    window = Window(node, x.shape[2:], _kernel(node))
-    n = len(window.outs)
-    kernel = tuple(range(2 + n, 2 + 2 * n))
-    total = _patches(x, window, 0).sum(kernel, dtype=x.dtype)
-    ones = np.ones((1, 1, *x.shape[2:]), x.dtype)
-    if node.attr("count_include_pad", 0):
-        ones = np.pad(ones, [(0, 0), (0, 0), *window.pads], constant_values=1)
-        window.pads = [(0, 0)] * n
-    return (total / _patches(ones, window, 0).sum(kernel, dtype=x.dtype)).astype(x.dtype)
-
-
-@average_pool.symbol
-def average_pool_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
-    window = Window(node, x.shape[2:], _kernel(node))
-    if not _is_plain(window, x):
-        return None
-    counts_pads = bool(node.attr("count_include_pad", 0))
-    return _pooled(b, x, window, "avg", counts_pads)
-
-
-def _pooled(b: GraphBuilder, x: Value, window: Window, kind: str, counts_pads: bool,
-            ) -> Value | None:
-    pads = window.same_pads(x.shape[2:])
-    exact = tuple((d + sum(p) - e) // s + 1 for d, p, e, s in zip(
-        x.shape[2:], window.pads, window.extents, window.strides, strict=True))
-    data: Value | None = x
-    if exact != window.outs:
-        return None
-    if pads is None:
-        if kind == "avg" and not counts_pads:
-            return _averaged(b, x, window)
-        fill = -float("inf") if kind == "max" else 0.0
-        data = padded(b, x, [(0, 0), (0, 0), *window.pads], fill=fill)
-        pads = (0,) * len(window.pads)
-    if data is None or any(p >= k for p, k in zip(pads, window.kernel, strict=True)):
-        return None
-    params: dict[str, Any] = {"count_include_pad": counts_pads} if kind == "avg" else {}
-    return b.op("Pooling", data, kernel=window.kernel, stride=window.strides, pad=pads,
-                pool_type=kind, **params)
-
-
-def _averaged(b: GraphBuilder, x: Value, window: Window) -> Value | None:
-    """Means of what windows hold of data, where pads differ at both ends: means with the padding,
-    times what each window has more of places than of data."""
-    data = padded(b, x, [(0, 0), (0, 0), *window.pads])
-    if data is None:
-        return None
-    n = len(window.outs)
-    counts = _patches(np.ones((1, 1, *x.shape[2:]), x.dtype), window, 0).sum(
-        tuple(range(2 + n, 2 + 2 * n)))
-    factor = (prod(window.kernel) / counts).astype(x.dtype)
-    made = b.op("Pooling", data, kernel=window.kernel, stride=window.strides, pad=(0,) * n,
-                pool_type="avg", count_include_pad=True)
-    return b.op("broadcast_mul", made, Value(factor.shape, x.dtype, const=factor))
-
-
-@operator("MaxPool")
-def max_pool(node: Node, x: Array) -> tuple[Array, ...]:
-    window = Window(node, x.shape[2:], _kernel(node))
-    n = len(window.outs)
-    least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    places_each = prod(window.kernel)
-    patches = _patches(x, window, least).reshape(*x.shape[:2], *window.outs, places_each)
-    if len(node.outputs) < 2:
-        return (patches.max(-1),)
-    dims = x.shape[2:]
-    order = np.arange(prod(dims)).reshape(dims, order="F" if node.attr("storage_order", 0) else "C")
-    if n == 1:
-        order = np.arange(prod(dims)).reshape(dims)
-    places_of = _patches(order[None, None], window, -1).reshape(1, 1, *window.outs, -1)
-    best = patches.argmax(-1)[..., None]
-    found = np.take_along_axis(np.broadcast_to(places_of, patches.shape), best, -1)[..., 0]
-    first = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *(1,) * n) * prod(dims)
-    return patches.max(-1), (found + first).astype(np.int64)
-
-
-@max_pool.symbol
-def max_pool_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
-    window = Window(node, x.shape[2:], _kernel(node))
-    if sum(map(bool, node.outputs)) > 1 or not _is_plain(window, x):
-        return None
-    return _pooled(b, x, window, "max", False)
-
-
-@operator("LpPool")
-def lp_pool(node: Node, x: Array) -> Any:
-    window = Window(node, x.shape[2:], _kernel(node))
-    n = len(window.outs)
-    p = float(node.attr("p", 2))
-    total = (np.abs(_patches(x, window, 0)) ** p).sum(tuple(range(2 + n, 2 + 2 * n)))
-    return (total ** (1 / p)).astype(x.dtype)
-
-
-@operator("MaxUnpool", shape_from=(2,))
-def max_unpool(node: Node, x: Array, indices: Array, shape: Array | None = None) -> Array:
-    kernel, n = _kernel(node), x.ndim - 2
-    strides = node.attr("strides") or [1] * n
-    pads = node.attr("pads") or [0] * (2 * n)
-    own = (*x.shape[:2], *((d - 1) * s + k - pads[i] - pads[n + i] for i, (d, s, k) in enumerate(
-        zip(x.shape[2:], strides, kernel, strict=True))))
-    target = own if shape is None else tuple(int(d) for d in shape)
-    made = np.zeros(prod(own), x.dtype)
-    made[indices.reshape(-1)] = x.reshape(-1)
-    made = made.reshape(own)
-    if target == own:
-        return made
-    whole = np.zeros(target, x.dtype)
-    cut = tuple(slice(min(a, b)) for a, b in zip(own, target, strict=True))
-    whole[cut] = made[cut]
-    return whole
-
-
-def _add_global(name: str, kind: str) -> None:
-    @operator(name)
-    def compute(node: Node, x: Array) -> Any:
-        axes = tuple(range(2, x.ndim))
-        if kind == "max":
-            made: Array = x.max(axes, keepdims=True)
-            return made
-        if kind == "avg":
-            return x.mean(axes, keepdims=True, dtype=x.dtype)
-        p = float(node.attr("p", 2))
-        return ((np.abs(x) ** p).sum(axes, keepdims=True) ** (1 / p)).astype(x.dtype)
-
-    if kind == "lp":
-        return
-
-    @compute.symbol
-    def symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
-        if not x.is_float or not 3 <= x.rank <= 5:
-            return None
-        return b.op("Pooling", x, global_pool=True, pool_type=kind)
-
-
-for _name, _kind in (("GlobalAveragePool", "avg"), ("GlobalMaxPool", "max"),
-                     ("GlobalLpPool", "lp")):
-    _add_global(_name, _kind)
-
-
-@operator("Col2Im", shape_from=(1, 2))
-def col2im(node: Node, x: Array, image: Array, block: Array) -> Any:
-    dims, kernel = tuple(map(int, image)), tuple(map(int, block))
-    window = Window(node, dims, kernel)
-    channels = x.shape[1] // prod(kernel)
-    columns = x.reshape(x.shape[0], channels, *kernel, *window.outs)
-    made = np.zeros((x.shape[0], channels, *(d + sum(p) for d, p in zip(
-        dims, window.pads, strict=True))), x.dtype)
-    for place in places(*map(range, kernel)):
-        made[_cut(slice(None), _places_of(place, window.dilations, window.outs,
-                                          window.strides))] += columns[_cut(slice(None), place)]
-    return made[_cut(slice(None), [slice(a, a + d) for (a, _), d in zip(
-        window.pads, dims, strict=True)])]
