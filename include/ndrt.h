@@ -447,7 +447,7 @@ const char *ndrt_prim_fault(const ndrt_prim *prim); /* what is known to be wrong
 int ndrt_prim_threads(const ndrt_prim *prim);
 int64_t ndrt_prim_scratchpad(const ndrt_prim *prim); /* bytes */
 int64_t ndrt_prim_count(void);
-int64_t ndrt_kept_count(void);        /* those of oneDNN that are used or rest (native/kept.c) */
+int64_t ndrt_kept_count(void);        /* those of oneDNN that are used or rest */
 int64_t ndrt_kept_most(int64_t most); /* may rest, gives the bound of before; for tests */
 /* Reorders run by anybody, replayed plans included, and the bytes they wrote. */
 void ndrt_reorders_read(int64_t *count, int64_t *nbytes);

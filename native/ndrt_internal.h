@@ -73,8 +73,8 @@ size_t ndrt_reserve_of(const ndrt_spec *spec, const char *impl, int64_t nelems);
 ndrt_status ndrt_gemm_ready(const ndrt_spec *spec, const char *impl);
 ndrt_status ndrt_primitive_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd);
 
-/* native/kept.c, with the creation lock. Does such a primitive rest when its last user has gone? If
- * so: the one that was made of the same spec before, or a new one. */
+/* native/onednn/kept.c, with the creation lock. Does such a primitive rest when its last user has
+ * gone? If so: the one that was made of the same spec before, or a new one. */
 typedef struct ndrt_kept ndrt_kept;
 int ndrt_is_kept(const ndrt_spec *spec, const char *impl);
 ndrt_status ndrt_kept_take(const ndrt_spec *spec, int nthreads, const char *impl,

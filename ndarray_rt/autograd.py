@@ -185,8 +185,9 @@ class Function:
         for x in inputs:
             if not isinstance(x, NDArray):
                 from .symbol.symbol import Symbol
-                if isinstance(x, Symbol) and not STATE.recording:
-                    # a hybridized block is traced: its graph gets the operators of forward
+                if isinstance(x, Symbol):
+                    # a hybridized block is traced, while recording or not: its graph gets the
+                    # operators of forward
                     return self.forward(*inputs)
                 raise TypeMismatch(f"{type(self).__name__}: inputs must be NDArrays, "
                                    f"got {type(x).__name__}")

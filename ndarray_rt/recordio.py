@@ -78,6 +78,11 @@ def _part(data: memoryview, which: int) -> list[bytes | memoryview]:
     return [head, data, bytes(-data.nbytes % 4)]
 
 
+def _reason(error: OSError | ValueError) -> str:
+    """Why a file was not opened, in the system's words where it has been asked."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 class RecordReader:
     """Reads records of a file from any place where one begins.
 
@@ -89,8 +94,8 @@ class RecordReader:
         self.path = path
         try:
             self._file = BufferedReader(FileIO(path, "r"), 1 << 16)
-        except OSError as error:
-            raise MXNetError(f"{path!r}: {error.strerror or error}; expected a file of records"
+        except (OSError, ValueError) as error:  # the latter for a NUL in the path
+            raise MXNetError(f"{path!r}: {_reason(error)}; expected a file of records"
                              ) from None
         self.size = os.fstat(self._file.fileno()).st_size
 
@@ -201,8 +206,8 @@ class MXRecordIO:
             try:
                 # not buffered, so that a forked child has nothing left to write
                 self._writer = FileIO(self.uri, "w")
-            except OSError as error:
-                raise MXNetError(f"{self.uri!r}: {error.strerror or error}") from None
+            except (OSError, ValueError) as error:
+                raise MXNetError(f"{self.uri!r}: {_reason(error)}") from None
         else:
             self._reader = RecordReader(self.uri)
         self.pid = os.getpid()
@@ -303,9 +308,9 @@ class MXIndexedRecordIO(MXRecordIO):
             # line by line, so that a forked child has nothing left to write
             self.fidx = open(self.idx_path, self.flag,  # noqa: SIM115 - closed by `close`
                              buffering=1 if self.writable else -1)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             super().close()
-            raise MXNetError(f"{self.idx_path!r}: {error.strerror or error}; expected an index of "
+            raise MXNetError(f"{self.idx_path!r}: {_reason(error)}; expected an index of "
                              f"the records in {self.uri!r}") from None
         if not self.writable:
             for number, line in enumerate(self.fidx, 1):

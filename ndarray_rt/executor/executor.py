@@ -490,11 +490,11 @@ class Executor(TrainingRuns, Finding):
         return self._facts.shapes[head], self._facts.types[head]
 
     def _make_outputs(self) -> list[NDArray]:
-        """An array for each head: a handle on the user's where the head is a variable."""
+        """An array for each head, zeros; a handle on the user's where the head is a variable."""
         given = {entry: self._bound[name] for name, entry in self._variables.items()}
         made: dict[Entry, NDArray] = {}
         for i, entry in enumerate(self._symbol.entries):
             if entry not in made:
                 made[entry] = (given[entry].detach() if entry in given
-                               else new_array(*self._head_facts(i), self._ctx))
+                               else new_array(*self._head_facts(i), self._ctx, zero=True))
         return [made[entry] for entry in self._symbol.entries]

@@ -113,7 +113,10 @@ def test_functions_let_go_of_what_they_saved() -> None:
     assert mx.memory_stats()["live"] <= before
 
 
-def test_a_function_in_a_hybridized_block_is_part_of_its_graph() -> None:
+@pytest.mark.parametrize("train_mode", [True, False])
+@pytest.mark.parametrize("is_traced_before", [True, False])
+def test_a_function_in_a_hybridized_block_is_part_of_its_graph(is_traced_before: bool,
+                                                               train_mode: bool) -> None:
     class Halves(mx.autograd.Function):
         def forward(self, x: Any, y: Any) -> Any:
             return 0.5 * (x + y)
@@ -127,11 +130,13 @@ def test_a_function_in_a_hybridized_block_is_part_of_its_graph() -> None:
     net = Net()
     net.hybridize()
     x = mx.nd.array([4.0, 16.0])
-    assert net(x).asnumpy().tolist() == [3, 10]
+    if is_traced_before:
+        assert net(x).asnumpy().tolist() == [3, 10]
     x.attach_grad()
-    with mx.autograd.record():
+    with mx.autograd.record(train_mode):
         y = net(x)
     y.backward()
+    assert y.asnumpy().tolist() == [3, 10]
     assert x.grad.asnumpy().tolist() == [0.625, 0.5625]  # of the operators, not of `backward`
     with mx.autograd.record(), pytest.raises(TypeError, match="inputs must be NDArrays"):
-        Halves()(mx.sym.Variable("x"), mx.sym.Variable("y"))
+        Halves()(x, 1.0)

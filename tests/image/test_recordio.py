@@ -239,6 +239,11 @@ def test_wrong_calls(some: Any, tmp_path: Path) -> None:
         MXRecordIO(str(tmp_path / "no" / "a.rec"), "w")
     with pytest.raises(mx.MXNetError, match=r"No such file.*expected a file of records"):
         MXRecordIO(str(tmp_path / "none.rec"), "r")
+    for flag in "rw":
+        with pytest.raises(mx.MXNetError, match=r"a\\x00\.rec': embedded null byte"):
+            MXRecordIO("a\0.rec", flag)
+    with pytest.raises(mx.MXNetError, match=r"a\\x00\.idx': embedded null byte"):
+        MXIndexedRecordIO("a\0.idx", str(tmp_path / "b.rec"), "w")
     with pytest.raises(mx.MXNetError, match="expected an index"):
         MXIndexedRecordIO(tmp_path / "none.idx", tmp_path / "a.rec", "r")
     with pytest.raises(AssertionError):

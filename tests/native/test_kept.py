@@ -189,14 +189,13 @@ def new_shape(height: int) -> int:
 
 
 def test_what_never_comes_again_goes(room_for_three: int) -> None:
-    layouts = set()
+    layouts = []
     for height in range(1, 200):
         assert new_shape(height) == 1
         gc.collect()
         assert lib.ndrt_kept_count() == room_for_three + min(height, 3)
-        if height > 3:
-            layouts.add(lib.ndrt_desc_count())
-    assert len(layouts) == 1
+        layouts.append(lib.ndrt_desc_count())
+    assert layouts[-1] <= layouts[3]  # fewer where those of other tests went meanwhile
 
 
 def test_what_comes_again_gets_room(room_for_three: int) -> None:
