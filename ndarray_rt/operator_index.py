@@ -12,11 +12,9 @@ PLACES = {
     "ndarray_rt.ops.fused.affine_batch_norm": "_affine_batch_norm",
     "ndarray_rt.ops.fused.batch_norm": "_fused_BatchNorm",
     "ndarray_rt.ops.fused.constant": "_constant",
-    "ndarray_rt.ops.fused.convolution": "_fused_Convolution",
     "ndarray_rt.ops.fused.deconvolution": "_fused_Deconvolution",
     "ndarray_rt.ops.fused.elementwise": "_fused_elementwise",
     "ndarray_rt.ops.fused.fold_batch_norm": "_fold_batch_norm",
-    "ndarray_rt.ops.fused.fully_connected": "_fused_FullyConnected",
     "ndarray_rt.ops.fused.matmul": "_fused_dot _fused_batch_dot",
     "ndarray_rt.ops.fused.normed_convolution": "_fused_normed_Convolution",
     "ndarray_rt.ops.fused.numpy_function": "_numpy_function",
@@ -58,14 +56,18 @@ PLACES = {
     "ndarray_rt.ops.nn.activation": "Activation _backward_Activation",
     "ndarray_rt.ops.nn.batch_norm": "BatchNorm BatchNorm_v1 _backward_BatchNorm",
     "ndarray_rt.ops.nn.batch_norm_relu": "_contrib_BatchNormWithReLU",
-    "ndarray_rt.ops.nn.convolution": "Convolution Convolution_v1 _backward_Convolution",
+    "ndarray_rt.ops.nn.convolution": (
+        "Convolution Convolution_v1 _fused_Convolution _backward_Convolution"
+    ),
     "ndarray_rt.ops.nn.ctc_loss": (
         "CTCLoss ctc_loss _contrib_CTCLoss _contrib_ctc_loss _backward_CTCLoss"
     ),
     "ndarray_rt.ops.nn.deconvolution": "Deconvolution _backward_Deconvolution",
     "ndarray_rt.ops.nn.dropout": "Dropout _backward_Dropout",
     "ndarray_rt.ops.nn.embedding": "Embedding _contrib_SparseEmbedding _backward_Embedding",
-    "ndarray_rt.ops.nn.fully_connected": "FullyConnected _backward_FullyConnected",
+    "ndarray_rt.ops.nn.fully_connected": (
+        "FullyConnected _fused_FullyConnected _backward_FullyConnected"
+    ),
     "ndarray_rt.ops.nn.group_norm": (
         "GroupNorm _backward_GroupNorm InstanceNorm _backward_InstanceNorm"
     ),

@@ -21,7 +21,6 @@ from ..symbol.node import Entry, Node, topological
 from .build import Facts, infer_shapes
 from .caches import shared_cache_bytes
 from .lanes import lane_count
-from .layout_costs import CONVOLUTIONS
 
 Shape = tuple[int, ...]
 
@@ -156,7 +155,7 @@ class Region:
 
 def _data_of(order: Sequence[Node], shapes: Mapping[Entry, Shape]) -> Entry | None:
     """The variable whose samples the first convolution reads, as they are or through others."""
-    node = next((n for n in order if n.op is not None and n.op.name in CONVOLUTIONS), None)
+    node = next((n for n in order if n.op is not None and n.op.layout_cost), None)
     while node is not None and node.op is not None and node.params is not None and (
             node.op.is_per_sample(node.params, len(shapes[Entry(node, 0)]))):
         node = node.inputs[0].node

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from ..cpu_level import has_avx512
 from ..dtypes import FLOAT32, DType
 from ..op.choose import KERNELS
+from ..op.select import Selection
 from ..symbol.node import Entry, Node
 from .build import Facts
 from .tuning import Machine, node_key
 from .tuning_file import TABLE
-
-_WITH_KERNELS = frozenset({"FullyConnected", "_fused_FullyConnected", "RNN"})
 
 
 def kernel_nodes(nodes: Sequence[Node], types: Mapping[Entry, DType]) -> list[Node]:
@@ -20,7 +19,8 @@ def kernel_nodes(nodes: Sequence[Node], types: Mapping[Entry, DType]) -> list[No
     of their operators. None on a CPU that our kernels are not for."""
     if not has_avx512():
         return []
-    return [node for node in nodes if node.op is not None and node.op.name in _WITH_KERNELS
+    return [node for node in nodes if node.op is not None and node.op.layout_cost is None
+            and isinstance(node.op.compute_ex, Selection) and node.op.compute_ex.has_libraries
             and types[node.inputs[0]] == FLOAT32]
 
 

@@ -13,8 +13,8 @@ from math import inf
 
 from ..dtypes import FLOAT32, DType
 from ..op.choose import BLOCK, BLOCKED, CHANNELS_LAST, prefers_channels_last
+from ..op.layout_cost import reorder_cost
 from ..symbol.node import Entry, Node
-from .layout_costs import CONVOLUTIONS, convolution_costs, is_first_layer, reorder_cost
 from .min_cut import cheapest_labels
 from .plan import Plan
 
@@ -27,7 +27,8 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
                  types: Mapping[Entry, DType], runs: Mapping[Node, int],
                  known: Costs | None = None,
                  reorder: Callable[[tuple[int, ...]], float] = reorder_cost) -> dict[Node, str]:
-    """The family of each convolution; empty where the machine or the graph leaves no choice.
+    """The family of each node that has a choice of layouts; empty where the machine or the graph
+    leaves none.
 
     `known` gives measured costs, of convolutions and of what follows them in their layout; the
     model stands in where it has none of a convolution. The model alone is too coarse to pay for
@@ -41,10 +42,10 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
     for node in nodes:
         # what no convolution comes before has the user's layout
         if _can_move(node, shapes, types) and (
-                _is_convolution(node) or node.inputs[0].node in reached):
+                _has_choice(node) or node.inputs[0].node in reached):
             movable.append(node)
             reached.add(node)
-    chosen = [node for node in movable if _is_convolution(node)]
+    chosen = [node for node in movable if _has_choice(node)]
     if not chosen or not prefers_channels_last():
         return {}
     place = {node: i for i, node in enumerate(movable)}
@@ -53,16 +54,13 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
     for i, node in enumerate(movable):
         times = runs.get(node, 1)
         last, blocked = _costs_of(node, shapes, known)
-        if (known is None and _is_convolution(node)
-                and not is_first_layer(node, shapes[node.inputs[0]][1])):
-            blocked = inf
         costs.append((times * last, times * blocked))
         for position, entry in enumerate(node.inputs):
             before = place.get(entry.node)
             if before is None:
                 continue
             # the others compute in the layout that their data has
-            tied = position == 0 and not _is_convolution(node)
+            tied = position == 0 and not _has_choice(node)
             cost = inf if tied else times * reorder(shapes[entry])
             apart[before, i] = apart.get((before, i), 0.0) + cost
     labels = cheapest_labels(costs, apart)
@@ -83,11 +81,11 @@ def note_layouts(plan: Plan, families: Mapping[Node, str]) -> None:
 def convolutions(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
                  types: Mapping[Entry, DType]) -> list[Node]:
     """The nodes whose family is to be chosen."""
-    return [node for node in nodes if _is_convolution(node) and _can_move(node, shapes, types)]
+    return [node for node in nodes if _has_choice(node) and _can_move(node, shapes, types)]
 
 
-def _is_convolution(node: Node) -> bool:
-    return node.op is not None and node.op.name in CONVOLUTIONS
+def _has_choice(node: Node) -> bool:
+    return node.op is not None and node.op.layout_cost is not None
 
 
 def _can_move(node: Node, shapes: Mapping[Entry, tuple[int, ...]],
@@ -102,4 +100,7 @@ def _costs_of(node: Node, shapes: Mapping[Entry, tuple[int, ...]],
     found = known(node, data, out) if known is not None else None
     if found is not None:
         return found
-    return convolution_costs(node, data, out) if _is_convolution(node) else (0.0, 0.0)
+    if node.op is None or node.op.layout_cost is None:
+        return 0.0, 0.0
+    cost = node.op.layout_cost(node.params, data, out)
+    return cost.last, inf if known is None and not cost.fills_blocks else cost.blocked

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
+from ..op.layout_cost import reorder_cost
 from ..symbol.node import Entry, Node
 from .batch_tiles import Tiling, choose_tiling, in_one_tile, may_tile
 from .build import Facts
 from .kernel_choice import cheapest_kernels, kernel_nodes
-from .layout_costs import reorder_cost
 from .layout_plan import FAMILIES, Costs, convolutions, plan_layouts
 from .tuning import Machine, Reorders, Shape, graph_key, node_key, this_machine
 from .tuning_file import TABLE

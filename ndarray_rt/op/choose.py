@@ -10,6 +10,7 @@ from ..cpu_level import has_avx512
 from ..dtypes import DType
 from ..errors import Unsupported
 from ..storage.desc import MemDesc, any_desc, blocked_desc, channels_last_desc, default_desc
+from .calibration import DEPTHWISE_PIXELS
 
 T = TypeVar("T")
 
@@ -53,10 +54,8 @@ def data_candidates(dtype: DType, *shapes: tuple[int, ...],
         yield tuple([describe(dtype, shape) for shape in shapes])
 
 
-# oneDNN's newer kernel of depthwise convolutions comes first in its list, but on images of at least
-# so many pixels the older one is faster (up to 1.5 times, measured with 3.2 on AVX-512)
+# oneDNN's older kernel of depthwise convolutions
 DEPTHWISE_KERNEL = "jit_dw:"
-DEPTHWISE_PIXELS = 100
 
 
 def convolution_kernel(groups: int, data: tuple[int, ...], out: tuple[int, ...]) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .._array.ndarray import NDArray
     from .kept_runs import KeptRuns
     from .packing import PackedStore
+    from .select import Refusal
 
 T = TypeVar("T")
 _sessions = itertools.count(1)
@@ -58,6 +59,7 @@ class OpContext:
         "packed",
         "parameters",
         "random",
+        "refused",
         "session",
         "shapes",
         "stream",
@@ -100,6 +102,8 @@ class OpContext:
         self.parameters: ParameterBlock | None = None
         # what is done now will be done again with other `numbers`
         self.numbers_vary = False
+        # implementations that did not compute the call, and why, where select chose one
+        self.refused: list[Refusal] = []
         self._group: Group | None = None
         # of what batches of all sizes share
         self._samples_group: Group | None = None
@@ -108,6 +112,8 @@ class OpContext:
     def begin(self, node_name: str | None, ins: Sequence[NDArray]) -> None:
         """An operator call begins."""
         self.node_name = node_name
+        if self.refused:
+            self.refused = []
         if self.shapes is None:
             # looked up when a primitive is asked for: most calls in numpy need no group
             self._group = self._samples_group = None

@@ -23,6 +23,7 @@ from .fallback import REASONS, fallback_compute
 from .kernel_key import KernelKey, expected_kernel, kernel_key
 from .params import Params
 from .registry import OpDef
+from .select import Refusal
 from .validate import Validation
 
 
@@ -39,6 +40,7 @@ class Dispatched(NamedTuple):
     layouts_out: tuple[str, ...]
     reorders: int
     seconds: float
+    refused: tuple[Refusal, ...] = ()  # implementations that another one was taken before, and why
 
 
 Observer = Callable[[Dispatched], None]
@@ -293,7 +295,7 @@ def _execute_observed(call: _Call, ctx: OpContext) -> None:
             look_again()
     told = Dispatched(op, params, node, key, reason, tuple(ctx.stream.impls), layouts_in,
                       tuple(_layout(array) for array in outs),
-                      ctx.stream.counters.reorders - reorders, seconds)
+                      ctx.stream.counters.reorders - reorders, seconds, tuple(ctx.refused))
     for observer in tuple(_observers):
         observer(told)
     if config.NDRT_TRACE:
@@ -301,11 +303,12 @@ def _execute_observed(call: _Call, ctx: OpContext) -> None:
 
 
 def trace_line(told: Dispatched) -> str:
-    """One call as a line: operator, kernel, layouts, reorders, time."""
+    """One call as a line: operator, kernel, layouts, reorders, time, and what was not chosen."""
     kernel = "+".join(told.impls) if told.reason is None else f"numpy ({told.reason})"
     return (f"{where(told.op.name, told.node)}: {kernel}; {', '.join(told.layouts_in)} -> "
             f"{', '.join(told.layouts_out)}; {told.reorders} reorder(s); "
-            f"{told.seconds * 1e6:.0f} us")
+            f"{told.seconds * 1e6:.0f} us"
+            + "".join(f"; not {name}: {reason}" for name, reason in told.refused))
 
 
 def _layout(array: NDArray) -> str:

@@ -17,6 +17,7 @@ from ..dtypes import DType
 from ..errors import NameMismatch, did_you_mean
 from .elementwise import Elementwise
 from .epilogue import AffineFold, Epilogue
+from .layout_cost import LayoutCost
 from .numbers import ALL_NUMBERS, Domain
 from .params import Params
 
@@ -96,12 +97,13 @@ class OpDef:
     output, along axis 0, is made of the same samples of the inputs, but for weights; as a function,
     of the parameters and the output's rank. `joins_axis(params)`: its output is its inputs one
     behind the other along this axis. `epilogue` and `folds_affine(params, rank of the result)` say
-    what a layer can do besides. `flops` counts; of a backward operator it is the layer's, and its
-    inputs are the gradient of the output, data and weight. `pure`: what it does follows from
-    parameters, shapes and dtypes, it is no code of users. `is_prologue`: it is small work on
-    parameters, made by a pass, whose result is worth keeping. `names_data`: a monitor is told of
-    its only input as data, as MXNet does, not as input0. `sums_gradient`: of a backward operator,
-    its gradient is right for all of its outputs together only.
+    what a layer can do besides. `layout_cost(params, shapes of data and output)`: it computes in
+    the layouts that the plan chooses for it, at this cost. `flops` counts; of a backward operator
+    it is the layer's, and its inputs are the gradient of the output, data and weight. `pure`: what
+    it does follows from parameters, shapes and dtypes, it is no code of users. `is_prologue`: it is
+    small work on parameters, made by a pass, whose result is worth keeping. `names_data`: a monitor
+    is told of its only input as data, as MXNet does, not as input0. `sums_gradient`: of a backward
+    operator, its gradient is right for all of its outputs together only.
     """
 
     name: str
@@ -140,6 +142,7 @@ class OpDef:
     epilogue: Epilogue | None = None
     folds_affine: Callable[[Any, int], AffineFold | None] | None = None
     flops: Flops | None = None
+    layout_cost: Callable[[Any, Shape, Shape], LayoutCost] | None = None
     pure: bool = True
     is_prologue: bool = False
     names_data: bool = False

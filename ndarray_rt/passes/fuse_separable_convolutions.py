@@ -8,6 +8,7 @@ from typing import Any
 
 from ..cpu_level import has_avx512
 from ..dtypes import FLOAT32
+from ..op import calibration
 from ..op.choose import BLOCK
 from ..op.elementwise import Chain
 from ..ops.fused.post_ops import chain_bounds, chain_text, num_operands, parse_chain
@@ -18,12 +19,6 @@ from .rewrite import Facts, Heads, make, replace
 
 SEPARABLE = "_fused_separable_Convolution"
 LAYERS = frozenset({"Convolution", "_fused_Convolution"})
-# bytes of what lies between: less stays in a core's second cache from one layer to the next
-LEAST_BETWEEN = 512 << 10
-# bytes of the rows of it that a thread has at a time: more do not stay in that cache
-MOST_AT_A_TIME = 1 << 20
-# bytes of the weights of the 1x1 convolutions, which all rows read again
-MOST_WEIGHTS = 128 << 10
 
 
 def fuse_separable_convolutions(heads: Sequence[Entry], facts: Facts) -> Heads:
@@ -106,8 +101,9 @@ def _pays(node: Node, depthwise: Node, expansion: Node | None, facts: Facts) -> 
     at_a_time = scratch_of(data[1], data, out, _params(depthwise).geometry().stride)
     weights = sum(prod(facts.shapes[layer.inputs[1]])
                   for layer in (node, expansion) if layer is not None)
-    return (4 * between >= LEAST_BETWEEN and 0 < 4 * at_a_time <= MOST_AT_A_TIME
-            and 4 * weights <= MOST_WEIGHTS)
+    return (4 * between >= calibration.LEAST_BETWEEN
+            and 0 < 4 * at_a_time <= calibration.MOST_AT_A_TIME
+            and 4 * weights <= calibration.MOST_SEPARABLE_WEIGHTS)
 
 
 def _fused(node: Node, depthwise: Node, expansion: Node | None,

@@ -9,7 +9,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt.cpu_level import has_avx512
-from ndarray_rt.ops.nn import kept_products
+from ndarray_rt.op import calibration
 from ndarray_rt.symbol.symbol import Symbol
 from tests.graph.kernel_checks import RNG, check_other_batches, check_right
 
@@ -49,8 +49,8 @@ MORE: dict[str, tuple[Symbol, tuple[int, ...]]] = {
     "few columns": (dense(DATA, 10), (64, 1300)),
     "relu6": (mx.sym.clip(dense(DATA), a_min=0, a_max=6), (29, 40)),
     "not flat": (dense(DATA, flatten=False), (2, 16, 40)),
-    "most rows": (dense(DATA, 33), (kept_products.MOST_ROWS, 19)),
-    "most features": (dense(DATA, 7), (6, kept_products.MOST_FEATURES)),
+    "most rows": (dense(DATA, 33), (calibration.MOST_ROWS, 19)),
+    "most features": (dense(DATA, 7), (6, calibration.MOST_FEATURES)),
     "a sum": (dense(DATA, 40) + DATA, (2, 40)),
     "a sum of many rows": (mx.sym.relu(dense(DATA, 40) + DATA), (100, 40)),
     "a sum of one row": (DATA + dense(DATA, 1024), (1, 1024)),
@@ -58,8 +58,8 @@ MORE: dict[str, tuple[Symbol, tuple[int, ...]]] = {
     "more pixels": (one_pixel(DATA), (1, 50, 2, 1)),
 }
 LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
-    "too many rows": (dense(DATA), (kept_products.MOST_ROWS + 1, 77)),
-    "too many features": (dense(DATA), (5, kept_products.MOST_FEATURES + 1)),
+    "too many rows": (dense(DATA), (calibration.MOST_ROWS + 1, 77)),
+    "too many features": (dense(DATA), (5, calibration.MOST_FEATURES + 1)),
     "another function": (mx.sym.tanh(dense(DATA)), (1, 40)),
     "another function of more rows": (mx.sym.tanh(dense(DATA)), (9, 40)),
     "more rows in the layout of convolutions": (dense(pooled(DATA)), (5, 3, 10, 12)),

@@ -11,8 +11,9 @@ import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.executor import inference
+from ndarray_rt.op import calibration
 from ndarray_rt.op.choose import BLOCKED
-from ndarray_rt.ops.fused import image_convolution
+from ndarray_rt.ops.nn import image_convolution
 from ndarray_rt.symbol.symbol import Symbol
 from ndarray_rt.testing.case import Case
 from ndarray_rt.testing.operator import run_every_shape, run_forward
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.skipif(not has_avx512(), reason="measured with AVX-512 
 
 DATA = mx.sym.var("data")
 IMAGE = (24, 12, 13)
-CASES = [case for case in all_cases() if case.op == "_fused_Convolution"]
+CASES = [case for case in all_cases() if case.op in ("Convolution", "_fused_Convolution")]
 
 
 def conv(data: Symbol, name: str = "conv", filters: int = 24, **params: Any) -> Symbol:
@@ -52,7 +53,7 @@ NETS = {
 
 @pytest.fixture
 def whatever_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(image_convolution, "LEAST_WORK", 0)
+    monkeypatch.setattr(calibration, "LEAST_IMAGE_WORK", 0)
 
 
 @pytest.fixture(params=["channels-last", "blocked"])
@@ -119,10 +120,12 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return primitives
 
 
+@pytest.mark.parametrize("net", [conv(DATA), mx.sym.relu(conv(DATA))], ids=["alone", "relu"])
 @pytest.mark.parametrize("batches", [(2, 1, 5), (1, 4)])
 @pytest.mark.usefixtures("whatever_the_work", "family")
-def test_other_batches_make_and_pack_nothing(batches: tuple[int, ...], made: list[Any]) -> None:
-    check_other_batches(mx.sym.relu(conv(DATA)), IMAGE, batches)
+def test_other_batches_make_and_pack_nothing(net: Symbol, batches: tuple[int, ...],
+                                             made: list[Any]) -> None:
+    check_other_batches(net, IMAGE, batches)
     assert len(made) == 1
 
 
@@ -169,7 +172,7 @@ def test_one_group_of_shapes_is_enough_for_one_executor(made: list[Any]) -> None
         misses = executor.cache_stats["misses"]
         executor.forward(is_train=False)
         assert executor.cache_stats["misses"] == misses
-    assert len(made) == 2
+    assert len(made) == 3
 
 
 @pytest.mark.usefixtures("whatever_the_work")

@@ -8,6 +8,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt.cpu_level import has_avx512
+from ndarray_rt.op import calibration
 from ndarray_rt.ops.nn import pool_onednn
 from ndarray_rt.symbol.symbol import Symbol
 from ndarray_rt.testing.case import Case
@@ -44,7 +45,7 @@ NETS = {
 
 @pytest.fixture
 def whatever_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_onednn, "LEAST_WORK", 0)
+    monkeypatch.setattr(calibration, "LEAST_POOLING_WORK", 0)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt.cpu_level import has_avx512
+from ndarray_rt.op import calibration
 from ndarray_rt.ops.fused import normed_convolution
 from ndarray_rt.symbol.symbol import Symbol
 from tests.graph.kernel_checks import RNG, check_other_batches, check_right
@@ -59,7 +60,7 @@ def test_other_batches_of_large_images_make_and_pack_nothing(batches: tuple[int,
 
 
 def test_strips_end_with_a_shorter_one(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(normed_convolution, "STRIP_BYTES", 4096)
+    monkeypatch.setattr(calibration, "STRIP_BYTES", 4096)
     check_right(dense_block(2), (2, *LARGE))
     assert len(made) == len({prim.dst.dims[0] for prim in made}) == 2
 

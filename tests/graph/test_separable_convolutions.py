@@ -10,6 +10,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.cpu_level import has_avx512
+from ndarray_rt.op import calibration
 from ndarray_rt.passes import fuse_separable_convolutions as separable_pass
 from ndarray_rt.symbol.symbol import Symbol
 from tests.graph.pass_checks import check, fill, operators, optimized, relu, results
@@ -137,7 +138,7 @@ def test_an_image_has_one_result_in_any_batch_by_any_threads(threads: int) -> No
 @WIDE
 @pytest.mark.parametrize("shape", [(1, 8, 1, 1 << 16), (1, 8, 1 << 16, 1), (2, 8, 3, 5)])
 def test_any_image_after_a_reshape(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(separable_pass, "LEAST_BETWEEN", 0)
+    monkeypatch.setattr(calibration, "LEAST_BETWEEN", 0)
     net = block() + DATA
     executor = bound(net, SHAPE).reshape(allow_up_sizing=True, partial_shaping=True, data=shape)
     data = np.random.default_rng(3).standard_normal(shape).astype("f4")

@@ -12,9 +12,9 @@ import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.executor import tune as tuning_runs
 from ndarray_rt.executor.explain.measure import Measured, Part
+from ndarray_rt.op import calibration
 from ndarray_rt.op.choose import ONEDNN, OURS
 from ndarray_rt.op.packing import PackedStore
-from ndarray_rt.ops.nn import kept_products
 
 from .fake_costs import needs_a_choice
 
@@ -166,7 +166,7 @@ def test_equal_layers_need_not_have_the_same_choice(kept_first: bool) -> None:
 
 
 def test_more_rows_than_the_rule_takes_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = kept_products.MOST_ROWS + 1
+    rows = calibration.MOST_ROWS + 1
     net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=40, name="fc")
     costs(monkeypatch, {"fc": ONEDNN})
     executor = net.simple_bind(mx.cpu(), grad_req="null", data=(rows, 30))

@@ -12,8 +12,9 @@ from hypothesis import given
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt.op import calibration
 from ndarray_rt.op.choose import prefers_channels_last
-from ndarray_rt.passes import PASSES, fuse_separable_convolutions, optimize
+from ndarray_rt.passes import PASSES, optimize
 from ndarray_rt.symbol.node import topological
 from ndarray_rt.symbol.symbol import Symbol
 from ndarray_rt.testing.graph_steps import STEPS
@@ -30,7 +31,7 @@ ALL = {**STEPS, **SPELLED, **{f"{name} again": step for name, step in SPELLED.it
 @pytest.fixture(autouse=True, scope="module")
 def _small_images_count() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(fuse_separable_convolutions, "LEAST_BETWEEN", 0)
+        patched.setattr(calibration, "LEAST_BETWEEN", 0)
         yield
 
 

@@ -50,6 +50,7 @@ class Row:
     share_of_peak: float | None
     shapes: tuple[tuple[int, ...], ...]  # of the outputs
     tiles: int = 1
+    refused: tuple[tuple[str, str], ...] = ()  # implementations that were not taken, and why
 
     @property
     def is_numpy(self) -> bool:
@@ -71,6 +72,7 @@ class Row:
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "fused_from": list(self.fused_from),
+                "refused": [list(one) for one in self.refused],
                 "reorders": [asdict(reorder) for reorder in self.reorders],
                 "shapes": [list(shape) for shape in self.shapes],
                 "reorder_bytes": self.reorder_bytes, "is_numpy": self.is_numpy,

@@ -144,6 +144,7 @@ def _row(group: Sequence[Call], subject: Subject, origins: Origins, peak: float,
         reorders=reorders, milliseconds=milliseconds,
         share_of_time=milliseconds / total if total else 0.0,
         flops=work, shapes=tuple(outs), tiles=tiles,
+        refused=tuple((name, reason) for name, reason in told.refused),
         bytes=tiles * (sum(array.nbytes for array in step.ins)
                        + sum(array.nbytes for array, want in zip(step.outs, wanted, strict=True)
                              if want)),

@@ -20,6 +20,7 @@ from ..._array.output import NumpyOutput, Output
 from ...dtypes import DType
 from ...errors import ShapeError
 from ...native import lib
+from ...op import calibration
 from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
@@ -32,6 +33,7 @@ from ...storage.stream import Mem
 from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from ..nn import convolution as plain
+from ..nn.conv_costs import convolution_cost
 from ..nn.kept_products import kept_for_pixels
 from ..nn.pointwise_convolution import product
 from ..nn.product_weights import weight_layouts
@@ -41,13 +43,7 @@ from .post_ops import apply_chain, chain_bounds, num_operands, post_specs
 # the product of so many rows, written
 Multiply = Callable[[int, Mem, Mem], None]
 
-# a strip's pixels take so many bytes for each thread: half of what a core's second cache holds
-STRIP_BYTES = 512 << 10
-MOST_STRIPS = 16
 ROWS_STEP = 16
-# of more pixels oneDNN's product is 2 to 5 % faster than the kernel of ours, of 196 as fast and of
-# 49 up to 10 % slower (measured with oneDNN 3.2)
-MOST_PIXELS = 512
 
 
 @params_class
@@ -115,8 +111,8 @@ def refuses(p: NormedConvolutionParams, ins: list[NDArray]) -> str | None:
 
 def _strips(pixels: int, channels: int) -> list[tuple[int, int]]:
     """[begin, end) of the pixels that are worked on at a time: all alike but the last."""
-    room = STRIP_BYTES * int(lib.ndrt_threads_get())
-    count = min(-(-pixels * channels * 4 // room), MOST_STRIPS)
+    room = calibration.STRIP_BYTES * int(lib.ndrt_threads_get())
+    count = min(-(-pixels * channels * 4 // room), calibration.MOST_STRIPS)
     rows = -(-pixels // (count * ROWS_STEP)) * ROWS_STEP
     return [(begin, min(begin + rows, pixels)) for begin in range(0, pixels, rows)]
 
@@ -130,10 +126,12 @@ def compute_ex(ctx: OpContext, p: NormedConvolutionParams, ins: list[NDArray],
     channels, pixels = scale.shape[0], prod(out) // out[1]
     image = prod(out[2:])
     # products of large images know nothing of the batch and serve all batches
-    piece = image if image > MOST_PIXELS else pixels
+    piece = image if image > calibration.MOST_NORMED_PIXELS else pixels
     strips = _strips(piece, channels)
     bias = None if p.no_bias else ins[n + 3]
-    multiply = _kept_product(ctx, p, channels, weight, bias) if pixels <= MOST_PIXELS else None
+    multiply = None
+    if pixels <= calibration.MOST_NORMED_PIXELS:
+        multiply = _kept_product(ctx, p, channels, weight, bias)
     if multiply is None:
         multiply = _onednn_product(ctx, p, strips, channels, weight, bias)
     sources = [get_data_reorder(part, channels_last_desc(dtype, part.shape), stream)
@@ -217,6 +215,7 @@ register(OpDef("_fused_normed_Convolution", NormedConvolutionParams, inputs=inpu
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, is_fused=True,
                no_gradient="it is for inference", per_sample=True, flops=flops,
+               layout_cost=convolution_cost,
                doc="A convolution with a window of one pixel of tensors one behind the other "
                    "along the channels, after each channel was multiplied, shifted and "
                    "rectified.\n\n"

@@ -19,6 +19,7 @@ from ...errors import ParameterError, ShapeError
 from ...native import lib
 from ...op.elementwise import Chain, PostOp
 from ...op.infer import merge
+from ...op.params import Params
 from ...op.registry import Shape
 from ...storage.desc import MemDesc, default_desc
 from ...storage.primitive import SUM_POST, PostSpec, binary_post, eltwise_post
@@ -71,6 +72,11 @@ def parse_chain(text: str) -> Chain:
                                  f"{', '.join([*ELTWISE, *BINARY])}")
         made.append(PostOp(name, *map(float, numbers)))
     return tuple(made)
+
+
+def chain_of_params(p: Params) -> Chain:
+    """What is done to the result of a layer with these parameters; () where they do not say."""
+    return parse_chain(getattr(p, "post_ops", ""))
 
 
 def chain_text(chain: Sequence[PostOp]) -> str:

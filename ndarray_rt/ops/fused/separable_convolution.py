@@ -23,6 +23,7 @@ from ...op.choose import BLOCK
 from ...op.context import OpContext
 from ...op.elementwise import Chain
 from ...op.infer import ShapeList, need_rank
+from ...op.layout_cost import LayoutCost, reorder_cost
 from ...op.packing import weights
 from ...op.params import boolean, integer, params_class, shape, text
 from ...op.registry import OpDef, Shape, register
@@ -222,10 +223,16 @@ def flops(p: SeparableConvolutionParams, ins: Sequence[Shape], outs: Sequence[Sh
     return total + (2 * prod(ins[0]) * between if p.is_expanded else 0)
 
 
+def _layout_cost(p: SeparableConvolutionParams, data: Shape, out: Shape) -> LayoutCost:
+    """One kernel for all layouts, which reads and writes channels-last ones."""
+    return LayoutCost(0.0, reorder_cost(data) + reorder_cost(out))
+
+
 register(OpDef("_fused_separable_Convolution", SeparableConvolutionParams, inputs=input_names,
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute,
                compute_ex=compute_ex, refuses=refuses, is_fused=True,
                no_gradient="it is for inference", per_sample=True, flops=flops,
+               layout_cost=_layout_cost,
                doc="A 1x1 convolution that makes num_between channels, a depthwise one with "
                    "windows of 3x3 and a 1x1 one that makes num_filter channels.\n\n"
                    "data (N, C, H, W); for each of the convolutions weight and bias as in "

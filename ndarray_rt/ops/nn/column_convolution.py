@@ -7,19 +7,53 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from ..._array.layout import get_data_reorder, get_default
 from ...dtypes import DType
 from ...errors import Unsupported
-from ...op.choose import BLOCKED, prefers_channels_last
+from ...op.choose import CHANNELS_LAST, ONEDNN
+from ...op.context import OpContext
+from ...op.packing import weights
 from ...op.registry import Shape
+from ...op.select import Implementation
 from ...storage.desc import any_desc, channels_last_desc, default_desc
-from ...storage.primitive import Direction, Kind, PostSpec, Primitive, make_primitive
+from ...storage.primitive import Arg, Direction, Kind, PostSpec, Primitive, make_primitive
+from ...storage.stream import Mem
+from ..fused.post_ops import post_specs
+from ..fused.run import choose, run
+from .conv_call import ConvolutionCall
 from .conv_geometry import Geometry
 
 
-def is_column(geo: Geometry, data: Shape, out: Shape, family: str) -> bool:
-    """It goes along columns only, in a family of layouts."""
+def is_column(geo: Geometry, data: Shape, out: Shape) -> bool:
+    """It goes along columns only."""
     return (geo.groups == 1 and len(geo.kernel) == 2 and geo.kernel[1] == data[3] == out[3] == 1
-            and data[2] > 1 and family != BLOCKED and prefers_channels_last())
+            and data[2] > 1)
+
+
+def _accepts(ctx: OpContext, call: ConvolutionCall) -> str | None:
+    is_one = is_column(call.geo, call.data.shape, call.out.shape)
+    return None if is_one else "images are wider than one pixel, or channels are in groups"
+
+
+def _run(ctx: OpContext, call: ConvolutionCall) -> None:
+    data, weight, out = call.data, call.weight, call.out
+    dtype, shapes = data.dtype, call.operand_shapes
+
+    def build(in_place: bool) -> Primitive:
+        dst = channels_last_desc(dtype, turned(out.shape))
+        specs = post_specs(call.chain, dst, dtype, as_rows(shapes, out.shape), in_place)
+        return along_rows(call.direction, data.shape, weight.shape, out.shape, dtype,
+                          call.bias is not None, call.geo.fields(), specs)
+    seen = channels_last_desc(dtype, out.shape)
+    fused = choose(ctx, ("Convolution.column", call.params, data.shape, *shapes), build,
+                   call.chain, call.operands, out, seen)
+    # the weight first: converting it may move its memory
+    w = weights(ctx, weight, fused.prim.weights)
+    src = get_data_reorder(data, channels_last_desc(dtype, data.shape), ctx.stream)
+    args: list[tuple[int, Mem]] = [(Arg.SRC, src.as_desc(fused.prim.src)), (Arg.WEIGHTS, w)]
+    if call.bias is not None:
+        args.append((Arg.BIAS, get_default(call.bias, ctx.stream)))
+    run(ctx, fused, call.chain, call.operands, out, args, seen)
 
 
 def turned(shape: Shape) -> Shape:
@@ -27,14 +61,14 @@ def turned(shape: Shape) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2])
 
 
-def along_rows(direction: Direction, data: Shape, weights: Shape, out: Shape, dtype: DType,
+def along_rows(direction: Direction, data: Shape, weight: Shape, out: Shape, dtype: DType,
                has_bias: bool, fields: dict[str, Any],
                post_ops: Sequence[PostSpec] = ()) -> Primitive:
     """The convolution of turned images. Unsupported when oneDNN has no fast one."""
     steps: dict[str, Any] = {name: turned(value) for name, value in fields.items()}
     return make_primitive(Kind.CONVOLUTION, direction, post_ops=post_ops,
                           src=channels_last_desc(dtype, turned(data)),
-                          weights=any_desc(dtype, turned(weights)),
+                          weights=any_desc(dtype, turned(weight)),
                           bias=default_desc(dtype, out[1:2]) if has_bias else None,
                           dst=channels_last_desc(dtype, turned(out)),
                           **steps)
@@ -49,3 +83,8 @@ def as_rows(shapes: Sequence[Shape], out: Shape) -> list[Shape]:
             raise Unsupported(f"an operand of shape {shape} is not turned with images")
         made.append(turned(shape))
     return made
+
+
+COLUMN = Implementation[ConvolutionCall](
+    "oneDNN convolution along rows", ONEDNN, _run, _accepts, families=(CHANNELS_LAST,),
+    needs_avx512=True)

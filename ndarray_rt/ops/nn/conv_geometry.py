@@ -28,6 +28,11 @@ class Geometry(NamedTuple):
     pad_end: tuple[int, ...]
     groups: int
 
+    def fields(self) -> dict[str, Any]:
+        """Strides and padding as oneDNN wants them: its dilation counts the gaps."""
+        return {"strides": self.stride, "dilates": tuple(d - 1 for d in self.dilate),
+                "pad_l": self.pad, "pad_r": self.pad_end}
+
     def extent(self, axis: int) -> int:
         """How far the dilated kernel reaches."""
         return self.dilate[axis] * (self.kernel[axis] - 1) + 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import chain
 from math import prod
 from typing import Any
 
@@ -19,17 +18,25 @@ from ..._array.layout import (
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
-from ...op.choose import convolution_kernel, data_candidates, first_supported
+from ...op.choose import ONEDNN, convolution_kernel, data_candidates, first_supported
 from ...op.context import OpContext
 from ...op.epilogue import AffineFold, Epilogue, whole_or_channels
 from ...op.infer import ShapeList, merge, merge_dim, need_rank, same_type
 from ...op.packing import weights
 from ...op.params import Params, boolean, integer, optional_choice, params_class, shape
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
-from ...storage.desc import any_desc, default_desc
+from ...op.select import Implementation, Selection
+from ...storage.desc import MemDesc, any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ...storage.stream import Mem
+from ..floats import wide
+from ..fused.params import PostOpParams, with_post_ops
+from ..fused.post_ops import apply_chain, chain_of_params, post_specs
+from ..fused.run import choose, run
 from ..terms import product_gradient
-from .column_convolution import along_rows, is_column
+from .column_convolution import COLUMN
+from .conv_call import ConvolutionCall, convolution_call
+from .conv_costs import convolution_cost
 from .conv_geometry import (
     Geometry,
     conv_backward_data,
@@ -38,10 +45,9 @@ from .conv_geometry import (
     geometry,
     output_dims,
 )
-from .kept_products import convolve_pixels
-from .pointwise_convolution import is_product, outward, product
-from .product_weights import weight_layouts
-from .window_kernels import convolve_windows
+from .image_convolution import IMAGES
+from .pointwise_convolution import ONE_PIXEL, PIXELS, PRODUCT
+from .window_kernels import DEPTHWISE, FEW_CHANNELS
 
 
 @params_class
@@ -58,6 +64,11 @@ class ConvolutionParams(Params):
 
     def geometry(self) -> Geometry:
         return geometry(self.kernel, self.stride, self.dilate, self.pad, self.num_group)
+
+
+@params_class
+class FusedConvolutionParams(ConvolutionParams, PostOpParams):
+    """The layer's parameters and the post-ops."""
 
 
 def input_names(p: ConvolutionParams) -> tuple[str, ...]:
@@ -116,58 +127,53 @@ def _expect(got: Shape | None, wanted: Shape, name: str, p: ConvolutionParams,
 
 def compute(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    y = conv_forward(ins[0], ins[1], p.geometry(), outs[0].shape[2:])
+    chain = chain_of_params(p)
+    x, w, *rest = (wide(value) for value in ins) if chain else ins
+    y = conv_forward(x, w, p.geometry(), outs[0].shape[2:])
     if not p.no_bias:
-        y += ins[2].reshape(-1, *(1,) * len(p.kernel))
-    outs[0].write(y)
+        y += rest.pop(0).reshape(-1, *(1,) * len(p.kernel))
+    outs[0].write(apply_chain(chain, y, rest).astype(ins[0].dtype, copy=False))
 
 
 def refuses(p: ConvolutionParams, ins: list[NDArray]) -> str | None:
     return need_float32(*ins)
 
 
-def fields(p: ConvolutionParams) -> dict[str, Any]:
-    """Strides and padding as oneDNN wants them: its dilation counts the gaps."""
-    geo = p.geometry()
-    return {"strides": geo.stride, "dilates": tuple(d - 1 for d in geo.dilate),
-            "pad_l": geo.pad, "pad_r": geo.pad_end}
+def _run_onednn(ctx: OpContext, call: ConvolutionCall) -> None:
+    p, data, weight, bias, out = call.params, call.data, call.weight, call.bias, call.out
+    dtype, shapes = data.dtype, call.operand_shapes
 
+    def build(in_place: bool) -> Primitive:
+        best = ("" if call.is_train
+                else convolution_kernel(p.num_group, data.shape, out.shape))
+        make = partial(make_primitive, Kind.CONVOLUTION, call.direction,
+                       weights=any_desc(dtype, grouped_dims(weight.shape, p.num_group)),
+                       bias=None if bias is None else default_desc(dtype, (p.num_filter,)),
+                       prefer=best, **call.geo.fields())
 
-def compute_ex(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
-               outs: list[Output]) -> None:
-    data, weight = ins[0], ins[1]
-    dtype = data.dtype
-    geo, bias = p.geometry(), None if p.no_bias else ins[2]
-    if (convolve_pixels(ctx, geo, data, weight, bias, outs[0])
-            or convolve_windows(ctx, geo, data, weight, bias, outs[0])):
-        return
-
-    def build() -> Primitive:
-        direction = (Direction.FORWARD_TRAINING if ctx.is_train
-                     else Direction.FORWARD_INFERENCE)
-        w = any_desc(dtype, grouped_dims(weight.shape, p.num_group))
-        b = None if bias is None else default_desc(dtype, (p.num_filter,))
-        best = "" if ctx.is_train else convolution_kernel(p.num_group, data.shape, outs[0].shape)
-        make = partial(make_primitive, Kind.CONVOLUTION, direction, weights=w, bias=b,
-                       prefer=best, **fields(p))
-        ways = (partial(make, src=src, dst=dst) for src, dst in data_candidates(
-            dtype, data.shape, outs[0].shape, family=ctx.family))
-        first = ([partial(product, direction, data.shape, layout, dtype, not p.no_bias)
-                  for layout in weight_layouts(weight, weight.shape)]
-                 if is_product(geo, data.shape, outs[0].shape, ctx.family) else [])
-        if is_column(geo, data.shape, outs[0].shape, ctx.family):
-            first.append(partial(along_rows, direction, data.shape, weight.shape, outs[0].shape,
-                                 dtype, not p.no_bias, fields(p)))
-        return first_supported(chain(first, ways))
-    prim = ctx.primitive(("Convolution.forward", p, data.shape), build)
+        def one(src: MemDesc, dst: MemDesc) -> Primitive:
+            if call.operands and dst.is_any:
+                # the operands' layout is that of the result, which only oneDNN knows
+                free = make(src=src, dst=dst)
+                src, dst = free.src, free.dst
+            return make(src=src, dst=dst,
+                        post_ops=post_specs(call.chain, dst, dtype, shapes, in_place))
+        return first_supported(partial(one, src, dst) for src, dst in data_candidates(
+            dtype, data.shape, out.shape, family=call.family))
+    fused = choose(ctx, ("Convolution.forward", p, data.shape, *shapes), build, call.chain,
+                   call.operands, out)
     # the weight first: converting it may move its memory
-    w = weights(ctx, weight, prim.weights, p.num_group)
-    src = get_data_reorder(data, outward(prim.src, dtype, data.shape), ctx.stream)
-    args = [(Arg.SRC, src.as_desc(prim.src)), (Arg.WEIGHTS, w)]
+    w = weights(ctx, weight, fused.prim.weights, p.num_group)
+    args: list[tuple[int, Mem]] = [
+        (Arg.SRC, get_data_reorder(data, fused.prim.src, ctx.stream)), (Arg.WEIGHTS, w)]
     if bias is not None:
         args.append((Arg.BIAS, get_default(bias, ctx.stream)))
-    with outs[0].open(outward(prim.dst, dtype, outs[0].shape), ctx.stream) as dst:
-        ctx.run(prim, [*args, (Arg.DST, dst.as_desc(prim.dst))])
+    run(ctx, fused, call.chain, call.operands, out, args)
+
+
+FORWARD = Selection(convolution_call, (
+    *ONE_PIXEL, PIXELS, DEPTHWISE, FEW_CHANNELS, IMAGES, PRODUCT, COLUMN,
+    Implementation("oneDNN convolution", ONEDNN, _run_onednn)))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -213,13 +219,13 @@ def compute_ex_backward(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray]
 
     def build_data() -> Primitive:
         make = partial(make_primitive, Kind.CONVOLUTION, Direction.BACKWARD_DATA, weights=w_any,
-                       **fields(p))
+                       **p.geometry().fields())
         return first_supported(partial(make, diff_src=src, diff_dst=dst)
                                for src, dst in data_candidates(dtype, x.shape, dy.shape))
 
     def build_weights() -> Primitive:
         make = partial(make_primitive, Kind.CONVOLUTION, Direction.BACKWARD_WEIGHTS,
-                       diff_weights=w_any, diff_bias=bias, **fields(p))
+                       diff_weights=w_any, diff_bias=bias, **p.geometry().fields())
         return first_supported(partial(make, src=src, diff_dst=dst)
                                for src, dst in data_candidates(dtype, x.shape, dy.shape))
 
@@ -258,15 +264,22 @@ def flops(p: ConvolutionParams, ins: Sequence[Shape], outs: Sequence[Shape]) -> 
 EPILOGUE = Epilogue("_fused_Convolution", operand=whole_or_channels)
 
 
-register(OpDef("Convolution", ConvolutionParams, inputs=input_names, infer_shape=infer_shape,
-               infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient, aliases=("Convolution_v1",), per_sample=True,
-               epilogue=EPILOGUE, folds_affine=lambda p, rank: AffineFold(), flops=flops,
-               doc="Convolution over 1 to 3 spatial axes.\n\n"
-                   "data (N, C, *spatial), weight (num_filter, C / num_group, *kernel), bias "
-                   "(num_filter,); output (N, num_filter, *out) with out = floor((d + 2 pad - "
-                   "dilate (kernel - 1) - 1) / stride) + 1. Source: MXNet's Convolution; "
-                   "oneDNN convolution."))
+CONVOLUTION = register(OpDef(
+    "Convolution", ConvolutionParams, inputs=input_names, infer_shape=infer_shape,
+    infer_type=same_type, compute=compute, compute_ex=FORWARD, refuses=refuses,
+    gradient=gradient, aliases=("Convolution_v1",), per_sample=True,
+    epilogue=EPILOGUE, folds_affine=lambda p, rank: AffineFold(), flops=flops,
+    layout_cost=convolution_cost,
+    doc="Convolution over 1 to 3 spatial axes.\n\n"
+        "data (N, C, *spatial), weight (num_filter, C / num_group, *kernel), bias "
+        "(num_filter,); output (N, num_filter, *out) with out = floor((d + 2 pad - "
+        "dilate (kernel - 1) - 1) / stride) + 1. Source: MXNet's Convolution; "
+        "oneDNN convolution."))
+register(with_post_ops(
+    CONVOLUTION, FusedConvolutionParams,
+    "A convolution and what is done to its result.\n\n"
+    "Inputs are those of Convolution, then one operand for each binary post-op: of the result's "
+    "shape, or broadcast to it. Made by passes. Source: oneDNN convolution with post-ops."))
 register(OpDef("_backward_Convolution", ConvolutionParams, inputs=("out_grad", "data", "weight"),
                outputs=backward_outputs, infer_shape=infer_shape_backward,
                infer_type=same_type, compute=compute_backward,

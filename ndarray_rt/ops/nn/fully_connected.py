@@ -5,27 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..._array.layout import AnyArray, get_data_reorder, get_default, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
 from ...native import lib
-from ...op.choose import first_supported
+from ...op.choose import ONEDNN, first_supported
 from ...op.context import OpContext
+from ...op.elementwise import Chain
 from ...op.epilogue import AffineFold, Epilogue, whole_or_row
 from ...op.infer import ShapeList, merge, merge_dim, same_type
 from ...op.packing import keeps_packed, weights
 from ...op.params import Params, boolean, integer, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ...op.select import Implementation, Selection, seen_as
 from ...storage.desc import MemDesc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
-from ...storage.stream import Mem
 from ..blas import uses_blas
 from ..floats import wide
+from ..fused.params import PostOpParams, own_inputs, with_post_ops
+from ..fused.post_ops import apply_chain, chain_of_params, post_specs
+from ..fused.run import choose, finish_of, run
 from ..terms import product_gradient
-from .kept_products import multiply
+from .kept_products import PACKED_GEMM, SKINNY_GEMM, Rows
 from .product_weights import Reading, chosen, readings
 from .shape_rules import expect
 
@@ -36,6 +40,11 @@ class FullyConnectedParams(Params):
     no_bias: bool = boolean(False, doc="no bias is added")
     flatten: bool = boolean(True, doc="all axes but the first count as one; False: the last axis "
                                       "is transformed, the others stay")
+
+
+@params_class
+class FusedFullyConnectedParams(FullyConnectedParams, PostOpParams):
+    """The layer's parameters and the post-ops."""
 
 
 def input_names(p: FullyConnectedParams) -> tuple[str, ...]:
@@ -74,52 +83,88 @@ def infer_shape(p: FullyConnectedParams, ins: ShapeList, outs: ShapeList,
 @uses_blas
 def compute(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    x = wide(ins[0].reshape(matrix(p, ins[0].shape)))
-    y = x @ wide(ins[1]).T
+    y = wide(ins[0].reshape(matrix(p, ins[0].shape))) @ wide(ins[1]).T
     if not p.no_bias:
         y = y + wide(ins[2])
-    outs[0].write(y.astype(ins[0].dtype, copy=False).reshape(outs[0].shape))
+    made = apply_chain(chain_of_params(p), y.reshape(outs[0].shape),
+                       [wide(operand) for operand in ins[own_inputs(p):]])
+    outs[0].write(made.astype(ins[0].dtype, copy=False))
 
 
 def refuses(p: FullyConnectedParams, ins: list[NDArray]) -> str | None:
+    for operand in ins[own_inputs(p):]:
+        rows = matrix(p, ins[0].shape)[0]
+        if operand.size != rows * p.num_hidden and (
+                operand.size != p.num_hidden or operand.shape[-1] != p.num_hidden):
+            return f"an operand of shape {operand.shape} does not broadcast over a matrix"
     return need_float32(*ins)
 
 
-def compute_ex(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray],
-               outs: list[Output]) -> None:
-    data, weight = ins[0], ins[1]
-    dtype, stream, shape = data.dtype, ctx.stream, matrix(p, data.shape)
-    given = source_as_it_is(data) if p.flatten else None
-    if multiply(ctx, shape[0], data, weight, None if p.no_bias else ins[2], outs[0], given):
-        return
+class FullyConnectedCall(NamedTuple):
+    """A linear transformation, as a product of rows, and the chain that is done to its result."""
+
+    params: Any
+    chain: Chain
+    operands: Sequence[NDArray]
+    product: Rows
+    is_train: bool
+
+    @property
+    def family(self) -> str:
+        return self.product.family
+
+    @property
+    def weight(self) -> NDArray:
+        return self.product.weight
+
+
+def _call(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], outs: list[Output],
+          ) -> FullyConnectedCall:
+    chain, operands, data = chain_of_params(p), ins[own_inputs(p):], ins[0]
+    product = Rows(matrix(p, data.shape)[0], data, ins[1], None if p.no_bias else ins[2], outs[0],
+                   finish_of(chain, operands, outs[0].shape), ctx.family,
+                   source_as_it_is(data) if p.flatten else None)
+    return FullyConnectedCall(p, chain, operands, product, ctx.is_train)
+
+
+def _run_onednn(ctx: OpContext, call: FullyConnectedCall) -> None:
+    p, (_, data, weight, bias, out, *_), given = call.params, call.product, call.product.given
+    dtype, shape = data.dtype, matrix(p, data.shape)
     packed = keeps_packed(ctx, weight)
     ways = readings(default_desc(dtype, shape), weight, given, packed)
+    dst, own = default_desc(dtype, (shape[0], p.num_hidden)), default_desc(dtype, out.shape)
+    # where the result is seen as a matrix
+    shapes = [dst.dims if operand.shape == out.shape else (1, operand.shape[-1])
+              for operand in call.operands]
+    direction = Direction.FORWARD_TRAINING if call.is_train else Direction.FORWARD_INFERENCE
 
-    def build() -> Primitive:
-        direction = (Direction.FORWARD_TRAINING if ctx.is_train
-                     else Direction.FORWARD_INFERENCE)
-        bias = None if p.no_bias else default_desc(dtype, (p.num_hidden,))
-
+    def build(in_place: bool) -> Primitive:
         def one(way: Reading) -> Primitive:
-            return make_primitive(Kind.INNER_PRODUCT, direction, src=way.src, weights=way.weights,
-                                  bias=bias, dst=default_desc(dtype, (shape[0], p.num_hidden)))
+            return make_primitive(
+                Kind.INNER_PRODUCT, direction, src=way.src, weights=way.weights,
+                bias=None if bias is None else default_desc(dtype, (p.num_hidden,)), dst=dst,
+                post_ops=post_specs(call.chain, dst, dtype, shapes, in_place))
         return first_supported(partial(one, way) for way in ways)
-    sign = ("FullyConnected.forward", p, shape, None if given is None else given.id, packed)
-    prim = ctx.primitive(sign, build)
-    args = operands(ctx, prim, chosen(prim, ways), data, weight)
-    if not p.no_bias:
-        args.append((Arg.BIAS, get_default(ins[2], stream)))
-    with outs[0].open(default_desc(dtype, outs[0].shape), stream) as y:
-        ctx.run(prim, [*args, (Arg.DST, y.as_desc(prim.dst))])
-
-
-def operands(ctx: OpContext, prim: Primitive, way: Reading, data: NDArray, weight: NDArray,
-             ) -> list[tuple[int, Mem]]:
-    """Data and weight as an inner product reads them."""
+    sign = ("FullyConnected.forward", p, shape, None if given is None else given.id, packed,
+            *shapes)
+    fused = choose(ctx, sign, build, call.chain, call.operands, out, own)
+    way = chosen(fused.prim, ways)
     # the weight first: converting it may move its memory
-    w = weights(ctx, weight, way.packed or prim.weights)
+    w = weights(ctx, weight, way.packed or fused.prim.weights)
     src = get_data_reorder(data, way.source, ctx.stream)
-    return [(Arg.WEIGHTS, w.as_desc(prim.weights)), (Arg.SRC, src.as_desc(prim.src))]
+    args = [(Arg.WEIGHTS, w.as_desc(fused.prim.weights)), (Arg.SRC, src.as_desc(fused.prim.src))]
+    if bias is not None:
+        args.append((Arg.BIAS, get_default(bias, ctx.stream)))
+    run(ctx, fused, call.chain, call.operands, out, args, own)
+
+
+def _product(call: FullyConnectedCall) -> Rows:
+    return call.product
+
+
+FORWARD = Selection(_call, (
+    seen_as(_product, SKINNY_GEMM), seen_as(_product, PACKED_GEMM),
+    Implementation("oneDNN inner product", ONEDNN, _run_onednn)))
 
 
 def source_as_it_is(data: NDArray) -> MemDesc | None:
@@ -216,17 +261,23 @@ def flops(p: FullyConnectedParams, ins: Sequence[Shape], outs: Sequence[Shape]) 
 EPILOGUE = Epilogue("_fused_FullyConnected", operand=whole_or_row)
 
 
-register(OpDef("FullyConnected", FullyConnectedParams, inputs=input_names,
-               infer_shape=infer_shape, infer_type=same_type, compute=compute,
-               compute_ex=compute_ex, refuses=refuses, gradient=gradient,
-               epilogue=EPILOGUE, flops=flops,
-               folds_affine=lambda p, rank: AffineFold() if rank == 2 else None,
-               doc="Linear transformation: data times the transpose of weight, plus bias.\n\n"
-                   "data (N, *axes), weight (num_hidden, product of axes), bias (num_hidden,); "
-                   "output (N, num_hidden). With flatten=False: data (*axes, D), weight "
-                   "(num_hidden, D); output (*axes, num_hidden). All of one dtype. Source: "
-                   "MXNet's FullyConnected; oneDNN inner product, kernels of ours for up to 256 "
-                   "rows."))
+FULLY_CONNECTED = register(OpDef(
+    "FullyConnected", FullyConnectedParams, inputs=input_names,
+    infer_shape=infer_shape, infer_type=same_type, compute=compute,
+    compute_ex=FORWARD, refuses=refuses, gradient=gradient,
+    epilogue=EPILOGUE, flops=flops,
+    folds_affine=lambda p, rank: AffineFold() if rank == 2 else None,
+    doc="Linear transformation: data times the transpose of weight, plus bias.\n\n"
+        "data (N, *axes), weight (num_hidden, product of axes), bias (num_hidden,); "
+        "output (N, num_hidden). With flatten=False: data (*axes, D), weight "
+        "(num_hidden, D); output (*axes, num_hidden). All of one dtype. Source: "
+        "MXNet's FullyConnected; oneDNN inner product, kernels of ours for up to 256 "
+        "rows."))
+register(with_post_ops(
+    FULLY_CONNECTED, FusedFullyConnectedParams,
+    "A linear transformation and what is done to its result.\n\n"
+    "Inputs are those of FullyConnected, then one operand for each binary post-op: of the result's "
+    "shape, or broadcast to it. Made by passes. Source: oneDNN inner product with post-ops."))
 register(OpDef("_backward_FullyConnected", FullyConnectedParams,
                inputs=("out_grad", "data", "weight"), outputs=backward_outputs,
                infer_shape=infer_shape_backward, infer_type=same_type,

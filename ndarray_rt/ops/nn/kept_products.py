@@ -1,7 +1,7 @@
-"""Products of rows with a weight that is kept packed, by kernels of ours.
+"""Products of rows with a weight that is kept packed, by the package's own kernels.
 
 Of a few rows reading the weight takes all the time, and oneDNN's inner product reads it at about
-half of the memory's speed. Of more rows, and of the pixels of small images, a kernel of ours asks
+half of the memory's speed. Of more rows, and of the pixels of small images, the packed GEMM asks
 for the next columns of the weight while it computes these: in a network the weights are in no near
 cache.
 """
@@ -18,27 +18,17 @@ from ..._array.ndarray import NDArray
 from ..._array.output import Output
 from ...cpu_level import has_avx512
 from ...native import lib
-from ...op.choose import ONEDNN, OURS
+from ...op.calibration import MOST_FEATURES, MOST_ROWS, WIDTHS_FOR_PIXELS, WIDTHS_FOR_ROWS
+from ...op.choose import OURS
 from ...op.context import OpContext
 from ...op.packing import is_kept, weights
-from ...storage.desc import MemDesc, channels_last_desc, default_desc
+from ...op.select import Implementation
+from ...storage.desc import MemDesc, default_desc
 from ...storage.stream import Mem
-from .conv_geometry import Geometry
-from .pointwise_convolution import is_one_pixel, is_pointwise, matrix_dims
 from .product_weights import block_width, blocks_of_columns
 
-# Columns of a block where rows are pixels, best first (measured): half of each line that a CPU
-# fetches ahead from wider ones is for later.
-WIDTHS_FOR_PIXELS = (32, 64, 16)
-# Of few rows, and of more, where the weight has been packed for another number of them already.
+# Of few rows, where the weight has been packed for another number of them already.
 WIDTHS_FOR_FEW = (lib.NDRT_FEW_ROWS_WIDE, lib.NDRT_FEW_ROWS_NARROW)
-WIDTHS_FOR_ROWS = (64, 32, 48, 16)
-# Of more pixels oneDNN's product is up to 2 % faster (measured with oneDNN 3.2); of more features a
-# block of columns and the data do not fit into the second cache together.
-MOST_PIXELS, MOST_FEATURES = 8192, 2048
-# Of so many rows of a layer ours is as fast or, with two threads, up to 1.2 times as fast, and it
-# needs nothing made for a number of rows; of 1024 oneDNN's is up to half a percent faster.
-MOST_ROWS = 256
 
 
 class Finish(NamedTuple):
@@ -50,64 +40,106 @@ class Finish(NamedTuple):
     added: NDArray | None = None
 
 
-AS_IT_IS = Finish()
+class Rows(NamedTuple):
+    """The product of `rows` rows of data and the weight's transpose, plus bias, finished.
 
-
-def multiply(ctx: OpContext, rows: int, data: NDArray, weight: NDArray, bias: NDArray | None,
-             out: Output, given: MemDesc | None = None, finish: Finish = AS_IT_IS) -> bool:
-    """Writes the product of `rows` rows of data and the weight's transpose, plus bias, finished.
-
-    `given` is the special layout that the data is to be read in, where it has one. False where
-    another implementation is to do it: the plan says so, the weight is not kept packed, there are
-    too many rows or features, or the CPU has no AVX-512.
+    `given` is the special layout that the data is to be read in, where it has one. `finish` is None
+    where more is done to the product.
     """
-    if rows < 1 or ctx.family == ONEDNN or not has_avx512():
-        return False
-    features, columns = prod(weight.shape[1:]), weight.shape[0]
-    is_few = rows <= lib.NDRT_FEW_ROWS_MOST and finish.added is None
-    if not is_few and (given is not None or not 0 < features <= MOST_FEATURES
-                       or (rows > MOST_ROWS and ctx.family != OURS)):
-        return False
-    widths = (block_width(columns), *(WIDTHS_FOR_FEW if is_few else WIDTHS_FOR_ROWS))
-    width, packed = packed_for(weight, given, widths)
-    if packed is None or not is_kept(ctx, weight, packed):
-        return False
-    sources = operands(ctx, data, given or default_desc(data.dtype, data.shape), weight, packed,
-                       bias)
-    seen, dims = default_desc(data.dtype, out.shape), (rows, features, columns, width)
-    if not is_few:
-        _write_products(ctx, dims, sources, bias is not None, out, seen, finish)
-        return True
-    with out.open(seen, ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_FEW_ROWS, dims, [y, *sources], (finish.low, finish.high))
-    return True
+
+    rows: int
+    data: NDArray
+    weight: NDArray
+    bias: NDArray | None
+    out: Output
+    finish: Finish | None
+    family: str
+    given: MemDesc | None = None
+
+    @property
+    def features(self) -> int:
+        return prod(self.weight.shape[1:])
+
+    @property
+    def dims(self) -> tuple[int, int, int]:
+        """Rows, features and columns."""
+        return self.rows, self.features, self.weight.shape[0]
+
+    @property
+    def is_few(self) -> bool:
+        """The kernel for few rows can do it."""
+        return (self.rows <= lib.NDRT_FEW_ROWS_MOST and self.finish is not None
+                and self.finish.added is None)
 
 
-def convolve_pixels(ctx: OpContext, geo: Geometry, data: NDArray, weight: NDArray,
-                    bias: NDArray | None, out: Output, finish: Finish = AS_IT_IS) -> bool:
-    """The same for a convolution with a window of one pixel, whose rows are the pixels.
-
-    False where another implementation is to do it: it is no product, there are more than
-    MOST_PIXELS or MOST_FEATURES, the weight is not kept packed, or the CPU has no AVX-512.
-    """
-    if is_one_pixel(geo, data.shape, out.shape):
-        return multiply(ctx, data.shape[0], data, weight, bias, out, None, finish)
-    rows, features = matrix_dims(data.shape)
-    if (not is_pointwise(geo, data.shape, out.shape, ctx.family) or 0 in out.shape
-            or not 0 < rows <= MOST_PIXELS or not 0 < features <= MOST_FEATURES):
-        return False
-    kept = kept_for_pixels(ctx, weight)
-    if kept is None:
-        return False
-    width, packed = kept
-    sources = operands(ctx, data, channels_last_desc(data.dtype, data.shape), weight, packed, bias)
-    _write_products(ctx, (rows, features, weight.shape[0], width), sources, bias is not None, out,
-                    channels_last_desc(data.dtype, out.shape), finish)
-    return True
+MORE_IS_DONE = "more is done to the result than to add something and to keep it within bounds"
 
 
-def _write_products(ctx: OpContext, dims: tuple[int, int, int, int], sources: list[Mem],
-                    has_bias: bool, out: Output, seen: MemDesc, finish: Finish) -> None:
+def _accepts_few(ctx: OpContext, call: Rows) -> str | None:
+    if call.finish is None or call.finish.added is not None:
+        return "more is done to the result than to keep it within bounds"
+    if not 0 < call.rows <= lib.NDRT_FEW_ROWS_MOST:
+        return f"there are more than {lib.NDRT_FEW_ROWS_MOST} rows, or none"
+    return None
+
+
+def _packing_for_few(call: Rows) -> tuple[int, MemDesc | None]:
+    return packed_for(call.weight, call.given, (block_width(call.weight.shape[0]), *WIDTHS_FOR_FEW))
+
+
+def _run_few(ctx: OpContext, call: Rows) -> None:
+    width, packed = _packing_for_few(call)
+    assert packed is not None
+    assert call.finish is not None
+    sources = _sources(ctx, call, packed)
+    with call.out.open(default_desc(call.data.dtype, call.out.shape), ctx.stream) as y:
+        ctx.kernel(lib.NDRT_KERNEL_FEW_ROWS, (*call.dims, width), [y, *sources],
+                   (call.finish.low, call.finish.high))
+
+
+def _accepts_rows(ctx: OpContext, call: Rows) -> str | None:
+    if call.finish is None:
+        return MORE_IS_DONE
+    if call.rows < 1 or call.is_few:
+        return "there are few rows, or none"
+    if call.given is not None:
+        return "the data is in a special layout"
+    if not 0 < call.features <= MOST_FEATURES:
+        return f"there are more than {MOST_FEATURES} features, or none"
+    return None
+
+
+def _pays_for_rows(ctx: OpContext, call: Rows) -> str | None:
+    return f"there are more than {MOST_ROWS} rows" if call.rows > MOST_ROWS else None
+
+
+def _packing_for_rows(call: Rows) -> tuple[int, MemDesc | None]:
+    return packed_for(call.weight, None, (block_width(call.weight.shape[0]), *WIDTHS_FOR_ROWS))
+
+
+def _run_rows(ctx: OpContext, call: Rows) -> None:
+    width, packed = _packing_for_rows(call)
+    assert packed is not None
+    assert call.finish is not None
+    write_products(ctx, (*call.dims, width), _sources(ctx, call, packed), call.bias is not None,
+                   call.out, default_desc(call.data.dtype, call.out.shape), call.finish)
+
+
+def _sources(ctx: OpContext, call: Rows, packed: MemDesc) -> list[Mem]:
+    seen = call.given or default_desc(call.data.dtype, call.data.shape)
+    return operands(ctx, call.data, seen, call.weight, packed, call.bias)
+
+
+SKINNY_GEMM = Implementation[Rows](
+    "skinny GEMM", OURS, _run_few, _accepts_few, packs=lambda call: _packing_for_few(call)[1],
+    needs_avx512=True)
+PACKED_GEMM = Implementation[Rows](
+    "packed GEMM", OURS, _run_rows, _accepts_rows, _pays_for_rows,
+    packs=lambda call: _packing_for_rows(call)[1], needs_avx512=True)
+
+
+def write_products(ctx: OpContext, dims: tuple[int, int, int, int], sources: list[Mem],
+                   has_bias: bool, out: Output, seen: MemDesc, finish: Finish) -> None:
     """Writes what NDRT_KERNEL_PRODUCTS makes of data, weight and bias, in the layout `seen`."""
     added = None
     if finish.added is not None:

@@ -1,37 +1,48 @@
 """Convolutions with a window of one pixel as products of matrices, which is what they are in
-channels-last layouts: oneDNN's inner product computes them faster than its convolution does."""
+channels-last layouts: oneDNN's inner product computes them faster than its convolution does, and
+the packed GEMM those of small images."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
+from ..._array.layout import get_data_reorder, get_default
 from ...dtypes import DType
 from ...errors import Unsupported
-from ...op.choose import BLOCKED, prefers_channels_last
+from ...op.calibration import LEAST_CHANNELS, MOST_FEATURES, MOST_PIXELS
+from ...op.choose import CHANNELS_LAST, ONEDNN, OURS, first_supported
+from ...op.context import OpContext
+from ...op.packing import weights
 from ...op.registry import Shape
+from ...op.select import Implementation, seen_as
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
-from ...storage.primitive import Direction, Kind, PostSpec, Primitive, make_primitive
+from ...storage.primitive import Arg, Direction, Kind, PostSpec, Primitive, make_primitive
+from ...storage.stream import Mem
+from ..fused.post_ops import post_specs
+from ..fused.run import choose, run
+from .conv_call import ConvolutionCall
 from .conv_geometry import Geometry
+from .kept_products import (
+    MORE_IS_DONE,
+    PACKED_GEMM,
+    SKINNY_GEMM,
+    Rows,
+    operands,
+    packed_for_pixels,
+    write_products,
+)
+from .product_weights import weight_layouts
 
-# of fewer channels than this oneDNN's convolution makes more channels at least as fast (measured
-# with oneDNN 3.2 on AVX-512; its product is up to 2.7 times as fast elsewhere)
-LEAST_CHANNELS = 48
 
-
-def is_pointwise(geo: Geometry, data: Shape, out: Shape, family: str) -> bool:
-    """It is a product of matrices, in a family of layouts."""
+def _is_pointwise(geo: Geometry, data: Shape, out: Shape) -> bool:
+    """It is a product of matrices, in channels-last layouts."""
     return (geo.groups == 1 and data[2:] == out[2:] and set(geo.kernel) == {1}
-            and set(geo.stride) == {1} and family != BLOCKED and prefers_channels_last())
+            and set(geo.stride) == {1})
 
 
-def is_product(geo: Geometry, data: Shape, out: Shape, family: str) -> bool:
-    """The same, and oneDNN's product is faster than its convolution."""
-    return (is_pointwise(geo, data, out, family)
-            and (data[1] >= LEAST_CHANNELS or out[1] <= data[1]))
-
-
-def is_one_pixel(geo: Geometry, data: Shape, out: Shape) -> bool:
+def _is_one_pixel(geo: Geometry, data: Shape, out: Shape) -> bool:
     """It makes one pixel of each image from its only one: rows of channels times a matrix."""
     return (geo.groups == 1 and set(geo.kernel) == {1} and not any(geo.pad + geo.pad_end)
             and prod(data[2:]) == prod(out[2:]) == 1)
@@ -40,6 +51,78 @@ def is_one_pixel(geo: Geometry, data: Shape, out: Shape) -> bool:
 def matrix_dims(shape: Shape) -> tuple[int, int]:
     """(pixels of the batch, channels)."""
     return prod(shape) // shape[1], shape[1]
+
+
+NOT_POINTWISE = "windows, strides or groups"
+
+# ---- by the package's kernels -------------------------------------------------------------------
+
+
+def _of_one_pixel(call: ConvolutionCall) -> Rows | str:
+    """The call as a product of rows, which are images of one pixel."""
+    if not _is_one_pixel(call.geo, call.data.shape, call.out.shape):
+        return "images are not of one pixel"
+    return Rows(call.data.shape[0], call.data, call.weight, call.bias, call.out, call.finish,
+                call.family)
+
+
+def _accepts_pixels(ctx: OpContext, call: ConvolutionCall) -> str | None:
+    geo, data, out = call.geo, call.data.shape, call.out.shape
+    if call.finish is None:
+        return MORE_IS_DONE
+    if not _is_pointwise(geo, data, out) or _is_one_pixel(geo, data, out):
+        return NOT_POINTWISE
+    pixels, features = matrix_dims(data)
+    if 0 in out or not 0 < pixels <= MOST_PIXELS or not 0 < features <= MOST_FEATURES:
+        return f"more than {MOST_PIXELS} pixels or {MOST_FEATURES} channels, or none"
+    return None
+
+
+def _run_pixels(ctx: OpContext, call: ConvolutionCall) -> None:
+    data, weight, finish = call.data, call.weight, call.finish
+    assert finish is not None
+    width, packed = packed_for_pixels(weight)
+    sources = operands(ctx, data, channels_last_desc(data.dtype, data.shape), weight, packed,
+                       call.bias)
+    write_products(ctx, (*matrix_dims(data.shape), weight.shape[0], width), sources,
+                   call.bias is not None, call.out,
+                   channels_last_desc(data.dtype, call.out.shape), finish)
+
+
+# ---- by oneDNN's inner product ------------------------------------------------------------------
+
+
+def _accepts_product(ctx: OpContext, call: ConvolutionCall) -> str | None:
+    data, out = call.data.shape, call.out.shape
+    return None if _is_pointwise(call.geo, data, out) else NOT_POINTWISE
+
+
+def _pays_as_product(ctx: OpContext, call: ConvolutionCall) -> str | None:
+    if call.data.shape[1] < LEAST_CHANNELS and call.out.shape[1] > call.data.shape[1]:
+        return f"fewer than {LEAST_CHANNELS} channels, and more are made of them"
+    return None
+
+
+def _run_product(ctx: OpContext, call: ConvolutionCall) -> None:
+    data, weight, out = call.data, call.weight, call.out
+    dtype, shapes = data.dtype, call.operand_shapes
+
+    def build(in_place: bool) -> Primitive:
+        dst = default_desc(dtype, matrix_dims(out.shape))
+        specs = post_specs(call.chain, dst, dtype, as_matrices(shapes, out.shape), in_place)
+        return first_supported(
+            partial(product, call.direction, data.shape, w, dtype, call.bias is not None, specs)
+            for w in weight_layouts(weight, weight.shape))
+    sign = ("Convolution.product", call.params, data.shape, *shapes)
+    seen = channels_last_desc(dtype, out.shape)
+    fused = choose(ctx, sign, build, call.chain, call.operands, out, seen)
+    # the weight first: converting it may move its memory
+    w = weights(ctx, weight, fused.prim.weights)
+    src = get_data_reorder(data, channels_last_desc(dtype, data.shape), ctx.stream)
+    args: list[tuple[int, Mem]] = [(Arg.SRC, src.as_desc(fused.prim.src)), (Arg.WEIGHTS, w)]
+    if call.bias is not None:
+        args.append((Arg.BIAS, get_default(call.bias, ctx.stream)))
+    run(ctx, fused, call.chain, call.operands, out, args, seen)
 
 
 def product(direction: Direction, data: Shape, weights: MemDesc, dtype: DType, has_bias: bool,
@@ -56,11 +139,6 @@ def product(direction: Direction, data: Shape, weights: MemDesc, dtype: DType, h
                           dst=default_desc(dtype, (pixels, filters)))
 
 
-def outward(desc: MemDesc, dtype: DType, shape: Shape) -> MemDesc:
-    """How an array of this shape sees what a convolution's primitive reads or writes as `desc`."""
-    return desc if desc.dims == shape else channels_last_desc(dtype, shape)
-
-
 def as_matrices(shapes: Sequence[Shape], out: Shape) -> list[Shape]:
     """Shapes of post-ops' operands where the result is seen as a matrix; Unsupported when one of
     them has none."""
@@ -73,3 +151,14 @@ def as_matrices(shapes: Sequence[Shape], out: Shape) -> list[Shape]:
         else:
             raise Unsupported(f"an operand of shape {shape} does not broadcast over a matrix")
     return made
+
+
+ONE_PIXEL = tuple(seen_as(_of_one_pixel, one, f"{one.name} of one pixel")
+                  for one in (SKINNY_GEMM, PACKED_GEMM))
+PIXELS = Implementation[ConvolutionCall](
+    "packed GEMM of pixels", OURS, _run_pixels, _accepts_pixels,
+    packs=lambda call: packed_for_pixels(call.weight)[1], families=(CHANNELS_LAST,),
+    needs_avx512=True)
+PRODUCT = Implementation[ConvolutionCall](
+    "oneDNN inner product", ONEDNN, _run_product, _accepts_product, _pays_as_product,
+    families=(CHANNELS_LAST,), needs_avx512=True)

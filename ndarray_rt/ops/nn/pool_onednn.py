@@ -22,6 +22,7 @@ from ...cpu_level import has_avx512
 from ...dtypes import FLOAT32, INT32, UINT8, DType
 from ...errors import ParameterError, Unsupported
 from ...native import lib
+from ...op import calibration
 from ...op.choose import first_supported
 from ...op.context import OpContext
 from ...storage.desc import (
@@ -43,11 +44,6 @@ from ...storage.primitive import (
 )
 from ...storage.stream import Mem
 from .pool_window import Windows
-
-# Elements that the windows of an image read, for each thread that shares them out, from which a
-# primitive of one image, run for each, takes as long as one of the whole batch (measured with
-# images of 7x7 to 112x112, in batches of 2 and 16; with 40,000 it takes up to 7 % longer).
-LEAST_WORK = 100_000
 
 
 class PoolKernel(NamedTuple):
@@ -149,8 +145,8 @@ def _pool_images(ctx: OpContext, kernel: PoolKernel, data: NDArray, given: MemDe
     """
     dims, win = given.dims, kernel.win
     work = dims[1] * prod(win.out) * prod(win.kernel)
-    if (work < lib.ndrt_threads_get() * LEAST_WORK or not dims[0] or ctx.is_train
-            or given.same_as != channels_last_desc(FLOAT32, dims).same_as):
+    if (work < lib.ndrt_threads_get() * calibration.LEAST_POOLING_WORK or not dims[0]
+            or ctx.is_train or given.same_as != channels_last_desc(FLOAT32, dims).same_as):
         return False
     image = channels_last_desc(FLOAT32, (1, *dims[1:]))
     made = channels_last_desc(FLOAT32, (dims[0], dims[1], *win.out))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ..._array.ndarray import NDArray
 from ...cpu_level import has_avx512
 from ...native import lib
+from ...op.calibration import ALIASING, LEAST_OF_REUSED, LEAST_OF_WIDE, WIDE
 from ...op.choose import BLOCK
 from ...storage.desc import (
     MemDesc,
@@ -18,15 +19,6 @@ from ...storage.desc import (
     tagged_desc,
 )
 from ...storage.primitive import Primitive
-
-# oneDNN takes narrow blocks of columns where there are few rows, and then many rows at a time. If a
-# row is so many features or a multiple of them, all rows lie in the same few sets of the first
-# cache, and narrow blocks are half as fast as wide ones. They are faster only where threads can not
-# share wide ones evenly (measured with oneDNN 3.2 on AVX-512).
-ALIASING = 512
-WIDE, LEAST_OF_REUSED = 64, 32
-# below it the last of wide blocks would be padding for a good part
-LEAST_OF_WIDE = 128
 
 
 class Reading(NamedTuple):

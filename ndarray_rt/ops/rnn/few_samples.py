@@ -8,32 +8,38 @@ from functools import partial
 
 from ..._array.layout import get_data_reorder, get_default
 from ..._array.ndarray import NDArray
-from ..._array.output import Output
-from ...cpu_level import has_avx512
 from ...dtypes import FLOAT32
 from ...native import lib
-from ...op.choose import BLOCK, ONEDNN, first_supported
+from ...op.choose import BLOCK, OURS, first_supported
 from ...op.context import OpContext
+from ...op.select import Implementation
 from ...storage.desc import MemDesc, any_desc, default_desc, strided_desc, tagged_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.reorder import reorder_mem
 from ...storage.stream import ImmediateStream, Mem
 from . import weights
+from .call import RNNCall
 from .params import Place, RNNParams, places
 
 
-def takes(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Output]) -> bool:
-    """Inference of plain LSTM layers in one direction, whose parameters are kept packed, where the
-    plan does not want oneDNN's kernels."""
-    batch, vector = ins[0].shape[1], ins[1]
-    return (ctx.family != ONEDNN and p.is_lstm and p.projection_size is None and p.directions == 1
-            and batch <= lib.NDRT_FEW_ROWS_MOST and p.state_size % BLOCK == 0
-            and has_avx512() and ctx.is_constant(vector)
-            and ctx.packed is not None and not (p.has_mask and outs[-1].requested))
+def accepts(ctx: OpContext, call: RNNCall) -> str | None:
+    """Why the kernel can not do it: it is for inference of plain LSTM layers in one direction."""
+    p = call.params
+    if not p.is_lstm or p.projection_size is not None or p.directions != 1:
+        return "cells of another kind, with projections, or in both directions"
+    if call.ins[0].shape[1] > lib.NDRT_FEW_ROWS_MOST or p.state_size % BLOCK:
+        return (f"more than {lib.NDRT_FEW_ROWS_MOST} samples, or a state that is no multiple of "
+                f"{BLOCK}")
+    if p.has_mask and call.outs[-1].requested:
+        return "what dropout multiplies by is asked for"
+    if ctx.packed is None or not ctx.is_constant(call.weight):
+        return "the weight is not kept packed"
+    return None
 
 
-def compute(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Output]) -> None:
+def compute(ctx: OpContext, call: RNNCall) -> None:
     """All layers, one after the other."""
+    p, ins, outs = call.params, call.ins, call.outs
     stream, (steps, batch, features) = ctx.stream, ins[0].shape
     size = p.state_size
     state, sequence = (default_desc(FLOAT32, (batch, size)),
@@ -95,3 +101,7 @@ def _between(ctx: OpContext, p: RNNParams, vector: NDArray, place: Place) -> Mem
     def fill(stream: ImmediateStream, source: Mem, to: Mem) -> None:
         reorder_mem(stream, weights.at(source, place.h2h, rows), to)
     return weights.kept(ctx, vector, ("between", place.h2h), packed, fill)
+
+
+LSTM_STEPS = Implementation[RNNCall]("LSTM of few samples", OURS, compute, accepts,
+                                     needs_avx512=True)

@@ -13,16 +13,19 @@ from typing import Any, NamedTuple
 
 from ..._array.layout import get_data_reorder, get_default, need_float32
 from ..._array.ndarray import NDArray
-from ..._array.output import Output
 from ...dtypes import FLOAT32
 from ...native import lib
+from ...op.choose import ONEDNN
 from ...op.context import OpContext
 from ...op.registry import Shape
+from ...op.select import Implementation, Selection
 from ...storage.desc import MemDesc, any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
 from ..nn.dropout import draw_native
-from . import few_samples, weights
+from . import weights
+from .call import RNNCall, rnn_call
+from .few_samples import LSTM_STEPS
 from .params import Place, RNNParams, places
 
 KINDS = {"rnn_relu": Kind.VANILLA_RNN, "rnn_tanh": Kind.VANILLA_RNN, "lstm": Kind.LSTM,
@@ -190,10 +193,8 @@ def _fill_mask(ctx: OpContext, p: RNNParams, mask: Mem) -> None:
         ctx.kernel(lib.NDRT_KERNEL_FILL, (mask.desc.nelems,), (mask,), (1.0,))
 
 
-def compute_ex(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Output]) -> None:
-    if few_samples.takes(ctx, p, ins, outs):
-        few_samples.compute(ctx, p, ins, outs)
-        return
+def _run_onednn(ctx: OpContext, call: RNNCall) -> None:
+    p, ins, outs = call.params, call.ins, call.outs
     stream, data = ctx.stream, ins[0]
     found = layers(p, data.shape)
     keeps = may_keep(ctx, p)
@@ -232,3 +233,6 @@ def compute_ex(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Outp
         if kept is not None:
             for to, source in zip([y, *last], [x, *kept.last], strict=True):
                 weights.copy(stream, to, source)
+
+
+FORWARD = Selection(rnn_call, (LSTM_STEPS, Implementation("oneDNN RNN", ONEDNN, _run_onednn)))

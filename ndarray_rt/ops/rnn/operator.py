@@ -164,7 +164,7 @@ def flops(p: RNNParams, ins: Sequence[Shape], outs: Sequence[Shape]) -> int:
 
 register(OpDef("RNN", RNNParams, inputs=input_names, outputs=output_names,
                visible_outputs=visible_outputs, infer_shape=infer_shape, infer_type=infer_type,
-               compute=compute, compute_ex=onednn.compute_ex, refuses=onednn.refuses,
+               compute=compute, compute_ex=onednn.FORWARD, refuses=onednn.refuses,
                gradient=gradient, is_random=lambda p: p.has_mask, flops=flops,
                doc="Layers of recurrent cells over a sequence.\n\n"
                    "data (T, N, I); parameters: one vector of all weights, layer by layer and "

@@ -14,72 +14,66 @@ from typing import NamedTuple
 from ..._array.layout import get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
-from ...cpu_level import has_avx512
 from ...dtypes import FLOAT32
-from ...errors import Unsupported
 from ...native import lib
-from ...op.choose import family_desc
+from ...op import calibration
+from ...op.choose import ONEDNN, family_desc
 from ...op.context import OpContext
 from ...op.elementwise import Chain
 from ...op.packing import weights
+from ...op.registry import Shape
+from ...op.select import Implementation
 from ...storage.desc import MemDesc, any_desc, default_desc
-from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
-from ..nn import convolution as plain
-from .post_ops import operand_desc, post_specs
-from .run import Fused, choose
-
-Shape = tuple[int, ...]
-
-# Multiply-adds of an image, for each thread that shares them out, from which this takes as long as
-# one primitive of the whole batch within 5 % (measured with images of 7x7 to 56x56; within 3 % from
-# 12 million on, with 2 million up to 25 % longer). Such layers take little of a network's time.
-LEAST_WORK = 3_000_000
+from ..fused.post_ops import operand_desc, post_specs
+from ..fused.run import Fused, choose
+from .column_convolution import is_column
+from .conv_call import ConvolutionCall
 
 
-def convolve_images(ctx: OpContext, p: plain.ConvolutionParams, chain: Chain, data: NDArray,
-                    weight: NDArray, bias: NDArray | None, operands: Sequence[NDArray],
-                    out: Output) -> bool:
-    """Writes the convolution and what the chain makes of it.
+def _accepts(ctx: OpContext, call: ConvolutionCall) -> str | None:
+    if call.is_train:
+        return "training"
+    if call.geo.groups != 1 or prod(call.geo.kernel) == 1 or not call.out.shape[0]:
+        return "groups, a window of one pixel, or no images"
+    if is_column(call.geo, call.data.shape, call.out.shape):
+        return "images are one pixel wide"
+    return None
 
-    False where another implementation is to do it: the window is of one pixel, channels are in
-    groups, an image is too little work, oneDNN has no fast kernel for the layouts, or the CPU has
-    no AVX-512.
-    """
-    if not _pays(p, weight.shape, out.shape):
-        return False
+
+def _pays(ctx: OpContext, call: ConvolutionCall) -> str | None:
+    work = prod(call.out.shape[1:]) * prod(call.weight.shape[1:])
+    if work < lib.ndrt_threads_get() * calibration.LEAST_IMAGE_WORK:
+        return f"an image takes fewer than {calibration.LEAST_IMAGE_WORK} multiply-adds a thread"
+    return None
+
+
+def _compute(ctx: OpContext, call: ConvolutionCall) -> None:
+    data, weight, bias, out, chain = call.data, call.weight, call.bias, call.out, call.chain
+    operands, family = call.operands, call.family
 
     def build(in_place: bool) -> Primitive:
-        dst = family_desc(FLOAT32, _image(out.shape), ctx.family)
+        dst = family_desc(FLOAT32, _image(out.shape), family)
         shapes = [_image(operand.shape) for operand in operands]
         return make_primitive(
-            Kind.CONVOLUTION, Direction.FORWARD_INFERENCE,
-            src=family_desc(FLOAT32, _image(data.shape), ctx.family),
+            Kind.CONVOLUTION, call.direction,
+            src=family_desc(FLOAT32, _image(data.shape), family),
             weights=any_desc(FLOAT32, weight.shape),
             bias=None if bias is None else default_desc(FLOAT32, bias.shape), dst=dst,
-            post_ops=post_specs(chain, dst, FLOAT32, shapes, in_place), **plain.fields(p))
-    sign = ("Convolution.image", p, weight.shape, _image(data.shape),
+            post_ops=post_specs(chain, dst, FLOAT32, shapes, in_place), **call.geo.fields())
+    sign = ("Convolution.image", call.params, weight.shape, _image(data.shape),
             *(_image(operand.shape) for operand in operands))
-    seen = family_desc(FLOAT32, out.shape, ctx.family)
-    try:
-        with ctx.any_batch():
-            fused = choose(ctx, sign, build, chain, operands, out, seen)
-    except Unsupported:
-        return False
+    seen = family_desc(FLOAT32, out.shape, family)
+    with ctx.any_batch():
+        fused = choose(ctx, sign, build, chain, operands, out, seen)
     # the weight first: converting it may move its memory
     given = [_Given(Arg.WEIGHTS, weights(ctx, weight, fused.prim.weights, 1))]
-    src = get_data_reorder(data, family_desc(FLOAT32, data.shape, ctx.family), ctx.stream)
+    src = get_data_reorder(data, family_desc(FLOAT32, data.shape, family), ctx.stream)
     given.append(_Given(Arg.SRC, src.as_desc(fused.prim.src), fused.prim.src.nbytes))
     if bias is not None:
         given.append(_Given(Arg.BIAS, get_default(bias, ctx.stream)))
     _run(ctx, fused, chain, operands, out, given, seen)
-    return True
-
-
-def _pays(p: plain.ConvolutionParams, weight: Shape, out: Shape) -> bool:
-    work = prod(out[1:]) * prod(weight[1:])
-    return (work >= lib.ndrt_threads_get() * LEAST_WORK and out[0] > 0
-            and p.num_group == 1 and prod(p.kernel) > 1 and has_avx512())
 
 
 def _image(shape: Shape) -> Shape:
@@ -130,3 +124,7 @@ def _operands(ctx: OpContext, fused: Fused, chain: Chain, operands: Sequence[NDA
         made.append(_Given(Arg.POST_OP * (i + 1) + Arg.SRC_1, mem,
                            own.nbytes if operand.shape[0] > 1 else 0))
     return made
+
+
+IMAGES = Implementation[ConvolutionCall](
+    "oneDNN convolution for each image", ONEDNN, _compute, _accepts, _pays, needs_avx512=True)

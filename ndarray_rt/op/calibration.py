@@ -1,0 +1,83 @@
+"""Where one kernel is faster than another, as measured: the one table of thresholds.
+
+Machine: AMD EPYC (Zen 4, AVX-512, 1 MiB of second cache a core), 2 cores, one or two threads,
+float32, oneDNN 3.2; 21 to 25 November 2026. On another machine the numbers may lie elsewhere:
+what they decide between is right on both sides of them. `Executor.tune` measures in their place.
+"""
+
+from __future__ import annotations
+
+# ---- products of rows with a weight that is kept packed, by the packed GEMM ----------------------
+
+# Columns of a block where rows are pixels, best first: half of each line that a CPU fetches ahead
+# from wider ones is for later.
+WIDTHS_FOR_PIXELS = (32, 64, 16)
+# the same where rows are those of a layer, and more than a few
+WIDTHS_FOR_ROWS = (64, 32, 48, 16)
+# Of more pixels oneDNN's product is up to 2 % faster; of more features a block of columns and the
+# data do not fit into the second cache together.
+MOST_PIXELS, MOST_FEATURES = 8192, 2048
+# Of so many rows of a layer the packed GEMM is as fast as oneDNN's or, with two threads, up to 1.2
+# times as fast, and it needs nothing made for a number of rows; of 1024 oneDNN's is up to half a
+# percent faster.
+MOST_ROWS = 256
+
+# ---- oneDNN's inner product ----------------------------------------------------------------------
+
+# oneDNN takes narrow blocks of columns where there are few rows, and then many rows at a time. If a
+# row is so many features or a multiple of them, all rows lie in the same few sets of the first
+# cache, and narrow blocks are half as fast as wide ones. They are faster only where threads can not
+# share wide ones evenly.
+ALIASING = 512
+WIDE, LEAST_OF_REUSED = 64, 32
+# below it the last of wide blocks would be padding for a good part
+LEAST_OF_WIDE = 128
+
+# ---- convolutions --------------------------------------------------------------------------------
+
+# of fewer channels than this oneDNN's convolution of one pixel makes more channels at least as fast
+# as its inner product, which is up to 2.7 times as fast elsewhere
+LEAST_CHANNELS = 48
+# Multiply-adds of an image, for each thread that shares them out, from which a primitive of one
+# image, run for each, takes as long as one of the whole batch within 5 % (images of 7x7 to 56x56;
+# within 3 % from 12 million on, with 2 million up to 25 % longer). Such layers take little of a
+# network's time.
+LEAST_IMAGE_WORK = 3_000_000
+# oneDNN's newer kernel of depthwise convolutions comes first in its list, but on images of at least
+# so many pixels the older one is faster (up to 1.5 times)
+DEPTHWISE_PIXELS = 100
+# windows of images of a few channels, beyond which oneDNN's kernel is as fast as the direct one
+FEW_CHANNELS_WINDOWS = ((2, 2), (3, 3))
+# Of a normed convolution: a strip's pixels take so many bytes for each thread, half of what a
+# core's second cache holds, and there are at most so many strips.
+STRIP_BYTES, MOST_STRIPS = 512 << 10, 16
+# of more pixels of a normed convolution oneDNN's product is 2 to 5 % faster than the packed GEMM,
+# of 196 as fast and of 49 up to 10 % slower
+MOST_NORMED_PIXELS = 512
+# Of a separable convolution, in bytes: what lies between its convolutions, of which less stays in a
+# core's second cache from one layer to the next; the rows of it that a thread has at a time, of
+# which more do not stay there; the weights of the 1x1 convolutions, which all rows read again.
+LEAST_BETWEEN, MOST_AT_A_TIME, MOST_SEPARABLE_WEIGHTS = 512 << 10, 1 << 20, 128 << 10
+
+# ---- pooling -------------------------------------------------------------------------------------
+
+# Elements that the windows of an image read, for each thread that shares them out, from which a
+# primitive of one image, run for each, takes as long as one of the whole batch (images of 7x7 to
+# 112x112, in batches of 2 and 16; with 40,000 it takes up to 7 % longer).
+LEAST_POOLING_WORK = 100_000
+
+# ---- layouts: a model, in place of measuring -----------------------------------------------------
+
+# of one core: what a good kernel reaches, and what comes from memory where caches are too small
+FLOPS_PER_MS = 100e6
+BYTES_PER_MS = 8e6
+# tensors above this come from memory and not from a cache
+LARGE = 4 << 20
+# time of a convolution in 16-blocked layouts over its time in channels-last, with the package's own
+# kernels, which are for channels-last: by kind, and whether tensors are large
+BLOCKED_OVER_LAST = {
+    ("first", False): 0.87, ("first", True): 0.87,
+    ("dense", False): 1.5, ("dense", True): 1.3,
+    ("pointwise", False): 1.06, ("pointwise", True): 1.0,
+    ("depthwise", False): 1.0, ("depthwise", True): 1.0,
+}

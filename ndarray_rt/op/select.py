@@ -1,0 +1,180 @@
+"""select: the one place where an operator's implementations are compared and one is taken.
+
+An operator declares them in an order, best first. Of those that can compute a call, the ones that
+are expected to pay come first; what a plan has measured and found fastest stands above what is
+expected. Each refusal has its reason, which those who watch are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+from ..cpu_level import has_avx512
+from ..errors import Unsupported
+from .choose import BLOCKED, CHANNELS_LAST, ONEDNN, OURS
+from .packing import is_kept
+
+if TYPE_CHECKING:
+    from .._array.ndarray import NDArray
+    from .._array.output import Output
+    from ..storage.desc import MemDesc
+    from .context import OpContext
+
+
+class Call(Protocol):
+    """What select itself asks of a call."""
+
+    @property
+    def family(self) -> str: ...  # of layouts or kernels that the plan has for it, or ""
+    @property
+    def weight(self) -> NDArray: ...  # what an implementation packs; of others it is not asked
+
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True)
+class Implementation(Generic[C]):
+    """One way to compute an operator.
+
+    `library` is whose kernel it is: OURS or ONEDNN. `accepts(ctx, call)` says why it can not
+    compute a call, or None. `pays(ctx, call)` says why others are expected to be faster, where they
+    are; then it comes after them. `packs(call)` is the layout in which its kernel reads the weight,
+    which has to be kept in that; None there: the weight has no such layout. `families` are those of
+    layouts that it reads and writes. `run(ctx, call)` computes; Unsupported, before anything is
+    written, where oneDNN has no fast kernel.
+    """
+
+    name: str
+    library: str
+    run: Callable[[OpContext, C], None]
+    accepts: Callable[[OpContext, C], str | None] | None = None
+    pays: Callable[[OpContext, C], str | None] | None = None
+    packs: Callable[[C], MemDesc | None] | None = None
+    families: tuple[str, ...] = (CHANNELS_LAST, BLOCKED)
+    needs_avx512: bool = False
+
+    def refusal(self, ctx: OpContext, call: C) -> str | None:
+        """Why it can not compute a call; None: it can, as far as is known before it tries."""
+        asked: Any = call
+        family = asked.family
+        if self.needs_avx512 and not has_avx512():
+            return "the CPU has no AVX-512"
+        if family == ONEDNN and self.library == OURS:
+            return "the plan has oneDNN's kernel"
+        if family in (CHANNELS_LAST, BLOCKED) and family not in self.families:
+            return f"the plan has {family} layouts"
+        reason = self.accepts(ctx, call) if self.accepts is not None else None
+        if reason is not None or self.packs is None:
+            return reason
+        layout = self.packs(call)
+        if layout is None:
+            return "its layout of the weight has no name"
+        return None if is_kept(ctx, asked.weight, layout) else "the weight is not kept packed"
+
+    def slower(self, ctx: OpContext, call: C) -> str | None:
+        """Why others are expected to be faster, where the plan has not measured that."""
+        asked: Any = call
+        if self.pays is None or asked.family == self.library:
+            return None
+        return self.pays(ctx, call)
+
+
+D = TypeVar("D")
+
+
+def seen_as(view: Callable[[D], C | str], one: Implementation[C], name: str = "",
+            ) -> Implementation[D]:
+    """An implementation for calls of another kind: `view` makes its own kind of them, or says why
+    there is none."""
+    def of(call: D) -> C:
+        seen = view(call)
+        assert not isinstance(seen, str)
+        return seen
+
+    def accepts(ctx: OpContext, call: D) -> str | None:
+        seen = view(call)
+        if isinstance(seen, str):
+            return seen
+        return None if one.accepts is None else one.accepts(ctx, seen)
+
+    def pays(ctx: OpContext, call: D) -> str | None:
+        return None if one.pays is None else one.pays(ctx, of(call))
+
+    def packs(call: D) -> MemDesc | None:
+        return None if one.packs is None else one.packs(of(call))
+    return Implementation(name or one.name, one.library, lambda ctx, call: one.run(ctx, of(call)),
+                          accepts, pays, None if one.packs is None else packs, one.families,
+                          one.needs_avx512)
+
+
+class Refusal(NamedTuple):
+    """An implementation that did not compute a call, and why."""
+
+    name: str
+    reason: str
+
+
+def compute(ctx: OpContext, implementations: Sequence[Implementation[C]], call: C) -> None:
+    """Computes a call by the best implementation that can; Unsupported, with oneDNN's reasons or
+    else all, where none can. What it says of the others is in `ctx.refused`."""
+    refused = ctx.refused
+    later: list[Implementation[C]] = []
+    failed: list[str] = []
+    for one in implementations:
+        reason = one.refusal(ctx, call)
+        if reason is None:
+            reason = one.slower(ctx, call)
+            if reason is None:
+                reason = _try(ctx, one, call)
+                if reason is None:
+                    return
+                failed.append(reason)
+            else:
+                later.append(one)
+        refused.append(Refusal(one.name, reason))
+    for one in later:
+        reason = _try(ctx, one, call)
+        if reason is None:
+            refused[:] = [refusal for refusal in refused if refusal.name != one.name]
+            return
+        failed.append(reason)
+    raise Unsupported("; ".join(dict.fromkeys(failed or [r.reason for r in refused])))
+
+
+def _try(ctx: OpContext, one: Implementation[C], call: C) -> str | None:
+    try:
+        one.run(ctx, call)
+    except Unsupported as refusal:
+        return str(refusal)
+    return None
+
+
+class Selection(Generic[C]):
+    """An operator's `compute_ex` that select chooses for.
+
+    `call(ctx, params, ins, outs)` makes what implementations are given: all that the choice and
+    the kernels depend on, apart from what the context keeps for them.
+    """
+
+    def __init__(self, call: Callable[[OpContext, Any, list[NDArray], list[Output]], C],
+                 implementations: Sequence[Implementation[C]]) -> None:
+        self._call = call
+        self.implementations = tuple(implementations)
+
+    def __call__(self, ctx: OpContext, p: Any, ins: list[NDArray], outs: list[Output]) -> None:
+        compute(ctx, self.implementations, self._call(ctx, p, ins, outs))
+
+    def candidates(self, ctx: OpContext, p: Any, ins: list[NDArray], outs: list[Output],
+                   ) -> list[tuple[Implementation[C], str | None]]:
+        """Each implementation, in its order, with why it would not be taken first, or None."""
+        call = self._call(ctx, p, ins, outs)
+        return [(one, one.refusal(ctx, call) or one.slower(ctx, call))
+                for one in self.implementations]
+
+    @property
+    def has_libraries(self) -> bool:
+        """There are kernels of ours and oneDNN's to choose from."""
+        return len({one.library for one in self.implementations}) > 1

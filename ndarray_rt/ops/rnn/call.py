@@ -1,0 +1,28 @@
+"""RNNCall: all that the implementations of RNN's forward are given."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..._array.ndarray import NDArray
+from ..._array.output import Output
+from ...op.context import OpContext
+from .params import RNNParams
+
+
+class RNNCall(NamedTuple):
+    """Layers of recurrent cells, and whose kernels the plan has for them."""
+
+    params: RNNParams
+    ins: list[NDArray]
+    outs: list[Output]
+    family: str
+
+    @property
+    def weight(self) -> NDArray:
+        return self.ins[1]
+
+
+def rnn_call(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Output]) -> RNNCall:
+    """The call of RNN with these parameters."""
+    return RNNCall(p, ins, outs, ctx.family)
