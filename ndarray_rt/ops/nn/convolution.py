@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..._array.layout import (
 )
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
+from ...cpu_level import has_avx512
 from ...errors import ShapeError
 from ...op.choose import ONEDNN, convolution_kernel, data_candidates, first_supported
 from ...op.context import OpContext
@@ -46,7 +48,15 @@ from .conv_geometry import (
     output_dims,
 )
 from .image_convolution import IMAGES
-from .pointwise_convolution import ONE_PIXEL, PIXELS, PRODUCT
+from .pointwise_convolution import (
+    ONE_PIXEL,
+    PIXELS,
+    PRODUCT,
+    is_pointwise,
+    outward,
+    weight_outward,
+    weight_product,
+)
 from .window_kernels import DEPTHWISE, FEW_CHANNELS
 
 
@@ -127,12 +137,12 @@ def _expect(got: Shape | None, wanted: Shape, name: str, p: ConvolutionParams,
 
 def compute(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    chain = chain_of_params(p)
-    x, w, *rest = (wide(value) for value in ins) if chain else ins
+    done = chain_of_params(p)
+    x, w, *rest = (wide(value) for value in ins) if done else ins
     y = conv_forward(x, w, p.geometry(), outs[0].shape[2:])
     if not p.no_bias:
         y += rest.pop(0).reshape(-1, *(1,) * len(p.kernel))
-    outs[0].write(apply_chain(chain, y, rest).astype(ins[0].dtype, copy=False))
+    outs[0].write(apply_chain(done, y, rest).astype(ins[0].dtype, copy=False))
 
 
 def refuses(p: ConvolutionParams, ins: list[NDArray]) -> str | None:
@@ -226,8 +236,11 @@ def compute_ex_backward(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray]
     def build_weights() -> Primitive:
         make = partial(make_primitive, Kind.CONVOLUTION, Direction.BACKWARD_WEIGHTS,
                        diff_weights=w_any, diff_bias=bias, **p.geometry().fields())
-        return first_supported(partial(make, src=src, diff_dst=dst)
-                               for src, dst in data_candidates(dtype, x.shape, dy.shape))
+        ways = (partial(make, src=src, diff_dst=dst)
+                for src, dst in data_candidates(dtype, x.shape, dy.shape))
+        first = ([partial(weight_product, x.shape, w.shape, dtype, with_bias)]
+                 if has_avx512() and is_pointwise(p.geometry(), x.shape, dy.shape) else [])
+        return first_supported(chain(first, ways))
 
     # both are made before either writes, so that a refusal leaves everything as it was
     prims: dict[str, Primitive] = {}
@@ -239,10 +252,12 @@ def compute_ex_backward(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray]
 
     if "weights" in prims:
         prim = prims["weights"]
-        args = [(Arg.SRC, get_data_reorder(x, prim.src, stream)),
-                (Arg.DIFF_DST, get_data_reorder(dy, prim.diff_dst, stream))]
-        with outs[1].open_weight_grad(prim.diff_weights, stream) as dw:
-            args.append((Arg.DIFF_WEIGHTS, dw))
+        src = get_data_reorder(x, outward(prim.src, dtype, x.shape), stream)
+        diff = get_data_reorder(dy, outward(prim.diff_dst, dtype, dy.shape), stream)
+        args = [(Arg.SRC, src.as_desc(prim.src)), (Arg.DIFF_DST, diff.as_desc(prim.diff_dst))]
+        made = weight_outward(prim.diff_weights, dtype, w.shape)
+        with outs[1].open_weight_grad(made, stream) as dw:
+            args.append((Arg.DIFF_WEIGHTS, dw.as_desc(prim.diff_weights)))
             if bias is None:
                 ctx.run(prim, args)
             else:
