@@ -187,8 +187,10 @@ typedef enum {
     NDRT_KERNEL_LSTM_STEPS = 225,  /* f32: out (steps batch size), what the inputs add to the gates
                                       i f g o (steps batch 4 size), weights between the states (for
                                       each 16 elements: size, 4 gates, 16), states before, cells
-                                      before, cells
-                                      dims steps batch size */
+                                      before, cells; where not all steps count: bytes (steps
+                                      batch), 0: the states stay, states (2 batch size), the last
+                                      step's at the end, step t's in row t % 2
+                                      dims steps batch size; scalars those put out states, not 0 */
     /* f32: channels-last out, data, weights, bias or NULL: convolutions with square windows; out is
      * within bounds. dims images channels height width (of data); scalars low high filters window
      * stride, pixels of padding at each end along the height and along the width */

@@ -139,6 +139,7 @@ PLACES = {
     "ndarray_rt.ops.random.randint": "_random_randint random_randint",
     "ndarray_rt.ops.random.shuffle": "_shuffle shuffle",
     "ndarray_rt.ops.random.zipfian": "_sample_unique_zipfian",
+    "ndarray_rt.ops.rnn.masked": "_masked_RNN",
     "ndarray_rt.ops.rnn.operator": "RNN _backward_RNN",
     "ndarray_rt.ops.tensor.all_finite": "all_finite multi_all_finite _contrib_allclose",
     "ndarray_rt.ops.tensor.amp": "amp_cast amp_multicast",
@@ -350,5 +351,5 @@ HIDDEN = (
     "_backward_tanh _backward_tile _backward_topk _constant _fold_batch_norm _fused_BatchNorm "
     "_fused_Convolution _fused_Deconvolution _fused_FullyConnected _fused_Pooling "
     "_fused_batch_dot _fused_dot _fused_elementwise _fused_normed_Convolution "
-    "_fused_separable_Convolution _numpy_function"
+    "_fused_separable_Convolution _masked_RNN _numpy_function"
 )

@@ -122,3 +122,40 @@ CASES += [
     case("lstm", bound=0.2, lengths=[3, 1], onednn=False, dtypes=("float32", "float16")),
     case("lstm", bound=0.1, projected=3, states=False, onednn=False),
 ]
+
+
+def masked(mode: str, holds: bool, shape: tuple[int, int, int] = (4, 2, 3), units: int = STATE,
+           states: bool = True, dtype: str = "bool") -> Case:
+    """One layer; which steps count is drawn anew for each sequence."""
+    rows, lstm = GATES[mode] * units, mode == "lstm"
+    size = rows * (shape[2] + units + 2)
+    counts = np.random.default_rng(units).integers(0, 2, (*shape[:2], 1))
+    inputs = [shape, Input((size,), low=-0.8, high=0.8), (1, shape[1], units),
+              *([(1, shape[1], units)] if lstm else []),
+              Input(counts.shape, dtype=dtype, values=counts.tolist())]
+
+    def reference(x: Array, vector: Array, state: Array, *rest: Array) -> object:
+        parts = Vector(vector)
+        i2h, h2h = parts.take(rows, shape[2]), parts.take(rows, units)
+        b_x, b_h = parts.take(rows), parts.take(rows)
+        h = np.array(state)
+        c = np.array(rest[0]) if lstm else np.zeros((1, shape[1], units))
+        y = np.zeros((*shape[:2], units))
+        for t in range(shape[0]):
+            for n in range(shape[1]):
+                if counts[t, n]:
+                    h[0, n], c[0, n] = cell(mode, i2h @ x[t, n] + b_x, h2h @ h[0, n] + b_h,
+                                            h[0, n], c[0, n], np.inf)
+                y[t, n] = h[0, n] if holds or counts[t, n] else 0
+        return (y, h, c)[:2 + lstm] if states else y
+    return Case("_masked_RNN", {"mode": mode, "num_layers": 1, "state_size": units,
+                                "state_outputs": states, "holds": holds}, inputs,
+                reference=reference, onednn="auto", rtol={"float32": 1e-4},
+                atol={"float32": 2e-5}, dtypes=("float32", "float64"))
+
+
+CASES += [
+    masked("lstm", False, units=16), masked("lstm", True, units=32, shape=(5, 3, 2), dtype="uint8"),
+    masked("lstm", True, shape=(3, 6, 2), states=False), masked("gru", False),
+    masked("rnn_relu", True, dtype="int32"), masked("rnn_tanh", False, states=False),
+]

@@ -44,6 +44,32 @@ def test_cells_are_updated_where_they_lie(nthreads: int) -> None:
     np.testing.assert_allclose(cells, c, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("nthreads", [1, 2])
+@pytest.mark.parametrize("holds", [0.0, 1.0])
+@pytest.mark.parametrize(("steps", "batch"), [(1, 1), (4, 1), (5, 3), (6, 4)])
+def test_steps_that_do_not_count(steps: int, batch: int, holds: float, nthreads: int) -> None:
+    size = 32
+    gates, hidden, cell = draw(steps, batch, 4, size), draw(batch, size), draw(batch, size)
+    between = draw(4, size, size) * 0.1
+    packed = np.ascontiguousarray(between.reshape(4, 2, 16, size).transpose(1, 3, 0, 2))
+    counts = RNG.integers(0, 2, (steps, batch)).astype("u1")
+    out, cells, states = (np.full(shape, np.nan, "f4") for shape in (
+        (steps, batch, size), (batch, size), (2, batch, size)))
+    kernel(lib.NDRT_KERNEL_LSTM_STEPS, [steps, batch, size],
+           [out, gates, packed, hidden, cell, cells, counts, states], [holds], nthreads=nthreads)
+    h, c = hidden.astype("f8"), cell.astype("f8")
+    for t in range(steps):
+        i, f, g, o = np.moveaxis(gates[t] + np.einsum("gus,bs->bgu", between, h), 1, 0)
+        new = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        kept = counts[t, :, None] == 0
+        h, c = (np.where(kept, old, made) for old, made in (
+            (h, sigmoid(o) * np.tanh(new)), (c, new)))
+        np.testing.assert_allclose(out[t], h if holds else np.where(kept, 0, h), rtol=1e-5,
+                                   atol=1e-6)
+    np.testing.assert_allclose(cells, c, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(states[(steps - 1) % 2], h, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("dims", [(0, 1, 16), (1, 0, 16), (1, 5, 16), (1, 1, 0), (1, 1, 24)])
 def test_refuses(dims: tuple[int, ...]) -> None:
     data = [np.zeros(4096, "f4")] * 6
@@ -56,3 +82,5 @@ def test_refuses(dims: tuple[int, ...]) -> None:
 def test_refuses_what_has_no_bytes() -> None:
     with pytest.raises(ParameterError, match="lstm steps: array 5 has no bytes"):
         kernel(lib.NDRT_KERNEL_LSTM_STEPS, (1, 1, 16), [np.zeros(4096, "f4")] * 5)
+    with pytest.raises(ParameterError, match="lstm steps: array 7 has no bytes"):
+        kernel(lib.NDRT_KERNEL_LSTM_STEPS, (1, 1, 16), [np.zeros(4096, "f4")] * 7)

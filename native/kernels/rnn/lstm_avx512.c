@@ -15,7 +15,9 @@ typedef struct {
     ndrt_rows hidden;             /* of the step before */
     const float *weights, *gates; /* gates: what the inputs add to them */
     const float *cell;            /* of the step before */
-    float *new_hidden, *new_cell;
+    float *new_hidden, *new_cell, *out;
+    const uint8_t *counts; /* 0: the states of a sample stay; NULL: all samples count */
+    int holds;             /* then the output is the state, not 0 */
 } lstm_step;
 
 static inline __attribute__((always_inline)) float sigmoid_of(float x) {
@@ -46,12 +48,22 @@ INLINED void units_of(const lstm_step *step, int64_t unit, int rows, int chains)
         const float *cell = step->cell + r * size + first;
         float *new_cell = step->new_cell + r * size + first;
         float *new_hidden = step->new_hidden + r * size + first;
+        float *out = step->out + r * size + first;
+        if (step->counts && !step->counts[r]) {
+            const float *hidden = step->hidden.data + r * size + first;
+            for (int k = 0; k < LANES; k++) {
+                new_cell[k] = cell[k];
+                new_hidden[k] = hidden[k];
+                out[k] = step->holds ? hidden[k] : 0.0f;
+            }
+            continue;
+        }
 #pragma omp simd
         for (int k = 0; k < LANES; k++) {
             float kept = sigmoid_of(gates[1][k]) * cell[k];
             float c = kept + sigmoid_of(gates[0][k]) * tanh_of(gates[2][k]);
             new_cell[k] = c;
-            new_hidden[k] = sigmoid_of(gates[3][k]) * tanh_of(c);
+            out[k] = new_hidden[k] = sigmoid_of(gates[3][k]) * tanh_of(c);
         }
     }
 }
@@ -72,6 +84,8 @@ static ndrt_status check(const ndrt_kernel_call *call) {
                          (long long)steps, (long long)batch, (long long)size);
     for (int i = 0; i < 6; i++)
         if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "lstm steps: array %d has no bytes", i);
+    if (call->data[6] && !call->data[7])
+        return ndrt_fail(NDRT_INVALID, "lstm steps: array 7 has no bytes");
     return NDRT_OK;
 }
 
@@ -83,18 +97,25 @@ static int threads(const ndrt_kernel_call *call) {
 
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     const int64_t steps = call->dims[0], batch = call->dims[1], size = call->dims[2];
-    float *out = call->data[0], *cell = call->data[5];
+    float *out = call->data[0], *cell = call->data[5], *states = call->data[7];
     const float *gates = call->data[1];
+    const uint8_t *counts = call->data[6];
     compute_units *compute = computes[batch - 1];
 #pragma omp parallel num_threads(nthreads)
     for (int64_t t = 0; t < steps; t++) {
+        float *const here = out + t * batch * size;
+        float *const new_hidden = counts ? states + (t & 1) * batch * size : here;
+        const float *before = counts ? states + (~t & 1) * batch * size : here - batch * size;
         const lstm_step step = {
-            .hidden = {t ? out + (t - 1) * batch * size : call->data[3], size},
+            .hidden = {t ? before : call->data[3], size},
             .weights = call->data[2],
             .gates = gates + t * batch * GATES * size,
             .cell = t ? cell : call->data[4],
-            .new_hidden = out + t * batch * size,
+            .new_hidden = new_hidden,
             .new_cell = cell,
+            .out = here,
+            .counts = counts ? counts + t * batch : NULL,
+            .holds = call->scalars[0] != 0,
         };
 #pragma omp for schedule(static)
         for (int64_t unit = 0; unit < size / LANES; unit++) compute(&step, unit);

@@ -14,6 +14,7 @@ from ..plan import MOST_WAYS, Plan, Table
 from ..planner import Planner, found_value
 from ..table import special
 from ..values import NothingValue, SequenceValue, Value, constant
+from .loop_layers import give_layer, layer_of
 
 # loops with at most so many turns, and so many nodes in all of them, become part of the plan
 _MOST_TURNS = 64
@@ -42,11 +43,10 @@ def if_(planner: Planner, node: Node, ins: list[Any]) -> None:
 
 
 def _known_turns(planner: Planner, node: Node, body: Graph, count: int,
-                 carried: Sequence[Any]) -> int | None:
+                 carried: Sequence[Any], most: int) -> int | None:
     """How many turns a loop makes, where that follows from constants: each condition from what
     was known before the first turn, and at most `count` turns. None where it does not, or where
-    there are too many to be part of the plan."""
-    most = min(_MOST_TURNS, _MOST_NODES // max(len(body.nodes), 1))
+    there are more than `most`."""
     known = _known_states(planner, node, body, carried)
     if known is None:
         return None
@@ -121,7 +121,14 @@ def loop(planner: Planner, node: Node, ins: list[Any]) -> None:
         count = _NO_LIMIT if trips is None else int(trips.const.reshape(-1)[0])
         runs = condition is None or bool(condition.const.reshape(-1)[0])
         count = max(count, 0) if runs else 0
-        turns = _known_turns(planner, node, body, count, ins[2:]) if count else 0
+        layer = layer_of(planner, node, body, ins[2:]) if count else None
+        if layer is not None:
+            turns = _known_turns(planner, node, body, count, ins[2:], layer.data.shape[0])
+            if turns is not None:
+                give_layer(planner, node, layer, turns, ins[2:])
+                return
+        most = min(_MOST_TURNS, _MOST_NODES // max(len(body.nodes), 1))
+        turns = _known_turns(planner, node, body, count, ins[2:], most) if count else 0
         if turns is not None:
             _Unrolled(planner, node, body, turns, ins[2:])
             return

@@ -444,3 +444,11 @@ def reverse_sequence(node: Node, x: Array, lengths: Array) -> Array:
     for i, length in enumerate(lengths):
         view[i, :length] = source[i, :length][::-1]
     return made
+
+
+@reverse_sequence.symbol
+def reverse_sequence_symbol(b: GraphBuilder, node: Node, x: Value, lengths: Value) -> Value | None:
+    axis = int(node.attr("time_axis", 0)) % x.rank
+    if lengths.const is None or (lengths.const != x.shape[axis]).any():
+        return None
+    return b.op("reverse", x, axis=axis)

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
+from typing import NamedTuple
 
-from ..._array.layout import get_data_reorder, get_default
+from ..._array.layout import get_bytes, get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ...dtypes import FLOAT32
 from ...native import lib
@@ -37,8 +38,15 @@ def accepts(ctx: OpContext, call: RNNCall) -> str | None:
     return None
 
 
-def compute(ctx: OpContext, call: RNNCall) -> None:
-    """All layers, one after the other."""
+class Mask(NamedTuple):
+    """Which steps (T, N, 1) count, in bytes; where one does not, the output is the state or 0."""
+
+    counts: NDArray
+    holds: bool
+
+
+def compute(ctx: OpContext, call: RNNCall, mask: Mask | None = None) -> None:
+    """All layers, one after the other; of one layer steps may be left out."""
     p, ins, outs = call.params, call.ins, call.outs
     stream, (steps, batch, features) = ctx.stream, ins[0].shape
     size = p.state_size
@@ -57,12 +65,17 @@ def compute(ctx: OpContext, call: RNNCall) -> None:
             hidden, cell = [weights.at(one, index * state.nelems, state) for one in first]
             last = (weights.at(made[2], index * state.nelems, state) if p.state_outputs
                     else stream.scratch(state))
-            ctx.kernel(lib.NDRT_KERNEL_LSTM_STEPS, (steps, batch, size),
-                       (y, gates, between, hidden, cell, last))
+            data, at_end = [y, gates, between, hidden, cell, last], weights.at(
+                y, (steps - 1) * state.nelems, state)
+            if mask is not None:
+                states = stream.scratch(default_desc(FLOAT32, (2, batch, size)))
+                data += [get_bytes(mask.counts, stream), states]
+                at_end = weights.at(states, (steps - 1) % 2 * state.nelems, state)
+            ctx.kernel(lib.NDRT_KERNEL_LSTM_STEPS, (steps, batch, size), data,
+                       (float(mask is not None and mask.holds),))
             if p.state_outputs:
                 ctx.kernel(lib.NDRT_KERNEL_COPY, (state.nbytes,), (
-                    weights.at(made[1], index * state.nelems, state),
-                    weights.at(y, (steps - 1) * state.nelems, state)))
+                    weights.at(made[1], index * state.nelems, state), at_end))
             x = y
 
 
