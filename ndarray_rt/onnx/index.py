@@ -41,6 +41,8 @@ FAMILIES = {
         "LpNormalization MeanVarianceNormalization RMSNormalization"),
     "padding": (
         "CenterCropPad Pad"),
+    "pictures": (
+        "ImageDecoder"),
     "pooling": (
         "AveragePool Col2Im GlobalAveragePool GlobalLpPool GlobalMaxPool LpPool MaxPool MaxUnpool"),
     "products": (

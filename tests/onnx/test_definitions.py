@@ -251,3 +251,14 @@ def test_counts_of_ngrams(mode: str, expected: list[float]) -> None:
                      weights=[0.5, 4.0, 2.0])
     made, = load(proto).run({"x0": x})
     np.testing.assert_array_equal(made, np.array(expected, np.float32))
+
+
+def test_pixels_of_what_is_no_image() -> None:
+    pytest.importorskip("PIL")
+    stream = np.arange(30, dtype=np.uint8)
+    for form, depth in (("RGB", 3), ("BGR", 3), ("Grayscale", 1)):
+        made, = load(one_node("ImageDecoder", [stream], pixel_format=form)).run({"x0": stream})
+        assert made.shape == (0, 0, depth)
+        assert made.dtype == np.uint8
+    with pytest.raises(ModelFormatError, match="pixel_format 'YUV'"):
+        load(one_node("ImageDecoder", [stream], pixel_format="YUV")).run({"x0": stream})

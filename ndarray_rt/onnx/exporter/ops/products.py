@@ -45,17 +45,23 @@ def batch_dot(c: Call) -> str:
 
 @exports("_linalg_gemm2", "_linalg_gemm")
 def gemm(c: Call) -> str:
-    if c.p.axis != -2:
-        raise Refused(f"axis {c.p.axis}: matrices are the last two axes in ONNX")
-    a, b = c.input(0), c.input(1)
+    order = _rows_last_but_one(c.p.axis % c.rank(), c.rank())
+    a, b = (c.transpose(c.input(i), order) for i in range(2))
     made = c.op("MatMul", _turned(c, a, c.rank(0)) if c.p.transpose_a else a,
                 _turned(c, b, c.rank(1)) if c.p.transpose_b else b)
+    made = c.transpose(made, [order.index(axis) for axis in range(c.rank())])
     if c.p.alpha != 1.0:
         made = c.op("Mul", made, c.number(c.p.alpha))
     if c.operator == "_linalg_gemm2":
         return made
     added = c.input(2) if c.p.beta == 1.0 else c.op("Mul", c.input(2), c.number(c.p.beta))
     return c.op("Add", made, added)
+
+
+def _rows_last_but_one(axis: int, rank: int) -> list[int]:
+    """The order of axes in which rows lie where ONNX has them; columns are the last axis."""
+    rest = [other for other in range(rank) if other != axis]
+    return [*rest[:-1], axis, *rest[-1:]]
 
 
 @exports("_linalg_syrk")

@@ -55,8 +55,6 @@ def spatial_transformer(c: Call) -> str:
 
 @exports("_contrib_ROIAlign")
 def roi_align(c: Call) -> str:
-    if c.p.position_sensitive:
-        raise Refused("position_sensitive")
     if c.p.aligned and c.opset < 16:
         raise Refused("RoiAlign has aligned pixels from operator set 16 on")
     rois, kept = _of_images(c)
@@ -66,6 +64,12 @@ def roi_align(c: Call) -> str:
     made = c.op("RoiAlign", c.input(0), c.slice(rois, [1], [1], [5]), images, mode="avg",
                 output_height=height, output_width=width, spatial_scale=c.p.spatial_scale,
                 sampling_ratio=max(0, c.p.sample_ratio), coordinate_transformation_mode=how)
+    if c.p.position_sensitive:
+        # each bin has channels of its own
+        bins = height * width
+        made = c.op("Reshape", made, c.ints(0, -1, bins * bins))
+        made = c.op("Gather", made, c.ints(*range(0, bins * bins, bins + 1)), axis=2)
+        made = c.op("Reshape", made, c.ints(0, 0, height, width))
     return c.op("Where", kept, made, c.number(0.0))
 
 
