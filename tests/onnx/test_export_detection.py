@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.errors import Unsupported
 
 from .exported import check_symbol
 
@@ -81,10 +80,11 @@ def test_other_dtypes() -> None:
                      dtypes=dtype)
 
 
-def test_boxes_of_a_free_number_are_refused() -> None:
-    made = mx.sym.contrib.box_nms(mx.sym.var("x"))
-    with pytest.raises(Unsupported, match="the number of boxes must be fixed"):
-        mx.onnx.export(made, {}, shapes={"x": (1, None, 6)})
+@pytest.mark.parametrize("params", NMS, ids=str)
+def test_any_number_of_boxes(params: dict[str, Any]) -> None:
+    made = mx.sym.contrib.box_nms(mx.sym.var("x"), **params)
+    check_symbol(made, {"x": (None, None, 6)}, [[rows((2,), 40, 1)], [rows((1,), 7, 2)]])
+    check_symbol(made, {"x": ("boxes", 6)}, [[rows((), 12, 1)], [rows((), 25, 2)]])
 
 
 @pytest.mark.parametrize("params", [
@@ -128,6 +128,8 @@ def pictures(batch: int, seed: int = 0, size: int = 6) -> np.ndarray:
 def test_detector_with_anchors(params: dict[str, Any]) -> None:
     check_symbol(detections(**params), {"data": (None, 3, 6, 6)},
                  [[pictures(2)], [pictures(1, 1)], [np.zeros((3, 3, 6, 6), np.float32)]])
+    check_symbol(detections(**params), {"data": (None, 3, None, None)},
+                 [[pictures(2)], [pictures(1, 1, 2)], [pictures(1, 2, 1)]])
 
 
 def test_detections_of_scores_that_are_no_numbers() -> None:

@@ -8,7 +8,9 @@ from ....ops.vision.multibox_detection import MultiBoxDetectionParams
 from ....ops.vision.proposal import all_anchors
 from ..call import Call
 from ..table import exports
-from .suppression import Boxes, best_first, kept, rows_at
+from .suppression import Boxes, Number, at_most, best_first, kept, number_of, rows_at, vector
+
+_FURTHEST = (1 << 63) - 1
 
 
 def _ends(c: Call, boxes: str) -> tuple[str, str]:
@@ -32,17 +34,19 @@ def _column(c: Call, rows: str, at: int) -> str:
 def box_nms(c: Call) -> str:
     if c.p.topk == 0:
         return c.input(0)
-    count, width = c.fixed(c.shape()[-2:], "the number of boxes")
-    rows = c.input(0) if c.rank() == 3 else c.op("Reshape", c.input(0), c.ints(-1, count, width))
+    rank, width = c.rank(), c.fixed(c.shape()[-1:], "the width of a row")[0]
+    count = number_of(c, 0, rank - 2)
+    rows = c.input(0) if rank == 3 else c.op("Reshape", c.input(0), c.op(
+        "Concat", c.ints(-1), vector(c, count), c.ints(width), axis=0))
     score = _column(c, rows, c.p.score_index)
     valid = c.op("Greater", score, c.number(c.p.valid_thresh))
     if c.p.id_index >= 0:
         background = c.op("Equal", _column(c, rows, c.p.id_index),
                           c.number(float(c.p.background_id)))
         valid = c.op("And", valid, c.op("Not", background))
-    most = count if c.p.topk < 0 else min(c.p.topk, count)
+    most = count if c.p.topk < 0 else at_most(c, count, c.p.topk)
     least = c.number(-np.inf)
-    scores, places = c.ops("TopK", 2, c.op("Where", valid, score, least), c.ints(most), axis=1)
+    scores, places = c.ops("TopK", 2, c.op("Where", valid, score, least), vector(c, most), axis=1)
     rows = rows_at(c, rows, places)
     stay = kept(c, _boxes_of(c, rows, most, c.op("Greater", scores, least)), c.p.overlap_thresh,
                 False)
@@ -51,13 +55,16 @@ def box_nms(c: Call) -> str:
     if c.p.in_format != c.p.out_format:
         rows = _in_other_format(c, rows, width)
     made = c.op("Where", c.unsqueeze(flags, 2), rows, c.number(-1.0))
-    made = c.pad(made, [0, 0, 0], [0, count - most, 0], -1.0)
-    if c.rank() == 3:
+    if most != count:
+        left = c.op("Sub", vector(c, count), vector(c, most))
+        ends = c.op("Concat", c.ints(0, 0, 0, 0), left, c.ints(0), axis=0)
+        made = c.op("Pad", made, ends, c.number(-1.0))
+    if rank == 3:
         return made
     return c.op("Reshape", made, c.sizes(c.out_shape(), (c.input(0), c.shape())))
 
 
-def _boxes_of(c: Call, rows: str, count: int, valid: str) -> Boxes:
+def _boxes_of(c: Call, rows: str, count: Number, valid: str) -> Boxes:
     """The boxes of rows in order."""
     at = c.p.coord_start
     first, last = _ends(c, c.slice(rows, [2], [at], [at + 4]))
@@ -99,9 +106,9 @@ def _in_other_format(c: Call, rows: str, width: int) -> str:
 def multi_box_detection(c: Call) -> str:
     p: MultiBoxDetectionParams = c.p
     classes = c.fixed(c.shape()[1:2], "the number of classes")[0] - 1
-    count = c.fixed(c.shape(2)[1:2], "the number of anchors")[0]
+    count = number_of(c, 2, 1)
     none = c.number(-1.0)
-    if classes < 1 or not count:
+    if classes < 1 or count == 0:
         return c.op("Expand", none, c.sizes(c.out_shape(), (c.input(0), c.shape())))
     probable = c.slice(c.input(0), [1], [1], [classes + 1])
     # what is no number is never the best
@@ -116,19 +123,19 @@ def multi_box_detection(c: Call) -> str:
         rows = _rows(c, plain, c.cast(kind, c.dtype()), score, boxes)
         return c.op("Where", c.unsqueeze(flags, 2), rows, none)
     least = c.number(-np.inf)
-    _, order = c.ops("TopK", 2, c.op("Where", found, score, least), c.ints(count), axis=1)
-    most = p.nms_topk if 0 < p.nms_topk < count else count
-    part = order if most == count else c.slice(order, [1], [0], [most])
+    _, order = c.ops("TopK", 2, c.op("Where", found, score, least), vector(c, count), axis=1)
+    most = at_most(c, count, p.nms_topk) if p.nms_topk > 0 else count
+    part = order if most == count else c.slice(order, [1], [0], [p.nms_topk])
     first, last = _ends(c, rows_at(c, boxes, part))
     kinds = c.op("GatherElements", kind, part, axis=1)
-    valid = flags if most == count else c.slice(flags, [1], [0], [most])
+    valid = flags if most == count else c.slice(flags, [1], [0], [p.nms_topk])
     stay = kept(c, Boxes(first, last, _area(c, c.op("Sub", last, first)), most, valid,
                          None if p.force_suppress else kinds, classes), p.nms_threshold, True)
     own = c.op("Where", stay, c.cast(kinds, c.dtype()), none)
     rows = c.op("Concat", c.unsqueeze(own, 2), _rows(c, part, None, score, boxes), axis=2)
-    if most < count:
+    if most != count:
         # as in MXNet, what lies behind the best ones loses its class, and has its place of before
-        rest = _rows(c, c.slice(plain, [1], [most], [count]), None, score, boxes)
+        rest = _rows(c, c.slice(plain, [1], [p.nms_topk], [_FURTHEST]), None, score, boxes)
         rest = c.pad(rest, [0, 0, 1], [0, 0, 0], -1.0)
         rows = c.op("Concat", rows, rest, axis=1)
     return c.op("Where", c.unsqueeze(flags, 2), rows, none)

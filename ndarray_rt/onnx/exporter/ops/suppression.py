@@ -13,6 +13,33 @@ from ..writer import Writer
 
 # a size that nothing is told about
 _ANY = Dim(())
+Number = int | str
+
+
+def number_of(c: Call, i: int, axis: int) -> Number:
+    """The size of an axis of an input: a tensor of one element where it is free."""
+    size = c.shape(i)[axis]
+    return size if isinstance(size, int) else c.sizes([size], (c.input(i), c.shape(i)))
+
+
+def vector(c: Call, number: Number) -> str:
+    """A number as a tensor of one element."""
+    return number if isinstance(number, str) else c.ints(number)
+
+
+def at_most(c: Call, number: Number, most: int) -> Number:
+    """The lesser one."""
+    if isinstance(number, str):
+        return c.op("Min", number, c.ints(most))
+    return min(number, most)
+
+
+def _falling(c: Call, number: Number) -> str:
+    """So many numbers that fall to 1, in float32."""
+    if isinstance(number, int):
+        return c.const(np.arange(number, 0, -1), np.float32)
+    return c.cast(c.op("Range", c.squeeze(number, 0), c.const(0, np.int64),
+                       c.const(-1, np.int64)), np.float32)
 
 
 class Boxes(NamedTuple):
@@ -20,14 +47,15 @@ class Boxes(NamedTuple):
     (batch, boxes) they count for, the `number` of them, and which of them are boxes: `valid`
     (batch, boxes), bool.
 
-    `kinds` (batch, boxes) are classes: boxes of different ones do not count for each other. They
-    are 0, 1 ... below `classes` where that is known.
+    Where the number is free, it is a tensor of one element. `kinds` (batch, boxes) are classes:
+    boxes of different ones do not count for each other. They are 0, 1 ... below `classes` where
+    that is known.
     """
 
     low: str
     high: str
     area: str
-    number: int
+    number: Number
     valid: str
     kinds: str | None = None
     classes: int | None = None
@@ -45,12 +73,11 @@ def kept(c: Call, boxes: Boxes, threshold: float, equal: bool, most: int | None 
     return _by_rounds(c, boxes, threshold, equal)
 
 
-def best_first(c: Call, flags: str, count: int) -> tuple[str, str]:
+def best_first(c: Call, flags: str, number: Number) -> tuple[str, str]:
     """Places of what is flagged (batch, count), in order, then of the others; and which is which.
     """
-    ranks = c.const(np.arange(count, 0, -1), np.float32)
-    key = c.op("Mul", c.cast(flags, np.float32), ranks)
-    values, places = c.ops("TopK", 2, key, c.ints(count), axis=1)
+    key = c.op("Mul", c.cast(flags, np.float32), _falling(c, number))
+    values, places = c.ops("TopK", 2, key, vector(c, number), axis=1)
     return places, c.op("Greater", values, c.const(0, np.float32))
 
 
@@ -64,14 +91,14 @@ def _by_operator(c: Call, boxes: Boxes, threshold: float, most: int | None) -> s
     single = [c.cast(x, np.float32) if c.dtype() != np.float32 else x
               for x in (boxes.low, c.op("Max", boxes.low, boxes.high))]
     # they are in order: any numbers above 0 that fall say so
-    ranks = c.const(np.arange(boxes.number, 0, -1), np.float32)
-    scores = c.unsqueeze(c.op("Where", boxes.valid, ranks, c.const(0, np.float32)), 1)
+    scores = c.op("Where", boxes.valid, _falling(c, boxes.number), c.const(0, np.float32))
+    scores = c.unsqueeze(scores, 1)
     if boxes.kinds is not None and boxes.classes is not None:
         own = c.const(np.arange(boxes.classes).reshape(1, -1, 1), np.int64)
         scores = c.op("Where", c.op("Equal", c.unsqueeze(boxes.kinds, 1), own), scores,
                       c.const(0, np.float32))
     found = c.op("NonMaxSuppression", c.op("Concat", *single, axis=2), scores,
-                 c.const(boxes.number if most is None else most, np.int64),
+                 vector(c, boxes.number) if most is None else c.ints(most),
                  c.const(threshold, np.float32), c.const(0, np.float32))
     places = c.op("Gather", found, c.ints(0, 2), axis=1)
     ones = c.op("ConstantOfShape", c.op("Slice", c.op("Shape", places), c.ints(0), c.ints(1)),
@@ -86,7 +113,8 @@ def _by_rounds(c: Call, boxes: Boxes, threshold: float, equal: bool) -> str:
     a round that changes nothing, usually after a few."""
     over = c.cast(_overlapping(c, boxes, threshold, equal), np.float32)
     begin = c.unsqueeze(c.cast(boxes.valid, np.float32), 2)
-    shape, single = (_ANY, boxes.number, 1), np.dtype(np.float32)
+    number = boxes.number if isinstance(boxes.number, int) else _ANY
+    shape, single = (_ANY, number, 1), np.dtype(np.float32)
     body = Writer(c.writer.shared, [], {}, {}, {}, c.writer)
     name = c.node.name
     step, goes_on, before = (Tensor(body.shared.name(f"{name}_{what}"), dtype, size)
@@ -118,6 +146,6 @@ def _overlapping(c: Call, boxes: Boxes, threshold: float, equal: bool) -> str:
         share = c.op("Where", c.op("LessOrEqual", either, c.number(0.0)), c.number(0.0), share)
     over = c.op("GreaterOrEqual" if equal else "Greater", share,
                 c.number(float(np.float32(threshold))))
-    places = np.arange(boxes.number, dtype=np.int64)
-    over = c.op("And", over, c.op("Less", c.const(places[None]), c.const(places[:, None])))
+    ranks = _falling(c, boxes.number)
+    over = c.op("And", over, c.op("Greater", c.unsqueeze(ranks, 0), c.unsqueeze(ranks, 1)))
     return over if boxes.kinds is None else c.op("And", over, pair("Equal", boxes.kinds))
