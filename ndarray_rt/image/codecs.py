@@ -59,13 +59,27 @@ def decode(data: bytes | memoryview, flag: int = COLOUR, to_rgb: bool = True, up
             turn = int(file.getexif().get(_ORIENTATION, 1)) if turns else 1
             made = _turned(_channels(file, flag), turn)
     except (OSError, ValueError, SyntaxError, EOFError, image.DecompressionBombError) as error:
-        raise ParameterError(f"{what}: {len(data)} bytes are no image that Pillow can read: "
-                             f"{error}") from None
+        raise _no_image(data, what, error) from None
     if made.ndim == 2:
         made = made[:, :, None] if grey_axis else made
     elif not to_rgb:
         made = made[:, :, [2, 1, 0, 3][:made.shape[2]]]
     return np.ascontiguousarray(made)
+
+
+def size_of(data: bytes | memoryview, what: str = "imdecode") -> tuple[int, int]:
+    """Height and width that a file's header tells. Raises ParameterError as `decode` does."""
+    image = pillow()
+    try:
+        with image.open(io.BytesIO(data)) as file:
+            width, height = file.size
+    except (OSError, ValueError, SyntaxError, EOFError, image.DecompressionBombError) as error:
+        raise _no_image(data, what, error) from None
+    return height, width
+
+
+def _no_image(data: bytes | memoryview, what: str, error: Exception) -> ParameterError:
+    return ParameterError(f"{what}: {len(data)} bytes are no image that Pillow can read: {error}")
 
 
 def _channels(file: Any, flag: int) -> AnyArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -262,3 +263,15 @@ def test_pixels_of_what_is_no_image() -> None:
         assert made.dtype == np.uint8
     with pytest.raises(ModelFormatError, match="pixel_format 'YUV'"):
         load(one_node("ImageDecoder", [stream], pixel_format="YUV")).run({"x0": stream})
+
+
+@pytest.mark.parametrize("form", ["RGB", "Grayscale"])
+def test_pixels_count_before_they_are_read(form: str) -> None:
+    image = pytest.importorskip("PIL.Image")
+    file = io.BytesIO()
+    image.new("RGB", (1000, 1200)).save(file, "png")
+    stream = np.frombuffer(file.getvalue(), np.uint8)
+    proto = one_node("ImageDecoder", [stream], pixel_format=form)
+    assert load(proto, max_bytes=1 << 24).run({"x0": stream})[0].shape[:2] == (1200, 1000)
+    with pytest.raises(ModelFormatError, match=r"\(1200, 1000, 3\).*max_bytes"):
+        load(proto, max_bytes=1 << 21).run({"x0": stream})

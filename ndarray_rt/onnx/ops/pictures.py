@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...errors import ModelFormatError, ParameterError
@@ -26,3 +28,15 @@ def image_decoder(node: Node, stream: Array) -> Array:
     if form == "Grayscale":
         made = ((made @ _GREY + (1 << 15)) >> 16).astype(np.uint8)[:, :, None]
     return made
+
+
+@image_decoder.sized
+def image_decoder_size(node: Node, stream: Array) -> tuple[list[int], Any]:
+    from ...image.codecs import size_of
+    try:
+        height, width = size_of(stream.tobytes())
+    except ParameterError:
+        height, width = 0, 0
+    # grey is summed up in whole numbers
+    return [height, width, 3], np.dtype(
+        np.uint32 if node.attr("pixel_format", "RGB") == "Grayscale" else np.uint8)
