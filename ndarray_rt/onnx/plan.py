@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -202,6 +202,17 @@ class Plan:
                 return [result_of(result, table) for result in plan.results]
             plan = plan.fork.rest(table)
 
+    def drop_unused(self) -> None:
+        """Takes away steps in NumPy that nothing reads; of a plan without a fork."""
+        used = set(_names(self.results))
+        kept: list[Segment | HostStep] = []
+        for step in reversed(self.steps):
+            if isinstance(step, HostStep) and not used.intersection(step.outputs):
+                continue
+            used.update(step.inputs)
+            kept.append(step)
+        self.steps = kept[::-1]
+
     def segments(self) -> list[Segment]:
         """The graphs of this plan, and of what came after its forks."""
         found = [step for step in self.steps if isinstance(step, Segment)]
@@ -209,6 +220,17 @@ class Plan:
             for rest in self.fork.ways.values():
                 found += rest.segments()
         return found
+
+
+def _names(results: Sequence[Any]) -> Iterator[str]:
+    """Names in the table that results have."""
+    for result in results:
+        if isinstance(result, str):
+            yield result
+        elif isinstance(result, Copied):
+            yield result.name
+        elif isinstance(result, list):
+            yield from _names(result)
 
 
 def result_of(result: Any, table: Table) -> Any:

@@ -17,6 +17,7 @@ from ..errors import MissingPackage, ModelFormatError, NdrtError, OutOfMemory
 from .build import GraphBuilder
 from .graph import Array, Graph, Node, Reference
 from .inline import inlined
+from .one_hot import note
 from .opsets import check_texts, find_operator, find_special, schema_function
 from .plan import Copied, Fork, HostStep, NodeCall, Plan, Segment, Table
 from .table import Operator
@@ -79,6 +80,7 @@ class Planner:
         own = {name for step in self.plan.steps if isinstance(step, Segment)
                for name, _ in step.outputs}
         self.plan.results = [self._result(value, own) for value in values]
+        self.plan.drop_unused()
 
     def _result(self, value: Any, own: set[str]) -> Any:
         if isinstance(value, SequenceValue):
@@ -130,6 +132,8 @@ class Planner:
             self.inline(node, made, "schema")
             return
         self._operator(node, op, ins)
+        if not self._is_done:
+            note(node, ins, self.scope.get(node.outputs[0]))
 
     def _operator(self, node: Node, op: Operator, ins: list[Value | None]) -> None:
         given = [v for v in ins if v is not None]

@@ -37,6 +37,10 @@ class Value:
     symbol: Symbol | None = None
     slot: str | None = None
     fixed: bool = False
+    # of a tensor that repeats another one along its last axis, of which that has one element
+    repeats: Value | None = None
+    # of rows that are 1 (or true) in one place and else 0: the places (..., 1), any whole numbers
+    places: Value | None = None
 
     @property
     def rank(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from ...ops.blas import uses_blas
 from ..build import GraphBuilder
 from ..graph import Array, Node
+from ..one_hot import rows_of
 from ..table import operator
 from ..values import MAX_BYTES, Value
 from .math import binary
@@ -32,7 +33,7 @@ def matmul_size(node: Node, a: Array, b: Array) -> tuple[tuple[int, ...], Any]:
 def matmul_symbol(b: GraphBuilder, node: Node, x: Value, y: Value) -> Value | None:
     if not x.is_float or x.dtype != y.dtype or not x.rank or not y.rank:
         return None
-    return product(b, x, y)
+    return rows_of(b, x, y) or product(b, x, y)
 
 
 def product(b: GraphBuilder, x: Value, y: Value) -> Value:
