@@ -169,6 +169,9 @@ def test_proposals(name: str, params: dict[str, Any]) -> None:
     first = 1 if name == "Proposal" else None
     check_symbol(made, {"prob": (first, 8, 5, 6), "pred": (first, 16, 5, 6), "info": (first, 3)},
                  [[prob, pred, info]])
+    part = [prob[..., :3, :4], pred[..., :3, :4], info]
+    check_symbol(made, {"prob": (first, 8, "h", "w"), "pred": (first, 16, "h", "w"),
+                        "info": (first, 3)}, [[prob, pred, info], part])
 
 
 def test_regions_that_a_network_proposes() -> None:
@@ -182,5 +185,5 @@ def test_regions_that_a_network_proposes() -> None:
     pooled = mx.sym.contrib.ROIAlign(data, regions, pooled_size=(3, 3), spatial_scale=1 / 16,
                                      sample_ratio=2)
     info = np.array([[96, 96, 1], [90, 80, 1]], np.float32)
-    check_symbol(mx.sym.Group([regions, pooled]), {"data": ("n", 3, 6, 6), "info": ("n", 3)},
-                 [[pictures(2), info], [pictures(1, 4), info[1:]]])
+    check_symbol(mx.sym.Group([regions, pooled]), {"data": ("n", 3, "h", "w"), "info": ("n", 3)},
+                 [[pictures(2), info], [pictures(1, 4, 7), info[1:]]])

@@ -8,6 +8,7 @@ from ....ops.vision.multibox_detection import MultiBoxDetectionParams
 from ....ops.vision.proposal import all_anchors
 from ..call import Call
 from ..table import exports
+from .activations import positions
 from .suppression import Boxes, Number, at_most, best_first, kept, number_of, rows_at, vector
 
 _FURTHEST = (1 << 63) - 1
@@ -167,23 +168,29 @@ def _decoded(c: Call, p: MultiBoxDetectionParams) -> str:
 
 @exports("_contrib_Proposal", "_contrib_MultiProposal")
 def proposal(c: Call) -> list[str]:
-    height, width = c.fixed(c.shape()[2:], "the size of the map")
     kinds = c.fixed(c.shape()[1:2], "the number of channels")[0] // 2
-    count = height * width * kinds
-    boxes = _moved(c, kinds, height, width)
+    size = c.shape()[2:]
+    count: Number
+    if all(isinstance(length, int) for length in size):
+        height, width = c.fixed(size, "the size of the map")
+        count, anchors = height * width * kinds, c.const(all_anchors(c.p, height, width)[None])
+    else:
+        lengths = [vector(c, number_of(c, 0, axis)) for axis in (2, 3)]
+        count = c.op("Mul", c.op("Mul", *lengths), c.ints(kinds))
+        anchors = _anchors(c, lengths)
+    boxes = _moved(c, kinds, anchors)
     score = c.transpose(c.slice(c.input(0), [1], [kinds], [2 * kinds]), [0, 2, 3, 1])
-    score = c.op("Where", c.unsqueeze(_within(c, height, width), 3), score, c.number(-1.0))
+    score = c.op("Where", c.unsqueeze(_within(c), 3), score, c.number(-1.0))
     score = c.op("Reshape", score, c.ints(0, -1))
     first, last = _ends(c, boxes)
-    size = c.op("Add", c.op("Sub", last, first), c.number(1.0))
+    sides = c.op("Add", c.op("Sub", last, first), c.number(1.0))
     least = c.op("Mul", c.slice(c.input(2), [1], [2], [3]), c.number(float(c.p.rpn_min_size)))
-    small = c.op("Less", c.op("ReduceMin", size, axes=[2], keepdims=0) if c.opset < 18 else
-                 c.op("ReduceMin", size, c.ints(2), keepdims=0), least)
+    small = c.op("Less", c.reduce("ReduceMin", sides, [2], False), least)
     grown = c.op("Mul", c.const([-0.5, -0.5, 0.5, 0.5], np.float32), c.unsqueeze(least, 2))
     boxes = c.op("Where", c.unsqueeze(small, 2), c.op("Add", boxes, grown), boxes)
     score = c.op("Where", small, c.number(-1.0), score)
-    most = count if c.p.rpn_pre_nms_top_n <= 0 else min(c.p.rpn_pre_nms_top_n, count)
-    score, places = c.ops("TopK", 2, score, c.ints(most), axis=1)
+    most = count if c.p.rpn_pre_nms_top_n <= 0 else at_most(c, count, c.p.rpn_pre_nms_top_n)
+    score, places = c.ops("TopK", 2, score, vector(c, most), axis=1)
     boxes = rows_at(c, boxes, places)
     # a box ends behind its last pixel
     first, last = _ends(c, boxes)
@@ -207,32 +214,42 @@ def proposal(c: Call) -> list[str]:
     return [regions, c.op("Reshape", chosen, c.ints(-1, 1))]
 
 
-def _moved(c: Call, kinds: int, height: int, width: int) -> str:
+def _anchors(c: Call, lengths: list[str]) -> str:
+    """(1, anchors, 4) for a map of free height and width."""
+    stride = c.number(float(c.p.feature_stride))
+    y, x = (c.op("Mul", c.cast(positions(c, size), np.float32), stride) for size in c.shape()[2:])
+    shape = c.op("Concat", *lengths, axis=0)
+    y, x = (c.op("Expand", place, shape) for place in (c.unsqueeze(y, 1), c.unsqueeze(x, 0)))
+    shift = c.op("Concat", *[c.unsqueeze(place, 2) for place in (x, y, x, y)], axis=2)
+    first = c.const(all_anchors(c.p, 1, 1))
+    return c.op("Reshape", c.op("Add", c.unsqueeze(shift, 2), first), c.ints(1, -1, 4))
+
+
+def _moved(c: Call, kinds: int, anchors: str) -> str:
     """(batch, anchors, 4): the anchors with their shifts, inside of the image."""
-    anchors = all_anchors(c.p, height, width)[None]
-    shifts = c.op("Reshape", c.input(1), c.ints(0, kinds, 4, height, width))
-    shifts = c.op("Reshape", c.transpose(shifts, [0, 3, 4, 1, 2]), c.ints(0, -1, 4))
+    shifts = c.op("Reshape", c.input(1), c.ints(0, kinds, 4, -1))
+    shifts = c.op("Reshape", c.transpose(shifts, [0, 3, 1, 2]), c.ints(0, -1, 4))
     if c.p.iou_loss:
-        made = c.op("Add", shifts, c.const(anchors))
+        made = c.op("Add", shifts, anchors)
     else:
-        half = np.float32(0.5)
-        size = anchors[..., 2:] - anchors[..., :2] + 1
+        half, one = c.number(0.5), c.number(1.0)
+        first, last = _ends(c, anchors)
+        size = c.op("Add", c.op("Sub", last, first), one)
+        middle = c.op("Add", first, c.op("Mul", half, c.op("Sub", size, one)))
         move, grow = _ends(c, shifts)
-        center = c.op("Add", c.op("Mul", move, c.const(size)),
-                      c.const(anchors[..., :2] + half * (size - 1)))
-        extent = c.op("Sub", c.op("Mul", c.op("Exp", grow), c.const(size)), c.number(1.0))
-        extent = c.op("Mul", extent, c.const(half))
+        center = c.op("Add", c.op("Mul", move, size), middle)
+        extent = c.op("Mul", c.op("Sub", c.op("Mul", c.op("Exp", grow), size), one), half)
         made = c.op("Concat", c.op("Sub", center, extent), c.op("Add", center, extent), axis=2)
     limit = c.op("Gather", c.input(2), c.ints(1, 0, 1, 0), axis=1)
     limit = c.unsqueeze(c.op("Sub", limit, c.number(1.0)), 1)
     return c.op("Max", c.op("Min", made, limit), c.number(0.0))
 
 
-def _within(c: Call, height: int, width: int) -> str:
+def _within(c: Call) -> str:
     """(batch, height, width), bool: pixels of the image; the others fill up the batch."""
     ends = c.op("Div", c.slice(c.input(2), [1], [0], [2]), c.number(float(c.p.feature_stride)))
     ends = c.op("Floor", ends)
     rows, columns = (c.unsqueeze(c.slice(ends, [1], [i], [i + 1]), 2) for i in range(2))
-    places = [np.arange(length, dtype=np.float32) for length in (height, width)]
-    return c.op("And", c.op("Less", c.const(places[0].reshape(1, -1, 1)), rows),
-                c.op("Less", c.const(places[1].reshape(1, 1, -1)), columns))
+    y, x = (c.cast(positions(c, size), np.float32) for size in c.shape()[2:])
+    return c.op("And", c.op("Less", c.unsqueeze(y, 0, 2), rows),
+                c.op("Less", c.unsqueeze(x, 0, 1), columns))
