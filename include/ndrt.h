@@ -1,5 +1,6 @@
-/* The API of the native shim: all but kernels (ndrt_kernels.h), plans and replays (ndrt_plans.h).
- * cffi reads the parts between the two marks of these files, nothing else.
+/* The API of the native shim: all but kernels (ndrt_kernels.h), plans and replays (ndrt_plans.h),
+ * and what other libraries get (ndrt_exports.h). cffi reads the parts between the two marks of
+ * these files, nothing else.
  *
  * Every function that can fail returns an ndrt_status, gives its result through its last
  * argument, and leaves a text for ndrt_last_error(). No function prints, aborts or calls
@@ -106,8 +107,19 @@ typedef struct {
 void ndrt_account_begin(ndrt_account_block *block);
 int ndrt_account_exit(ndrt_account_block *block, void *keep, void *kind, void *error, void *trace);
 
-ndrt_status ndrt_buffer_new(size_t nbytes, int zero, ndrt_buffer **out);
-ndrt_status ndrt_buffer_new_for(ndrt_account *account, size_t nbytes, int zero, ndrt_buffer **out);
+/* NDRT_SOON: somebody waits for contents that fill the buffer now. Large buffers have huge pages,
+ * which are read faster. Mostly they are made faster, too, but where the system has none at hand
+ * that was in use a moment ago, it may take ten times as long as ordinary ones do. So these buffers
+ * get huge pages as long as making them is quick, and ordinary ones for what is left. */
+typedef enum { NDRT_ZERO = 1, NDRT_SOON = 2 } ndrt_buffer_flags;
+ndrt_status ndrt_buffer_new(size_t nbytes, int flags, ndrt_buffer **out);
+ndrt_status ndrt_buffer_new_for(ndrt_account *account, size_t nbytes, int flags, ndrt_buffer **out);
+/* Huge pages in the place of ordinary ones, if the system can: it copies the contents, whoever
+ * reads or writes meanwhile, and addresses stay. */
+void ndrt_buffer_take_huge_pages(ndrt_buffer *buffer);
+/* Making a huge page is slow from so many nanoseconds of CPU time on; below 0: from the usual limit
+ * on. Forgets that one was slow. For tests. */
+void ndrt_memory_slow_page(int64_t nanoseconds);
 void ndrt_buffer_free(ndrt_buffer *buffer); /* queues, takes no lock: safe in a finalizer */
 void ndrt_memory_stats_read(ndrt_memory_stats *out);
 void ndrt_memory_trim(void);
@@ -200,60 +212,6 @@ int ndrt_hold_meets(const ndrt_hold *held, const ndrt_hold *wanted);
 /* Gives back; with the arguments of Python's __exit__, which are not looked at. */
 int ndrt_hold_exit(ndrt_hold *hold, void *keep, void *kind, void *error, void *trace);
 void ndrt_hold_free(ndrt_hold *hold);
-
-/* ---- DLPack: its structs, byte for byte ------------------------------------------------ */
-typedef struct {
-    int32_t type, id;
-} ndrt_dl_device;
-typedef struct {
-    uint8_t code, bits;
-    uint16_t lanes;
-} ndrt_dl_type;
-typedef struct {
-    void *data;
-    ndrt_dl_device device;
-    int32_t ndim;
-    ndrt_dl_type dtype;
-    int64_t *shape, *strides; /* no strides: dense row-major */
-    uint64_t byte_offset;
-} ndrt_dl_tensor;
-enum {
-    NDRT_DL_CPU = 1,
-    NDRT_DL_MAJOR = 1, /* version of the structs with a version */
-    NDRT_DL_MINOR = 0,
-    NDRT_DL_READ_ONLY = 1,
-    NDRT_DL_IS_COPIED = 2
-};
-
-typedef struct {
-    ndrt_chunk *chunk;
-    ndrt_dl_tensor tensor; /* shape is copied, strides are made */
-    uint64_t flags;        /* NDRT_DL_..., when versioned */
-    int versioned;         /* with version and flags, as consumers from DLPack 1.0 on want it */
-    int writable;
-} ndrt_export_spec;
-int ndrt_exports_returned(void); /* is there anything to drain? */
-
-/* These work on Python objects: with the GIL held. NULL: a Python exception is set. */
-
-/* An export of a chunk's bytes. It pins the chunk, and keeps `owners`, a Python object that owns
- * chunk and bytes, alive. Its end is the consumer's call of the deleter, which may come from any
- * thread, without the GIL, and after the interpreter's end; so it unpins and queues, takes no lock
- * and calls no Python. Owners are let go of by the next drain. */
-void *ndrt_export_capsule(const ndrt_export_spec *spec, void *owners);
-void ndrt_exports_drain(void);
-void ndrt_exports_at_collection(void *phase, void *info); /* drains; for Python's gc.callbacks */
-
-typedef struct {
-    ndrt_dl_tensor *tensor; /* NULL: of a major version that is not ours */
-    uint64_t flags;
-    uint32_t major, minor; /* 0, 0: a capsule without a version */
-} ndrt_import;
-/* Consumes a capsule: renames it and gives an object that calls the producer's deleter, once,
- * when it dies. */
-void *ndrt_import_capsule(void *object, ndrt_import *out);
-/* An object that pins a chunk while it lives, and keeps `owners`, another object, alive. */
-void *ndrt_pin_capsule(ndrt_chunk *chunk, int writable, void *owners);
 
 /* ---- layout descriptors: interned, equal layouts are one pointer ----------------------- */
 typedef enum {

@@ -3,6 +3,7 @@
 #define NDRT_INTERNAL_H
 
 #include "kernels/ndrt_levels.h"
+#include "ndrt_exports.h"
 #include "ndrt_plans.h"
 #include "oneapi/dnnl/dnnl.h"
 

@@ -4,8 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "ndrt_internal.h"
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* since Linux 6.1; older ones refuse it */
+#endif
 
 enum { LINE = 64, PAGE = 4096, HUGE_PAGE = 2 << 20, SMALL = 512 };
 enum { NCLASSES = 8 + 8 * 55, SLACK = 16 << 20, WINDOW = 1 << 14 };
@@ -42,6 +47,10 @@ static int64_t window_peak, last_window_peak, window_left = WINDOW;
 static block *returned; /* stack of freed blocks, linked by `older` */
 static int64_t live, peak, allocations;
 static int64_t fail_after = -1;
+
+/* Nanoseconds: what 512 small pages take, and for how long a slow huge one keeps others away. */
+enum { USUAL_SLOW = 600000, SLOW_FOR = 1000000000 };
+static int64_t slow_page = USUAL_SLOW, slow_until;
 
 /* ---- failing on purpose ------------------------------------------------------------------ */
 
@@ -91,7 +100,40 @@ static void *mapped_new(size_t capacity) {
     return data == MAP_FAILED ? NULL : data;
 }
 
-static void *huge_new(size_t capacity) {
+/* Without it a buffer is as good, slower. */
+static void wish_huge(char *data, size_t nbytes, int is_wished) {
+    if (nbytes) madvise(data, nbytes, is_wished ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+static int64_t clock_ns(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
+}
+
+/* Makes the pages of a fresh buffer, huge ones as long as none was slow lately. */
+static void make_pages(char *data, size_t capacity) {
+    int64_t limit = __atomic_load_n(&slow_page, __ATOMIC_RELAXED), now = clock_ns(CLOCK_MONOTONIC);
+    size_t done = 0;
+    if (now < __atomic_load_n(&slow_until, __ATOMIC_RELAXED)) {
+        wish_huge(data, capacity, 0);
+        return;
+    }
+    wish_huge(data, capacity, 1);
+    for (int64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID), after; done < capacity;
+         before = after) {
+        *(volatile char *)(data + done) = 0;
+        done += HUGE_PAGE;
+        after = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        if (after - before >= limit) {
+            __atomic_store_n(&slow_until, now + SLOW_FOR, __ATOMIC_RELAXED);
+            break;
+        }
+    }
+    if (done < capacity) wish_huge(data + done, capacity - done, 0);
+}
+
+static void *huge_new(size_t capacity, int flags) {
     size_t span = capacity + HUGE_PAGE;
     char *start = mmap(NULL, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED) return NULL;
@@ -100,7 +142,10 @@ static void *huge_new(size_t capacity) {
     /* Capacities from HUGE_PAGE up are whole pages, so both ends are too. */
     if (data + capacity != start + span)
         munmap(data + capacity, (size_t)(start + span - data) - capacity);
-    madvise(data, capacity, MADV_HUGEPAGE); /* a wish: without it the buffer is as good, slower */
+    if (flags & NDRT_SOON)
+        make_pages(data, capacity);
+    else
+        wish_huge(data, capacity, 1);
     return data;
 }
 
@@ -108,12 +153,12 @@ static size_t alignment_of(size_t capacity) {
     return capacity >= HUGE_PAGE ? HUGE_PAGE : capacity >= PAGE ? PAGE : LINE;
 }
 
-static block *block_new(size_t capacity, int size_class) {
+static block *block_new(size_t capacity, int size_class, int flags) {
     block *made = malloc(sizeof *made);
     if (!made) return NULL;
     void *data = NULL;
     if (capacity >= MAPPED)
-        data = capacity >= HUGE_PAGE ? huge_new(capacity) : mapped_new(capacity);
+        data = capacity >= HUGE_PAGE ? huge_new(capacity, flags) : mapped_new(capacity);
     else if (posix_memalign(&data, alignment_of(capacity), capacity))
         data = NULL;
     if (!data) {
@@ -229,11 +274,12 @@ static void count_live(int64_t nbytes) {
     }
 }
 
-ndrt_status ndrt_buffer_new(size_t nbytes, int zero, ndrt_buffer **out) {
-    return ndrt_buffer_new_for(NULL, nbytes, zero, out);
+ndrt_status ndrt_buffer_new(size_t nbytes, int flags, ndrt_buffer **out) {
+    return ndrt_buffer_new_for(NULL, nbytes, flags, out);
 }
 
-ndrt_status ndrt_buffer_new_for(ndrt_account *account, size_t nbytes, int zero, ndrt_buffer **out) {
+ndrt_status ndrt_buffer_new_for(ndrt_account *account, size_t nbytes, int flags,
+                                ndrt_buffer **out) {
     if (nbytes > (size_t)1 << 46)
         return ndrt_fail(NDRT_NOMEM, "a buffer of %zu bytes: more than an address space", nbytes);
     if (!ndrt_allocation_allowed())
@@ -248,22 +294,34 @@ ndrt_status ndrt_buffer_new_for(ndrt_account *account, size_t nbytes, int zero, 
     pthread_mutex_unlock(&pool_lock);
 
     int fresh = !b && capacity >= MAPPED;
-    if (!b) b = block_new(capacity, size_class);
+    if (!b) b = block_new(capacity, size_class, flags);
     if (!b) {
         ndrt_memory_trim();
-        b = block_new(capacity, size_class);
+        b = block_new(capacity, size_class, flags);
     }
     if (!b) return ndrt_fail(NDRT_NOMEM, "no memory for a buffer of %zu bytes", nbytes);
 
     capacity = b->buffer.capacity;
     b->buffer.nbytes = nbytes;
-    if (zero && !fresh) memset(b->buffer.data, 0, nbytes); /* fresh pages are zero already */
+    if (flags & NDRT_ZERO && !fresh)
+        memset(b->buffer.data, 0, nbytes); /* fresh pages are zero already */
     __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
     count_live((int64_t)capacity);
     b->account = ndrt_account_take(account);
     ndrt_account_add(b->account, (int64_t)capacity);
     *out = &b->buffer;
     return NDRT_OK;
+}
+
+void ndrt_buffer_take_huge_pages(ndrt_buffer *buffer) {
+    if (buffer->capacity < MAPPED || buffer->capacity < HUGE_PAGE) return;
+    wish_huge(buffer->data, buffer->capacity, 1);
+    madvise(buffer->data, buffer->capacity, MADV_COLLAPSE);
+}
+
+void ndrt_memory_slow_page(int64_t nanoseconds) {
+    __atomic_store_n(&slow_page, nanoseconds < 0 ? USUAL_SLOW : nanoseconds, __ATOMIC_RELAXED);
+    __atomic_store_n(&slow_until, 0, __ATOMIC_RELAXED);
 }
 
 void ndrt_buffer_free(ndrt_buffer *buffer) {

@@ -177,7 +177,7 @@ def pack_weights(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:
         # an export may have begun in between: until now its lease could be beside ours
         packed = got and not chunk.native.pins
         if packed:
-            chunk.reorder(desc, stream)
+            chunk.reorder(desc, stream, soon=True)
     return packed
 
 

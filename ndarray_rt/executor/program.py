@@ -251,6 +251,17 @@ class Program:
                 () if is_backward else self._outputs,
                 [(step.op.name, step.name) for step in steps],
                 {c: i for i in reversed(range(len(steps))) for c in self.written(steps[i:i + 1])}))
+            self._take_huge_pages(chunks)
+
+    def _take_huge_pages(self, read: Sequence[Chunk]) -> None:
+        """Weights are read in each run from now on; what was packed of others is, and not these."""
+        packed, sources = self._context.packed, set[Chunk]()
+        if packed is not None:
+            packed.take_huge_pages()
+            sources = {chunk for chunk, _ in packed.sources()}
+        for chunk in read:
+            if chunk.is_allocated and chunk not in sources:
+                chunk.handle.take_huge_pages()
 
     @staticmethod
     def written(steps: Sequence[BoundStep]) -> list[Chunk]:

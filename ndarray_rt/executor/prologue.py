@@ -58,6 +58,8 @@ class Prologue:
     def _run(self, ctx: OpContext) -> None:
         self._changes = None
         changes = [chunk.changes for chunk in self.sources]
+        for chunk in self.made:
+            chunk.check_and_alloc(soon=True)
         for step in self.steps:
             outs = [new_array(out.shape, out.dtype, out.ctx) if out.is_special else out
                     for out in step.outs]

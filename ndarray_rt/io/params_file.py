@@ -321,6 +321,7 @@ class _Reader:
             return self.image.array(shape, dtype, begin)
         made = new_array(shape, dtype, cpu())
         if nbytes:
+            made._chunk.check_and_alloc(soon=True)
             target = plain_numpy(made).reshape(-1).view(np.uint8)
             made._chunk.wrote()
             if self.file.readinto(target.data) != nbytes:  # type: ignore[attr-defined]

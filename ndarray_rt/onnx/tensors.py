@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelFormatError
+from ..io.foreign import new_numpy
 from .graph import Array
 from .messages import TensorProto
 from .package import onnx_package
@@ -96,6 +97,8 @@ class TensorReader:
             if tensor.HasField("raw_data"):
                 return _from_bytes(tensor.raw_data, dtype, shape)
             return _from_numbers(tensor, kind, dtype, shape)
+        except MemoryError:
+            raise
         except Exception as error:  # whatever that package's code raises for what it can not read
             raise self._error(f"can not be read: {error}", place) from None
 
@@ -184,7 +187,7 @@ class TensorReader:
 def _from_bytes(data: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     made: Array
     if isinstance(data, FileBytes):
-        made = np.empty(shape, dtype)
+        made = new_numpy(shape, dtype)
         data.read_into(made.reshape(-1).view(np.uint8).data)
     else:
         made = np.frombuffer(data, dtype).reshape(shape)

@@ -41,7 +41,7 @@ class _Copy:
         self.source = source
         self.fill = fill
         self.desc = desc
-        self.handle = Handle(desc.nbytes)
+        self.handle = Handle(desc.nbytes, soon=True)
         self.version = self.changes = -1
         self.is_filled = False
 
@@ -136,6 +136,11 @@ class PackedStore:
         for copy in self._made.values():
             if not copy.is_true():
                 copy.make(stream)
+
+    def take_huge_pages(self) -> None:
+        """For copies that are read in many runs from now on."""
+        for copy in self._made.values():
+            copy.handle.take_huge_pages()
 
     def sources(self) -> list[tuple[Chunk, int]]:
         """(a source's chunk, its `changes` at the time of packing) for each copy."""

@@ -102,7 +102,7 @@ class Chunk:
         """Bytes of the Handle, or those it will have."""
         return self._planned if self._handle is None else self._handle.nbytes
 
-    def check_and_alloc(self, nbytes: int = 0) -> Handle:
+    def check_and_alloc(self, nbytes: int = 0, soon: bool = False) -> Handle:
         """Makes sure of at least `nbytes`; never shrinks.
 
         Growth loses the contents and the special layout, leaves an arena, and bumps `version`: each
@@ -111,7 +111,8 @@ class Chunk:
         """
         handle = self._handle
         if handle is None:
-            handle = Handle(max(nbytes, self._planned), self.zero, self.native.account)
+            handle = Handle(max(nbytes, self._planned), self.zero, self.native.account,
+                            soon)
             self._place(handle, None)
         elif handle.nbytes < nbytes:
             self._refuse_if_pinned("grown")
@@ -172,7 +173,8 @@ class Chunk:
         if self.mkl_mem is not None:
             self._place(self._handle, None)
 
-    def reorder(self, desc: MemDesc, stream: ImmediateStream) -> None:
+    def reorder(self, desc: MemDesc, stream: ImmediateStream, soon: bool = False,
+                ) -> None:
         """Converts the contents to `desc` in place; the caller holds the exclusive lease.
 
         A default chunk is read in the default layout of `desc`'s own dims, so that a 4-D weight
@@ -189,7 +191,7 @@ class Chunk:
         old = self.handle
         # a new buffer and a change of owner: a reorder can not run in place. Not smaller than the
         # old one: other arrays of this Chunk may be larger than what is converted
-        new = Handle(max(desc.nbytes, old.nbytes), False, self.native.account)
+        new = Handle(max(desc.nbytes, old.nbytes), False, self.native.account, soon)
         reorder_mem(stream, Mem(source, old.ptr, old, stream.epoch),
                     Mem(desc, new.ptr, new, stream.epoch), now=True)
         self._place(new, None if desc.is_default else desc)

@@ -15,15 +15,21 @@ class Handle:
     The buffer is aligned to 64 bytes, from 4 KiB on to a page, from 2 MiB on to a huge page. It
     goes back to the pool when the last reference goes. It is charged to `account`, a native one,
     else to the thread's current account.
+
+    With `soon` somebody waits for what fills it now, and it gets huge pages as long as making them
+    is quick; `take_huge_pages` is for later.
     """
 
-    __slots__ = ("__weakref__", "_owner", "address", "nbytes", "ptr")
+    __slots__ = ("__weakref__", "_owner", "address", "may_have_small_pages", "nbytes", "ptr")
 
-    def __init__(self, nbytes: int, zero: bool = False, account: Any = ffi.NULL) -> None:
+    def __init__(self, nbytes: int, zero: bool = False, account: Any = ffi.NULL,
+                 soon: bool = False) -> None:
         drain()
-        owner = make(lib.ndrt_buffer_new_for, account, nbytes, int(zero), out="ndrt_buffer **",
+        flags = zero * lib.NDRT_ZERO + soon * lib.NDRT_SOON
+        owner = make(lib.ndrt_buffer_new_for, account, nbytes, flags, out="ndrt_buffer **",
                      free=lib.ndrt_buffer_free, what=f"allocating {nbytes} bytes", nbytes=nbytes)
         self._owner: Any = owner
+        self.may_have_small_pages = soon
         self.ptr: Any = owner.data
         self.address: int = int(ffi.cast("intptr_t", self.ptr))
         self.nbytes: int = nbytes
@@ -36,6 +42,7 @@ class Handle:
                              f"{parent.nbytes}")
         made = cls.__new__(cls)
         made._owner = parent
+        made.may_have_small_pages = False
         made.ptr = ffi.cast("void *", parent.address + offset)
         made.address = parent.address + offset
         made.nbytes = nbytes
@@ -46,6 +53,7 @@ class Handle:
         """Somebody else's bytes; `owner` is kept alive as long as this Handle."""
         made = cls.__new__(cls)
         made._owner = owner
+        made.may_have_small_pages = False
         made.ptr = ffi.cast("void *", address)
         made.address = address
         made.nbytes = nbytes
@@ -55,6 +63,13 @@ class Handle:
     def is_own(self) -> bool:
         """A buffer of its own, and not a span or borrowed."""
         return not isinstance(self._owner, Handle) and isinstance(self._owner, ffi.CData)
+
+    def take_huge_pages(self) -> None:
+        """Huge pages in the place of small ones, for what is read again and again from now on: the
+        contents are copied, while others may use them, and stay at their address."""
+        if self.may_have_small_pages:
+            self.may_have_small_pages = False
+            lib.ndrt_buffer_take_huge_pages(self._owner)
 
     def buffer(self) -> Any:
         """The bytes as a writable buffer; the caller keeps this Handle alive."""
