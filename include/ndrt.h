@@ -118,7 +118,7 @@ ndrt_status ndrt_buffer_new_for(ndrt_account *account, size_t nbytes, int flags,
  * reads or writes meanwhile, and addresses stay. */
 void ndrt_buffer_take_huge_pages(ndrt_buffer *buffer);
 /* Making a huge page is slow from so many nanoseconds of CPU time on; below 0: from the usual limit
- * on. Forgets that one was slow. For tests. */
+ * on. Forgets those that were slow. For tests. */
 void ndrt_memory_slow_page(int64_t nanoseconds);
 void ndrt_buffer_free(ndrt_buffer *buffer); /* queues, takes no lock: safe in a finalizer */
 void ndrt_memory_stats_read(ndrt_memory_stats *out);

@@ -48,9 +48,11 @@ static block *returned; /* stack of freed blocks, linked by `older` */
 static int64_t live, peak, allocations;
 static int64_t fail_after = -1;
 
-/* Nanoseconds: what 512 small pages take, and for how long a slow huge one keeps others away. */
-enum { USUAL_SLOW = 600000, SLOW_FOR = 1000000000 };
+/* Nanoseconds: more than what 512 small pages take, and for how long slow huge ones keep others
+ * away. One slow page among quick ones is not dear, two in a row come before many. */
+enum { USUAL_SLOW = 1000000, SLOW_FOR = 1000000000, SLOW_IN_A_ROW = 2 };
 static int64_t slow_page = USUAL_SLOW, slow_until;
+static int slow_pages; /* in a row */
 
 /* ---- failing on purpose ------------------------------------------------------------------ */
 
@@ -125,7 +127,10 @@ static void make_pages(char *data, size_t capacity) {
         *(volatile char *)(data + done) = 0;
         done += HUGE_PAGE;
         after = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-        if (after - before >= limit) {
+        if (after - before < limit) {
+            __atomic_store_n(&slow_pages, 0, __ATOMIC_RELAXED);
+        } else if (__atomic_add_fetch(&slow_pages, 1, __ATOMIC_RELAXED) >= SLOW_IN_A_ROW) {
+            __atomic_store_n(&slow_pages, 0, __ATOMIC_RELAXED);
             __atomic_store_n(&slow_until, now + SLOW_FOR, __ATOMIC_RELAXED);
             break;
         }
@@ -322,6 +327,7 @@ void ndrt_buffer_take_huge_pages(ndrt_buffer *buffer) {
 void ndrt_memory_slow_page(int64_t nanoseconds) {
     __atomic_store_n(&slow_page, nanoseconds < 0 ? USUAL_SLOW : nanoseconds, __ATOMIC_RELAXED);
     __atomic_store_n(&slow_until, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&slow_pages, 0, __ATOMIC_RELAXED);
 }
 
 void ndrt_buffer_free(ndrt_buffer *buffer) {

@@ -241,8 +241,7 @@ class _Tiler:
 
     def _renew(self, node: Node, moved: dict[Entry, Entry]) -> Node:
         """The node again, on what its inputs have become."""
-        made = Node(node.op, node.name, node.attrs, node.params,
-                    [moved.get(entry, entry) for entry in node.inputs])
+        made = node.over([moved.get(entry, entry) for entry in node.inputs])
         self._made_of[made] = node
         for old, new in zip(node.outputs, made.outputs, strict=True):
             moved[old] = new

@@ -236,7 +236,7 @@ class TapeNode(Node):
         # Node.__init__ without its call, as each recorded call makes one
         self.op = op
         self.name = name
-        self.attrs = {}
+        self._attrs = {}
         self.params = params
         self.inputs = inputs
         self._outputs = 0

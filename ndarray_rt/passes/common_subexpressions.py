@@ -24,7 +24,7 @@ def merge_equal_nodes(heads: Sequence[Entry], facts: Facts) -> Heads:
         found = seen.get(key)
         if found is not None:
             return found.outputs
-        new = node if inputs == node.inputs else Node(op, node.name, node.attrs, params, inputs)
+        new = node if inputs == node.inputs else node.over(inputs)
         seen[key] = new
         return new.outputs
     return rewrite(heads, change)

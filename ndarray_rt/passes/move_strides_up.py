@@ -48,7 +48,7 @@ def move_strides_up(heads: Sequence[Entry], facts: Facts) -> Heads:
                     poolings[own] = _pooled(now, step, f"{node.name}_{own.node.name}_pixels")
                 now = poolings[own]
             made.append(now)
-        return Node(node.op, node.name, node.attrs, node.params, made).outputs
+        return node.over(made).outputs
     return rewrite(heads, change)
 
 

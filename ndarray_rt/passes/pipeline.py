@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from .. import config
 from ..dtypes import DType
 from ..errors import MXNetError
-from ..symbol.infer import infer_graph_shapes, infer_graph_types
+from ..symbol.infer import Answers, infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry, Node, topological
 from .common_subexpressions import merge_equal_nodes
 from .drop_identities import drop_identities
@@ -98,7 +98,9 @@ def optimize(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
     the shape or dtype of a head: that is a bug of the pass.
     """
     skipped = skipped_passes() | set(skip)
-    facts = _facts(list(heads), shapes, types) if known is None else known
+    # most nodes of a pass's result are those that it got, over new inputs like the old ones
+    answers: Answers = {}
+    facts = _facts(list(heads), shapes, types, answers) if known is None else known
     done = Optimized(list(heads), facts)
     wanted = [(facts.shapes[e], facts.types[e]) for e in done.heads]
     for name, run in PASSES.items():
@@ -108,7 +110,7 @@ def optimize(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
         after = run(before, facts)
         done.stages.append(Stage(name, before, after))
         if after != before:
-            facts = _facts(after, shapes, types)
+            facts = _facts(after, shapes, types, answers)
             got = [(facts.shapes[e], facts.types[e]) for e in after]
             if got != wanted:
                 raise MXNetError(f"the pass {name!r} changed the outputs from {wanted} to {got}")
@@ -117,9 +119,9 @@ def optimize(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
 
 
 def _facts(heads: Heads, shapes: Mapping[str, tuple[int, ...]],
-           types: Mapping[str, DType]) -> Facts:
-    found = infer_graph_shapes(heads, shapes)
-    dtypes = infer_graph_types(heads, types)
+           types: Mapping[str, DType], answers: Answers) -> Facts:
+    found = infer_graph_shapes(heads, shapes, answers)
+    dtypes = infer_graph_types(heads, types, answers=answers)
     return Facts({e: s for e, s in found.items() if s is not None},
                  {e: t for e, t in dtypes.items() if t is not None}, heads)
 

@@ -99,7 +99,7 @@ def replace(heads: Sequence[Entry], change: Replace) -> Heads:
                 for entry in node.outputs:
                     now[entry] = entry
                 continue
-            made = Node(node.op, node.name, node.attrs, node.params, inputs).outputs
+            made = node.over(inputs).outputs
         for entry, new in zip(node.outputs, made, strict=False):
             now[entry] = new
     return [now[entry] for entry in heads]
@@ -111,4 +111,4 @@ def make(op_name: str, params: Params | Mapping[str, object], inputs: Sequence[E
     op = find(op_name)
     if not isinstance(params, Params):
         params = op.params.parse(params, op_name, name)
-    return Node(op, name, params.to_attrs(), params, inputs)
+    return Node(op, name, None, params, inputs)

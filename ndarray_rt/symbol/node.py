@@ -16,23 +16,39 @@ class Node:
     """A variable (`op` is None) or one application of an operator.
 
     `attrs` are the strings a user gave, operator parameters among them; `params` is what they were
-    parsed to. `inputs` are the operator's inputs, then its aux states. Not changed once made,
-    but for `attrs` and `name` of variables. `versions` is how often the inputs had been written
-    to, where the file that the node comes from counts otherwise than its operators tell.
+    parsed to. Without strings they are what the parameters say, spelled when somebody asks.
+    `inputs` are the operator's inputs, then its aux states. Not changed once made, but for `attrs`
+    and `name` of variables. `versions` is how often the inputs had been written to, where the file
+    that the node comes from counts otherwise than its operators tell.
     """
 
-    __slots__ = ("__weakref__", "_outputs", "attrs", "inputs", "name", "op", "params", "versions")
+    __slots__ = ("__weakref__", "_attrs", "_outputs", "inputs", "name", "op", "params", "versions")
 
     def __init__(self, op: OpDef | None, name: str, attrs: dict[str, str] | None = None,
                  params: Params | None = None, inputs: Sequence[Entry] = ()) -> None:
         self.op = op
         self.name = name
-        self.attrs: dict[str, str] = {} if attrs is None else attrs
+        self._attrs: dict[str, str] | None = {} if attrs is None and params is None else attrs
         self.params = params
         self.inputs: list[Entry] = [*inputs]
         self.versions: tuple[int, ...] | None = None
         # how many, once somebody asked
         self._outputs = 1 if op is None or params is None else 0
+
+    @property
+    def attrs(self) -> dict[str, str]:
+        if self._attrs is None:
+            assert self.params is not None
+            self._attrs = self.params.to_attrs()
+        return self._attrs
+
+    @attrs.setter
+    def attrs(self, value: dict[str, str]) -> None:
+        self._attrs = value
+
+    def over(self, inputs: Sequence[Entry]) -> Node:
+        """The same operator, of the same name, over other inputs."""
+        return Node(self.op, self.name, self._attrs, self.params, inputs)
 
     @property
     def is_variable(self) -> bool:
@@ -41,7 +57,8 @@ class Node:
     @property
     def is_in_numpy(self) -> bool:
         """The user wants it to run without native code."""
-        return self.attrs.get(USE_ONEDNN, "True") in ("False", "0")
+        # only a user says so, in strings
+        return self._attrs is not None and self._attrs.get(USE_ONEDNN, "True") in ("False", "0")
 
     @property
     def num_outputs(self) -> int:
