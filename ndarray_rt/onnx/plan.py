@@ -13,7 +13,7 @@ import numpy as np
 from .._array.interop import ShareError, export
 from ..errors import NdrtError, OutOfBounds, OutOfMemory, ShapeError
 from .graph import Array, Node
-from .values import need_bytes
+from .values import DType, need_bytes
 
 if TYPE_CHECKING:
     from ..executor.executor import Executor
@@ -84,6 +84,24 @@ class NodeCall:
         return f"<{self.operator.name} {self.node.name or self.node.outputs[0]}>"
 
 
+# operators that give the elements of their first input under another shape
+_RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+
+
+def shortened(call: NodeCall, takes: DType, shape: tuple[int, ...], dtype: DType,
+              ) -> Callable[[Array], tuple[Array]] | None:
+    """What a node of one result does with its first input, where all else is known, in one call of
+    NumPy: small steps are so short that finding out what to do takes most of their time."""
+    if len(call.given) == 0 or call.given[0].__class__ is not int or any(
+            g.__class__ is int for g in call.given[1:]):
+        return None
+    if call.operator.name in _RESHAPING:
+        return lambda x: (x.reshape(shape),)
+    if call.operator.name == "Cast" and {takes.kind, dtype.kind} <= set("biuf"):
+        return lambda x: (x.astype(dtype),)
+    return None
+
+
 @dataclass(eq=False)
 class Segment:
     """A graph of the engine. `inputs` are names in the table and in the graph at once; `outputs`
@@ -135,8 +153,7 @@ class HostStep:
     outputs: tuple[str, ...]
 
     def run(self, table: Table) -> None:
-        with np.errstate(all="ignore"):
-            made = self.call(*[table[name] for name in self.inputs])
+        made = self.call(*[table[name] for name in self.inputs])
         for name, value in zip(self.outputs, made, strict=False):
             if name:
                 table[name] = value
@@ -195,12 +212,13 @@ class Plan:
     def run(self, table: Table) -> list[Any]:
         """The results for the arrays in the table, which gets all that is computed."""
         plan = self
-        while True:
-            for step in plan.steps:
-                step.run(table)
-            if plan.fork is None:
-                return [result_of(result, table) for result in plan.results]
-            plan = plan.fork.rest(table)
+        with np.errstate(all="ignore"):
+            while True:
+                for step in plan.steps:
+                    step.run(table)
+                if plan.fork is None:
+                    return [result_of(result, table) for result in plan.results]
+                plan = plan.fork.rest(table)
 
     def drop_unused(self) -> None:
         """Takes away steps in NumPy that nothing reads; of a plan without a fork."""

@@ -19,7 +19,7 @@ from .graph import Array, Graph, Node, Reference
 from .inline import inlined
 from .one_hot import note
 from .opsets import check_texts, find_operator, find_special, schema_function
-from .plan import Copied, Fork, HostStep, NodeCall, Plan, Segment, Table
+from .plan import Copied, Fork, HostStep, NodeCall, Plan, Segment, Table, shortened
 from .table import Operator
 from .values import (
     DType,
@@ -284,7 +284,8 @@ class Planner:
         """A step between graphs whose results have known shapes: planning goes on."""
         self.flush(args, keep_rest=True)
         slots = tuple(self.session.slot(name) if name else "" for name in outputs)
-        self.plan.steps.append(HostStep(call, tuple(v.slot or "" for v in args), slots))
+        short = shortened(call, args[0].dtype, *facts[0]) if args and len(facts) == 1 else None
+        self.plan.steps.append(HostStep(short or call, tuple(v.slot or "" for v in args), slots))
         for name, slot, (shape, dtype) in zip(outputs, slots, facts, strict=False):
             if name:
                 self.scope[name] = Value(shape, dtype, slot=slot)

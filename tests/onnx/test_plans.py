@@ -11,7 +11,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.onnx import load
-from ndarray_rt.onnx.plan import HostStep, Segment
+from ndarray_rt.onnx.plan import HostStep, NodeCall, Segment
 from ndarray_rt.symbol.node import topological
 
 from .helpers import loaded, model_of, run_thrice
@@ -374,3 +374,27 @@ def test_one_input_gives_several_outputs_that_are_apart() -> None:
     a += 1
     np.testing.assert_array_equal(a, [2, 3])
     np.testing.assert_array_equal(b, [1, 2])
+
+
+def test_small_steps_before_a_graph() -> None:
+    """Shapes and casts of whole numbers are one call of NumPy each."""
+    model = loaded("""g (int64[n, 3] x, float[n, 1, 3] z) => (float[n, 1, 3] y, bool[m, 1] b) {
+        axes = Constant<value_ints = [1]>()
+        wide = Unsqueeze(x, axes)
+        narrow = Squeeze(wide, axes)
+        flat = Flatten(narrow)
+        target = Constant<value_ints = [-1, 1, 3]>()
+        row = Reshape(flat, target)
+        f = Cast<to = 1>(row)
+        y = Mul(f, z)
+        column = Constant<value_ints = [-1, 1]>()
+        c = Reshape(x, column)
+        b = Cast<to = 9>(c)
+    }""")
+    for n in (1, 4):
+        x = np.arange(3 * n).reshape(n, 3) - 4
+        z = np.random.default_rng(n).normal(size=(n, 1, 3)).astype(np.float32)
+        expected = [(x[:, None] * z).astype(np.float32), x.reshape(-1, 1) != 0]
+        run_thrice(model, {"x": x, "z": z}, expected, rtol=1e-6)
+    assert not any(isinstance(step.call, NodeCall) for step in steps_of(model)
+                   if isinstance(step, HostStep))
