@@ -9,12 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-# nothing of what follows is garbage
-from .collector import resting_collector as _resting_collector
-
-_rest = _resting_collector()
-_rest.__enter__()
-
 # first: loads oneDNN, or says what is missing
 try:
     from . import native as _loader  # noqa: F401
@@ -141,4 +135,3 @@ _hooks.provide(bind=_of_executor("bind"), simple_bind=_of_executor("simple_bind"
 
 __getattr__ = _loads(globals(), _LAZY, _hint)
 __dir__ = _shows(globals())
-_rest.__exit__(None, None, None)
