@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .. import config
 from .._array.copy import copy_into
@@ -23,8 +23,10 @@ from .fallback import REASONS, fallback_compute
 from .kernel_key import KernelKey, expected_kernel, kernel_key
 from .params import Params
 from .registry import OpDef
-from .select import Refusal
 from .validate import Validation
+
+if TYPE_CHECKING:
+    from .select import Refusal
 
 
 class Dispatched(NamedTuple):

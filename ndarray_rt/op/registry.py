@@ -15,9 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..dtypes import DType
 from ..errors import NameMismatch, did_you_mean
-from .elementwise import Elementwise
-from .epilogue import AffineFold, Epilogue
-from .layout_cost import LayoutCost
 from .numbers import ALL_NUMBERS, Domain
 from .params import Params
 
@@ -26,6 +23,9 @@ if TYPE_CHECKING:
     from .._array.ndarray import NDArray
     from .._array.output import NumpyOutput, Output
     from .context import OpContext
+    from .elementwise import Elementwise
+    from .epilogue import AffineFold, Epilogue
+    from .layout_cost import LayoutCost
 
 # A shape as far as it is known: None, or a tuple in which -1 is an unknown dimension.
 Shape = tuple[int, ...]

@@ -18,13 +18,13 @@ import numpy as np
 from ..._array.layout import get_data, get_data_reorder
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
-from ...cpu_level import has_avx512
 from ...dtypes import FLOAT32, INT32, UINT8, DType
 from ...errors import ParameterError, Unsupported
 from ...native import lib
 from ...op import calibration
-from ...op.choose import first_supported
+from ...op.choose import ONEDNN, OURS, first_supported
 from ...op.context import OpContext
+from ...op.select import Implementation, compute
 from ...storage.desc import (
     MemDesc,
     any_desc,
@@ -95,28 +95,59 @@ def _with_dims(desc: MemDesc, dims: tuple[int, ...]) -> MemDesc | None:
         return None
 
 
+class PoolCall(NamedTuple):
+    """Pooling of data in the layout `given`, as oneDNN names its axes.
+
+    `post_ops` are done by its primitive; what is `behind` needs a primitive of its own.
+    """
+
+    kernel: PoolKernel
+    data: NDArray
+    given: MemDesc
+    out: Output
+    asked: tuple[PostSpec, ...]
+    is_train: bool
+    family: str = ""  # what there is for a plan to choose from follows the data's layout
+
+    @property
+    def weight(self) -> NDArray:
+        return self.data
+
+    @property
+    def post_ops(self) -> tuple[PostSpec, ...]:
+        return () if self._go_behind else self.asked
+
+    @property
+    def behind(self) -> tuple[PostSpec, ...]:
+        if self._go_behind:
+            return self.asked
+        if self.kernel.scale != 1.0 and not self.asked:
+            return (eltwise_post(lib.NDRT_ELTWISE_LINEAR, self.kernel.scale, 0.0),)
+        return ()
+
+    @property
+    def _go_behind(self) -> bool:
+        """oneDNN's loses maxima, and the first function does not hide that."""
+        return bool(self.asked) and self.kernel.is_max and not _gives_one_for_lost(self.asked[0])
+
+
 def run_forward(ctx: OpContext, kernel: PoolKernel, data: NDArray, out: Output,
                 post_ops: tuple[PostSpec, ...] = ()) -> None:
     """The output in the layout of the data, where oneDNN is fast there, else channels-last.
 
     `post_ops`: functions of the result that is not scaled yet; then it is not scaled here.
     """
-    stream = ctx.stream
-    given = kernel.inward(get_data(data, stream).desc)
-    if kernel.is_max and _pool_lanes(ctx, kernel, data, given, out, post_ops):
-        return
-    behind: tuple[PostSpec, ...] = ()
-    if post_ops and kernel.is_max and not _gives_one_for_lost(post_ops[0]):
-        post_ops, behind = (), post_ops
-    elif kernel.scale != 1.0 and not post_ops:
-        behind = (eltwise_post(lib.NDRT_ELTWISE_LINEAR, kernel.scale, 0.0),)
-    if not behind and _pool_images(ctx, kernel, data, given, out, post_ops):
-        return
-    prim, where = ctx.primitive(("pooling.forward", kernel, given.id, post_ops),
-                                partial(_forward, kernel, given, post_ops))
-    functions = [_function(ctx, spec, prim.dst) for spec in behind]
-    x = get_data_reorder(data, kernel.outward(prim.src), stream).as_desc(prim.src)
-    with out.open(kernel.outward(prim.dst), stream) as made:
+    given = kernel.inward(get_data(data, ctx.stream).desc)
+    compute(ctx, FORWARD, PoolCall(kernel, data, given, out, post_ops, ctx.is_train))
+
+
+def _run_onednn(ctx: OpContext, call: PoolCall) -> None:
+    kernel, post_ops, stream = call.kernel, call.post_ops, ctx.stream
+    prim, where = ctx.primitive(("pooling.forward", kernel, call.given.id, post_ops),
+                                partial(_forward, kernel, call.given, post_ops))
+    functions = [_function(ctx, spec, prim.dst) for spec in call.behind]
+    x = get_data_reorder(call.data, kernel.outward(prim.src), stream).as_desc(prim.src)
+    with call.out.open(kernel.outward(prim.dst), stream) as made:
         y = made.as_desc(prim.dst)
         ctx.run(prim, ((Arg.SRC, x), (Arg.DST, y)))
         if kernel.is_max and not post_ops:
@@ -136,34 +167,43 @@ def _forward(kernel: PoolKernel, given: MemDesc, post_ops: tuple[PostSpec, ...],
     return first_supported(partial(make, src) for src in _layouts(given))
 
 
-def _pool_images(ctx: OpContext, kernel: PoolKernel, data: NDArray, given: MemDesc, out: Output,
-                 post_ops: tuple[PostSpec, ...]) -> bool:
-    """The same by a primitive of one image, which batches of all sizes share, run for each image.
+def _accepts_images(ctx: OpContext, call: PoolCall) -> str | None:
+    if call.is_train:
+        return "training"
+    if call.behind:
+        return "more is done to the result than its primitive can"
+    dims = call.given.dims
+    if not dims[0] or call.given.same_as != channels_last_desc(FLOAT32, dims).same_as:
+        return "there are no images, or they are not channels-last"
+    return None
 
-    False where an image is too little work for that, the layout is another one than channels-last
-    or oneDNN has no fast kernel for it.
-    """
-    dims, win = given.dims, kernel.win
-    work = dims[1] * prod(win.out) * prod(win.kernel)
-    if (work < lib.ndrt_threads_get() * calibration.LEAST_POOLING_WORK or not dims[0]
-            or ctx.is_train or given.same_as != channels_last_desc(FLOAT32, dims).same_as):
-        return False
+
+def _pays_for_images(ctx: OpContext, call: PoolCall) -> str | None:
+    win = call.kernel.win
+    work = call.given.dims[1] * prod(win.out) * prod(win.kernel)
+    if work < lib.ndrt_threads_get() * calibration.LEAST_POOLING_WORK:
+        return f"windows read fewer than {calibration.LEAST_POOLING_WORK} elements a thread"
+    return None
+
+
+def _run_images(ctx: OpContext, call: PoolCall) -> None:
+    """By a primitive of one image, which batches of all sizes share, run for each image."""
+    kernel, dims, post_ops = call.kernel, call.given.dims, call.post_ops
     image = channels_last_desc(FLOAT32, (1, *dims[1:]))
-    made = channels_last_desc(FLOAT32, (dims[0], dims[1], *win.out))
+    made = channels_last_desc(FLOAT32, (dims[0], dims[1], *kernel.win.out))
     with ctx.any_batch():
         prim, where = ctx.primitive(("pooling.image", kernel, image.id, post_ops),
                                     partial(_forward, kernel, image, post_ops))
     if (prim.src.same_as != image.same_as
             or prim.dst.same_as != channels_last_desc(FLOAT32, (1, *made.dims[1:])).same_as):
-        return False
-    x = get_data_reorder(data, kernel.outward(given), ctx.stream).as_desc(prim.src)
-    with out.open(kernel.outward(made), ctx.stream) as mem:
+        raise Unsupported("oneDNN has no fast kernel for an image that is channels-last")
+    x = get_data_reorder(call.data, kernel.outward(call.given), ctx.stream).as_desc(prim.src)
+    with call.out.open(kernel.outward(made), ctx.stream) as mem:
         y = mem.as_desc(prim.dst)
         ctx.run_each(prim, (((Arg.SRC, x.behind(i * prim.src.nbytes)),
                              (Arg.DST, y.behind(i * prim.dst.nbytes))) for i in range(dims[0])))
         if kernel.is_max and not post_ops:
             _find_lost(ctx, kernel, where._replace(outer=where.outer * dims[0]), y, x)
-    return True
 
 
 def _layouts(given: MemDesc) -> list[MemDesc]:
@@ -210,26 +250,45 @@ def _with_lanes(dtype: DType, dims: tuple[int, ...], lanes: int) -> MemDesc:
             else blocked_desc(dtype, dims, lanes))
 
 
-def _pool_lanes(ctx: OpContext, kernel: PoolKernel, data: NDArray, given: MemDesc, out: Output,
-                post_ops: tuple[PostSpec, ...]) -> bool:
-    """Maxima of channels that lie side by side, by a kernel of ours; False where it can not."""
-    bounds = _bounds(post_ops)
-    if (not has_avx512() or bounds is None or not given.nelems
-            or prod(kernel.win.kernel[:-1]) > lib.NDRT_MAX_POOL_ROWS):
-        return False
-    n, channels = given.dims[:2]
-    lanes = given.inner_blks[0] if given.inner_blks else channels
+def _lanes_of(given: MemDesc) -> int:
+    """How many channels lie side by side."""
+    return given.inner_blks[0] if given.inner_blks else given.dims[1]
+
+
+def _accepts_lanes(ctx: OpContext, call: PoolCall) -> str | None:
+    kernel, given, bounds = call.kernel, call.given, _bounds(call.asked)
+    if not kernel.is_max:
+        return "these are no maxima"
+    if bounds is None or not given.nelems or (
+            prod(kernel.win.kernel[:-1]) > lib.NDRT_MAX_POOL_ROWS):
+        return "more is done to the result than to keep it within bounds, or windows are high"
+    lanes, (low, high) = _lanes_of(given), bounds
     wanted = _with_lanes(FLOAT32, given.dims, lanes)
-    low, high = bounds
+    if lanes == 1 or given.same_as != wanted.same_as:
+        return "no channels lie side by side"
     # what pads the channels is zero, and stays it
-    if lanes == 1 or given.same_as != wanted.same_as or (channels % lanes and not low <= 0 <= high):
-        return False
+    if given.dims[1] % lanes and not low <= 0 <= high:
+        return "padding of channels would not stay zero"
+    return None
+
+
+def _run_lanes(ctx: OpContext, call: PoolCall) -> None:
+    kernel, given, bounds = call.kernel, call.given, _bounds(call.asked)
+    assert bounds is not None
+    (n, channels), lanes = given.dims[:2], _lanes_of(given)
     made = _with_lanes(FLOAT32, (n, channels, *kernel.win.out), lanes)
-    x = get_data_reorder(data, kernel.outward(given), ctx.stream)
-    with out.open(kernel.outward(made), ctx.stream) as y:
+    x = get_data_reorder(call.data, kernel.outward(given), ctx.stream)
+    with call.out.open(kernel.outward(made), ctx.stream) as y:
         ctx.kernel(lib.NDRT_KERNEL_MAX_POOL, (n * -(-channels // lanes), lanes), [y, x],
-                   (*_geometry(kernel.win), low, high))
-    return True
+                   (*_geometry(kernel.win), *bounds))
+
+
+FORWARD = (
+    Implementation[PoolCall]("maxima of channels side by side", OURS, _run_lanes, _accepts_lanes,
+                             needs_avx512=True),
+    Implementation[PoolCall]("oneDNN pooling for each image", ONEDNN, _run_images, _accepts_images,
+                             _pays_for_images),
+    Implementation[PoolCall]("oneDNN pooling", ONEDNN, _run_onednn))
 
 
 def _bounds(post_ops: tuple[PostSpec, ...]) -> tuple[float, float] | None:
