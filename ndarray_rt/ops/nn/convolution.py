@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import chain
 from math import prod
 from typing import Any
 
@@ -12,13 +11,11 @@ from ..._array.layout import (
     AnyArray,
     get_data_reorder,
     get_default,
-    get_weights,
     grouped_dims,
     need_float32,
 )
 from ..._array.ndarray import NDArray
-from ..._array.output import NumpyOutput, Output
-from ...cpu_level import has_avx512
+from ..._array.output import NumpyOutput
 from ...errors import ShapeError
 from ...op.choose import ONEDNN, convolution_kernel, data_candidates, first_supported
 from ...op.context import OpContext
@@ -29,13 +26,14 @@ from ...op.params import Params, boolean, integer, optional_choice, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...op.select import Implementation, Selection
 from ...storage.desc import MemDesc, any_desc, default_desc
-from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
 from ..floats import wide
 from ..fused.params import PostOpParams, with_post_ops
 from ..fused.post_ops import apply_chain, chain_of_params, post_specs
 from ..fused.run import choose, run
 from ..terms import product_gradient
+from . import conv_backward
 from .column_convolution import COLUMN
 from .conv_call import ConvolutionCall, convolution_call
 from .conv_costs import convolution_cost
@@ -48,15 +46,7 @@ from .conv_geometry import (
     output_dims,
 )
 from .image_convolution import IMAGES
-from .pointwise_convolution import (
-    ONE_PIXEL,
-    PIXELS,
-    PRODUCT,
-    is_pointwise,
-    outward,
-    weight_outward,
-    weight_product,
-)
+from .pointwise_convolution import ONE_PIXEL, PIXELS, PRODUCT
 from .window_kernels import DEPTHWISE, FEW_CHANNELS
 
 
@@ -219,58 +209,6 @@ def compute_backward(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],
         outs[2].write(dy.sum(axis=(0, *range(2, dy.ndim)), dtype=dy.dtype))
 
 
-def compute_ex_backward(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray],
-                        outs: list[Output]) -> None:
-    dy, x, w = ins
-    dtype, stream = x.dtype, ctx.stream
-    w_any = any_desc(dtype, grouped_dims(w.shape, p.num_group))
-    with_bias = not p.no_bias and outs[2].requested
-    bias = default_desc(dtype, (p.num_filter,)) if with_bias else None
-
-    def build_data() -> Primitive:
-        make = partial(make_primitive, Kind.CONVOLUTION, Direction.BACKWARD_DATA, weights=w_any,
-                       **p.geometry().fields())
-        return first_supported(partial(make, diff_src=src, diff_dst=dst)
-                               for src, dst in data_candidates(dtype, x.shape, dy.shape))
-
-    def build_weights() -> Primitive:
-        make = partial(make_primitive, Kind.CONVOLUTION, Direction.BACKWARD_WEIGHTS,
-                       diff_weights=w_any, diff_bias=bias, **p.geometry().fields())
-        ways = (partial(make, src=src, diff_dst=dst)
-                for src, dst in data_candidates(dtype, x.shape, dy.shape))
-        first = ([partial(weight_product, x.shape, w.shape, dtype, with_bias)]
-                 if has_avx512() and is_pointwise(p.geometry(), x.shape, dy.shape) else [])
-        return first_supported(chain(first, ways))
-
-    # both are made before either writes, so that a refusal leaves everything as it was
-    prims: dict[str, Primitive] = {}
-    if outs[0].requested:
-        prims["data"] = ctx.primitive(("Convolution.backward_data", p, x.shape), build_data)
-    if outs[1].requested or with_bias:
-        prims["weights"] = ctx.primitive(
-            ("Convolution.backward_weights", p, x.shape, with_bias), build_weights)
-
-    if "weights" in prims:
-        prim = prims["weights"]
-        src = get_data_reorder(x, outward(prim.src, dtype, x.shape), stream)
-        diff = get_data_reorder(dy, outward(prim.diff_dst, dtype, dy.shape), stream)
-        args = [(Arg.SRC, src.as_desc(prim.src)), (Arg.DIFF_DST, diff.as_desc(prim.diff_dst))]
-        made = weight_outward(prim.diff_weights, dtype, w.shape)
-        with outs[1].open_weight_grad(made, stream) as dw:
-            args.append((Arg.DIFF_WEIGHTS, dw.as_desc(prim.diff_weights)))
-            if bias is None:
-                ctx.run(prim, args)
-            else:
-                with outs[2].open(bias, stream) as db:
-                    ctx.run(prim, [*args, (Arg.DIFF_BIAS, db)])
-    if "data" in prims:
-        prim = prims["data"]
-        args = [(Arg.DIFF_DST, get_data_reorder(dy, prim.diff_dst, stream)),
-                (Arg.WEIGHTS, get_weights(w, prim.weights, p.num_group, stream))]
-        with outs[0].open(prim.diff_src, stream) as dx:
-            ctx.run(prim, [*args, (Arg.DIFF_SRC, dx)])
-
-
 def flops(p: ConvolutionParams, ins: Sequence[Shape], outs: Sequence[Shape]) -> int:
     """Multiplications and additions, without the bias."""
     return 2 * prod(outs[0]) * prod(ins[1][1:])
@@ -298,5 +236,5 @@ register(with_post_ops(
 register(OpDef("_backward_Convolution", ConvolutionParams, inputs=("out_grad", "data", "weight"),
                outputs=backward_outputs, infer_shape=infer_shape_backward,
                infer_type=same_type, compute=compute_backward,
-               compute_ex=compute_ex_backward, refuses=refuses, flops=flops,
+               compute_ex=conv_backward.compute_ex, refuses=refuses, flops=flops,
                gradient=gradient_backward, is_backward=True))
