@@ -12,13 +12,11 @@ PLACES = {
     "ndarray_rt.ops.fused.affine_batch_norm": "_affine_batch_norm",
     "ndarray_rt.ops.fused.batch_norm": "_fused_BatchNorm",
     "ndarray_rt.ops.fused.constant": "_constant",
-    "ndarray_rt.ops.fused.deconvolution": "_fused_Deconvolution",
     "ndarray_rt.ops.fused.elementwise": "_fused_elementwise",
     "ndarray_rt.ops.fused.fold_batch_norm": "_fold_batch_norm",
     "ndarray_rt.ops.fused.matmul": "_fused_dot _fused_batch_dot",
     "ndarray_rt.ops.fused.normed_convolution": "_fused_normed_Convolution",
     "ndarray_rt.ops.fused.numpy_function": "_numpy_function",
-    "ndarray_rt.ops.fused.pooling": "_fused_Pooling",
     "ndarray_rt.ops.fused.separable_convolution": "_fused_separable_Convolution",
     "ndarray_rt.ops.image.border": "_cvcopyMakeBorder",
     "ndarray_rt.ops.image.color": (
@@ -62,7 +60,7 @@ PLACES = {
     "ndarray_rt.ops.nn.ctc_loss": (
         "CTCLoss ctc_loss _contrib_CTCLoss _contrib_ctc_loss _backward_CTCLoss"
     ),
-    "ndarray_rt.ops.nn.deconvolution": "Deconvolution _backward_Deconvolution",
+    "ndarray_rt.ops.nn.deconvolution": "Deconvolution _fused_Deconvolution _backward_Deconvolution",
     "ndarray_rt.ops.nn.dropout": "Dropout _backward_Dropout",
     "ndarray_rt.ops.nn.embedding": "Embedding _contrib_SparseEmbedding _backward_Embedding",
     "ndarray_rt.ops.nn.fully_connected": (
@@ -85,7 +83,7 @@ PLACES = {
     "ndarray_rt.ops.nn.layer_norm": "LayerNorm _backward_LayerNorm",
     "ndarray_rt.ops.nn.leaky_relu": "LeakyReLU _backward_LeakyReLU",
     "ndarray_rt.ops.nn.lrn": "LRN _backward_LRN",
-    "ndarray_rt.ops.nn.pooling": "Pooling _backward_Pooling _backward_Pooling_taken",
+    "ndarray_rt.ops.nn.pooling": "Pooling _fused_Pooling _backward_Pooling _backward_Pooling_taken",
     "ndarray_rt.ops.nn.pooling_v1": "Pooling_v1 _backward_Pooling_v1",
     "ndarray_rt.ops.nn.regression_output": (
         "LinearRegressionOutput _backward_linear_reg_out LogisticRegressionOutput "

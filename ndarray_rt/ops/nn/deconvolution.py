@@ -22,7 +22,11 @@ from ...op.params import Params, boolean, integer, optional_choice, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, any_desc, default_desc
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
+from ...storage.stream import Mem
 from ..floats import wide
+from ..fused.params import PostOpParams, own_inputs, with_post_ops
+from ..fused.post_ops import apply_chain, chain_of_params, post_specs
+from ..fused.run import choose, run
 from ..terms import product_gradient
 from .conv_geometry import (
     Geometry,
@@ -50,6 +54,11 @@ class DeconvolutionParams(Params):
     no_bias: bool = boolean(True, doc="no bias is added")
     layout: str | None = optional_choice("NCW", "NCHW", "NCDHW",
                                          doc="order of the axes as the user sees them")
+
+
+@params_class
+class FusedDeconvolutionParams(DeconvolutionParams, PostOpParams):
+    """The layer's parameters and the post-ops."""
 
 
 def input_names(p: DeconvolutionParams) -> tuple[str, ...]:
@@ -139,14 +148,14 @@ def geometry(p: DeconvolutionParams, data: Shape) -> Geometry:
 
 def compute(ctx: OpContext, p: DeconvolutionParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    x, w = wide(ins[0]), wide(ins[1])
+    x, w, *rest = (wide(value) for value in ins)
     if x.size:
         y = conv_backward_data(x, w, geometry(p, x.shape), outs[0].shape)
     else:
         y = np.zeros(outs[0].shape, x.dtype)
     if not p.no_bias:
-        y += ins[2].reshape(-1, *(1,) * len(p.kernel))
-    outs[0].write(y.astype(ins[0].dtype, copy=False))
+        y += rest.pop(0).reshape(-1, *(1,) * len(p.kernel))
+    outs[0].write(apply_chain(chain_of_params(p), y, rest).astype(ins[0].dtype, copy=False))
 
 
 def refuses(p: DeconvolutionParams, ins: list[NDArray]) -> str | None:
@@ -178,28 +187,36 @@ def swapped(p: DeconvolutionParams, desc: MemDesc) -> MemDesc:
 
 def compute_ex(ctx: OpContext, p: DeconvolutionParams, ins: list[NDArray],
                outs: list[Output]) -> None:
-    data, weight = ins[0], ins[1]
-    dtype = data.dtype
+    data, weight, operands = ins[0], ins[1], ins[own_inputs(p):]
+    dtype, chain = data.dtype, chain_of_params(p)
+    shapes = [operand.shape for operand in operands]
+    direction = Direction.FORWARD_TRAINING if ctx.is_train else Direction.FORWARD_INFERENCE
 
-    def build() -> tuple[Primitive, MemDesc]:
-        direction = (Direction.FORWARD_TRAINING if ctx.is_train
-                     else Direction.FORWARD_INFERENCE)
+    def build(in_place: bool) -> Primitive:
         bias = None if p.no_bias else default_desc(dtype, (p.num_filter,))
         make = partial(make_primitive, Kind.DECONVOLUTION, direction, bias=bias,
                        weights=any_desc(dtype, native_dims(p, weight.shape)),
                        **fields(p, data.shape))
-        made = first_supported(partial(make, src=src, dst=dst)
-                               for src, dst in data_candidates(dtype, data.shape, outs[0].shape))
-        return made, swapped(p, made.weights)
-    prim, w_desc = ctx.primitive(("Deconvolution.forward", p, data.shape), build)
+
+        def one(src: MemDesc, dst: MemDesc) -> Primitive:
+            if operands and dst.is_any:
+                # the operands' layout is that of the result, which only oneDNN knows
+                free = make(src=src, dst=dst)
+                src, dst = free.src, free.dst
+            return make(src=src, dst=dst,
+                        post_ops=post_specs(chain, dst, dtype, shapes, in_place))
+        return first_supported(partial(one, src, dst) for src, dst
+                               in data_candidates(dtype, data.shape, outs[0].shape))
+    fused = choose(ctx, ("Deconvolution.forward", p, data.shape, *shapes), build, chain, operands,
+                   outs[0])
+    prim = fused.prim
     # the weight first: converting it may move its memory
-    w = weights(ctx, weight, w_desc, p.num_group).as_desc(prim.weights)
-    src = get_data_reorder(data, prim.src, ctx.stream)
-    args = [(Arg.SRC, src), (Arg.WEIGHTS, w)]
+    w = weights(ctx, weight, swapped(p, prim.weights), p.num_group).as_desc(prim.weights)
+    args: list[tuple[int, Mem]] = [(Arg.SRC, get_data_reorder(data, prim.src, ctx.stream)),
+                                   (Arg.WEIGHTS, w)]
     if not p.no_bias:
         args.append((Arg.BIAS, get_default(ins[2], ctx.stream)))
-    with outs[0].open(prim.dst, ctx.stream) as dst:
-        ctx.run(prim, [*args, (Arg.DST, dst)])
+    run(ctx, fused, chain, operands, outs[0], args)
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -292,16 +309,22 @@ def flops(p: DeconvolutionParams, ins: Sequence[Shape], outs: Sequence[Shape]) -
 EPILOGUE = Epilogue("_fused_Deconvolution", operand=whole_or_channels)
 
 
-register(OpDef("Deconvolution", DeconvolutionParams, inputs=input_names, infer_shape=infer_shape,
-               infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient, per_sample=True,
-               epilogue=EPILOGUE, folds_affine=lambda p, rank: AffineFold(True, p.num_group),
-               flops=flops,
-               doc="Transposed convolution over 1 to 3 spatial axes.\n\n"
-                   "data (N, C, *spatial), weight (C, num_filter / num_group, *kernel), bias "
-                   "(num_filter,); output (N, num_filter, *out) with out = stride (d - 1) + "
-                   "dilate (kernel - 1) + 1 - 2 pad + adj, or target_shape. All of one dtype. "
-                   "Source: MXNet's Deconvolution; oneDNN deconvolution."))
+DECONVOLUTION = register(OpDef(
+    "Deconvolution", DeconvolutionParams, inputs=input_names, infer_shape=infer_shape,
+    infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
+    gradient=gradient, per_sample=True,
+    epilogue=EPILOGUE, folds_affine=lambda p, rank: AffineFold(True, p.num_group),
+    flops=flops,
+    doc="Transposed convolution over 1 to 3 spatial axes.\n\n"
+        "data (N, C, *spatial), weight (C, num_filter / num_group, *kernel), bias "
+        "(num_filter,); output (N, num_filter, *out) with out = stride (d - 1) + "
+        "dilate (kernel - 1) + 1 - 2 pad + adj, or target_shape. All of one dtype. "
+        "Source: MXNet's Deconvolution; oneDNN deconvolution."))
+register(with_post_ops(
+    DECONVOLUTION, FusedDeconvolutionParams,
+    "A deconvolution and what is done to its result.\n\n"
+    "Inputs are those of Deconvolution, then one operand for each binary post-op: of the result's "
+    "shape, or broadcast to it. Made by passes. Source: oneDNN deconvolution with post-ops."))
 register(OpDef("_backward_Deconvolution", DeconvolutionParams,
                inputs=("out_grad", "data", "weight"), outputs=backward_outputs,
                infer_shape=infer_shape_backward, infer_type=same_type, compute=compute_backward,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -27,7 +28,10 @@ from ...op.params import (
     shape,
 )
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ...storage.primitive import PostSpec, eltwise_post
 from ..floats import same_float_type, wide
+from ..fused.params import PostOpParams
+from ..fused.post_ops import ELTWISE, apply_chain, chain_of_params
 from ..terms import replaced, terms
 from .pool_onednn import PoolKernel, run_backward, run_forward
 from .pool_window import (
@@ -118,7 +122,7 @@ def write(p: PoolingParams, out: NumpyOutput, value: AnyArray) -> None:
 
 def compute(ctx: OpContext, p: PoolingParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    write(p, outs[0], pooled(p, ins[0]))
+    write(p, outs[0], apply_chain(chain_of_params(p), pooled(p, ins[0]), ()))
 
 
 def pooled(p: PoolingParams, data: AnyArray) -> AnyArray:
@@ -173,9 +177,13 @@ def refuses(p: PoolingParams, ins: list[NDArray]) -> str | None:
 
 
 def compute_ex(ctx: OpContext, p: PoolingParams, ins: list[NDArray], outs: list[Output]) -> None:
-    kernel = kernel_of(p, ins[0].shape)
+    kernel, chain = kernel_of(p, ins[0].shape), chain_of_params(p)
     assert isinstance(kernel, PoolKernel)
-    run_forward(ctx, kernel, ins[0], outs[0])
+    specs: list[PostSpec] = []
+    if chain and kernel.scale != 1.0:
+        specs.append(eltwise_post(ELTWISE["linear"][0], kernel.scale, 0.0))
+    specs += [eltwise_post(ELTWISE[op.name][0], op.alpha, op.beta) for op in chain]
+    run_forward(ctx, kernel, ins[0], outs[0], tuple(specs))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -239,20 +247,31 @@ def compute_ex_backward(ctx: OpContext, p: PoolingParams, ins: list[NDArray],
     run_backward(ctx, kernel, ins[0], ins[1], outs[0])
 
 
+@params_class
+class FusedPoolingParams(PoolingParams, PostOpParams):
+    """Pooling's parameters and the post-ops, which are elementwise functions."""
+
+
 EPILOGUE = Epilogue("_fused_Pooling", takes=lambda p: p.pool_type != "lp")
 
 
-register(OpDef("Pooling", PoolingParams, inputs=("data",), infer_shape=infer_shape,
-               infer_type=same_float_type, compute=compute, compute_ex=compute_ex,
-               refuses=refuses, gradient=gradient, names_data=True, per_sample=True,
-               epilogue=EPILOGUE,
-               doc="Pooling over 1 to 3 spatial axes.\n\n"
-                   "data (N, C, *spatial), or with channels last as layout says; output "
-                   "(N, C, *out) with out = floor((d + 2 pad - kernel) / stride) + 1, 'full' "
-                   "rounding up. max passes over NaN where a window has numbers, and its gradient "
-                   "goes to the first place that holds the maximum; avg divides by what a window "
-                   "holds of data and (count_include_pad) padding; lp is (sum of x^p)^(1/p). "
-                   "Floats of any width. Source: MXNet's Pooling; oneDNN pooling."))
+POOLING = register(OpDef(
+    "Pooling", PoolingParams, inputs=("data",), infer_shape=infer_shape,
+    infer_type=same_float_type, compute=compute, compute_ex=compute_ex,
+    refuses=refuses, gradient=gradient, names_data=True, per_sample=True,
+    epilogue=EPILOGUE,
+    doc="Pooling over 1 to 3 spatial axes.\n\n"
+        "data (N, C, *spatial), or with channels last as layout says; output "
+        "(N, C, *out) with out = floor((d + 2 pad - kernel) / stride) + 1, 'full' "
+        "rounding up. max passes over NaN where a window has numbers, and its gradient "
+        "goes to the first place that holds the maximum; avg divides by what a window "
+        "holds of data and (count_include_pad) padding; lp is (sum of x^p)^(1/p). "
+        "Floats of any width. Source: MXNet's Pooling; oneDNN pooling."))
+register(replace(
+    POOLING, name="_fused_Pooling", params=FusedPoolingParams, gradient=None,
+    no_gradient="it is for inference", is_fused=True,
+    doc="Pooling and what is done to its result.\n\n"
+        "data as in Pooling. Made by passes. Source: oneDNN pooling with post-ops."))
 register(OpDef("_backward_Pooling", PoolingParams, inputs=("out_grad", "data", "out"),
                infer_shape=infer_shape_backward, infer_type=same_float_type,
                compute=compute_backward, compute_ex=compute_ex_backward,
