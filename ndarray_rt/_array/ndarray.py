@@ -5,6 +5,7 @@ Methods that compute are installed from the operators when the package loads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,14 @@ from ..storage.chunk import Chunk
 from .surface import Surface
 
 MAX_DIMS = 12
+
+
+def has_arrays(shape: Sequence[int]) -> bool:
+    """Whether arrays of this shape can be, those without elements too: offsets are 64 bits."""
+    most: int = prod(dim for dim in shape if dim)
+    return most < 1 << 58
+
+
 # elements; bytes of all dtypes can still be counted
 MAX_SIZE = 1 << 46
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from .._array.copy import read_numpy
-from .._array.ndarray import MAX_DIMS, NDArray
+from .._array.ndarray import MAX_DIMS, NDArray, has_arrays
 from ..context import cpu
 from ..dtypes import TYPE_FLAGS, find_dtype
 from ..errors import ModelFormatError, MXNetError, TypeMismatch
@@ -143,6 +143,8 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, what: str,
         if nbytes != member.file_size - file.tell():
             raise bad(f"shape {shape} of {found} needs {nbytes} bytes, there are "
                       f"{member.file_size - file.tell()}")
+        if not has_arrays(shape):
+            raise bad(f"shape {shape}, which no array can have")
         values = np.empty(prod(shape), found)
         _fill(file, values.view(np.uint8).data, bad)
     if found != dtype:

@@ -23,7 +23,7 @@ import numpy as np
 
 from .._array.copy import read_numpy
 from .._array.layout import plain_numpy
-from .._array.ndarray import MAX_DIMS, NDArray, new_array
+from .._array.ndarray import MAX_DIMS, NDArray, has_arrays, new_array
 from ..context import cpu
 from ..dtypes import FLAG_NAMES, FLOAT32, TYPE_FLAGS, DType, dtype_name, find_dtype
 from ..errors import ModelFormatError, MXNetError, ParameterError, TypeMismatch
@@ -313,6 +313,8 @@ class _Reader:
         if nbytes > self.left:
             raise self.bad(f"shape {shape} of {dtype} needs {nbytes} bytes, "
                            f"{self.left} are left")
+        if not has_arrays(shape):
+            raise self.bad(f"shape {shape}, which no array can have")
         begin = self.size - self.left
         if (self.image is not None and nbytes >= LEAST_MAPPED and begin % dtype.itemsize == 0
                 and dtype != np.bool_):

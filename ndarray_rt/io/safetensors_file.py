@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._array.copy import read_numpy
-from .._array.ndarray import MAX_DIMS, NDArray
+from .._array.ndarray import MAX_DIMS, NDArray, has_arrays
 from ..context import cpu
 from ..dtypes import DType, find_dtype
 from ..errors import MissingPackage, ModelFormatError, MXNetError, ParameterError, TypeMismatch
@@ -134,6 +134,8 @@ def _check_entry(name: str, entry: Any, nbytes: int, what: str) -> tuple[int, in
     if prod(shape) * dtype.itemsize != span[1] - span[0]:
         raise ModelFormatError(f"shape {shape} of {dtype} needs {prod(shape) * dtype.itemsize} "
                                f"bytes, it has {span[1] - span[0]}", what, place)
+    if not has_arrays(shape):
+        raise ModelFormatError(f"shape {shape!r:.80}, which no array can have", what, place)
     return span[0], span[1]
 
 

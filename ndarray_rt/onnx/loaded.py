@@ -81,6 +81,9 @@ class Loaded:
         # of the plans that are kept, in the order in which they were bound
         self._executors: list[weakref.ref[Executor]] = []
         self.held = Held()
+        # that loops became in the plan that is being made, and that were planned to find out
+        # whether they can
+        self.unrolled_nodes = self.tried_nodes = 0
         self._slots = 0
         # positions of inputs whose values plans are made for, not only their shapes: small ones
         # of whole numbers, such as a rate or lengths, on which much else depends
@@ -131,6 +134,7 @@ class Loaded:
             self.plans.move_to_end(key)
             return found
         graph = self.file.graph
+        self.unrolled_nodes = self.tried_nodes = 0
         scope: dict[str, Any] = {name: constant(made, True)
                                  for name, made in graph.constants.items()}
         for name, given in zip(graph.inputs, arrays, strict=True):

@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from .._array.ndarray import has_arrays
 from ..errors import ModelFormatError, TypeMismatch, shown
 from .graph import Array, Graph, ModelFile, Node, Reference, ValueInfo
 from .messages import FunctionProto, ModelProto
-from .tensors import TensorReader, dtype_of_kind, has_arrays
+from .tensors import TensorReader, dtype_of_kind
 from .wire import WrongBytes, read_bytes, read_file
 
 _DEEPEST = 64
 _LONGEST_NAME = 1 << 16
+_LARGEST_STREAM = (1 << 31) - 1  # more has no message of this format
 
 
 class Kind(IntEnum):
@@ -46,7 +48,10 @@ def read_model(source: Any) -> ModelFile:
                     made, opened.fileno(), found.st_size))
                 return _Reader(proto, path.name, path.parent).model()
             # what is endless is read as a whole, or not at all
-            data = opened.read()
+            data = opened.read(_LARGEST_STREAM + 1)
+        if len(data) > _LARGEST_STREAM:
+            raise ModelFormatError(f"is no file, and gives more than {_LARGEST_STREAM} bytes",
+                                   path.name)
         proto = _parsed(path.name, lambda made: read_bytes(made, data))
         return _Reader(proto, path.name, path.parent).model()
     if isinstance(source, (bytes, bytearray, memoryview)):
@@ -153,6 +158,10 @@ class _Reader:
         for attribute in getattr(proto, "attribute_proto", ()):
             attributes[attribute.name] = self._attribute(attribute, own, place, frozenset(), 0)
         nodes = self._nodes(proto.node, own, place, {*proto.input}, 0)
+        made = {*proto.input, *(name for node in nodes for name in node.outputs)}
+        for name in proto.output:
+            if not name or name not in made:
+                raise self.error(f"the output {name!r:.200} is computed nowhere", place)
         return Graph(proto.name, list(proto.input), list(proto.output), nodes, {}, attributes)
 
     def _graph(self, proto: Any, opsets: Mapping[str, int], place: str, outer: AbstractSet[str],
@@ -176,7 +185,7 @@ class _Reader:
         for node in nodes:
             inside.update(node.outputs)
         for name in made.outputs:
-            if name not in inside and name not in outer:
+            if not name or (name not in inside and name not in outer):
                 raise self.error(f"the output {name!r:.200} is computed nowhere", place or "graph")
         return made
 

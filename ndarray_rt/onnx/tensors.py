@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._array.ndarray import has_arrays
 from ..errors import ModelFormatError
 from ..io.foreign import new_numpy
 from .graph import Array
@@ -44,11 +45,6 @@ def dtype_of_kind(kind: int) -> np.dtype[Any]:
     # those that NumPy has not: the package has them from another one
     made: np.dtype[Any] = np.dtype(onnx_package().helper.tensor_dtype_to_np_dtype(kind))
     return made
-
-
-def has_arrays(shape: tuple[int, ...]) -> bool:
-    """Whether arrays of this shape can be, those without elements too: offsets are 64 bits."""
-    return prod(dim for dim in shape if dim) < 1 << 58
 
 
 class TensorReader:

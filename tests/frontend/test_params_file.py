@@ -223,6 +223,7 @@ BAD = {
     "huge": (header(one(shape=(1 << 40, 1 << 20))), "needs .* bytes"),
     "overflow": (header(one(shape=(1 << 62, 1 << 62, 4))), "needs .* bytes"),
     "negative": (header(one(shape=(-7, 3))), "negative dimension"),
+    "nothing, far away": (header(one(shape=(0, 1 << 62))), "no array can have"),
     "rank": (header(struct.pack("<Iii", 0xF993FAC9, 0, 1 << 30)), "rank 1073741824"),
     "rank negative": (header(struct.pack("<Iii", 0xF993FAC9, 0, -5)), "rank -5"),
     "type flag": (header(one(flag=77)), "type flag 77"),

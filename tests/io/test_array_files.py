@@ -110,6 +110,7 @@ BAD_NPZ = {
     "huge": (member(described(shape="(1000000000000,)")), "needs 4000000000000 bytes"),
     "overflow": (member(described(shape="(1 << 62,)")), "member 'x.npy'"),
     "negative": (member(described(shape="(-2,)"), bytes(8)), "dimensions from 0 up"),
+    "nothing, far away": (member(described(shape=str((0, 1 << 62)))), "no array can have"),
     "rank": (member(described(shape="(1,) * 13"), bytes(8)), "member 'x.npy'"),
     "rank 13": (member(described(shape=str((1,) * 13)), bytes(4)), "at most 12 dimensions"),
     "short": (member(described(), bytes(4)), "needs 8 bytes, there are 4"),
@@ -226,6 +227,8 @@ BAD_TENSORS = {
     "overflow": (tensors(shape=[1 << 61, 8]), "needs"),
     "more than 64 bits": (tensors(shape=[1 << 70]), "numbers from 0 up"),
     "negative": (tensors(shape=[-2]), "numbers from 0 up"),
+    "nothing, far away": (of_header({"x": {"dtype": "F32", "shape": [0, 1 << 40, 1 << 40],
+                                           "data_offsets": [0, 0]}}), "no array can have"),
     "bool": (tensors(shape=[True]), "numbers from 0 up"),
     "rank": (tensors(shape=[1] * 13), "at most 12 numbers"),
     "backwards": (tensors(data_offsets=[8, 0]), "data_offsets"),
@@ -269,6 +272,18 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
         mx.nd.load(str(tmp_path / "empty"))
     with pytest.raises(TypeError):
         mx.nd.load(3)  # type: ignore[arg-type]
+
+
+def test_arrays_without_names_are_no_parameters(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.params")
+    mx.nd.save(path, [mx.nd.ones((3, 2))])
+    net = mx.gluon.nn.Dense(3, in_units=2)
+    for load in (net.load_parameters, net.collect_params().load):
+        with pytest.raises(ModelFormatError, match="no names"):
+            load(path)
+    mx.sym.Variable("x").save(str(tmp_path / "a.json"))
+    with pytest.raises(ModelFormatError, match="no names"):
+        mx.gluon.SymbolBlock.imports(str(tmp_path / "a.json"), ["x"], path)
 
 
 def test_parameters_of_gluon_in_any_form(tmp_path: Path) -> None:

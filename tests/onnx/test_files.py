@@ -91,6 +91,45 @@ def test_cycles_doubles_and_gaps() -> None:
         load(proto)
 
 
+def test_outputs_that_nothing_computes() -> None:
+    text = """g (float[2] x) => (float[2] y) { y = local.f(x) }
+        <domain: "local", opset_import: ["" : 17, "local" : 1]> f (a) => (b) { b = Relu(a) }"""
+    for name in ("", "nowhere"):
+        proto = model_of(text)
+        proto.functions[0].output[0] = name
+        with pytest.raises(ModelFormatError, match=r"function local\.f.*computed nowhere"):
+            load(proto)
+        proto = model_of(text)
+        proto.graph.output[0].name = name
+        with pytest.raises(ModelFormatError, match="computed nowhere"):
+            load(proto)
+
+
+@pytest.mark.parametrize("text", [
+    "y, z = Relu(x)", "y, z = local.f(x)", "y, z, w = Split<num_outputs = 2>(x)",
+    "y, i, k = TopK(x, one) one = Constant<value_ints = [1]>()",
+    "y, i, k = TopK(one, one) one = Constant<value_ints = [1]>()",
+])
+def test_outputs_that_an_operator_has_not(text: str) -> None:
+    names = text.partition(" =")[0].split(", ")
+    model = load(model_of(f"g (float[2] x) => ({', '.join(f'float {n}' for n in names)}) {{ {text}"
+                          ' } <domain: "local", opset_import: ["" : 18, "local" : 1]> f (a) => (b)'
+                          " { b = Relu(a) }", 18))
+    with pytest.raises((ModelFormatError, ShapeError), match="outputs"):
+        model(np.ones(2, np.float32))
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    ('y = Mul(t, n) t = Constant<value_string = "ab">() n = Constant<value_int = 9999999>()',
+     "input 0 is text, expected numbers"),
+    ("y = StringSplit(x)", "input 0 is float32, expected text"),
+    ('y = RegexFullMatch<pattern = "[\\\\l]">(t) t = Constant<value_string = "ab">()', "pattern"),
+])
+def test_text_and_numbers_are_not_mixed(text: str, reason: str) -> None:
+    with pytest.raises(ModelFormatError, match=reason):
+        load(model_of(f"g (float[2] x) => (float y) {{ {text} }}", 20))(np.ones(2, np.float32))
+
+
 def test_nodes_in_another_order() -> None:
     proto = model_of("g (float[2] x) => (float[2] y) { a = Relu(x) y = Neg(a) }")
     proto.graph.node.reverse()

@@ -221,3 +221,21 @@ def test_functions_that_call_others_twice_do_not_grow_for_ever() -> None:
     model = load(helper.make_model(graph, opset_imports=opsets, functions=functions))
     with pytest.raises(ModelFormatError, match="nodes"):
         model(np.ones(2, np.float32))
+
+
+def nested_loops(depth: int, condition: str = "d{i} = Identity(c{i})") -> str:
+    """Each makes 64 turns, and in the innermost one x is negated."""
+    inside = "y{i} = Neg(s{i})"
+    for i in range(depth, 0, -1):
+        body = inside.replace("{i}", str(i))
+        inside = (f"n{i} = Constant<value_int = 64>() y{i - 1} = Loop(n{i}, , s{i - 1}) <body ="
+                  f" b{i} (int64 t{i}, bool c{i}, float[2] s{i}) => (bool d{i}, float[2] y{i})"
+                  f" {{ {condition.replace('{i}', str(i))} {body} }}>")
+    return inside
+
+
+def test_loops_inside_of_others_are_not_planned_turn_by_turn() -> None:
+    text = "g (float[2] s0) => (float[2] y0) { " + nested_loops(2) + " }"
+    model = load(model_of(text, 20))
+    np.testing.assert_array_equal(model(np.ones(2, np.float32))[0], [1, 1])
+    assert model._loaded.unrolled_nodes <= 4096 + 64

@@ -11,6 +11,7 @@ from ... import initializer, nd
 from ...errors import ParameterError, TypeMismatch
 from ..errors import Mismatch
 from ..parameter import Parameter, ParameterDict
+from ..parameter.parameter_dict import named_arrays
 from ..utils import HookHandle, brief_list, indent
 from .scope import BlockScope
 
@@ -225,7 +226,7 @@ class Block:
         file has others, unless `ignore_extra`. Dtypes must be equal, unless `cast_dtype`: then
         that of the parameter ('current') or of the file ('saved') is kept.
         """
-        loaded = nd.load(filename)
+        loaded = named_arrays(filename)
         params = self._collect_params_with_prefix()
         if not loaded and not params:
             return

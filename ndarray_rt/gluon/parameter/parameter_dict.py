@@ -10,12 +10,23 @@ import numpy as np
 from ... import initializer, nd
 from ...context import Context
 from ...dtypes import find_dtype
-from ...errors import NameMismatch, ParameterError
+from ...errors import ModelFormatError, NameMismatch, ParameterError
 from ...nd import NDArray
 from ..errors import Mismatch
 from ..utils import brief_list, indent
 from .constant import Constant
 from .parameter import Parameter
+
+
+def named_arrays(filename: str) -> dict[str, NDArray]:
+    """The arrays of a file by name; ModelFormatError where they have none."""
+    found = nd.load(filename)
+    if isinstance(found, dict):
+        return found
+    if found:
+        raise ModelFormatError("its arrays have no names, which parameters need",
+                               f"file {filename!r}")
+    return {}
 
 
 class ParameterDict:
@@ -190,7 +201,7 @@ class ParameterDict:
             if not name.startswith(restore_prefix):
                 raise Mismatch(f"restore_prefix is '{restore_prefix}' but Parameter's name "
                                f"'{name}' does not start with it")
-        self.load_dict(nd.load(filename), ctx, allow_missing, ignore_extra, restore_prefix,
+        self.load_dict(named_arrays(filename), ctx, allow_missing, ignore_extra, restore_prefix,
                        filename, cast_dtype, dtype_source)
 
     def load_dict(self, param_dict: Any, ctx: Any = None, allow_missing: bool = False,

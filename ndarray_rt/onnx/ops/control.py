@@ -16,9 +16,11 @@ from ..table import special
 from ..values import NothingValue, SequenceValue, Value, constant
 from .loop_layers import give_layer, layer_of
 
-# loops with at most so many turns, and so many nodes in all of them, become part of the plan
+# loops with at most so many turns, and so many nodes in all of those of a plan, become part of it
 _MOST_TURNS = 64
 _MOST_NODES = 4096
+# nodes that are planned, turn by turn, to find out how many turns there are
+_MOST_TRIED = 1 << 15
 # turns of a loop whose end nobody knows beforehand
 _NO_LIMIT = (1 << 63) - 1
 _ROWS = "rows that turns gave"
@@ -40,6 +42,11 @@ def if_(planner: Planner, node: Node, ins: list[Any]) -> None:
 
 
 # ---- loops --------------------------------------------------------------------------------------
+
+
+def _room(planner: Planner) -> int:
+    """How many nodes loops may still become: those inside of others are many times there."""
+    return max(_MOST_NODES - planner.session.unrolled_nodes, 0)
 
 
 def _known_turns(planner: Planner, node: Node, body: Graph, count: int,
@@ -66,6 +73,10 @@ def _known_turns(planner: Planner, node: Node, body: Graph, count: int,
         scope[body.inputs[0]] = constant(np.asarray(turns, np.int64))
         scope[body.inputs[1]] = constant(np.asarray(True))
         scope.update({body.inputs[2 + i]: value for i, value in zip(known, values, strict=True)})
+        # they are planned for each turn, and so are loops inside
+        planner.session.tried_nodes += len(part.nodes)
+        if planner.session.tried_nodes > _MOST_TRIED:
+            return None
         plan = Planner(planner.session, scope, list(reversed(part.nodes)), part.outputs).run()
         results = plan.results
         if plan.steps or plan.fork or not all(isinstance(r, np.ndarray) for r in results):
@@ -127,9 +138,10 @@ def loop(planner: Planner, node: Node, ins: list[Any]) -> None:
             if turns is not None:
                 give_layer(planner, node, layer, turns, ins[2:])
                 return
-        most = min(_MOST_TURNS, _MOST_NODES // max(len(body.nodes), 1))
+        most = min(_MOST_TURNS, _room(planner) // max(len(body.nodes), 1))
         turns = _known_turns(planner, node, body, count, ins[2:], most) if count else 0
         if turns is not None:
+            planner.session.unrolled_nodes += turns * len(body.nodes)
             _Unrolled(planner, node, body, turns, ins[2:])
             return
     carried = list(node.inputs[2:])

@@ -13,6 +13,14 @@ from ..graph import Array, Node
 from ..table import axes_of, operator
 from ..values import Value
 
+# elements of a matrix that stands for an axis; what is larger has little else than zeros
+_LARGEST_MATRIX = 1 << 22
+_MODES = {"mode": ("nearest", "linear", "cubic"), "where": (
+    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+    "tf_half_pixel_for_nn", "tf_crop_and_resize"),
+    "nearest": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
+    "policy": ("stretch", "not_larger", "not_smaller")}
+
 
 class _Resizing:
     """What a Resize does along each axis."""
@@ -30,6 +38,10 @@ class _Resizing:
         self.excludes = bool(node.attr("exclude_outside", 0))
         self.antialias = bool(node.attr("antialias", 0))
         self.beyond = float(node.attr("extrapolation_value", 0.0))
+        self.policy = node.attr("keep_aspect_ratio_policy", "stretch")
+        for field, words in _MODES.items():
+            if getattr(self, field) not in words:
+                raise ValueError(f"{getattr(self, field)!r} is none of {', '.join(words)}")
         self.dims = dims
         self.outs = list(dims)
         self.scales = [1.0] * rank
@@ -38,20 +50,19 @@ class _Resizing:
             for i, axis in enumerate(axes):
                 self.starts[axis], self.ends[axis] = float(roi[i]), float(roi[len(axes) + i])
         if sizes is not None and len(sizes):
-            self._by_sizes(node, axes, [int(s) for s in sizes])
+            self._by_sizes(axes, [int(s) for s in sizes])
         else:
             for axis, scale in zip(axes, scales, strict=True):
+                if not 0 < scale < math.inf:
+                    raise ValueError(f"a scale of {scale}")
                 self.scales[axis] = float(scale)
-                part = self.ends[axis] - self.starts[axis] if (
-                    self.where == "tf_crop_and_resize") else 1.0
-                self.outs[axis] = math.floor(dims[axis] * part * float(scale))
+                self.outs[axis] = math.floor(dims[axis] * float(scale))
 
-    def _by_sizes(self, node: Node, axes: tuple[int, ...], sizes: list[int]) -> None:
-        policy = node.attr("keep_aspect_ratio_policy", "stretch")
+    def _by_sizes(self, axes: tuple[int, ...], sizes: list[int]) -> None:
         ratios = [s / self.dims[a] for a, s in zip(axes, sizes, strict=True)]
         for axis, wanted, ratio in zip(axes, sizes, ratios, strict=True):
-            if policy != "stretch":
-                ratio = min(ratios) if policy == "not_larger" else max(ratios)
+            if self.policy != "stretch":
+                ratio = min(ratios) if self.policy == "not_larger" else max(ratios)
                 wanted = math.floor(ratio * self.dims[axis] + 0.5)
             self.outs[axis], self.scales[axis] = wanted, ratio
 
@@ -62,9 +73,10 @@ class _Resizing:
         where = self.where
         if where == "asymmetric":
             return x / scale
+        # the size that scales mean, which is no whole number
+        width = length * scale
         if where == "align_corners":
-            # by the size that scales mean, which is no whole number
-            return x * ((length - 1) / (length * scale - 1)) if out > 1 else np.zeros(out)
+            return x * (length - 1) / (width - 1) if width != 1 else np.zeros(out)
         if where == "pytorch_half_pixel":
             return (x + 0.5) / scale - 0.5 if out > 1 else np.zeros(out)
         if where == "half_pixel_symmetric":
@@ -75,9 +87,9 @@ class _Resizing:
             return (x + 0.5) / scale
         if where == "tf_crop_and_resize":
             start, end = self.starts[axis], self.ends[axis]
-            if out > 1:
-                return start * (length - 1) + x * (end - start) * (length - 1) / (out - 1)
-            return np.full(out, 0.5 * (start + end) * (length - 1))
+            if width != 1:
+                return x * (end - start) * (length - 1) / (width - 1) + start * (length - 1)
+            return np.full(out, (end - start) * (length - 1) / 2 + start * (length - 1))
         return (x + 0.5) / scale - 0.5
 
     def rounded(self, places: Array) -> Array:
@@ -92,30 +104,30 @@ class _Resizing:
             made = np.ceil(places - 0.5)
         return made
 
-    def matrix(self, axis: int) -> Array:
-        """(out, length): what each place of the output takes of data."""
-        length, out = self.dims[axis], self.outs[axis]
+    def taps(self, axis: int) -> tuple[Array, Array]:
+        """(out, k) places in data, and how much of each a place of the output takes."""
+        length = self.dims[axis]
         places = self.places(axis)
-        made = np.zeros((out, length))
         if self.mode == "nearest":
-            rows = np.clip(self.rounded(places), 0, length - 1).astype(int)
-            made[np.arange(out), rows] = 1
-            return made
+            return np.clip(self.rounded(places), 0, length - 1).astype(int)[:, None], np.ones(
+                (len(places), 1))
         shrink = min(self.scales[axis], 1.0) if self.antialias else 1.0
         reach = (1.0 if self.mode == "linear" else 2.0) / shrink
-        for i, place in enumerate(places):
-            first = math.floor(place - reach) + 1
-            taps = np.arange(first, math.floor(place + reach) + 1)
-            weights = self._weights((taps - place) * shrink)
-            if not self.antialias:
-                keep = np.abs(taps - place) < reach + (1e-12 if self.mode != "linear" else 0)
-                taps, weights = taps[keep], weights[keep]
-            if self.excludes:
-                weights = np.where((taps < 0) | (taps >= length), 0, weights)
-            total = weights.sum()
-            if total and (self.excludes or self.antialias):
-                weights = weights / total
-            np.add.at(made[i], np.clip(taps, 0, length - 1), weights)
+        taps = np.floor(places - reach).astype(int)[:, None] + np.arange(
+            1, math.floor(2 * reach) + 2)
+        weights = self._weights((taps - places[:, None]) * shrink)
+        if self.excludes:
+            weights = np.where((taps < 0) | (taps >= length), 0, weights)
+        if self.excludes or self.antialias:
+            total = weights.sum(1, keepdims=True)
+            weights = weights / np.where(total == 0, 1, total)
+        return np.clip(taps, 0, length - 1), weights
+
+    def matrix(self, axis: int) -> Array:
+        """(out, length): the same as what each place of the output takes of data."""
+        taps, weights = self.taps(axis)
+        made = np.zeros((len(taps), self.dims[axis]))
+        np.add.at(made, (np.arange(len(taps))[:, None], taps), weights)
         return made
 
     def _weights(self, distance: Array) -> Any:
@@ -152,7 +164,10 @@ def resize(node: Node, x: Array, *args: Array | None) -> Array:
     else:
         own = made.astype(np.float64)
         for axis in axes:
-            own = np.moveaxis(np.tensordot(own, how.matrix(axis), ((axis,), (1,))), -1, axis)
+            taps, weights = how.taps(axis)
+            behind = (1,) * (x.ndim - axis - 1)
+            own = sum(np.take(own, tap, axis) * weight.reshape(-1, *behind)
+                      for tap, weight in zip(taps.T, weights.T, strict=True))
         made = np.rint(own) if x.dtype.kind in "iu" else own
         if x.dtype.kind in "iu":
             info = np.iinfo(x.dtype)
@@ -187,6 +202,8 @@ def resize_symbol(b: GraphBuilder, node: Node, x: Value, *args: Value | None) ->
         return None
     if how.mode == "nearest":
         return _nearest(b, x, how, changed)
+    if any(how.outs[a] * x.shape[a] > _LARGEST_MATRIX for a in changed):
+        return None
     return _by_products(b, node, x, how, changed)
 
 
