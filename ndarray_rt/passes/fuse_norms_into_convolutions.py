@@ -8,11 +8,10 @@ from typing import Any
 from ..cpu_level import has_avx512
 from ..dtypes import FLOAT32
 from ..ops.fused.post_ops import chain_text, num_operands, parse_chain
+from ..ops.nn.batch_norm import EPILOGUE as BATCH_NORM
+from ..ops.nn.convolution import EPILOGUE as CONVOLUTION
 from ..symbol.node import Entry, Node, topological
 from .rewrite import Facts, Heads, make, rewrite
-
-NORMS = frozenset({"BatchNorm", "_fused_BatchNorm"})
-LAYERS = frozenset({"Convolution", "_fused_Convolution"})
 
 
 def fuse_norms_into_convolutions(heads: Sequence[Entry], facts: Facts) -> Heads:
@@ -23,11 +22,11 @@ def fuse_norms_into_convolutions(heads: Sequence[Entry], facts: Facts) -> Heads:
         return list(heads)
 
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
-        if node.op is None or node.op.name not in LAYERS:
+        if node.op is None or node.op.epilogue is not CONVOLUTION:
             return None
         norm = inputs[0].node
-        if (norm.op is None or norm.op.name not in NORMS or not facts.used_once(node.inputs[0])
-                or not _is_pointwise(node, facts)):
+        if (norm.op is None or norm.op.epilogue is not BATCH_NORM
+                or not facts.used_once(node.inputs[0]) or not _is_pointwise(node, facts)):
             return None
         act = _activation(norm)
         parts = _parts(norm.inputs[0])

@@ -14,11 +14,11 @@ from ..op.elementwise import Chain
 from ..ops.fused.post_ops import chain_bounds, chain_text, num_operands, parse_chain
 from ..ops.fused.run import chain_adds_first
 from ..ops.fused.separable_convolution import STRIDES, WINDOW, scratch_of
+from ..ops.nn.convolution import EPILOGUE as CONVOLUTION
 from ..symbol.node import Entry, Node
 from .rewrite import Facts, Heads, make, replace
 
 SEPARABLE = "_fused_separable_Convolution"
-LAYERS = frozenset({"Convolution", "_fused_Convolution"})
 
 
 def fuse_separable_convolutions(heads: Sequence[Entry], facts: Facts) -> Heads:
@@ -66,7 +66,7 @@ def _expansion_before(depthwise: Node, facts: Facts) -> Node | None:
 
 
 def _is_layer(node: Node, facts: Facts) -> bool:
-    return (node.op is not None and node.op.name in LAYERS
+    return (node.op is not None and node.op.epilogue is CONVOLUTION
             and all(facts.types[entry] == FLOAT32 for entry in node.inputs)
             and 0 not in facts.shapes[node.inputs[0]])
 

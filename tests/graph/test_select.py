@@ -18,6 +18,8 @@ from ndarray_rt.op.context import OpContext
 from ndarray_rt.op.dispatch import Dispatched, observe
 from ndarray_rt.op.registry import REGISTRY
 from ndarray_rt.op.select import Implementation, Refusal, Selection, compute, seen_as
+from ndarray_rt.ops.fused import normed_convolution
+from ndarray_rt.ops.nn import conv_backward, pool_onednn
 from ndarray_rt.symbol.node import topological
 
 DATA = mx.sym.Variable("data")
@@ -96,12 +98,15 @@ def test_calls_of_another_kind_are_seen_as_ones_that_are_known() -> None:
 def test_each_selection_has_names_and_a_way_that_takes_all() -> None:
     """Of each operator that select chooses for: one of oneDNN's stands last and refuses nothing
     beforehand, names differ."""
-    found = [one.compute_ex for one in REGISTRY.ops() if isinstance(one.compute_ex, Selection)]
+    found: list[Any] = [one.compute_ex.implementations for one in REGISTRY.ops()
+                        if isinstance(one.compute_ex, Selection)]
     assert len(found) >= 5
-    for selection in found:
-        names = [one.name for one in selection.implementations]
+    found += [pool_onednn.FORWARD, normed_convolution.PRODUCTS, conv_backward.OF_DATA,
+              conv_backward.OF_WEIGHTS]
+    for implementations in found:
+        names = [one.name for one in implementations]
         assert len(set(names)) == len(names)
-        last = selection.implementations[-1]
+        last = implementations[-1]
         assert (last.library, last.accepts, last.pays) == (ONEDNN, None, None)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,12 +22,14 @@ from ...dtypes import DType
 from ...errors import ShapeError
 from ...native import lib
 from ...op import calibration
-from ...op.choose import first_supported
+from ...op.choose import ONEDNN, OURS, first_supported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.packing import weights
 from ...op.params import choice, how_many, params_class
 from ...op.registry import OpDef, Shape, register
+from ...op.select import Implementation
+from ...op.select import compute as select
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
 from ...storage.primitive import Arg, Direction, Primitive
 from ...storage.stream import Mem
@@ -34,7 +37,7 @@ from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from ..nn import convolution as plain
 from ..nn.conv_costs import convolution_cost
-from ..nn.kept_products import kept_for_pixels
+from ..nn.kept_products import MORE_IS_DONE, packed_for_pixels
 from ..nn.pointwise_convolution import product
 from ..nn.product_weights import weight_layouts
 from .params import PostOpParams
@@ -129,11 +132,9 @@ def compute_ex(ctx: OpContext, p: NormedConvolutionParams, ins: list[NDArray],
     piece = image if image > calibration.MOST_NORMED_PIXELS else pixels
     strips = _strips(piece, channels)
     bias = None if p.no_bias else ins[n + 3]
-    multiply = None
-    if pixels <= calibration.MOST_NORMED_PIXELS:
-        multiply = _kept_product(ctx, p, channels, weight, bias)
-    if multiply is None:
-        multiply = _onednn_product(ctx, p, strips, channels, weight, bias)
+    call = _Product(p, pixels, channels, strips, weight, bias, [])
+    select(ctx, PRODUCTS, call)
+    (multiply,) = call.found
     sources = [get_data_reorder(part, channels_last_desc(dtype, part.shape), stream)
                for part in parts]
     factors, shifts = get_default(scale, stream), get_default(shift, stream)
@@ -154,27 +155,51 @@ def compute_ex(ctx: OpContext, p: NormedConvolutionParams, ins: list[NDArray],
             multiply(end - begin, rows, made.behind(begin * out[1] * dtype.itemsize))
 
 
-def _kept_product(ctx: OpContext, p: NormedConvolutionParams, channels: int, weight: NDArray,
-                  bias: NDArray | None) -> Multiply | None:
-    """By a kernel of ours, which needs no code written for each number of rows and channels; None
-    where it can not do what the chain does or the weight is not kept packed."""
-    bounds = chain_bounds(p.chain)
-    kept = None if bounds is None else kept_for_pixels(ctx, weight)
-    if bounds is None or kept is None:
-        return None
-    width, packed = kept
+class _Product(NamedTuple):
+    """The products of strips of so many channels, of so many pixels in all, with the weight.
+
+    An implementation leaves in `found` what multiplies a strip.
+    """
+
+    params: NormedConvolutionParams
+    pixels: int
+    channels: int
+    strips: list[tuple[int, int]]
+    weight: NDArray
+    bias: NDArray | None
+    found: list[Multiply]
+    family: str = ""  # strips are rows, whatever layouts the plan has
+
+
+def _accepts_packed(ctx: OpContext, call: _Product) -> str | None:
+    return MORE_IS_DONE if chain_bounds(call.params.chain) is None else None
+
+
+def _pays_packed(ctx: OpContext, call: _Product) -> str | None:
+    if call.pixels > calibration.MOST_NORMED_PIXELS:
+        return f"there are more than {calibration.MOST_NORMED_PIXELS} pixels"
+    return None
+
+
+def _find_packed(ctx: OpContext, call: _Product) -> None:
+    """Needs no code written for each number of rows and channels."""
+    p, weight, bias, bounds = call.params, call.weight, call.bias, chain_bounds(call.params.chain)
+    assert bounds is not None
+    width, packed = packed_for_pixels(weight)
     constant = [weights(ctx, weight, packed)]
     if bias is not None:
         constant.append(get_default(bias, ctx.stream))
 
     def multiply(count: int, rows: Mem, made: Mem) -> None:
-        ctx.kernel(lib.NDRT_KERNEL_PRODUCTS, (count, channels, p.num_filter, width),
+        ctx.kernel(lib.NDRT_KERNEL_PRODUCTS, (count, call.channels, p.num_filter, width),
                    [made, rows, *constant], (*bounds, bias is not None, False))
-    return multiply
+    call.found.append(multiply)
 
 
-def _onednn_product(ctx: OpContext, p: NormedConvolutionParams, strips: list[tuple[int, int]],
-                    channels: int, weight: NDArray, bias: NDArray | None) -> Multiply:
+def _find_onednn(ctx: OpContext, call: _Product) -> None:
+    p, channels, strips = call.params, call.channels, call.strips
+    weight, bias = call.weight, call.bias
+
     def build() -> dict[int, Primitive]:
         """One for each number of rows, all with the weights in the same layout."""
         made: dict[int, Primitive] = {}
@@ -196,7 +221,14 @@ def _onednn_product(ctx: OpContext, p: NormedConvolutionParams, strips: list[tup
         prim = prims[count]
         ctx.run(prim, [(Arg.SRC, rows.as_desc(prim.src)), *constant,
                        (Arg.DST, made.as_desc(prim.dst))])
-    return multiply
+    call.found.append(multiply)
+
+
+PRODUCTS = (
+    Implementation[_Product]("packed GEMM of strips", OURS, _find_packed, _accepts_packed,
+                             _pays_packed, lambda call: packed_for_pixels(call.weight)[1],
+                             needs_avx512=True),
+    Implementation[_Product]("oneDNN inner product of strips", ONEDNN, _find_onednn))
 
 
 def _product(p: NormedConvolutionParams, rows: int, channels: int, w: MemDesc,

@@ -16,12 +16,11 @@ from typing import NamedTuple
 from ..._array.layout import get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
-from ...cpu_level import has_avx512
 from ...native import lib
 from ...op.calibration import MOST_FEATURES, MOST_ROWS, WIDTHS_FOR_PIXELS, WIDTHS_FOR_ROWS
 from ...op.choose import OURS
 from ...op.context import OpContext
-from ...op.packing import is_kept, weights
+from ...op.packing import weights
 from ...op.select import Implementation
 from ...storage.desc import MemDesc, default_desc
 from ...storage.stream import Mem
@@ -148,15 +147,6 @@ def write_products(ctx: OpContext, dims: tuple[int, int, int, int], sources: lis
     with out.open(seen, ctx.stream, inplace_of=added) as y:
         ctx.kernel(lib.NDRT_KERNEL_PRODUCTS, dims, [y, *sources],
                    (finish.low, finish.high, has_bias, added is not None))
-
-
-def kept_for_pixels(ctx: OpContext, weight: NDArray) -> tuple[int, MemDesc] | None:
-    """What `packed_for_pixels` gives; None where the weight is not kept so or the CPU has no
-    AVX-512."""
-    if not has_avx512():
-        return None
-    found = packed_for_pixels(weight)
-    return found if is_kept(ctx, weight, found[1]) else None
 
 
 def packed_for_pixels(weight: NDArray) -> tuple[int, MemDesc]:
