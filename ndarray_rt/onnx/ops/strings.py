@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 
 from ..graph import Array, Node
+from ..pattern import Pattern
 from ..table import operator
 from ..values import need_bytes
 from .math import broadcast_size
@@ -32,11 +32,8 @@ string_concat.sized(broadcast_size)
 
 @operator("RegexFullMatch")
 def regex_full_match(node: Node, x: Array) -> Any:
-    try:
-        pattern = re.compile(node.attrs["pattern"])
-    except (re.error, RecursionError) as error:
-        raise ValueError(f"the pattern {node.attrs['pattern']!r:.100}: {error}") from None
-    return np.array([pattern.fullmatch(text) is not None for text in x.reshape(-1)],
+    pattern = Pattern(node.attrs["pattern"])
+    return np.array([pattern.matches(text) for text in x.reshape(-1)],
                     bool).reshape(x.shape)
 
 
