@@ -23,6 +23,7 @@ from .move_strides_up import move_strides_up
 from .recognize_activations import recognize_activations
 from .recognize_norms import recognize_norms
 from .rewrite import Facts, Heads
+from .scale_batch_norms import scale_batch_norms
 from .simplify_scalars import simplify_scalars
 
 _WIDEST = 80  # characters of a parameter in a text
@@ -36,6 +37,7 @@ PASSES: dict[str, Pass] = {
     "merge_equal_nodes": merge_equal_nodes,
     "recognize_activations": recognize_activations,
     "recognize_norms": recognize_norms,
+    "scale_batch_norms": scale_batch_norms,
     "fold_batch_norms": fold_batch_norms,
     "move_strides_up": move_strides_up,
     "fuse_attention": fuse_attention,

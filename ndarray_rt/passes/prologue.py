@@ -17,3 +17,11 @@ def prologue_nodes(heads: Sequence[Entry]) -> list[Node]:
         if all(entry.node.is_variable or entry.node in found for entry in node.inputs):
             found[node] = None
     return list(found)
+
+
+def is_parameter(entry: Entry) -> bool:
+    """A variable, or what is computed once from such."""
+    node = entry.node
+    return node.is_variable or (
+        node.op is not None and node.op.is_prologue
+        and all(is_parameter(source) for source in node.inputs))

@@ -1,4 +1,5 @@
-"""_fused_normed_Convolution and _affine_batch_norm against their parts written out."""
+"""_fused_normed_Convolution, _affine_batch_norm and _scale_batch_norm against their parts written
+out."""
 
 from __future__ import annotations
 
@@ -47,6 +48,14 @@ def affine(eps: float, fix: bool) -> Case:
                 reference=reference, onednn=False)
 
 
+def scaled(kind: str, fix: bool, shape: tuple[int, ...]) -> Case:
+    def reference(gamma: Array, beta: Array, values: Array) -> tuple[Array, Array]:
+        value, one = values.reshape(-1), np.ones(5) if fix else gamma
+        return (one * value, beta * value) if kind == "mul" else (one, beta + value)
+    return Case("_scale_batch_norm", {"kind": kind, "fix_gamma": fix},
+                [Input((5,)), Input((5,)), Input(shape)], reference=reference, onednn=False)
+
+
 CASES = [
     case([(2, 3, 4, 5), (2, 16, 4, 5)], 20),
     case([(1, 20, 3, 3), (1, 1, 3, 3), (1, 7, 3, 3)], 16, "relu", relu, bias=False),
@@ -59,4 +68,8 @@ CASES = [
     case([(1, 300, 1, 600), (1, 1, 1, 600)], 5, note="one large image in strips"),
     affine(1e-3, True),
     affine(0.1, False),
+    scaled("mul", False, (5, 1, 1)),
+    scaled("mul", True, (1, 5, 1, 1)),
+    scaled("add", False, (5,)),
+    scaled("add", True, (1,)),
 ]

@@ -56,6 +56,38 @@ def test_batch_norm_takes_what_follows_it() -> None:
     check(relu(norm(DATA, fix_gamma=False)), ["_fused_BatchNorm"], data=SHAPE)
 
 
+@pytest.mark.parametrize("fix_gamma", [True, False])
+@pytest.mark.parametrize("shape", [(6, 1, 1), (1, 6, 1, 1), (1,), (1, 1, 1, 1)])
+def test_batch_norm_takes_factors_and_summands_of_channels(fix_gamma: bool,
+                                                           shape: tuple[int, ...]) -> None:
+    factor, shift = mx.sym.Variable("factor", shape=shape), mx.sym.Variable("shift", shape=shape)
+    net = norm(mx.sym.relu(DATA), fix_gamma=fix_gamma)
+    net = mx.sym.broadcast_add(shift, mx.sym.broadcast_mul(net, factor))
+    check(net, ["relu", "_scale_batch_norm", "_scale_batch_norm", "BatchNorm"],
+          data=(2, 6, 3, 3))
+
+
+def test_scaled_batch_norm_goes_into_the_convolution() -> None:
+    factor = mx.sym.Variable("factor", shape=(20, 1, 1))
+    net = relu(mx.sym.broadcast_mul(norm(conv(DATA)), factor))
+    check(net, ["_scale_batch_norm", "_fold_batch_norm", "_fused_Convolution"], data=SHAPE)
+
+
+def test_factors_that_are_no_parameters_of_channels_stay() -> None:
+    data = norm(DATA)
+    row = mx.sym.Variable("row", shape=(1, 6))
+    for values in (row, mx.sym.relu(mx.sym.Variable("gate", shape=(6, 1, 1))),
+                   mx.sym.Variable("images", shape=(2, 6, 1, 1))):
+        found = check(mx.sym.broadcast_mul(data, values), data=(2, 6, 3, 6))
+        assert "_scale_batch_norm" not in operators(found.heads), values
+    found = check(mx.sym.broadcast_mul(norm(DATA, axis=2), row), data=(2, 6, 3, 6))
+    assert "_scale_batch_norm" not in operators(found.heads)
+    # nobody loses the normalized values that he reads
+    factor = mx.sym.Variable("factor", shape=(6, 1, 1))
+    found = check(mx.sym.Group([data, mx.sym.broadcast_mul(data, factor)]), data=(2, 6, 3, 6))
+    assert "_scale_batch_norm" not in operators(found.heads)
+
+
 # ---- post-ops -----------------------------------------------------------------------------------
 
 

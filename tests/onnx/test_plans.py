@@ -219,7 +219,8 @@ def test_convolution_of_one_column() -> None:
 
 @pytest.mark.parametrize(("op", "more"), [
     ("AveragePool", ""), ("AveragePool", ", count_include_pad = 1"), ("MaxPool", "")])
-@pytest.mark.parametrize("pads", [(0, 0, 1, 1), (1, 0, 0, 1), (1, 1, 1, 1), (0, 0, 2, 2)])
+@pytest.mark.parametrize("pads", [(0, 0, 1, 1), (1, 0, 0, 1), (1, 1, 1, 1), (0, 0, 2, 2),
+                                  (0, 0, 0, 3)])
 def test_pools_with_other_pads_at_the_end(op: str, more: str, pads: tuple[int, ...]) -> None:
     """They run in the graph, with the numbers of the definition."""
     model = loaded(f"g (float[N,2,7,7] x) => (float[N,2,H,W] y) {{ y = {op}<kernel_shape = [3,3],"
@@ -237,6 +238,22 @@ def test_pools_with_other_pads_at_the_end(op: str, more: str, pads: tuple[int, .
     run_thrice(model, {"x": x}, [expected], rtol=1e-5)
     step, = steps_of(model)
     assert step.executor.capture_state == "captured"
+
+
+@pytest.mark.parametrize("op", ["AveragePool", "MaxPool"])
+@pytest.mark.parametrize(("size", "stride", "pads", "out"), [
+    (8, 2, (0, 0), 4), (8, 3, (1, 1), 3), (7, 3, (0, 0), 3), (6, 2, (0, 1), 3), (5, 3, (1, 0), 2)])
+def test_pools_of_windows_that_reach_out(op: str, size: int, stride: int, pads: tuple[int, int],
+                                         out: int) -> None:
+    """Of sizes that are rounded up: by a step of the graph that nothing is padded before."""
+    model = loaded(f"g (float[N,2,{size}] x) => (float[N,2,W] y) {{ y = {op}<kernel_shape = [3],"
+                   f" strides = [{stride}], pads = {list(pads)}, ceil_mode = 1>(x) }}")
+    x = np.random.default_rng(0).standard_normal((2, 2, size)).astype(np.float32)
+    parts = [x[:, :, max(i * stride - pads[0], 0):i * stride - pads[0] + 3] for i in range(out)]
+    run_thrice(model, {"x": x}, [np.stack([part.max(2) if op == "MaxPool" else part.mean(2)
+                                           for part in parts], 2)], rtol=1e-5)
+    step, = steps_of(model)
+    assert [row.operator for row in step.executor.explain().rows] == ["Pooling"]
 
 
 @pytest.mark.parametrize("pads", [(0, 0, 1, 1), (1, 0, 0, 1), (2, 1, 0, 0)])

@@ -49,23 +49,45 @@ def average_pool_symbol(b: GraphBuilder, node: Node, x: Value) -> Value | None:
 
 def _pooled(b: GraphBuilder, x: Value, window: Window, kind: str, counts_pads: bool,
             ) -> Value | None:
-    pads = window.same_pads(x.shape[2:])
+    dims = x.shape[2:]
+    starts = tuple(start for start, _ in window.pads)
+    if any(p >= k for p, k in zip(starts, window.kernel, strict=True)):
+        return None
+    if kind == "max" or not counts_pads:
+        convention = _convention(window, dims)
+        if convention is not None:
+            # only what windows hold of data counts, wherever padding ends
+            return b.op("Pooling", x, kernel=window.kernel, stride=window.strides, pad=starts,
+                        pool_type=kind, pooling_convention=convention,
+                        **({"count_include_pad": False} if kind == "avg" else {}))
     exact = tuple((d + sum(p) - e) // s + 1 for d, p, e, s in zip(
-        x.shape[2:], window.pads, window.extents, window.strides, strict=True))
-    data: Value | None = x
+        dims, window.pads, window.extents, window.strides, strict=True))
     if exact != window.outs:
         return None
+    pads, data = window.same_pads(dims), x
     if pads is None:
         if kind == "avg" and not counts_pads:
             return _averaged(b, x, window)
         fill = -float("inf") if kind == "max" else 0.0
-        data = padded(b, x, [(0, 0), (0, 0), *window.pads], fill=fill)
-        pads = (0,) * len(window.pads)
-    if data is None or any(p >= k for p, k in zip(pads, window.kernel, strict=True)):
-        return None
+        widened = padded(b, x, [(0, 0), (0, 0), *window.pads], fill=fill)
+        if widened is None:
+            return None
+        pads, data = (0,) * len(window.pads), widened
     params: dict[str, Any] = {"count_include_pad": counts_pads} if kind == "avg" else {}
     return b.op("Pooling", data, kernel=window.kernel, stride=window.strides, pad=pads,
                 pool_type=kind, **params)
+
+
+def _convention(window: Window, dims: tuple[int, ...]) -> str | None:
+    """How the engine's Pooling counts the windows that begin where these do; None where it has
+    others, or the last one holds no data."""
+    for name, ceil in (("valid", False), ("full", True)):
+        if all((room := d + 2 * start - k) >= 0 and start + d > (out - 1) * stride
+               and (-(-room // stride) if ceil else room // stride) + 1 == out
+               for d, (start, _), k, stride, out in zip(
+                   dims, window.pads, window.kernel, window.strides, window.outs, strict=True)):
+            return name
+    return None
 
 
 def _averaged(b: GraphBuilder, x: Value, window: Window) -> Value | None:
