@@ -75,6 +75,11 @@ typedef enum {
                                  scalars epsilon, whether it is done to all channels */
     NDRT_KERNEL_NORM_LAST = 107,   /* f32: out, data, gamma, beta (of an element each), mean, std
                                    dims rows width; scalars epsilon */
+    NDRT_KERNEL_QUANTIZED = 232,   /* f32: out, data, scale, zero; what data come back as from whole
+                                      numbers within limits: (round(data / scale) + zero, kept
+                                      within them, - zero) scale
+                                      dims outer channels inner, one scale and zero of a channel;
+                                      scalars low high */
     NDRT_KERNEL_LRN = 108,         /* f32: out, data; dims outer channels inner, neighbours
                                    scalars alpha beta knorm */
     NDRT_KERNEL_FOLD_NORM = 109,   /* f32: weight and bias that do what a layer and the batch

@@ -47,6 +47,7 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_family_ordering LEVELED(ndrt_family_ordering)
 #define ndrt_family_functions LEVELED(ndrt_family_functions)
 #define ndrt_family_scalars LEVELED(ndrt_family_scalars)
+#define ndrt_family_quantized LEVELED(ndrt_family_quantized)
 #define ndrt_add_rows LEVELED(ndrt_add_rows)
 #define ndrt_function_of LEVELED(ndrt_function_of)
 #define ndrt_words_of LEVELED(ndrt_words_of)
@@ -105,6 +106,7 @@ extern const ndrt_family ndrt_family_math;
 extern const ndrt_family ndrt_family_ordering;
 extern const ndrt_family ndrt_family_functions;
 extern const ndrt_family ndrt_family_scalars;
+extern const ndrt_family ndrt_family_quantized;
 
 float ndrt_multiply_adds(int64_t count);
 /* Adds rows that are `stride` apart to the sums of their columns. */

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -135,6 +135,16 @@ class InGraph:
         return repr(self.function)
 
 
+class Quantized(NamedTuple):
+    """What whole numbers of a graph were made of, and how; `axis` 0 for one scale."""
+
+    data: Value
+    scales: Array
+    zeros: Array
+    axis: int
+    dtype: DType
+
+
 class GraphBuilder:
     """Makes the nodes of one segment.
 
@@ -147,6 +157,7 @@ class GraphBuilder:
         self.variables: dict[str, Symbol] = {}
         self.shapes: dict[Entry, tuple[int, ...]] = {}
         self.types: dict[Entry, DType] = {}
+        self.quantized: dict[Entry, Quantized] = {}
         self.hint = "node"
         self._used: dict[str, int] = {}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import ndarray_rt as mx
 from ndarray_rt.errors import ParameterError
@@ -286,6 +287,53 @@ def test_resize_runs_in_the_graph(form: str) -> None:
     assert np.signbit(model(x)[0][0, 0, 0, 0])
     step, = steps_of(model)
     assert step.executor.explain().totals["numpy"] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("axis", [None, 1, 2])
+@pytest.mark.parametrize("behind", ["", "x"])
+def test_what_is_quantized_and_back_is_one_step(dtype: Any, axis: int | None, behind: str) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, 3, 4)).astype(np.float32)
+    x[0, 0] = [np.nan, np.inf, -np.inf, 0.625]
+    n = 1 if axis is None else x.shape[axis]
+    scale = np.linspace(0.25, 0.5, n).astype(np.float32).reshape(() if axis is None else n)
+    zero = rng.integers(1, 9, n).astype(dtype).reshape(scale.shape)
+    node = helper.make_node
+    where = {} if axis is None else {"axis": axis}
+    nodes = [node("Relu", ["x"], ["a"]) if behind else node("Identity", ["x"], ["a"]),
+             node("QuantizeLinear", ["a", "scale", "zero"], ["q"], **where),
+             node("DequantizeLinear", ["q", "scale", "zero"], ["y"], **where)]
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "g", [info("x", TensorProto.FLOAT, ["n", 3, 4])],
+                              [info("y", TensorProto.FLOAT, ["n", 3, 4])],
+                              [numpy_helper.from_array(scale, "scale"),
+                               numpy_helper.from_array(zero, "zero")])
+    model = load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
+                                   ir_version=8))
+    shape = [1] * 3
+    if axis is not None:
+        shape[axis] = n
+    s, z = scale.reshape(shape), zero.reshape(shape).astype(np.float32)
+    a = np.maximum(x, 0) if behind else x
+    limits = np.iinfo(dtype)
+    expected = np.where(np.isnan(a), -z, np.clip(np.rint(a / s) + z, limits.min, limits.max) - z)
+    run_thrice(model, {"x": x}, [expected * s], rtol=0, atol=0)
+    step, = steps_of(model)
+    assert step.executor.explain().totals["numpy"] == 0
+
+
+def test_what_is_quantized_in_another_way_stays() -> None:
+    """Other scales on the way back, and whole numbers that somebody reads."""
+    model = loaded("""g (float[N,3] x) => (float[N,3] y, uint8[N,3] q) {
+        small = Constant<value_float = 0.25>()
+        large = Constant<value_float = 0.5>()
+        zero = Constant<value = uint8 {3}>()
+        q = QuantizeLinear(x, small, zero)
+        y = DequantizeLinear(q, large, zero) }""")
+    x = np.array([[-1, 0.25, 99]], np.float32)
+    run_thrice(model, {"x": x}, [np.array([[-1.5, 0.5, 126]], np.float32),
+                                 np.array([[0, 4, 255]], np.uint8)], rtol=0)
 
 
 def test_products_of_whole_numbers_are_exact() -> None:

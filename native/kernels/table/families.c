@@ -21,6 +21,7 @@ static const ndrt_family *const families[] = {
     [NDRT_KERNEL_DRAW... NDRT_KERNEL_SHUFFLE] = &ndrt_family_draws,
     [NDRT_KERNEL_JOIN_ROWS] = &ndrt_family_joins,
     [NDRT_KERNEL_JOIN_SCALED] = &ndrt_family_joins,
+    [NDRT_KERNEL_QUANTIZED] = &ndrt_family_quantized,
     [NDRT_KERNEL_LOST_MAXIMA] = &ndrt_family_maxima,
 #ifdef __AVX512F__
     [NDRT_KERNEL_MAX_POOL] = &ndrt_family_maxima,

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..build import GraphBuilder
+from ..build import GraphBuilder, Quantized
 from ..graph import Array, Node
+from ..plan import NodeCall
 from ..table import operator
 from ..tensors import dtype_of_kind
 from ..values import FAST, DType, Value, in_graphs
@@ -175,6 +176,34 @@ def quantize_linear(node: Node, x: Array, scale: Array, zero: Array | None = Non
     return convert(divided.astype(np.float32) + shift, dtype, bool(node.attr("saturate", 1)))
 
 
+@quantize_linear.symbol
+def quantize_symbol(b: GraphBuilder, node: Node, x: Value, scale: Value,
+                    zero: Value | None = None) -> Value | None:
+    """A function of NumPy arrays, of which it is known what is quantized, and how."""
+    dtype = np.dtype(np.uint8) if zero is None else zero.dtype
+    single = np.dtype(np.float32)
+    if (x.dtype != single or scale.dtype != single or scale.const is None or scale.rank > 1
+            or (zero is not None and zero.const is None) or dtype.kind not in "iu"
+            or dtype.itemsize > 2 or not in_graphs(dtype) or any(node.attr(name, 0) for name in (
+                "block_size", "precision", "output_dtype"))):
+        return None
+    call = NodeCall(quantize_linear, node, [0, scale.const, None if zero is None else zero.const],
+                    1)
+    made, = b.function(call, [x], [(x.shape, dtype)], False)
+    b.quantized[b.symbol(made).entries[0]] = Quantized(x, *_whole(node, x, scale, zero), dtype)
+    return made
+
+
+def _whole(node: Node, x: Value, scale: Value, zero: Value | None) -> tuple[Array, Array, int]:
+    """Scales, as many zero points, and the axis that they are along; 0 for one scale."""
+    assert scale.const is not None
+    scales = scale.const.reshape(-1)
+    zeros = np.zeros(scales.shape, np.float32)
+    if zero is not None and zero.const is not None:
+        zeros += zero.const.reshape(-1)
+    return scales, zeros, int(node.attr("axis", 1)) % max(x.rank, 1) if scales.size > 1 else 0
+
+
 @operator("DequantizeLinear")
 def dequantize_linear(node: Node, x: Array, scale: Array, zero: Array | None = None) -> Array:
     kind = node.attr("output_dtype", 0)
@@ -194,6 +223,24 @@ def dequantize_linear_size(node: Node, x: Array, scale: Array, zero: Array | Non
                            ) -> tuple[tuple[int, ...], Any]:
     kind = node.attr("output_dtype", 0)
     return x.shape, dtype_of(kind) if kind else scale.dtype
+
+
+@dequantize_linear.symbol
+def dequantize_symbol(b: GraphBuilder, node: Node, x: Value, scale: Value,
+                      zero: Value | None = None) -> Value | None:
+    """Of what was quantized in the same way: one step from floats to floats."""
+    found = None if x.symbol is None else b.quantized.get(x.symbol.entries[0])
+    if (found is None or scale.const is None or scale.dtype != found.data.dtype or scale.rank > 1
+            or (zero is not None and zero.const is None)
+            or any(node.attr(name, 0) for name in ("block_size", "output_dtype"))):
+        return None
+    scales, zeros, axis = _whole(node, x, scale, zero)
+    if not (np.array_equal(scales, found.scales) and np.array_equal(zeros, found.zeros)
+            and axis == found.axis):
+        return None
+    low, high = limits(found.dtype)
+    given = [Value(value.shape, value.dtype, const=value) for value in (scales, zeros)]
+    return b.shaped(b.op("_quantized", found.data, *given, low=low, high=high, axis=axis), x.shape)
 
 
 @operator("DynamicQuantizeLinear")
