@@ -167,13 +167,6 @@ class Selection(Generic[C]):
     def __call__(self, ctx: OpContext, p: Any, ins: list[NDArray], outs: list[Output]) -> None:
         compute(ctx, self.implementations, self._call(ctx, p, ins, outs))
 
-    def candidates(self, ctx: OpContext, p: Any, ins: list[NDArray], outs: list[Output],
-                   ) -> list[tuple[Implementation[C], str | None]]:
-        """Each implementation, in its order, with why it would not be taken first, or None."""
-        call = self._call(ctx, p, ins, outs)
-        return [(one, one.refusal(ctx, call) or one.slower(ctx, call))
-                for one in self.implementations]
-
     @property
     def has_libraries(self) -> bool:
         """There are kernels of ours and oneDNN's to choose from."""
