@@ -11,6 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 # in a process of its own, and first: by this index what follows finds the operators
 subprocess.run([sys.executable, HERE / "operator_index.py"], check=True)
+subprocess.run([sys.executable, HERE.parent / "native" / "generate_kernels.py"], check=True)
 if find_spec("onnx"):
     subprocess.run([sys.executable, HERE / "onnx_index.py"], check=True)
 

@@ -3,249 +3,145 @@
 #define NDRT_KERNELS_H
 
 #include "ndrt.h"
+#include "ndrt_kernel_ids.h"
 
 /* cdef-begin */
 /* ---- kernels of our own: what oneDNN lacks --------------------------------------------- */
-typedef enum {
-    NDRT_KERNEL_ADD_TO = 1,    /* f32: data[0] += data[1]                    dims n */
-    NDRT_KERNEL_COPY = 2,      /* bytes: data[0] = data[1]                   dims nbytes */
-    NDRT_KERNEL_ZERO = 3,      /* bytes: data[0] = 0                         dims nbytes */
-    NDRT_KERNEL_SGD = 4,       /* f32: out, weight, grad                     dims n
-                                  scalars lr wd rescale clip */
-    NDRT_KERNEL_SGD_MOM = 5,   /* f32: out, weight, grad, momentum buffer
-                                  scalars lr wd rescale clip momentum */
-    NDRT_KERNEL_ADAM = 6,      /* f32: out, weight, grad, mean, var
-                                  scalars lr wd rescale clip beta1 beta2 epsilon */
-    NDRT_KERNEL_PHILOX = 7,    /* u32: data[0]                               dims n, key, counter */
-    NDRT_KERNEL_BIAS_GRAD = 8, /* f32: data[0][c] = sum data[1][., c]        dims rows, channels */
-    NDRT_KERNEL_BLEND = 9,     /* f32: data[0] = a data[0] + b data[1]      dims n; scalars a b */
-    /* These draw n words; the last of their data is the ndrt_random that they are drawn from. */
-    NDRT_KERNEL_DROPOUT_MASK = 16, /* f32: data[0] = factor or 0              dims n
-                                      scalars bound (of 2^24: kept below it) factor */
-    NDRT_KERNEL_DROPOUT = 17,      /* f32: data[1] = mask, data[0] = data[2] mask  the same */
-    NDRT_KERNEL_UNIFORM = 18,      /* f32: data[0] = low + width u, at most limit  dims n
-                                      scalars low width limit */
-    NDRT_KERNEL_NORMAL = 19,       /* f32: data[0] = loc + scale z                 dims n
-                                      scalars loc scale */
-    NDRT_KERNEL_FILL = 20,   /* f32: data[0] = value                         dims n; scalar value */
-    NDRT_KERNEL_SLOPED = 21, /* f32: data[0] = data[3] where data[1] > 0, else data[2] data[3]
-                               dims n */
-
-    /* Places are an array of kind F32, F64, S32, S8, U8 or NDRT_INDEX_S64; beyond the axis they
-     * go to its nearer end, or with `wrap` round and round. */
-    NDRT_KERNEL_GATHER = 32,        /* bytes: out, table, places     dims outer count rows width
-                                       scalars kind wrap; out[o][i] = table[o][places[i]] */
-    NDRT_KERNEL_GATHER_GRAD = 33,   /* f32: table's gradient, out's gradient, places; the same */
-    NDRT_KERNEL_PICK = 34,          /* bytes: out, data, places      dims outer axis inner size
-                                       scalars kind wrap; out[o][i] = data[o][places[o][i]][i] */
-    NDRT_KERNEL_PICK_GRAD = 35,     /* f32: data's gradient, out's gradient, places
-                                       dims outer axis inner; scalars kind wrap */
-    NDRT_KERNEL_ONE_HOT = 36,       /* out, places                   dims count depth
-                                       scalars kind on off, dtype of out (F32, S32) */
-    NDRT_KERNEL_WHERE = 37,         /* f32: out, condition, x, y     dims count width
-                                       scalars kind (of the condition) */
-    NDRT_KERNEL_SEQUENCE_MASK = 38, /* f32: out, data, lengths       dims rows columns width, which
-                                       of the first two are the steps; scalars kind value */
-    NDRT_KERNEL_ARANGE = 39,        /* f32: out                      dims n repeat
-                                       scalars start step */
-    NDRT_KERNEL_ERF = 40,           /* f32: data[0] = erf(data[1])   dims n */
-
-    /* f32; rows of contiguous elements, of which row r has the numbers r modulo `vectors` of
-     * gamma and beta. Slopes are 6 floats a row. */
-    NDRT_KERNEL_NORM_ROWS = 96,      /* out, data, gamma, beta, mean, std; dims rows width vectors
-                                        scalars epsilon */
-    NDRT_KERNEL_ROW_SLOPES = 97,     /* slopes, out's gradient, data, gamma, mean, std; the same */
-    NDRT_KERNEL_NORM_ROWS_GRAD = 98, /* data's gradient, out's gradient, data, slopes; the same */
-    NDRT_KERNEL_SUM_SLOPES = 99,     /* gradients of gamma and beta, slopes; the same */
-    /* f32; along the middle of three axes */
-    NDRT_KERNEL_NORM_AXIS = 100,         /* out, data, gamma, beta, mean, std; dims outer axis inner
-                                            scalars epsilon */
-    NDRT_KERNEL_NORM_AXIS_GRAD = 101,    /* data's gradient, out's gradient, data, gamma, mean, std
-                                            the same dims */
-    NDRT_KERNEL_NORM_AXIS_VECTORS = 102, /* gradients of gamma and beta, out's gradient, data, mean,
-                                            std; the same dims */
-    NDRT_KERNEL_L2 = 103,                /* out, data, norm; dims outer axis inner; scalars epsilon
-                                            out = data / norm, norm = sqrt(sum data^2 + epsilon) */
-    NDRT_KERNEL_L2_GRAD = 104,           /* data's gradient, out's gradient, out, norm; the same */
-    NDRT_KERNEL_RESIZE_AXIS = 105, /* f32: out, data; dims outer, the axis before and after, inner
-                                 scalars ndrt_resize_kind, whether it is the way back */
-    NDRT_KERNEL_BATCH_STATS = 106, /* f32: out, mean, var, data, beta, gamma or NULL: the channels
-                                 whose statistics float has lost are normalized again
-                                 dims outer channels inner, channels of a block
-                                 scalars epsilon, whether it is done to all channels */
-    NDRT_KERNEL_NORM_LAST = 107,   /* f32: out, data, gamma, beta (of an element each), mean, std
-                                   dims rows width; scalars epsilon */
-    NDRT_KERNEL_QUANTIZED = 232,   /* f32: out, data, scale, zero; what data come back as from whole
-                                      numbers within limits: (round(data / scale) + zero, kept
-                                      within them, - zero) scale
-                                      dims outer channels inner, one scale and zero of a channel;
-                                      scalars low high */
-    NDRT_KERNEL_LRN = 108,         /* f32: out, data; dims outer channels inner, neighbours
-                                   scalars alpha beta knorm */
-    NDRT_KERNEL_FOLD_NORM = 109,   /* f32: weight and bias that do what a layer and the batch
-                                   normalization behind it do, weight (groups, inputs of a group,
-                                   channels of a group, width), beta, mean, var and, as scalars say,
-                                   gamma and the layer's bias; dims those of the weight
-                                   scalars epsilon, whether there is gamma, a bias */
-    /* f32: out, weight, grad, states; dims n, flags (1: grad has 16 bits; 2: weight is a master
-     * copy that changes, out has 16 bits; 4: it stays), k, p: lr and wd are element k - 1 of
-     * data[p] and data[p + 1]; with k = -1 the last number is data[p]. Scalars begin with lr wd
-     * rescale clip where nothing else is said. */
-    NDRT_KERNEL_NAG_MOM = 144,     /* momentum; scalars ... momentum */
-    NDRT_KERNEL_RMSPROP = 145,     /* n; ... gamma1 epsilon clip_weights */
-    NDRT_KERNEL_RMSPROPALEX = 146, /* n g delta; ... gamma1 gamma2 epsilon clip_weights */
-    NDRT_KERNEL_FTRL = 147,        /* z n; ... lamda1 beta */
-    NDRT_KERNEL_FTML = 148,        /* d v z; ... beta1 beta2 epsilon t */
-    NDRT_KERNEL_SIGNSGD = 149,     /* ... */
-    NDRT_KERNEL_SIGNUM = 150,      /* momentum; ... momentum wd_lh */
-    NDRT_KERNEL_LAMB_1 = 151,      /* mean var; t wd rescale clip beta1 beta2 epsilon corrected */
-    NDRT_KERNEL_LAMB_2 = 152,      /* norms of weight and step; lr lower upper */
-    NDRT_KERNEL_ADAMW = 153,       /* mean var; lr wd eta clip beta1 beta2 epsilon rescale */
-    NDRT_KERNEL_NORM = 154,        /* one f32, array; dims n, flag 1; scalars root: or a sum */
-    NDRT_KERNEL_SGD_OF_MANY = 155, /* as SGD */
-    NDRT_KERNEL_SGD_MOM_OF_MANY = 156,   /* as SGD_MOM */
-    NDRT_KERNEL_NAG_MOM_OF_MASTER = 157, /* as NAG_MOM; the new weight decays into the momentum */
-    /* The first k of each row in order, those that tie in the order of their places; NaN counts as
-     * the greatest number. */
-    NDRT_KERNEL_TOPK = 80,      /* f32 or s32: values, places, rows, scratch  dims rows n k slots
-                                   scalars dtype descending, what is wanted (1 values, 2 places,
-                                   3 both), dtype of places (F32, S32); scratch is slots times
-                                   ndrt_topk_pairs of 8 bytes */
-    NDRT_KERNEL_TOPK_GRAD = 81, /* f32: rows' gradient, gradient of the values, places
-                                  dims rows n k; scalars dtype of places (F32, S32) */
-    /* Numbers of kind F32, F64 or S32, which is the first scalar; out and data have one kind.
-     * dims outer length inner: the work goes along the middle. */
-    NDRT_KERNEL_REDUCE = 64,      /* out, data, and for rows of more than NDRT_REDUCE_BLOCK a double
-                                     for each block of each; scalars kind ndrt_reduction factor */
-    NDRT_KERNEL_ARG_EXTREME = 65, /* out, data; scalars kind, least instead of greatest */
-    NDRT_KERNEL_RUNNING_SUM = 66, /* out, data; scalars kind, from the end */
-    NDRT_KERNEL_SOFTMAX_COLUMNS = 67, /* f32: out, data; scalars kind, its logarithm, what data
-                                         is divided by, and 1 or -1 */
-    NDRT_KERNEL_PRODUCT_GRAD = 68,    /* f32: data's gradient, out's gradient, data; scalar kind */
-    NDRT_KERNEL_PRELU =
-        69,               /* f32: out, data, slopes  dims outer, blocks, inner, channels of a block
-                             scalar kind; data, times the slope of its channel where not above 0 */
-    NDRT_KERNEL_EXP = 70, /* f32: out, data                  dims n; scalar kind */
-    NDRT_KERNEL_ARITHMETIC = 71, /* out, left, right                dims n
-                                   scalars kind ndrt_arithmetic_id */
-    NDRT_KERNEL_STEP_GRAD = 72,  /* f32: data's gradient, out's gradient, data (of relu: out)
-                                   dims n; scalars kind ndrt_step low high */
-    /* Regions of images: rows of image, left, top, right, bottom. dims regions channels height
-     * width; scalars images, rows and columns of bins, ... */
-    NDRT_KERNEL_ROI_ALIGN = 112,      /* f32: out, data, rois; ... scale samples split */
-    NDRT_KERNEL_ROI_ALIGN_GRAD = 113, /* f32: data's gradient, out's gradient, rois; the same */
-    NDRT_KERNEL_ROI_POOL = 114,       /* f32: out, its places (s32), data, rois; ... scale */
-    NDRT_KERNEL_ROI_POOL_GRAD = 115,  /* f32: data's gradient, out's, places (s32), rois */
-    NDRT_KERNEL_RESIZE = 116,         /* f32, u8: out, images           dims n height width depth
-                                         scalars rows columns, dtype (F32, U8) */
-    NDRT_KERNEL_BOX_NMS = 117,        /* f32: out, record (s32), boxes, 9 words of scratch a box
-                                         dims n boxes width topk; scalars overlap valid, places of
-                                         coordinates, score, id; background force, formats (1 in
-                                         is of centers, 2 out is) */
-    NDRT_KERNEL_MULTIBOX_PRIOR = 118, /* f32: out                       dims height width, anchors
-                                         of a pixel, which of them; scalars half width, half
-                                         height, step y x, offset y x, clip */
-    NDRT_KERNEL_MULTIBOX_DETECTION = 119, /* f32: out, classes, shifts, anchors, 15 words of
-                                             scratch an anchor      dims n classes anchors topk
-                                             scalars threshold clip, 4 variances, overlap force */
-    NDRT_KERNEL_MULTIBOX_MATCH = 120,     /* match (s32), 2 words of scratch an anchor and label,
-                                             anchors, labels, classes (f32)  dims n anchors labels
-                                             width; scalars classes threshold ratio limit */
-    NDRT_KERNEL_MULTIBOX_ASSIGN = 121,    /* f32: target, mask, class, anchors, labels, match (s32)
-                                             the same dims; scalars 4 variances, ignored */
-    /* Parts of arrays to other places; a width is that of a part, in bytes. */
-    NDRT_KERNEL_FLAT_PLACES = 192, /* out (s64), places as rows of coordinates  dims rows n
-                                      scalars kind, the length of each axis; out[i] = the number of
-                                      the element with the coordinates of column i, which below 0
-                                      count from the end; NDRT_RANGE for one beyond its axis */
-    NDRT_KERNEL_PUT_ROWS = 193,    /* out, rows, places (s64)          dims n, rows of out, width
-                                      out[places[i]] = rows[i]; the last one stays */
-    NDRT_KERNEL_AXIS_MOVE = 194, /* out, data           dims outer, axis of data, width, axis of out
-                                    scalars ndrt_axis_kind begin step; out[o][i] = data[o][f(i)],
-                                    f as the kind says of begin + i step */
-    NDRT_KERNEL_AXIS_MOVE_GRAD = 195,   /* f32: data's gradient, out's gradient; the same, but that
-                                           the width counts elements */
-    NDRT_KERNEL_SEQUENCE_REVERSE = 196, /* out, data, lengths     dims steps batch width; scalars
-                                           kind the first lengths[b] steps of b turned round */
-    NDRT_KERNEL_SEQUENCE_LAST = 197,    /* out, data, lengths     dims rows columns width, which of
-                                           the first two are the steps; scalars kind */
-    NDRT_KERNEL_SEQUENCE_LAST_GRAD = 198, /* data's gradient, out's gradient, lengths; the same */
-    NDRT_KERNEL_FUNCTION = 199,           /* f32: out, x, and for slopes the gradient   dims n
-                                            scalars ndrt_function_id, p, q */
-    NDRT_KERNEL_SCALAR = 200,             /* out, x   dims n; scalars kind (F16, F64, S32, S8, U8 or
-                                            NDRT_INDEX_S64), ndrt_function_id of x and p, p */
-    /* Random numbers; their stream is the second of their data. */
-    NDRT_KERNEL_DRAW = 208,        /* out, stream, arrays of parameters  dims n ndrt_distribution,
-                                      elements for each parameter, dtype of out (F16, F32, F64)
-                                      scalars the two parameters where there are no arrays (0
-                                      elements for each), else the arrays' kind */
-    NDRT_KERNEL_RANDINT = 209,     /* s32: out, stream               dims n least, how many */
-    NDRT_KERNEL_MULTINOMIAL = 210, /* places, stream, probabilities, doubles (one more than them in
-                                      each row), logarithms or NULL  dims rows width draws
-                                      scalars dtype of places, of probabilities */
-    NDRT_KERNEL_SHUFFLE = 211,     /* bytes: out, stream, rows, 3 times 8 bytes a row (8 more the
-                                      last)                          dims rows width */
-    NDRT_KERNEL_FEW_ROWS = 224,    /* f32: out, data, weights, bias or NULL; out = data weights +
-                                      bias within bounds. Weights are blocks of columns, of 16
-                                      features each time, the last ones padded
-                                      dims rows features columns, of a block; scalars low high */
-    NDRT_KERNEL_LSTM_STEPS = 225,  /* f32: out (steps batch size), what the inputs add to the gates
-                                      i f g o (steps batch 4 size), weights between the states (for
-                                      each 16 elements: size, 4 gates, 16), states before, cells
-                                      before, cells; where not all steps count: bytes (steps
-                                      batch), 0: the states stay, states (2 batch size), the last
-                                      step's at the end, step t's in row t % 2
-                                      dims steps batch size; scalars those put out states, not 0 */
-    /* f32: channels-last out, data, weights, bias or NULL: convolutions with square windows; out is
-     * within bounds. dims images channels height width (of data); scalars low high filters window
-     * stride, pixels of padding at each end along the height and along the width */
-    NDRT_KERNEL_DEPTHWISE = 226,    /* a filter for each channel, windows of 3, strides of 1 or 2;
-                                       data is channels-last; weights (for each 16 channels: y x 16)
-                                     */
-    NDRT_KERNEL_FEW_CHANNELS = 227, /* up to NDRT_FEW_CHANNELS_MOST channels, windows of up to
-                                      NDRT_FEW_CHANNELS_WINDOW, strides of 1, 2 or 4; data is
-                                      plain; weights (for each 16 filters: y x channels 16) */
-    NDRT_KERNEL_PRODUCTS = 228,     /* f32: out, data, weights and, as scalars say, bias and what is
-                                       added; out = data weights + bias + added within bounds.
-                                       Weights as of FEW_ROWS, in blocks of 16 k columns
-                                       dims rows features columns, of a block
-                                       scalars low high, whether there is a bias, and what is added */
-    /* f32: out, data, and for LOST_MAXIMA places of the maxima (u8, s32) or NULL; arrays are
-     * (outer, three axes, lanes). dims outer lanes, dtype of places; scalars, three of each: sides
-     * of the data, numbers of windows, kernel, stride, padding; low high */
-    NDRT_KERNEL_LOST_MAXIMA = 240, /* what max pooling by oneDNN loses is done again; no bounds */
-    NDRT_KERNEL_MAX_POOL = 241,    /* within bounds; each window meets data, and along the first
-                                      two axes has up to NDRT_MAX_POOL_ROWS places */
-    NDRT_KERNEL_JOIN_ROWS = 229,   /* f32: out and up to NDRT_JOINED_MOST arrays, whose rows lie one
-                                      behind the other in those of out
-                                      dims rows columns, how many arrays; scalars their columns */
-    NDRT_KERNEL_JOIN_SCALED =
-        231,                    /* f32: out, a factor and a shift of each of its columns, and up
-                                   to NDRT_SCALED_MOST arrays: as JOIN_ROWS, but times the factors
-                                   plus the shifts, and to be rectified: 0 where that is not above
-                                   it; columns behind those of the last array stay
-                                   the same dims; scalars rectify, their columns */
-    NDRT_KERNEL_SEPARABLE = 230 /* f32, all images channels-last: products of the pixels of data
-                                   (as of PRODUCTS; the expansion), DEPTHWISE of these, and products
-                                   of the pixels of that (the projection), each within bounds;
-                                   nothing but the result is ever there as a whole.
-                                   out, data, scratch, weights of the depthwise convolution and of
-                                   the projection and, in this order and as scalars say, weights of
-                                   the expansion and biases of expansion, depthwise convolution and
-                                   projection, and what is added to the result; out overlaps none
-                                   dims images channels height width (of data)
-                                   scalars low high three times, channels between, filters, stride,
-                                   padding at each end along the height and along the width,
-                                   columns of a block of the expansion (0: there is none) and of
-                                   the projection, sum of ndrt_separable_given, threads that scratch
-                                   has room for, each ndrt_separable_scratch numbers */
-} ndrt_kernel_id;
-typedef enum {
-    NDRT_SEPARABLE_EXPANSION_BIAS = 1,
-    NDRT_SEPARABLE_DEPTHWISE_BIAS = 2,
-    NDRT_SEPARABLE_PROJECTION_BIAS = 4,
-    NDRT_SEPARABLE_ADDED = 8
-} ndrt_separable_given;
+/* What kernels are given by position: `dims` are the first counts, `scalars` the numbers.
+ * ADD_TO: f32: data[0] += data[1] dims n
+ * COPY: bytes: data[0] = data[1] dims nbytes
+ * ZERO: bytes: data[0] = 0 dims nbytes
+ * SGD: f32: out, weight, grad dims n scalars lr wd rescale clip
+ * SGD_MOM: f32: out, weight, grad, momentum buffer scalars lr wd rescale clip momentum
+ * ADAM: f32: out, weight, grad, mean, var scalars lr wd rescale clip beta1 beta2 epsilon
+ * PHILOX: u32: data[0] dims n, key, counter
+ * BIAS_GRAD: f32: data[0][c] = sum data[1][., c] dims rows, channels
+ * BLEND: f32: data[0] = a data[0] + b data[1] dims n; scalars a b
+ * These draw n words; the last of their data is the ndrt_random that they are drawn from.
+ * DROPOUT_MASK: f32: data[0] = factor or 0 dims n scalars bound (of 2^24: kept below it) factor
+ * DROPOUT: f32: data[1] = mask, data[0] = data[2] mask the same
+ * UNIFORM: f32: data[0] = low + width u, at most limit dims n scalars low width limit
+ * NORMAL: f32: data[0] = loc + scale z dims n scalars loc scale
+ * FILL: f32: data[0] = value dims n; scalar value
+ * SLOPED: f32: data[0] = data[3] where data[1] > 0, else data[2] data[3] dims n
+ * Places are an array of kind F32, F64, S32, S8, U8 or NDRT_INDEX_S64; beyond the axis they go
+ *     to its nearer end, or with `wrap` round and round.
+ * GATHER: bytes: out, table, places dims outer count rows width scalars kind wrap; out[o][i] =
+ *     table[o][places[i]]
+ * GATHER_GRAD: f32: table's gradient, out's gradient, places; the same
+ * PICK: bytes: out, data, places dims outer axis inner size scalars kind wrap; out[o][i] =
+ *     data[o][places[o][i]][i]
+ * PICK_GRAD: f32: data's gradient, out's gradient, places dims outer axis inner; scalars kind
+ *     wrap
+ * ONE_HOT: out, places dims count depth scalars kind on off, dtype of out (F32, S32)
+ * WHERE: f32: out, condition, x, y dims count width scalars kind (of the condition)
+ * SEQUENCE_MASK: f32: out, data, lengths dims rows columns width, which of the first two are the
+ *     steps; scalars kind value
+ * ARANGE: f32: out dims n repeat scalars start step
+ * ERF: f32: data[0] = erf(data[1]) dims n
+ * f32; rows of contiguous elements, of which row r has the numbers r modulo `vectors` of gamma
+ *     and beta. Slopes are 6 floats a row.
+ * NORM_ROWS: out, data, gamma, beta, mean, std; dims rows width vectors scalars epsilon
+ * ROW_SLOPES: slopes, out's gradient, data, gamma, mean, std; the same
+ * NORM_ROWS_GRAD: data's gradient, out's gradient, data, slopes; the same
+ * SUM_SLOPES: gradients of gamma and beta, slopes; the same
+ * f32; along the middle of three axes
+ * NORM_AXIS: out, data, gamma, beta, mean, std; dims outer axis inner scalars epsilon
+ * NORM_AXIS_GRAD: data's gradient, out's gradient, data, gamma, mean, std the same dims
+ * NORM_AXIS_VECTORS: gradients of gamma and beta, out's gradient, data, mean, std; the same dims
+ * L2: out, data, norm; dims outer axis inner; scalars epsilon out = data / norm, norm = sqrt(sum
+ *     data^2 + epsilon)
+ * L2_GRAD: data's gradient, out's gradient, out, norm; the same
+ * RESIZE_AXIS: f32: out, data; dims outer, the axis before and after, inner scalars
+ *     ndrt_resize_kind, whether it is the way back
+ * NORM_LAST: f32: out, data, gamma, beta (of an element each), mean, std dims rows width;
+ *     scalars epsilon
+ * LRN: f32: out, data; dims outer channels inner, neighbours scalars alpha beta knorm
+ * f32: out, weight, grad, states; dims n, flags (1: grad has 16 bits; 2: weight is a master copy
+ *     that changes, out has 16 bits; 4: it stays), k, p: lr and wd are element k - 1 of data[p]
+ *     and data[p + 1]; with k = -1 the last number is data[p]. Scalars begin with lr wd rescale
+ *     clip where nothing else is said.
+ * NAG_MOM: momentum; scalars ... momentum
+ * RMSPROP: n; ... gamma1 epsilon clip_weights
+ * RMSPROPALEX: n g delta; ... gamma1 gamma2 epsilon clip_weights
+ * FTRL: z n; ... lamda1 beta
+ * FTML: d v z; ... beta1 beta2 epsilon t
+ * SIGNSGD: ...
+ * SIGNUM: momentum; ... momentum wd_lh
+ * LAMB_1: mean var; t wd rescale clip beta1 beta2 epsilon corrected
+ * LAMB_2: norms of weight and step; lr lower upper
+ * ADAMW: mean var; lr wd eta clip beta1 beta2 epsilon rescale
+ * NORM: one f32, array; dims n, flag 1; scalars root: or a sum
+ * SGD_OF_MANY: as SGD
+ * SGD_MOM_OF_MANY: as SGD_MOM
+ * NAG_MOM_OF_MASTER: as NAG_MOM; the new weight decays into the momentum
+ * The first k of each row in order, those that tie in the order of their places; NaN counts as
+ *     the greatest number.
+ * TOPK: f32 or s32: values, places, rows, scratch dims rows n k slots scalars dtype descending,
+ *     what is wanted (1 values, 2 places, 3 both), dtype of places (F32, S32); scratch is slots
+ *     times ndrt_topk_pairs of 8 bytes
+ * TOPK_GRAD: f32: rows' gradient, gradient of the values, places dims rows n k; scalars dtype of
+ *     places (F32, S32)
+ * Numbers of kind F32, F64 or S32, which is the first scalar; out and data have one kind. dims
+ *     outer length inner: the work goes along the middle.
+ * REDUCE: out, data, and for rows of more than NDRT_REDUCE_BLOCK a double for each block of
+ *     each; scalars kind ndrt_reduction factor
+ * ARG_EXTREME: out, data; scalars kind, least instead of greatest
+ * RUNNING_SUM: out, data; scalars kind, from the end
+ * SOFTMAX_COLUMNS: f32: out, data; scalars kind, its logarithm, what data is divided by, and 1
+ *     or -1
+ * PRODUCT_GRAD: f32: data's gradient, out's gradient, data; scalar kind
+ * PRELU: f32: out, data, slopes dims outer, blocks, inner, channels of a block scalar kind;
+ *     data, times the slope of its channel where not above 0
+ * EXP: f32: out, data dims n; scalar kind
+ * ARITHMETIC: out, left, right dims n scalars kind ndrt_arithmetic_id
+ * STEP_GRAD: f32: data's gradient, out's gradient, data (of relu: out) dims n; scalars kind
+ *     ndrt_step low high
+ * Regions of images: rows of image, left, top, right, bottom. dims regions channels height
+ *     width; scalars images, rows and columns of bins, ...
+ * ROI_ALIGN: f32: out, data, rois; ... scale samples split
+ * ROI_ALIGN_GRAD: f32: data's gradient, out's gradient, rois; the same
+ * ROI_POOL: f32: out, its places (s32), data, rois; ... scale
+ * ROI_POOL_GRAD: f32: data's gradient, out's, places (s32), rois
+ * RESIZE: f32, u8: out, images dims n height width depth scalars rows columns, dtype (F32, U8)
+ * BOX_NMS: f32: out, record (s32), boxes, 9 words of scratch a box dims n boxes width topk;
+ *     scalars overlap valid, places of coordinates, score, id; background force, formats (1 in
+ *     is of centers, 2 out is)
+ * MULTIBOX_PRIOR: f32: out dims height width, anchors of a pixel, which of them; scalars half
+ *     width, half height, step y x, offset y x, clip
+ * MULTIBOX_DETECTION: f32: out, classes, shifts, anchors, 15 words of scratch an anchor dims n
+ *     classes anchors topk scalars threshold clip, 4 variances, overlap force
+ * MULTIBOX_MATCH: match (s32), 2 words of scratch an anchor and label, anchors, labels, classes
+ *     (f32) dims n anchors labels width; scalars classes threshold ratio limit
+ * MULTIBOX_ASSIGN: f32: target, mask, class, anchors, labels, match (s32) the same dims; scalars
+ *     4 variances, ignored
+ * Parts of arrays to other places; a width is that of a part, in bytes.
+ * FLAT_PLACES: out (s64), places as rows of coordinates dims rows n scalars kind, the length of
+ *     each axis; out[i] = the number of the element with the coordinates of column i, which
+ *     below 0 count from the end; NDRT_RANGE for one beyond its axis
+ * PUT_ROWS: out, rows, places (s64) dims n, rows of out, width out[places[i]] = rows[i]; the
+ *     last one stays
+ * AXIS_MOVE: out, data dims outer, axis of data, width, axis of out scalars ndrt_axis_kind begin
+ *     step; out[o][i] = data[o][f(i)], f as the kind says of begin + i step
+ * AXIS_MOVE_GRAD: f32: data's gradient, out's gradient; the same, but that the width counts
+ *     elements
+ * SEQUENCE_REVERSE: out, data, lengths dims steps batch width; scalars kind the first lengths[b]
+ *     steps of b turned round
+ * SEQUENCE_LAST: out, data, lengths dims rows columns width, which of the first two are the
+ *     steps; scalars kind
+ * SEQUENCE_LAST_GRAD: data's gradient, out's gradient, lengths; the same
+ * FUNCTION: f32: out, x, and for slopes the gradient dims n scalars ndrt_function_id, p, q
+ * SCALAR: out, x dims n; scalars kind (F16, F64, S32, S8, U8 or NDRT_INDEX_S64),
+ *     ndrt_function_id of x and p, p
+ * Random numbers; their stream is the second of their data.
+ * DRAW: out, stream, arrays of parameters dims n ndrt_distribution, elements for each parameter,
+ *     dtype of out (F16, F32, F64) scalars the two parameters where there are no arrays (0
+ *     elements for each), else the arrays' kind
+ * RANDINT: s32: out, stream dims n least, how many
+ * MULTINOMIAL: places, stream, probabilities, doubles (one more than them in each row),
+ *     logarithms or NULL dims rows width draws scalars dtype of places, of probabilities
+ * SHUFFLE: bytes: out, stream, rows, 3 times 8 bytes a row (8 more the last) dims rows width
+ */
 enum { NDRT_JOINED_MOST = 5, NDRT_SCALED_MOST = 7 };
 enum { NDRT_FEW_ROWS_MOST = 4, NDRT_FEW_ROWS_NARROW = 16, NDRT_FEW_ROWS_WIDE = 64 };
 enum { NDRT_MAX_POOL_ROWS = 32 };
@@ -372,10 +268,10 @@ void ndrt_random_draw(ndrt_random *stream, int64_t words, ndrt_random *out);
 typedef struct {
     int kernel; /* ndrt_kernel_id */
     int nthreads;
-    int64_t dims[4];
-    void *data[10];
-    double scalars[17];
-    /* not NULL: NDRT_KERNEL_PARAMETERS numbers, read in place of scalars when the call runs */
+    int64_t counts[NDRT_KERNEL_COUNTS];
+    void *data[NDRT_KERNEL_ARRAYS];
+    double numbers[17];
+    /* not NULL: NDRT_KERNEL_PARAMETERS numbers, read in place of those above when the call runs */
     const double *parameters;
 } ndrt_kernel_call;
 enum { NDRT_KERNEL_PARAMETERS = 8 };

@@ -13,7 +13,7 @@ from cffi import FFI
 
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = "libdnnl.so.3"
-HEADERS = ("ndrt.h", "ndrt_exports.h", "ndrt_kernels.h", "ndrt_plans.h")
+HEADERS = ("ndrt.h", "ndrt_exports.h", "ndrt_kernel_ids.h", "ndrt_kernels.h", "ndrt_plans.h")
 
 
 def declarations() -> str:

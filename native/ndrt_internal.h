@@ -156,6 +156,12 @@ static inline int64_t ndrt_product(int64_t a, int64_t b, int64_t c) {
     if (a < 0 || b < 0 || c < 0) return -1;
     return __builtin_mul_overflow(a, b, &n) || __builtin_mul_overflow(n, c, &n) ? -1 : n;
 }
+/* The nearest int. */
+static inline int ndrt_int_of(int64_t x) {
+    return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : (int)x;
+}
+/* INVALID where one of the first `count` arrays of a call is not there. */
+ndrt_status ndrt_need_arrays(const ndrt_kernel_call *call, int count);
 /* The threads of a kernel's call that does so much work. */
 int ndrt_team_for(const ndrt_kernel_call *call, int64_t work);
 

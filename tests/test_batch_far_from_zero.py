@@ -126,7 +126,7 @@ def test_kernel(dims: tuple[int, int, int, int], scale: bool) -> None:
         out = np.full_like(x, 7)
         mean, var = np.where(kept, 1, 3e5).astype("f4"), np.ones(channels, "f4")
         kernel(lib.NDRT_KERNEL_BATCH_STATS, list(dims),
-               [out, mean, var, x, beta, *([gamma] if scale else [])], [EPS], nthreads)
+               [out, mean, var, x, beta, gamma if scale else None], [EPS], nthreads)
         made = [out, mean, var]
         for got, same in zip(made, first or made, strict=True):
             np.testing.assert_array_equal(got, same)

@@ -17,8 +17,9 @@ from ndarray_rt import config, nd
 from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
+from ndarray_rt.storage.kernels.pool import lost_maxima, max_pool
 from tests.cases.pooling import outputs
-from tests.native.helpers import kernel
+from tests.native.helpers import kernel, run_kernel
 
 INF, NAN = np.inf, np.nan
 LOWEST = float(np.finfo(np.float32).min)
@@ -192,8 +193,10 @@ def test_kernel(nthreads: int) -> None:
     out, places = np.full((3, 1, 100, 100, 16), LOWEST, np.float32), np.zeros(3 * 160000, np.uint8)
     out[1] = 5
     places[:] = 7
-    kernel(lib.NDRT_KERNEL_LOST_MAXIMA, (3, 16, lib.NDRT_U8), [out, x, places],
-           (1, 200, 200, 1, 100, 100, 1, 3, 3, 1, 2, 2, 0, 1, 1), nthreads)
+    run_kernel(lost_maxima(
+        out=out, data=x, places=places, outer=3, lanes=16, sides=(1, 200, 200),
+        windows=(1, 100, 100), kernel=(1, 3, 3), stride=(1, 2, 2), pad=(0, 1, 1),
+        places_dtype=lib.NDRT_U8), nthreads)
     want = np.full(out.shape, -INF)
     want[1] = 5
     np.testing.assert_array_equal(out, want)
@@ -226,22 +229,24 @@ def test_pooling_kernel(data: st.DataObject) -> None:
     low, high = draw(st.sampled_from([(-INF, INF), (0.0, INF), (-1.0, 0.5), (2.0, 1.0)]))
     want = np.where(want < low, low, want)
     want = np.where(want > high, high, want)
-    scalars = (1, *sides, 1, *made[2:], 1, *window, 1, stride, stride, 0, *pad, low, high)
     for nthreads in (1, 3):
         out = np.full((2, *made[2:], lanes), 77, np.float32)
-        kernel(lib.NDRT_KERNEL_MAX_POOL, (2, lanes), [out, last(x)], scalars, nthreads)
+        run_kernel(max_pool(
+            out=out, data=last(x), outer=2, lanes=lanes, sides=(1, *sides), windows=(1, *made[2:]),
+            kernel=(1, *window), stride=(1, stride, stride), pad=(0, *pad), low=low, high=high),
+            nthreads)
         np.testing.assert_array_equal(np.moveaxis(out, -1, 1), want)
 
 
-@pytest.mark.parametrize(("at", "number"), [(0, -1), (4, NAN), (7, 0), (10, 0), (12, -1),
-                                            (3, 2.0 ** 40)])
-def test_kernel_refuses(at: int, number: float) -> None:
+@pytest.mark.parametrize(("at", "number"), [(0, -1), (4, -2), (7, 0), (10, 0), (12, -1),
+                                            (3, 2 ** 40)])
+def test_kernel_refuses(at: int, number: int) -> None:
     x, out = np.zeros(16, np.float32), np.zeros(4, np.float32)
     scalars = [1, 4, 4, 1, 2, 2, 1, 2, 2, 1, 2, 2, 0, 0, 0]
-    kernel(lib.NDRT_KERNEL_LOST_MAXIMA, (1, 1, 0), [out, x], scalars)
+    kernel(lib.NDRT_KERNEL_LOST_MAXIMA, (1, 1, *scalars), [out, x])
     scalars[at] = number
     with pytest.raises(ParameterError, match="lost maxima"):
-        kernel(lib.NDRT_KERNEL_LOST_MAXIMA, (1, 1, 0), [out, x], scalars)
+        kernel(lib.NDRT_KERNEL_LOST_MAXIMA, (1, 1, *scalars), [out, x])
 
 
 @pytest.mark.skipif(not has_avx512(), reason="the kernel is for AVX-512")
@@ -249,9 +254,9 @@ def test_kernel_refuses_windows_of_many_rows() -> None:
     """Their number is what its memory is for."""
     x, out = np.zeros(64, np.float32), np.zeros(64, np.float32)
     for rows in (32, 33):
-        scalars = [1, 33, 1, 1, 34 - rows, 1, 1, rows, 1, 1, 1, 1, 0, 0, 0, -INF, INF]
+        scalars = [1, 33, 1, 1, 34 - rows, 1, 1, rows, 1, 1, 1, 1, 0, 0, 0]
         if rows == 32:
-            kernel(lib.NDRT_KERNEL_MAX_POOL, (1, 1, 0), [out, x], scalars)
+            kernel(lib.NDRT_KERNEL_MAX_POOL, (1, 1, *scalars), [out, x], (-INF, INF))
             continue
         with pytest.raises(ParameterError, match="max pooling: windows of more than 32 rows"):
-            kernel(lib.NDRT_KERNEL_MAX_POOL, (1, 1, 0), [out, x], scalars)
+            kernel(lib.NDRT_KERNEL_MAX_POOL, (1, 1, *scalars), [out, x], (-INF, INF))

@@ -53,6 +53,14 @@ void ndrt_share_out(ndrt_range_kernel range, const ndrt_kernel_call *call, int64
     }
 }
 
+ndrt_status ndrt_need_arrays(const ndrt_kernel_call *call, int count) {
+    for (int i = 0; i < count; i++)
+        if (!call->data[i])
+            return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes",
+                             family_of(ndrt_level_of_cpu(), call->kernel)->name, i);
+    return NDRT_OK;
+}
+
 ndrt_status ndrt_kernel_run(const ndrt_kernel_call *call) {
     TRY(ndrt_kernel_check(call));
     int nthreads = ndrt_kernel_threads(call);

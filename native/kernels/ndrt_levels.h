@@ -83,31 +83,6 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_maximum LEVELED(ndrt_maximum)
 #define ndrt_multiply_adds LEVELED(ndrt_multiply_adds)
 
-extern const ndrt_family ndrt_family_basic;
-extern const ndrt_family ndrt_family_draws;
-extern const ndrt_family ndrt_family_products;
-extern const ndrt_family ndrt_family_few_rows;
-extern const ndrt_family ndrt_family_optimizers;
-extern const ndrt_family ndrt_family_last_axis;
-extern const ndrt_family ndrt_family_folded_norms;
-extern const ndrt_family ndrt_family_norms;
-extern const ndrt_family ndrt_family_batch_stats;
-extern const ndrt_family ndrt_family_lrn;
-extern const ndrt_family ndrt_family_windows;
-extern const ndrt_family ndrt_family_separable;
-extern const ndrt_family ndrt_family_vision;
-extern const ndrt_family ndrt_family_resize;
-extern const ndrt_family ndrt_family_maxima;
-extern const ndrt_family ndrt_family_lstm;
-extern const ndrt_family ndrt_family_gather;
-extern const ndrt_family ndrt_family_moves;
-extern const ndrt_family ndrt_family_joins;
-extern const ndrt_family ndrt_family_math;
-extern const ndrt_family ndrt_family_ordering;
-extern const ndrt_family ndrt_family_functions;
-extern const ndrt_family ndrt_family_scalars;
-extern const ndrt_family ndrt_family_quantized;
-
 float ndrt_multiply_adds(int64_t count);
 /* Adds rows that are `stride` apart to the sums of their columns. */
 void ndrt_add_rows(const float *in, int64_t rows, int64_t stride, int64_t width, double *sums);

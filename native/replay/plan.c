@@ -161,7 +161,7 @@ void ndrt_plan_bind(ndrt_plan *plan, int64_t at, int argument, void *data) {
 }
 
 void ndrt_plan_renumber(ndrt_plan *plan, int64_t at, int scalar, double value) {
-    plan->steps[at].kernel.scalars[scalar] = value;
+    plan->steps[at].kernel.numbers[scalar] = value;
 }
 
 static double now_ms(void) {

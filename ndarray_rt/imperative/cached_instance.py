@@ -321,7 +321,7 @@ def _copy_plain(x: NDArray, y: NDArray) -> bool:
         return True
     call = ffi.new("ndrt_kernel_call *")
     call.kernel = lib.NDRT_KERNEL_COPY
-    call.dims[0] = nbytes
+    call.counts[0] = nbytes
     call.data[0], call.data[1] = goal.ptr, begin
     check(lib.ndrt_kernel_run(call), "copying an array")
     return True

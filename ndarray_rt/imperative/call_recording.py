@@ -22,9 +22,10 @@ from ..op.params import Params
 from ..op.registry import OpDef
 from ..storage.chunk import Chunk
 from ..storage.handle import Handle
+from ..storage.kernel_call import KernelCall
 from ..storage.parameters import ParameterBlock
 from ..storage.primitive import Primitive
-from ..storage.stream import Mem, Recording, RecordingStream
+from ..storage.stream import Recording, RecordingStream
 from ..storage.tmp_mem import TmpMemMgr, align_up
 from ..value_key import NAN, NEGATIVE_ZERO, NUMBER
 from .call import depth
@@ -128,12 +129,11 @@ class _NotingStream(RecordingStream):
         self.calls = 0
         self.written: list[Chunk] = []
 
-    def _kernel_call(self, kernel: int, dims: Sequence[int], data: Sequence[Mem],
-                     scalars: Sequence[float], parameters: ParameterBlock | None) -> Any:
-        packed = super()._kernel_call(kernel, dims, data, scalars, parameters)
+    def _kernel_call(self, given: KernelCall, parameters: ParameterBlock | None) -> Any:
+        packed = super()._kernel_call(given, parameters)
         recording = self.recording
         assert isinstance(recording, _NotedRecording)
-        recording.tags += [(packed, i, value.place) for i, value in enumerate(scalars)
+        recording.tags += [(packed, i, value.place) for i, value in enumerate(given.numbers)
                            if type(value) is Tagged]
         return packed
 

@@ -12,6 +12,7 @@ from ..dtypes import UINT8
 from ..native import ffi, lib
 from ..storage.account import Account
 from ..storage.desc import default_desc
+from ..storage.kernel_call import KernelCall
 from ..storage.parameters import ParameterBlock
 from ..storage.primitive import Primitive
 from ..storage.stream import Args, ImmediateStream, Mem
@@ -181,9 +182,10 @@ class OpContext:
     def run_each(self, prim: Primitive, calls: Iterable[Args]) -> None:
         self.stream.run_each(prim, calls)
 
-    def kernel(self, kernel: int, dims: Sequence[int], data: Sequence[Mem],
-               scalars: Sequence[float] = (), parameters: ParameterBlock | None = None) -> None:
-        self.stream.kernel(kernel, dims, data, scalars, parameters)
+    def kernel(self, given: KernelCall | int, dims: Sequence[int] = (),
+               data: Sequence[Mem | None] = (), scalars: Sequence[float] = (),
+               parameters: ParameterBlock | None = None) -> None:
+        self.stream.kernel(given, dims, data, scalars, parameters)
 
     def random_mem(self) -> Mem:
         """The random stream itself, for kernels that draw from it when they run."""

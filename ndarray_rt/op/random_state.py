@@ -53,7 +53,7 @@ def philox(n: int, key: int, counter: int) -> U32:
     if n:
         packed = ffi.new("ndrt_kernel_call *")
         packed.kernel = lib.NDRT_KERNEL_PHILOX
-        packed.dims = [n, _signed(key), _signed(counter), 0]
+        packed.counts = [n, _signed(key), _signed(counter), 0]
         packed.data[0] = ffi.from_buffer(out)
         if lib.ndrt_kernel_run(packed) != lib.NDRT_OK:
             return philox_numpy(n, key, counter)

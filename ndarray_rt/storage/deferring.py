@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import NdrtError
 from ..native import call, ffi, lib
 from .atom import Atom
+from .kernel_call import KernelCall
 from .parameters import ParameterBlock
 from .primitive import Primitive
 from .stream import BUDGET, Args, Mem, RecordingStream
@@ -79,11 +80,10 @@ class DeferringStream(RecordingStream):
             self._kept.append(args)
         return super()._pack(prim, args, scratchpad)
 
-    def kernel(self, kernel: int, dims: Sequence[int], data: Sequence[Mem],
-               scalars: Sequence[float] = (), parameters: ParameterBlock | None = None) -> None:
+    def _kernel_call(self, given: KernelCall, parameters: ParameterBlock | None) -> Any:
         if self._defers:
-            self._kept.append((data, parameters))
-        super().kernel(kernel, dims, data, scalars, parameters)
+            self._kept.append((given.arrays, parameters))
+        return super()._kernel_call(given, parameters)
 
     def reorder(self, prim: Primitive, src: Mem, dst: Mem, now: bool = False) -> None:
         super().reorder(prim, src, dst, now)

@@ -14,6 +14,7 @@ from ..errors import NdrtError
 from ..native import call, ffi, kernel_name, lib, make
 from .atom import Atom, add_step
 from .desc import MemDesc
+from .kernel_call import KernelCall
 from .parameters import ParameterBlock
 from .primitive import Arg, Primitive
 from .tmp_mem import TmpMemMgr
@@ -219,30 +220,33 @@ class ImmediateStream:
             self.flush()
         self._run(prim, n, packed)
 
-    def kernel(self, kernel: int, dims: Sequence[int], data: Sequence[Mem],
-               scalars: Sequence[float] = (), parameters: ParameterBlock | None = None) -> None:
-        """Runs one of our own kernels (`ndrt_kernel_id`) over the memories given.
+    def kernel(self, given: KernelCall | int, dims: Sequence[int] = (),
+               data: Sequence[Mem | None] = (), scalars: Sequence[float] = (),
+               parameters: ParameterBlock | None = None) -> None:
+        """Runs one of our own kernels over the memories given.
 
         With `parameters` the numbers there count, at each run those that it holds then.
         """
-        packed = self._kernel_call(kernel, dims, data, scalars, parameters)
+        if isinstance(given, int):
+            given = KernelCall(given, tuple(data), tuple(dims), tuple(scalars))
+        packed = self._kernel_call(given, parameters)
         self.counters.kernels += 1
-        self.impls.append(kernel_name(kernel))
+        self.impls.append(kernel_name(given.kernel))
         atom = self._atom
         if atom is not None and atom.waits:
-            atom.steps.append((None, 0, packed, data))
+            atom.steps.append((None, 0, packed, [mem for mem in given.arrays if mem is not None]))
         else:
             self._kernel(packed)
 
-    def _kernel_call(self, kernel: int, dims: Sequence[int], data: Sequence[Mem],
-                     scalars: Sequence[float], parameters: ParameterBlock | None) -> Any:
+    def _kernel_call(self, given: KernelCall, parameters: ParameterBlock | None) -> Any:
         packed = ffi.new("ndrt_kernel_call *")
-        packed.kernel = kernel
-        packed.dims = list(dims)
-        for i, mem in enumerate(data):
-            self._check(mem)
-            packed.data[i] = mem.ptr
-        packed.scalars = list(scalars)
+        packed.kernel = given.kernel
+        packed.counts = given.counts
+        for i, mem in enumerate(given.arrays):
+            if mem is not None:
+                self._check(mem)
+                packed.data[i] = mem.ptr
+        packed.numbers = given.numbers
         if parameters is not None:
             packed.parameters = parameters.ptr
         return packed

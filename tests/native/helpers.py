@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ndarray_rt.native import call, ffi, lib, own
+from ndarray_rt.storage.kernel_call import KernelCall
 
 F32 = lib.NDRT_F32
 U8 = lib.NDRT_U8
@@ -144,13 +145,16 @@ def to_numpy(array: Array, dtype: Any = "f4") -> Any:
     return plain.numpy(dtype).reshape(dims).copy()
 
 
-def kernel(number: int, dims: Any, data: Any, scalars: Any = (), nthreads: int = 0) -> None:
-    """Runs one of ndrt_kernel_id over NumPy arrays, in place."""
-    run = ffi.new("ndrt_kernel_call *")
-    run.kernel = number
-    run.nthreads = nthreads
-    run.dims[0 : len(dims)] = list(dims)
-    for i, array in enumerate(data):
-        run.data[i] = ffi.cast("void *", array.ctypes.data)
-    run.scalars[0 : len(scalars)] = list(scalars)
-    call(lib.ndrt_kernel_run, run, what="kernel")
+def kernel(number: int, counts: Any, data: Any, numbers: Any = (), nthreads: int = 0) -> None:
+    """Runs one of ndrt_kernel_id over NumPy arrays, in place; whatever fits or not."""
+    run_kernel(KernelCall(number, tuple(data), tuple(counts), tuple(numbers)), nthreads)
+
+
+def run_kernel(given: KernelCall, nthreads: int = 0) -> None:
+    """Runs a call, made over NumPy arrays in place of memories, in place."""
+    made = ffi.new("ndrt_kernel_call *", {"kernel": given.kernel, "nthreads": nthreads,
+                                          "counts": given.counts, "numbers": given.numbers})
+    for i, array in enumerate(given.arrays):
+        if array is not None:
+            made.data[i] = ffi.cast("void *", array.ctypes.data)
+    call(lib.ndrt_kernel_run, made, what="kernel")

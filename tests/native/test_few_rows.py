@@ -11,7 +11,8 @@ import pytest
 from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
-from tests.native.helpers import from_numpy, kernel
+from ndarray_rt.storage.kernels.gemm import few_rows
+from tests.native.helpers import from_numpy, kernel, run_kernel
 
 pytestmark = pytest.mark.skipif(
     not has_avx512(), reason="the kernel is for AVX-512")
@@ -24,8 +25,9 @@ def product(x: Any, w: Any, bias: Any, width: int, bounds: tuple[float, float] =
     owner = from_numpy(w, f"AB16b{width}a")  # its bytes end with it
     packed = owner.numpy()
     out = np.full((len(x), len(w)), nan, "f4")
-    data = [out, x, packed] if bias is None else [out, x, packed, bias]
-    kernel(lib.NDRT_KERNEL_FEW_ROWS, [*x.shape, len(w), width], data, bounds, nthreads)
+    run_kernel(few_rows(out=out, data=x, weights=packed, bias=bias, rows=len(x),
+                        features=x.shape[1], columns=len(w), width=width, low=bounds[0],
+                        high=bounds[1]), nthreads)
     return out
 
 

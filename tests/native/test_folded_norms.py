@@ -10,16 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndarray_rt.errors import ParameterError
-from ndarray_rt.native import lib
-from tests.native.helpers import kernel
+from ndarray_rt.storage.kernels.norm import fold_norm
+from tests.native.helpers import run_kernel
 
 EPSILON = 1e-3
 WIDTH = st.one_of(st.integers(0, 70), st.sampled_from((9, 16, 64, 576)))
 
 
-def run(dims: tuple[int, ...], arrays: list[Any], has_gamma: bool = True, has_bias: bool = True,
-        nthreads: int = 0) -> None:
-    kernel(lib.NDRT_KERNEL_FOLD_NORM, dims, arrays, (EPSILON, has_gamma, has_bias), nthreads)
+def run(dims: tuple[int, ...], arrays: list[Any], nthreads: int = 0) -> None:
+    """`arrays` in their order: results, weight, beta, mean, var, and gamma and bias or None."""
+    names = ("weight_out", "bias_out", "weight", "beta", "mean", "var", "gamma", "bias")
+    sizes = dict(zip(("groups", "inputs", "channels", "width"), dims, strict=True))
+    run_kernel(fold_norm(**dict(zip(names, arrays, strict=False)), **sizes, epsilon=EPSILON),
+               nthreads)
 
 
 @settings(max_examples=200, deadline=None)
@@ -35,8 +38,8 @@ def test_equals_numpy(groups: int, inputs: int, channels: int, width: int, has_g
     if weight.size:
         weight[0, 0, 0, 0], var[-1, -1] = np.inf, np.nan
     folded, shift = np.full(weight.size + 1, 7, "f4"), np.full(beta.size + 1, 7, "f4")
-    run(dims, [folded, shift, weight, beta, mean, var, *[gamma] * has_gamma, *[bias] * has_bias],
-        has_gamma, has_bias, nthreads)
+    run(dims, [folded, shift, weight, beta, mean, var, gamma if has_gamma else None,
+               bias if has_bias else None], nthreads)
     with np.errstate(all="ignore"):
         scale = 1 / np.sqrt(var.astype("f8") + EPSILON)
         if has_gamma:
@@ -59,7 +62,9 @@ def test_refuses_what_does_not_fit(dims: tuple[int, ...], error: str) -> None:
 
 def test_refuses_no_bytes_and_threads_below_0() -> None:
     arrays = [np.zeros(6, "f4")] * 6
-    with pytest.raises(ParameterError, match="array 7 has no bytes"):
-        run((1, 1, 2, 3), [*arrays, np.zeros(2, "f4")])
+    for missing in range(6):
+        given = [None if i == missing else array for i, array in enumerate(arrays)]
+        with pytest.raises(ParameterError, match="an array has no bytes"):
+            run((1, 1, 2, 3), given)
     with pytest.raises(ParameterError, match="-1 threads"):
-        run((1, 1, 2, 3), arrays, False, False, -1)
+        run((1, 1, 2, 3), arrays, -1)

@@ -113,8 +113,8 @@ def test_nothing_to_do() -> None:
     """No places leave a gradient of zeros, and read no bytes."""
     grad = np.full((4, 2), np.nan, "f4")
     packed = ffi.new("ndrt_kernel_call *")
-    packed.kernel, packed.dims = lib.NDRT_KERNEL_GATHER_GRAD, [1, 0, 4, 2]
-    packed.data[0], packed.scalars[0] = ffi.from_buffer(grad), lib.NDRT_F32
+    packed.kernel, packed.counts = lib.NDRT_KERNEL_GATHER_GRAD, [1, 0, 4, 2]
+    packed.data[0], packed.numbers[0] = ffi.from_buffer(grad), lib.NDRT_F32
     call(lib.ndrt_kernel_run, packed, what="kernel")
     assert not grad.any()
     packed.kernel, packed.data[0] = lib.NDRT_KERNEL_GATHER, ffi.NULL
@@ -134,6 +134,6 @@ def test_nothing_to_do() -> None:
     (lib.NDRT_KERNEL_ARANGE, [1, 1], [], "array 0 has no bytes"),
 ])
 def test_refusals(number: int, dims: list[int], scalars: list[float], text: str) -> None:
-    packed = ffi.new("ndrt_kernel_call *", {"kernel": number, "dims": dims, "scalars": scalars})
+    packed = ffi.new("ndrt_kernel_call *", {"kernel": number, "counts": dims, "numbers": scalars})
     with pytest.raises(ParameterError, match=text):
         call(lib.ndrt_kernel_run, packed, what="kernel")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
-from tests.native.helpers import kernel
+from ndarray_rt.storage.kernels.index import join_rows, join_scaled
+from tests.native.helpers import kernel, run_kernel
 
 WIDTH = st.one_of(st.integers(1, 70), st.sampled_from((16, 64, 128)))
 
@@ -20,8 +21,8 @@ def test_equals_numpy(rows: int, widths: list[int], nthreads: int) -> None:
     rng = np.random.default_rng(rows)
     parts = [rng.standard_normal((rows, width)).astype("f4") for width in widths]
     out = np.full((rows + 1, sum(widths)), np.nan, "f4")
-    kernel(lib.NDRT_KERNEL_JOIN_ROWS, (rows, sum(widths), len(widths)), [out, *parts], widths,
-           nthreads)
+    run_kernel(join_rows(out=out, parts=parts, rows=rows, columns=sum(widths), widths=widths),
+               nthreads)
     np.testing.assert_array_equal(out[:rows], np.concatenate(parts, 1))
     assert np.isnan(out[rows]).all()
 
@@ -38,8 +39,8 @@ def test_scaled_equals_numpy(rows: int, widths: list[int], rest: int, rectify: b
     columns = sum(widths)
     factors, shifts = rng.standard_normal((2, columns)).astype("f4")
     out = np.full((rows + 1, columns + rest), 7, "f4")
-    kernel(lib.NDRT_KERNEL_JOIN_SCALED, (rows, columns + rest, len(widths)),
-           [out, factors, shifts, *parts], (rectify, *widths), nthreads)
+    run_kernel(join_scaled(out=out, factors=factors, shifts=shifts, parts=parts, rows=rows,
+                           columns=columns + rest, rectify=rectify, widths=widths), nthreads)
     want = np.concatenate(parts, 1) * factors + shifts
     if rectify:
         want = np.where(want > 0, want, 0)
@@ -54,31 +55,31 @@ def test_scaled_equals_numpy(rows: int, widths: list[int], rest: int, rectify: b
 def test_scaled_refuses_what_does_not_fit(dims: tuple[int, ...], widths: tuple[float, ...],
                                           error: str) -> None:
     with pytest.raises(ParameterError, match=f"join scaled rows: .*{error}"):
-        kernel(lib.NDRT_KERNEL_JOIN_SCALED, dims, [np.zeros((3, 8), "f4")] * 10, (0, *widths))
+        kernel(lib.NDRT_KERNEL_JOIN_SCALED, (*dims, 0, *widths), [np.zeros((3, 8), "f4")] * 10)
 
 
 def test_scaled_refuses_no_bytes() -> None:
     data = [np.zeros((3, 4), "f4")] * 4
     with pytest.raises(ParameterError, match="array 4 has no bytes"):
-        kernel(lib.NDRT_KERNEL_JOIN_SCALED, (3, 4, 2), data, (1, 2, 2))
+        kernel(lib.NDRT_KERNEL_JOIN_SCALED, (3, 4, 2, 1, 2, 2), data)
 
 
 @pytest.mark.parametrize(("dims", "widths", "error"), [
     ((-1, 4, 2), (2, 2), "-1 rows"), ((3, 4, 0), (), "0 arrays"), ((3, 6, 6), (1,) * 6, "6 arrays"),
     ((3, 4, 2), (2, 3), "3 columns where 2 of 4 are left"), ((3, 4, 2), (0, 4), "0 columns"),
-    ((3, 4, 2), (1.5, 2.5), "1.5 columns"), ((3, 4, 2), (np.nan, 2), "nan columns"),
+    ((3, 4, 2), (-1, 5), "-1 columns"), ((3, 4, 2), (1 << 62, 2), "4611686018427387904 columns"),
     ((3, 4, 2), (1, 2), "1 of 4 columns are nobody's"), ((3, -4, 1), (4,), "4 columns where -4"),
     ((3, 4, 2), (-2, 6), "-2 columns")])
 def test_refuses_what_does_not_fit(dims: tuple[int, ...], widths: tuple[float, ...],
                                    error: str) -> None:
     data = [np.zeros((3, 8), "f4") for _ in range(6)]
     with pytest.raises(ParameterError, match=error):
-        kernel(lib.NDRT_KERNEL_JOIN_ROWS, dims, data, widths)
+        kernel(lib.NDRT_KERNEL_JOIN_ROWS, (*dims, *widths), data)
 
 
 def test_refuses_no_bytes_and_threads_below_0() -> None:
     data = [np.zeros((3, 4), "f4")] * 2
     with pytest.raises(ParameterError, match="array 2 has no bytes"):
-        kernel(lib.NDRT_KERNEL_JOIN_ROWS, (3, 4, 2), data, (2, 2))
+        kernel(lib.NDRT_KERNEL_JOIN_ROWS, (3, 4, 2, 2, 2), data)
     with pytest.raises(ParameterError, match="-1 threads"):
-        kernel(lib.NDRT_KERNEL_JOIN_ROWS, (3, 4, 1), data, (4,), -1)
+        kernel(lib.NDRT_KERNEL_JOIN_ROWS, (3, 4, 1, 4), data, nthreads=-1)

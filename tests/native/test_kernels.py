@@ -214,7 +214,7 @@ def test_refusals() -> None:
         kernel(lib.NDRT_KERNEL_ZERO, [-1], [a])
     with pytest.raises(ParameterError, match="array 0 has no bytes"):
         call(lib.ndrt_kernel_run,
-             ffi.new("ndrt_kernel_call *", {"kernel": lib.NDRT_KERNEL_ZERO, "dims": [4]}),
+             ffi.new("ndrt_kernel_call *", {"kernel": lib.NDRT_KERNEL_ZERO, "counts": [4]}),
              what="kernel")
 
 
@@ -229,7 +229,7 @@ def test_sums_over_rows_need_no_memory(channels: int) -> None:
         packed = ffi.new("ndrt_kernel_call *")
         packed.kernel = lib.NDRT_KERNEL_BIAS_GRAD
         packed.nthreads = 2
-        packed.dims = [*rows.shape, 0, 0]
+        packed.counts = [*rows.shape, 0, 0]
         packed.data[0], packed.data[1] = ffi.from_buffer(out), ffi.from_buffer(rows)
         lib.ndrt_memory_fail_after(n)
         call(lib.ndrt_kernel_run, packed, what="sum over rows")

@@ -10,7 +10,8 @@ import pytest
 from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
-from tests.native.helpers import kernel
+from ndarray_rt.storage.kernels.rnn import lstm_steps
+from tests.native.helpers import kernel, run_kernel
 
 pytestmark = pytest.mark.skipif(
     not has_avx512(), reason="the kernel is for AVX-512")
@@ -33,8 +34,8 @@ def test_cells_are_updated_where_they_lie(nthreads: int) -> None:
     packed = np.ascontiguousarray(between.reshape(4, 2, 16, size).transpose(1, 3, 0, 2))
     out = np.empty((steps, batch, size), "f4")
     cells = cell.copy()
-    kernel(lib.NDRT_KERNEL_LSTM_STEPS, [steps, batch, size],
-           [out, gates, packed, hidden, cells, cells], nthreads=nthreads)
+    run_kernel(lstm_steps(out=out, gates=gates, weights=packed, hidden=hidden, cell=cells,
+                          cells=cells, steps=steps, batch=batch, size=size, holds=False), nthreads)
     h, c = hidden.astype("f8"), cell.astype("f8")
     for t in range(steps):
         i, f, g, o = np.moveaxis(gates[t] + np.einsum("gus,bs->bgu", between, h), 1, 0)
@@ -45,9 +46,9 @@ def test_cells_are_updated_where_they_lie(nthreads: int) -> None:
 
 
 @pytest.mark.parametrize("nthreads", [1, 2])
-@pytest.mark.parametrize("holds", [0.0, 1.0])
+@pytest.mark.parametrize("holds", [False, True])
 @pytest.mark.parametrize(("steps", "batch"), [(1, 1), (4, 1), (5, 3), (6, 4)])
-def test_steps_that_do_not_count(steps: int, batch: int, holds: float, nthreads: int) -> None:
+def test_steps_that_do_not_count(steps: int, batch: int, holds: bool, nthreads: int) -> None:
     size = 32
     gates, hidden, cell = draw(steps, batch, 4, size), draw(batch, size), draw(batch, size)
     between = draw(4, size, size) * 0.1
@@ -55,8 +56,9 @@ def test_steps_that_do_not_count(steps: int, batch: int, holds: float, nthreads:
     counts = RNG.integers(0, 2, (steps, batch)).astype("u1")
     out, cells, states = (np.full(shape, np.nan, "f4") for shape in (
         (steps, batch, size), (batch, size), (2, batch, size)))
-    kernel(lib.NDRT_KERNEL_LSTM_STEPS, [steps, batch, size],
-           [out, gates, packed, hidden, cell, cells, counts, states], [holds], nthreads=nthreads)
+    run_kernel(lstm_steps(out=out, gates=gates, weights=packed, hidden=hidden, cell=cell,
+                          cells=cells, counts=counts, states=states, steps=steps, batch=batch,
+                          size=size, holds=holds), nthreads)
     h, c = hidden.astype("f8"), cell.astype("f8")
     for t in range(steps):
         i, f, g, o = np.moveaxis(gates[t] + np.einsum("gus,bs->bgu", between, h), 1, 0)

@@ -17,7 +17,7 @@ PARTS = ((1, 5, 1), (3, 5000, 1), (2, 300, 70), (1, 4, 700), (70, 9, 1), (2, 130
 def kernel(number: int, dims: Any, arrays: list[Any], scalars: Any = (), nthreads: int = 1) -> None:
     packed = ffi.new("ndrt_kernel_call *")
     packed.kernel, packed.nthreads = number, nthreads
-    packed.dims, packed.scalars = list(dims), [float(value) for value in scalars]
+    packed.counts, packed.numbers = list(dims), [float(value) for value in scalars]
     for i, array in enumerate(arrays):
         packed.data[i] = ffi.NULL if array is None else ffi.cast("void *", array.ctypes.data)
     call(lib.ndrt_kernel_run, packed, what="kernel")

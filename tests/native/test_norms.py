@@ -106,6 +106,6 @@ def test_vectors_of_length_1(shape: tuple[int, int, int], nthreads: int) -> None
     (lib.NDRT_KERNEL_L2_GRAD, [2, 2, 2], "array 0 has no bytes"),
 ])
 def test_wrong_calls(which: int, dims: list[int], message: str) -> None:
-    made = ffi.new("ndrt_kernel_call *", {"kernel": which, "dims": dims})
+    made = ffi.new("ndrt_kernel_call *", {"kernel": which, "counts": dims})
     with pytest.raises(ParameterError, match=message):
         call(lib.ndrt_kernel_run, made, what="kernel")

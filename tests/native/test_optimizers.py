@@ -21,6 +21,6 @@ NAG = lib.NDRT_KERNEL_NAG_MOM  # four arrays, so numbers are at 4 and 5
     ([4, 0, 0, 0], "array 0 has no bytes"),
 ])
 def test_refusals(dims: list[int], text: str) -> None:
-    packed = ffi.new("ndrt_kernel_call *", {"kernel": NAG, "dims": dims})
+    packed = ffi.new("ndrt_kernel_call *", {"kernel": NAG, "counts": dims})
     with pytest.raises(ParameterError, match=text):
         call(lib.ndrt_kernel_run, packed, what="kernel")

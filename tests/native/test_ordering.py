@@ -87,6 +87,6 @@ def test_gradient(code: int, kind: str) -> None:
     (lib.NDRT_KERNEL_TOPK_GRAD, [1, 3, 2], [lib.NDRT_U8], "elements of kind 6"),
 ])
 def test_refusals(number: int, dims: list[int], scalars: list[float], text: str) -> None:
-    packed = ffi.new("ndrt_kernel_call *", {"kernel": number, "dims": dims, "scalars": scalars})
+    packed = ffi.new("ndrt_kernel_call *", {"kernel": number, "counts": dims, "numbers": scalars})
     with pytest.raises(ParameterError, match=text):
         call(lib.ndrt_kernel_run, packed, what="kernel")

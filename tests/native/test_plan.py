@@ -27,8 +27,8 @@ class Plan:
         call(lib.ndrt_plan_add_prim, self.ptr, prim.ptr, *prim.args(args), what="add")
 
     def add_kernel(self, kernel: int, dims: list[int], data: list[Any], scalars: Any = ()) -> None:
-        step = ffi.new("ndrt_kernel_call *", {"kernel": kernel, "dims": dims, "data": data,
-                                              "scalars": list(scalars)})
+        step = ffi.new("ndrt_kernel_call *", {"kernel": kernel, "counts": dims, "data": data,
+                                              "numbers": list(scalars)})
         call(lib.ndrt_plan_add_kernel, self.ptr, step, what="add")
 
     def run(self, budget: float = -1.0, cursor: int = 0) -> int:
@@ -125,8 +125,8 @@ def test_adding_checks_like_running() -> None:
     plan = Plan()
     with pytest.raises(ParameterError, match="argument 17 is missing"):
         plan.add(relu, {SRC: x})
-    with pytest.raises(ParameterError, match="kernel 77"):
-        plan.add_kernel(77, [1], [])
+    with pytest.raises(ParameterError, match="kernel 999"):
+        plan.add_kernel(999, [1], [])
     assert lib.ndrt_plan_size(plan.ptr) == 0
     assert plan.run() == 0
 

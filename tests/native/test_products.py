@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
-from tests.native.helpers import from_numpy, kernel
+from ndarray_rt.storage.kernels.gemm import products
+from tests.native.helpers import from_numpy, kernel, run_kernel
 
 pytestmark = pytest.mark.skipif(
     not has_avx512(), reason="the kernel is for AVX-512")
@@ -30,9 +31,9 @@ def product(x: Any, w: Any, width: int, bias: Any = None, added: Any = None,
     if in_place:
         out[:] = added
         added = out
-    data = [out, x, packed, *(more for more in (bias, added) if more is not None)]
-    kernel(lib.NDRT_KERNEL_PRODUCTS, [*x.shape, len(w), width], data,
-           (*bounds, bias is not None, added is not None), nthreads)
+    run_kernel(products(out=out, data=x, weights=packed, bias=bias, added=added, rows=len(x),
+                        features=x.shape[1], columns=len(w), width=width, low=bounds[0],
+                        high=bounds[1]), nthreads)
     return out
 
 
@@ -92,8 +93,8 @@ def test_nan_stays(bounds: tuple[float, float]) -> None:
 def test_refuses(dims: tuple[int, ...]) -> None:
     data = [np.zeros(4096, "f4")] * 3
     with pytest.raises(ParameterError, match="products"):
-        kernel(lib.NDRT_KERNEL_PRODUCTS, dims, data, (0, 1, 0, 0))
+        kernel(lib.NDRT_KERNEL_PRODUCTS, dims, data, (0, 1))
     with pytest.raises(ParameterError, match="products: 5 rows of 3"):
-        kernel(lib.NDRT_KERNEL_PRODUCTS, (5, 3, 4, 16), data, (0, 1, 0, 0), nthreads=-1)
-    with pytest.raises(ParameterError, match="products: array 3 has no bytes"):
-        kernel(lib.NDRT_KERNEL_PRODUCTS, (5, 3, 4, 16), data, (0, 1, 1, 0))
+        kernel(lib.NDRT_KERNEL_PRODUCTS, (5, 3, 4, 16), data, (0, 1), nthreads=-1)
+    with pytest.raises(ParameterError, match="products: array 2 has no bytes"):
+        kernel(lib.NDRT_KERNEL_PRODUCTS, (5, 3, 4, 16), data[:2], (0, 1))

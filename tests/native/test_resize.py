@@ -74,7 +74,7 @@ def test_copies_are_bits(inner: int) -> None:
     ([1, 2, 2, 1], 0, "array 0 has no bytes"),
 ])
 def test_wrong_calls(dims: list[int], kind: int, message: str) -> None:
-    made = ffi.new("ndrt_kernel_call *", {"kernel": lib.NDRT_KERNEL_RESIZE_AXIS, "dims": dims,
-                                          "scalars": [kind, 0]})
+    made = ffi.new("ndrt_kernel_call *", {"kernel": lib.NDRT_KERNEL_RESIZE_AXIS, "counts": dims,
+                                          "numbers": [kind, 0]})
     with pytest.raises(ParameterError, match=message):
         call(lib.ndrt_kernel_run, made, what="kernel")

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
-from tests.native.helpers import from_numpy, kernel
+from ndarray_rt.storage.kernel_call import KernelCall
+from ndarray_rt.storage.kernels import conv
+from ndarray_rt.storage.kernels.gemm import products
+from tests.native.helpers import from_numpy, run_kernel
 
 pytestmark = pytest.mark.skipif(
     not has_avx512(), reason="the kernel is for AVX-512")
@@ -78,9 +81,10 @@ def one_after_the_other(p: Problem, a: Arrays, bounds: Any) -> Any:
     if p.between:
         x = product(x, a.weights[0], a.biases[0], None, p.between, 32, bounds[0])
     wide = np.full((p.images, rows, columns, p.middle), nan, "f4")
-    kernel(lib.NDRT_KERNEL_DEPTHWISE, (p.images, p.middle, p.height, p.width),
-           [wide, x, a.weights[1], *given(a.biases[1])],
-           (*bounds[1], p.middle, 3, p.stride, *p.pads))
+    run_kernel(conv.depthwise(
+        out=wide, data=x, weights=a.weights[1], bias=a.biases[1], images=p.images,
+        channels=p.middle, height=p.height, width=p.width, filters=p.middle, window=3,
+        stride=p.stride, pad_y=p.pads[0], pad_x=p.pads[1], low=bounds[1][0], high=bounds[1][1]))
     return product(wide, a.weights[2], a.biases[2], a.added, p.filters, 16, bounds[2])
 
 
@@ -88,14 +92,27 @@ def product(x: Any, weight: Any, bias: Any, added: Any, columns: int, width: int
             bounds: tuple[float, float]) -> Any:
     out = np.full((*x.shape[:-1], columns), nan, "f4")
     rows = x.size // x.shape[-1]
-    kernel(lib.NDRT_KERNEL_PRODUCTS, (rows, x.shape[-1], columns, width),
-           [out, x, weight, *given(bias), *given(added)],
-           (*bounds, bias is not None, added is not None))
+    run_kernel(products(out=out, data=x, weights=weight, bias=bias, added=added, rows=rows,
+                        features=x.shape[-1], columns=columns, width=width, low=bounds[0],
+                        high=bounds[1]))
     return out
 
 
-def given(*values: Any) -> list[Any]:
-    return [value for value in values if value is not None]
+def call_of(p: Problem, a: Arrays, out: Any, scratch: Any, bounds: Any, slots: int, /,
+            **other: Any) -> KernelCall:
+    """The call for a problem, with other numbers where they are given."""
+    named: dict[str, Any] = {
+        "images": p.images, "channels": p.channels, "height": p.height, "width": p.width,
+        "between": p.middle, "filters": p.filters, "stride": p.stride, "pad_y": p.pads[0],
+        "pad_x": p.pads[1], "expansion_width": 32 if p.between else 0, "projection_width": 16,
+        "slots": slots}
+    limits = dict(zip(("expansion_low", "expansion_high", "depthwise_low", "depthwise_high", "low",
+                       "high"), (b for pair in bounds for b in pair), strict=True))
+    return conv.separable(
+        out=out, data=a.data, scratch=scratch, depthwise=a.weights[1], projection=a.weights[2],
+        expansion=a.weights[0] if p.between else None, expansion_bias=a.biases[0],
+        depthwise_bias=a.biases[1], projection_bias=a.biases[2], added=a.added, **named | other,
+        **limits)
 
 
 def separable(p: Problem, a: Arrays, bounds: Any, nthreads: int = 0, slots: int = 8) -> Any:
@@ -103,12 +120,7 @@ def separable(p: Problem, a: Arrays, bounds: Any, nthreads: int = 0, slots: int 
     out = np.full((p.images + 1, rows, columns, p.filters), nan, "f4")
     numbers = lib.ndrt_separable_scratch(p.middle, (p.height, p.width), (rows, columns), p.stride)
     scratch = np.full(slots * numbers + 1, nan, "f4")
-    data = [out, a.data, scratch, a.weights[1], a.weights[2],
-            *given(a.weights[0], *a.biases, a.added)]
-    flags = sum(1 << i for i, bias in enumerate([*a.biases, a.added]) if bias is not None)
-    kernel(lib.NDRT_KERNEL_SEPARABLE, (p.images, p.channels, p.height, p.width), data,
-           (*(b for pair in bounds for b in pair), p.middle, p.filters, p.stride, *p.pads,
-            32 if p.between else 0, 16, flags, slots), nthreads)
+    run_kernel(call_of(p, a, out, scratch, bounds, slots), nthreads)
     assert np.isnan(out[p.images]).all(), "wrote behind the result"
     assert np.isnan(scratch[-1]), "wrote behind the scratch"
     return out[:p.images]
@@ -151,32 +163,36 @@ def test_refuses_what_does_not_fit(change: dict[str, Any], error: str) -> None:
     a = arrays(p, (False, False, False), False)
     wrong = p._replace(**change)
     rows = np.zeros(1 << 12, "f4")
-    data = [rows, a.data, rows, a.weights[1], a.weights[2], a.weights[0]]
     with pytest.raises(ParameterError, match=error):
-        kernel(lib.NDRT_KERNEL_SEPARABLE, (wrong.images, wrong.channels, wrong.height, wrong.width),
-               data, (*RELU6 * 3, wrong.middle, wrong.filters, wrong.stride, *wrong.pads,
-                      32 if wrong.between else 0, 16, 0, 1))
+        run_kernel(call_of(wrong, a, rows, rows, (RELU6,) * 3, 1))
 
 
-@pytest.mark.parametrize(("at", "value"), [
-    (6, nan), (7, 2.5e9), (8, nan), (11, 20), (11, 0.5), (12, 0), (12, 24), (13, 16),
-    (13, -1), (14, 0)])
-def test_refuses_numbers_out_of_range(at: int, value: float) -> None:
-    data = [np.zeros(1 << 12, "f4")] * 6
-    scalars = [*RELU6 * 3, 32, 8, 1, 1, 1, 32, 16, 0, 1]
-    kernel(lib.NDRT_KERNEL_SEPARABLE, (1, 16, 3, 3), data, scalars)
-    scalars[at] = value
+SOUND = Problem(1, 16, 3, 3, 32, 8, 1, (1, 1))
+
+
+def small() -> Arrays:
+    zeros = np.zeros(1 << 12, "f4")
+    return Arrays(zeros, [zeros] * 3, [None] * 3, None)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("between", 0), ("filters", 1 << 40), ("stride", 3), ("expansion_width", 20),
+    ("expansion_width", 0), ("projection_width", 0), ("projection_width", 24), ("slots", 0),
+    ("pad_y", -1)])
+def test_refuses_numbers_out_of_range(name: str, value: int) -> None:
+    out = np.zeros(1 << 12, "f4")
+    run_kernel(call_of(SOUND, small(), out, out, (RELU6,) * 3, 1))
     with pytest.raises(ParameterError):
-        kernel(lib.NDRT_KERNEL_SEPARABLE, (1, 16, 3, 3), data, scalars)
+        run_kernel(call_of(SOUND, small(), out, out, (RELU6,) * 3, 1, **{name: value}))
 
 
 def test_refuses_no_bytes_and_threads_below_0() -> None:
-    data = [np.zeros(1 << 12, "f4")] * 6
-    scalars = [*RELU6 * 3, 32, 8, 1, 1, 1, 32, 16, 1, 1]
-    with pytest.raises(ParameterError, match="array 6 has no bytes"):
-        kernel(lib.NDRT_KERNEL_SEPARABLE, (1, 16, 3, 3), data, scalars)
+    out = np.zeros(1 << 12, "f4")
+    sound = call_of(SOUND, small(), out, out, (RELU6,) * 3, 1)
+    with pytest.raises(ParameterError, match="array 4 has no bytes"):
+        run_kernel(sound._replace(arrays=(*sound.arrays[:4], None, *sound.arrays[5:])))
     with pytest.raises(ParameterError, match="out of range"):
-        kernel(lib.NDRT_KERNEL_SEPARABLE, (1, 16, 3, 3), [*data, data[0]], scalars, -1)
+        run_kernel(sound, -1)
 
 
 @pytest.mark.parametrize(("between", "data", "out", "stride"), [

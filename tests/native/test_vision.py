@@ -35,7 +35,7 @@ MATCH = lib.NDRT_KERNEL_MULTIBOX_MATCH
     (MATCH, [1, 3, 2, 5], [2, 0.5, -1, 0.5], "array 0 has no bytes"),
 ])
 def test_refusals(number: int, dims: list[int], scalars: list[float], text: str) -> None:
-    packed = ffi.new("ndrt_kernel_call *", {"kernel": number, "dims": dims, "scalars": scalars})
+    packed = ffi.new("ndrt_kernel_call *", {"kernel": number, "counts": dims, "numbers": scalars})
     with pytest.raises(ParameterError, match=text):
         call(lib.ndrt_kernel_run, packed, what="kernel")
 

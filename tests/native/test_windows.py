@@ -14,7 +14,8 @@ from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.ops.nn.conv_geometry import conv_forward, geometry, output_dims
-from tests.native.helpers import from_numpy, kernel
+from ndarray_rt.storage.kernels import conv
+from tests.native.helpers import from_numpy, kernel, run_kernel
 
 pytestmark = pytest.mark.skipif(
     not has_avx512(), reason="the kernels are for AVX-512")
@@ -37,10 +38,12 @@ def convolved(x: Any, w: Any, bias: Any, stride: int, pads: tuple[int, int],
                   "f4")
     grouped = w[:, None] if depthwise else w
     packed = from_numpy(grouped, "Abcde16a" if depthwise else "Acdb16a").numpy()
-    data = [out, np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if depthwise else x, packed]
-    kernel(lib.NDRT_KERNEL_DEPTHWISE if depthwise else lib.NDRT_KERNEL_FEW_CHANNELS, x.shape,
-           data if bias is None else [*data, bias], (*bounds, filters, window, stride, *pads),
-           nthreads)
+    make = conv.depthwise if depthwise else conv.few_channels
+    run_kernel(make(
+        out=out, data=np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if depthwise else x,
+        weights=packed, bias=bias, images=n, channels=c, height=height, width=width,
+        filters=filters, window=window, stride=stride, pad_y=pads[0], pad_x=pads[1],
+        low=bounds[0], high=bounds[1]), nthreads)
     return out.transpose(0, 3, 1, 2)
 
 
@@ -116,12 +119,12 @@ BAD: dict[str, list[tuple[tuple[int, ...], tuple[float, ...]]]] = {
                   ((1, 16, 5, 5), (0, 1, 16, 5, 1, 1, 1)), ((1, 16, 5, 5), (0, 1, 16, 3, 3, 1, 1)),
                   ((1, 16, 2, 5), (0, 1, 16, 3, 1, 0, 1)), ((1, 16, 5, 5), (0, 1, 16, 3, 0, 1, 1)),
                   ((1, 16, 5, 5), (0, 1, 16, 3, 1, -1, 1)), ((0, 16, 5, 5), GOOD["depthwise"][1]),
-                  ((1, 16, 5, 5), (0, 1, 16, 3, nan, 1, 1))],
+                  ((1, 16, 5, 5), (0, 1, 16, 3, 1 << 40, 1, 1))],
     "few channels": [((1, 5, 5, 5), (0, 1, 16, 3, 1, 1, 1)), ((1, 3, 5, 5), (0, 1, 8, 3, 1, 1, 1)),
                      ((1, 3, 5, 5), (0, 1, 16, 12, 1, 9, 9)),
                      ((1, 3, 5, 5), (0, 1, 16, 3, 3, 1, 1)),
                      ((1, 3, 5, -1), (0, 1, 16, 3, 1, 1, 1)),
-                     ((1, 3, 5, 5), (0, 1, inf, 3, 1, 1, 1))],
+                     ((1, 3, 5, 5), (0, 1, 1 << 40, 3, 1, 1, 1))],
 }
 
 
@@ -131,7 +134,8 @@ def test_refuses(kind: str, dims: tuple[int, ...], scalars: tuple[float, ...]) -
     data = [np.zeros(4096, "f4")] * 3
     which = getattr(lib, "NDRT_KERNEL_" + kind.replace(" ", "_").upper())
     with pytest.raises(ParameterError, match=kind):
-        kernel(which, dims, data, scalars)
-    kernel(which, *GOOD[kind][:1], data, GOOD[kind][1])
+        kernel(which, (*dims, *scalars[2:]), data, scalars[:2])
+    counts, numbers = (*GOOD[kind][0], *GOOD[kind][1][2:]), GOOD[kind][1][:2]
+    kernel(which, counts, data, numbers)
     with pytest.raises(ParameterError, match=kind):
-        kernel(which, *GOOD[kind][:1], data, GOOD[kind][1], nthreads=-1)
+        kernel(which, counts, data, numbers, nthreads=-1)

@@ -9,6 +9,7 @@
 
 #include "kernels/gemm/ndrt_products.h"
 #include "kernels/ndrt_avx512.h"
+#include "ndrt_args.h"
 #include "ndrt_windows.h"
 
 enum {
@@ -39,54 +40,43 @@ static int64_t side(int64_t length, int64_t pad, int64_t stride) {
 }
 
 static separable job_of(const ndrt_kernel_call *call) {
-    const double *scalars = call->scalars;
-    const int given = (int)scalars[13];
-    int at = 5;
-    separable job = {
-        .depthwise =
-            {
-                .weights = call->data[3],
-                .images = call->dims[0],
-                .channels = (int64_t)scalars[6],
-                .height = call->dims[2],
-                .width = call->dims[3],
-                .filters = (int64_t)scalars[6],
-                .stride = (int)scalars[8],
-                .pad_y = (int64_t)scalars[9],
-                .pad_x = (int64_t)scalars[10],
-                .window = WINDOW,
-                .low = (float)scalars[2],
-                .high = (float)scalars[3],
-            },
-        .is_expanded = (int64_t)scalars[11] != 0,
-        .scratch = call->data[2],
-        .slots = (int)scalars[14],
-    };
+    const ndrt_separable_args k = ndrt_read_separable(call);
+    separable job = {.depthwise = {.weights = k.depthwise,
+                                   .bias = k.depthwise_bias,
+                                   .images = k.images,
+                                   .channels = k.between,
+                                   .height = k.height,
+                                   .width = k.width,
+                                   .filters = k.between,
+                                   .stride = k.stride,
+                                   .pad_y = k.pad_y,
+                                   .pad_x = k.pad_x,
+                                   .window = WINDOW,
+                                   .low = k.depthwise_low,
+                                   .high = k.depthwise_high},
+                     .is_expanded = k.expansion != NULL,
+                     .scratch = k.scratch,
+                     .slots = k.slots};
     ndrt_windows *depthwise = &job.depthwise;
-    depthwise->rows = side(depthwise->height, depthwise->pad_y, depthwise->stride);
-    depthwise->columns = side(depthwise->width, depthwise->pad_x, depthwise->stride);
-    job.expansion = (ndrt_products){
-        .data = call->data[1],
-        .features = call->dims[1],
-        .columns = depthwise->channels,
-        .width = (int64_t)scalars[11],
-        .low = (float)scalars[0],
-        .high = (float)scalars[1],
-    };
-    job.projection = (ndrt_products){
-        .out = call->data[0],
-        .weights = call->data[4],
-        .features = depthwise->channels,
-        .columns = (int64_t)scalars[7],
-        .width = (int64_t)scalars[12],
-        .low = (float)scalars[4],
-        .high = (float)scalars[5],
-    };
-    if (job.is_expanded) job.expansion.weights = call->data[at++];
-    if (given & NDRT_SEPARABLE_EXPANSION_BIAS) job.expansion.bias = call->data[at++];
-    if (given & NDRT_SEPARABLE_DEPTHWISE_BIAS) depthwise->bias = call->data[at++];
-    if (given & NDRT_SEPARABLE_PROJECTION_BIAS) job.projection.bias = call->data[at++];
-    if (given & NDRT_SEPARABLE_ADDED) job.projection.added = call->data[at];
+    depthwise->rows = side(k.height, k.pad_y, k.stride);
+    depthwise->columns = side(k.width, k.pad_x, k.stride);
+    job.expansion = (ndrt_products){.data = k.data,
+                                    .weights = k.expansion,
+                                    .bias = k.expansion_bias,
+                                    .features = k.channels,
+                                    .columns = k.between,
+                                    .width = k.expansion_width,
+                                    .low = k.expansion_low,
+                                    .high = k.expansion_high};
+    job.projection = (ndrt_products){.out = k.out,
+                                     .weights = k.projection,
+                                     .bias = k.projection_bias,
+                                     .added = k.added,
+                                     .features = k.between,
+                                     .columns = k.filters,
+                                     .width = k.projection_width,
+                                     .low = k.low,
+                                     .high = k.high};
     const int64_t data[] = {depthwise->height, depthwise->width};
     const int64_t out[] = {depthwise->rows, depthwise->columns};
     job.numbers = ndrt_separable_scratch(depthwise->channels, data, out, depthwise->stride);
@@ -169,36 +159,31 @@ static void compute_part(const separable *job, int thread, int64_t row, int64_t 
     }
 }
 
-static int is_count(double value, double least) {
-    return value >= least && value < (double)LEAST_REFUSED;
+static int is_count(int64_t value, int64_t least) {
+    return value >= least && value < LEAST_REFUSED;
 }
 
 static ndrt_status check(const ndrt_kernel_call *call) {
-    const double *s = call->scalars;
-    int sound = call->nthreads >= 0 && is_count(s[6], 1) && is_count(s[7], 1) &&
-                (s[8] == 1 || s[8] == MOST_STRIDE) && is_count(s[9], 0) && is_count(s[10], 0) &&
-                is_count(s[11], 0) && is_count(s[12], LANES) && is_count(s[13], 0) &&
-                s[13] < 2 * NDRT_SEPARABLE_ADDED && is_count(s[14], 1);
-    for (int i = 0; i < 4; i++)
-        sound = sound && call->dims[i] >= 1 && call->dims[i] < LEAST_REFUSED;
-    if (!sound) return ndrt_fail(NDRT_INVALID, "separable: a number is out of range");
+    const ndrt_separable_args k = ndrt_read_separable(call);
+    const int is_expanded = k.expansion != NULL;
+    if (call->nthreads < 0 || !is_count(k.images, 1) || !is_count(k.channels, 1) ||
+        !is_count(k.height, 1) || !is_count(k.width, 1) || !is_count(k.between, 1) ||
+        !is_count(k.filters, 1) || (k.stride != 1 && k.stride != MOST_STRIDE) ||
+        !is_count(k.pad_y, 0) || !is_count(k.pad_x, 0) ||
+        !is_count(k.expansion_width, is_expanded ? LANES : 0) ||
+        !is_count(k.projection_width, LANES) || k.slots < 1)
+        return ndrt_fail(NDRT_INVALID, "separable: a number is out of range");
     const separable job = job_of(call);
-    const ndrt_windows *depthwise = &job.depthwise;
-    if (depthwise->channels % LANES || job.expansion.width % LANES ||
-        job.projection.width % LANES ||
-        (!job.is_expanded && depthwise->channels != call->dims[1]) || depthwise->rows < 1 ||
-        depthwise->columns < 1 || !job.numbers)
+    if (k.between % LANES || k.expansion_width % LANES || k.projection_width % LANES ||
+        (!is_expanded && k.between != k.channels) || job.depthwise.rows < 1 ||
+        job.depthwise.columns < 1 || !job.numbers)
         return ndrt_fail(NDRT_INVALID,
                          "separable: %lld channels widened to %lld in blocks of %lld, images of "
                          "%lld x %lld, %lld filters in blocks of %lld",
-                         (long long)call->dims[1], (long long)depthwise->channels,
-                         (long long)job.expansion.width, (long long)depthwise->height,
-                         (long long)depthwise->width, (long long)job.projection.columns,
-                         (long long)job.projection.width);
-    const int arrays = 5 + job.is_expanded + __builtin_popcount((unsigned)s[13]);
-    for (int i = 0; i < arrays; i++)
-        if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "separable: array %d has no bytes", i);
-    return NDRT_OK;
+                         (long long)k.channels, (long long)k.between, (long long)k.expansion_width,
+                         (long long)k.height, (long long)k.width, (long long)k.filters,
+                         (long long)k.projection_width);
+    return ndrt_need_arrays(call, 5);
 }
 
 static int threads(const ndrt_kernel_call *call) {

@@ -1,41 +1,46 @@
 /* What the kernels for convolutions share: what they are told, and what they refuse. */
 #include "kernels/ndrt_avx512.h"
+#include "ndrt_args.h"
 #include "ndrt_windows.h"
 
 /* Images and sides are less than this: products of a few of them are numbers. */
 static const int64_t LEAST_REFUSED = (int64_t)1 << 31;
 
-static ndrt_windows job_of(const ndrt_kernel_call *call) {
-    ndrt_windows job = {
-        .out = call->data[0],
-        .data = call->data[1],
-        .weights = call->data[2],
-        .bias = call->data[3],
-        .images = call->dims[0],
-        .channels = call->dims[1],
-        .height = call->dims[2],
-        .width = call->dims[3],
-        .low = (float)call->scalars[0],
-        .high = (float)call->scalars[1],
-        .filters = (int64_t)call->scalars[2],
-        .window = (int)call->scalars[3],
-        .stride = (int)call->scalars[4],
-        .pad_y = (int64_t)call->scalars[5],
-        .pad_x = (int64_t)call->scalars[6],
-    };
-    int64_t room_y = job.height + 2 * job.pad_y - job.window;
-    int64_t room_x = job.width + 2 * job.pad_x - job.window;
-    job.rows = room_y < 0 || job.stride < 1 ? 0 : room_y / job.stride + 1;
-    job.columns = room_x < 0 || job.stride < 1 ? 0 : room_x / job.stride + 1;
-    return job;
+static int is_within(int64_t value, int64_t least) {
+    return value >= least && value < LEAST_REFUSED;
 }
 
-static int in_range(const ndrt_kernel_call *call) {
-    for (int i = 0; i < 4; i++)
-        if (call->dims[i] < 1 || call->dims[i] >= LEAST_REFUSED) return 0;
-    for (int i = 2; i < 7; i++)
-        if (!(call->scalars[i] >= (i < 5) && call->scalars[i] < (double)LEAST_REFUSED)) return 0;
-    return call->nthreads >= 0;
+static int in_range(const ndrt_kernel_call *call, const ndrt_windows *job) {
+    return is_within(job->images, 1) && is_within(job->channels, 1) && is_within(job->height, 1) &&
+           is_within(job->width, 1) && is_within(job->filters, 1) && job->window >= 1 &&
+           job->stride >= 1 && is_within(job->pad_y, 0) && is_within(job->pad_x, 0) &&
+           call->nthreads >= 0;
+}
+
+/* FEW_CHANNELS is given what DEPTHWISE is. */
+static ndrt_windows job_of(const ndrt_kernel_call *call) {
+    const ndrt_depthwise_args k = ndrt_read_depthwise(call);
+    ndrt_windows job = {.out = k.out,
+                        .data = k.data,
+                        .weights = k.weights,
+                        .bias = k.bias,
+                        .images = k.images,
+                        .channels = k.channels,
+                        .height = k.height,
+                        .width = k.width,
+                        .low = k.low,
+                        .high = k.high,
+                        .filters = k.filters,
+                        .window = k.window,
+                        .stride = k.stride,
+                        .pad_y = k.pad_y,
+                        .pad_x = k.pad_x};
+    if (!in_range(call, &job)) return job;
+    const int64_t room_y = job.height + 2 * job.pad_y - job.window;
+    const int64_t room_x = job.width + 2 * job.pad_x - job.window;
+    job.rows = room_y < 0 ? 0 : room_y / job.stride + 1;
+    job.columns = room_x < 0 ? 0 : room_x / job.stride + 1;
+    return job;
 }
 
 static int known(int kernel, const ndrt_windows *job) {
@@ -48,17 +53,15 @@ static int known(int kernel, const ndrt_windows *job) {
 
 static ndrt_status check(const ndrt_kernel_call *call) {
     const char *name = call->kernel == NDRT_KERNEL_DEPTHWISE ? "depthwise" : "few channels";
-    if (!in_range(call)) return ndrt_fail(NDRT_INVALID, "%s: a number is out of range", name);
     const ndrt_windows job = job_of(call);
+    if (!in_range(call, &job)) return ndrt_fail(NDRT_INVALID, "%s: a number is out of range", name);
     if (!known(call->kernel, &job) || job.filters % LANES || job.rows < 1 || job.columns < 1)
         return ndrt_fail(NDRT_INVALID,
                          "%s: windows of %d by strides of %d over %lld channels of %lld x %lld, "
                          "%lld filters",
                          name, job.window, job.stride, (long long)job.channels,
                          (long long)job.height, (long long)job.width, (long long)job.filters);
-    for (int i = 0; i < 3; i++)
-        if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
-    return NDRT_OK;
+    return ndrt_need_arrays(call, 3);
 }
 
 static int threads(const ndrt_kernel_call *call) {

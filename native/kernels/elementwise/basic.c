@@ -21,7 +21,7 @@ static void add_to(kernel_call *call, int64_t from, int64_t to) {
 static void blend(kernel_call *call, int64_t from, int64_t to) {
     float *out = call->data[0];
     const float *in = call->data[1];
-    float a = (float)call->scalars[0], b = (float)call->scalars[1];
+    float a = (float)call->numbers[0], b = (float)call->numbers[1];
 #pragma omp simd
     for (int64_t i = from; i < to; i++) out[i] = a * out[i] + b * in[i];
 }
@@ -38,7 +38,7 @@ static void sloped(kernel_call *call, int64_t from, int64_t to) {
 }
 
 static void fill(kernel_call *call, int64_t from, int64_t to) {
-    float *out = call->data[0], value = (float)call->scalars[0];
+    float *out = call->data[0], value = (float)call->numbers[0];
 #pragma omp simd
     for (int64_t i = from; i < to; i++) out[i] = value;
 }
@@ -87,7 +87,7 @@ static void bias_grad_frugal(const float *in, int64_t rows, int64_t channels, fl
 }
 
 static ndrt_status bias_grad(kernel_call *call, int nthreads) {
-    int64_t rows = call->dims[0], channels = call->dims[1];
+    int64_t rows = call->counts[0], channels = call->counts[1];
     float *out = call->data[0];
     const float *in = call->data[1];
     int64_t nblocks = (rows + ROWS_OF_BLOCK - 1) / ROWS_OF_BLOCK;
@@ -145,11 +145,11 @@ static const struct {
 static ndrt_status check(kernel_call *call) {
     const char *name = kernels[call->kernel].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
-    int64_t n = call->dims[0];
+    int64_t n = call->counts[0];
     int two = call->kernel == NDRT_KERNEL_BIAS_GRAD;
-    if (n < 0 || (two && call->dims[1] < 0))
+    if (n < 0 || (two && call->counts[1] < 0))
         return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    int empty = two ? call->dims[1] == 0 : n == 0;
+    int empty = two ? call->counts[1] == 0 : n == 0;
     for (int i = 0; i < kernels[call->kernel].ndata; i++) {
         int unread = two && i == 1 && n == 0;
         if (!call->data[i] && !empty && !unread)
@@ -159,8 +159,8 @@ static ndrt_status check(kernel_call *call) {
 }
 
 static int64_t work_of(const ndrt_kernel_call *call) {
-    int64_t n = call->dims[0];
-    if (call->kernel == NDRT_KERNEL_BIAS_GRAD) n *= call->dims[1];
+    int64_t n = call->counts[0];
+    if (call->kernel == NDRT_KERNEL_BIAS_GRAD) n *= call->counts[1];
     return n * kernels[call->kernel].element / 4;
 }
 
@@ -168,7 +168,7 @@ static int threads(kernel_call *call) { return ndrt_team_for(call, work_of(call)
 
 static int overlaps(const ndrt_kernel_call *call) {
     const char *to = call->data[0], *from = call->data[1];
-    return to < from + call->dims[0] && from < to + call->dims[0];
+    return to < from + call->counts[0] && from < to + call->counts[0];
 }
 
 /* The call with what is known only when it runs: its numbers, and the words that it draws, once for
@@ -176,12 +176,12 @@ static int overlaps(const ndrt_kernel_call *call) {
 static ndrt_kernel_call settled(const ndrt_kernel_call *call) {
     ndrt_kernel_call made = *call;
     if (call->parameters)
-        memcpy(made.scalars, call->parameters, NDRT_KERNEL_PARAMETERS * sizeof(double));
-    if (kernels[call->kernel].draws && call->dims[0] > 0) {
+        memcpy(made.numbers, call->parameters, NDRT_KERNEL_PARAMETERS * sizeof(double));
+    if (kernels[call->kernel].draws && call->counts[0] > 0) {
         ndrt_random begin;
-        ndrt_random_draw(call->data[kernels[call->kernel].ndata - 1], call->dims[0], &begin);
-        made.dims[1] = (int64_t)begin.key;
-        made.dims[2] = (int64_t)begin.counter;
+        ndrt_random_draw(call->data[kernels[call->kernel].ndata - 1], call->counts[0], &begin);
+        made.counts[1] = (int64_t)begin.key;
+        made.counts[2] = (int64_t)begin.counter;
     }
     return made;
 }
@@ -190,8 +190,8 @@ static ndrt_status execute(kernel_call *given, int nthreads) {
     ndrt_kernel_call made = settled(given);
     kernel_call *call = &made;
     ndrt_range_kernel range = kernels[call->kernel].range;
-    int64_t n = call->dims[0];
-    if (!range) return call->dims[1] ? bias_grad(call, nthreads) : NDRT_OK;
+    int64_t n = call->counts[0];
+    if (!range) return call->counts[1] ? bias_grad(call, nthreads) : NDRT_OK;
     if (n == 0) return NDRT_OK;
     if (call->kernel == NDRT_KERNEL_COPY && overlaps(call)) {
         memmove(call->data[0], call->data[1], (size_t)n);

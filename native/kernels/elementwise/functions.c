@@ -423,30 +423,30 @@ static function *const functions[] = {
 enum { NFUNCTIONS = sizeof functions / sizeof functions[0] };
 
 static ndrt_status check(kernel_call *call) {
-    double which = call->scalars[0];
+    double which = call->numbers[0];
     if (!(which >= 0 && which < NFUNCTIONS))
         return ndrt_fail(NDRT_INVALID, "function %g is none of ndrt_function_id", which);
     if (call->nthreads < 0)
         return ndrt_fail(NDRT_INVALID, "function %g: %d threads", which, call->nthreads);
-    if (call->dims[0] < 0) return ndrt_fail(NDRT_INVALID, "function %g: a count below 0", which);
+    if (call->counts[0] < 0) return ndrt_fail(NDRT_INVALID, "function %g: a count below 0", which);
     int ndata = which >= NDRT_FUNCTION_FIRST_SLOPE ? 3 : 2;
     for (int i = 0; i < ndata; i++)
-        if (call->dims[0] && !call->data[i])
+        if (call->counts[0] && !call->data[i])
             return ndrt_fail(NDRT_INVALID, "function %g: array %d has no bytes", which, i);
     return NDRT_OK;
 }
 
 static int threads(kernel_call *call) {
-    if (call->dims[0] < NDRT_SMALL_WORK) return 1;
+    if (call->counts[0] < NDRT_SMALL_WORK) return 1;
     return call->nthreads ? call->nthreads : ndrt_threads_get();
 }
 
 /* The two numbers as the function takes them. */
 static void read_numbers(kernel_call *call, float *p, float *q) {
-    double first = call->scalars[1];
+    double first = call->numbers[1];
     *p = (float)first;
-    *q = (float)call->scalars[2];
-    switch ((int)call->scalars[0]) {
+    *q = (float)call->numbers[2];
+    switch ((int)call->numbers[0]) {
     case NDRT_FUNCTION_OVER: *p = (float)(1 / first); break;
     case NDRT_FUNCTION_NEG_OVER: *p = (float)(-1 / first); break;
     case NDRT_FUNCTION_SMOOTH_L1:
@@ -463,8 +463,8 @@ void ndrt_function_of(int which, float *out, const float *in, int64_t n, float p
 }
 
 static ndrt_status execute(kernel_call *call, int nthreads) {
-    int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
-    function *run = functions[(int)call->scalars[0]];
+    int64_t n = call->counts[0], chunks = (n + CHUNK - 1) / CHUNK;
+    function *run = functions[(int)call->numbers[0]];
     const float *dy = call->data[2];
     float p, q;
     read_numbers(call, &p, &q);

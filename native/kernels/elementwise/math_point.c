@@ -21,7 +21,7 @@ static void exp_range(float *out, const float *in, int64_t n) {
 }
 
 void ndrt_exp(const ndrt_kernel_call *call, int nthreads) {
-    int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
+    int64_t n = call->counts[0], chunks = (n + CHUNK - 1) / CHUNK;
     float *out = call->data[0];
     const float *in = call->data[1];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
@@ -74,10 +74,10 @@ static void softmax_strip(float *out, const float *in, int64_t rows, int64_t str
 }
 
 void ndrt_softmax(const ndrt_kernel_call *call, int nthreads) {
-    int64_t outer = call->dims[0], rows = call->dims[1], inner = call->dims[2];
+    int64_t outer = call->counts[0], rows = call->counts[1], inner = call->counts[2];
     int64_t strips = (inner + STRIP - 1) / STRIP;
-    float factor = (float)(call->scalars[3] / call->scalars[2]);
-    int log = call->scalars[1] != 0;
+    float factor = (float)(call->numbers[3] / call->numbers[2]);
+    int log = call->numbers[1] != 0;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * strips; k++) {
         int64_t begin = k % strips * STRIP, at = k / strips * rows * inner + begin;
@@ -115,8 +115,8 @@ enum { RUN = 8 }; /* elements that are summed before what came before them is ad
         }                                                                                          \
     }                                                                                              \
     static void name(kernel_call *call, int nthreads) {                                            \
-        int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];              \
-        int64_t step = call->scalars[1] != 0 ? -1 : 1;                                             \
+        int64_t outer = call->counts[0], length = call->counts[1], inner = call->counts[2];        \
+        int64_t step = call->numbers[1] != 0 ? -1 : 1;                                             \
         type *out = call->data[0];                                                                 \
         const type *in = call->data[1];                                                            \
         if (inner == 1) {                                                                          \
@@ -140,7 +140,7 @@ RUNNING_SUM(running_f64, double)
 RUNNING_SUM(running_s32, uint32_t)
 
 void ndrt_running_sum(kernel_call *call, int nthreads) {
-    int kind = (int)call->scalars[0];
+    int kind = (int)call->numbers[0];
     if (kind == NDRT_F32)
         running_f32(call, nthreads);
     else if (kind == NDRT_F64)
@@ -180,7 +180,7 @@ static void product_grad_strip(float *out, const float *grad, const float *in, i
 }
 
 void ndrt_product_grad(const ndrt_kernel_call *call, int nthreads) {
-    int64_t outer = call->dims[0], rows = call->dims[1], inner = call->dims[2];
+    int64_t outer = call->counts[0], rows = call->counts[1], inner = call->counts[2];
     int64_t strips = (inner + STRIP - 1) / STRIP;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * strips; k++) {
@@ -211,7 +211,7 @@ static void prelu_block(float *out, const float *x, const float *slopes, int64_t
 }
 
 void ndrt_prelu(const ndrt_kernel_call *call, int nthreads) {
-    const int64_t *d = call->dims;
+    const int64_t *d = call->counts;
     int64_t blocks = d[1], inner = d[2], channels = d[3], size = inner * channels;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < d[0] * blocks; k++)
@@ -258,8 +258,8 @@ FAMILY(f64, double, double)
 FAMILY(s32, int32_t, uint32_t)
 
 void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads) {
-    int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
-    int kind = (int)call->scalars[0], what = (int)call->scalars[1];
+    int64_t n = call->counts[0], chunks = (n + CHUNK - 1) / CHUNK;
+    int kind = (int)call->numbers[0], what = (int)call->numbers[1];
     size_t size = kind == NDRT_F64 ? 8 : 4;
     void (*run)(void *, const void *, const void *, int64_t) = kind == NDRT_F32   ? of_f32[what]
                                                                : kind == NDRT_F64 ? of_f64[what]
@@ -294,9 +294,9 @@ static void relu_grad(float *out, const float *grad, const float *y, int64_t n) 
 }
 
 void ndrt_step_grad(const ndrt_kernel_call *call, int nthreads) {
-    int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
-    int what = (int)call->scalars[1];
-    float *out = call->data[0], low = (float)call->scalars[2], high = (float)call->scalars[3];
+    int64_t n = call->counts[0], chunks = (n + CHUNK - 1) / CHUNK;
+    int what = (int)call->numbers[1];
+    float *out = call->data[0], low = (float)call->numbers[2], high = (float)call->numbers[3];
     const float *grad = call->data[1], *x = call->data[2];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < chunks; k++) {

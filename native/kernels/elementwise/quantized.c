@@ -2,7 +2,7 @@
  * within limits, multiplied again. */
 #include <math.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
@@ -28,50 +28,48 @@ static void own_scales(float *out, const float *in, int64_t n, const float *scal
 }
 
 static ndrt_status check(kernel_call *call) {
-    const int64_t *d = call->dims;
+    const ndrt_quantized_args job = ndrt_read_quantized(call);
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "quantized: %d threads", call->nthreads);
-    for (int i = 0; i < 3; i++)
-        if (d[i] < 0) return ndrt_fail(NDRT_INVALID, "quantized: a count below 0");
-    const int64_t n = ndrt_product(d[0], d[1], d[2]);
+    if (job.outer < 0 || job.channels < 0 || job.inner < 0)
+        return ndrt_fail(NDRT_INVALID, "quantized: a count below 0");
+    const int64_t n = ndrt_product(job.outer, job.channels, job.inner);
     if (n < 0) return ndrt_fail(NDRT_INVALID, "quantized: more elements than can be");
-    if (!(call->scalars[0] <= call->scalars[1]))
-        return ndrt_fail(NDRT_INVALID, "quantized: limits %g and %g", call->scalars[0],
-                         call->scalars[1]);
-    for (int i = 0; i < 4; i++)
-        if (n && !call->data[i])
-            return ndrt_fail(NDRT_INVALID, "quantized: array %d has no bytes", i);
-    return NDRT_OK;
+    if (!(job.low <= job.high))
+        return ndrt_fail(NDRT_INVALID, "quantized: limits %g and %g", (double)job.low,
+                         (double)job.high);
+    return n ? ndrt_need_arrays(call, 4) : NDRT_OK;
 }
 
 static int threads(kernel_call *call) {
-    return ndrt_team_for(call, call->dims[0] * call->dims[1] * call->dims[2]);
+    const ndrt_quantized_args job = ndrt_read_quantized(call);
+    return ndrt_team_for(call, job.outer * job.channels * job.inner);
 }
 
 /* Strip `k` of a row: of one scale, or where nothing stands behind the channels of one of each. */
-static void run(kernel_call *call, int64_t k, int64_t strips, int64_t length, int64_t channels) {
-    const float low = (float)call->scalars[0], high = (float)call->scalars[1];
-    const float *scale = call->data[2], *zero = call->data[3];
+static void run(const ndrt_quantized_args *job, int64_t k, int64_t strips, int64_t length,
+                int64_t channels) {
     const int64_t row = k / strips, from = k % strips * STRIP, at = row * length + from;
     const int64_t n = length - from < STRIP ? length - from : STRIP;
-    float *out = (float *)call->data[0] + at;
-    const float *in = (const float *)call->data[1] + at;
     if (channels)
-        one_scale(out, in, n, scale[row % channels], zero[row % channels], low, high);
+        one_scale(job->out + at, job->data + at, n, job->scale[row % channels],
+                  job->zero[row % channels], job->low, job->high);
     else
-        own_scales(out, in, n, scale + from, zero + from, low, high);
+        own_scales(job->out + at, job->data + at, n, job->scale + from, job->zero + from, job->low,
+                   job->high);
 }
 
 static ndrt_status execute(kernel_call *call, int nthreads) {
-    const int64_t outer = call->dims[0], channels = call->dims[1], inner = call->dims[2];
-    const int is_last = inner == 1 && channels > 1;
-    const int64_t rows = is_last ? outer : outer * channels, length = is_last ? channels : inner;
-    const int64_t strips = (length + STRIP - 1) / STRIP, of = is_last ? 0 : channels;
+    const ndrt_quantized_args job = ndrt_read_quantized(call);
+    const int is_last = job.inner == 1 && job.channels > 1;
+    const int64_t rows = is_last ? job.outer : job.outer * job.channels;
+    const int64_t length = is_last ? job.channels : job.inner;
+    const int64_t strips = (length + STRIP - 1) / STRIP, of = is_last ? 0 : job.channels;
     if (nthreads == 1) {
-        for (int64_t k = 0; k < rows * strips; k++) run(call, k, strips, length, of);
+        for (int64_t k = 0; k < rows * strips; k++) run(&job, k, strips, length, of);
         return NDRT_OK;
     }
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < rows * strips; k++) run(call, k, strips, length, of);
+    for (int64_t k = 0; k < rows * strips; k++) run(&job, k, strips, length, of);
     return NDRT_OK;
 }
 

@@ -145,34 +145,34 @@ static size_t size_of(int kind) {
 }
 
 static ndrt_status check(kernel_call *call) {
-    double kind = call->scalars[0], which = call->scalars[1];
+    double kind = call->numbers[0], which = call->numbers[1];
     int known = kind >= 0 && kind <= NDRT_INDEX_S64 && which >= 0 && which <= NDRT_FUNCTION_HYPOT;
     /* halves have what doubles have */
     if (!known || !loop_of(kind == NDRT_F16 ? NDRT_F64 : (int)kind, (int)which))
         return ndrt_fail(NDRT_INVALID, "no function %g of a number and an array of kind %g", which,
                          kind);
-    if (call->nthreads < 0 || call->dims[0] < 0)
+    if (call->nthreads < 0 || call->counts[0] < 0)
         return ndrt_fail(NDRT_INVALID, "function %g of a number: a count below 0", which);
-    if (call->dims[0] && (!call->data[0] || !call->data[1]))
+    if (call->counts[0] && (!call->data[0] || !call->data[1]))
         return ndrt_fail(NDRT_INVALID, "function %g of a number: an array has no bytes", which);
     return NDRT_OK;
 }
 
-static int threads(kernel_call *call) { return ndrt_team_for(call, call->dims[0]); }
+static int threads(kernel_call *call) { return ndrt_team_for(call, call->counts[0]); }
 
 static void run(kernel_call *call, int64_t at, int64_t n) {
-    int kind = (int)call->scalars[0], which = (int)call->scalars[1];
+    int kind = (int)call->numbers[0], which = (int)call->numbers[1];
     size_t offset = (size_t)at * size_of(kind);
     char *out = (char *)call->data[0] + offset;
     const char *in = (const char *)call->data[1] + offset;
     if (kind == NDRT_F16)
-        halves(which, (uint16_t *)out, (const uint16_t *)in, n, nearest_half(call->scalars[2]));
+        halves(which, (uint16_t *)out, (const uint16_t *)in, n, nearest_half(call->numbers[2]));
     else
-        loop_of(kind, which)(out, in, n, call->scalars[2]);
+        loop_of(kind, which)(out, in, n, call->numbers[2]);
 }
 
 static ndrt_status execute(kernel_call *call, int nthreads) {
-    int64_t n = call->dims[0], chunks = (n + CHUNK - 1) / CHUNK;
+    int64_t n = call->counts[0], chunks = (n + CHUNK - 1) / CHUNK;
     if (nthreads == 1) {
         run(call, 0, n);
         return NDRT_OK;

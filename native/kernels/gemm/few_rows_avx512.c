@@ -5,6 +5,7 @@
  * threads. */
 #include <omp.h>
 
+#include "ndrt_args.h"
 #include "ndrt_few_rows.h"
 
 typedef struct {
@@ -60,37 +61,33 @@ static compute_block *const blocks[][NDRT_FEW_ROWS_MOST] = {
 };
 
 static ndrt_status check(const ndrt_kernel_call *call) {
-    int64_t rows = call->dims[0], features = call->dims[1], columns = call->dims[2];
-    int64_t width = call->dims[3];
-    if (rows < 1 || rows > NDRT_FEW_ROWS_MOST || features < 1 || columns < 1 ||
-        (width != NDRT_FEW_ROWS_WIDE && width != NDRT_FEW_ROWS_NARROW) || call->nthreads < 0)
+    const ndrt_few_rows_args k = ndrt_read_few_rows(call);
+    if (k.rows < 1 || k.rows > NDRT_FEW_ROWS_MOST || k.features < 1 || k.columns < 1 ||
+        (k.width != NDRT_FEW_ROWS_WIDE && k.width != NDRT_FEW_ROWS_NARROW) || call->nthreads < 0)
         return ndrt_fail(
             NDRT_INVALID, "few rows: %lld rows of %lld, %lld columns in blocks of %lld",
-            (long long)rows, (long long)features, (long long)columns, (long long)width);
-    for (int i = 0; i < 3; i++)
-        if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "few rows: array %d has no bytes", i);
-    return NDRT_OK;
+            (long long)k.rows, (long long)k.features, (long long)k.columns, (long long)k.width);
+    return ndrt_need_arrays(call, 3);
 }
 
 static int threads(const ndrt_kernel_call *call) {
-    const int64_t *d = call->dims;
-    return ndrt_team_for(
-        call, ndrt_product_work(ndrt_product(d[0], d[1], d[2]), ndrt_product(d[1], d[2], 1)));
+    const ndrt_few_rows_args k = ndrt_read_few_rows(call);
+    return ndrt_team_for(call, ndrt_product_work(ndrt_product(k.rows, k.features, k.columns),
+                                                 ndrt_product(k.features, k.columns, 1)));
 }
 
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
-    int64_t width = call->dims[3], nblocks = (call->dims[2] + width - 1) / width;
-    few_rows job = {
-        .out = call->data[0],
-        .rows = {call->data[1], call->dims[1]},
-        .weights = call->data[2],
-        .bias = call->data[3],
-        .columns = call->dims[2],
-        .stride = (call->dims[1] + LANES - 1) / LANES * LANES * width,
-        .low = (float)call->scalars[0],
-        .high = (float)call->scalars[1],
-    };
-    compute_block *run = blocks[width == NDRT_FEW_ROWS_WIDE][call->dims[0] - 1];
+    const ndrt_few_rows_args k = ndrt_read_few_rows(call);
+    const int64_t nblocks = (k.columns + k.width - 1) / k.width;
+    const few_rows job = {.out = k.out,
+                          .rows = {k.data, k.features},
+                          .weights = k.weights,
+                          .bias = k.bias,
+                          .columns = k.columns,
+                          .stride = (k.features + LANES - 1) / LANES * LANES * k.width,
+                          .low = k.low,
+                          .high = k.high};
+    compute_block *run = blocks[k.width == NDRT_FEW_ROWS_WIDE][k.rows - 1];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t block = 0; block < nblocks; block++) run(&job, block);
     return NDRT_OK;

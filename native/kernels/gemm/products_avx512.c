@@ -9,6 +9,7 @@
  * number of rows or threads. */
 #include <omp.h>
 
+#include "ndrt_args.h"
 #include "ndrt_products.h"
 
 enum { TILE_ROWS = 14, TILE_VECTORS = 2 };
@@ -261,39 +262,34 @@ static int threads_of_columns(const ndrt_products *job, int nthreads) {
 }
 
 static ndrt_status check(const ndrt_kernel_call *call) {
-    const int64_t *dims = call->dims;
-    if (dims[0] < 1 || dims[1] < 1 || dims[2] < 1 || dims[3] < LANES || dims[3] % LANES ||
+    const ndrt_products_args k = ndrt_read_products(call);
+    if (k.rows < 1 || k.features < 1 || k.columns < 1 || k.width < LANES || k.width % LANES ||
         call->nthreads < 0)
         return ndrt_fail(
             NDRT_INVALID, "products: %lld rows of %lld, %lld columns in blocks of %lld",
-            (long long)dims[0], (long long)dims[1], (long long)dims[2], (long long)dims[3]);
-    const int more = (call->scalars[2] != 0) + (call->scalars[3] != 0);
-    for (int i = 0; i < 3 + more; i++)
-        if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "products: array %d has no bytes", i);
-    return NDRT_OK;
+            (long long)k.rows, (long long)k.features, (long long)k.columns, (long long)k.width);
+    return ndrt_need_arrays(call, 3);
 }
 
 static int threads(const ndrt_kernel_call *call) {
-    const int64_t *d = call->dims;
-    return ndrt_team_for(
-        call, ndrt_product_work(ndrt_product(d[0], d[1], d[2]), ndrt_product(d[1], d[2], 1)));
+    const ndrt_products_args k = ndrt_read_products(call);
+    return ndrt_team_for(call, ndrt_product_work(ndrt_product(k.rows, k.features, k.columns),
+                                                 ndrt_product(k.features, k.columns, 1)));
 }
 
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
-    const int has_bias = call->scalars[2] != 0, has_added = call->scalars[3] != 0;
-    const ndrt_products job = {
-        .out = call->data[0],
-        .data = call->data[1],
-        .weights = call->data[2],
-        .bias = has_bias ? call->data[3] : NULL,
-        .added = has_added ? call->data[3 + has_bias] : NULL,
-        .rows = call->dims[0],
-        .features = call->dims[1],
-        .columns = call->dims[2],
-        .width = call->dims[3],
-        .low = (float)call->scalars[0],
-        .high = (float)call->scalars[1],
-    };
+    const ndrt_products_args k = ndrt_read_products(call);
+    const ndrt_products job = {.out = k.out,
+                               .data = k.data,
+                               .weights = k.weights,
+                               .bias = k.bias,
+                               .added = k.added,
+                               .rows = k.rows,
+                               .features = k.features,
+                               .columns = k.columns,
+                               .width = k.width,
+                               .low = k.low,
+                               .high = k.high};
     const int64_t vectors = (job.columns + LANES - 1) / LANES;
     const int across = threads_of_columns(&job, nthreads), along = nthreads / across;
 #pragma omp parallel for schedule(static) num_threads(nthreads)

@@ -23,11 +23,11 @@ static inline int64_t inside(int64_t i, int64_t n, int wrap) {
 /* ---- rows of a table ------------------------------------------------------------------------ */
 
 static void gather(kernel_call *call, int nthreads) {
-    int64_t outer = call->dims[0], count = call->dims[1], rows = call->dims[2];
-    size_t width = (size_t)call->dims[3];
+    int64_t outer = call->counts[0], count = call->counts[1], rows = call->counts[2];
+    size_t width = (size_t)call->counts[3];
     char *out = call->data[0];
     const char *table = call->data[1];
-    int kind = (int)call->scalars[0], wrap = call->scalars[1] != 0;
+    int kind = (int)call->numbers[0], wrap = call->numbers[1] != 0;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * count; k++) {
         int64_t row = inside(ndrt_index_at(call->data[2], kind, k % count), rows, wrap);
@@ -37,11 +37,11 @@ static void gather(kernel_call *call, int nthreads) {
 
 /* Each thread has a range of rows, and adds what belongs there in the order of the places. */
 static void gather_grad(kernel_call *call, int nthreads) {
-    int64_t outer = call->dims[0], count = call->dims[1], rows = call->dims[2];
-    int64_t width = call->dims[3];
+    int64_t outer = call->counts[0], count = call->counts[1], rows = call->counts[2];
+    int64_t width = call->counts[3];
     float *grad = call->data[0];
     const float *in = call->data[1];
-    int kind = (int)call->scalars[0], wrap = call->scalars[1] != 0;
+    int kind = (int)call->numbers[0], wrap = call->numbers[1] != 0;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t part = 0; part < nthreads; part++) {
         int64_t from = rows * part / nthreads, to = rows * (part + 1) / nthreads;
@@ -64,11 +64,11 @@ static void gather_grad(kernel_call *call, int nthreads) {
  */
 
 static void pick(kernel_call *call, int nthreads) {
-    int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];
-    size_t size = (size_t)call->dims[3];
+    int64_t outer = call->counts[0], length = call->counts[1], inner = call->counts[2];
+    size_t size = (size_t)call->counts[3];
     char *out = call->data[0];
     const char *in = call->data[1];
-    int kind = (int)call->scalars[0], wrap = call->scalars[1] != 0;
+    int kind = (int)call->numbers[0], wrap = call->numbers[1] != 0;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * inner; k++) {
         int64_t at = inside(ndrt_index_at(call->data[2], kind, k), length, wrap);
@@ -78,10 +78,10 @@ static void pick(kernel_call *call, int nthreads) {
 }
 
 static void pick_grad(kernel_call *call, int nthreads) {
-    int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];
+    int64_t outer = call->counts[0], length = call->counts[1], inner = call->counts[2];
     float *grad = call->data[0];
     const float *in = call->data[1];
-    int kind = (int)call->scalars[0], wrap = call->scalars[1] != 0;
+    int kind = (int)call->numbers[0], wrap = call->numbers[1] != 0;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t o = 0; o < outer; o++) {
         float *own = grad + o * length * inner;
@@ -97,15 +97,15 @@ static void pick_grad(kernel_call *call, int nthreads) {
 
 #define ONE_HOT_OF(type)                                                                           \
     do {                                                                                           \
-        type *row = (type *)call->data[0] + i * depth, on = (type)call->scalars[1],                \
-             off = (type)call->scalars[2];                                                         \
+        type *row = (type *)call->data[0] + i * depth, on = (type)call->numbers[1],                \
+             off = (type)call->numbers[2];                                                         \
         for (int64_t j = 0; j < depth; j++) row[j] = off;                                          \
         if (at >= 0 && at < depth) row[at] = on;                                                   \
     } while (0)
 
 static void one_hot(kernel_call *call, int nthreads) {
-    int64_t count = call->dims[0], depth = call->dims[1];
-    int kind = (int)call->scalars[0], dtype = (int)call->scalars[3];
+    int64_t count = call->counts[0], depth = call->counts[1];
+    int kind = (int)call->numbers[0], dtype = (int)call->numbers[3];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t i = 0; i < count; i++) {
         int64_t at = ndrt_index_at(call->data[1], kind, i);
@@ -123,11 +123,22 @@ static inline int is_true(const void *condition, int kind, int64_t i) {
     return ndrt_index_at(condition, kind, i) != 0;
 }
 
+/* An element for each condition. */
+static void where_each(float *out, const float *condition, const float *x, const float *y,
+                       int64_t count, int nthreads) {
+#pragma omp parallel for simd schedule(static) num_threads(nthreads)
+    for (int64_t i = 0; i < count; i++) out[i] = condition[i] != 0 ? x[i] : y[i];
+}
+
 static void where(kernel_call *call, int nthreads) {
-    int64_t count = call->dims[0], width = call->dims[1];
+    int64_t count = call->counts[0], width = call->counts[1];
     float *out = call->data[0];
     const float *x = call->data[2], *y = call->data[3];
-    int kind = (int)call->scalars[0];
+    int kind = (int)call->numbers[0];
+    if (width == 1 && kind == NDRT_F32) {
+        where_each(out, call->data[1], x, y, count, nthreads);
+        return;
+    }
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t i = 0; i < count; i++) {
         const float *from = is_true(call->data[1], kind, i) ? x : y;
@@ -136,9 +147,9 @@ static void where(kernel_call *call, int nthreads) {
 }
 
 static void sequence_mask(kernel_call *call, int nthreads) {
-    int64_t rows = call->dims[0], columns = call->dims[1], width = call->dims[2];
-    int steps_first = call->dims[3] == 0, kind = (int)call->scalars[0];
-    float *out = call->data[0], value = (float)call->scalars[1];
+    int64_t rows = call->counts[0], columns = call->counts[1], width = call->counts[2];
+    int steps_first = call->counts[3] == 0, kind = (int)call->numbers[0];
+    float *out = call->data[0], value = (float)call->numbers[1];
     const float *in = call->data[1];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < rows * columns; k++) {
@@ -153,17 +164,17 @@ static void sequence_mask(kernel_call *call, int nthreads) {
 }
 
 static void arange(kernel_call *call, int nthreads) {
-    float *out = call->data[0], start = (float)call->scalars[0], step = (float)call->scalars[1];
-    int64_t repeat = call->dims[1];
+    float *out = call->data[0], start = (float)call->numbers[0], step = (float)call->numbers[1];
+    int64_t repeat = call->counts[1];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t i = 0; i < call->dims[0]; i++) out[i] = start + (float)(i / repeat) * step;
+    for (int64_t i = 0; i < call->counts[0]; i++) out[i] = start + (float)(i / repeat) * step;
 }
 
 static void error_function(kernel_call *call, int nthreads) {
     float *out = call->data[0];
     const float *in = call->data[1];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t i = 0; i < call->dims[0]; i++) out[i] = erff(in[i]);
+    for (int64_t i = 0; i < call->counts[0]; i++) out[i] = erff(in[i]);
 }
 
 /* ---- driver -----------------------------------------------------------------------------------
@@ -188,7 +199,7 @@ static const struct {
 
 /* Elements of the output, bytes for GATHER and PICK. */
 static int64_t written(kernel_call *call) {
-    const int64_t *d = call->dims;
+    const int64_t *d = call->counts;
     switch (call->kernel) {
     case NDRT_KERNEL_GATHER: return ndrt_product(d[0], d[1], d[3]);
     case NDRT_KERNEL_GATHER_GRAD:
@@ -203,7 +214,7 @@ static int64_t written(kernel_call *call) {
 
 /* Elements of the array that is read, or of the one that sums; its axis may be of length 0. */
 static int64_t along_axis(kernel_call *call) {
-    const int64_t *d = call->dims;
+    const int64_t *d = call->counts;
     switch (call->kernel) {
     case NDRT_KERNEL_GATHER: return ndrt_product(d[0], d[2], d[3]);
     case NDRT_KERNEL_GATHER_GRAD: return ndrt_product(d[0], d[1], d[3]);
@@ -217,14 +228,15 @@ static ndrt_status check(const ndrt_kernel_call *call) {
     const char *name = kernels[at].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < kernels[at].ndims; i++)
-        if (call->dims[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    if (kernels[at].has_kind && !ndrt_is_index_kind(call->scalars[0]))
-        return ndrt_fail(NDRT_INVALID, "%s: places of kind %g", name, call->scalars[0]);
-    if (call->kernel == NDRT_KERNEL_ONE_HOT && call->scalars[3] != NDRT_F32 &&
-        call->scalars[3] != NDRT_S32)
-        return ndrt_fail(NDRT_INVALID, "%s: values of kind %g", name, call->scalars[3]);
-    if (call->kernel == NDRT_KERNEL_ARANGE && call->dims[1] < 1)
-        return ndrt_fail(NDRT_INVALID, "%s: each value %lld times", name, (long long)call->dims[1]);
+        if (call->counts[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+    if (kernels[at].has_kind && !ndrt_is_index_kind(call->numbers[0]))
+        return ndrt_fail(NDRT_INVALID, "%s: places of kind %g", name, call->numbers[0]);
+    if (call->kernel == NDRT_KERNEL_ONE_HOT && call->numbers[3] != NDRT_F32 &&
+        call->numbers[3] != NDRT_S32)
+        return ndrt_fail(NDRT_INVALID, "%s: values of kind %g", name, call->numbers[3]);
+    if (call->kernel == NDRT_KERNEL_ARANGE && call->counts[1] < 1)
+        return ndrt_fail(NDRT_INVALID, "%s: each value %lld times", name,
+                         (long long)call->counts[1]);
     int64_t n = written(call), m = along_axis(call);
     if (n < 0 || m < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
     if (n && !m && call->kernel != NDRT_KERNEL_GATHER_GRAD)

@@ -4,22 +4,47 @@
  * Threads share the rows, as the kernels do that make the parts and read the result. */
 #include <omp.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_args.h"
 
 /* Of each array so many rows of a copy at a time: the result is written about from end to end. What
  * is scaled is read as far as it goes: the result is in a cache, and the arrays mostly in none. */
 enum { ROWS_AT_A_TIME = 8 };
 
-/* Where the arrays begin among the data, and their columns among the scalars. */
+/* What both kernels are given; a copy has no factors. */
 typedef struct {
     const char *name;
-    int arrays, widths, most;
-} join_kind;
+    int most, narrays, rectify;
+    int64_t rows, columns;
+    const int64_t *widths;
+    float *out;
+    const float *factors, *shifts;
+    const float *const *parts;
+} join_job;
 
-static join_kind kind_of(const ndrt_kernel_call *call) {
-    if (call->kernel == NDRT_KERNEL_JOIN_ROWS)
-        return (join_kind){"join rows", 1, 0, NDRT_JOINED_MOST};
-    return (join_kind){"join scaled rows", 3, 1, NDRT_SCALED_MOST};
+static join_job job_of(const ndrt_kernel_call *call) {
+    if (call->kernel == NDRT_KERNEL_JOIN_ROWS) {
+        const ndrt_join_rows_args k = ndrt_read_join_rows(call);
+        return (join_job){.name = "join rows",
+                          .most = NDRT_JOINED_MOST,
+                          .narrays = k.nparts,
+                          .rows = k.rows,
+                          .columns = k.columns,
+                          .widths = k.widths,
+                          .out = k.out,
+                          .parts = k.parts};
+    }
+    const ndrt_join_scaled_args k = ndrt_read_join_scaled(call);
+    return (join_job){.name = "join scaled rows",
+                      .most = NDRT_SCALED_MOST,
+                      .narrays = k.nparts,
+                      .rectify = k.rectify,
+                      .rows = k.rows,
+                      .columns = k.columns,
+                      .widths = k.widths,
+                      .out = k.out,
+                      .factors = k.factors,
+                      .shifts = k.shifts,
+                      .parts = k.parts};
 }
 
 static void copy_columns(float *restrict out, const float *restrict in, int64_t rows,
@@ -44,60 +69,58 @@ static void scale_columns(float *restrict out, const float *restrict in,
             for (int64_t c = 0; c < width; c++) out[c] = in[c] * scale[c] + shift[c];
 }
 
-static void join(const ndrt_kernel_call *call, int64_t from, int64_t to) {
-    const join_kind kind = kind_of(call);
-    const int is_copy = call->kernel == NDRT_KERNEL_JOIN_ROWS;
-    const int64_t stride = call->dims[1], step = is_copy ? ROWS_AT_A_TIME : to - from;
+static void join(const join_job *job, int64_t from, int64_t to) {
+    const int is_copy = !job->factors;
+    const int64_t stride = job->columns, step = is_copy ? ROWS_AT_A_TIME : to - from;
     for (int64_t row = from, end; row < to; row = end) {
         end = row + step < to ? row + step : to;
-        float *out = (float *)call->data[0] + row * stride;
+        float *out = job->out + row * stride;
         int64_t column = 0;
-        for (int64_t i = 0; i < call->dims[2]; i++) {
-            const int64_t width = (int64_t)call->scalars[kind.widths + i];
-            const float *in = (const float *)call->data[kind.arrays + i] + row * width;
+        for (int i = 0; i < job->narrays; i++) {
+            const int64_t width = job->widths[i];
+            const float *in = job->parts[i] + row * width;
             if (is_copy)
                 copy_columns(out + column, in, end - row, stride, width);
             else
-                scale_columns(out + column, in, (const float *)call->data[1] + column,
-                              (const float *)call->data[2] + column, call->scalars[0] != 0,
-                              end - row, stride, width);
+                scale_columns(out + column, in, job->factors + column, job->shifts + column,
+                              job->rectify, end - row, stride, width);
             column += width;
         }
     }
 }
 
 static ndrt_status check(const ndrt_kernel_call *call) {
-    const join_kind kind = kind_of(call);
-    const long long rows = call->dims[0], columns = call->dims[1], narrays = call->dims[2];
+    const join_job job = job_of(call);
     if (call->nthreads < 0)
-        return ndrt_fail(NDRT_INVALID, "%s: %d threads", kind.name, call->nthreads);
-    if (rows < 0 || narrays < 1 || narrays > kind.most)
-        return ndrt_fail(NDRT_INVALID, "%s: %lld rows of %lld arrays", kind.name, rows, narrays);
-    double left = (double)columns;
-    for (int i = 0; i < narrays; i++) {
-        const double width = call->scalars[kind.widths + i];
-        if (!(width >= 1 && width <= left) || width != (double)(int64_t)width)
-            return ndrt_fail(NDRT_INVALID, "%s: %g columns where %g of %lld are left", kind.name,
-                             width, left, columns);
+        return ndrt_fail(NDRT_INVALID, "%s: %d threads", job.name, call->nthreads);
+    if (job.rows < 0 || job.narrays < 1 || job.narrays > job.most)
+        return ndrt_fail(NDRT_INVALID, "%s: %lld rows of %d arrays", job.name, (long long)job.rows,
+                         job.narrays);
+    int64_t left = job.columns;
+    for (int i = 0; i < job.narrays; i++) {
+        const int64_t width = job.widths[i];
+        if (width < 1 || width > left)
+            return ndrt_fail(NDRT_INVALID, "%s: %lld columns where %lld of %lld are left", job.name,
+                             (long long)width, (long long)left, (long long)job.columns);
         left -= width;
     }
-    if (left != 0 && call->kernel == NDRT_KERNEL_JOIN_ROWS)
-        return ndrt_fail(NDRT_INVALID, "%s: %g of %lld columns are nobody's", kind.name, left,
-                         columns);
-    for (int i = 0; i < kind.arrays + narrays && rows; i++)
-        if (!call->data[i])
-            return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", kind.name, i);
-    return NDRT_OK;
+    const int is_copy = call->kernel == NDRT_KERNEL_JOIN_ROWS;
+    if (left != 0 && is_copy)
+        return ndrt_fail(NDRT_INVALID, "%s: %lld of %lld columns are nobody's", job.name,
+                         (long long)left, (long long)job.columns);
+    return job.rows ? ndrt_need_arrays(call, (is_copy ? 1 : 3) + job.narrays) : NDRT_OK;
 }
 
 static int threads(const ndrt_kernel_call *call) {
-    return ndrt_team_for(call, ndrt_product(call->dims[0], call->dims[1], 1));
+    const join_job job = job_of(call);
+    return ndrt_team_for(call, ndrt_product(job.rows, job.columns, 1));
 }
 
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
-    const int64_t rows = call->dims[0];
+    const join_job job = job_of(call);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int i = 0; i < nthreads; i++) join(call, rows * i / nthreads, rows * (i + 1) / nthreads);
+    for (int i = 0; i < nthreads; i++)
+        join(&job, job.rows * i / nthreads, job.rows * (i + 1) / nthreads);
     return NDRT_OK;
 }
 

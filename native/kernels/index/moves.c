@@ -31,10 +31,10 @@ static inline int64_t clamped(int64_t i, int64_t low, int64_t high) {
  */
 
 static ndrt_status flat_places(kernel_call *call, int nthreads) {
-    int64_t rank = call->dims[0], n = call->dims[1];
+    int64_t rank = call->counts[0], n = call->counts[1];
     int64_t *out = call->data[0];
-    const double *lengths = call->scalars + 1;
-    int kind = (int)call->scalars[0], wrong = 0;
+    const double *lengths = call->numbers + 1;
+    int kind = (int)call->numbers[0], wrong = 0;
 #pragma omp parallel for schedule(static) num_threads(nthreads) reduction(| : wrong)
     for (int64_t i = 0; i < n; i++) {
         int64_t flat = 0;
@@ -60,8 +60,8 @@ static ndrt_status flat_places(kernel_call *call, int nthreads) {
 
 /* Each thread has a range of rows, and writes what belongs there in the order of the places. */
 static void put_rows(kernel_call *call, int nthreads) {
-    int64_t n = call->dims[0], rows = call->dims[1];
-    size_t width = (size_t)call->dims[2];
+    int64_t n = call->counts[0], rows = call->counts[1];
+    size_t width = (size_t)call->counts[2];
     char *out = call->data[0];
     const char *in = call->data[1];
     const int64_t *places = call->data[2];
@@ -83,8 +83,8 @@ typedef struct {
 } axis_map;
 
 static axis_map map_of(kernel_call *call) {
-    axis_map made = {(int)call->scalars[0], (int64_t)call->scalars[1], (int64_t)call->scalars[2],
-                     call->dims[1]};
+    axis_map made = {(int)call->numbers[0], (int64_t)call->numbers[1], (int64_t)call->numbers[2],
+                     call->counts[1]};
     return made;
 }
 
@@ -97,8 +97,8 @@ static inline int64_t source_of(const axis_map *map, int64_t i) {
 }
 
 static void axis_move(kernel_call *call, int nthreads) {
-    int64_t length = call->dims[1], count = call->dims[3], total = call->dims[0] * count;
-    size_t width = (size_t)call->dims[2];
+    int64_t length = call->counts[1], count = call->counts[3], total = call->counts[0] * count;
+    size_t width = (size_t)call->counts[2];
     const axis_map map = map_of(call);
     char *out = call->data[0];
     const char *in = call->data[1];
@@ -125,8 +125,8 @@ static void add_row(float *to, const float *from, int64_t n) {
 
 /* What lies on the axis comes first, then what was taken from it once more. */
 static void axis_move_grad(kernel_call *call, int nthreads) {
-    int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];
-    int64_t count = call->dims[3], strips = (inner + STRIP - 1) / STRIP;
+    int64_t outer = call->counts[0], length = call->counts[1], inner = call->counts[2];
+    int64_t count = call->counts[3], strips = (inner + STRIP - 1) / STRIP;
     const axis_map map = map_of(call);
     float *grad = call->data[0];
     const float *in = call->data[1];
@@ -155,9 +155,9 @@ static void axis_move_grad(kernel_call *call, int nthreads) {
  */
 
 static void sequence_reverse(kernel_call *call, int nthreads) {
-    int64_t steps = call->dims[0], batch = call->dims[1];
-    size_t width = (size_t)call->dims[2];
-    int kind = (int)call->scalars[0];
+    int64_t steps = call->counts[0], batch = call->counts[1];
+    size_t width = (size_t)call->counts[2];
+    int kind = (int)call->numbers[0];
     char *out = call->data[0];
     const char *in = call->data[1];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
@@ -171,15 +171,15 @@ static void sequence_reverse(kernel_call *call, int nthreads) {
 
 /* The part of sequence b that is its last; of a sequence without steps its first. */
 static inline int64_t last_of(kernel_call *call, int64_t b) {
-    int steps_first = call->dims[3] == 0;
-    int64_t columns = call->dims[1], steps = steps_first ? call->dims[0] : columns;
-    int64_t end = clamped(ndrt_index_at(call->data[2], (int)call->scalars[0], b), 1, steps);
+    int steps_first = call->counts[3] == 0;
+    int64_t columns = call->counts[1], steps = steps_first ? call->counts[0] : columns;
+    int64_t end = clamped(ndrt_index_at(call->data[2], (int)call->numbers[0], b), 1, steps);
     return steps_first ? (end - 1) * columns + b : b * columns + end - 1;
 }
 
 static void sequence_last(kernel_call *call, int nthreads) {
-    int64_t batch = call->dims[call->dims[3] == 0];
-    size_t width = (size_t)call->dims[2];
+    int64_t batch = call->counts[call->counts[3] == 0];
+    size_t width = (size_t)call->counts[2];
     char *out = call->data[0];
     const char *in = call->data[1];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
@@ -188,8 +188,8 @@ static void sequence_last(kernel_call *call, int nthreads) {
 }
 
 static void sequence_last_grad(kernel_call *call, int nthreads) {
-    int64_t parts = call->dims[0] * call->dims[1], batch = call->dims[call->dims[3] == 0];
-    size_t width = (size_t)call->dims[2];
+    int64_t parts = call->counts[0] * call->counts[1], batch = call->counts[call->counts[3] == 0];
+    size_t width = (size_t)call->counts[2];
     char *grad = call->data[0];
     const char *in = call->data[1];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
@@ -232,7 +232,7 @@ static int64_t product(int64_t a, int64_t b, int64_t c) {
 
 /* What is gone through, in bytes or elements; 0: nothing is to be done. */
 static int64_t work_of(kernel_call *call) {
-    const int64_t *d = call->dims;
+    const int64_t *d = call->counts;
     switch (call->kernel) {
     case NDRT_KERNEL_FLAT_PLACES: return product(d[0], d[1], 1);
     case NDRT_KERNEL_PUT_ROWS: return product(d[0], d[2], 1);
@@ -245,8 +245,8 @@ static int64_t work_of(kernel_call *call) {
 
 /* Is each place where the map says that it is? */
 static int is_inside(kernel_call *call) {
-    const int64_t length = call->dims[1], count = call->dims[3];
-    const double *s = call->scalars, begin = s[1], end = s[1] + (double)(count - 1) * s[2];
+    const int64_t length = call->counts[1], count = call->counts[3];
+    const double *s = call->numbers, begin = s[1], end = s[1] + (double)(count - 1) * s[2];
     double low = begin < end ? begin : end, high = begin < end ? end : begin;
     if (!(low > -0x1p52 && high < 0x1p52)) return 0;
     if (count == 0) return 1;
@@ -259,20 +259,20 @@ static int is_inside(kernel_call *call) {
 static ndrt_status check(kernel_call *call) {
     int at = call->kernel - NDRT_KERNEL_FLAT_PLACES;
     const char *name = kernels[at].name;
-    const int64_t *d = call->dims;
+    const int64_t *d = call->counts;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < 4; i++)
         if (d[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    if (kernels[at].has_kind && !ndrt_is_index_kind(call->scalars[0]))
-        return ndrt_fail(NDRT_INVALID, "%s: places of kind %g", name, call->scalars[0]);
+    if (kernels[at].has_kind && !ndrt_is_index_kind(call->numbers[0]))
+        return ndrt_fail(NDRT_INVALID, "%s: places of kind %g", name, call->numbers[0]);
     if (call->kernel == NDRT_KERNEL_FLAT_PLACES) {
         if (d[0] > 7) return ndrt_fail(NDRT_INVALID, "%s: %lld axes", name, (long long)d[0]);
         double all = 1;
         for (int64_t axis = 0; axis < d[0]; axis++) {
-            if (!(call->scalars[1 + axis] >= 0))
+            if (!(call->numbers[1 + axis] >= 0))
                 return ndrt_fail(NDRT_INVALID, "%s: an axis of length %g", name,
-                                 call->scalars[1 + axis]);
-            all *= call->scalars[1 + axis] > 1 ? call->scalars[1 + axis] : 1;
+                                 call->numbers[1 + axis]);
+            all *= call->numbers[1 + axis] > 1 ? call->numbers[1 + axis] : 1;
         }
         if (!(all < 0x1p52)) return ndrt_fail(NDRT_INVALID, "%s: %g elements", name, all);
     }

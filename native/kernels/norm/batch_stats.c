@@ -6,30 +6,30 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
 enum { WIDEST = 16 }; /* channels that lie side by side and are summed together */
+
+typedef ndrt_batch_stats_args stats;
 
 /* An array (outer, blocks of channels, inner, channels of a block). */
 typedef struct {
     int64_t outer, channels, inner, block, strips; /* of a block */
 } layout;
 
-static layout layout_of(kernel_call *call) {
-    const int64_t *d = call->dims;
-    return (layout){d[0], d[1], d[2], d[3], (d[3] + WIDEST - 1) / WIDEST};
+static layout layout_of(const stats *k) {
+    return (layout){k->outer, k->channels, k->inner, k->block, (k->block + WIDEST - 1) / WIDEST};
 }
 
 static inline int64_t blocks_of(layout at) { return (at.channels + at.block - 1) / at.block; }
 
 /* A sum of n floats near the mean is a multiple of about n * |mean| * 2**-23. As long as that is
  * below the deviation, rounding goes up as often as down; beyond it, it may go one way always. */
-static int is_lost(kernel_call *call, layout at, int64_t channel) {
-    if (call->scalars[1] != 0) return 1;
-    double mean = (double)((const float *)call->data[1])[channel];
-    double var = (double)((const float *)call->data[2])[channel];
+static int is_lost(const stats *k, layout at, int64_t channel) {
+    if (k->all) return 1;
+    double mean = (double)k->mean[channel], var = (double)k->var[channel];
     double terms = (double)(at.outer * at.inner) + 64;
     return !(fabs(mean) * terms * 0x1p-22 <= sqrt(var)); /* NaN counts as lost */
 }
@@ -70,80 +70,78 @@ static void straight(float *out, const float *x, layout at, float mean, float sl
 }
 
 /* Channels side by side, from `first` on; those that are not lost stay as they are. */
-static void renew(kernel_call *call, layout at, int64_t first, int64_t width) {
+static void renew(const stats *k, layout at, int64_t first, int64_t width) {
     int lost[WIDEST], any = 0;
-    for (int64_t c = 0; c < width; c++) any |= lost[c] = is_lost(call, at, first + c);
+    for (int64_t c = 0; c < width; c++) any |= lost[c] = is_lost(k, at, first + c);
     if (!any) return;
     double sums[WIDEST] = {0}, squares[WIDEST] = {0}, n = (double)(at.outer * at.inner);
     int64_t size = at.inner * at.block, step = blocks_of(at) * size;
     int64_t from = first / at.block * size + first % at.block;
-    const float *x = (const float *)call->data[3] + from, *gamma = call->data[5];
-    for (int64_t k = 0; k < at.outer; k++)
+    const float *x = k->data + from;
+    for (int64_t o = 0; o < at.outer; o++)
         if (at.block == 1)
-            sums[0] += run_sum(x + k * step, at.inner);
+            sums[0] += run_sum(x + o * step, at.inner);
         else
-            lane_sums(x + k * step, at, width, sums);
+            lane_sums(x + o * step, at, width, sums);
     for (int64_t c = 0; c < width; c++) sums[c] /= n;
-    for (int64_t k = 0; k < at.outer; k++)
+    for (int64_t o = 0; o < at.outer; o++)
         if (at.block == 1)
-            squares[0] += run_squares(x + k * step, sums[0], at.inner);
+            squares[0] += run_squares(x + o * step, sums[0], at.inner);
         else
-            lane_squares(x + k * step, at, width, sums, squares);
+            lane_squares(x + o * step, at, width, sums, squares);
     float mean[WIDEST], slope[WIDEST];
     for (int64_t c = 0; c < width; c++) {
         if (!lost[c]) continue;
         float var = (float)(squares[c] / n);
         mean[c] = (float)sums[c];
-        slope[c] = 1 / sqrtf(var + (float)call->scalars[0]);
-        if (gamma) slope[c] *= gamma[first + c];
-        ((float *)call->data[1])[first + c] = mean[c];
-        ((float *)call->data[2])[first + c] = var;
+        slope[c] = 1 / sqrtf(var + k->epsilon);
+        if (k->gamma) slope[c] *= k->gamma[first + c];
+        k->mean[first + c] = mean[c];
+        k->var[first + c] = var;
     }
-    const float *beta = (const float *)call->data[4] + first;
-    for (int64_t k = 0; k < at.outer; k++)
+    for (int64_t o = 0; o < at.outer; o++)
         for (int64_t c = 0; c < width; c++)
             if (lost[c])
-                straight((float *)call->data[0] + from + k * step + c, x + k * step + c, at,
-                         mean[c], slope[c], beta[c]);
+                straight(k->out + from + o * step + c, x + o * step + c, at, mean[c], slope[c],
+                         k->beta[first + c]);
 }
 
 static ndrt_status execute(kernel_call *call, int nthreads) {
-    layout at = layout_of(call);
+    const stats k = ndrt_read_batch_stats(call);
+    const layout at = layout_of(&k);
     int any = 0;
     if (!at.outer || !at.inner) return NDRT_OK;
-    for (int64_t c = 0; c < at.channels; c++) any |= is_lost(call, at, c);
+    for (int64_t c = 0; c < at.channels; c++) any |= is_lost(&k, at, c);
     if (!any) return NDRT_OK;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < blocks_of(at) * at.strips; k++) {
-        int64_t within = k % at.strips * WIDEST, first = k / at.strips * at.block + within;
+    for (int64_t b = 0; b < blocks_of(at) * at.strips; b++) {
+        int64_t within = b % at.strips * WIDEST, first = b / at.strips * at.block + within;
         int64_t width = at.channels - first, rest = at.block - within;
         if (width > rest) width = rest;
         if (width > WIDEST) width = WIDEST;
-        if (width > 0) renew(call, at, first, width);
+        if (width > 0) renew(&k, at, first, width);
     }
     return NDRT_OK;
 }
 
 static ndrt_status check(kernel_call *call) {
-    const int64_t *d = call->dims;
+    const stats k = ndrt_read_batch_stats(call);
     if (call->nthreads < 0)
         return ndrt_fail(NDRT_INVALID, "batch statistics: %d threads", call->nthreads);
-    for (int i = 0; i < 4; i++)
-        if (d[i] < (i == 3)) /* blocks have a channel */
-            return ndrt_fail(NDRT_INVALID, "batch statistics: a count below %d", i == 3);
-    int64_t padded = d[1] > INT64_MAX - d[3] ? -1 : (d[1] + d[3] - 1) / d[3];
-    int64_t n = padded < 0 ? -1 : ndrt_product(d[0], padded, d[2]);
-    if (n >= 0) n = ndrt_product(n, d[3], 1);
+    if (k.outer < 0 || k.channels < 0 || k.inner < 0)
+        return ndrt_fail(NDRT_INVALID, "batch statistics: a count below 0");
+    if (k.block < 1) /* blocks have a channel */
+        return ndrt_fail(NDRT_INVALID, "batch statistics: a count below 1");
+    int64_t padded = k.channels > INT64_MAX - k.block ? -1 : (k.channels + k.block - 1) / k.block;
+    int64_t n = padded < 0 ? -1 : ndrt_product(k.outer, padded, k.inner);
+    if (n >= 0) n = ndrt_product(n, k.block, 1);
     if (n < 0) return ndrt_fail(NDRT_INVALID, "batch statistics: more elements than can be");
-    for (int i = 0; i < 5; i++)
-        if (n && !call->data[i])
-            return ndrt_fail(NDRT_INVALID, "batch statistics: array %d has no bytes", i);
-    return NDRT_OK;
+    return n ? ndrt_need_arrays(call, 5) : NDRT_OK;
 }
 
 static int threads(kernel_call *call) {
-    const int64_t *d = call->dims;
-    return ndrt_team_for(call, d[0] * d[1] * d[2]);
+    const stats k = ndrt_read_batch_stats(call);
+    return ndrt_team_for(call, k.outer * k.channels * k.inner);
 }
 
 const ndrt_family ndrt_family_batch_stats = {"batch statistics", check, threads, execute};

@@ -5,32 +5,15 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
-/* The arrays, in their order among the data. */
-typedef struct {
-    float *weight_out, *bias_out;
-    const float *weight, *beta, *mean, *var, *gamma, *bias;
-} arrays;
+typedef ndrt_fold_norm_args fold;
 
-static arrays arrays_of(kernel_call *call) {
-    void *const *data = call->data;
-    const int has_gamma = call->scalars[1] != 0, has_bias = call->scalars[2] != 0;
-    return (arrays){data[0],
-                    data[1],
-                    data[2],
-                    data[3],
-                    data[4],
-                    data[5],
-                    has_gamma ? data[6] : NULL,
-                    has_bias ? data[6 + has_gamma] : NULL};
-}
-
-static inline double scale_of(const arrays *of, double epsilon, int64_t channel) {
-    const double scale = 1 / sqrt((double)of->var[channel] + epsilon);
-    return of->gamma ? scale * (double)of->gamma[channel] : scale;
+static inline double scale_of(const fold *k, int64_t channel) {
+    const double scale = 1 / sqrt((double)k->var[channel] + k->epsilon);
+    return k->gamma ? scale * (double)k->gamma[channel] : scale;
 }
 
 static void scale_row(float *restrict out, const float *restrict in, double scale, int64_t n) {
@@ -38,53 +21,51 @@ static void scale_row(float *restrict out, const float *restrict in, double scal
     for (int64_t i = 0; i < n; i++) out[i] = (float)((double)in[i] * scale);
 }
 
-static void fold_rows(kernel_call *call, int64_t from, int64_t to) {
-    const arrays of = arrays_of(call);
-    const int64_t inputs = call->dims[1], channels = call->dims[2], width = call->dims[3];
+static void fold_rows(const fold *k, int64_t from, int64_t to) {
     for (int64_t row = from; row < to; row++) {
-        const int64_t channel = row / (inputs * channels) * channels + row % channels;
-        scale_row(of.weight_out + row * width, of.weight + row * width,
-                  scale_of(&of, call->scalars[0], channel), width);
+        const int64_t group = row / (k->inputs * k->channels);
+        scale_row(k->weight_out + row * k->width, k->weight + row * k->width,
+                  scale_of(k, group * k->channels + row % k->channels), k->width);
     }
 }
 
-static void fold_bias(kernel_call *call) {
-    const arrays of = arrays_of(call);
-    for (int64_t c = 0; c < call->dims[0] * call->dims[2]; c++) {
-        const double bias = of.bias ? (double)of.bias[c] : 0;
-        of.bias_out[c] = (float)((bias - (double)of.mean[c]) * scale_of(&of, call->scalars[0], c) +
-                                 (double)of.beta[c]);
+static void fold_bias(const fold *k) {
+    for (int64_t c = 0; c < k->groups * k->channels; c++) {
+        const double bias = k->bias ? (double)k->bias[c] : 0;
+        k->bias_out[c] = (float)((bias - (double)k->mean[c]) * scale_of(k, c) + (double)k->beta[c]);
     }
 }
 
-static int64_t rows_of(kernel_call *call) {
-    return ndrt_product(call->dims[0], call->dims[1], call->dims[2]);
-}
+static int64_t rows_of(const fold *k) { return ndrt_product(k->groups, k->inputs, k->channels); }
 
 static ndrt_status check(kernel_call *call) {
+    const fold k = ndrt_read_fold_norm(call);
     if (call->nthreads < 0)
         return ndrt_fail(NDRT_INVALID, "folded norms: %d threads", call->nthreads);
-    for (int i = 0; i < 4; i++)
-        if (call->dims[i] < 0) return ndrt_fail(NDRT_INVALID, "folded norms: a count below 0");
-    const int64_t channels = ndrt_product(call->dims[0], call->dims[2], 1), rows = rows_of(call);
-    const int64_t n = rows < 0 ? -1 : ndrt_product(rows, call->dims[3], 1);
+    if (k.groups < 0 || k.inputs < 0 || k.channels < 0 || k.width < 0)
+        return ndrt_fail(NDRT_INVALID, "folded norms: a count below 0");
+    const int64_t channels = ndrt_product(k.groups, k.channels, 1), rows = rows_of(&k);
+    const int64_t n = rows < 0 ? -1 : ndrt_product(rows, k.width, 1);
     if (n < 0 || channels < 0)
         return ndrt_fail(NDRT_INVALID, "folded norms: more elements than can be");
-    const int vectors = 6 + (call->scalars[1] != 0) + (call->scalars[2] != 0);
-    for (int i = 0; i < vectors; i++)
-        if (!call->data[i] && (i == 0 || i == 2 ? n : channels))
-            return ndrt_fail(NDRT_INVALID, "folded norms: array %d has no bytes", i);
+    if ((n && !(k.weight && k.weight_out)) ||
+        (channels && !(k.bias_out && k.beta && k.mean && k.var)))
+        return ndrt_fail(NDRT_INVALID, "folded norms: an array has no bytes");
     return NDRT_OK;
 }
 
-static int threads(kernel_call *call) { return ndrt_team_for(call, rows_of(call) * call->dims[3]); }
+static int threads(kernel_call *call) {
+    const fold k = ndrt_read_fold_norm(call);
+    return ndrt_team_for(call, rows_of(&k) * k.width);
+}
 
 static ndrt_status execute(kernel_call *call, int nthreads) {
-    const int64_t rows = rows_of(call);
-    fold_bias(call);
+    const fold k = ndrt_read_fold_norm(call);
+    const int64_t rows = rows_of(&k);
+    fold_bias(&k);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int i = 0; i < nthreads; i++)
-        fold_rows(call, rows * i / nthreads, rows * (i + 1) / nthreads);
+        fold_rows(&k, rows * i / nthreads, rows * (i + 1) / nthreads);
     return NDRT_OK;
 }
 

@@ -64,7 +64,7 @@ static float near_mean(const float *x, int64_t width) {
 }
 
 static void normalize(kernel_call *call, int64_t row) {
-    int64_t width = call->dims[1];
+    int64_t width = call->counts[1];
     const float *x = (const float *)call->data[1] + row * width;
     float shift = near_mean(x, width);
     double above;
@@ -75,7 +75,7 @@ static void normalize(kernel_call *call, int64_t row) {
         var = variance_from(x, mean, width, &above);
         mean = (float)((double)mean + above);
     }
-    float std = (float)sqrt((var < 0 ? 0 : var) + (double)(float)call->scalars[0]);
+    float std = (float)sqrt((var < 0 ? 0 : var) + (double)(float)call->numbers[0]);
     ((float *)call->data[4])[row] = mean;
     ((float *)call->data[5])[row] = std;
     straight((float *)call->data[0] + row * width, x, mean, 1 / std, call->data[2], call->data[3],
@@ -85,9 +85,9 @@ static void normalize(kernel_call *call, int64_t row) {
 static ndrt_status check(kernel_call *call) {
     if (call->nthreads < 0)
         return ndrt_fail(NDRT_INVALID, "normalized last axis: %d threads", call->nthreads);
-    if (call->dims[0] < 0 || call->dims[1] < 0)
+    if (call->counts[0] < 0 || call->counts[1] < 0)
         return ndrt_fail(NDRT_INVALID, "normalized last axis: a count below 0");
-    int64_t n = ndrt_product(call->dims[0], call->dims[1], 1);
+    int64_t n = ndrt_product(call->counts[0], call->counts[1], 1);
     if (n < 0) return ndrt_fail(NDRT_INVALID, "normalized last axis: more elements than can be");
     for (int i = 0; i < 6; i++)
         if (n && !call->data[i])
@@ -95,10 +95,12 @@ static ndrt_status check(kernel_call *call) {
     return NDRT_OK;
 }
 
-static int threads(kernel_call *call) { return ndrt_team_for(call, call->dims[0] * call->dims[1]); }
+static int threads(kernel_call *call) {
+    return ndrt_team_for(call, call->counts[0] * call->counts[1]);
+}
 
 static ndrt_status execute(kernel_call *call, int nthreads) {
-    int64_t rows = call->dims[1] ? call->dims[0] : 0;
+    int64_t rows = call->counts[1] ? call->counts[0] : 0;
     if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
         for (int64_t row = 0; row < rows; row++) normalize(call, row);
         return NDRT_OK;

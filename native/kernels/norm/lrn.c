@@ -19,16 +19,16 @@ typedef struct {
 } response;
 
 static response response_of(kernel_call *call) {
-    const int64_t *d = call->dims;
+    const int64_t *d = call->counts;
     int64_t reach = (d[3] - 1) / 2, length = d[2] == 1 ? d[1] : d[2];
     return (response){.outer = d[0],
                       .channels = d[1],
                       .inner = d[2],
                       .reach = reach < d[1] ? reach : d[1] - 1,
                       .strips = (length + STRIP - 1) / STRIP,
-                      .weight = (float)(call->scalars[0] / (double)d[3]),
-                      .base = (float)call->scalars[2],
-                      .power = (float)call->scalars[1]};
+                      .weight = (float)(call->numbers[0] / (double)d[3]),
+                      .base = (float)call->numbers[2],
+                      .power = (float)call->numbers[1]};
 }
 
 static inline __attribute__((always_inline)) void add_squares(float *sum, const float *x,
@@ -80,9 +80,9 @@ static void apart(float *out, const float *x, const response *by, int64_t from, 
 static ndrt_status check(kernel_call *call) {
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "lrn: %d threads", call->nthreads);
     for (int i = 0; i < 4; i++)
-        if (call->dims[i] < (i == 3))
+        if (call->counts[i] < (i == 3))
             return ndrt_fail(NDRT_INVALID, "lrn: a count below %d", i == 3);
-    int64_t n = ndrt_product(call->dims[0], call->dims[1], call->dims[2]);
+    int64_t n = ndrt_product(call->counts[0], call->counts[1], call->counts[2]);
     if (n < 0) return ndrt_fail(NDRT_INVALID, "lrn: more elements than can be");
     for (int i = 0; i < 2; i++)
         if (n && !call->data[i]) return ndrt_fail(NDRT_INVALID, "lrn: array %d has no bytes", i);
@@ -90,7 +90,7 @@ static ndrt_status check(kernel_call *call) {
 }
 
 static int threads(kernel_call *call) {
-    return ndrt_team_for(call, call->dims[0] * call->dims[1] * call->dims[2]);
+    return ndrt_team_for(call, call->counts[0] * call->counts[1] * call->counts[2]);
 }
 
 static void run(kernel_call *call, const response *by, int64_t k) {

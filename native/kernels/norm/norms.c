@@ -95,13 +95,13 @@ static double row_squares(const float *x, float mean, int64_t width, blocks cut,
 }
 
 static void normalize_row(kernel_call *call, int64_t row, int nthreads) {
-    int64_t width = call->dims[1], vector = row % call->dims[2];
+    int64_t width = call->counts[1], vector = row % call->counts[2];
     const float *x = (const float *)call->data[1] + row * width;
     float *out = (float *)call->data[0] + row * width;
     blocks cut = blocks_of(width);
     float mean = (float)(row_sum(x, width, cut, nthreads) / (double)width);
     double var = row_squares(x, mean, width, cut, nthreads) / (double)width;
-    float std = (float)sqrt(var + call->scalars[0]);
+    float std = (float)sqrt(var + call->numbers[0]);
     float slope = ((const float *)call->data[2])[vector] / std;
     float shift = ((const float *)call->data[3])[vector];
     ((float *)call->data[4])[row] = mean;
@@ -117,10 +117,10 @@ static void normalize_row(kernel_call *call, int64_t row, int nthreads) {
 }
 
 static void slope_of_row(kernel_call *call, int64_t row, int nthreads) {
-    int64_t width = call->dims[1];
+    int64_t width = call->counts[1];
     const float *dy = (const float *)call->data[1] + row * width;
     const float *x = (const float *)call->data[2] + row * width;
-    float gamma = ((const float *)call->data[3])[row % call->dims[2]];
+    float gamma = ((const float *)call->data[3])[row % call->counts[2]];
     float mean = ((const float *)call->data[4])[row], std = ((const float *)call->data[5])[row];
     float partial[MAX_BLOCKS][2];
     double sum = 0, product = 0;
@@ -143,7 +143,7 @@ static void slope_of_row(kernel_call *call, int64_t row, int nthreads) {
 }
 
 static void gradient_of_row(kernel_call *call, int64_t row, int nthreads) {
-    int64_t width = call->dims[1];
+    int64_t width = call->counts[1];
     const float *dy = (const float *)call->data[1] + row * width;
     const float *x = (const float *)call->data[2] + row * width;
     float *dx = (float *)call->data[0] + row * width;
@@ -158,7 +158,7 @@ static void gradient_of_row(kernel_call *call, int64_t row, int nthreads) {
 /* Gradients of gamma and beta: the sums of all rows that they belong to. */
 static void sum_slopes(kernel_call *call, int nthreads) {
     (void)nthreads;
-    int64_t rows = call->dims[0], vectors = call->dims[2];
+    int64_t rows = call->counts[0], vectors = call->counts[2];
     const row_slope *slopes = call->data[2];
     for (int64_t v = 0; v < vectors; v++) {
         double gamma = 0, beta = 0;
@@ -173,7 +173,7 @@ static void sum_slopes(kernel_call *call, int nthreads) {
 
 static void by_rows(kernel_call *call, int nthreads,
                     void (*one)(kernel_call *call, int64_t row, int nthreads)) {
-    int64_t rows = call->dims[0];
+    int64_t rows = call->counts[0];
     if (rows < nthreads || nthreads == 1) {
         for (int64_t row = 0; row < rows; row++) one(call, row, nthreads);
         return;
@@ -192,7 +192,7 @@ static void norm_rows_grad(kernel_call *call, int nthreads) {
  */
 
 static void norm_strip(kernel_call *call, int64_t outer, int64_t from, int64_t n) {
-    int64_t length = call->dims[1], inner = call->dims[2];
+    int64_t length = call->counts[1], inner = call->counts[2];
     const float *x = (const float *)call->data[1] + outer * length * inner + from;
     float *out = (float *)call->data[0] + outer * length * inner + from;
     const float *gamma = call->data[2], *beta = call->data[3];
@@ -208,7 +208,7 @@ static void norm_strip(kernel_call *call, int64_t outer, int64_t from, int64_t n
             var[i] += d * d;
         }
     for (int64_t i = 0; i < n; i++) {
-        float std = sqrtf(var[i] / (float)length + (float)call->scalars[0]);
+        float std = sqrtf(var[i] / (float)length + (float)call->numbers[0]);
         ((float *)call->data[4])[outer * inner + from + i] = mean[i];
         ((float *)call->data[5])[outer * inner + from + i] = std;
         inverse[i] = 1 / std;
@@ -222,7 +222,7 @@ static void norm_strip(kernel_call *call, int64_t outer, int64_t from, int64_t n
 }
 
 static void norm_strip_grad(kernel_call *call, int64_t outer, int64_t from, int64_t n) {
-    int64_t length = call->dims[1], inner = call->dims[2], at = outer * length * inner + from;
+    int64_t length = call->counts[1], inner = call->counts[2], at = outer * length * inner + from;
     float *dx = (float *)call->data[0] + at;
     const float *dy = (const float *)call->data[1] + at, *x = (const float *)call->data[2] + at;
     const float *gamma = call->data[3];
@@ -255,9 +255,9 @@ static void norm_strip_grad(kernel_call *call, int64_t outer, int64_t from, int6
 
 static void by_strips(kernel_call *call, int nthreads,
                       void (*one)(kernel_call *call, int64_t outer, int64_t from, int64_t n)) {
-    int64_t inner = call->dims[2], strips = (inner + STRIP - 1) / STRIP;
+    int64_t inner = call->counts[2], strips = (inner + STRIP - 1) / STRIP;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < call->dims[0] * strips; k++) {
+    for (int64_t k = 0; k < call->counts[0] * strips; k++) {
         int64_t from = k % strips * STRIP;
         one(call, k / strips, from, inner - from < STRIP ? inner - from : STRIP);
     }
@@ -269,7 +269,7 @@ static void norm_axis_grad(kernel_call *call, int nthreads) {
 }
 
 static void vector_sums(kernel_call *call, int64_t outer, int64_t l, double *sums) {
-    int64_t length = call->dims[1], inner = call->dims[2], at = (outer * length + l) * inner;
+    int64_t length = call->counts[1], inner = call->counts[2], at = (outer * length + l) * inner;
     const float *dy = (const float *)call->data[2] + at, *x = (const float *)call->data[3] + at;
     const float *mean = (const float *)call->data[4] + outer * inner;
     const float *std = (const float *)call->data[5] + outer * inner;
@@ -288,9 +288,9 @@ static void vector_sums(kernel_call *call, int64_t outer, int64_t l, double *sum
 
 static void norm_axis_vectors(kernel_call *call, int nthreads) {
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t l = 0; l < call->dims[1]; l++) {
+    for (int64_t l = 0; l < call->counts[1]; l++) {
         double sums[2] = {0, 0};
-        for (int64_t outer = 0; outer < call->dims[0]; outer++) vector_sums(call, outer, l, sums);
+        for (int64_t outer = 0; outer < call->counts[0]; outer++) vector_sums(call, outer, l, sums);
         ((float *)call->data[0])[l] = (float)sums[0];
         ((float *)call->data[1])[l] = (float)sums[1];
     }
@@ -305,10 +305,10 @@ static void scaled(float *out, const float *x, float factor, int64_t n) {
 }
 
 static void l2_row(kernel_call *call, int64_t row, int nthreads) {
-    int64_t width = call->dims[1];
+    int64_t width = call->counts[1];
     const float *x = (const float *)call->data[1] + row * width;
     blocks cut = blocks_of(width);
-    float norm = (float)sqrt(row_squares(x, 0, width, cut, nthreads) + call->scalars[0]);
+    float norm = (float)sqrt(row_squares(x, 0, width, cut, nthreads) + call->numbers[0]);
     scaled((float *)call->data[0] + row * width, x, 1 / norm, width);
     ((float *)call->data[2])[row] = norm;
 }
@@ -316,7 +316,7 @@ static void l2_row(kernel_call *call, int64_t row, int nthreads) {
 /* dx = (dy - y (y . dy)) / norm */
 static void l2_row_grad(kernel_call *call, int64_t row, int nthreads) {
     (void)nthreads;
-    int64_t width = call->dims[1];
+    int64_t width = call->counts[1];
     const float *dy = (const float *)call->data[1] + row * width;
     const float *y = (const float *)call->data[2] + row * width;
     float norm = ((const float *)call->data[3])[row], part[2];
@@ -332,14 +332,14 @@ static void l2_row_grad(kernel_call *call, int64_t row, int nthreads) {
 }
 
 static void l2_strip(kernel_call *call, int64_t outer, int64_t from, int64_t n) {
-    int64_t length = call->dims[1], inner = call->dims[2], at = outer * length * inner + from;
+    int64_t length = call->counts[1], inner = call->counts[2], at = outer * length * inner + from;
     const float *x = (const float *)call->data[1] + at;
     float *out = (float *)call->data[0] + at, sum[STRIP] = {0}, inverse[STRIP];
     for (int64_t l = 0; l < length; l++)
 #pragma omp simd
         for (int64_t i = 0; i < n; i++) sum[i] += x[l * inner + i] * x[l * inner + i];
     for (int64_t i = 0; i < n; i++) {
-        float norm = sqrtf(sum[i] + (float)call->scalars[0]);
+        float norm = sqrtf(sum[i] + (float)call->numbers[0]);
         ((float *)call->data[2])[outer * inner + from + i] = norm;
         inverse[i] = 1 / norm;
     }
@@ -349,7 +349,7 @@ static void l2_strip(kernel_call *call, int64_t outer, int64_t from, int64_t n) 
 }
 
 static void l2_strip_grad(kernel_call *call, int64_t outer, int64_t from, int64_t n) {
-    int64_t length = call->dims[1], inner = call->dims[2], at = outer * length * inner + from;
+    int64_t length = call->counts[1], inner = call->counts[2], at = outer * length * inner + from;
     const float *dy = (const float *)call->data[1] + at, *y = (const float *)call->data[2] + at;
     const float *norm = (const float *)call->data[3] + outer * inner + from;
     float *dx = (float *)call->data[0] + at, sum[STRIP] = {0};
@@ -363,14 +363,14 @@ static void l2_strip_grad(kernel_call *call, int64_t outer, int64_t from, int64_
 }
 
 static void l2(kernel_call *call, int nthreads) {
-    if (call->dims[2] == 1)
+    if (call->counts[2] == 1)
         by_rows(call, nthreads, l2_row);
     else
         by_strips(call, nthreads, l2_strip);
 }
 
 static void l2_grad(kernel_call *call, int nthreads) {
-    if (call->dims[2] == 1)
+    if (call->counts[2] == 1)
         by_rows(call, nthreads, l2_row_grad);
     else
         by_strips(call, nthreads, l2_strip_grad);
@@ -402,7 +402,7 @@ static int is_of_rows(int kernel) { return kernel <= NDRT_KERNEL_SUM_SLOPES; }
 
 /* Elements of the data, or -1 where that is more than can be. */
 static int64_t elements(kernel_call *call) {
-    const int64_t *d = call->dims;
+    const int64_t *d = call->counts;
     return ndrt_product(d[0], d[1], is_of_rows(call->kernel) ? 1 : d[2]);
 }
 
@@ -411,10 +411,10 @@ static ndrt_status check(const ndrt_kernel_call *call) {
     const char *name = kernels[at].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < 3; i++)
-        if (call->dims[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    if (is_of_rows(call->kernel) && call->dims[2] < 1)
+        if (call->counts[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+    if (is_of_rows(call->kernel) && call->counts[2] < 1)
         return ndrt_fail(NDRT_INVALID, "%s: vectors of length %lld", name,
-                         (long long)call->dims[2]);
+                         (long long)call->counts[2]);
     int64_t n = elements(call);
     if (n < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
     for (int i = 0; i < kernels[at].ndata; i++)

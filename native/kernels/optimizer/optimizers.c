@@ -35,7 +35,7 @@ static inline float sign_of(float x) { return (float)((x > 0) - (x < 0)); }
     }                                                                                              \
     static void name(kernel_call *call, int64_t from, int64_t to) {                                \
         float *const *data = (float *const *)call->data;                                           \
-        name##_loop(call->scalars, data[1] + from, data[2] + from, to - from,                      \
+        name##_loop(call->numbers, data[1] + from, data[2] + from, to - from,                      \
                     data[3] ? data[3] + from : NULL, data[4] ? data[4] + from : NULL,              \
                     data[5] ? data[5] + from : NULL, data[0] + from);                              \
     }
@@ -177,8 +177,8 @@ static void against(float rate, const float *weight, const float *step, int64_t 
 
 static void lamb_2(kernel_call *call, int64_t from, int64_t to) {
     float r1 = *(const float *)call->data[3], r2 = *(const float *)call->data[4];
-    float rate = (float)call->scalars[0], upper = (float)call->scalars[2];
-    float lower = (float)call->scalars[1];
+    float rate = (float)call->numbers[0], upper = (float)call->numbers[2];
+    float lower = (float)call->numbers[1];
     if (lower >= 0 && r1 < lower) r1 = lower;
     if (upper >= 0 && r1 > upper) r1 = upper;
     if (r1 != 0 && r2 != 0) rate = rate * r1 / r2;
@@ -219,10 +219,10 @@ static double sum_of_squares(const float *x, int64_t n) {
 /* data: one element, an array. The first number tells whether it is the root that is wanted. */
 static void norm(kernel_call *call, int nthreads) {
     double sums[BLOCKS] = {0};
-    int64_t n = call->dims[0], width = (n + BLOCKS - 1) / BLOCKS;
+    int64_t n = call->counts[0], width = (n + BLOCKS - 1) / BLOCKS;
     if (width < LEAST_BLOCK) width = LEAST_BLOCK;
     int64_t blocks = (n + width - 1) / width;
-    int half = (call->dims[1] & HALF_GRADIENT) != 0;
+    int half = (call->counts[1] & HALF_GRADIENT) != 0;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t block = 0; block < blocks; block++) {
         int64_t from = block * width, to = from + width < n ? from + width : n;
@@ -239,7 +239,7 @@ static void norm(kernel_call *call, int nthreads) {
     }
     double sum = 0;
     for (int64_t block = 0; block < blocks; block++) sum += sums[block];
-    *(float *)call->data[0] = (float)(call->scalars[0] != 0 ? sqrt(sum) : sum);
+    *(float *)call->data[0] = (float)(call->numbers[0] != 0 ? sqrt(sum) : sum);
 }
 
 /* ---- driver -----------------------------------------------------------------------------------
@@ -278,36 +278,36 @@ static ndrt_status check(const ndrt_kernel_call *call) {
     int at = call->kernel - FIRST;
     const char *name = kernels[at].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
-    if (call->dims[0] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    if (call->dims[1] & ~(int64_t)(HALF_GRADIENT | HALF_OUT | KEEP_MASTER))
-        return ndrt_fail(NDRT_INVALID, "%s: unknown flags %lld", name, (long long)call->dims[1]);
+    if (call->counts[0] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+    if (call->counts[1] & ~(int64_t)(HALF_GRADIENT | HALF_OUT | KEEP_MASTER))
+        return ndrt_fail(NDRT_INVALID, "%s: unknown flags %lld", name, (long long)call->counts[1]);
     int last = kernels[at].ndata - 1;
-    if (call->dims[2] != NUMBERS_OF_CALL) {
-        int64_t first = call->dims[3], count = call->dims[2] > 0 ? 2 : 1;
-        if (call->dims[2] < NUMBERS_RESCALE || first <= last || first > 6 - count)
+    if (call->counts[2] != NUMBERS_OF_CALL) {
+        int64_t first = call->counts[3], count = call->counts[2] > 0 ? 2 : 1;
+        if (call->counts[2] < NUMBERS_RESCALE || first <= last || first > 6 - count)
             return ndrt_fail(NDRT_INVALID, "%s: numbers of kind %lld at %lld", name,
-                             (long long)call->dims[2], (long long)first);
+                             (long long)call->counts[2], (long long)first);
         last = (int)(first + count) - 1;
     }
     for (int i = 0; i <= last; i++)
-        if (!call->data[i] && (i >= kernels[at].ndata || call->dims[0] > 0))
+        if (!call->data[i] && (i >= kernels[at].ndata || call->counts[0] > 0))
             return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
     return NDRT_OK;
 }
 
-static int threads(const ndrt_kernel_call *call) { return ndrt_team_for(call, call->dims[0]); }
+static int threads(const ndrt_kernel_call *call) { return ndrt_team_for(call, call->counts[0]); }
 
 /* A strip at a time, wide in between. */
 static void in_16_bits(kernel_call *call, int64_t from, int64_t to) {
-    int at_kernel = call->kernel - FIRST, half_out = (call->dims[1] & HALF_OUT) != 0;
-    int keeps = (call->dims[1] & KEEP_MASTER) != 0;
+    int at_kernel = call->kernel - FIRST, half_out = (call->counts[1] & HALF_OUT) != 0;
+    int keeps = (call->counts[1] & KEEP_MASTER) != 0;
     float gradient[STRIP], made[STRIP];
     for (int64_t at = from; at < to; at += STRIP) {
         int64_t count = to - at < STRIP ? to - at : STRIP;
         ndrt_kernel_call strip = *call;
         for (int i = 1; i < kernels[at_kernel].ndata; i++)
             if (is_elementwise(call, i)) strip.data[i] = (float *)call->data[i] + at;
-        if (call->dims[1] & HALF_GRADIENT) {
+        if (call->counts[1] & HALF_GRADIENT) {
             widen((const uint16_t *)call->data[2] + at, count, gradient);
             strip.data[2] = gradient;
         }
@@ -319,36 +319,36 @@ static void in_16_bits(kernel_call *call, int64_t from, int64_t to) {
 
 /* The weight as it is. */
 static void keep_weight(kernel_call *call) {
-    if (call->dims[1] & HALF_OUT)
-        narrow(call->data[1], call->dims[0], call->data[0]);
+    if (call->counts[1] & HALF_OUT)
+        narrow(call->data[1], call->counts[0], call->data[0]);
     else
-        memmove(call->data[0], call->data[1], (size_t)call->dims[0] * sizeof(float));
+        memmove(call->data[0], call->data[1], (size_t)call->counts[0] * sizeof(float));
 }
 
 static ndrt_status execute(const ndrt_kernel_call *given, int nthreads) {
     ndrt_kernel_call made = *given;
     const ndrt_kernel_call *call = &made;
     if (given->parameters)
-        memcpy(made.scalars, given->parameters, NDRT_KERNEL_PARAMETERS * sizeof(double));
+        memcpy(made.numbers, given->parameters, NDRT_KERNEL_PARAMETERS * sizeof(double));
     if (!kernels[call->kernel - FIRST].range) {
         norm(call, nthreads);
         return NDRT_OK;
     }
-    int64_t n = call->dims[0], source = call->dims[2];
+    int64_t n = call->counts[0], source = call->counts[2];
     if (n == 0) return NDRT_OK;
     if (source == NUMBERS_RESCALE) {
-        float rescale = *(const float *)call->data[call->dims[3]];
+        float rescale = *(const float *)call->data[call->counts[3]];
         if (!isfinite(rescale) || rescale == 0) {
             keep_weight(call);
             return NDRT_OK;
         }
-        made.scalars[7] = rescale;
+        made.numbers[7] = rescale;
     } else if (source > 0) {
-        made.scalars[0] = ((const float *)call->data[call->dims[3]])[source - 1];
-        made.scalars[1] = ((const float *)call->data[call->dims[3] + 1])[source - 1];
+        made.numbers[0] = ((const float *)call->data[call->counts[3]])[source - 1];
+        made.numbers[1] = ((const float *)call->data[call->counts[3] + 1])[source - 1];
     }
     for (int i = kernels[call->kernel - FIRST].ndata; i < 6; i++) made.data[i] = NULL;
-    ndrt_range_kernel range = call->dims[1] ? in_16_bits : kernels[call->kernel - FIRST].range;
+    ndrt_range_kernel range = call->counts[1] ? in_16_bits : kernels[call->kernel - FIRST].range;
     ndrt_share_out(range, call, n, nthreads);
     return NDRT_OK;
 }

@@ -33,7 +33,7 @@ static void sgd(const double *numbers, const float *weight, const float *grad, i
 }
 
 void ndrt_sgd(const ndrt_kernel_call *call, int64_t from, int64_t to) {
-    sgd(call->scalars, (const float *)call->data[1] + from, (const float *)call->data[2] + from,
+    sgd(call->numbers, (const float *)call->data[1] + from, (const float *)call->data[2] + from,
         to - from, (float *)call->data[0] + from);
 }
 
@@ -52,7 +52,7 @@ static void sgd_mom(const double *numbers, const float *weight, const float *gra
 }
 
 void ndrt_sgd_mom(const ndrt_kernel_call *call, int64_t from, int64_t to) {
-    sgd_mom(call->scalars, (const float *)call->data[1] + from, (const float *)call->data[2] + from,
+    sgd_mom(call->numbers, (const float *)call->data[1] + from, (const float *)call->data[2] + from,
             to - from, (float *)call->data[3] + from, (float *)call->data[0] + from);
 }
 
@@ -74,7 +74,7 @@ static void adam(const double *numbers, const float *weight, const float *grad, 
 }
 
 void ndrt_adam(const ndrt_kernel_call *call, int64_t from, int64_t to) {
-    adam(call->scalars, (const float *)call->data[1] + from, (const float *)call->data[2] + from,
+    adam(call->numbers, (const float *)call->data[1] + from, (const float *)call->data[2] + from,
          to - from, (float *)call->data[3] + from, (float *)call->data[4] + from,
          (float *)call->data[0] + from);
 }

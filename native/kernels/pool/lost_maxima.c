@@ -8,31 +8,54 @@
 #include <math.h>
 #include <string.h>
 
+#include "ndrt_args.h"
 #include "ndrt_maxima.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
 enum { AXES = NDRT_MAXIMA_AXES, CHUNK = 4096, SCANNED_FOR_ONE = 16 };
-static const double LEAST_REFUSED = 0x1p31; /* products of two sides are numbers */
+static const int64_t LEAST_REFUSED = (int64_t)1 << 31; /* products of two sides are numbers */
 
 ndrt_maxima ndrt_maxima_of(kernel_call *call) {
-    ndrt_maxima made = {.out = call->data[0],
-                        .data = call->data[1],
-                        .places = call->data[2],
-                        .outer = call->dims[0],
-                        .lanes = call->dims[1],
-                        .low = (float)call->scalars[5 * AXES],
-                        .high = (float)call->scalars[5 * AXES + 1],
-                        .places_dtype = (int)call->dims[2]};
-    made.is_bounded = made.low > -INFINITY || made.high < INFINITY;
-    for (int i = 0; i < AXES; i++) {
-        made.side[i] = (int64_t)call->scalars[i];
-        made.count[i] = (int64_t)call->scalars[AXES + i];
-        made.kernel[i] = (int64_t)call->scalars[2 * AXES + i];
-        made.stride[i] = (int64_t)call->scalars[3 * AXES + i];
-        made.pad[i] = (int64_t)call->scalars[4 * AXES + i];
+    ndrt_maxima made = {0};
+    const int64_t *of[5];
+    if (call->kernel == NDRT_KERNEL_MAX_POOL) {
+        const ndrt_max_pool_args k = ndrt_read_max_pool(call);
+        made = (ndrt_maxima){.out = k.out,
+                             .data = k.data,
+                             .outer = k.outer,
+                             .lanes = k.lanes,
+                             .low = k.low,
+                             .high = k.high,
+                             .is_bounded = k.low > -INFINITY || k.high < INFINITY};
+        memcpy(of, (const int64_t *[]){k.sides, k.windows, k.kernel, k.stride, k.pad}, sizeof of);
+    } else {
+        const ndrt_lost_maxima_args k = ndrt_read_lost_maxima(call);
+        made = (ndrt_maxima){.out = k.out,
+                             .data = k.data,
+                             .places = k.places,
+                             .outer = k.outer,
+                             .lanes = k.lanes,
+                             .places_dtype = k.places_dtype};
+        memcpy(of, (const int64_t *[]){k.sides, k.windows, k.kernel, k.stride, k.pad}, sizeof of);
     }
+    memcpy(made.side, of[0], sizeof made.side);
+    memcpy(made.count, of[1], sizeof made.count);
+    memcpy(made.kernel, of[2], sizeof made.kernel);
+    memcpy(made.stride, of[3], sizeof made.stride);
+    memcpy(made.pad, of[4], sizeof made.pad);
     return made;
+}
+
+/* All lengths are within bounds: windows and their steps have one. */
+static int is_sound(const ndrt_maxima *job) {
+    for (int i = 0; i < AXES; i++) {
+        const int64_t lengths[] = {job->side[i], job->count[i], job->pad[i], job->kernel[i] - 1,
+                                   job->stride[i] - 1};
+        for (size_t j = 0; j < sizeof lengths / sizeof lengths[0]; j++)
+            if (lengths[j] < 0 || lengths[j] >= LEAST_REFUSED - 1) return 0;
+    }
+    return 1;
 }
 
 static int64_t elements_of(const ndrt_maxima *job, const int64_t *sides) {
@@ -115,14 +138,9 @@ static ndrt_status check(kernel_call *call) {
     const char *name = name_of(call);
     int is_pool = call->kernel == NDRT_KERNEL_MAX_POOL;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
-    if (call->dims[0] < 0 || call->dims[1] < 0)
-        return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    for (int i = 0; i < 5 * AXES; i++) {
-        int least = i / AXES == 2 || i / AXES == 3; /* windows and their steps have a length */
-        if (!(call->scalars[i] >= least && call->scalars[i] < LEAST_REFUSED))
-            return ndrt_fail(NDRT_INVALID, "%s: number %d is %g", name, i, call->scalars[i]);
-    }
     const ndrt_maxima job = ndrt_maxima_of(call);
+    if (job.outer < 0 || job.lanes < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+    if (!is_sound(&job)) return ndrt_fail(NDRT_INVALID, "%s: a length is out of range", name);
     int64_t made = ndrt_maxima_made(&job), read = elements_of(&job, job.side);
     if (made < 0 || read < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
     if (made && (!job.out || (read && !job.data)))

@@ -39,15 +39,15 @@ static double number_at(const void *array, int kind, int64_t i) {
 /* The parameters of elements from to from + N - 1; of those behind the last some that do no harm.
  */
 static void parameters(kernel_call *call, int which, int64_t from, int count, double *out) {
-    int64_t each = call->dims[2];
+    int64_t each = call->counts[2];
     if (!each) {
-        for (int i = 0; i < N; i++) out[i] = call->scalars[which];
+        for (int i = 0; i < N; i++) out[i] = call->numbers[which];
         return;
     }
     for (int i = 0; i < N; i++) out[i] = 1;
     const void *array = call->data[2 + which];
     if (!array) return;
-    int kind = (int)call->scalars[0];
+    int kind = (int)call->numbers[0];
     int64_t at = from / each, left = each - from % each;
     for (int i = 0; i < count; i++) {
         out[i] = number_at(array, kind, at);
@@ -69,15 +69,15 @@ static void to_floats(const double *in, int count, float *out) {
  * which is not in it: those become the number below. */
 static void store(kernel_call *call, int64_t from, int count, const double *made, const double *low,
                   const double *high) {
-    int bounded = call->dims[1] == NDRT_DRAW_UNIFORM;
-    if (call->dims[3] == NDRT_F32) {
+    int bounded = call->counts[1] == NDRT_DRAW_UNIFORM;
+    if (call->counts[3] == NDRT_F32) {
         float *out = (float *)call->data[0] + from;
         to_floats(made, count, out);
         for (int i = 0; bounded && i < count; i++) {
             float end = (float)high[i];
             if (out[i] >= end && (float)low[i] < end) out[i] = nextafterf(end, -INFINITY);
         }
-    } else if (call->dims[3] == NDRT_F64) {
+    } else if (call->counts[3] == NDRT_F64) {
         double *out = (double *)call->data[0] + from;
         memcpy(out, made, (size_t)count * sizeof *out);
         for (int i = 0; bounded && i < count; i++)
@@ -96,8 +96,8 @@ static void store(kernel_call *call, int64_t from, int count, const double *made
 }
 
 static void draw(kernel_call *call, int nthreads) {
-    int64_t n = call->dims[0], parts = (n + N - 1) / N;
-    int distribution = (int)call->dims[1], wide = call->dims[3] == NDRT_F64;
+    int64_t n = call->counts[0], parts = (n + N - 1) / N;
+    int distribution = (int)call->counts[1], wide = call->counts[3] == NDRT_F64;
     ndrt_random begin = taken(call, n * ndrt_words_of(distribution, wide));
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t part = 0; part < parts; part++) {
@@ -118,8 +118,8 @@ enum { PAIRS = N / 2 };
 __extension__ typedef unsigned __int128 product;
 
 static void randint(kernel_call *call, int nthreads) {
-    int64_t n = call->dims[0], parts = (n + PAIRS - 1) / PAIRS;
-    uint64_t least = (uint64_t)call->dims[1], count = (uint64_t)call->dims[2];
+    int64_t n = call->counts[0], parts = (n + PAIRS - 1) / PAIRS;
+    uint64_t least = (uint64_t)call->counts[1], count = (uint64_t)call->counts[2];
     int32_t *out = call->data[0];
     ndrt_random begin = taken(call, 2 * n);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
@@ -183,9 +183,9 @@ static int64_t place_of(const double *totals, int64_t width, double u) {
 }
 
 static void multinomial(kernel_call *call, int nthreads) {
-    int64_t rows = call->dims[0], width = call->dims[1], draws = call->dims[2];
+    int64_t rows = call->counts[0], width = call->counts[1], draws = call->counts[2];
     int64_t n = rows * draws, parts = (n + PAIRS - 1) / PAIRS;
-    int places = (int)call->scalars[0], kind = (int)call->scalars[1];
+    int places = (int)call->numbers[0], kind = (int)call->numbers[1];
     const void *data = call->data[2];
     double *totals = call->data[3];
     ndrt_random begin = taken(call, 2 * n);
@@ -240,8 +240,8 @@ static void order_of(const uint64_t *keys, int64_t rows, int64_t *order, int64_t
 }
 
 static void shuffle(kernel_call *call, int nthreads) {
-    int64_t rows = call->dims[0], parts = (rows + PAIRS - 1) / PAIRS;
-    size_t width = (size_t)call->dims[1];
+    int64_t rows = call->counts[0], parts = (rows + PAIRS - 1) / PAIRS;
+    size_t width = (size_t)call->counts[1];
     uint64_t *keys = call->data[3];
     int64_t *order = (int64_t *)keys + rows, *ends = order + rows;
     char *out = call->data[0];
@@ -286,9 +286,9 @@ static const struct {
 
 /* Elements that are written. */
 static int64_t written(kernel_call *call) {
-    int64_t n = call->dims[0], more = 1;
-    if (call->kernel == NDRT_KERNEL_MULTINOMIAL) more = call->dims[2];
-    if (call->kernel == NDRT_KERNEL_SHUFFLE) more = call->dims[1];
+    int64_t n = call->counts[0], more = 1;
+    if (call->kernel == NDRT_KERNEL_MULTINOMIAL) more = call->counts[2];
+    if (call->kernel == NDRT_KERNEL_SHUFFLE) more = call->counts[1];
     return __builtin_mul_overflow(n, more, &n) ? -1 : n;
 }
 
@@ -302,13 +302,13 @@ static int is_float(double dtype) {
 }
 
 static ndrt_status check_draw(kernel_call *call) {
-    if (call->dims[1] < 0 || call->dims[1] > NDRT_DRAW_GENERALIZED || call->dims[2] < 0 ||
-        !is_float((double)call->dims[3]))
+    if (call->counts[1] < 0 || call->counts[1] > NDRT_DRAW_GENERALIZED || call->counts[2] < 0 ||
+        !is_float((double)call->counts[3]))
         return ndrt_fail(NDRT_INVALID, "draw: distribution %lld, each %lld, dtype %lld",
-                         (long long)call->dims[1], (long long)call->dims[2],
-                         (long long)call->dims[3]);
-    if (call->dims[2] && (!call->data[2] || !is_number(call->scalars[0])))
-        return ndrt_fail(NDRT_INVALID, "draw: parameters of kind %g", call->scalars[0]);
+                         (long long)call->counts[1], (long long)call->counts[2],
+                         (long long)call->counts[3]);
+    if (call->counts[2] && (!call->data[2] || !is_number(call->numbers[0])))
+        return ndrt_fail(NDRT_INVALID, "draw: parameters of kind %g", call->numbers[0]);
     return NDRT_OK;
 }
 
@@ -317,25 +317,25 @@ static ndrt_status check(kernel_call *call) {
     const char *name = kernels[at].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < kernels[at].ndims; i++)
-        if (call->dims[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+        if (call->counts[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
     int64_t n = written(call);
     if (n < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
     if (n == 0) return NDRT_OK;
     for (int i = 0; i < kernels[at].ndata; i++)
         if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
     if (call->kernel == NDRT_KERNEL_DRAW) return check_draw(call);
-    if (call->kernel == NDRT_KERNEL_RANDINT && !call->dims[2])
+    if (call->kernel == NDRT_KERNEL_RANDINT && !call->counts[2])
         return ndrt_fail(NDRT_INVALID, "%s: no numbers to choose from", name);
     if (call->kernel == NDRT_KERNEL_MULTINOMIAL &&
-        (call->dims[1] < 1 || !is_number(call->scalars[0]) || !is_float(call->scalars[1])))
+        (call->counts[1] < 1 || !is_number(call->numbers[0]) || !is_float(call->numbers[1])))
         return ndrt_fail(NDRT_INVALID, "%s: %lld places of kind %g, probabilities of kind %g", name,
-                         (long long)call->dims[1], call->scalars[0], call->scalars[1]);
+                         (long long)call->counts[1], call->numbers[0], call->numbers[1]);
     return NDRT_OK;
 }
 
 static int threads(kernel_call *call) {
     int64_t n = written(call);
-    if (call->kernel == NDRT_KERNEL_MULTINOMIAL) n += call->dims[0] * call->dims[1];
+    if (call->kernel == NDRT_KERNEL_MULTINOMIAL) n += call->counts[0] * call->counts[1];
     if (n < NDRT_SMALL_WORK) return 1;
     return call->nthreads ? call->nthreads : ndrt_threads_get();
 }

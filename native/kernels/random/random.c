@@ -99,7 +99,7 @@ void ndrt_philox_blocks(uint64_t key, uint64_t first, uint32_t *out) {
 /* The words of elements i to i + WORDS - 1; i is a multiple of WORDS. dims[1] and dims[2] of a call
  * say where the draw begins. */
 static inline void words_at(const ndrt_kernel_call *call, int64_t i, uint32_t *out) {
-    ndrt_philox_blocks((uint64_t)call->dims[1], (uint64_t)call->dims[2] + (uint64_t)i / 4, out);
+    ndrt_philox_blocks((uint64_t)call->counts[1], (uint64_t)call->counts[2] + (uint64_t)i / 4, out);
 }
 
 void ndrt_philox(const ndrt_kernel_call *call, int64_t from, int64_t to) {
@@ -122,7 +122,7 @@ static void fates(const uint32_t *words, uint32_t bound, float factor, float *ou
 static void mask_at(const ndrt_kernel_call *call, int64_t i, float *out) {
     uint32_t words[WORDS];
     words_at(call, i, words);
-    fates(words, (uint32_t)call->scalars[0], (float)call->scalars[1], out);
+    fates(words, (uint32_t)call->numbers[0], (float)call->numbers[1], out);
 }
 
 void ndrt_dropout_mask(const ndrt_kernel_call *call, int64_t from, int64_t to) {
@@ -164,7 +164,7 @@ static void uniform_of(const uint32_t *words, double low, double width, float li
 void ndrt_random_uniform(const ndrt_kernel_call *call, int64_t from, int64_t to) {
     float *out = call->data[0], last[WORDS];
     uint32_t words[WORDS];
-    const double *s = call->scalars;
+    const double *s = call->numbers;
     for (int64_t i = from; i < to; i += WORDS) {
         int whole = to - i >= WORDS;
         words_at(call, i, words);
@@ -190,7 +190,7 @@ void ndrt_random_normal(const ndrt_kernel_call *call, int64_t from, int64_t to) 
     for (int64_t i = from; i < to; i += WORDS) {
         int whole = to - i >= WORDS;
         words_at(call, i, words);
-        normal_of(words, call->scalars[0], call->scalars[1], whole ? out + i : last);
+        normal_of(words, call->numbers[0], call->numbers[1], whole ? out + i : last);
         if (!whole) memcpy(out + i, last, (size_t)(to - i) * sizeof *out);
     }
 }

@@ -164,9 +164,9 @@ static void finish(int kind, int what, double factor, number made, const void *r
 static size_t size_of(int kind) { return kind == NDRT_F64 ? 8 : 4; }
 
 static void reduce_rows(kernel_call *call, int nthreads) {
-    int64_t outer = call->dims[0], length = call->dims[1];
-    int kind = (int)call->scalars[0], what = (int)call->scalars[1];
-    double factor = call->scalars[2];
+    int64_t outer = call->counts[0], length = call->counts[1];
+    int kind = (int)call->numbers[0], what = (int)call->numbers[1];
+    double factor = call->numbers[2];
     size_t size = size_of(kind);
     const char *in = call->data[1];
     int64_t parts = length ? (length + BLOCK - 1) / BLOCK : 1;
@@ -262,9 +262,9 @@ EXTREME_COLUMNS(columns_min_s32, int32_t, BETTER_MIN)
     } while (0)
 
 static void reduce_columns(kernel_call *call, int nthreads) {
-    int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];
-    int kind = (int)call->scalars[0], what = (int)call->scalars[1];
-    double factor = call->scalars[2];
+    int64_t outer = call->counts[0], length = call->counts[1], inner = call->counts[2];
+    int kind = (int)call->numbers[0], what = (int)call->numbers[1];
+    double factor = call->numbers[2];
     int64_t strips = (inner + STRIP - 1) / STRIP;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * strips; k++) {
@@ -286,7 +286,7 @@ static void reduce_columns(kernel_call *call, int nthreads) {
 }
 
 static void reduce(kernel_call *call, int nthreads) {
-    if (call->dims[2] == 1)
+    if (call->counts[2] == 1)
         reduce_rows(call, nthreads);
     else
         reduce_columns(call, nthreads);
@@ -358,8 +358,8 @@ EXTREME_COLUMNS_AT(columns_argmin_s32, int32_t, int32_t, <)
     } while (0)
 
 static void arg_extreme(kernel_call *call, int nthreads) {
-    int64_t outer = call->dims[0], length = call->dims[1], inner = call->dims[2];
-    int kind = (int)call->scalars[0], is_min = call->scalars[1] != 0;
+    int64_t outer = call->counts[0], length = call->counts[1], inner = call->counts[2];
+    int kind = (int)call->numbers[0], is_min = call->numbers[1] != 0;
     int64_t strips = (inner + STRIP - 1) / STRIP;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * strips; k++) {
@@ -402,7 +402,7 @@ static int is_along(kernel_call *call) { return call->kernel <= NDRT_KERNEL_PREL
 
 /* Elements of the greatest array, or -1 where that is more than can be. */
 static int64_t elements(kernel_call *call) {
-    const int64_t *d = call->dims;
+    const int64_t *d = call->counts;
     if (!is_along(call)) return d[0];
     int64_t n = ndrt_product(d[0], d[1], d[2]);
     return n < 0 || call->kernel != NDRT_KERNEL_PRELU ? n : ndrt_product(n, d[3], 1);
@@ -411,11 +411,11 @@ static int64_t elements(kernel_call *call) {
 static ndrt_status check(const ndrt_kernel_call *call) {
     int at = call->kernel - NDRT_KERNEL_REDUCE;
     const char *name = kernels[at].name;
-    double kind = call->scalars[0], what = call->scalars[1];
+    double kind = call->numbers[0], what = call->numbers[1];
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     int ndims = call->kernel == NDRT_KERNEL_PRELU ? 4 : is_along(call) ? 3 : 1;
     for (int i = 0; i < ndims; i++)
-        if (call->dims[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+        if (call->counts[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
     int single = call->kernel == NDRT_KERNEL_SOFTMAX_COLUMNS ||
                  call->kernel == NDRT_KERNEL_PRODUCT_GRAD || call->kernel == NDRT_KERNEL_EXP ||
                  call->kernel == NDRT_KERNEL_STEP_GRAD || call->kernel == NDRT_KERNEL_PRELU;
@@ -425,10 +425,10 @@ static ndrt_status check(const ndrt_kernel_call *call) {
         return ndrt_fail(NDRT_INVALID, "%s: none of its kinds is %g", name, what);
     int64_t n = elements(call);
     if (n < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
-    if (kernels[at].reads_rows && n == 0 && call->dims[0] && call->dims[2])
+    if (kernels[at].reads_rows && n == 0 && call->counts[0] && call->counts[2])
         return ndrt_fail(NDRT_INVALID, "%s: an axis of length 0", name);
-    int needs_parts = call->kernel == NDRT_KERNEL_REDUCE && call->dims[2] == 1 &&
-                      call->dims[1] > NDRT_REDUCE_BLOCK;
+    int needs_parts = call->kernel == NDRT_KERNEL_REDUCE && call->counts[2] == 1 &&
+                      call->counts[1] > NDRT_REDUCE_BLOCK;
     for (int i = 0; i < kernels[at].ndata + needs_parts; i++)
         if (n && !call->data[i])
             return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);

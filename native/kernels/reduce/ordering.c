@@ -32,8 +32,8 @@ static inline uint32_t key_of(uint32_t bits, int is_float, uint32_t flip) {
 
 /* The first block from `from` on, a multiple of BLOCK, with a key below a bound; what follows the
  * last whole block counts as one. */
-static int64_t next_block(const uint32_t *row, int64_t from, int64_t n, int is_float, uint32_t flip,
-                          uint32_t bound) {
+__attribute__((noinline)) static int64_t next_block(const uint32_t *row, int64_t from, int64_t n,
+                                                    int is_float, uint32_t flip, uint32_t bound) {
     for (; from + BLOCK <= n; from += BLOCK) {
         const uint32_t *block = row + from;
         uint32_t found = 0;
@@ -140,11 +140,11 @@ static void first_of_row(const uint32_t *row, int64_t n, int64_t k, int is_float
 }
 
 static void topk_row(kernel_call *call, int64_t r, pair *scratch) {
-    int64_t n = call->dims[1], k = call->dims[2];
-    int what = (int)call->scalars[2];
+    int64_t n = call->counts[1], k = call->counts[2];
+    int what = (int)call->numbers[2];
     const uint32_t *row = (const uint32_t *)call->data[2] + r * n;
-    int is_float = call->scalars[0] == NDRT_F32;
-    uint32_t flip = call->scalars[1] != 0 ? 0xffffffffu : 0;
+    int is_float = call->numbers[0] == NDRT_F32;
+    uint32_t flip = call->numbers[1] != 0 ? 0xffffffffu : 0;
     if (k <= FEW && k < n / 2)
         first_few(row, n, k, is_float, flip, scratch);
     else
@@ -154,7 +154,7 @@ static void topk_row(kernel_call *call, int64_t r, pair *scratch) {
         for (int64_t i = 0; i < k; i++) values[i] = row[scratch[i].place];
     }
     if (!(what & 2)) return;
-    if (call->scalars[3] == NDRT_F32) {
+    if (call->numbers[3] == NDRT_F32) {
         float *places = (float *)call->data[1] + r * k;
         for (int64_t i = 0; i < k; i++) places[i] = (float)scratch[i].place;
     } else {
@@ -164,8 +164,8 @@ static void topk_row(kernel_call *call, int64_t r, pair *scratch) {
 }
 
 static void topk(kernel_call *call, int nthreads) {
-    int64_t rows = call->dims[0], pairs = ndrt_topk_pairs(call->dims[1], call->dims[2]);
-    int64_t parts = call->dims[3] < nthreads ? call->dims[3] : nthreads;
+    int64_t rows = call->counts[0], pairs = ndrt_topk_pairs(call->counts[1], call->counts[2]);
+    int64_t parts = call->counts[3] < nthreads ? call->counts[3] : nthreads;
 #pragma omp parallel for schedule(static) num_threads((int)parts)
     for (int64_t part = 0; part < parts; part++)
         for (int64_t r = rows * part / parts; r < rows * (part + 1) / parts; r++)
@@ -173,10 +173,10 @@ static void topk(kernel_call *call, int nthreads) {
 }
 
 static void topk_grad(kernel_call *call, int nthreads) {
-    int64_t n = call->dims[1], k = call->dims[2];
-    int whole = call->scalars[0] == NDRT_S32;
+    int64_t n = call->counts[1], k = call->counts[2];
+    int whole = call->numbers[0] == NDRT_S32;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t r = 0; r < call->dims[0]; r++) {
+    for (int64_t r = 0; r < call->counts[0]; r++) {
         float *grad = (float *)call->data[0] + r * n;
         const float *in = (const float *)call->data[1] + r * k;
         memset(grad, 0, (size_t)n * sizeof *grad);
@@ -195,18 +195,18 @@ static int is_kind(double kind) { return kind == NDRT_F32 || kind == NDRT_S32; }
 static ndrt_status check(const ndrt_kernel_call *call) {
     int is_topk = call->kernel == NDRT_KERNEL_TOPK;
     const char *name = is_topk ? "topk" : "topk gradient";
-    const int64_t *d = call->dims;
+    const int64_t *d = call->counts;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     if (d[0] < 0 || d[1] < 0 || d[2] < 0 || d[2] > d[1] || d[1] > INT32_MAX)
         return ndrt_fail(NDRT_INVALID, "%s: %lld of %lld", name, (long long)d[2], (long long)d[1]);
     int64_t total = ndrt_product(d[0], d[1], 1);
     if (total < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
-    if (!is_kind(call->scalars[0]) || (is_topk && !is_kind(call->scalars[3])))
+    if (!is_kind(call->numbers[0]) || (is_topk && !is_kind(call->numbers[3])))
         return ndrt_fail(NDRT_INVALID, "%s: elements of kind %g, places of kind %g", name,
-                         call->scalars[0], call->scalars[3]);
-    if (is_topk && (d[3] < 1 || call->scalars[2] < 1 || call->scalars[2] > 3))
+                         call->numbers[0], call->numbers[3]);
+    if (is_topk && (d[3] < 1 || call->numbers[2] < 1 || call->numbers[2] > 3))
         return ndrt_fail(NDRT_INVALID, "%s: %lld slots, %g is wanted", name, (long long)d[3],
-                         call->scalars[2]);
+                         call->numbers[2]);
     for (int i = 0; i < (is_topk ? 4 : 3); i++)
         if (total && d[2] && !call->data[i])
             return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
@@ -214,14 +214,14 @@ static ndrt_status check(const ndrt_kernel_call *call) {
 }
 
 static int threads(const ndrt_kernel_call *call) {
-    return ndrt_team_for(call, call->dims[0] * call->dims[1]);
+    return ndrt_team_for(call, call->counts[0] * call->counts[1]);
 }
 
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
-    if (!call->dims[0] || !call->dims[1]) return NDRT_OK;
+    if (!call->counts[0] || !call->counts[1]) return NDRT_OK;
     if (call->kernel == NDRT_KERNEL_TOPK_GRAD)
         topk_grad(call, nthreads);
-    else if (call->dims[2])
+    else if (call->counts[2])
         topk(call, nthreads);
     return NDRT_OK;
 }

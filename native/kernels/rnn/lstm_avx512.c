@@ -8,6 +8,7 @@
 
 #include "kernels/gemm/ndrt_few_rows.h"
 #include "kernels/ndrt_exp.h"
+#include "ndrt_args.h"
 
 enum { GATES = 4, BLOCK = GATES * LANES };
 
@@ -77,48 +78,44 @@ typedef void compute_units(const lstm_step *step, int64_t unit);
 static compute_units *const computes[NDRT_FEW_ROWS_MOST] = {units_1, units_2, units_3, units_4};
 
 static ndrt_status check(const ndrt_kernel_call *call) {
-    int64_t steps = call->dims[0], batch = call->dims[1], size = call->dims[2];
-    if (steps < 1 || batch < 1 || batch > NDRT_FEW_ROWS_MOST || size < 1 || size % LANES ||
-        call->nthreads < 0)
+    const ndrt_lstm_steps_args k = ndrt_read_lstm_steps(call);
+    if (k.steps < 1 || k.batch < 1 || k.batch > NDRT_FEW_ROWS_MOST || k.size < 1 ||
+        k.size % LANES || call->nthreads < 0)
         return ndrt_fail(NDRT_INVALID, "lstm steps: %lld steps of %lld samples, states of %lld",
-                         (long long)steps, (long long)batch, (long long)size);
-    for (int i = 0; i < 6; i++)
-        if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "lstm steps: array %d has no bytes", i);
-    if (call->data[6] && !call->data[7])
-        return ndrt_fail(NDRT_INVALID, "lstm steps: array 7 has no bytes");
-    return NDRT_OK;
+                         (long long)k.steps, (long long)k.batch, (long long)k.size);
+    if (k.counts && !k.states) return ndrt_fail(NDRT_INVALID, "lstm steps: array 7 has no bytes");
+    return ndrt_need_arrays(call, 6);
 }
 
 static int threads(const ndrt_kernel_call *call) {
+    const ndrt_lstm_steps_args k = ndrt_read_lstm_steps(call);
     /* the team meets at each step */
-    const int64_t weights = ndrt_product(GATES, call->dims[2], call->dims[2]);
-    return ndrt_team_for(call, ndrt_product_work(ndrt_product(call->dims[1], weights, 1), weights));
+    const int64_t weights = ndrt_product(GATES, k.size, k.size);
+    return ndrt_team_for(call, ndrt_product_work(ndrt_product(k.batch, weights, 1), weights));
 }
 
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
-    const int64_t steps = call->dims[0], batch = call->dims[1], size = call->dims[2];
-    float *out = call->data[0], *cell = call->data[5], *states = call->data[7];
-    const float *gates = call->data[1];
-    const uint8_t *counts = call->data[6];
-    compute_units *compute = computes[batch - 1];
+    const ndrt_lstm_steps_args k = ndrt_read_lstm_steps(call);
+    const int64_t numbers = k.batch * k.size; /* of a state */
+    compute_units *compute = computes[k.batch - 1];
 #pragma omp parallel num_threads(nthreads)
-    for (int64_t t = 0; t < steps; t++) {
-        float *const here = out + t * batch * size;
-        float *const new_hidden = counts ? states + (t & 1) * batch * size : here;
-        const float *before = counts ? states + (~t & 1) * batch * size : here - batch * size;
+    for (int64_t t = 0; t < k.steps; t++) {
+        float *const here = k.out + t * numbers;
+        float *const new_hidden = k.counts ? k.states + (t & 1) * numbers : here;
+        const float *before = k.counts ? k.states + (~t & 1) * numbers : here - numbers;
         const lstm_step step = {
-            .hidden = {t ? before : call->data[3], size},
-            .weights = call->data[2],
-            .gates = gates + t * batch * GATES * size,
-            .cell = t ? cell : call->data[4],
+            .hidden = {t ? before : k.hidden, k.size},
+            .weights = k.weights,
+            .gates = k.gates + t * GATES * numbers,
+            .cell = t ? k.cells : k.cell,
             .new_hidden = new_hidden,
-            .new_cell = cell,
+            .new_cell = k.cells,
             .out = here,
-            .counts = counts ? counts + t * batch : NULL,
-            .holds = call->scalars[0] != 0,
+            .counts = k.counts ? k.counts + t * k.batch : NULL,
+            .holds = k.holds,
         };
 #pragma omp for schedule(static)
-        for (int64_t unit = 0; unit < size / LANES; unit++) compute(&step, unit);
+        for (int64_t unit = 0; unit < k.size / LANES; unit++) compute(&step, unit);
     }
     return NDRT_OK;
 }

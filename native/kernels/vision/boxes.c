@@ -105,8 +105,8 @@ static void change_format(float *box, int to_center) {
 }
 
 static void nms_batch(const ndrt_kernel_call *call, int64_t batch) {
-    int64_t num = call->dims[1], width = call->dims[2], most = call->dims[3];
-    const double *s = call->scalars;
+    int64_t num = call->counts[1], width = call->counts[2], most = call->counts[3];
+    const double *s = call->numbers;
     int64_t coords = (int64_t)s[2], score = (int64_t)s[3], id = (int64_t)s[4];
     int formats = (int)s[7], centered = formats & 1, to_center = formats >> 1 & 1;
     const float *in = (const float *)call->data[2] + batch * num * width;
@@ -141,7 +141,7 @@ static void nms_batch(const ndrt_kernel_call *call, int64_t batch) {
 
 void ndrt_box_nms(const ndrt_kernel_call *call, int nthreads) {
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t batch = 0; batch < call->dims[0]; batch++) nms_batch(call, batch);
+    for (int64_t batch = 0; batch < call->counts[0]; batch++) nms_batch(call, batch);
 }
 
 /* ---- MultiBoxPrior -------------------------------------------------------------------------- */
@@ -150,14 +150,14 @@ static inline float unit(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
 
 /* One of the anchors of each pixel. */
 void ndrt_multibox_prior(const ndrt_kernel_call *call, int nthreads) {
-    int64_t rows = call->dims[0], columns = call->dims[1];
-    const double *s = call->scalars;
+    int64_t rows = call->counts[0], columns = call->counts[1];
+    const double *s = call->numbers;
     float w = (float)s[0], h = (float)s[1];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < rows * columns; k++) {
         float y = ((float)(k / columns) + (float)s[4]) * (float)s[2];
         float x = ((float)(k % columns) + (float)s[5]) * (float)s[3];
-        float *out = (float *)call->data[0] + (k * call->dims[2] + call->dims[3]) * 4;
+        float *out = (float *)call->data[0] + (k * call->counts[2] + call->counts[3]) * 4;
         float box[4] = {x - w, y - h, x + w, y + h};
         for (int i = 0; i < 4; i++) out[i] = s[6] != 0 ? unit(box[i]) : box[i];
     }
@@ -167,7 +167,7 @@ void ndrt_multibox_prior(const ndrt_kernel_call *call, int nthreads) {
 
 static void decode(const ndrt_kernel_call *call, const float *anchor, const float *shift,
                    float *box) {
-    const double *s = call->scalars;
+    const double *s = call->numbers;
     float aw = anchor[2] - anchor[0], ah = anchor[3] - anchor[1];
     float x = shift[0] * (float)s[2] * aw + (anchor[0] + anchor[2]) / 2;
     float y = shift[1] * (float)s[3] * ah + (anchor[1] + anchor[3]) / 2;
@@ -177,10 +177,10 @@ static void decode(const ndrt_kernel_call *call, const float *anchor, const floa
 }
 
 static void detect(const ndrt_kernel_call *call, int64_t batch) {
-    int64_t classes = call->dims[1], anchors = call->dims[2];
-    const double *s = call->scalars;
+    int64_t classes = call->counts[1], anchors = call->counts[2];
+    const double *s = call->numbers;
     float threshold = (float)s[0], overlap = (float)s[6];
-    int64_t most = call->dims[3] ? call->dims[3] : anchors;
+    int64_t most = call->counts[3] ? call->counts[3] : anchors;
     const float *prob = (const float *)call->data[1] + batch * classes * anchors;
     const float *shift = (const float *)call->data[2] + batch * anchors * 4;
     const float *anchor = call->data[3];
@@ -222,7 +222,7 @@ static void detect(const ndrt_kernel_call *call, int64_t batch) {
 
 void ndrt_multibox_detection(const ndrt_kernel_call *call, int nthreads) {
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t batch = 0; batch < call->dims[0]; batch++) detect(call, batch);
+    for (int64_t batch = 0; batch < call->counts[0]; batch++) detect(call, batch);
 }
 
 /* ---- MultiBoxTarget ------------------------------------------------------------------------- */
@@ -296,16 +296,16 @@ static float background(const float *pred, int64_t classes, int64_t stride) {
 }
 
 static void match_batch(const ndrt_kernel_call *call, int64_t batch) {
-    const double *s = call->scalars;
-    int64_t classes = (int64_t)s[0], anchors = call->dims[1], labels = call->dims[2];
+    const double *s = call->numbers;
+    int64_t classes = (int64_t)s[0], anchors = call->counts[1], labels = call->counts[2];
     float threshold = (float)s[1], ratio = (float)s[2], limit = (float)s[3];
     char *memory = (char *)call->data[1] + batch * (anchors + labels) * (int64_t)sizeof(ranked);
     ranked *rank = (ranked *)memory;
     matching m = {anchors,
                   0,
-                  call->dims[3],
+                  call->counts[3],
                   call->data[2],
-                  (const float *)call->data[3] + batch * labels * call->dims[3],
+                  (const float *)call->data[3] + batch * labels * call->counts[3],
                   (int32_t *)call->data[0] + batch * anchors,
                   rank + anchors};
     while (m.labels < labels && m.label[m.labels * m.width] != -1) m.labels++;
@@ -334,14 +334,14 @@ static void match_batch(const ndrt_kernel_call *call, int64_t batch) {
 
 void ndrt_multibox_match(const ndrt_kernel_call *call, int nthreads) {
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t batch = 0; batch < call->dims[0]; batch++) match_batch(call, batch);
+    for (int64_t batch = 0; batch < call->counts[0]; batch++) match_batch(call, batch);
 }
 
 void ndrt_multibox_assign(const ndrt_kernel_call *call, int nthreads) {
-    const double *s = call->scalars;
-    int64_t anchors = call->dims[1], labels = call->dims[2], width = call->dims[3];
+    const double *s = call->numbers;
+    int64_t anchors = call->counts[1], labels = call->counts[2], width = call->counts[3];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t i = 0; i < call->dims[0] * anchors; i++) {
+    for (int64_t i = 0; i < call->counts[0] * anchors; i++) {
         int32_t match = ((const int32_t *)call->data[5])[i];
         if (match >= labels) match = IGNORED;
         float *target = (float *)call->data[0] + i * 4, *mask = (float *)call->data[1] + i * 4;

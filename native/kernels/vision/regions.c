@@ -89,11 +89,11 @@ static inline int64_t first_of(span s, float low) {
 
 static void region(tap_list *list, const float *roi, int backward) {
     const ndrt_kernel_call *call = list->call;
-    int64_t height = call->dims[2], width = call->dims[3];
-    int64_t rows = (int64_t)call->scalars[1], columns = (int64_t)call->scalars[2];
-    float scale = (float)call->scalars[3];
-    span y = span_of(roi[2] * scale, roi[4] * scale, rows, call->scalars[4]);
-    span x = span_of(roi[1] * scale, roi[3] * scale, columns, call->scalars[4]);
+    int64_t height = call->counts[2], width = call->counts[3];
+    int64_t rows = (int64_t)call->numbers[1], columns = (int64_t)call->numbers[2];
+    float scale = (float)call->numbers[3];
+    span y = span_of(roi[2] * scale, roi[4] * scale, rows, call->numbers[4]);
+    span x = span_of(roi[1] * scale, roi[3] * scale, columns, call->numbers[4]);
     if (!(y.samples > 0 && x.samples > 0)) return;
     float share = 1 / ((float)y.samples * (float)x.samples);
     for (int64_t bin = 0; bin < list->bins; bin++) {
@@ -126,16 +126,16 @@ static void roi_align_block(const ndrt_kernel_call *call, int64_t block, int64_t
                             int backward) {
     tap_list list;
     list.call = call;
-    list.channels = call->dims[1];
-    list.bins = (int64_t)call->scalars[1] * (int64_t)call->scalars[2];
-    list.pixels = call->dims[2] * call->dims[3];
-    list.split = call->scalars[5] != 0;
+    list.channels = call->counts[1];
+    list.bins = (int64_t)call->numbers[1] * (int64_t)call->numbers[2];
+    list.pixels = call->counts[2] * call->counts[3];
+    list.split = call->numbers[5] != 0;
     list.count = 0;
     list.from = block * CHANNELS;
     list.to = list.from + CHANNELS < list.channels ? list.from + CHANNELS : list.channels;
     const float *corners = (const float *)call->data[2] + roi * 5;
     float *out = call->data[backward ? 1 : 0], *images = call->data[backward ? 0 : 1];
-    int64_t image = image_of(corners[0], (int64_t)call->scalars[0]);
+    int64_t image = image_of(corners[0], (int64_t)call->numbers[0]);
     int64_t planes = list.channels * (list.split ? list.bins : 1);
     list.plane = out + roi * list.channels * list.bins;
     if (!backward)
@@ -147,20 +147,20 @@ static void roi_align_block(const ndrt_kernel_call *call, int64_t block, int64_t
 }
 
 void ndrt_roi_align(const ndrt_kernel_call *call, int nthreads) {
-    int64_t blocks = (call->dims[1] + CHANNELS - 1) / CHANNELS;
+    int64_t blocks = (call->counts[1] + CHANNELS - 1) / CHANNELS;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < call->dims[0] * blocks; k++)
+    for (int64_t k = 0; k < call->counts[0] * blocks; k++)
         roi_align_block(call, k % blocks, k / blocks, 0);
 }
 
 void ndrt_roi_align_grad(const ndrt_kernel_call *call, int nthreads) {
-    int64_t images = (int64_t)call->scalars[0], pixels = call->dims[2] * call->dims[3];
-    int64_t own = call->scalars[5] != 0 ? (int64_t)(call->scalars[1] * call->scalars[2]) : 1;
-    int64_t channels = call->dims[1], blocks = (channels + CHANNELS - 1) / CHANNELS;
+    int64_t images = (int64_t)call->numbers[0], pixels = call->counts[2] * call->counts[3];
+    int64_t own = call->numbers[5] != 0 ? (int64_t)(call->numbers[1] * call->numbers[2]) : 1;
+    int64_t channels = call->counts[1], blocks = (channels + CHANNELS - 1) / CHANNELS;
     memset(call->data[0], 0, (size_t)(images * channels * own * pixels) * sizeof(float));
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t block = 0; block < blocks; block++)
-        for (int64_t roi = 0; roi < call->dims[0]; roi++) roi_align_block(call, block, roi, 1);
+        for (int64_t roi = 0; roi < call->counts[0]; roi++) roi_align_block(call, block, roi, 1);
 }
 
 /* ---- ROIPooling ----------------------------------------------------------------------------- */
@@ -176,15 +176,15 @@ static void bin_bounds(float low, float high, int64_t bin, int64_t bins, int64_t
 }
 
 void ndrt_roi_pool(const ndrt_kernel_call *call, int nthreads) {
-    int64_t channels = call->dims[1], height = call->dims[2], width = call->dims[3];
-    int64_t rows = (int64_t)call->scalars[1], columns = (int64_t)call->scalars[2];
-    float scale = (float)call->scalars[3];
+    int64_t channels = call->counts[1], height = call->counts[2], width = call->counts[3];
+    int64_t rows = (int64_t)call->numbers[1], columns = (int64_t)call->numbers[2];
+    float scale = (float)call->numbers[3];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < call->dims[0] * channels; k++) {
+    for (int64_t k = 0; k < call->counts[0] * channels; k++) {
         const float *roi = (const float *)call->data[3] + k / channels * 5;
         float *out = (float *)call->data[0] + k * rows * columns;
         int32_t *places = (int32_t *)call->data[1] + k * rows * columns;
-        int64_t image = image_of(roi[0], (int64_t)call->scalars[0]);
+        int64_t image = image_of(roi[0], (int64_t)call->numbers[0]);
         const float *plane = (const float *)call->data[2] +
                              (image < 0 ? 0 : (image * channels + k % channels) * height * width);
         float left = roundf(roi[1] * scale), top = roundf(roi[2] * scale);
@@ -209,14 +209,14 @@ void ndrt_roi_pool(const ndrt_kernel_call *call, int nthreads) {
 }
 
 void ndrt_roi_pool_grad(const ndrt_kernel_call *call, int nthreads) {
-    int64_t channels = call->dims[1], pixels = call->dims[2] * call->dims[3];
-    int64_t images = (int64_t)call->scalars[0];
-    int64_t bins = (int64_t)call->scalars[1] * (int64_t)call->scalars[2];
+    int64_t channels = call->counts[1], pixels = call->counts[2] * call->counts[3];
+    int64_t images = (int64_t)call->numbers[0];
+    int64_t bins = (int64_t)call->numbers[1] * (int64_t)call->numbers[2];
     float *grad = call->data[0];
     memset(grad, 0, (size_t)(images * channels * pixels) * sizeof *grad);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t c = 0; c < channels; c++)
-        for (int64_t roi = 0; roi < call->dims[0]; roi++) {
+        for (int64_t roi = 0; roi < call->counts[0]; roi++) {
             int64_t image = image_of(((const float *)call->data[3])[roi * 5], images);
             if (image < 0) continue;
             const float *in = (const float *)call->data[1] + (roi * channels + c) * bins;

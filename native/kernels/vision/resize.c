@@ -113,13 +113,13 @@ static void resize_rows(resize_walk walk, const float *in, float *out, int64_t r
 }
 
 static ndrt_status check(const ndrt_kernel_call *call) {
-    const int64_t *d = call->dims;
+    const int64_t *d = call->counts;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "resize: %d threads", call->nthreads);
     for (int i = 0; i < 4; i++)
         if (d[i] < 0) return ndrt_fail(NDRT_INVALID, "resize: a count below 0");
-    if (call->scalars[0] != NDRT_RESIZE_CORNERS && call->scalars[0] != NDRT_RESIZE_EDGES &&
-        call->scalars[0] != NDRT_RESIZE_MEAN)
-        return ndrt_fail(NDRT_INVALID, "resize: kind %g", call->scalars[0]);
+    if (call->numbers[0] != NDRT_RESIZE_CORNERS && call->numbers[0] != NDRT_RESIZE_EDGES &&
+        call->numbers[0] != NDRT_RESIZE_MEAN)
+        return ndrt_fail(NDRT_INVALID, "resize: kind %g", call->numbers[0]);
     int64_t from = ndrt_product(d[0], d[1], d[3]), to = ndrt_product(d[0], d[2], d[3]);
     int64_t both = ndrt_product(d[1], d[2], 2);
     if (from < 0 || to < 0 || both < 0)
@@ -133,15 +133,15 @@ static ndrt_status check(const ndrt_kernel_call *call) {
 }
 
 static int threads(const ndrt_kernel_call *call) {
-    const int64_t *d = call->dims;
+    const int64_t *d = call->counts;
     return ndrt_team_for(call, d[0] * d[3] * (d[1] > d[2] ? d[1] : d[2]));
 }
 
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
-    int64_t outer = call->dims[0], inner = call->dims[3];
+    int64_t outer = call->counts[0], inner = call->counts[3];
     if (!outer || !inner) return NDRT_OK;
-    resize_walk walk = {.map = {(int)call->scalars[0], call->dims[1], call->dims[2]},
-                        .back = call->scalars[1] != 0};
+    resize_walk walk = {.map = {(int)call->numbers[0], call->counts[1], call->counts[2]},
+                        .back = call->numbers[1] != 0};
     int64_t places = walk.back ? walk.map.size : walk.map.made;
     int64_t sources = walk.back ? walk.map.made : walk.map.size;
     float *out = call->data[0];

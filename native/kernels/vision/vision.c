@@ -28,9 +28,9 @@ static inline int weight_of(float part) { return (int)rintf(part * UNIT); }
 
 /* Half the height and width: means of four pixels. */
 static void halve_row(const ndrt_kernel_call *call, int64_t row) {
-    int64_t depth = call->dims[3], width = call->dims[2] * depth;
-    int64_t columns = (int64_t)call->scalars[1], from = row * 2 * width, to = row * columns * depth;
-    if (call->scalars[2] == NDRT_U8) {
+    int64_t depth = call->counts[3], width = call->counts[2] * depth;
+    int64_t columns = (int64_t)call->numbers[1], from = row * 2 * width, to = row * columns * depth;
+    if (call->numbers[2] == NDRT_U8) {
         const uint8_t *in = (const uint8_t *)call->data[1] + from;
         uint8_t *out = (uint8_t *)call->data[0] + to;
         for (int64_t x = 0; x < columns; x++, in += 2 * depth)
@@ -48,14 +48,14 @@ static void halve_row(const ndrt_kernel_call *call, int64_t row) {
 }
 
 static void resize_row(const ndrt_kernel_call *call, int64_t row) {
-    int64_t height = call->dims[1], width = call->dims[2], depth = call->dims[3];
-    int64_t rows = (int64_t)call->scalars[0], columns = (int64_t)call->scalars[1];
+    int64_t height = call->counts[1], width = call->counts[2], depth = call->counts[3];
+    int64_t rows = (int64_t)call->numbers[0], columns = (int64_t)call->numbers[1];
     int64_t image = row / rows;
     double step = 1 / ((double)columns / (double)width);
     ndrt_neighbours v = resized(row % rows, 1 / ((double)rows / (double)height), height, 1);
     int64_t near = (image * height + v.near) * width * depth;
     int64_t far = (image * height + v.far) * width * depth;
-    if (call->scalars[2] == NDRT_U8) {
+    if (call->numbers[2] == NDRT_U8) {
         const uint8_t *a = (const uint8_t *)call->data[1] + near;
         const uint8_t *b = (const uint8_t *)call->data[1] + far;
         uint8_t *out = (uint8_t *)call->data[0] + row * columns * depth;
@@ -87,10 +87,10 @@ static void resize_row(const ndrt_kernel_call *call, int64_t row) {
 }
 
 static void resize(const ndrt_kernel_call *call, int nthreads) {
-    int halves = (double)call->dims[1] == 2 * call->scalars[0] &&
-                 (double)call->dims[2] == 2 * call->scalars[1];
+    int halves = (double)call->counts[1] == 2 * call->numbers[0] &&
+                 (double)call->counts[2] == 2 * call->numbers[1];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t row = 0; row < call->dims[0] * (int64_t)call->scalars[0]; row++)
+    for (int64_t row = 0; row < call->counts[0] * (int64_t)call->numbers[0]; row++)
         halves ? halve_row(call, row) : resize_row(call, row);
 }
 
@@ -123,11 +123,11 @@ static const struct {
 
 /* Elements that are computed; 0: nothing is to be done; -1: more than can be. */
 static int64_t work_of(const ndrt_kernel_call *call) {
-    const int64_t *d = call->dims;
+    const int64_t *d = call->counts;
     int64_t counts[3];
     for (int i = 0; i < 3; i++)
         counts[i] = i < kernels[call->kernel - NDRT_KERNEL_ROI_ALIGN].nsizes
-                        ? (int64_t)call->scalars[i]
+                        ? (int64_t)call->numbers[i]
                         : 1;
     switch (call->kernel) {
     case NDRT_KERNEL_ROI_ALIGN:
@@ -146,8 +146,8 @@ static int64_t work_of(const ndrt_kernel_call *call) {
 
 /* Bytes of the largest array beside the output, to see whether so much can be. */
 static int64_t greatest_of(const ndrt_kernel_call *call) {
-    const int64_t *d = call->dims;
-    const double *s = call->scalars;
+    const int64_t *d = call->counts;
+    const double *s = call->numbers;
     switch (call->kernel) {
     case NDRT_KERNEL_ROI_ALIGN:
     case NDRT_KERNEL_ROI_ALIGN_GRAD: {
@@ -173,8 +173,8 @@ static int is_within(double place, double low, int64_t width, int64_t count) {
 
 /* What is wrong with the sizes of a call that has something to do; NULL: nothing. */
 static const char *misfit(const ndrt_kernel_call *call) {
-    const int64_t *d = call->dims;
-    const double *s = call->scalars;
+    const int64_t *d = call->counts;
+    const double *s = call->numbers;
     switch (call->kernel) {
     case NDRT_KERNEL_ROI_ALIGN:
     case NDRT_KERNEL_ROI_ALIGN_GRAD: return d[2] && d[3] ? NULL : "images of no pixels";
@@ -204,17 +204,17 @@ static ndrt_status check(const ndrt_kernel_call *call) {
     const char *name = kernels[at].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < 4; i++)
-        if (call->dims[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+        if (call->counts[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
     for (int i = 0; i < kernels[at].nsizes; i++)
-        if (!(call->scalars[i] >= 0 && call->scalars[i] < 0x1p31))
-            return ndrt_fail(NDRT_INVALID, "%s: a count of %g", name, call->scalars[i]);
+        if (!(call->numbers[i] >= 0 && call->numbers[i] < 0x1p31))
+            return ndrt_fail(NDRT_INVALID, "%s: a count of %g", name, call->numbers[i]);
     int64_t n = work_of(call);
     if (n < 0 || (n && greatest_of(call) < 0))
         return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
     const char *wrong = n ? misfit(call) : NULL;
     if (wrong) return ndrt_fail(NDRT_INVALID, "%s: %s", name, wrong);
     for (int i = 0; i < kernels[at].ndata; i++)
-        if (n && !call->data[i] && (i == 0 || call->dims[0]))
+        if (n && !call->data[i] && (i == 0 || call->counts[0]))
             return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
     return NDRT_OK;
 }

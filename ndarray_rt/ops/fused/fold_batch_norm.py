@@ -11,12 +11,12 @@ from ..._array.ndarray import MAX_DIMS, NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, need_rank
 from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
+from ...storage.kernels.norm import fold_norm
 from ..floats import need_float_types
 
 
@@ -83,14 +83,15 @@ def compute_ex(ctx: OpContext, p: FoldBatchNormParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     stream, shape = ctx.stream, ins[0].shape
     weight, *bias, gamma, beta, mean, var = (get_default(array, stream) for array in ins)
-    given = [*([] if p.fix_gamma else [gamma]), *bias]
-    dims = ((p.num_group, shape[0] // p.num_group, shape[1], prod(shape[2:])) if p.transposed
-            else (1, 1, shape[0], prod(shape[1:])))
+    groups, inputs, channels, width = (
+        (p.num_group, shape[0] // p.num_group, shape[1], prod(shape[2:])) if p.transposed
+        else (1, 1, shape[0], prod(shape[1:])))
     with (outs[0].open(default_desc(FLOAT32, shape), stream) as folded,
           outs[1].open(default_desc(FLOAT32, outs[1].shape), stream) as shift):
-        ctx.kernel(lib.NDRT_KERNEL_FOLD_NORM, dims,
-                   [folded, shift, weight, beta, mean, var, *given],
-                   (p.eps, not p.fix_gamma, not p.no_bias))
+        ctx.kernel(fold_norm(
+            weight_out=folded, bias_out=shift, weight=weight, beta=beta, mean=mean, var=var,
+            gamma=None if p.fix_gamma else gamma, bias=None if p.no_bias else bias[0],
+            groups=groups, inputs=inputs, channels=channels, width=width, epsilon=p.eps))
 
 
 register(OpDef("_fold_batch_norm", FoldBatchNormParams, inputs=input_names,

@@ -31,6 +31,8 @@ from ...op.registry import OpDef, Shape, register
 from ...op.select import Implementation
 from ...op.select import compute as select
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
+from ...storage.kernels.gemm import products
+from ...storage.kernels.index import join_scaled
 from ...storage.primitive import Arg, Direction, Primitive
 from ...storage.stream import Mem
 from ..blas import uses_blas
@@ -139,7 +141,7 @@ def compute_ex(ctx: OpContext, p: NormedConvolutionParams, ins: list[NDArray],
                for part in parts]
     factors, shifts = get_default(scale, stream), get_default(shift, stream)
     rows = stream.scratch(default_desc(dtype, (strips[0][1], channels)))
-    relu = float(p.act_type == "relu")
+    relu = p.act_type == "relu"
     # arrays that one call gathers, and the column that they begin at
     groups = [(first, sum(widths[:first]), widths[first:first + lib.NDRT_SCALED_MOST])
               for first in range(0, n, lib.NDRT_SCALED_MOST)]
@@ -148,10 +150,12 @@ def compute_ex(ctx: OpContext, p: NormedConvolutionParams, ins: list[NDArray],
                            for begin, end in strips]:
             for first, column, columns in groups:
                 at = column * dtype.itemsize
-                ctx.kernel(lib.NDRT_KERNEL_JOIN_SCALED, (end - begin, channels, len(columns)),
-                           [rows.behind(at), factors.behind(at), shifts.behind(at),
-                            *(source.behind(begin * width * dtype.itemsize) for source, width
-                              in zip(sources[first:], columns, strict=False))], (relu, *columns))
+                given = [source.behind(begin * width * dtype.itemsize) for source, width
+                         in zip(sources[first:], columns, strict=False)]
+                ctx.kernel(join_scaled(
+                    out=rows.behind(at), factors=factors.behind(at), shifts=shifts.behind(at),
+                    parts=given, rows=end - begin, columns=channels, rectify=relu,
+                    widths=columns))
             multiply(end - begin, rows, made.behind(begin * out[1] * dtype.itemsize))
 
 
@@ -186,13 +190,14 @@ def _find_packed(ctx: OpContext, call: _Product) -> None:
     p, weight, bias, bounds = call.params, call.weight, call.bias, chain_bounds(call.params.chain)
     assert bounds is not None
     width, packed = packed_for_pixels(weight)
-    constant = [weights(ctx, weight, packed)]
-    if bias is not None:
-        constant.append(get_default(bias, ctx.stream))
+    w = weights(ctx, weight, packed)
+    b = None if bias is None else get_default(bias, ctx.stream)
+    low, high = bounds
 
     def multiply(count: int, rows: Mem, made: Mem) -> None:
-        ctx.kernel(lib.NDRT_KERNEL_PRODUCTS, (count, call.channels, p.num_filter, width),
-                   [made, rows, *constant], (*bounds, bias is not None, False))
+        ctx.kernel(products(out=made, data=rows, weights=w, bias=b, rows=count,
+                            features=call.channels, columns=p.num_filter, width=width, low=low,
+                            high=high))
     call.found.append(multiply)
 
 

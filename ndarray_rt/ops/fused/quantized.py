@@ -10,11 +10,11 @@ from ..._array.layout import AnyArray, get_data_reorder, get_default, need_float
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, merge, merge_types, normalize_axis
 from ...op.params import Params, integer, params_class
 from ...op.registry import OpDef, register
+from ...storage.kernels.elementwise import quantized as kernel
 from ..floats import need_float_types, wide
 from ..tensor.pointwise import axis_order, unblocked, unpadded
 
@@ -75,7 +75,9 @@ def compute_ex(ctx: OpContext, p: QuantizedParams, ins: list[NDArray], outs: lis
     x = get_data_reorder(ins[0], layout, stream)
     scale, zero = (get_default(array, stream) for array in ins[1:])
     with outs[0].open(layout, stream, inplace_of=x) as y:
-        ctx.kernel(lib.NDRT_KERNEL_QUANTIZED, dims, (y, x, scale, zero), (p.low, p.high))
+        outer, channels, inner = dims
+        ctx.kernel(kernel(out=y, data=x, scale=scale, zero=zero, outer=outer, channels=channels,
+                          inner=inner, low=p.low, high=p.high))
 
 
 register(OpDef("_quantized", QuantizedParams, inputs=("data", "scale", "zero"),

@@ -28,6 +28,7 @@ from ...op.packing import weights
 from ...op.params import boolean, integer, params_class, shape, text
 from ...op.registry import OpDef, Shape, register
 from ...storage.desc import channels_last_desc, default_desc, tagged_desc
+from ...storage.kernels.conv import separable
 from ...storage.stream import Mem
 from ..floats import same_float_type, wide
 from ..nn import convolution as plain
@@ -48,8 +49,6 @@ T = TypeVar("T")
 
 WINDOW = (3, 3)
 STRIDES = ((1, 1), (2, 2))
-_BIASES = (lib.NDRT_SEPARABLE_EXPANSION_BIAS, lib.NDRT_SEPARABLE_DEPTHWISE_BIAS,
-           lib.NDRT_SEPARABLE_PROJECTION_BIAS)
 
 
 class Stage(NamedTuple):
@@ -181,23 +180,24 @@ def compute_ex(ctx: OpContext, p: SeparableConvolutionParams, ins: list[NDArray]
         raise Unsupported(f"images of {data.shape}")
     # the weights first: converting them may move their memory
     widths, packed = _packed(ctx, p, [weight for weight, *_ in parts])
-    sources = [get_data_reorder(data, channels_last_desc(data.dtype, data.shape), stream),
-               stream.scratch(default_desc(data.dtype, (slots * numbers,))), *packed]
-    given = 0
-    for flag, part in zip(_BIASES[-len(parts):], parts, strict=True):
-        if len(part) > 1:
-            given |= flag
-            sources.append(get_default(part[1], stream))
+    x = get_data_reorder(data, channels_last_desc(data.dtype, data.shape), stream)
+    scratch = stream.scratch(default_desc(data.dtype, (slots * numbers,)))
+    biases = [get_default(part[1], stream) if len(part) > 1 else None for part in parts]
     seen = channels_last_desc(data.dtype, out)
-    if finish.added is not None:
-        given |= lib.NDRT_SEPARABLE_ADDED
-        sources.append(get_data_reorder(finish.added, seen, stream))
+    added = None if finish.added is None else get_data_reorder(finish.added, seen, stream)
     if not p.is_expanded:
-        bounds, widths = [0.0, 0.0, *bounds], [0, *widths]
+        bounds, widths, biases = [0.0, 0.0, *bounds], [0, *widths], [None, *biases]
+    images, channels, height, width = data.shape
     with outs[0].open(seen, stream) as made:
-        ctx.kernel(lib.NDRT_KERNEL_SEPARABLE, data.shape, [made, *sources],
-                   (*bounds, finish.low, finish.high, p.num_between, p.num_filter, p.stride[0],
-                    *p.pad, *widths, given, slots))
+        ctx.kernel(separable(
+            out=made, data=x, scratch=scratch, depthwise=packed[0], projection=packed[1],
+            expansion=packed[2] if p.is_expanded else None, expansion_bias=biases[0],
+            depthwise_bias=biases[1], projection_bias=biases[2], added=added, images=images,
+            channels=channels, height=height, width=width, between=p.num_between,
+            filters=p.num_filter, stride=p.stride[0], pad_y=p.pad[0], pad_x=p.pad[1],
+            expansion_width=widths[0], projection_width=widths[1], slots=slots,
+            expansion_low=bounds[0], expansion_high=bounds[1], depthwise_low=bounds[2],
+            depthwise_high=bounds[3], low=finish.low, high=finish.high))
 
 
 def _packed(ctx: OpContext, p: SeparableConvolutionParams, given: Sequence[NDArray],

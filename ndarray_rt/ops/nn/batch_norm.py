@@ -22,6 +22,7 @@ from ...op.infer import ShapeList, TypeList, merge, merge_types, normalize_axis
 from ...op.params import Params, boolean, integer, number, optional_number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, blocked_desc, channels_last_desc, default_desc
+from ...storage.kernels.norm import batch_stats
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
 from ..floats import need_float_types, wide
@@ -294,8 +295,11 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
             if prim is not None:
                 ctx.run(prim, [*vectors, (Arg.SRC, x.as_desc(prim.src)), (Arg.MEAN, mean),
                                (Arg.DST, y.as_desc(prim.dst)), (Arg.VARIANCE, var)])
-            ctx.kernel(lib.NDRT_KERNEL_BATCH_STATS, blocks,
-                       (y, mean, var, x, *(mem for _, mem in vectors)), (eps, prim is None))
+            ctx.kernel(batch_stats(
+                out=y, mean=mean, var=var, data=x, beta=vectors[0][1],
+                gamma=None if p.fix_gamma else vectors[1][1], outer=blocks[0],
+                channels=blocks[1], inner=blocks[2], block=blocks[3], all=prim is None,
+                epsilon=eps))
             if rectified:
                 _rectify(ctx, y)
             if wants_scale:

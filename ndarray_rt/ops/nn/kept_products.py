@@ -23,6 +23,7 @@ from ...op.context import OpContext
 from ...op.packing import weights
 from ...op.select import Implementation
 from ...storage.desc import MemDesc, default_desc
+from ...storage.kernels.gemm import few_rows, products
 from ...storage.stream import Mem
 from .product_weights import block_width, blocks_of_columns
 
@@ -37,6 +38,14 @@ class Finish(NamedTuple):
     low: float = -math.inf
     high: float = math.inf
     added: NDArray | None = None
+
+
+class Operands(NamedTuple):
+    """What kernels of products read."""
+
+    data: Mem
+    weight: Mem
+    bias: Mem | None
 
 
 class Rows(NamedTuple):
@@ -92,8 +101,10 @@ def _run_few(ctx: OpContext, call: Rows) -> None:
     assert call.finish is not None
     sources = _sources(ctx, call, packed)
     with call.out.open(default_desc(call.data.dtype, call.out.shape), ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_FEW_ROWS, (*call.dims, width), [y, *sources],
-                   (call.finish.low, call.finish.high))
+        ctx.kernel(few_rows(
+            out=y, data=sources.data, weights=sources.weight, bias=sources.bias, rows=call.rows,
+            features=call.features, columns=call.weight.shape[0], width=width,
+            low=call.finish.low, high=call.finish.high))
 
 
 def _accepts_rows(ctx: OpContext, call: Rows) -> str | None:
@@ -120,11 +131,11 @@ def _run_rows(ctx: OpContext, call: Rows) -> None:
     width, packed = _packing_for_rows(call)
     assert packed is not None
     assert call.finish is not None
-    write_products(ctx, (*call.dims, width), _sources(ctx, call, packed), call.bias is not None,
+    write_products(ctx, (*call.dims, width), _sources(ctx, call, packed),
                    call.out, default_desc(call.data.dtype, call.out.shape), call.finish)
 
 
-def _sources(ctx: OpContext, call: Rows, packed: MemDesc) -> list[Mem]:
+def _sources(ctx: OpContext, call: Rows, packed: MemDesc) -> Operands:
     seen = call.given or default_desc(call.data.dtype, call.data.shape)
     return operands(ctx, call.data, seen, call.weight, packed, call.bias)
 
@@ -137,16 +148,18 @@ PACKED_GEMM = Implementation[Rows](
     packs=lambda call: _packing_for_rows(call)[1], needs_avx512=True)
 
 
-def write_products(ctx: OpContext, dims: tuple[int, int, int, int], sources: list[Mem],
-                   has_bias: bool, out: Output, seen: MemDesc, finish: Finish) -> None:
-    """Writes what NDRT_KERNEL_PRODUCTS makes of data, weight and bias, in the layout `seen`."""
+def write_products(ctx: OpContext, dims: tuple[int, int, int, int], sources: Operands,
+                   out: Output, seen: MemDesc, finish: Finish) -> None:
+    """Writes the products of data, weight and bias, in the layout `seen`. `dims` are rows,
+    features, columns, and columns of a block of the weight."""
+    (rows, features, columns, width), (data, weight, bias) = dims, sources
     added = None
     if finish.added is not None:
         added = get_data_reorder(finish.added, seen, ctx.stream)
-        sources = [*sources, added]
     with out.open(seen, ctx.stream, inplace_of=added) as y:
-        ctx.kernel(lib.NDRT_KERNEL_PRODUCTS, dims, [y, *sources],
-                   (finish.low, finish.high, has_bias, added is not None))
+        ctx.kernel(products(out=y, data=data, weights=weight, bias=bias, added=added, rows=rows,
+                            features=features, columns=columns, width=width, low=finish.low,
+                            high=finish.high))
 
 
 def packed_for_pixels(weight: NDArray) -> tuple[int, MemDesc]:
@@ -169,9 +182,9 @@ def packed_for(weight: NDArray, given: MemDesc | None, widths: Sequence[int],
 
 
 def operands(ctx: OpContext, data: NDArray, seen: MemDesc, weight: NDArray, packed: MemDesc,
-             bias: NDArray | None, groups: int = 1) -> list[Mem]:
+             bias: NDArray | None, groups: int = 1) -> Operands:
     """Data in the layout `seen`, weight in `packed`, and the bias if there is one."""
     # the weight first: converting it may move its memory
     w = weights(ctx, weight, packed, groups)
-    made = [get_data_reorder(data, seen, ctx.stream), w]
-    return made if bias is None else [*made, get_default(bias, ctx.stream)]
+    return Operands(get_data_reorder(data, seen, ctx.stream), w,
+                    None if bias is None else get_default(bias, ctx.stream))

@@ -85,8 +85,7 @@ def _run_pixels(ctx: OpContext, call: ConvolutionCall) -> None:
     sources = operands(ctx, data, channels_last_desc(data.dtype, data.shape), weight, packed,
                        call.bias)
     write_products(ctx, (*matrix_dims(data.shape), weight.shape[0], width), sources,
-                   call.bias is not None, call.out,
-                   channels_last_desc(data.dtype, call.out.shape), finish)
+                   call.out, channels_last_desc(data.dtype, call.out.shape), finish)
 
 
 # ---- by oneDNN's inner product ------------------------------------------------------------------

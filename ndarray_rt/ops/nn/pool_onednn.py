@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import inf, prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from ...storage.desc import (
     default_desc,
     tagged_desc,
 )
+from ...storage.kernels.pool import lost_maxima, max_pool
 from ...storage.primitive import (
     Arg,
     Direction,
@@ -279,8 +280,8 @@ def _run_lanes(ctx: OpContext, call: PoolCall) -> None:
     made = _with_lanes(FLOAT32, (n, channels, *kernel.win.out), lanes)
     x = get_data_reorder(call.data, kernel.outward(given), ctx.stream)
     with call.out.open(kernel.outward(made), ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_MAX_POOL, (n * -(-channels // lanes), lanes), [y, x],
-                   (*_geometry(kernel.win), *bounds))
+        ctx.kernel(max_pool(out=y, data=x, outer=n * -(-channels // lanes), lanes=lanes,
+                            **_geometry(kernel.win), low=bounds[0], high=bounds[1]))
 
 
 FORWARD = (
@@ -303,12 +304,21 @@ def _bounds(post_ops: tuple[PostSpec, ...]) -> tuple[float, float] | None:
     return None if alpha else (0.0, inf)
 
 
-def _geometry(win: Windows) -> list[float]:
+class _Geometry(TypedDict):
     """What kernels are told of windows, as if they had three axes."""
+
+    sides: Sequence[int]
+    windows: Sequence[int]
+    kernel: Sequence[int]
+    stride: Sequence[int]
+    pad: Sequence[int]
+
+
+def _geometry(win: Windows) -> _Geometry:
     left = 3 - len(win.data)
-    return [number for axes, plain in ((win.data, 1), (win.out, 1), (win.kernel, 1),
-                                       (win.stride, 1), (win.pad, 0))
-            for number in (*(plain,) * left, *axes)]
+    one, none = (1,) * left, (0,) * left
+    return _Geometry(sides=(*one, *win.data), windows=(*one, *win.out), kernel=(*one, *win.kernel),
+                     stride=(*one, *win.stride), pad=(*none, *win.pad))
 
 
 def _gives_one_for_lost(spec: PostSpec) -> bool:
@@ -325,8 +335,8 @@ def _find_lost(ctx: OpContext, kernel: PoolKernel, where: _Lanes, y: Mem, x: Mem
                places: Mem | None = None) -> None:
     """Writes the maxima that oneDNN's primitive has lost."""
     dtype = 0 if places is None else places.desc.dtype_code
-    ctx.kernel(lib.NDRT_KERNEL_LOST_MAXIMA, (*where, dtype),
-               [y, x] if places is None else [y, x, places], _geometry(kernel.win))
+    ctx.kernel(lost_maxima(out=y, data=x, places=places, outer=where.outer, lanes=where.lanes,
+                           **_geometry(kernel.win), places_dtype=dtype))
 
 
 def run_backward(ctx: OpContext, kernel: PoolKernel, out_grad: NDArray, data: NDArray,

@@ -6,6 +6,8 @@ a network wastes a third of its time where windows are small.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..._array.layout import grouped_dims
 from ...native import lib
 from ...op.calibration import FEW_CHANNELS_WINDOWS
@@ -13,6 +15,8 @@ from ...op.choose import BLOCK, CHANNELS_LAST, OURS
 from ...op.context import OpContext
 from ...op.select import Implementation
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, tagged_desc
+from ...storage.kernel_call import KernelCall
+from ...storage.kernels.conv import depthwise, few_channels
 from .conv_call import ConvolutionCall
 from .kept_products import operands
 
@@ -47,7 +51,7 @@ def _depthwise_weights(call: ConvolutionCall) -> MemDesc:
 
 
 def _run_depthwise(ctx: OpContext, call: ConvolutionCall) -> None:
-    _run(ctx, call, lib.NDRT_KERNEL_DEPTHWISE,
+    _run(ctx, call, depthwise,
          channels_last_desc(call.data.dtype, call.data.shape), _depthwise_weights(call))
 
 
@@ -65,18 +69,22 @@ def _few_channels_weights(call: ConvolutionCall) -> MemDesc:
 
 
 def _run_few_channels(ctx: OpContext, call: ConvolutionCall) -> None:
-    _run(ctx, call, lib.NDRT_KERNEL_FEW_CHANNELS, default_desc(call.data.dtype, call.data.shape),
+    _run(ctx, call, few_channels, default_desc(call.data.dtype, call.data.shape),
          _few_channels_weights(call))
 
 
-def _run(ctx: OpContext, call: ConvolutionCall, kernel: int, data: MemDesc, packed: MemDesc,
-         ) -> None:
+def _run(ctx: OpContext, call: ConvolutionCall, kernel: Callable[..., KernelCall], data: MemDesc,
+         packed: MemDesc) -> None:
     geo, out, finish = call.geo, call.out, call.finish
     assert finish is not None
+    images, channels, height, width = call.data.shape
     sources = operands(ctx, call.data, data, call.weight, packed, call.bias, geo.groups)
     with out.open(channels_last_desc(call.data.dtype, out.shape), ctx.stream) as y:
-        ctx.kernel(kernel, call.data.shape, [y, *sources],
-                   (finish.low, finish.high, out.shape[1], geo.kernel[0], geo.stride[0], *geo.pad))
+        ctx.kernel(kernel(
+            out=y, data=sources.data, weights=sources.weight, bias=sources.bias, images=images,
+            channels=channels, height=height, width=width, filters=out.shape[1],
+            window=geo.kernel[0], stride=geo.stride[0], pad_y=geo.pad[0], pad_x=geo.pad[1],
+            low=finish.low, high=finish.high))
 
 
 DEPTHWISE = Implementation[ConvolutionCall](

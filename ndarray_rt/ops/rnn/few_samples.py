@@ -15,6 +15,7 @@ from ...op.choose import BLOCK, OURS, first_supported
 from ...op.context import OpContext
 from ...op.select import Implementation
 from ...storage.desc import MemDesc, any_desc, default_desc, strided_desc, tagged_desc
+from ...storage.kernels.rnn import lstm_steps
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.reorder import reorder_mem
 from ...storage.stream import ImmediateStream, Mem
@@ -65,14 +66,15 @@ def compute(ctx: OpContext, call: RNNCall, mask: Mask | None = None) -> None:
             hidden, cell = [weights.at(one, index * state.nelems, state) for one in first]
             last = (weights.at(made[2], index * state.nelems, state) if p.state_outputs
                     else stream.scratch(state))
-            data, at_end = [y, gates, between, hidden, cell, last], weights.at(
-                y, (steps - 1) * state.nelems, state)
+            at_end, counts, states = weights.at(y, (steps - 1) * state.nelems, state), None, None
             if mask is not None:
                 states = stream.scratch(default_desc(FLOAT32, (2, batch, size)))
-                data += [get_bytes(mask.counts, stream), states]
+                counts = get_bytes(mask.counts, stream)
                 at_end = weights.at(states, (steps - 1) % 2 * state.nelems, state)
-            ctx.kernel(lib.NDRT_KERNEL_LSTM_STEPS, (steps, batch, size), data,
-                       (float(mask is not None and mask.holds),))
+            ctx.kernel(lstm_steps(
+                out=y, gates=gates, weights=between, hidden=hidden, cell=cell, cells=last,
+                counts=counts, states=states, steps=steps, batch=batch, size=size,
+                holds=mask is not None and mask.holds))
             if p.state_outputs:
                 ctx.kernel(lib.NDRT_KERNEL_COPY, (state.nbytes,), (
                     weights.at(made[1], index * state.nelems, state), at_end))

@@ -19,6 +19,7 @@ from ...op.infer import ShapeList, merge, normalize_axis, same_type
 from ...op.params import Params, how_many, integer, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
+from ...storage.kernels.index import join_rows
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from .joins import joined_in_place
 from .pointwise import dense_like, put, unblocked
@@ -144,8 +145,8 @@ def _join_rows(ctx: OpContext, ins: list[NDArray], axis: int, first: MemDesc, ou
     parts = [get_data_reorder(array, channels_last_desc(dtype, array.shape), ctx.stream)
              for array in ins]
     with out.open(channels_last_desc(dtype, out.shape), ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_JOIN_ROWS, (prod(out.shape) // out.shape[1], out.shape[1],
-                                               len(ins)), [y, *parts], widths)
+        ctx.kernel(join_rows(out=y, parts=parts, rows=prod(out.shape) // out.shape[1],
+                             columns=out.shape[1], widths=widths))
     return True
 
 

@@ -1,0 +1,127 @@
+/* Which family computes which kernel. Written by `make docs` from native/kernel_table.py. */
+/* clang-format off */
+extern const ndrt_family ndrt_family_basic;
+extern const ndrt_family ndrt_family_gather;
+extern const ndrt_family ndrt_family_math;
+extern const ndrt_family ndrt_family_ordering;
+extern const ndrt_family ndrt_family_norms;
+extern const ndrt_family ndrt_family_resize;
+extern const ndrt_family ndrt_family_batch_stats;
+extern const ndrt_family ndrt_family_last_axis;
+extern const ndrt_family ndrt_family_lrn;
+extern const ndrt_family ndrt_family_folded_norms;
+extern const ndrt_family ndrt_family_vision;
+extern const ndrt_family ndrt_family_optimizers;
+extern const ndrt_family ndrt_family_moves;
+extern const ndrt_family ndrt_family_functions;
+extern const ndrt_family ndrt_family_scalars;
+extern const ndrt_family ndrt_family_quantized;
+extern const ndrt_family ndrt_family_draws;
+extern const ndrt_family ndrt_family_joins;
+extern const ndrt_family ndrt_family_maxima;
+extern const ndrt_family ndrt_family_few_rows;
+extern const ndrt_family ndrt_family_lstm;
+extern const ndrt_family ndrt_family_windows;
+extern const ndrt_family ndrt_family_products;
+extern const ndrt_family ndrt_family_separable;
+
+#define NDRT_FAMILIES \
+    [NDRT_KERNEL_ADD_TO] = &ndrt_family_basic, \
+    [NDRT_KERNEL_COPY] = &ndrt_family_basic, \
+    [NDRT_KERNEL_ZERO] = &ndrt_family_basic, \
+    [NDRT_KERNEL_SGD] = &ndrt_family_basic, \
+    [NDRT_KERNEL_SGD_MOM] = &ndrt_family_basic, \
+    [NDRT_KERNEL_ADAM] = &ndrt_family_basic, \
+    [NDRT_KERNEL_PHILOX] = &ndrt_family_basic, \
+    [NDRT_KERNEL_BIAS_GRAD] = &ndrt_family_basic, \
+    [NDRT_KERNEL_BLEND] = &ndrt_family_basic, \
+    [NDRT_KERNEL_DROPOUT_MASK] = &ndrt_family_basic, \
+    [NDRT_KERNEL_DROPOUT] = &ndrt_family_basic, \
+    [NDRT_KERNEL_UNIFORM] = &ndrt_family_basic, \
+    [NDRT_KERNEL_NORMAL] = &ndrt_family_basic, \
+    [NDRT_KERNEL_FILL] = &ndrt_family_basic, \
+    [NDRT_KERNEL_SLOPED] = &ndrt_family_basic, \
+    [NDRT_KERNEL_GATHER] = &ndrt_family_gather, \
+    [NDRT_KERNEL_GATHER_GRAD] = &ndrt_family_gather, \
+    [NDRT_KERNEL_PICK] = &ndrt_family_gather, \
+    [NDRT_KERNEL_PICK_GRAD] = &ndrt_family_gather, \
+    [NDRT_KERNEL_ONE_HOT] = &ndrt_family_gather, \
+    [NDRT_KERNEL_WHERE] = &ndrt_family_gather, \
+    [NDRT_KERNEL_SEQUENCE_MASK] = &ndrt_family_gather, \
+    [NDRT_KERNEL_ARANGE] = &ndrt_family_gather, \
+    [NDRT_KERNEL_ERF] = &ndrt_family_gather, \
+    [NDRT_KERNEL_REDUCE] = &ndrt_family_math, \
+    [NDRT_KERNEL_ARG_EXTREME] = &ndrt_family_math, \
+    [NDRT_KERNEL_RUNNING_SUM] = &ndrt_family_math, \
+    [NDRT_KERNEL_SOFTMAX_COLUMNS] = &ndrt_family_math, \
+    [NDRT_KERNEL_PRODUCT_GRAD] = &ndrt_family_math, \
+    [NDRT_KERNEL_PRELU] = &ndrt_family_math, \
+    [NDRT_KERNEL_EXP] = &ndrt_family_math, \
+    [NDRT_KERNEL_ARITHMETIC] = &ndrt_family_math, \
+    [NDRT_KERNEL_STEP_GRAD] = &ndrt_family_math, \
+    [NDRT_KERNEL_TOPK] = &ndrt_family_ordering, \
+    [NDRT_KERNEL_TOPK_GRAD] = &ndrt_family_ordering, \
+    [NDRT_KERNEL_NORM_ROWS] = &ndrt_family_norms, \
+    [NDRT_KERNEL_ROW_SLOPES] = &ndrt_family_norms, \
+    [NDRT_KERNEL_NORM_ROWS_GRAD] = &ndrt_family_norms, \
+    [NDRT_KERNEL_SUM_SLOPES] = &ndrt_family_norms, \
+    [NDRT_KERNEL_NORM_AXIS] = &ndrt_family_norms, \
+    [NDRT_KERNEL_NORM_AXIS_GRAD] = &ndrt_family_norms, \
+    [NDRT_KERNEL_NORM_AXIS_VECTORS] = &ndrt_family_norms, \
+    [NDRT_KERNEL_L2] = &ndrt_family_norms, \
+    [NDRT_KERNEL_L2_GRAD] = &ndrt_family_norms, \
+    [NDRT_KERNEL_RESIZE_AXIS] = &ndrt_family_resize, \
+    [NDRT_KERNEL_BATCH_STATS] = &ndrt_family_batch_stats, \
+    [NDRT_KERNEL_NORM_LAST] = &ndrt_family_last_axis, \
+    [NDRT_KERNEL_LRN] = &ndrt_family_lrn, \
+    [NDRT_KERNEL_FOLD_NORM] = &ndrt_family_folded_norms, \
+    [NDRT_KERNEL_ROI_ALIGN] = &ndrt_family_vision, \
+    [NDRT_KERNEL_ROI_ALIGN_GRAD] = &ndrt_family_vision, \
+    [NDRT_KERNEL_ROI_POOL] = &ndrt_family_vision, \
+    [NDRT_KERNEL_ROI_POOL_GRAD] = &ndrt_family_vision, \
+    [NDRT_KERNEL_RESIZE] = &ndrt_family_vision, \
+    [NDRT_KERNEL_BOX_NMS] = &ndrt_family_vision, \
+    [NDRT_KERNEL_MULTIBOX_PRIOR] = &ndrt_family_vision, \
+    [NDRT_KERNEL_MULTIBOX_DETECTION] = &ndrt_family_vision, \
+    [NDRT_KERNEL_MULTIBOX_MATCH] = &ndrt_family_vision, \
+    [NDRT_KERNEL_MULTIBOX_ASSIGN] = &ndrt_family_vision, \
+    [NDRT_KERNEL_NAG_MOM] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_RMSPROP] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_RMSPROPALEX] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_FTRL] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_FTML] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_SIGNSGD] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_SIGNUM] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_LAMB_1] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_LAMB_2] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_ADAMW] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_NORM] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_SGD_OF_MANY] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_SGD_MOM_OF_MANY] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_NAG_MOM_OF_MASTER] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_FLAT_PLACES] = &ndrt_family_moves, \
+    [NDRT_KERNEL_PUT_ROWS] = &ndrt_family_moves, \
+    [NDRT_KERNEL_AXIS_MOVE] = &ndrt_family_moves, \
+    [NDRT_KERNEL_AXIS_MOVE_GRAD] = &ndrt_family_moves, \
+    [NDRT_KERNEL_SEQUENCE_REVERSE] = &ndrt_family_moves, \
+    [NDRT_KERNEL_SEQUENCE_LAST] = &ndrt_family_moves, \
+    [NDRT_KERNEL_SEQUENCE_LAST_GRAD] = &ndrt_family_moves, \
+    [NDRT_KERNEL_FUNCTION] = &ndrt_family_functions, \
+    [NDRT_KERNEL_SCALAR] = &ndrt_family_scalars, \
+    [NDRT_KERNEL_QUANTIZED] = &ndrt_family_quantized, \
+    [NDRT_KERNEL_DRAW] = &ndrt_family_draws, \
+    [NDRT_KERNEL_RANDINT] = &ndrt_family_draws, \
+    [NDRT_KERNEL_MULTINOMIAL] = &ndrt_family_draws, \
+    [NDRT_KERNEL_SHUFFLE] = &ndrt_family_draws, \
+    [NDRT_KERNEL_JOIN_ROWS] = &ndrt_family_joins, \
+    [NDRT_KERNEL_JOIN_SCALED] = &ndrt_family_joins, \
+    [NDRT_KERNEL_LOST_MAXIMA] = &ndrt_family_maxima,
+
+#define NDRT_WIDE_FAMILIES \
+    [NDRT_KERNEL_MAX_POOL] = &ndrt_family_maxima, \
+    [NDRT_KERNEL_FEW_ROWS] = &ndrt_family_few_rows, \
+    [NDRT_KERNEL_LSTM_STEPS] = &ndrt_family_lstm, \
+    [NDRT_KERNEL_DEPTHWISE] = &ndrt_family_windows, \
+    [NDRT_KERNEL_FEW_CHANNELS] = &ndrt_family_windows, \
+    [NDRT_KERNEL_PRODUCTS] = &ndrt_family_products, \
+    [NDRT_KERNEL_SEPARABLE] = &ndrt_family_separable,

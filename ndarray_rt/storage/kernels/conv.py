@@ -1,0 +1,45 @@
+"""Calls of the native kernels in native/kernels/conv/.
+
+Written by `make docs` from native/kernel_table.py.
+"""
+
+from __future__ import annotations
+
+from ...native import lib
+from ..kernel_call import KernelCall
+from ..stream import Mem
+
+
+def depthwise(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None, images: int,
+              channels: int, height: int, width: int, filters: int, window: int, stride: int,
+              pad_y: int, pad_x: int, low: float, high: float) -> KernelCall:
+    """A filter for each channel, windows of 3, strides of 1 or 2; all is channels-last, weights
+    (for each 16 channels: y x 16)."""
+    return KernelCall(lib.NDRT_KERNEL_DEPTHWISE, (out, data, weights, bias), (images, channels,
+                      height, width, filters, window, stride, pad_y, pad_x), (low, high))
+
+
+def few_channels(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None, images: int,
+                 channels: int, height: int, width: int, filters: int, window: int, stride: int,
+                 pad_y: int, pad_x: int, low: float, high: float) -> KernelCall:
+    """Up to NDRT_FEW_CHANNELS_MOST channels, windows of up to NDRT_FEW_CHANNELS_WINDOW, strides of
+    1, 2 or 4; data is plain, out channels-last, weights (for each 16 filters: y x channels 16)."""
+    return KernelCall(lib.NDRT_KERNEL_FEW_CHANNELS, (out, data, weights, bias), (images, channels,
+                      height, width, filters, window, stride, pad_y, pad_x), (low, high))
+
+
+def separable(*, out: Mem, data: Mem, scratch: Mem, depthwise: Mem, projection: Mem,
+              expansion: Mem | None = None, expansion_bias: Mem | None = None,
+              depthwise_bias: Mem | None = None, projection_bias: Mem | None = None,
+              added: Mem | None = None, images: int, channels: int, height: int, width: int,
+              between: int, filters: int, stride: int, pad_y: int, pad_x: int, expansion_width: int,
+              projection_width: int, slots: int, expansion_low: float, expansion_high: float,
+              depthwise_low: float, depthwise_high: float, low: float, high: float) -> KernelCall:
+    """Products of pixels (the expansion), windows of 3x3 over these, products of the pixels of
+    that, each within bounds; `slots`: threads that scratch has room for, each
+    ndrt_separable_scratch numbers."""
+    return KernelCall(lib.NDRT_KERNEL_SEPARABLE, (out, data, scratch, depthwise, projection,
+                      expansion, expansion_bias, depthwise_bias, projection_bias, added), (images,
+                      channels, height, width, between, filters, stride, pad_y, pad_x,
+                      expansion_width, projection_width, slots), (expansion_low, expansion_high,
+                      depthwise_low, depthwise_high, low, high))
