@@ -24,39 +24,6 @@
  * NORMAL: f32: data[0] = loc + scale z dims n scalars loc scale
  * FILL: f32: data[0] = value dims n; scalar value
  * SLOPED: f32: data[0] = data[3] where data[1] > 0, else data[2] data[3] dims n
- * Places are an array of kind F32, F64, S32, S8, U8 or NDRT_INDEX_S64; beyond the axis they go
- *     to its nearer end, or with `wrap` round and round.
- * GATHER: bytes: out, table, places dims outer count rows width scalars kind wrap; out[o][i] =
- *     table[o][places[i]]
- * GATHER_GRAD: f32: table's gradient, out's gradient, places; the same
- * PICK: bytes: out, data, places dims outer axis inner size scalars kind wrap; out[o][i] =
- *     data[o][places[o][i]][i]
- * PICK_GRAD: f32: data's gradient, out's gradient, places dims outer axis inner; scalars kind
- *     wrap
- * ONE_HOT: out, places dims count depth scalars kind on off, dtype of out (F32, S32)
- * WHERE: f32: out, condition, x, y dims count width scalars kind (of the condition)
- * SEQUENCE_MASK: f32: out, data, lengths dims rows columns width, which of the first two are the
- *     steps; scalars kind value
- * ARANGE: f32: out dims n repeat scalars start step
- * ERF: f32: data[0] = erf(data[1]) dims n
- * f32; rows of contiguous elements, of which row r has the numbers r modulo `vectors` of gamma
- *     and beta. Slopes are 6 floats a row.
- * NORM_ROWS: out, data, gamma, beta, mean, std; dims rows width vectors scalars epsilon
- * ROW_SLOPES: slopes, out's gradient, data, gamma, mean, std; the same
- * NORM_ROWS_GRAD: data's gradient, out's gradient, data, slopes; the same
- * SUM_SLOPES: gradients of gamma and beta, slopes; the same
- * f32; along the middle of three axes
- * NORM_AXIS: out, data, gamma, beta, mean, std; dims outer axis inner scalars epsilon
- * NORM_AXIS_GRAD: data's gradient, out's gradient, data, gamma, mean, std the same dims
- * NORM_AXIS_VECTORS: gradients of gamma and beta, out's gradient, data, mean, std; the same dims
- * L2: out, data, norm; dims outer axis inner; scalars epsilon out = data / norm, norm = sqrt(sum
- *     data^2 + epsilon)
- * L2_GRAD: data's gradient, out's gradient, out, norm; the same
- * RESIZE_AXIS: f32: out, data; dims outer, the axis before and after, inner scalars
- *     ndrt_resize_kind, whether it is the way back
- * NORM_LAST: f32: out, data, gamma, beta (of an element each), mean, std dims rows width;
- *     scalars epsilon
- * LRN: f32: out, data; dims outer channels inner, neighbours scalars alpha beta knorm
  * f32: out, weight, grad, states; dims n, flags (1: grad has 16 bits; 2: weight is a master copy
  *     that changes, out has 16 bits; 4: it stays), k, p: lr and wd are element k - 1 of data[p]
  *     and data[p + 1]; with k = -1 the last number is data[p]. Scalars begin with lr wd rescale
@@ -75,28 +42,6 @@
  * SGD_OF_MANY: as SGD
  * SGD_MOM_OF_MANY: as SGD_MOM
  * NAG_MOM_OF_MASTER: as NAG_MOM; the new weight decays into the momentum
- * The first k of each row in order, those that tie in the order of their places; NaN counts as
- *     the greatest number.
- * TOPK: f32 or s32: values, places, rows, scratch dims rows n k slots scalars dtype descending,
- *     what is wanted (1 values, 2 places, 3 both), dtype of places (F32, S32); scratch is slots
- *     times ndrt_topk_pairs of 8 bytes
- * TOPK_GRAD: f32: rows' gradient, gradient of the values, places dims rows n k; scalars dtype of
- *     places (F32, S32)
- * Numbers of kind F32, F64 or S32, which is the first scalar; out and data have one kind. dims
- *     outer length inner: the work goes along the middle.
- * REDUCE: out, data, and for rows of more than NDRT_REDUCE_BLOCK a double for each block of
- *     each; scalars kind ndrt_reduction factor
- * ARG_EXTREME: out, data; scalars kind, least instead of greatest
- * RUNNING_SUM: out, data; scalars kind, from the end
- * SOFTMAX_COLUMNS: f32: out, data; scalars kind, its logarithm, what data is divided by, and 1
- *     or -1
- * PRODUCT_GRAD: f32: data's gradient, out's gradient, data; scalar kind
- * PRELU: f32: out, data, slopes dims outer, blocks, inner, channels of a block scalar kind;
- *     data, times the slope of its channel where not above 0
- * EXP: f32: out, data dims n; scalar kind
- * ARITHMETIC: out, left, right dims n scalars kind ndrt_arithmetic_id
- * STEP_GRAD: f32: data's gradient, out's gradient, data (of relu: out) dims n; scalars kind
- *     ndrt_step low high
  * Regions of images: rows of image, left, top, right, bottom. dims regions channels height
  *     width; scalars images, rows and columns of bins, ...
  * ROI_ALIGN: f32: out, data, rois; ... scale samples split
@@ -115,24 +60,6 @@
  *     (f32) dims n anchors labels width; scalars classes threshold ratio limit
  * MULTIBOX_ASSIGN: f32: target, mask, class, anchors, labels, match (s32) the same dims; scalars
  *     4 variances, ignored
- * Parts of arrays to other places; a width is that of a part, in bytes.
- * FLAT_PLACES: out (s64), places as rows of coordinates dims rows n scalars kind, the length of
- *     each axis; out[i] = the number of the element with the coordinates of column i, which
- *     below 0 count from the end; NDRT_RANGE for one beyond its axis
- * PUT_ROWS: out, rows, places (s64) dims n, rows of out, width out[places[i]] = rows[i]; the
- *     last one stays
- * AXIS_MOVE: out, data dims outer, axis of data, width, axis of out scalars ndrt_axis_kind begin
- *     step; out[o][i] = data[o][f(i)], f as the kind says of begin + i step
- * AXIS_MOVE_GRAD: f32: data's gradient, out's gradient; the same, but that the width counts
- *     elements
- * SEQUENCE_REVERSE: out, data, lengths dims steps batch width; scalars kind the first lengths[b]
- *     steps of b turned round
- * SEQUENCE_LAST: out, data, lengths dims rows columns width, which of the first two are the
- *     steps; scalars kind
- * SEQUENCE_LAST_GRAD: data's gradient, out's gradient, lengths; the same
- * FUNCTION: f32: out, x, and for slopes the gradient dims n scalars ndrt_function_id, p, q
- * SCALAR: out, x dims n; scalars kind (F16, F64, S32, S8, U8 or NDRT_INDEX_S64),
- *     ndrt_function_id of x and p, p
  * Random numbers; their stream is the second of their data.
  * DRAW: out, stream, arrays of parameters dims n ndrt_distribution, elements for each parameter,
  *     dtype of out (F16, F32, F64) scalars the two parameters where there are no arrays (0

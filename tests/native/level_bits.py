@@ -40,23 +40,23 @@ def results() -> Iterator[tuple[str, Any]]:
     x, y, dy = _numbers(1), _numbers(2), np.random.default_rng(3).random(N).astype("f4")
     for name, which in FUNCTIONS.items():
         out = np.empty_like(x)
-        kernel(lib.NDRT_KERNEL_FUNCTION, [N], [out, x, dy], [which, 1.7, 0.3], 1)
+        kernel(lib.NDRT_KERNEL_FUNCTION, [N, which], [out, x, dy], [1.7, 0.3], 1)
         yield name, out
     for kind, dtype in ((lib.NDRT_F32, "f4"), (lib.NDRT_F64, "f8"), (lib.NDRT_S32, "i4")):
         left, right = ((np.nan_to_num(a, posinf=5, neginf=-5, nan=0).clip(-9, 9).astype(dtype)
                         if dtype == "i4" else a.astype(dtype)) for a in (x, y))
         for which in ARITHMETIC:
             out = np.empty_like(left)
-            kernel(lib.NDRT_KERNEL_ARITHMETIC, [N], [out, left, right], [kind, which], 1)
+            kernel(lib.NDRT_KERNEL_ARITHMETIC, [N, kind, which], [out, left, right], (), 1)
             yield f"arithmetic {which} {dtype}", out
     out = np.empty_like(x)
-    kernel(lib.NDRT_KERNEL_EXP, [N], [out, x], [lib.NDRT_F32], 1)
+    kernel(lib.NDRT_KERNEL_EXP, [N], [out, x], (), 1)
     yield "exp", out
     finite = np.nan_to_num(x, posinf=4, neginf=-4, nan=0.5)[:1200].copy()
     for log in (0, 1):
         out = np.empty_like(finite)
-        kernel(lib.NDRT_KERNEL_SOFTMAX_COLUMNS, [2, 12, 50], [out, finite],
-               [lib.NDRT_F32, log, 1.3, 1], 1)
+        kernel(lib.NDRT_KERNEL_SOFTMAX_COLUMNS, [2, 12, 50, log], [out, finite],
+               [1.3, 1], 1)
         yield f"softmax {log}", out
     for name, (states, more) in UPDATES.items():
         begin = [np.abs(_numbers(10 + i, N)) for i in range(2 + states)]

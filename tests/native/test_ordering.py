@@ -49,8 +49,8 @@ def test_first_of_rows(rows: int, n: int, k: int, descending: bool, kind: str) -
     for nthreads in (1, 2, 3):
         values, places = np.zeros((rows, k), x.dtype), np.zeros((rows, k), "i4")
         scratch = np.empty((2, lib.ndrt_topk_pairs(n, k)), "u8")
-        kernel(lib.NDRT_KERNEL_TOPK, [rows, n, k, 2], [values, places, x, scratch],
-               [code, descending, 3, I4], nthreads)
+        kernel(lib.NDRT_KERNEL_TOPK, [rows, n, k, 2, code, descending, 3, I4],
+               [values, places, x, scratch], (), nthreads)
         np.testing.assert_array_equal(places, at)
         assert values.tobytes() == np.take_along_axis(x, at, 1).tobytes()
 
@@ -59,7 +59,8 @@ def test_what_is_not_wanted_is_not_written() -> None:
     x, scratch = rows_of("normal", 2, 50), np.empty((1, lib.ndrt_topk_pairs(50, 3)), "u8")
     for what in (1, 2):
         values, places = np.full((2, 3), 7, "f4"), np.full((2, 3), 7, "f4")
-        kernel(lib.NDRT_KERNEL_TOPK, [2, 50, 3, 1], [values, places, x, scratch], [F4, 1, what, F4])
+        kernel(lib.NDRT_KERNEL_TOPK, [2, 50, 3, 1, F4, 1, what, F4],
+               [values, places, x, scratch])
         assert (values == 7).all() == (what == 2)
         assert (places == 7).all() == (what == 1)
 
@@ -69,24 +70,24 @@ def test_gradient(code: int, kind: str) -> None:
     n, k = 40, 6
     places = np.stack([RNG.permutation(n)[:k] for _ in range(5)])
     dy, dx = RNG.random((5, k), "f4"), np.full((5, n), np.nan, "f4")
-    kernel(lib.NDRT_KERNEL_TOPK_GRAD, [5, n, k], [dx, dy, places.astype(kind)], [code])
+    kernel(lib.NDRT_KERNEL_TOPK_GRAD, [5, n, k, code], [dx, dy, places.astype(kind)])
     want = np.zeros((5, n), "f4")
     np.put_along_axis(want, places, dy, 1)
     np.testing.assert_array_equal(dx, want)
 
 
-@pytest.mark.parametrize(("number", "dims", "scalars", "text"), [
-    (lib.NDRT_KERNEL_TOPK, [1, 3, 4, 1], [F4, 0, 3, F4], "4 of 3"),
-    (lib.NDRT_KERNEL_TOPK, [-1, 3, 2, 1], [F4, 0, 3, F4], "2 of 3"),
-    (lib.NDRT_KERNEL_TOPK, [1, 2**40, 2, 1], [F4, 0, 3, F4], "2 of"),
-    (lib.NDRT_KERNEL_TOPK, [2**62, 2**31 - 1, 2, 1], [F4, 0, 3, F4], "more elements than can be"),
-    (lib.NDRT_KERNEL_TOPK, [1, 3, 2, 0], [F4, 0, 3, F4], "0 slots"),
-    (lib.NDRT_KERNEL_TOPK, [1, 3, 2, 1], [F4, 0, 4, F4], "4 is wanted"),
-    (lib.NDRT_KERNEL_TOPK, [1, 3, 2, 1], [F4, 0, 3, lib.NDRT_F16], "places of kind 1"),
-    (lib.NDRT_KERNEL_TOPK, [1, 3, 2, 1], [F4, 0, 3, F4], "array 0 has no bytes"),
-    (lib.NDRT_KERNEL_TOPK_GRAD, [1, 3, 2], [lib.NDRT_U8], "elements of kind 6"),
+@pytest.mark.parametrize(("number", "counts", "text"), [
+    (lib.NDRT_KERNEL_TOPK, [1, 3, 4, 1, F4, 0, 3, F4], "4 of 3"),
+    (lib.NDRT_KERNEL_TOPK, [-1, 3, 2, 1, F4, 0, 3, F4], "2 of 3"),
+    (lib.NDRT_KERNEL_TOPK, [1, 2**40, 2, 1, F4, 0, 3, F4], "2 of"),
+    (lib.NDRT_KERNEL_TOPK, [2**62, 2**31 - 1, 2, 1, F4, 0, 3, F4], "more elements than can be"),
+    (lib.NDRT_KERNEL_TOPK, [1, 3, 2, 0, F4, 0, 3, F4], "0 slots"),
+    (lib.NDRT_KERNEL_TOPK, [1, 3, 2, 1, F4, 0, 4, F4], "4 is wanted"),
+    (lib.NDRT_KERNEL_TOPK, [1, 3, 2, 1, F4, 0, 3, lib.NDRT_F16], "places of kind 1"),
+    (lib.NDRT_KERNEL_TOPK, [1, 3, 2, 1, F4, 0, 3, F4], "array 0 has no bytes"),
+    (lib.NDRT_KERNEL_TOPK_GRAD, [1, 3, 2, lib.NDRT_U8], "places of kind 6"),
 ])
-def test_refusals(number: int, dims: list[int], scalars: list[float], text: str) -> None:
-    packed = ffi.new("ndrt_kernel_call *", {"kernel": number, "counts": dims, "numbers": scalars})
+def test_refusals(number: int, counts: list[int], text: str) -> None:
+    packed = ffi.new("ndrt_kernel_call *", {"kernel": number, "counts": counts})
     with pytest.raises(ParameterError, match=text):
         call(lib.ndrt_kernel_run, packed, what="kernel")

@@ -205,7 +205,7 @@ def test_a_failure_in_a_lane_says_where() -> None:
     places = from_numpy(np.full((1, 3), 9, "f4"))
     bad = [rows.buffer.data, places.buffer.data]
     plan.keep.append((rows, places))
-    plan.add_kernel(lib.NDRT_KERNEL_FLAT_PLACES, [1, 3], bad, (F32, 4))
+    plan.add_kernel(lib.NDRT_KERNEL_FLAT_PLACES, [1, 3, F32, 4], bad)
     lanes_of(plan, 0, 3, 7)
     at = ffi.new("int64_t *")
     with pytest.raises(MXNetError):

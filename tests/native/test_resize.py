@@ -47,8 +47,8 @@ def test_there_and_back(kind: str, size: int, made: int, outer: int, inner: int)
     for nthreads in (1, 2, 5):
         out, dx = np.full(dy.shape, np.nan, "f4"), np.full(x.shape, np.nan, "f4")
         dims = [outer, size, made, inner]
-        kernel(lib.NDRT_KERNEL_RESIZE_AXIS, dims, [out, x], [KINDS[kind], 0], nthreads)
-        kernel(lib.NDRT_KERNEL_RESIZE_AXIS, dims, [dx, dy], [KINDS[kind], 1], nthreads)
+        kernel(lib.NDRT_KERNEL_RESIZE_AXIS, [*dims, KINDS[kind], 0], [out, x], (), nthreads)
+        kernel(lib.NDRT_KERNEL_RESIZE_AXIS, [*dims, KINDS[kind], 1], [dx, dy], (), nthreads)
         np.testing.assert_allclose(out, want @ x, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(dx, want.T @ dy, rtol=1e-4, atol=1e-4)
         for got, same in zip((out, dx), first or (out, dx), strict=True):
@@ -61,7 +61,7 @@ def test_copies_are_bits(inner: int) -> None:
     """Of a larger mean each place is another one, with the sign of a zero."""
     x = np.array([-0.0, 0.0, np.inf, -np.inf, 1e-45], "f4").repeat(inner)
     out = np.full(10 * inner, np.nan, "f4")
-    kernel(lib.NDRT_KERNEL_RESIZE_AXIS, [1, 5, 10, inner], [out, x], [lib.NDRT_RESIZE_MEAN, 0], 1)
+    kernel(lib.NDRT_KERNEL_RESIZE_AXIS, [1, 5, 10, inner, lib.NDRT_RESIZE_MEAN, 0], [out, x])
     want = x.reshape(5, inner).repeat(2, 0)
     np.testing.assert_array_equal(out.view("u4"), want.reshape(-1).view("u4"))
 
@@ -74,7 +74,7 @@ def test_copies_are_bits(inner: int) -> None:
     ([1, 2, 2, 1], 0, "array 0 has no bytes"),
 ])
 def test_wrong_calls(dims: list[int], kind: int, message: str) -> None:
-    made = ffi.new("ndrt_kernel_call *", {"kernel": lib.NDRT_KERNEL_RESIZE_AXIS, "counts": dims,
-                                          "numbers": [kind, 0]})
+    made = ffi.new("ndrt_kernel_call *", {"kernel": lib.NDRT_KERNEL_RESIZE_AXIS,
+                                          "counts": [*dims, kind, 0]})
     with pytest.raises(ParameterError, match=message):
         call(lib.ndrt_kernel_run, made, what="kernel")

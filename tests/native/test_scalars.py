@@ -39,7 +39,7 @@ def on_threads(which: int, scalars: list[float], x: Any, dims: list[int] | None 
 def test_half_a_unit_in_the_last_place(which: int, function: Function, number: float) -> None:
     # as an exponent a denormal may be taken for 0, of which 0 to the power is 1
     x = VALUES[np.abs(VALUES) != np.float32(1e-40)] if which == FROM else VALUES
-    out = on_threads(lib.NDRT_KERNEL_FUNCTION, [which, number, 0], x)
+    out = on_threads(lib.NDRT_KERNEL_FUNCTION, [number, 0], x, [x.size, which])
     with np.errstate(all="ignore"):
         wide = function(x.astype("f8"), np.full(x.shape, np.float32(number), "f8"))
         want = wide.astype("f4")
@@ -77,7 +77,7 @@ def test_other_dtypes_as_numpy(dtype: str) -> None:
     numbers = (0.0, 1.0, 3.0, 77.0) if whole else (0.0, -1.0, 2.5, 0.1, 1 / 3, np.inf, np.nan)
     for which, function in {**COMMON, **({} if whole else OF_FLOATS)}.items():
         for number in numbers:
-            out = on_threads(lib.NDRT_KERNEL_SCALAR, [KINDS[dtype], which, number], x)
+            out = on_threads(lib.NDRT_KERNEL_SCALAR, [number], x, [x.size, KINDS[dtype], which])
             with np.errstate(all="ignore"):
                 want = function(x, np.array(number).astype(dtype)).astype(dtype)
             np.testing.assert_array_equal(out, want, f"{dtype} {which} {number}")
@@ -87,7 +87,8 @@ def test_numbers_are_rounded_to_half_once() -> None:
     x = np.zeros(1, "f2")
     # beside the middle of two halves, where a float is the middle
     for number in (1 + 2.0**-11 + 2.0**-40, 1 + 3 * 2.0**-11 - 2.0**-40, -1 - 2.0**-11 - 2.0**-40):
-        out = on_threads(lib.NDRT_KERNEL_SCALAR, [lib.NDRT_F16, lib.NDRT_FUNCTION_ADD, number], x)
+        out = on_threads(lib.NDRT_KERNEL_SCALAR, [number], x,
+                         [x.size, lib.NDRT_F16, lib.NDRT_FUNCTION_ADD])
         assert out[0] == np.float64(number).astype("f2")
 
 
@@ -127,11 +128,11 @@ def test_responses(dims: list[int]) -> None:
 
 
 @pytest.mark.parametrize(("which", "dims", "scalars", "match"), [
-    (lib.NDRT_KERNEL_SCALAR, [4], [lib.NDRT_S32, lib.NDRT_FUNCTION_POWER, 1], "no function"),
-    (lib.NDRT_KERNEL_SCALAR, [4], [lib.NDRT_F32, lib.NDRT_FUNCTION_ADD, 1], "no function"),
-    (lib.NDRT_KERNEL_SCALAR, [4], [lib.NDRT_F64, 1000, 1], "no function"),
-    (lib.NDRT_KERNEL_SCALAR, [4], [float("nan"), lib.NDRT_FUNCTION_ADD, 1], "no function"),
-    (lib.NDRT_KERNEL_SCALAR, [-1], [lib.NDRT_F64, lib.NDRT_FUNCTION_ADD, 1], "below 0"),
+    (lib.NDRT_KERNEL_SCALAR, [4, lib.NDRT_S32, lib.NDRT_FUNCTION_POWER], [1], "no function"),
+    (lib.NDRT_KERNEL_SCALAR, [4, lib.NDRT_F32, lib.NDRT_FUNCTION_ADD], [1], "no function"),
+    (lib.NDRT_KERNEL_SCALAR, [4, lib.NDRT_F64, 1000], [1], "no function"),
+    (lib.NDRT_KERNEL_SCALAR, [4, -1, lib.NDRT_FUNCTION_ADD], [1], "no function"),
+    (lib.NDRT_KERNEL_SCALAR, [-1, lib.NDRT_F64, lib.NDRT_FUNCTION_ADD], [1], "below 0"),
     (lib.NDRT_KERNEL_NORM_LAST, [-1, 2], [1], "below 0"),
     (lib.NDRT_KERNEL_NORM_LAST, [1 << 40, 1 << 40], [1], "more elements"),
     (lib.NDRT_KERNEL_LRN, [1, 1, 1, 0], [1, 1, 1], "below 1"),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/ndrt_exp.h"
+#include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
@@ -423,32 +424,24 @@ static function *const functions[] = {
 enum { NFUNCTIONS = sizeof functions / sizeof functions[0] };
 
 static ndrt_status check(kernel_call *call) {
-    double which = call->numbers[0];
-    if (!(which >= 0 && which < NFUNCTIONS))
-        return ndrt_fail(NDRT_INVALID, "function %g is none of ndrt_function_id", which);
+    const ndrt_function_args k = ndrt_read_function(call);
+    if (k.which < 0 || k.which >= NFUNCTIONS)
+        return ndrt_fail(NDRT_INVALID, "function %d is none of ndrt_function_id", k.which);
     if (call->nthreads < 0)
-        return ndrt_fail(NDRT_INVALID, "function %g: %d threads", which, call->nthreads);
-    if (call->counts[0] < 0) return ndrt_fail(NDRT_INVALID, "function %g: a count below 0", which);
-    int ndata = which >= NDRT_FUNCTION_FIRST_SLOPE ? 3 : 2;
-    for (int i = 0; i < ndata; i++)
-        if (call->counts[0] && !call->data[i])
-            return ndrt_fail(NDRT_INVALID, "function %g: array %d has no bytes", which, i);
-    return NDRT_OK;
+        return ndrt_fail(NDRT_INVALID, "function %d: %d threads", k.which, call->nthreads);
+    if (k.n < 0) return ndrt_fail(NDRT_INVALID, "function %d: a count below 0", k.which);
+    return k.n ? ndrt_need_arrays(call, k.which >= NDRT_FUNCTION_FIRST_SLOPE ? 3 : 2) : NDRT_OK;
 }
 
-static int threads(kernel_call *call) {
-    if (call->counts[0] < NDRT_SMALL_WORK) return 1;
-    return call->nthreads ? call->nthreads : ndrt_threads_get();
-}
+static int threads(kernel_call *call) { return ndrt_team_for(call, ndrt_read_function(call).n); }
 
 /* The two numbers as the function takes them. */
-static void read_numbers(kernel_call *call, float *p, float *q) {
-    double first = call->numbers[1];
-    *p = (float)first;
-    *q = (float)call->numbers[2];
-    switch ((int)call->numbers[0]) {
-    case NDRT_FUNCTION_OVER: *p = (float)(1 / first); break;
-    case NDRT_FUNCTION_NEG_OVER: *p = (float)(-1 / first); break;
+static void read_numbers(const ndrt_function_args *k, float *p, float *q) {
+    *p = (float)k->p;
+    *q = (float)k->q;
+    switch (k->which) {
+    case NDRT_FUNCTION_OVER: *p = (float)(1 / k->p); break;
+    case NDRT_FUNCTION_NEG_OVER: *p = (float)(-1 / k->p); break;
     case NDRT_FUNCTION_SMOOTH_L1:
     case NDRT_FUNCTION_SMOOTH_L1_SLOPE:
         *p *= *p;
@@ -463,20 +456,19 @@ void ndrt_function_of(int which, float *out, const float *in, int64_t n, float p
 }
 
 static ndrt_status execute(kernel_call *call, int nthreads) {
-    int64_t n = call->counts[0], chunks = (n + CHUNK - 1) / CHUNK;
-    function *run = functions[(int)call->numbers[0]];
-    const float *dy = call->data[2];
+    const ndrt_function_args k = ndrt_read_function(call);
+    const int64_t chunks = (k.n + CHUNK - 1) / CHUNK;
+    function *run = functions[k.which];
     float p, q;
-    read_numbers(call, &p, &q);
+    read_numbers(&k, &p, &q);
     if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
-        run(call->data[0], call->data[1], dy, n, p, q);
+        run(k.out, k.x, k.dy, k.n, p, q);
         return NDRT_OK;
     }
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < chunks; k++) {
-        int64_t at = k * CHUNK, width = n - at < CHUNK ? n - at : CHUNK;
-        run((float *)call->data[0] + at, (const float *)call->data[1] + at, dy ? dy + at : NULL,
-            width, p, q);
+    for (int64_t i = 0; i < chunks; i++) {
+        const int64_t at = i * CHUNK, width = k.n - at < CHUNK ? k.n - at : CHUNK;
+        run(k.out + at, k.x + at, k.dy ? k.dy + at : NULL, width, p, q);
     }
     return NDRT_OK;
 }

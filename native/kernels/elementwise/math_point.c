@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/ndrt_exp.h"
+#include "kernels/reduce/ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
@@ -21,12 +22,11 @@ static void exp_range(float *out, const float *in, int64_t n) {
 }
 
 void ndrt_exp(const ndrt_kernel_call *call, int nthreads) {
-    int64_t n = call->counts[0], chunks = (n + CHUNK - 1) / CHUNK;
-    float *out = call->data[0];
-    const float *in = call->data[1];
+    const ndrt_exp_args k = ndrt_read_exp(call);
+    const int64_t chunks = (k.n + CHUNK - 1) / CHUNK;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < chunks; k++)
-        exp_range(out + k * CHUNK, in + k * CHUNK, least(CHUNK, n - k * CHUNK));
+    for (int64_t i = 0; i < chunks; i++)
+        exp_range(k.out + i * CHUNK, k.data + i * CHUNK, least(CHUNK, k.n - i * CHUNK));
 }
 
 /* ---- softmax of columns ------------------------------------------------------------------------
@@ -74,15 +74,14 @@ static void softmax_strip(float *out, const float *in, int64_t rows, int64_t str
 }
 
 void ndrt_softmax(const ndrt_kernel_call *call, int nthreads) {
-    int64_t outer = call->counts[0], rows = call->counts[1], inner = call->counts[2];
-    int64_t strips = (inner + STRIP - 1) / STRIP;
-    float factor = (float)(call->numbers[3] / call->numbers[2]);
-    int log = call->numbers[1] != 0;
+    const ndrt_softmax_columns_args k = ndrt_read_softmax_columns(call);
+    const int64_t strips = (k.inner + STRIP - 1) / STRIP;
+    const float factor = (float)(k.sign / k.divisor);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < outer * strips; k++) {
-        int64_t begin = k % strips * STRIP, at = k / strips * rows * inner + begin;
-        softmax_strip((float *)call->data[0] + at, (const float *)call->data[1] + at, rows, inner,
-                      least(STRIP, inner - begin), factor, log);
+    for (int64_t i = 0; i < k.outer * strips; i++) {
+        const int64_t begin = i % strips * STRIP, at = i / strips * k.length * k.inner + begin;
+        softmax_strip(k.out + at, k.data + at, k.length, k.inner, least(STRIP, k.inner - begin),
+                      factor, k.log);
     }
 }
 
@@ -114,11 +113,11 @@ enum { RUN = 8 }; /* elements that are summed before what came before them is ad
             _Pragma("omp simd") for (int64_t c = 0; c < width; c++) y[c] = sum[c] += x[c];         \
         }                                                                                          \
     }                                                                                              \
-    static void name(kernel_call *call, int nthreads) {                                            \
-        int64_t outer = call->counts[0], length = call->counts[1], inner = call->counts[2];        \
-        int64_t step = call->numbers[1] != 0 ? -1 : 1;                                             \
-        type *out = call->data[0];                                                                 \
-        const type *in = call->data[1];                                                            \
+    static void name(const ndrt_running_sum_args *k, int nthreads) {                               \
+        int64_t outer = k->outer, length = k->length, inner = k->inner;                            \
+        int64_t step = k->backwards ? -1 : 1;                                                      \
+        type *out = k->out;                                                                        \
+        const type *in = k->data;                                                                  \
         if (inner == 1) {                                                                          \
             _Pragma("omp parallel for schedule(static) num_threads(nthreads)") for (int64_t o = 0; \
                                                                                     o < outer;     \
@@ -127,11 +126,11 @@ enum { RUN = 8 }; /* elements that are summed before what came before them is ad
             return;                                                                                \
         }                                                                                          \
         int64_t strips = (inner + STRIP - 1) / STRIP;                                              \
-        _Pragma("omp parallel for schedule(static) num_threads(nthreads)") for (int64_t k = 0;     \
-                                                                                k <                \
+        _Pragma("omp parallel for schedule(static) num_threads(nthreads)") for (int64_t i = 0;     \
+                                                                                i <                \
                                                                                 outer * strips;    \
-                                                                                k++) {             \
-            int64_t begin = k % strips * STRIP, at = k / strips * length * inner + begin;          \
+                                                                                i++) {             \
+            int64_t begin = i % strips * STRIP, at = i / strips * length * inner + begin;          \
             name##_columns(in + at, out + at, length, inner, least(STRIP, inner - begin), step);   \
         }                                                                                          \
     }
@@ -140,13 +139,13 @@ RUNNING_SUM(running_f64, double)
 RUNNING_SUM(running_s32, uint32_t)
 
 void ndrt_running_sum(kernel_call *call, int nthreads) {
-    int kind = (int)call->numbers[0];
-    if (kind == NDRT_F32)
-        running_f32(call, nthreads);
-    else if (kind == NDRT_F64)
-        running_f64(call, nthreads);
+    const ndrt_running_sum_args k = ndrt_read_running_sum(call);
+    if (k.kind == NDRT_F32)
+        running_f32(&k, nthreads);
+    else if (k.kind == NDRT_F64)
+        running_f64(&k, nthreads);
     else
-        running_s32(call, nthreads);
+        running_s32(&k, nthreads);
 }
 
 /* ---- gradients of products ---------------------------------------------------------------------
@@ -180,14 +179,13 @@ static void product_grad_strip(float *out, const float *grad, const float *in, i
 }
 
 void ndrt_product_grad(const ndrt_kernel_call *call, int nthreads) {
-    int64_t outer = call->counts[0], rows = call->counts[1], inner = call->counts[2];
-    int64_t strips = (inner + STRIP - 1) / STRIP;
+    const ndrt_product_grad_args k = ndrt_read_product_grad(call);
+    const int64_t strips = (k.inner + STRIP - 1) / STRIP;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < outer * strips; k++) {
-        int64_t begin = k % strips * STRIP, at = k / strips * rows * inner + begin;
-        product_grad_strip(
-            (float *)call->data[0] + at, (const float *)call->data[1] + k / strips * inner + begin,
-            (const float *)call->data[2] + at, rows, inner, least(STRIP, inner - begin));
+    for (int64_t i = 0; i < k.outer * strips; i++) {
+        const int64_t begin = i % strips * STRIP, at = i / strips * k.length * k.inner + begin;
+        product_grad_strip(k.dx + at, k.dy + i / strips * k.inner + begin, k.data + at, k.length,
+                           k.inner, least(STRIP, k.inner - begin));
     }
 }
 
@@ -211,12 +209,12 @@ static void prelu_block(float *out, const float *x, const float *slopes, int64_t
 }
 
 void ndrt_prelu(const ndrt_kernel_call *call, int nthreads) {
-    const int64_t *d = call->counts;
-    int64_t blocks = d[1], inner = d[2], channels = d[3], size = inner * channels;
+    const ndrt_prelu_args k = ndrt_read_prelu(call);
+    const int64_t size = k.inner * k.channels;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < d[0] * blocks; k++)
-        prelu_block((float *)call->data[0] + k * size, (const float *)call->data[1] + k * size,
-                    (const float *)call->data[2] + k % blocks * channels, inner, channels);
+    for (int64_t i = 0; i < k.outer * k.blocks; i++)
+        prelu_block(k.out + i * size, k.data + i * size, k.slopes + i % k.blocks * k.channels,
+                    k.inner, k.channels);
 }
 
 /* ---- arithmetic
@@ -258,17 +256,18 @@ FAMILY(f64, double, double)
 FAMILY(s32, int32_t, uint32_t)
 
 void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads) {
-    int64_t n = call->counts[0], chunks = (n + CHUNK - 1) / CHUNK;
-    int kind = (int)call->numbers[0], what = (int)call->numbers[1];
-    size_t size = kind == NDRT_F64 ? 8 : 4;
-    void (*run)(void *, const void *, const void *, int64_t) = kind == NDRT_F32   ? of_f32[what]
-                                                               : kind == NDRT_F64 ? of_f64[what]
-                                                                                  : of_s32[what];
+    const ndrt_arithmetic_args k = ndrt_read_arithmetic(call);
+    const int64_t chunks = (k.n + CHUNK - 1) / CHUNK;
+    const size_t size = k.kind == NDRT_F64 ? 8 : 4;
+    void (*run)(void *, const void *, const void *, int64_t) = k.kind == NDRT_F32 ? of_f32[k.what]
+                                                               : k.kind == NDRT_F64
+                                                                   ? of_f64[k.what]
+                                                                   : of_s32[k.what];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < chunks; k++) {
-        size_t at = (size_t)(k * CHUNK) * size;
-        run((char *)call->data[0] + at, (const char *)call->data[1] + at,
-            (const char *)call->data[2] + at, least(CHUNK, n - k * CHUNK));
+    for (int64_t i = 0; i < chunks; i++) {
+        const size_t at = (size_t)(i * CHUNK) * size;
+        run((char *)k.out + at, (const char *)k.left + at, (const char *)k.right + at,
+            least(CHUNK, k.n - i * CHUNK));
     }
 }
 
@@ -294,18 +293,16 @@ static void relu_grad(float *out, const float *grad, const float *y, int64_t n) 
 }
 
 void ndrt_step_grad(const ndrt_kernel_call *call, int nthreads) {
-    int64_t n = call->counts[0], chunks = (n + CHUNK - 1) / CHUNK;
-    int what = (int)call->numbers[1];
-    float *out = call->data[0], low = (float)call->numbers[2], high = (float)call->numbers[3];
-    const float *grad = call->data[1], *x = call->data[2];
+    const ndrt_step_grad_args k = ndrt_read_step_grad(call);
+    const int64_t chunks = (k.n + CHUNK - 1) / CHUNK;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < chunks; k++) {
-        int64_t at = k * CHUNK, m = least(CHUNK, n - at);
-        if (what == NDRT_STEP_CLIP)
-            clip_grad(out + at, grad + at, x + at, m, low, high);
-        else if (what == NDRT_STEP_ABS)
-            abs_grad(out + at, grad + at, x + at, m);
+    for (int64_t i = 0; i < chunks; i++) {
+        const int64_t at = i * CHUNK, m = least(CHUNK, k.n - at);
+        if (k.what == NDRT_STEP_CLIP)
+            clip_grad(k.dx + at, k.dy + at, k.data + at, m, k.low, k.high);
+        else if (k.what == NDRT_STEP_ABS)
+            abs_grad(k.dx + at, k.dy + at, k.data + at, m);
         else
-            relu_grad(out + at, grad + at, x + at, m);
+            relu_grad(k.dx + at, k.dy + at, k.data + at, m);
     }
 }

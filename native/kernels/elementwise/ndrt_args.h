@@ -5,6 +5,50 @@
 
 #include "ndrt_internal.h"
 
+/* A function (ndrt_function_id) of x and two numbers; a slope is multiplied by dy. */
+typedef struct {
+    float *out;
+    const float *x;
+    const float *dy;
+    int64_t n;
+    int which;
+    double p;
+    double q;
+} ndrt_function_args;
+static inline ndrt_function_args ndrt_read_function(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_function_args){
+        .out = call->data[0],
+        .x = call->data[1],
+        .dy = call->data[2],
+        .n = call->counts[0],
+        .which = ndrt_int_of(call->counts[1]),
+        .p = numbers[0],
+        .q = numbers[1],
+    };
+}
+
+/* A function (ndrt_function_id) of x and p; kind F16, F64, S32, S8, U8 or NDRT_INDEX_S64. */
+typedef struct {
+    void *out;
+    const void *x;
+    int64_t n;
+    int kind;
+    int which;
+    double p;
+} ndrt_scalar_args;
+static inline ndrt_scalar_args ndrt_read_scalar(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_scalar_args){
+        .out = call->data[0],
+        .x = call->data[1],
+        .n = call->counts[0],
+        .kind = ndrt_int_of(call->counts[1]),
+        .which = ndrt_int_of(call->counts[2]),
+        .p = numbers[0],
+    };
+}
+
 /* What data come back as from whole numbers within limits: (round(data / scale) + zero, kept within
  * them, - zero) scale; one scale and zero of a channel. */
 typedef struct {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
@@ -145,41 +145,39 @@ static size_t size_of(int kind) {
 }
 
 static ndrt_status check(kernel_call *call) {
-    double kind = call->numbers[0], which = call->numbers[1];
-    int known = kind >= 0 && kind <= NDRT_INDEX_S64 && which >= 0 && which <= NDRT_FUNCTION_HYPOT;
+    const ndrt_scalar_args k = ndrt_read_scalar(call);
+    int known = k.which >= 0 && k.which <= NDRT_FUNCTION_HYPOT;
     /* halves have what doubles have */
-    if (!known || !loop_of(kind == NDRT_F16 ? NDRT_F64 : (int)kind, (int)which))
-        return ndrt_fail(NDRT_INVALID, "no function %g of a number and an array of kind %g", which,
-                         kind);
-    if (call->nthreads < 0 || call->counts[0] < 0)
-        return ndrt_fail(NDRT_INVALID, "function %g of a number: a count below 0", which);
-    if (call->counts[0] && (!call->data[0] || !call->data[1]))
-        return ndrt_fail(NDRT_INVALID, "function %g of a number: an array has no bytes", which);
-    return NDRT_OK;
+    if (!known || !loop_of(k.kind == NDRT_F16 ? NDRT_F64 : k.kind, k.which))
+        return ndrt_fail(NDRT_INVALID, "no function %d of a number and an array of kind %d",
+                         k.which, k.kind);
+    if (call->nthreads < 0 || k.n < 0)
+        return ndrt_fail(NDRT_INVALID, "function %d of a number: a count below 0", k.which);
+    return k.n ? ndrt_need_arrays(call, 2) : NDRT_OK;
 }
 
-static int threads(kernel_call *call) { return ndrt_team_for(call, call->counts[0]); }
+static int threads(kernel_call *call) { return ndrt_team_for(call, ndrt_read_scalar(call).n); }
 
-static void run(kernel_call *call, int64_t at, int64_t n) {
-    int kind = (int)call->numbers[0], which = (int)call->numbers[1];
-    size_t offset = (size_t)at * size_of(kind);
-    char *out = (char *)call->data[0] + offset;
-    const char *in = (const char *)call->data[1] + offset;
-    if (kind == NDRT_F16)
-        halves(which, (uint16_t *)out, (const uint16_t *)in, n, nearest_half(call->numbers[2]));
+static void run(const ndrt_scalar_args *k, int64_t at, int64_t n) {
+    const size_t offset = (size_t)at * size_of(k->kind);
+    char *out = (char *)k->out + offset;
+    const char *in = (const char *)k->x + offset;
+    if (k->kind == NDRT_F16)
+        halves(k->which, (uint16_t *)out, (const uint16_t *)in, n, nearest_half(k->p));
     else
-        loop_of(kind, which)(out, in, n, call->numbers[2]);
+        loop_of(k->kind, k->which)(out, in, n, k->p);
 }
 
 static ndrt_status execute(kernel_call *call, int nthreads) {
-    int64_t n = call->counts[0], chunks = (n + CHUNK - 1) / CHUNK;
+    const ndrt_scalar_args k = ndrt_read_scalar(call);
+    const int64_t chunks = (k.n + CHUNK - 1) / CHUNK;
     if (nthreads == 1) {
-        run(call, 0, n);
+        run(&k, 0, k.n);
         return NDRT_OK;
     }
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < chunks; k++)
-        run(call, k * CHUNK, n - k * CHUNK < CHUNK ? n - k * CHUNK : CHUNK);
+    for (int64_t i = 0; i < chunks; i++)
+        run(&k, i * CHUNK, k.n - i * CHUNK < CHUNK ? k.n - i * CHUNK : CHUNK);
     return NDRT_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ndrt_args.h"
 #include "ndrt_places.h"
 
 typedef const ndrt_kernel_call kernel_call;
@@ -23,25 +24,27 @@ static inline int64_t inside(int64_t i, int64_t n, int wrap) {
 /* ---- rows of a table ------------------------------------------------------------------------ */
 
 static void gather(kernel_call *call, int nthreads) {
-    int64_t outer = call->counts[0], count = call->counts[1], rows = call->counts[2];
-    size_t width = (size_t)call->counts[3];
-    char *out = call->data[0];
-    const char *table = call->data[1];
-    int kind = (int)call->numbers[0], wrap = call->numbers[1] != 0;
+    const ndrt_gather_args job = ndrt_read_gather(call);
+    int64_t outer = job.outer, count = job.count, rows = job.rows;
+    size_t width = (size_t)job.width;
+    char *out = job.out;
+    const char *table = job.table;
+    int kind = job.kind, wrap = job.wrap;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * count; k++) {
-        int64_t row = inside(ndrt_index_at(call->data[2], kind, k % count), rows, wrap);
+        int64_t row = inside(ndrt_index_at(job.places, kind, k % count), rows, wrap);
         memcpy(out + (size_t)k * width, table + (size_t)(k / count * rows + row) * width, width);
     }
 }
 
 /* Each thread has a range of rows, and adds what belongs there in the order of the places. */
 static void gather_grad(kernel_call *call, int nthreads) {
-    int64_t outer = call->counts[0], count = call->counts[1], rows = call->counts[2];
-    int64_t width = call->counts[3];
-    float *grad = call->data[0];
-    const float *in = call->data[1];
-    int kind = (int)call->numbers[0], wrap = call->numbers[1] != 0;
+    const ndrt_gather_grad_args job = ndrt_read_gather_grad(call);
+    int64_t outer = job.outer, count = job.count, rows = job.rows;
+    int64_t width = job.width;
+    float *grad = job.dx;
+    const float *in = job.dy;
+    int kind = job.kind, wrap = job.wrap;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t part = 0; part < nthreads; part++) {
         int64_t from = rows * part / nthreads, to = rows * (part + 1) / nthreads;
@@ -49,7 +52,7 @@ static void gather_grad(kernel_call *call, int nthreads) {
             float *own = grad + o * rows * width;
             memset(own + from * width, 0, (size_t)((to - from) * width) * sizeof *own);
             for (int64_t i = 0; i < count; i++) {
-                int64_t row = inside(ndrt_index_at(call->data[2], kind, i), rows, wrap);
+                int64_t row = inside(ndrt_index_at(job.places, kind, i), rows, wrap);
                 if (row < from || row >= to) continue;
                 float *sum = own + row * width;
                 const float *add = in + (o * count + i) * width;
@@ -64,30 +67,32 @@ static void gather_grad(kernel_call *call, int nthreads) {
  */
 
 static void pick(kernel_call *call, int nthreads) {
-    int64_t outer = call->counts[0], length = call->counts[1], inner = call->counts[2];
-    size_t size = (size_t)call->counts[3];
-    char *out = call->data[0];
-    const char *in = call->data[1];
-    int kind = (int)call->numbers[0], wrap = call->numbers[1] != 0;
+    const ndrt_pick_args job = ndrt_read_pick(call);
+    int64_t outer = job.outer, length = job.length, inner = job.inner;
+    size_t size = (size_t)job.size;
+    char *out = job.out;
+    const char *in = job.data;
+    int kind = job.kind, wrap = job.wrap;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * inner; k++) {
-        int64_t at = inside(ndrt_index_at(call->data[2], kind, k), length, wrap);
+        int64_t at = inside(ndrt_index_at(job.places, kind, k), length, wrap);
         size_t from = (size_t)((k / inner * length + at) * inner + k % inner);
         memcpy(out + (size_t)k * size, in + from * size, size);
     }
 }
 
 static void pick_grad(kernel_call *call, int nthreads) {
-    int64_t outer = call->counts[0], length = call->counts[1], inner = call->counts[2];
-    float *grad = call->data[0];
-    const float *in = call->data[1];
-    int kind = (int)call->numbers[0], wrap = call->numbers[1] != 0;
+    const ndrt_pick_grad_args job = ndrt_read_pick_grad(call);
+    int64_t outer = job.outer, length = job.length, inner = job.inner;
+    float *grad = job.dx;
+    const float *in = job.dy;
+    int kind = job.kind, wrap = job.wrap;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t o = 0; o < outer; o++) {
         float *own = grad + o * length * inner;
         memset(own, 0, (size_t)(length * inner) * sizeof *own);
         for (int64_t i = 0; i < inner; i++) {
-            int64_t at = inside(ndrt_index_at(call->data[2], kind, o * inner + i), length, wrap);
+            int64_t at = inside(ndrt_index_at(job.places, kind, o * inner + i), length, wrap);
             own[at * inner + i] = in[o * inner + i];
         }
     }
@@ -97,18 +102,18 @@ static void pick_grad(kernel_call *call, int nthreads) {
 
 #define ONE_HOT_OF(type)                                                                           \
     do {                                                                                           \
-        type *row = (type *)call->data[0] + i * depth, on = (type)call->numbers[1],                \
-             off = (type)call->numbers[2];                                                         \
+        type *row = (type *)job.out + i * depth, on = (type)job.on, off = (type)job.off;           \
         for (int64_t j = 0; j < depth; j++) row[j] = off;                                          \
         if (at >= 0 && at < depth) row[at] = on;                                                   \
     } while (0)
 
 static void one_hot(kernel_call *call, int nthreads) {
-    int64_t count = call->counts[0], depth = call->counts[1];
-    int kind = (int)call->numbers[0], dtype = (int)call->numbers[3];
+    const ndrt_one_hot_args job = ndrt_read_one_hot(call);
+    int64_t count = job.count, depth = job.depth;
+    int kind = job.kind, dtype = job.dtype;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t i = 0; i < count; i++) {
-        int64_t at = ndrt_index_at(call->data[1], kind, i);
+        int64_t at = ndrt_index_at(job.places, kind, i);
         if (dtype == NDRT_F32)
             ONE_HOT_OF(float);
         else
@@ -131,32 +136,34 @@ static void where_each(float *out, const float *condition, const float *x, const
 }
 
 static void where(kernel_call *call, int nthreads) {
-    int64_t count = call->counts[0], width = call->counts[1];
-    float *out = call->data[0];
-    const float *x = call->data[2], *y = call->data[3];
-    int kind = (int)call->numbers[0];
+    const ndrt_where_args job = ndrt_read_where(call);
+    int64_t count = job.count, width = job.width;
+    float *out = job.out;
+    const float *x = job.x, *y = job.y;
+    int kind = job.kind;
     if (width == 1 && kind == NDRT_F32) {
-        where_each(out, call->data[1], x, y, count, nthreads);
+        where_each(out, job.condition, x, y, count, nthreads);
         return;
     }
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t i = 0; i < count; i++) {
-        const float *from = is_true(call->data[1], kind, i) ? x : y;
+        const float *from = is_true(job.condition, kind, i) ? x : y;
         for (int64_t j = i * width; j < (i + 1) * width; j++) out[j] = from[j];
     }
 }
 
 static void sequence_mask(kernel_call *call, int nthreads) {
-    int64_t rows = call->counts[0], columns = call->counts[1], width = call->counts[2];
-    int steps_first = call->counts[3] == 0, kind = (int)call->numbers[0];
-    float *out = call->data[0], value = (float)call->numbers[1];
-    const float *in = call->data[1];
+    const ndrt_sequence_mask_args job = ndrt_read_sequence_mask(call);
+    int64_t rows = job.rows, columns = job.columns, width = job.width;
+    int steps_first = job.steps_axis == 0, kind = job.kind;
+    float *out = job.out, value = job.value;
+    const float *in = job.data;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < rows * columns; k++) {
         int64_t row = k / columns, column = k % columns;
         int64_t step = steps_first ? row : column, batch = steps_first ? column : row;
         float *to = out + k * width;
-        if (step >= ndrt_index_at(call->data[2], kind, batch))
+        if (step >= ndrt_index_at(job.lengths, kind, batch))
             for (int64_t j = 0; j < width; j++) to[j] = value;
         else if (to != in + k * width)
             memcpy(to, in + k * width, (size_t)width * sizeof *to);
@@ -164,17 +171,19 @@ static void sequence_mask(kernel_call *call, int nthreads) {
 }
 
 static void arange(kernel_call *call, int nthreads) {
-    float *out = call->data[0], start = (float)call->numbers[0], step = (float)call->numbers[1];
-    int64_t repeat = call->counts[1];
+    const ndrt_arange_args job = ndrt_read_arange(call);
+    float *out = job.out, start = job.start, step = job.step;
+    int64_t repeat = job.repeat;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t i = 0; i < call->counts[0]; i++) out[i] = start + (float)(i / repeat) * step;
+    for (int64_t i = 0; i < job.n; i++) out[i] = start + (float)(i / repeat) * step;
 }
 
 static void error_function(kernel_call *call, int nthreads) {
-    float *out = call->data[0];
-    const float *in = call->data[1];
+    const ndrt_erf_args job = ndrt_read_erf(call);
+    float *out = job.out;
+    const float *in = job.data;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t i = 0; i < call->counts[0]; i++) out[i] = erff(in[i]);
+    for (int64_t i = 0; i < job.n; i++) out[i] = erff(in[i]);
 }
 
 /* ---- driver -----------------------------------------------------------------------------------
@@ -184,7 +193,7 @@ static const struct {
     const char *name;
     void (*run)(kernel_call *call, int nthreads);
     int ndata, ndims;
-    int has_kind; /* the first scalar is the dtype of places */
+    int has_kind; /* the count behind those is the kind of places */
 } kernels[] = {
     [NDRT_KERNEL_GATHER - NDRT_KERNEL_GATHER] = {"gather", gather, 3, 4, 1},
     [NDRT_KERNEL_GATHER_GRAD - NDRT_KERNEL_GATHER] = {"gather gradient", gather_grad, 3, 4, 1},
@@ -192,7 +201,7 @@ static const struct {
     [NDRT_KERNEL_PICK_GRAD - NDRT_KERNEL_GATHER] = {"pick gradient", pick_grad, 3, 3, 1},
     [NDRT_KERNEL_ONE_HOT - NDRT_KERNEL_GATHER] = {"one hot", one_hot, 2, 2, 1},
     [NDRT_KERNEL_WHERE - NDRT_KERNEL_GATHER] = {"where", where, 4, 2, 1},
-    [NDRT_KERNEL_SEQUENCE_MASK - NDRT_KERNEL_GATHER] = {"sequence mask", sequence_mask, 3, 3, 1},
+    [NDRT_KERNEL_SEQUENCE_MASK - NDRT_KERNEL_GATHER] = {"sequence mask", sequence_mask, 3, 4, 1},
     [NDRT_KERNEL_ARANGE - NDRT_KERNEL_GATHER] = {"arange", arange, 1, 2, 0},
     [NDRT_KERNEL_ERF - NDRT_KERNEL_GATHER] = {"erf", error_function, 2, 1, 0},
 };
@@ -229,14 +238,17 @@ static ndrt_status check(const ndrt_kernel_call *call) {
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < kernels[at].ndims; i++)
         if (call->counts[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    if (kernels[at].has_kind && !ndrt_is_index_kind(call->numbers[0]))
-        return ndrt_fail(NDRT_INVALID, "%s: places of kind %g", name, call->numbers[0]);
-    if (call->kernel == NDRT_KERNEL_ONE_HOT && call->numbers[3] != NDRT_F32 &&
-        call->numbers[3] != NDRT_S32)
-        return ndrt_fail(NDRT_INVALID, "%s: values of kind %g", name, call->numbers[3]);
-    if (call->kernel == NDRT_KERNEL_ARANGE && call->counts[1] < 1)
+    const int64_t kind = call->counts[kernels[at].ndims];
+    if (kernels[at].has_kind && !ndrt_is_index_kind(kind))
+        return ndrt_fail(NDRT_INVALID, "%s: places of kind %lld", name, (long long)kind);
+    if (call->kernel == NDRT_KERNEL_ONE_HOT) {
+        const int dtype = ndrt_read_one_hot(call).dtype;
+        if (dtype != NDRT_F32 && dtype != NDRT_S32)
+            return ndrt_fail(NDRT_INVALID, "%s: values of kind %d", name, dtype);
+    }
+    if (call->kernel == NDRT_KERNEL_ARANGE && ndrt_read_arange(call).repeat < 1)
         return ndrt_fail(NDRT_INVALID, "%s: each value %lld times", name,
-                         (long long)call->counts[1]);
+                         (long long)ndrt_read_arange(call).repeat);
     int64_t n = written(call), m = along_axis(call);
     if (n < 0 || m < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
     if (n && !m && call->kernel != NDRT_KERNEL_GATHER_GRAD)

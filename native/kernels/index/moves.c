@@ -6,6 +6,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "ndrt_args.h"
 #include "ndrt_places.h"
 
 typedef const ndrt_kernel_call kernel_call;
@@ -31,16 +32,17 @@ static inline int64_t clamped(int64_t i, int64_t low, int64_t high) {
  */
 
 static ndrt_status flat_places(kernel_call *call, int nthreads) {
-    int64_t rank = call->counts[0], n = call->counts[1];
-    int64_t *out = call->data[0];
-    const double *lengths = call->numbers + 1;
-    int kind = (int)call->numbers[0], wrong = 0;
+    const ndrt_flat_places_args job = ndrt_read_flat_places(call);
+    int64_t rank = job.rank, n = job.n;
+    int64_t *out = job.out;
+    const int64_t *lengths = job.lengths;
+    int kind = job.kind, wrong = 0;
 #pragma omp parallel for schedule(static) num_threads(nthreads) reduction(| : wrong)
     for (int64_t i = 0; i < n; i++) {
         int64_t flat = 0;
         for (int64_t axis = 0; axis < rank; axis++) {
-            int64_t length = (int64_t)lengths[axis];
-            int64_t at = ndrt_index_at(call->data[1], kind, axis * n + i);
+            int64_t length = lengths[axis];
+            int64_t at = ndrt_index_at(job.coordinates, kind, axis * n + i);
             wrong |= at < -length || at >= length;
             flat = flat * length + (at < 0 ? at + length : at);
             /* what follows stays inside of int64 */
@@ -50,7 +52,7 @@ static ndrt_status flat_places(kernel_call *call, int nthreads) {
     }
     if (!wrong) return NDRT_OK;
     for (int64_t k = 0; k < rank * n; k++) {
-        int64_t length = (int64_t)lengths[k / n], at = ndrt_index_at(call->data[1], kind, k);
+        int64_t length = lengths[k / n], at = ndrt_index_at(job.coordinates, kind, k);
         if (at < -length || at >= length)
             return ndrt_fail(NDRT_RANGE, "index %lld is out of bounds for axis %lld with size %lld",
                              (long long)at, (long long)(k / n), (long long)length);
@@ -60,11 +62,12 @@ static ndrt_status flat_places(kernel_call *call, int nthreads) {
 
 /* Each thread has a range of rows, and writes what belongs there in the order of the places. */
 static void put_rows(kernel_call *call, int nthreads) {
-    int64_t n = call->counts[0], rows = call->counts[1];
-    size_t width = (size_t)call->counts[2];
-    char *out = call->data[0];
-    const char *in = call->data[1];
-    const int64_t *places = call->data[2];
+    const ndrt_put_rows_args job = ndrt_read_put_rows(call);
+    int64_t n = job.n, rows = job.rows;
+    size_t width = (size_t)job.width;
+    char *out = job.out;
+    const char *in = job.data;
+    const int64_t *places = job.places;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t part = 0; part < nthreads; part++) {
         int64_t from = rows * part / nthreads, to = rows * (part + 1) / nthreads;
@@ -82,10 +85,10 @@ typedef struct {
     int64_t begin, step, length;
 } axis_map;
 
+/* The gradient is given what the move is. */
 static axis_map map_of(kernel_call *call) {
-    axis_map made = {(int)call->numbers[0], (int64_t)call->numbers[1], (int64_t)call->numbers[2],
-                     call->counts[1]};
-    return made;
+    const ndrt_axis_move_args job = ndrt_read_axis_move(call);
+    return (axis_map){job.kind, job.begin, job.step, job.length};
 }
 
 static inline int64_t source_of(const axis_map *map, int64_t i) {
@@ -97,11 +100,12 @@ static inline int64_t source_of(const axis_map *map, int64_t i) {
 }
 
 static void axis_move(kernel_call *call, int nthreads) {
-    int64_t length = call->counts[1], count = call->counts[3], total = call->counts[0] * count;
-    size_t width = (size_t)call->counts[2];
+    const ndrt_axis_move_args job = ndrt_read_axis_move(call);
+    int64_t length = job.length, count = job.count, total = job.outer * count;
+    size_t width = (size_t)job.width;
     const axis_map map = map_of(call);
-    char *out = call->data[0];
-    const char *in = call->data[1];
+    char *out = job.out;
+    const char *in = job.data;
 #pragma omp parallel num_threads(nthreads)
     {
         int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
@@ -125,11 +129,12 @@ static void add_row(float *to, const float *from, int64_t n) {
 
 /* What lies on the axis comes first, then what was taken from it once more. */
 static void axis_move_grad(kernel_call *call, int nthreads) {
-    int64_t outer = call->counts[0], length = call->counts[1], inner = call->counts[2];
-    int64_t count = call->counts[3], strips = (inner + STRIP - 1) / STRIP;
+    const ndrt_axis_move_grad_args job = ndrt_read_axis_move_grad(call);
+    int64_t outer = job.outer, length = job.length, inner = job.width;
+    int64_t count = job.count, strips = (inner + STRIP - 1) / STRIP;
     const axis_map map = map_of(call);
-    float *grad = call->data[0];
-    const float *in = call->data[1];
+    float *grad = job.dx;
+    const float *in = job.dy;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * strips; k++) {
         int64_t o = k / strips, first = k % strips * STRIP;
@@ -155,47 +160,51 @@ static void axis_move_grad(kernel_call *call, int nthreads) {
  */
 
 static void sequence_reverse(kernel_call *call, int nthreads) {
-    int64_t steps = call->counts[0], batch = call->counts[1];
-    size_t width = (size_t)call->counts[2];
-    int kind = (int)call->numbers[0];
-    char *out = call->data[0];
-    const char *in = call->data[1];
+    const ndrt_sequence_reverse_args job = ndrt_read_sequence_reverse(call);
+    int64_t steps = job.steps, batch = job.batch;
+    size_t width = (size_t)job.width;
+    int kind = job.kind;
+    char *out = job.out;
+    const char *in = job.data;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < steps * batch; k++) {
         int64_t step = k / batch, b = k % batch;
-        int64_t length = clamped(ndrt_index_at(call->data[2], kind, b), 0, steps);
+        int64_t length = clamped(ndrt_index_at(job.lengths, kind, b), 0, steps);
         int64_t from = step < length ? length - 1 - step : step;
         move_part(out + (size_t)k * width, in + (size_t)(from * batch + b) * width, width);
     }
 }
 
-/* The part of sequence b that is its last; of a sequence without steps its first. */
-static inline int64_t last_of(kernel_call *call, int64_t b) {
-    int steps_first = call->counts[3] == 0;
-    int64_t columns = call->counts[1], steps = steps_first ? call->counts[0] : columns;
-    int64_t end = clamped(ndrt_index_at(call->data[2], (int)call->numbers[0], b), 1, steps);
-    return steps_first ? (end - 1) * columns + b : b * columns + end - 1;
+/* The part of sequence b that is its last; of a sequence without steps its first. The gradient is
+ * given what the other is. */
+static inline int64_t last_of(const ndrt_sequence_last_args *job, int64_t b) {
+    const int64_t steps = job->steps_axis == 0 ? job->rows : job->columns;
+    const int64_t end = clamped(ndrt_index_at(job->lengths, job->kind, b), 1, steps);
+    return job->steps_axis == 0 ? (end - 1) * job->columns + b : b * job->columns + end - 1;
 }
 
 static void sequence_last(kernel_call *call, int nthreads) {
-    int64_t batch = call->counts[call->counts[3] == 0];
-    size_t width = (size_t)call->counts[2];
-    char *out = call->data[0];
-    const char *in = call->data[1];
+    const ndrt_sequence_last_args job = ndrt_read_sequence_last(call);
+    const int64_t batch = job.steps_axis == 0 ? job.columns : job.rows;
+    const size_t width = (size_t)job.width;
+    char *out = job.out;
+    const char *in = job.data;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t b = 0; b < batch; b++)
-        move_part(out + (size_t)b * width, in + (size_t)last_of(call, b) * width, width);
+        move_part(out + (size_t)b * width, in + (size_t)last_of(&job, b) * width, width);
 }
 
 static void sequence_last_grad(kernel_call *call, int nthreads) {
-    int64_t parts = call->counts[0] * call->counts[1], batch = call->counts[call->counts[3] == 0];
-    size_t width = (size_t)call->counts[2];
-    char *grad = call->data[0];
-    const char *in = call->data[1];
+    const ndrt_sequence_last_args job = ndrt_read_sequence_last(call);
+    const int64_t parts = job.rows * job.columns;
+    const int64_t batch = job.steps_axis == 0 ? job.columns : job.rows;
+    const size_t width = (size_t)job.width;
+    char *grad = job.out;
+    const char *in = job.data;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < parts; k++) memset(grad + (size_t)k * width, 0, width);
     for (int64_t b = 0; b < batch; b++)
-        move_part(grad + (size_t)last_of(call, b) * width, in + (size_t)b * width, width);
+        move_part(grad + (size_t)last_of(&job, b) * width, in + (size_t)b * width, width);
 }
 
 /* ---- driver ------------------------------------------------------------------------------------
@@ -204,7 +213,7 @@ static void sequence_last_grad(kernel_call *call, int nthreads) {
 static const struct {
     const char *name;
     void (*run)(kernel_call *call, int nthreads);
-    int ndata, has_kind; /* the first scalar is the dtype of places */
+    int ndata, has_kind; /* has_kind: there are places */
 } kernels[] = {
     [NDRT_KERNEL_FLAT_PLACES - NDRT_KERNEL_FLAT_PLACES] = {"flat places", NULL, 2, 1},
     [NDRT_KERNEL_PUT_ROWS - NDRT_KERNEL_FLAT_PLACES] = {"put rows", put_rows, 3, 0},
@@ -245,15 +254,40 @@ static int64_t work_of(kernel_call *call) {
 
 /* Is each place where the map says that it is? */
 static int is_inside(kernel_call *call) {
-    const int64_t length = call->counts[1], count = call->counts[3];
-    const double *s = call->numbers, begin = s[1], end = s[1] + (double)(count - 1) * s[2];
-    double low = begin < end ? begin : end, high = begin < end ? end : begin;
-    if (!(low > -0x1p52 && high < 0x1p52)) return 0;
-    if (count == 0) return 1;
-    if (s[0] == NDRT_AXIS_WINDOW) return s[2] != 0 && low >= 0 && high < (double)length;
-    if (s[2] != 1 || length == 0) return 0;
-    return s[0] == NDRT_AXIS_EDGE ||
-           (s[0] == NDRT_AXIS_REFLECT && low > (double)-length && high < 2.0 * (double)length - 1);
+    const ndrt_axis_move_args job = ndrt_read_axis_move(call);
+    int64_t way, end;
+    if (job.count == 0) return 1;
+    if (__builtin_mul_overflow(job.count - 1, job.step, &way) ||
+        __builtin_add_overflow(job.begin, way, &end))
+        return 0;
+    const int64_t low = job.begin < end ? job.begin : end, high = job.begin < end ? end : job.begin;
+    if (job.kind == NDRT_AXIS_WINDOW) return job.step != 0 && low >= 0 && high < job.length;
+    if (job.step != 1 || job.length == 0) return 0;
+    return job.kind == NDRT_AXIS_EDGE ||
+           (job.kind == NDRT_AXIS_REFLECT && low > -job.length && high < 2 * job.length - 1);
+}
+
+/* The kind of the places of a call that has some. */
+static int kind_of(kernel_call *call) {
+    switch (call->kernel) {
+    case NDRT_KERNEL_FLAT_PLACES: return ndrt_read_flat_places(call).kind;
+    case NDRT_KERNEL_SEQUENCE_REVERSE: return ndrt_read_sequence_reverse(call).kind;
+    default: return ndrt_read_sequence_last(call).kind;
+    }
+}
+
+static ndrt_status check_lengths(kernel_call *call, const char *name) {
+    const ndrt_flat_places_args job = ndrt_read_flat_places(call);
+    int64_t all = 1;
+    if (job.rank > 7) return ndrt_fail(NDRT_INVALID, "%s: %lld axes", name, (long long)job.rank);
+    for (int64_t axis = 0; axis < job.rank; axis++) {
+        const int64_t length = job.lengths[axis];
+        if (length < 0)
+            return ndrt_fail(NDRT_INVALID, "%s: an axis of length %lld", name, (long long)length);
+        if (length > 1) all = ndrt_product(all, length, 1);
+    }
+    if (all < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
+    return NDRT_OK;
 }
 
 static ndrt_status check(kernel_call *call) {
@@ -261,21 +295,15 @@ static ndrt_status check(kernel_call *call) {
     const char *name = kernels[at].name;
     const int64_t *d = call->counts;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
-    for (int i = 0; i < 4; i++)
+    const int nsizes =
+        call->kernel == NDRT_KERNEL_FLAT_PLACES                                                ? 2
+        : call->kernel == NDRT_KERNEL_SEQUENCE_REVERSE || call->kernel == NDRT_KERNEL_PUT_ROWS ? 3
+                                                                                               : 4;
+    for (int i = 0; i < nsizes; i++)
         if (d[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    if (kernels[at].has_kind && !ndrt_is_index_kind(call->numbers[0]))
-        return ndrt_fail(NDRT_INVALID, "%s: places of kind %g", name, call->numbers[0]);
-    if (call->kernel == NDRT_KERNEL_FLAT_PLACES) {
-        if (d[0] > 7) return ndrt_fail(NDRT_INVALID, "%s: %lld axes", name, (long long)d[0]);
-        double all = 1;
-        for (int64_t axis = 0; axis < d[0]; axis++) {
-            if (!(call->numbers[1 + axis] >= 0))
-                return ndrt_fail(NDRT_INVALID, "%s: an axis of length %g", name,
-                                 call->numbers[1 + axis]);
-            all *= call->numbers[1 + axis] > 1 ? call->numbers[1 + axis] : 1;
-        }
-        if (!(all < 0x1p52)) return ndrt_fail(NDRT_INVALID, "%s: %g elements", name, all);
-    }
+    if (kernels[at].has_kind && !ndrt_is_index_kind(kind_of(call)))
+        return ndrt_fail(NDRT_INVALID, "%s: places of kind %d", name, kind_of(call));
+    if (call->kernel == NDRT_KERNEL_FLAT_PLACES) TRY(check_lengths(call, name));
     int64_t n = work_of(call);
     if (n < 0 ||
         (is_axis_move(call) && (product(d[0], d[1], d[2]) < 0 || product(d[0], d[3], d[2]) < 0)) ||

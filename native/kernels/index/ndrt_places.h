@@ -5,7 +5,7 @@
 
 #include "ndrt_internal.h"
 
-static inline int ndrt_is_index_kind(double kind) {
+static inline int ndrt_is_index_kind(int64_t kind) {
     return kind == NDRT_F32 || kind == NDRT_F64 || kind == NDRT_S32 || kind == NDRT_S8 ||
            kind == NDRT_U8 || kind == NDRT_INDEX_S64;
 }

@@ -5,7 +5,7 @@
  * not depend on the number of threads. */
 #include <math.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
@@ -63,9 +63,9 @@ static float near_mean(const float *x, int64_t width) {
     return (float)(sum / (double)n);
 }
 
-static void normalize(kernel_call *call, int64_t row) {
-    int64_t width = call->counts[1];
-    const float *x = (const float *)call->data[1] + row * width;
+static void normalize(const ndrt_norm_last_args *job, int64_t row) {
+    const int64_t width = job->width;
+    const float *x = job->data + row * width;
     float shift = near_mean(x, width);
     double above;
     double var = variance_from(x, shift, width, &above);
@@ -75,38 +75,37 @@ static void normalize(kernel_call *call, int64_t row) {
         var = variance_from(x, mean, width, &above);
         mean = (float)((double)mean + above);
     }
-    float std = (float)sqrt((var < 0 ? 0 : var) + (double)(float)call->numbers[0]);
-    ((float *)call->data[4])[row] = mean;
-    ((float *)call->data[5])[row] = std;
-    straight((float *)call->data[0] + row * width, x, mean, 1 / std, call->data[2], call->data[3],
-             width);
+    float std = (float)sqrt((var < 0 ? 0 : var) + (double)job->epsilon);
+    job->mean[row] = mean;
+    job->std[row] = std;
+    straight(job->out + row * width, x, mean, 1 / std, job->gamma, job->beta, width);
 }
 
 static ndrt_status check(kernel_call *call) {
+    const ndrt_norm_last_args job = ndrt_read_norm_last(call);
     if (call->nthreads < 0)
         return ndrt_fail(NDRT_INVALID, "normalized last axis: %d threads", call->nthreads);
-    if (call->counts[0] < 0 || call->counts[1] < 0)
+    if (job.rows < 0 || job.width < 0)
         return ndrt_fail(NDRT_INVALID, "normalized last axis: a count below 0");
-    int64_t n = ndrt_product(call->counts[0], call->counts[1], 1);
+    int64_t n = ndrt_product(job.rows, job.width, 1);
     if (n < 0) return ndrt_fail(NDRT_INVALID, "normalized last axis: more elements than can be");
-    for (int i = 0; i < 6; i++)
-        if (n && !call->data[i])
-            return ndrt_fail(NDRT_INVALID, "normalized last axis: array %d has no bytes", i);
-    return NDRT_OK;
+    return n ? ndrt_need_arrays(call, 6) : NDRT_OK;
 }
 
 static int threads(kernel_call *call) {
-    return ndrt_team_for(call, call->counts[0] * call->counts[1]);
+    const ndrt_norm_last_args job = ndrt_read_norm_last(call);
+    return ndrt_team_for(call, job.rows * job.width);
 }
 
 static ndrt_status execute(kernel_call *call, int nthreads) {
-    int64_t rows = call->counts[1] ? call->counts[0] : 0;
+    const ndrt_norm_last_args job = ndrt_read_norm_last(call);
+    const int64_t rows = job.width ? job.rows : 0;
     if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
-        for (int64_t row = 0; row < rows; row++) normalize(call, row);
+        for (int64_t row = 0; row < rows; row++) normalize(&job, row);
         return NDRT_OK;
     }
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t row = 0; row < rows; row++) normalize(call, row);
+    for (int64_t row = 0; row < rows; row++) normalize(&job, row);
     return NDRT_OK;
 }
 

@@ -5,7 +5,7 @@
  * threads nor on how pixels are cut into strips. */
 #include <math.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
@@ -18,17 +18,17 @@ typedef struct {
     float weight, base, power;
 } response;
 
-static response response_of(kernel_call *call) {
-    const int64_t *d = call->counts;
-    int64_t reach = (d[3] - 1) / 2, length = d[2] == 1 ? d[1] : d[2];
-    return (response){.outer = d[0],
-                      .channels = d[1],
-                      .inner = d[2],
-                      .reach = reach < d[1] ? reach : d[1] - 1,
+static response response_of(const ndrt_lrn_args *job) {
+    const int64_t reach = (job->neighbours - 1) / 2;
+    const int64_t length = job->inner == 1 ? job->channels : job->inner;
+    return (response){.outer = job->outer,
+                      .channels = job->channels,
+                      .inner = job->inner,
+                      .reach = reach < job->channels ? reach : job->channels - 1,
                       .strips = (length + STRIP - 1) / STRIP,
-                      .weight = (float)(call->numbers[0] / (double)d[3]),
-                      .base = (float)call->numbers[2],
-                      .power = (float)call->numbers[1]};
+                      .weight = (float)(job->alpha / (double)job->neighbours),
+                      .base = (float)job->knorm,
+                      .power = (float)job->beta};
 }
 
 static inline __attribute__((always_inline)) void add_squares(float *sum, const float *x,
@@ -78,38 +78,38 @@ static void apart(float *out, const float *x, const response *by, int64_t from, 
 }
 
 static ndrt_status check(kernel_call *call) {
+    const ndrt_lrn_args job = ndrt_read_lrn(call);
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "lrn: %d threads", call->nthreads);
-    for (int i = 0; i < 4; i++)
-        if (call->counts[i] < (i == 3))
-            return ndrt_fail(NDRT_INVALID, "lrn: a count below %d", i == 3);
-    int64_t n = ndrt_product(call->counts[0], call->counts[1], call->counts[2]);
+    if (job.outer < 0 || job.channels < 0 || job.inner < 0)
+        return ndrt_fail(NDRT_INVALID, "lrn: a count below 0");
+    if (job.neighbours < 1) return ndrt_fail(NDRT_INVALID, "lrn: a count below 1");
+    int64_t n = ndrt_product(job.outer, job.channels, job.inner);
     if (n < 0) return ndrt_fail(NDRT_INVALID, "lrn: more elements than can be");
-    for (int i = 0; i < 2; i++)
-        if (n && !call->data[i]) return ndrt_fail(NDRT_INVALID, "lrn: array %d has no bytes", i);
-    return NDRT_OK;
+    return n ? ndrt_need_arrays(call, 2) : NDRT_OK;
 }
 
 static int threads(kernel_call *call) {
-    return ndrt_team_for(call, call->counts[0] * call->counts[1] * call->counts[2]);
+    const ndrt_lrn_args job = ndrt_read_lrn(call);
+    return ndrt_team_for(call, job.outer * job.channels * job.inner);
 }
 
-static void run(kernel_call *call, const response *by, int64_t k) {
+static void run(const ndrt_lrn_args *job, const response *by, int64_t k) {
     int64_t at = k / by->strips * by->channels * by->inner, from = k % by->strips * STRIP;
     int64_t length = by->inner == 1 ? by->channels : by->inner;
     int64_t n = length - from < STRIP ? length - from : STRIP;
-    (by->inner == 1 ? side_by_side : apart)((float *)call->data[0] + at,
-                                            (const float *)call->data[1] + at, by, from, n);
+    (by->inner == 1 ? side_by_side : apart)(job->out + at, job->data + at, by, from, n);
 }
 
 static ndrt_status execute(kernel_call *call, int nthreads) {
-    response by = response_of(call);
+    const ndrt_lrn_args job = ndrt_read_lrn(call);
+    const response by = response_of(&job);
     int64_t pieces = by.channels && by.inner ? by.outer * by.strips : 0;
     if (nthreads == 1) { /* entering a region costs as much as hundreds of elements */
-        for (int64_t k = 0; k < pieces; k++) run(call, &by, k);
+        for (int64_t k = 0; k < pieces; k++) run(&job, &by, k);
         return NDRT_OK;
     }
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < pieces; k++) run(call, &by, k);
+    for (int64_t k = 0; k < pieces; k++) run(&job, &by, k);
     return NDRT_OK;
 }
 

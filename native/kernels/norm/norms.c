@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
@@ -95,17 +95,18 @@ static double row_squares(const float *x, float mean, int64_t width, blocks cut,
 }
 
 static void normalize_row(kernel_call *call, int64_t row, int nthreads) {
-    int64_t width = call->counts[1], vector = row % call->counts[2];
-    const float *x = (const float *)call->data[1] + row * width;
-    float *out = (float *)call->data[0] + row * width;
+    const ndrt_norm_rows_args job = ndrt_read_norm_rows(call);
+    int64_t width = job.width, vector = row % job.vectors;
+    const float *x = job.data + row * width;
+    float *out = job.out + row * width;
     blocks cut = blocks_of(width);
     float mean = (float)(row_sum(x, width, cut, nthreads) / (double)width);
     double var = row_squares(x, mean, width, cut, nthreads) / (double)width;
-    float std = (float)sqrt(var + call->numbers[0]);
-    float slope = ((const float *)call->data[2])[vector] / std;
-    float shift = ((const float *)call->data[3])[vector];
-    ((float *)call->data[4])[row] = mean;
-    ((float *)call->data[5])[row] = std;
+    float std = (float)sqrt(var + job.epsilon);
+    float slope = (job.gamma)[vector] / std;
+    float shift = (job.beta)[vector];
+    (job.mean)[row] = mean;
+    (job.std)[row] = std;
     if (cut.count == 1) {
         straight(out, x, mean, slope, shift, width);
         return;
@@ -117,11 +118,12 @@ static void normalize_row(kernel_call *call, int64_t row, int nthreads) {
 }
 
 static void slope_of_row(kernel_call *call, int64_t row, int nthreads) {
-    int64_t width = call->counts[1];
-    const float *dy = (const float *)call->data[1] + row * width;
-    const float *x = (const float *)call->data[2] + row * width;
-    float gamma = ((const float *)call->data[3])[row % call->counts[2]];
-    float mean = ((const float *)call->data[4])[row], std = ((const float *)call->data[5])[row];
+    const ndrt_row_slopes_args job = ndrt_read_row_slopes(call);
+    int64_t width = job.width;
+    const float *dy = job.dy + row * width;
+    const float *x = job.data + row * width;
+    float gamma = (job.gamma)[row % job.vectors];
+    float mean = (job.mean)[row], std = (job.std)[row];
     float partial[MAX_BLOCKS][2];
     double sum = 0, product = 0;
     blocks cut = blocks_of(width);
@@ -133,7 +135,7 @@ static void slope_of_row(kernel_call *call, int64_t row, int nthreads) {
         sum += (double)partial[b][0];
         product += (double)partial[b][1];
     }
-    row_slope *made = (row_slope *)call->data[0] + row;
+    row_slope *made = (row_slope *)job.slopes + row;
     made->sum = (float)sum;
     made->sum_normal = (float)(product / (double)std);
     made->a = gamma / std;
@@ -143,11 +145,12 @@ static void slope_of_row(kernel_call *call, int64_t row, int nthreads) {
 }
 
 static void gradient_of_row(kernel_call *call, int64_t row, int nthreads) {
-    int64_t width = call->counts[1];
-    const float *dy = (const float *)call->data[1] + row * width;
-    const float *x = (const float *)call->data[2] + row * width;
-    float *dx = (float *)call->data[0] + row * width;
-    row_slope slope = ((const row_slope *)call->data[3])[row];
+    const ndrt_norm_rows_grad_args job = ndrt_read_norm_rows_grad(call);
+    int64_t width = job.width;
+    const float *dy = job.dy + row * width;
+    const float *x = job.data + row * width;
+    float *dx = job.dx + row * width;
+    row_slope slope = ((const row_slope *)job.slopes)[row];
     blocks cut = blocks_of(width);
 #pragma omp parallel for schedule(static) num_threads(nthreads) if (nthreads > 1)
     for (int64_t b = 0; b < cut.count; b++)
@@ -157,23 +160,23 @@ static void gradient_of_row(kernel_call *call, int64_t row, int nthreads) {
 
 /* Gradients of gamma and beta: the sums of all rows that they belong to. */
 static void sum_slopes(kernel_call *call, int nthreads) {
+    const ndrt_sum_slopes_args job = ndrt_read_sum_slopes(call);
     (void)nthreads;
-    int64_t rows = call->counts[0], vectors = call->counts[2];
-    const row_slope *slopes = call->data[2];
+    int64_t rows = job.rows, vectors = job.vectors;
+    const row_slope *slopes = job.slopes;
     for (int64_t v = 0; v < vectors; v++) {
         double gamma = 0, beta = 0;
         for (int64_t row = v; row < rows; row += vectors) {
             gamma += (double)slopes[row].sum_normal;
             beta += (double)slopes[row].sum;
         }
-        ((float *)call->data[0])[v] = (float)gamma;
-        ((float *)call->data[1])[v] = (float)beta;
+        (job.dgamma)[v] = (float)gamma;
+        (job.dbeta)[v] = (float)beta;
     }
 }
 
-static void by_rows(kernel_call *call, int nthreads,
+static void by_rows(kernel_call *call, int64_t rows, int nthreads,
                     void (*one)(kernel_call *call, int64_t row, int nthreads)) {
-    int64_t rows = call->counts[0];
     if (rows < nthreads || nthreads == 1) {
         for (int64_t row = 0; row < rows; row++) one(call, row, nthreads);
         return;
@@ -182,20 +185,25 @@ static void by_rows(kernel_call *call, int nthreads,
     for (int64_t row = 0; row < rows; row++) one(call, row, 1);
 }
 
-static void norm_rows(kernel_call *call, int nthreads) { by_rows(call, nthreads, normalize_row); }
-static void row_slopes(kernel_call *call, int nthreads) { by_rows(call, nthreads, slope_of_row); }
+static void norm_rows(kernel_call *call, int nthreads) {
+    by_rows(call, ndrt_read_norm_rows(call).rows, nthreads, normalize_row);
+}
+static void row_slopes(kernel_call *call, int nthreads) {
+    by_rows(call, ndrt_read_row_slopes(call).rows, nthreads, slope_of_row);
+}
 static void norm_rows_grad(kernel_call *call, int nthreads) {
-    by_rows(call, nthreads, gradient_of_row);
+    by_rows(call, ndrt_read_norm_rows_grad(call).rows, nthreads, gradient_of_row);
 }
 
 /* ---- columns: along an axis with others behind it ---------------------------------------------
  */
 
 static void norm_strip(kernel_call *call, int64_t outer, int64_t from, int64_t n) {
-    int64_t length = call->counts[1], inner = call->counts[2];
-    const float *x = (const float *)call->data[1] + outer * length * inner + from;
-    float *out = (float *)call->data[0] + outer * length * inner + from;
-    const float *gamma = call->data[2], *beta = call->data[3];
+    const ndrt_norm_axis_args job = ndrt_read_norm_axis(call);
+    int64_t length = job.length, inner = job.inner;
+    const float *x = job.data + outer * length * inner + from;
+    float *out = job.out + outer * length * inner + from;
+    const float *gamma = job.gamma, *beta = job.beta;
     float mean[STRIP] = {0}, var[STRIP] = {0}, inverse[STRIP];
     for (int64_t l = 0; l < length; l++)
 #pragma omp simd
@@ -208,9 +216,9 @@ static void norm_strip(kernel_call *call, int64_t outer, int64_t from, int64_t n
             var[i] += d * d;
         }
     for (int64_t i = 0; i < n; i++) {
-        float std = sqrtf(var[i] / (float)length + (float)call->numbers[0]);
-        ((float *)call->data[4])[outer * inner + from + i] = mean[i];
-        ((float *)call->data[5])[outer * inner + from + i] = std;
+        float std = sqrtf(var[i] / (float)length + job.epsilon);
+        (job.mean)[outer * inner + from + i] = mean[i];
+        (job.std)[outer * inner + from + i] = std;
         inverse[i] = 1 / std;
     }
     for (int64_t l = 0; l < length; l++) {
@@ -222,12 +230,13 @@ static void norm_strip(kernel_call *call, int64_t outer, int64_t from, int64_t n
 }
 
 static void norm_strip_grad(kernel_call *call, int64_t outer, int64_t from, int64_t n) {
-    int64_t length = call->counts[1], inner = call->counts[2], at = outer * length * inner + from;
-    float *dx = (float *)call->data[0] + at;
-    const float *dy = (const float *)call->data[1] + at, *x = (const float *)call->data[2] + at;
-    const float *gamma = call->data[3];
-    const float *mean = (const float *)call->data[4] + outer * inner + from;
-    const float *std = (const float *)call->data[5] + outer * inner + from;
+    const ndrt_norm_axis_grad_args job = ndrt_read_norm_axis_grad(call);
+    int64_t length = job.length, inner = job.inner, at = outer * length * inner + from;
+    float *dx = job.dx + at;
+    const float *dy = job.dy + at, *x = job.data + at;
+    const float *gamma = job.gamma;
+    const float *mean = job.mean + outer * inner + from;
+    const float *std = job.std + outer * inner + from;
     float sum[STRIP] = {0}, product[STRIP] = {0}, inverse[STRIP];
     for (int64_t l = 0; l < length; l++) {
         float scale = gamma[l];
@@ -253,26 +262,32 @@ static void norm_strip_grad(kernel_call *call, int64_t outer, int64_t from, int6
     }
 }
 
-static void by_strips(kernel_call *call, int nthreads,
+static void by_strips(kernel_call *call, int64_t outer, int64_t inner, int nthreads,
                       void (*one)(kernel_call *call, int64_t outer, int64_t from, int64_t n)) {
-    int64_t inner = call->counts[2], strips = (inner + STRIP - 1) / STRIP;
+    const int64_t strips = (inner + STRIP - 1) / STRIP;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < call->counts[0] * strips; k++) {
+    for (int64_t k = 0; k < outer * strips; k++) {
         int64_t from = k % strips * STRIP;
         one(call, k / strips, from, inner - from < STRIP ? inner - from : STRIP);
     }
 }
 
-static void norm_axis(kernel_call *call, int nthreads) { by_strips(call, nthreads, norm_strip); }
+static void norm_axis(kernel_call *call, int nthreads) {
+    const ndrt_norm_axis_args job = ndrt_read_norm_axis(call);
+    by_strips(call, job.outer, job.inner, nthreads, norm_strip);
+}
+
 static void norm_axis_grad(kernel_call *call, int nthreads) {
-    by_strips(call, nthreads, norm_strip_grad);
+    const ndrt_norm_axis_grad_args job = ndrt_read_norm_axis_grad(call);
+    by_strips(call, job.outer, job.inner, nthreads, norm_strip_grad);
 }
 
 static void vector_sums(kernel_call *call, int64_t outer, int64_t l, double *sums) {
-    int64_t length = call->counts[1], inner = call->counts[2], at = (outer * length + l) * inner;
-    const float *dy = (const float *)call->data[2] + at, *x = (const float *)call->data[3] + at;
-    const float *mean = (const float *)call->data[4] + outer * inner;
-    const float *std = (const float *)call->data[5] + outer * inner;
+    const ndrt_norm_axis_vectors_args job = ndrt_read_norm_axis_vectors(call);
+    int64_t length = job.length, inner = job.inner, at = (outer * length + l) * inner;
+    const float *dy = job.dy + at, *x = job.data + at;
+    const float *mean = job.mean + outer * inner;
+    const float *std = job.std + outer * inner;
     for (int64_t from = 0; from < inner; from += LEAST_BLOCK) {
         int64_t to = from + LEAST_BLOCK < inner ? from + LEAST_BLOCK : inner;
         float gamma = 0, beta = 0;
@@ -287,12 +302,13 @@ static void vector_sums(kernel_call *call, int64_t outer, int64_t l, double *sum
 }
 
 static void norm_axis_vectors(kernel_call *call, int nthreads) {
+    const ndrt_norm_axis_vectors_args job = ndrt_read_norm_axis_vectors(call);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t l = 0; l < call->counts[1]; l++) {
+    for (int64_t l = 0; l < job.length; l++) {
         double sums[2] = {0, 0};
-        for (int64_t outer = 0; outer < call->counts[0]; outer++) vector_sums(call, outer, l, sums);
-        ((float *)call->data[0])[l] = (float)sums[0];
-        ((float *)call->data[1])[l] = (float)sums[1];
+        for (int64_t outer = 0; outer < job.outer; outer++) vector_sums(call, outer, l, sums);
+        (job.dgamma)[l] = (float)sums[0];
+        (job.dbeta)[l] = (float)sums[1];
     }
 }
 
@@ -305,21 +321,23 @@ static void scaled(float *out, const float *x, float factor, int64_t n) {
 }
 
 static void l2_row(kernel_call *call, int64_t row, int nthreads) {
-    int64_t width = call->counts[1];
-    const float *x = (const float *)call->data[1] + row * width;
+    const ndrt_l2_args job = ndrt_read_l2(call);
+    int64_t width = job.length;
+    const float *x = job.data + row * width;
     blocks cut = blocks_of(width);
-    float norm = (float)sqrt(row_squares(x, 0, width, cut, nthreads) + call->numbers[0]);
-    scaled((float *)call->data[0] + row * width, x, 1 / norm, width);
-    ((float *)call->data[2])[row] = norm;
+    float norm = (float)sqrt(row_squares(x, 0, width, cut, nthreads) + job.epsilon);
+    scaled(job.out + row * width, x, 1 / norm, width);
+    (job.norm)[row] = norm;
 }
 
 /* dx = (dy - y (y . dy)) / norm */
 static void l2_row_grad(kernel_call *call, int64_t row, int nthreads) {
+    const ndrt_l2_grad_args job = ndrt_read_l2_grad(call);
     (void)nthreads;
-    int64_t width = call->counts[1];
-    const float *dy = (const float *)call->data[1] + row * width;
-    const float *y = (const float *)call->data[2] + row * width;
-    float norm = ((const float *)call->data[3])[row], part[2];
+    int64_t width = job.length;
+    const float *dy = job.dy + row * width;
+    const float *y = job.out + row * width;
+    float norm = (job.norm)[row], part[2];
     double product = 0;
     blocks cut = blocks_of(width);
     for (int64_t b = 0; b < cut.count; b++) {
@@ -328,19 +346,20 @@ static void l2_row_grad(kernel_call *call, int64_t row, int nthreads) {
         product += (double)part[1];
     }
     row_slope slope = {.a = 1 / norm, .k = (float)product / norm};
-    sloped((float *)call->data[0] + row * width, dy, y, slope, width);
+    sloped(job.dx + row * width, dy, y, slope, width);
 }
 
 static void l2_strip(kernel_call *call, int64_t outer, int64_t from, int64_t n) {
-    int64_t length = call->counts[1], inner = call->counts[2], at = outer * length * inner + from;
-    const float *x = (const float *)call->data[1] + at;
-    float *out = (float *)call->data[0] + at, sum[STRIP] = {0}, inverse[STRIP];
+    const ndrt_l2_args job = ndrt_read_l2(call);
+    int64_t length = job.length, inner = job.inner, at = outer * length * inner + from;
+    const float *x = job.data + at;
+    float *out = job.out + at, sum[STRIP] = {0}, inverse[STRIP];
     for (int64_t l = 0; l < length; l++)
 #pragma omp simd
         for (int64_t i = 0; i < n; i++) sum[i] += x[l * inner + i] * x[l * inner + i];
     for (int64_t i = 0; i < n; i++) {
-        float norm = sqrtf(sum[i] + (float)call->numbers[0]);
-        ((float *)call->data[2])[outer * inner + from + i] = norm;
+        float norm = sqrtf(sum[i] + (float)job.epsilon);
+        (job.norm)[outer * inner + from + i] = norm;
         inverse[i] = 1 / norm;
     }
     for (int64_t l = 0; l < length; l++)
@@ -349,10 +368,11 @@ static void l2_strip(kernel_call *call, int64_t outer, int64_t from, int64_t n) 
 }
 
 static void l2_strip_grad(kernel_call *call, int64_t outer, int64_t from, int64_t n) {
-    int64_t length = call->counts[1], inner = call->counts[2], at = outer * length * inner + from;
-    const float *dy = (const float *)call->data[1] + at, *y = (const float *)call->data[2] + at;
-    const float *norm = (const float *)call->data[3] + outer * inner + from;
-    float *dx = (float *)call->data[0] + at, sum[STRIP] = {0};
+    const ndrt_l2_grad_args job = ndrt_read_l2_grad(call);
+    int64_t length = job.length, inner = job.inner, at = outer * length * inner + from;
+    const float *dy = job.dy + at, *y = job.out + at;
+    const float *norm = job.norm + outer * inner + from;
+    float *dx = job.dx + at, sum[STRIP] = {0};
     for (int64_t l = 0; l < length; l++)
 #pragma omp simd
         for (int64_t i = 0; i < n; i++) sum[i] += y[l * inner + i] * dy[l * inner + i];
@@ -363,17 +383,19 @@ static void l2_strip_grad(kernel_call *call, int64_t outer, int64_t from, int64_
 }
 
 static void l2(kernel_call *call, int nthreads) {
-    if (call->counts[2] == 1)
-        by_rows(call, nthreads, l2_row);
+    const ndrt_l2_args job = ndrt_read_l2(call);
+    if (job.inner == 1)
+        by_rows(call, job.outer, nthreads, l2_row);
     else
-        by_strips(call, nthreads, l2_strip);
+        by_strips(call, job.outer, job.inner, nthreads, l2_strip);
 }
 
 static void l2_grad(kernel_call *call, int nthreads) {
-    if (call->counts[2] == 1)
-        by_rows(call, nthreads, l2_row_grad);
+    const ndrt_l2_grad_args job = ndrt_read_l2_grad(call);
+    if (job.inner == 1)
+        by_rows(call, job.outer, nthreads, l2_row_grad);
     else
-        by_strips(call, nthreads, l2_strip_grad);
+        by_strips(call, job.outer, job.inner, nthreads, l2_strip_grad);
 }
 
 /* ---- driver -----------------------------------------------------------------------------------

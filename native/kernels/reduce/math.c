@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
@@ -163,23 +163,23 @@ static void finish(int kind, int what, double factor, number made, const void *r
 
 static size_t size_of(int kind) { return kind == NDRT_F64 ? 8 : 4; }
 
-static void reduce_rows(kernel_call *call, int nthreads) {
-    int64_t outer = call->counts[0], length = call->counts[1];
-    int kind = (int)call->numbers[0], what = (int)call->numbers[1];
-    double factor = call->numbers[2];
-    size_t size = size_of(kind);
-    const char *in = call->data[1];
+static void reduce_rows(const ndrt_reduce_args *job, int nthreads) {
+    const int64_t outer = job->outer, length = job->length;
+    const int kind = job->kind, what = job->what;
+    const double factor = job->factor;
+    const size_t size = size_of(kind);
+    const char *in = job->data;
     int64_t parts = length ? (length + BLOCK - 1) / BLOCK : 1;
     if (parts == 1) {
 #pragma omp parallel for schedule(static) num_threads(nthreads)
         for (int64_t o = 0; o < outer; o++) {
             const void *row = in + (size_t)(o * length) * size;
-            finish(kind, what, factor, reduce_part(kind, what, row, length), row, length,
-                   call->data[0], o);
+            finish(kind, what, factor, reduce_part(kind, what, row, length), row, length, job->out,
+                   o);
         }
         return;
     }
-    number *found = call->data[2];
+    number *found = (number *)job->parts;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * parts; k++) {
         int64_t begin = k % parts * BLOCK, n = least(BLOCK, length - begin);
@@ -187,7 +187,7 @@ static void reduce_rows(kernel_call *call, int nthreads) {
     }
     for (int64_t o = 0; o < outer; o++)
         finish(kind, what, factor, join_parts(kind, what, found + o * parts, parts),
-               in + (size_t)(o * length) * size, length, call->data[0], o);
+               in + (size_t)(o * length) * size, length, job->out, o);
 }
 
 /* ---- reductions of other axes ------------------------------------------------------------------
@@ -261,18 +261,18 @@ EXTREME_COLUMNS(columns_min_s32, int32_t, BETTER_MIN)
         }                                                                                          \
     } while (0)
 
-static void reduce_columns(kernel_call *call, int nthreads) {
-    int64_t outer = call->counts[0], length = call->counts[1], inner = call->counts[2];
-    int kind = (int)call->numbers[0], what = (int)call->numbers[1];
-    double factor = call->numbers[2];
+static void reduce_columns(const ndrt_reduce_args *job, int nthreads) {
+    const int64_t outer = job->outer, length = job->length, inner = job->inner;
+    const int kind = job->kind, what = job->what;
+    const double factor = job->factor;
     int64_t strips = (inner + STRIP - 1) / STRIP;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * strips; k++) {
         int64_t begin = k % strips * STRIP, width = least(STRIP, inner - begin);
         size_t size = size_of(kind);
         const char *x =
-            (const char *)call->data[1] + (size_t)(k / strips * length * inner + begin) * size;
-        char *out = (char *)call->data[0] + (size_t)(k / strips * inner + begin) * size;
+            (const char *)job->data + (size_t)(k / strips * length * inner + begin) * size;
+        char *out = (char *)job->out + (size_t)(k / strips * inner + begin) * size;
         if (kind == NDRT_F32)
             REDUCE_STRIP(float, x, out, columns_sum_f32, columns_max_f32, columns_min_f32,
                          columns_abs_f32, columns_square_f32);
@@ -286,10 +286,11 @@ static void reduce_columns(kernel_call *call, int nthreads) {
 }
 
 static void reduce(kernel_call *call, int nthreads) {
-    if (call->counts[2] == 1)
-        reduce_rows(call, nthreads);
+    const ndrt_reduce_args job = ndrt_read_reduce(call);
+    if (job.inner == 1)
+        reduce_rows(&job, nthreads);
     else
-        reduce_columns(call, nthreads);
+        reduce_columns(&job, nthreads);
 }
 
 /* ---- positions of extremes ---------------------------------------------------------------------
@@ -347,8 +348,8 @@ EXTREME_COLUMNS_AT(columns_argmin_s32, int32_t, int32_t, <)
 
 #define ARG_STRIP(type, row_max, row_min, max, min)                                                \
     do {                                                                                           \
-        const type *x = (const type *)call->data[1] + k / strips * length * inner + begin;         \
-        type *out = (type *)call->data[0] + k / strips * inner + begin;                            \
+        const type *x = (const type *)job.data + k / strips * length * inner + begin;              \
+        type *out = (type *)job.out + k / strips * inner + begin;                                  \
         if (inner == 1)                                                                            \
             *out = (type)(is_min ? row_min(x, length) : row_max(x, length));                       \
         else if (is_min)                                                                           \
@@ -358,8 +359,9 @@ EXTREME_COLUMNS_AT(columns_argmin_s32, int32_t, int32_t, <)
     } while (0)
 
 static void arg_extreme(kernel_call *call, int nthreads) {
-    int64_t outer = call->counts[0], length = call->counts[1], inner = call->counts[2];
-    int kind = (int)call->numbers[0], is_min = call->numbers[1] != 0;
+    const ndrt_arg_extreme_args job = ndrt_read_arg_extreme(call);
+    const int64_t outer = job.outer, length = job.length, inner = job.inner;
+    const int kind = job.kind, is_min = job.least;
     int64_t strips = (inner + STRIP - 1) / STRIP;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < outer * strips; k++) {
@@ -380,7 +382,7 @@ static const struct {
     const char *name;
     void (*run)(kernel_call *call, int nthreads);
     int ndata;
-    int last; /* the greatest second scalar, whose least is 0 */
+    int last; /* the greatest of its kinds of work, whose least is 0 */
     int reads_rows;
 } kernels[] = {
     [NDRT_KERNEL_REDUCE - NDRT_KERNEL_REDUCE] = {"reduction", reduce, 2, NDRT_REDUCE_NORM2, 1},
@@ -398,41 +400,76 @@ static const struct {
                                                     NDRT_STEP_LAST, 0},
 };
 
-static int is_along(kernel_call *call) { return call->kernel <= NDRT_KERNEL_PRELU; }
+/* What a call is of: the sizes of its greatest array, the kind of its numbers and of its work. */
+typedef struct {
+    int64_t sizes[4];
+    int kind, what;
+} work;
+
+static work work_of(kernel_call *call) {
+    work made = {.sizes = {1, 1, 1, 1}, .kind = NDRT_F32};
+    switch (call->kernel) {
+    case NDRT_KERNEL_REDUCE: {
+        const ndrt_reduce_args k = ndrt_read_reduce(call);
+        return (work){{k.outer, k.length, k.inner, 1}, k.kind, k.what};
+    }
+    case NDRT_KERNEL_ARG_EXTREME: {
+        const ndrt_arg_extreme_args k = ndrt_read_arg_extreme(call);
+        return (work){{k.outer, k.length, k.inner, 1}, k.kind, k.least};
+    }
+    case NDRT_KERNEL_RUNNING_SUM: {
+        const ndrt_running_sum_args k = ndrt_read_running_sum(call);
+        return (work){{k.outer, k.length, k.inner, 1}, k.kind, k.backwards};
+    }
+    case NDRT_KERNEL_SOFTMAX_COLUMNS: {
+        const ndrt_softmax_columns_args k = ndrt_read_softmax_columns(call);
+        return (work){{k.outer, k.length, k.inner, 1}, NDRT_F32, k.log};
+    }
+    case NDRT_KERNEL_PRODUCT_GRAD: {
+        const ndrt_product_grad_args k = ndrt_read_product_grad(call);
+        return (work){{k.outer, k.length, k.inner, 1}, NDRT_F32, 0};
+    }
+    case NDRT_KERNEL_PRELU: {
+        const ndrt_prelu_args k = ndrt_read_prelu(call);
+        return (work){{k.outer, k.blocks, k.inner, k.channels}, NDRT_F32, 0};
+    }
+    case NDRT_KERNEL_ARITHMETIC: {
+        const ndrt_arithmetic_args k = ndrt_read_arithmetic(call);
+        return (work){{k.n, 1, 1, 1}, k.kind, k.what};
+    }
+    case NDRT_KERNEL_STEP_GRAD: {
+        const ndrt_step_grad_args k = ndrt_read_step_grad(call);
+        return (work){{k.n, 1, 1, 1}, NDRT_F32, k.what};
+    }
+    default: made.sizes[0] = ndrt_read_exp(call).n; return made;
+    }
+}
 
 /* Elements of the greatest array, or -1 where that is more than can be. */
 static int64_t elements(kernel_call *call) {
-    const int64_t *d = call->counts;
-    if (!is_along(call)) return d[0];
-    int64_t n = ndrt_product(d[0], d[1], d[2]);
-    return n < 0 || call->kernel != NDRT_KERNEL_PRELU ? n : ndrt_product(n, d[3], 1);
+    const work of = work_of(call);
+    const int64_t n = ndrt_product(of.sizes[0], of.sizes[1], of.sizes[2]);
+    return n < 0 ? n : ndrt_product(n, of.sizes[3], 1);
 }
 
 static ndrt_status check(const ndrt_kernel_call *call) {
     int at = call->kernel - NDRT_KERNEL_REDUCE;
     const char *name = kernels[at].name;
-    double kind = call->numbers[0], what = call->numbers[1];
+    const work of = work_of(call);
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
-    int ndims = call->kernel == NDRT_KERNEL_PRELU ? 4 : is_along(call) ? 3 : 1;
-    for (int i = 0; i < ndims; i++)
-        if (call->counts[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    int single = call->kernel == NDRT_KERNEL_SOFTMAX_COLUMNS ||
-                 call->kernel == NDRT_KERNEL_PRODUCT_GRAD || call->kernel == NDRT_KERNEL_EXP ||
-                 call->kernel == NDRT_KERNEL_STEP_GRAD || call->kernel == NDRT_KERNEL_PRELU;
-    if (kind != NDRT_F32 && (single || (kind != NDRT_F64 && kind != NDRT_S32)))
-        return ndrt_fail(NDRT_INVALID, "%s: numbers of kind %g", name, kind);
-    if (!(what >= 0 && what <= kernels[at].last && what == floor(what)))
-        return ndrt_fail(NDRT_INVALID, "%s: none of its kinds is %g", name, what);
+    for (int i = 0; i < 4; i++)
+        if (of.sizes[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+    if (of.kind != NDRT_F32 && of.kind != NDRT_F64 && of.kind != NDRT_S32)
+        return ndrt_fail(NDRT_INVALID, "%s: numbers of kind %d", name, of.kind);
+    if (of.what < 0 || of.what > kernels[at].last)
+        return ndrt_fail(NDRT_INVALID, "%s: none of its kinds is %d", name, of.what);
     int64_t n = elements(call);
     if (n < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
-    if (kernels[at].reads_rows && n == 0 && call->counts[0] && call->counts[2])
+    if (kernels[at].reads_rows && n == 0 && of.sizes[0] && of.sizes[2])
         return ndrt_fail(NDRT_INVALID, "%s: an axis of length 0", name);
-    int needs_parts = call->kernel == NDRT_KERNEL_REDUCE && call->counts[2] == 1 &&
-                      call->counts[1] > NDRT_REDUCE_BLOCK;
-    for (int i = 0; i < kernels[at].ndata + needs_parts; i++)
-        if (n && !call->data[i])
-            return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
-    return NDRT_OK;
+    int needs_parts =
+        call->kernel == NDRT_KERNEL_REDUCE && of.sizes[2] == 1 && of.sizes[1] > NDRT_REDUCE_BLOCK;
+    return n ? ndrt_need_arrays(call, kernels[at].ndata + needs_parts) : NDRT_OK;
 }
 
 static int threads(const ndrt_kernel_call *call) { return ndrt_team_for(call, elements(call)); }

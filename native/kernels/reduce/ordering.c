@@ -6,7 +6,7 @@
  * threads. */
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
@@ -140,49 +140,52 @@ static void first_of_row(const uint32_t *row, int64_t n, int64_t k, int is_float
 }
 
 static void topk_row(kernel_call *call, int64_t r, pair *scratch) {
-    int64_t n = call->counts[1], k = call->counts[2];
-    int what = (int)call->numbers[2];
-    const uint32_t *row = (const uint32_t *)call->data[2] + r * n;
-    int is_float = call->numbers[0] == NDRT_F32;
-    uint32_t flip = call->numbers[1] != 0 ? 0xffffffffu : 0;
+    const ndrt_topk_args job = ndrt_read_topk(call);
+    int64_t n = job.n, k = job.k;
+    int what = job.what;
+    const uint32_t *row = (const uint32_t *)job.data + r * n;
+    int is_float = job.dtype == NDRT_F32;
+    uint32_t flip = job.descending ? 0xffffffffu : 0;
     if (k <= FEW && k < n / 2)
         first_few(row, n, k, is_float, flip, scratch);
     else
         first_of_row(row, n, k, is_float, flip, scratch);
     if (what & 1) {
-        uint32_t *values = (uint32_t *)call->data[0] + r * k;
+        uint32_t *values = (uint32_t *)job.values + r * k;
         for (int64_t i = 0; i < k; i++) values[i] = row[scratch[i].place];
     }
     if (!(what & 2)) return;
-    if (call->numbers[3] == NDRT_F32) {
-        float *places = (float *)call->data[1] + r * k;
+    if (job.places_dtype == NDRT_F32) {
+        float *places = (float *)job.places + r * k;
         for (int64_t i = 0; i < k; i++) places[i] = (float)scratch[i].place;
     } else {
-        int32_t *places = (int32_t *)call->data[1] + r * k;
+        int32_t *places = (int32_t *)job.places + r * k;
         for (int64_t i = 0; i < k; i++) places[i] = (int32_t)scratch[i].place;
     }
 }
 
 static void topk(kernel_call *call, int nthreads) {
-    int64_t rows = call->counts[0], pairs = ndrt_topk_pairs(call->counts[1], call->counts[2]);
-    int64_t parts = call->counts[3] < nthreads ? call->counts[3] : nthreads;
+    const ndrt_topk_args job = ndrt_read_topk(call);
+    int64_t rows = job.rows, pairs = ndrt_topk_pairs(job.n, job.k);
+    int64_t parts = job.slots < nthreads ? job.slots : nthreads;
 #pragma omp parallel for schedule(static) num_threads((int)parts)
     for (int64_t part = 0; part < parts; part++)
         for (int64_t r = rows * part / parts; r < rows * (part + 1) / parts; r++)
-            topk_row(call, r, (pair *)call->data[3] + part * pairs);
+            topk_row(call, r, (pair *)job.scratch + part * pairs);
 }
 
 static void topk_grad(kernel_call *call, int nthreads) {
-    int64_t n = call->counts[1], k = call->counts[2];
-    int whole = call->numbers[0] == NDRT_S32;
+    const ndrt_topk_grad_args job = ndrt_read_topk_grad(call);
+    int64_t n = job.n, k = job.k;
+    int whole = job.places_dtype == NDRT_S32;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t r = 0; r < call->counts[0]; r++) {
-        float *grad = (float *)call->data[0] + r * n;
-        const float *in = (const float *)call->data[1] + r * k;
+    for (int64_t r = 0; r < job.rows; r++) {
+        float *grad = job.dx + r * n;
+        const float *in = job.dy + r * k;
         memset(grad, 0, (size_t)n * sizeof *grad);
         for (int64_t i = 0; i < k; i++) {
-            int64_t at = whole ? ((const int32_t *)call->data[2])[r * k + i]
-                               : (int64_t)((const float *)call->data[2])[r * k + i];
+            int64_t at = whole ? ((const int32_t *)job.places)[r * k + i]
+                               : (int64_t)((const float *)job.places)[r * k + i];
             if (at >= 0 && at < n) grad[at] = in[i];
         }
     }
@@ -190,7 +193,7 @@ static void topk_grad(kernel_call *call, int nthreads) {
 
 /* ---- driver ---------------------------------------------------------------------------------- */
 
-static int is_kind(double kind) { return kind == NDRT_F32 || kind == NDRT_S32; }
+static int is_kind(int kind) { return kind == NDRT_F32 || kind == NDRT_S32; }
 
 static ndrt_status check(const ndrt_kernel_call *call) {
     int is_topk = call->kernel == NDRT_KERNEL_TOPK;
@@ -201,16 +204,19 @@ static ndrt_status check(const ndrt_kernel_call *call) {
         return ndrt_fail(NDRT_INVALID, "%s: %lld of %lld", name, (long long)d[2], (long long)d[1]);
     int64_t total = ndrt_product(d[0], d[1], 1);
     if (total < 0) return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
-    if (!is_kind(call->numbers[0]) || (is_topk && !is_kind(call->numbers[3])))
-        return ndrt_fail(NDRT_INVALID, "%s: elements of kind %g, places of kind %g", name,
-                         call->numbers[0], call->numbers[3]);
-    if (is_topk && (d[3] < 1 || call->numbers[2] < 1 || call->numbers[2] > 3))
-        return ndrt_fail(NDRT_INVALID, "%s: %lld slots, %g is wanted", name, (long long)d[3],
-                         call->numbers[2]);
-    for (int i = 0; i < (is_topk ? 4 : 3); i++)
-        if (total && d[2] && !call->data[i])
-            return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
-    return NDRT_OK;
+    if (is_topk) {
+        const ndrt_topk_args job = ndrt_read_topk(call);
+        if (!is_kind(job.dtype) || !is_kind(job.places_dtype))
+            return ndrt_fail(NDRT_INVALID, "%s: elements of kind %d, places of kind %d", name,
+                             job.dtype, job.places_dtype);
+        if (job.slots < 1 || job.what < 1 || job.what > 3)
+            return ndrt_fail(NDRT_INVALID, "%s: %lld slots, %d is wanted", name,
+                             (long long)job.slots, job.what);
+    } else if (!is_kind(ndrt_read_topk_grad(call).places_dtype)) {
+        return ndrt_fail(NDRT_INVALID, "%s: places of kind %d", name,
+                         ndrt_read_topk_grad(call).places_dtype);
+    }
+    return total && d[2] ? ndrt_need_arrays(call, is_topk ? 4 : 3) : NDRT_OK;
 }
 
 static int threads(const ndrt_kernel_call *call) {

@@ -5,7 +5,7 @@
  * threads. */
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
@@ -113,39 +113,37 @@ static void resize_rows(resize_walk walk, const float *in, float *out, int64_t r
 }
 
 static ndrt_status check(const ndrt_kernel_call *call) {
-    const int64_t *d = call->counts;
+    const ndrt_resize_axis_args job = ndrt_read_resize_axis(call);
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "resize: %d threads", call->nthreads);
-    for (int i = 0; i < 4; i++)
-        if (d[i] < 0) return ndrt_fail(NDRT_INVALID, "resize: a count below 0");
-    if (call->numbers[0] != NDRT_RESIZE_CORNERS && call->numbers[0] != NDRT_RESIZE_EDGES &&
-        call->numbers[0] != NDRT_RESIZE_MEAN)
-        return ndrt_fail(NDRT_INVALID, "resize: kind %g", call->numbers[0]);
-    int64_t from = ndrt_product(d[0], d[1], d[3]), to = ndrt_product(d[0], d[2], d[3]);
-    int64_t both = ndrt_product(d[1], d[2], 2);
+    if (job.outer < 0 || job.size < 0 || job.made < 0 || job.inner < 0)
+        return ndrt_fail(NDRT_INVALID, "resize: a count below 0");
+    if (job.kind != NDRT_RESIZE_CORNERS && job.kind != NDRT_RESIZE_EDGES &&
+        job.kind != NDRT_RESIZE_MEAN)
+        return ndrt_fail(NDRT_INVALID, "resize: kind %d", job.kind);
+    int64_t from = ndrt_product(job.outer, job.size, job.inner);
+    int64_t to = ndrt_product(job.outer, job.made, job.inner);
+    int64_t both = ndrt_product(job.size, job.made, 2);
     if (from < 0 || to < 0 || both < 0)
         return ndrt_fail(NDRT_INVALID, "resize: more elements than can be");
-    if (d[0] && d[3] && (!d[1] || !d[2]))
+    if (job.outer && job.inner && (!job.size || !job.made))
         return ndrt_fail(NDRT_INVALID, "resize: an axis of length 0");
-    for (int i = 0; i < 2; i++)
-        if (from && !call->data[i])
-            return ndrt_fail(NDRT_INVALID, "resize: array %d has no bytes", i);
-    return NDRT_OK;
+    return from ? ndrt_need_arrays(call, 2) : NDRT_OK;
 }
 
 static int threads(const ndrt_kernel_call *call) {
-    const int64_t *d = call->counts;
-    return ndrt_team_for(call, d[0] * d[3] * (d[1] > d[2] ? d[1] : d[2]));
+    const ndrt_resize_axis_args job = ndrt_read_resize_axis(call);
+    return ndrt_team_for(call, job.outer * job.inner * (job.size > job.made ? job.size : job.made));
 }
 
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
-    int64_t outer = call->counts[0], inner = call->counts[3];
+    const ndrt_resize_axis_args job = ndrt_read_resize_axis(call);
+    const int64_t outer = job.outer, inner = job.inner;
     if (!outer || !inner) return NDRT_OK;
-    resize_walk walk = {.map = {(int)call->numbers[0], call->counts[1], call->counts[2]},
-                        .back = call->numbers[1] != 0};
+    resize_walk walk = {.map = {job.kind, job.size, job.made}, .back = job.back};
     int64_t places = walk.back ? walk.map.size : walk.map.made;
     int64_t sources = walk.back ? walk.map.made : walk.map.size;
-    float *out = call->data[0];
-    const float *in = call->data[1];
+    float *out = job.out;
+    const float *in = job.data;
     if (inner == 1) {
 #pragma omp parallel for schedule(static) num_threads(nthreads)
         for (int64_t row = 0; row < outer; row += ROWS)

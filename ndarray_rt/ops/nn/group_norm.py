@@ -14,12 +14,12 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc
+from ...storage.kernels import norm as kernels
 from ..floats import same_float_type, wide
 from .shape_rules import expect
 
@@ -109,8 +109,9 @@ def compute_ex(ctx: OpContext, p: Any, ins: list[NDArray], outs: list[Output]) -
     scale, shift = get_default(gamma, stream), get_default(beta, stream)
     with (outs[0].open(own, stream, inplace_of=x) as y, outs[1].open(stat, stream) as mean,
           outs[2].open(stat, stream) as std):
-        ctx.kernel(lib.NDRT_KERNEL_NORM_ROWS, (samples * groups, width, groups),
-                   (y, x, scale, shift, mean, std), (p.eps,))
+        ctx.kernel(kernels.norm_rows(
+            out=y, data=x, gamma=scale, beta=shift, mean=mean, std=std, rows=samples * groups,
+            width=width, vectors=groups, epsilon=p.eps))
 
 
 def gradient(family: Family, emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -150,19 +151,22 @@ def compute_ex_backward(ctx: OpContext, p: Any, ins: list[NDArray], outs: list[O
     out_grad, data, gamma, mean, std = ins
     stream = ctx.stream
     samples, groups, width = _rows(data.shape, gamma.shape)
-    dims = (samples * groups, width, groups)
+    rows = samples * groups
     own, vector = default_desc(FLOAT32, data.shape), default_desc(FLOAT32, gamma.shape)
     x, dy = get_data_reorder(data, own, stream), get_data_reorder(out_grad, own, stream)
-    slopes = stream.scratch(default_desc(FLOAT32, (samples * groups, SLOPE)))
-    ctx.kernel(lib.NDRT_KERNEL_ROW_SLOPES, dims,
-               (slopes, dy, x, get_default(gamma, stream), get_default(mean, stream),
-                get_default(std, stream)))
+    slopes = stream.scratch(default_desc(FLOAT32, (rows, SLOPE)))
+    ctx.kernel(kernels.row_slopes(
+        slopes=slopes, dy=dy, data=x, gamma=get_default(gamma, stream),
+        mean=get_default(mean, stream), std=get_default(std, stream), rows=rows, width=width,
+        vectors=groups))
     if outs[1].requested or outs[2].requested:
         with (outs[1].open(vector, stream) as d_gamma, outs[2].open(vector, stream) as d_beta):
-            ctx.kernel(lib.NDRT_KERNEL_SUM_SLOPES, dims, (d_gamma, d_beta, slopes))
+            ctx.kernel(kernels.sum_slopes(dgamma=d_gamma, dbeta=d_beta, slopes=slopes, rows=rows,
+                                          width=width, vectors=groups))
     if outs[0].requested:
         with outs[0].open(own, stream, inplace_of=dy) as dx:
-            ctx.kernel(lib.NDRT_KERNEL_NORM_ROWS_GRAD, dims, (dx, dy, x, slopes))
+            ctx.kernel(kernels.norm_rows_grad(dx=dx, dy=dy, data=x, slopes=slopes, rows=rows,
+                                              width=width, vectors=groups))
 
 
 def _register(family: Family, params: type[Params], visible: Any, doc: str) -> None:

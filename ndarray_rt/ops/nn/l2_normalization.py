@@ -13,12 +13,12 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import Params, choice, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc
+from ...storage.kernels import norm as kernels
 from ..floats import same_float_type, wide
 from .shape_rules import expect
 
@@ -79,7 +79,9 @@ def compute_ex(ctx: OpContext, p: L2NormalizationParams, ins: list[NDArray],
     x = get_data_reorder(data, own, stream)
     with (outs[0].open(own, stream, inplace_of=x) as y,
           outs[1].open(default_desc(FLOAT32, outs[1].shape), stream) as norm):
-        ctx.kernel(lib.NDRT_KERNEL_L2, _view(p, data.shape), (y, x, norm), (p.eps,))
+        outer, length, inner = _view(p, data.shape)
+        ctx.kernel(kernels.l2(out=y, data=x, norm=norm, outer=outer, length=length, inner=inner,
+                              epsilon=p.eps))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -107,8 +109,9 @@ def compute_ex_backward(ctx: OpContext, p: L2NormalizationParams, ins: list[NDAr
     own = default_desc(FLOAT32, out.shape)
     dy, y = (get_data_reorder(value, own, stream) for value in ins[:2])
     with outs[0].open(own, stream, inplace_of=dy) as dx:
-        ctx.kernel(lib.NDRT_KERNEL_L2_GRAD, _view(p, out.shape),
-                   (dx, dy, y, get_default(ins[2], stream)))
+        outer, length, inner = _view(p, out.shape)
+        ctx.kernel(kernels.l2_grad(dx=dx, dy=dy, out=y, norm=get_default(ins[2], stream),
+                                   outer=outer, length=length, inner=inner))
 
 
 register(OpDef("L2Normalization", L2NormalizationParams, inputs=("data",),

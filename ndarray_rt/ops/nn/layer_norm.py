@@ -19,6 +19,7 @@ from ...op.infer import ShapeList, TypeList, merge, merge_types, normalize_axis
 from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc
+from ...storage.kernels import norm as kernels
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import need_float_types, wide
 from .layer_norm_curves import gradient_backward
@@ -107,13 +108,19 @@ def compute_ex(ctx: OpContext, p: LayerNormParams, ins: list[NDArray],
     stream = ctx.stream
     own, stat = default_desc(FLOAT32, data.shape), default_desc(FLOAT32, outs[1].shape)
     x = get_data_reorder(data, own, stream)
-    vectors = [get_default(value, stream) for value in ins[1:]]
-    inner = _inner_axis(p, data.shape)
-    kernel = lib.NDRT_KERNEL_NORM_LAST if inner is None else lib.NDRT_KERNEL_NORM_AXIS
-    dims = inner or (prod(data.shape[:-1]), data.shape[-1])
+    gamma, beta = [get_default(value, stream) for value in ins[1:]]
+    axes = _inner_axis(p, data.shape)
     with (outs[0].open(own, stream, inplace_of=x) as y, outs[1].open(stat, stream) as mean,
           outs[2].open(stat, stream) as std):
-        ctx.kernel(kernel, dims, (y, x, *vectors, mean, std), (p.eps,))
+        if axes is None:
+            ctx.kernel(kernels.norm_last(
+                out=y, data=x, gamma=gamma, beta=beta, mean=mean, std=std,
+                rows=prod(data.shape[:-1]), width=data.shape[-1], epsilon=p.eps))
+            return
+        outer, length, inner = axes
+        ctx.kernel(kernels.norm_axis(
+            out=y, data=x, gamma=gamma, beta=beta, mean=mean, std=std, outer=outer, length=length,
+            inner=inner, epsilon=p.eps))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -185,18 +192,21 @@ def compute_ex_backward(ctx: OpContext, p: LayerNormParams, ins: list[NDArray],
 
 def _axis_backward(ctx: OpContext, ins: list[NDArray], outs: list[Output],
                    dims: tuple[int, int, int]) -> None:
-    stream = ctx.stream
+    stream, (outer, length, inner) = ctx.stream, dims
     own, vector = default_desc(FLOAT32, ins[1].shape), default_desc(FLOAT32, ins[2].shape)
     dy, x = (get_data_reorder(value, own, stream) for value in ins[:2])
     gamma, mean, std = (get_default(value, stream) for value in ins[2:])
     # first, as the gradient of the data may take the memory of dy
     if outs[1].requested or outs[2].requested:
         with outs[1].open(vector, stream) as d_gamma, outs[2].open(vector, stream) as d_beta:
-            ctx.kernel(lib.NDRT_KERNEL_NORM_AXIS_VECTORS, dims,
-                       (d_gamma, d_beta, dy, x, mean, std))
+            ctx.kernel(kernels.norm_axis_vectors(
+                dgamma=d_gamma, dbeta=d_beta, dy=dy, data=x, mean=mean, std=std, outer=outer,
+                length=length, inner=inner))
     if outs[0].requested:
         with outs[0].open(own, stream, inplace_of=dy) as dx:
-            ctx.kernel(lib.NDRT_KERNEL_NORM_AXIS_GRAD, dims, (dx, dy, x, gamma, mean, std))
+            ctx.kernel(kernels.norm_axis_grad(
+                dx=dx, dy=dy, data=x, gamma=gamma, mean=mean, std=std, outer=outer, length=length,
+                inner=inner))
 
 
 register(OpDef("LayerNorm", LayerNormParams, inputs=("data", "gamma", "beta"),

@@ -29,6 +29,7 @@ from ...op.infer import ShapeList, merge
 from ...op.params import Params, choice, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, strided_desc
+from ...storage.kernels.reduce import prelu
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
@@ -250,8 +251,9 @@ def _prelu_ex(ctx: OpContext, ins: list[NDArray], out: Output) -> None:
     slopes = _slopes(ctx, gamma, dims)
     x = get_data_reorder(data, layout, ctx.stream)
     with out.open(layout, ctx.stream, inplace_of=x) as y:
-        ctx.kernel(lib.NDRT_KERNEL_PRELU, blocks, [y, x, slopes],
-                   [float(lib.NDRT_F32)])
+        outer, count, inner, channels = blocks
+        ctx.kernel(prelu(out=y, data=x, slopes=slopes, outer=outer, blocks=count, inner=inner,
+                         channels=channels))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

@@ -21,6 +21,7 @@ from ...op.infer import ShapeList, same_shape
 from ...op.params import Params, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
+from ...storage.kernels import norm as kernels
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import same_float_type, wide
 
@@ -123,7 +124,9 @@ def compute_ex(ctx: OpContext, p: LRNParams, ins: list[NDArray], outs: list[Outp
     dims = (shape[0], shape[1], pixels) if is_plain else (shape[0] * pixels, shape[1], 1)
     x = get_data_reorder(ins[0], desc, stream)
     with outs[0].open(desc, stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_LRN, (*dims, p.nsize), (y, x), (p.alpha, p.beta, p.knorm))
+        outer, channels, inner = dims
+        ctx.kernel(kernels.lrn(out=y, data=x, outer=outer, channels=channels, inner=inner,
+                               neighbours=p.nsize, alpha=p.alpha, beta=p.beta, knorm=p.knorm))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

@@ -28,6 +28,7 @@ from ...op.params import (
 )
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import channels_last_desc, default_desc
+from ...storage.kernels.vision import resize_axis
 from ..blas import uses_blas
 from ..floats import same_float_type, wide
 
@@ -108,10 +109,10 @@ def resize_images(ctx: OpContext, kind: int, data: NDArray, out: Output) -> None
     x = get_data_reorder(data, layout(FLOAT32, data.shape), stream)
     between = stream.scratch(layout(FLOAT32, (n, c, height, columns)))
     with out.open(layout(FLOAT32, out.shape), stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_RESIZE_AXIS, (outer * height, width, columns, inner),
-                   (between, x), (kind, 0))
-        ctx.kernel(lib.NDRT_KERNEL_RESIZE_AXIS, (outer, height, rows, columns * inner),
-                   (y, between), (kind, 0))
+        ctx.kernel(resize_axis(out=between, data=x, outer=outer * height, size=width, made=columns,
+                               inner=inner, kind=kind, back=False))
+        ctx.kernel(resize_axis(out=y, data=between, outer=outer, size=height, made=rows,
+                               inner=columns * inner, kind=kind, back=False))
 
 
 def resize_back(ctx: OpContext, kind: int, grad: NDArray, out: Output) -> None:
@@ -120,10 +121,10 @@ def resize_back(ctx: OpContext, kind: int, grad: NDArray, out: Output) -> None:
     dy = get_data_reorder(grad, default_desc(FLOAT32, grad.shape), stream)
     between = stream.scratch(default_desc(FLOAT32, (n, c, height, columns)))
     with out.open(default_desc(FLOAT32, out.shape), stream) as dx:
-        ctx.kernel(lib.NDRT_KERNEL_RESIZE_AXIS, (n * c, height, rows, columns), (between, dy),
-                   (kind, 1))
-        ctx.kernel(lib.NDRT_KERNEL_RESIZE_AXIS, (n * c * height, width, columns, 1),
-                   (dx, between), (kind, 1))
+        ctx.kernel(resize_axis(out=between, data=dy, outer=n * c, size=height, made=rows,
+                               inner=columns, kind=kind, back=True))
+        ctx.kernel(resize_axis(out=dx, data=between, outer=n * c * height, size=width,
+                               made=columns, inner=1, kind=kind, back=True))
 
 
 class Family(NamedTuple):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -13,12 +13,14 @@ from ..._array.layout import AnyArray, get_bytes, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import Params, boolean, integer, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc
+from ...storage.kernel_call import KernelCall
+from ...storage.kernels import index as kernels
+from ...storage.stream import Mem
 from ..tensor.moves import Step, give_back, take_steps
 from ..tensor.places import can_add, kind_of, need_kind, need_moved, whole
 from .shape_rules import expect
@@ -162,8 +164,16 @@ def refuses_backward(p: P, ins: list[NDArray]) -> str | None:
     return need_float32(ins[0]) or (need_kind(ins[2]) if p.use_sequence_length else None)
 
 
-def _run(ctx: OpContext, kernel: int, p: P, source: NDArray, lengths: NDArray, data: Shape,
-         out: Output) -> None:
+class _Parts(TypedDict):
+    """What the kernels for sequences are given of parts and lengths."""
+
+    lengths: Mem
+    width: int
+    kind: int
+
+
+def _run(ctx: OpContext, kernel: Callable[[Mem, Mem, _Parts], KernelCall], source: NDArray,
+         lengths: NDArray, data: Shape, out: Output) -> None:
     """One of the kernels for sequences whose data has this shape."""
     if not out.requested:
         return
@@ -171,15 +181,17 @@ def _run(ctx: OpContext, kernel: int, p: P, source: NDArray, lengths: NDArray, d
     stream, dtype = ctx.stream, source.dtype
     x, ends = get_bytes(source, stream), get_bytes(lengths, stream)
     with out.open(default_desc(dtype, out.shape), stream) as y:
-        ctx.kernel(kernel, [*data[:2], prod(data[2:]) * dtype.itemsize, p.axis], [y, x, ends],
-                   [float(kind_of(lengths.dtype) or 0)])
+        ctx.kernel(kernel(y, x, _Parts(lengths=ends, width=prod(data[2:]) * dtype.itemsize,
+                                       kind=kind_of(lengths.dtype) or 0)))
 
 
 def compute_ex_last(ctx: OpContext, p: SequenceParams, ins: list[NDArray],
                     outs: list[Output]) -> None:
     data = ins[0]
     if p.use_sequence_length:
-        _run(ctx, lib.NDRT_KERNEL_SEQUENCE_LAST, p, data, ins[1], data.shape, outs[0])
+        _run(ctx, lambda y, x, parts: kernels.sequence_last(
+            out=y, data=x, rows=data.shape[0], columns=data.shape[1], steps_axis=p.axis, **parts),
+            data, ins[1], data.shape, outs[0])
     else:
         take_steps(ctx, data, outs[0], [Step(p.axis, 1, data.shape[p.axis] - 1)])
 
@@ -188,7 +200,9 @@ def compute_ex_backward(ctx: OpContext, p: SequenceParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
     shape = outs[0].shape
     if p.use_sequence_length:
-        _run(ctx, lib.NDRT_KERNEL_SEQUENCE_LAST_GRAD, p, ins[0], ins[2], shape, outs[0])
+        _run(ctx, lambda dx, dy, parts: kernels.sequence_last_grad(
+            dx=dx, dy=dy, rows=shape[0], columns=shape[1], steps_axis=p.axis, **parts),
+            ins[0], ins[2], shape, outs[0])
     else:
         kept = (*shape[:p.axis], 1, *shape[p.axis + 1:])
         give_back(ctx, ins[0], outs[0], [Step(p.axis, 1, shape[p.axis] - 1)], kept)
@@ -198,7 +212,9 @@ def compute_ex_reverse(ctx: OpContext, p: ReverseParams, ins: list[NDArray],
                        outs: list[Output]) -> None:
     data = ins[0]
     if p.use_sequence_length:
-        _run(ctx, lib.NDRT_KERNEL_SEQUENCE_REVERSE, p, data, ins[1], data.shape, outs[0])
+        _run(ctx, lambda y, x, parts: kernels.sequence_reverse(
+            out=y, data=x, steps=data.shape[0], batch=data.shape[1], **parts),
+            data, ins[1], data.shape, outs[0])
     else:
         steps = data.shape[0]
         take_steps(ctx, data, outs[0], [Step(0, steps, steps - 1, -1)])

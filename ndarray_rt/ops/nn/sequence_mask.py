@@ -12,11 +12,11 @@ from ..._array.layout import AnyArray, get_bytes, get_default, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
+from ...storage.kernels import index as kernels
 from ..tensor.numeric import scalar_of
 from ..tensor.places import kind_of, need_kind, whole
 from ..tensor.pointwise import need_bytes, reshape
@@ -79,9 +79,10 @@ def compute_ex(ctx: OpContext, p: SequenceMaskParams, ins: list[NDArray],
         return
     x, ends = get_default(data, stream), get_bytes(ins[1], stream)
     with outs[0].open(x.desc, stream, inplace_of=x) as y:
-        ctx.kernel(lib.NDRT_KERNEL_SEQUENCE_MASK,
-                   [*data.shape[:2], prod(data.shape[2:]), p.axis], [y, x, ends],
-                   [float(kind_of(ins[1].dtype) or 0), p.value])
+        ctx.kernel(kernels.sequence_mask(
+            out=y, data=x, lengths=ends, rows=data.shape[0], columns=data.shape[1],
+            width=prod(data.shape[2:]), steps_axis=p.axis, kind=kind_of(ins[1].dtype) or 0,
+            value=p.value))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

@@ -28,6 +28,7 @@ from ...op.params import (
 )
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, strided_desc
+from ...storage.kernels.reduce import softmax_columns
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
@@ -198,10 +199,10 @@ def columns(ctx: OpContext, flavour: Flavour, temperature: float, data: NDArray,
         return
     shape, x = data.shape, get_default(data, ctx.stream)
     with out.open(x.desc, ctx.stream, inplace_of=x) as y:
-        ctx.kernel(lib.NDRT_KERNEL_SOFTMAX_COLUMNS,
-                   [prod(shape[:axis]), shape[axis], prod(shape[axis + 1:])], [y, x],
-                   [float(lib.NDRT_F32), float(flavour.log), temperature,
-                    -1.0 if flavour.negate else 1.0])
+        ctx.kernel(softmax_columns(
+            out=y, data=x, outer=prod(shape[:axis]), length=shape[axis],
+            inner=prod(shape[axis + 1:]), log=int(flavour.log), divisor=temperature,
+            sign=-1.0 if flavour.negate else 1.0))
 
 
 def compute_ex(flavour: Flavour, ctx: OpContext, p: SoftmaxParams, ins: list[NDArray],

@@ -11,12 +11,12 @@ from ..._array.layout import AnyArray, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import is_float
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, normalize_axis, same_type
 from ...op.params import Params, integer, number, optional_integer, params_class, text
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
+from ...storage.kernels import index as kernels
 from .numeric import convert, scalar_of, wide_dtype
 
 
@@ -55,7 +55,8 @@ def compute_ex(ctx: OpContext, p: ArangeLikeParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     desc = default_desc(outs[0].array.dtype, outs[0].shape)
     with outs[0].open(desc, ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_ARANGE, [desc.nelems, p.repeat], [y], [p.start, p.step])
+        ctx.kernel(kernels.arange(out=y, n=desc.nelems, repeat=p.repeat, start=p.start,
+                                  step=p.step))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

@@ -13,11 +13,11 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import DType
 from ...errors import ShapeError, TypeMismatch, Unsupported
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, merge, normalize_axis, same_type
 from ...op.params import NoParams, Params, boolean, optional_integer, params_class
 from ...op.registry import OpDef, Shape, register
+from ...storage.kernels.reduce import arg_extreme
 from .axis_kernels import FEW_COLUMNS, along, need_kind, part_of
 from .numeric import convert, ordered
 from .places import need_places
@@ -88,7 +88,7 @@ def compute_ex(is_min: bool, ctx: OpContext, p: Params, ins: list[NDArray],
     part = part_of(data.shape, tuple(gone))
     if part is None or not data.size or 1 < part[2] < FEW_COLUMNS:
         raise Unsupported("no rows or columns that a kernel goes along")
-    along(ctx, lib.NDRT_KERNEL_ARG_EXTREME, part, data, outs[0], float(is_min))
+    along(ctx, arg_extreme, part, data, outs[0], least=int(is_min))
 
 
 def _register(name: str, params: type[Params], which: str, find: Find, is_min: bool,

@@ -5,7 +5,7 @@ Registers no operator.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 from ..._array.layout import get_default
@@ -17,6 +17,8 @@ from ...native import lib
 from ...op.context import OpContext
 from ...op.registry import Shape
 from ...storage.desc import MemDesc, default_desc
+from ...storage.kernel_call import KernelCall
+from ...storage.kernels.reduce import reduce
 from ...storage.stream import Mem
 from .places import can_add
 
@@ -26,7 +28,7 @@ _KINDS = {11: lib.NDRT_F32, 12: lib.NDRT_F64, 5: lib.NDRT_S32}  # by numpy's num
 FEW_COLUMNS = 8  # fewer than that are not worth a kernel that goes along rows
 
 
-def kernel_kind(dtype: DType) -> float | None:
+def kernel_kind(dtype: DType) -> int | None:
     """What the kernels call a dtype; None where they do not compute in it."""
     return _KINDS.get(dtype.num)
 
@@ -50,26 +52,29 @@ def part_of(shape: Shape, axes: Sequence[int]) -> Part | None:
     return prod(shape[:first]), prod(shape[first:last + 1]), prod(shape[last + 1:])
 
 
-def along(ctx: OpContext, kernel: int, part: Part, data: NDArray, out: Output,
-          *scalars: float) -> None:
+def along(ctx: OpContext, kernel: Callable[..., KernelCall], part: Part, data: NDArray,
+          out: Output, **counts: int) -> None:
     """Runs a kernel whose output and input are of one dtype, the latter along `part`."""
     if not out.requested:
         return
     can_add(out)
     x = get_default(data, ctx.stream)
     with out.open(default_desc(data.dtype, out.shape), ctx.stream) as y:
-        ctx.kernel(kernel, part, [y, x], [float(kernel_kind(data.dtype) or 0), *scalars])
+        outer, length, inner = part
+        ctx.kernel(kernel(out=y, data=x, outer=outer, length=length, inner=inner,
+                          kind=kernel_kind(data.dtype) or 0, **counts))
 
 
-def reduce_part(ctx: OpContext, what: int, part: Part, x: Mem, y: Mem, kind: float,
+def reduce_part(ctx: OpContext, what: int, part: Part, x: Mem, y: Mem, kind: int,
                 factor: float = 1.0) -> None:
     """y = x reduced along the middle of `part`, times a factor."""
     outer, length, inner = part
-    mems = [y, x]
+    parts = None
     if inner == 1 and length > lib.NDRT_REDUCE_BLOCK:
         blocks = -(-length // lib.NDRT_REDUCE_BLOCK)
-        mems.append(ctx.stream.scratch(default_desc(FLOAT64, (outer * blocks,))))
-    ctx.kernel(lib.NDRT_KERNEL_REDUCE, part, mems, [kind, float(what), factor])
+        parts = ctx.stream.scratch(default_desc(FLOAT64, (outer * blocks,)))
+    ctx.kernel(reduce(out=y, data=x, parts=parts, outer=outer, length=length, inner=inner,
+                      kind=kind, what=what, factor=factor))
 
 
 def reduced(ctx: OpContext, what: int, data: NDArray, axes: Sequence[int], out: Output,

@@ -15,6 +15,7 @@ from ...op.elementwise import Elementwise, X, Y
 from ...op.infer import same_shape, same_type
 from ...op.params import NoParams
 from ...op.registry import Emit, Gradient, GradNode, OpDef, register
+from ...storage.kernels.reduce import arithmetic
 from .axis_kernels import kernel_kind, need_kind
 from .numeric import BINARY, LOGIC, SMOOTH
 from .places import can_add
@@ -92,8 +93,8 @@ def _kernel(key: str, ctx: OpContext, a: NDArray, b: NDArray, out: Output) -> No
     can_add(out)
     left, right = get_default(a, ctx.stream), get_default(b, ctx.stream)
     with out.open(left.desc, ctx.stream, inplace_of=left) as y:
-        ctx.kernel(lib.NDRT_KERNEL_ARITHMETIC, [a.size], [y, left, right],
-                   [float(kernel_kind(a.dtype) or 0), float(KERNELS[key])])
+        ctx.kernel(arithmetic(out=y, left=left, right=right, n=a.size,
+                              kind=kernel_kind(a.dtype) or 0, what=KERNELS[key]))
 
 
 def compute_ex(key: str, ctx: OpContext, p: NoParams, ins: list[NDArray],

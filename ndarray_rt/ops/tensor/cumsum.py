@@ -13,11 +13,11 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import INT64, find_dtype
 from ...errors import Unsupported
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, merge, merge_types, normalize_axis
 from ...op.params import Params, optional_choice, optional_integer, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
+from ...storage.kernels.reduce import running_sum
 from .axis_kernels import FEW_COLUMNS, along, need_kind, part_of
 from .numeric import convert
 
@@ -81,7 +81,7 @@ def _run(ctx: OpContext, p: CumsumParams, source: NDArray, like: NDArray, out: O
     part = part_of(like.shape, tuple(axes))
     if part is None or not source.size or 1 < part[2] < FEW_COLUMNS:
         raise Unsupported("no rows or columns that a kernel goes along")
-    along(ctx, lib.NDRT_KERNEL_RUNNING_SUM, part, source, out, float(backwards))
+    along(ctx, running_sum, part, source, out, backwards=int(backwards))
 
 
 def compute_ex(ctx: OpContext, p: CumsumParams, ins: list[NDArray], outs: list[Output]) -> None:

@@ -10,6 +10,7 @@ from ..._array.ndarray import NDArray
 from ..._array.output import Output
 from ...native import lib
 from ...op.context import OpContext
+from ...storage.kernels import elementwise as kernels
 from ...storage.stream import ImmediateStream, Mem
 from .places import can_add
 
@@ -71,7 +72,7 @@ def function(ctx: OpContext, which: int, x: NDArray, out: Output, p: float = 0.0
         return
     mem = _unpadded(x, ctx.stream)
     with out.open(mem.desc, ctx.stream, inplace_of=mem) as y:
-        ctx.kernel(lib.NDRT_KERNEL_FUNCTION, [mem.desc.nelems], [y, mem], [which, p, q])
+        ctx.kernel(kernels.function(out=y, x=mem, n=mem.desc.nelems, which=which, p=p, q=q))
 
 
 # dtypes other than float32 whose arithmetic with a number has a kernel
@@ -88,12 +89,13 @@ def of_kind(ctx: OpContext, which: int, x: NDArray, out: Output, p: float) -> No
     can_add(out)
     mem = _unpadded(x, ctx.stream)
     with out.open(mem.desc, ctx.stream, inplace_of=mem) as y:
-        ctx.kernel(lib.NDRT_KERNEL_SCALAR, [x.size], [y, mem], [KINDS[x.dtype.name], which, p])
+        ctx.kernel(kernels.scalar(out=y, x=mem, n=x.size, kind=KINDS[x.dtype.name], which=which,
+                                  p=p))
 
 
 def on_memory(ctx: OpContext, which: int, x: Mem, y: Mem, p: float) -> None:
     """y = the function of x and a number, in one dense layout or in place."""
-    ctx.kernel(lib.NDRT_KERNEL_FUNCTION, [x.desc.nelems], [y, x], [which, p])
+    ctx.kernel(kernels.function(out=y, x=x, n=x.desc.nelems, which=which, p=p, q=0.0))
 
 
 def is_padded(x: NDArray) -> bool:
@@ -110,4 +112,5 @@ def slope(ctx: OpContext, which: int, dy: NDArray, x: NDArray, out: Output, p: f
     grad = _unpadded(dy, ctx.stream)
     at = get_data_reorder(x, grad.desc, ctx.stream)
     with out.open(grad.desc, ctx.stream, inplace_of=grad) as dx:
-        ctx.kernel(lib.NDRT_KERNEL_FUNCTION, [grad.desc.nelems], [dx, at, grad], [which, p, q])
+        ctx.kernel(kernels.function(out=dx, x=at, dy=grad, n=grad.desc.nelems, which=which, p=p,
+                                    q=q))

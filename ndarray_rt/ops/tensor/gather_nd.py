@@ -20,6 +20,7 @@ from ...op.params import NoParams, Params, params_class
 from ...op.params import shape as dims
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc
+from ...storage.kernels import index as kernels
 from ...storage.stream import Mem
 from ..floats import wide
 from .numeric import convert
@@ -80,8 +81,8 @@ def native_places(ctx: OpContext, indices: NDArray, data: Shape) -> Mem:
     depth, count = indices.shape[0], prod(indices.shape[1:])
     source = get_bytes(indices, ctx.stream)
     made = ctx.stream.scratch(default_desc(UINT8, (8 * count,)))
-    ctx.kernel(lib.NDRT_KERNEL_FLAT_PLACES, [depth, count], [made, source],
-               [float(kind_of(indices.dtype) or 0), *map(float, data[:depth])])
+    ctx.kernel(kernels.flat_places(out=made, coordinates=source, rank=depth, n=count,
+                                   kind=kind_of(indices.dtype) or 0, lengths=data[:depth]))
     return made
 
 
@@ -96,10 +97,10 @@ def compute_ex_gather(ctx: OpContext, p: NoParams, ins: list[NDArray],
     depth = indices.shape[0]
     places, table = native_places(ctx, indices, data.shape), get_bytes(data, stream)
     with out.open(default_desc(data.dtype, out.shape), stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_GATHER,
-                   [1, prod(indices.shape[1:]), prod(data.shape[:depth]),
-                    prod(data.shape[depth:]) * data.dtype.itemsize], [y, table, places],
-                   [float(lib.NDRT_INDEX_S64), 0.0])
+        ctx.kernel(kernels.gather(
+            out=y, table=table, places=places, outer=1, count=prod(indices.shape[1:]),
+            rows=prod(data.shape[:depth]), width=prod(data.shape[depth:]) * data.dtype.itemsize,
+            kind=lib.NDRT_INDEX_S64, wrap=False))
 
 
 def refuses_backward(p: NoParams, ins: list[NDArray]) -> str | None:
@@ -112,10 +113,10 @@ def compute_ex_backward(ctx: OpContext, p: NoParams, ins: list[NDArray],
     stream, depth = ctx.stream, indices.shape[0]
     places, source = native_places(ctx, indices, data.shape), get_bytes(dy, stream)
     with outs[0].open_weight_grad(default_desc(dy.dtype, data.shape), stream) as dx:
-        ctx.kernel(lib.NDRT_KERNEL_GATHER_GRAD,
-                   [1, prod(indices.shape[1:]), prod(data.shape[:depth]),
-                    prod(data.shape[depth:])], [dx, source, places],
-                   [float(lib.NDRT_INDEX_S64), 0.0])
+        ctx.kernel(kernels.gather_grad(
+            dx=dx, dy=source, places=places, outer=1, count=prod(indices.shape[1:]),
+            rows=prod(data.shape[:depth]), width=prod(data.shape[depth:]),
+            kind=lib.NDRT_INDEX_S64, wrap=False))
 
 
 def refuses_scatter(p: ScatterParams, ins: list[NDArray]) -> str | None:
@@ -135,9 +136,9 @@ def _put(ctx: OpContext, lhs: NDArray | None, data: NDArray, indices: NDArray,
             ctx.kernel(lib.NDRT_KERNEL_ZERO, [desc.nbytes], [y])
         elif y.ptr != under.ptr:
             ctx.kernel(lib.NDRT_KERNEL_COPY, [desc.nbytes], [y, under])
-        ctx.kernel(lib.NDRT_KERNEL_PUT_ROWS,
-                   [prod(indices.shape[1:]), prod(shape[:depth]),
-                    prod(shape[depth:]) * data.dtype.itemsize], [y, source, places])
+        ctx.kernel(kernels.put_rows(
+            out=y, data=source, places=places, n=prod(indices.shape[1:]), rows=prod(shape[:depth]),
+            width=prod(shape[depth:]) * data.dtype.itemsize))
 
 
 def compute_ex_scatter(ctx: OpContext, p: ScatterParams, ins: list[NDArray],

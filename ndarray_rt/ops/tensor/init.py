@@ -11,7 +11,6 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, find_dtype
 from ...errors import ShapeError
-from ...native import lib
 from ...np_shape import is_np_shape
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
@@ -28,6 +27,7 @@ from ...op.params import (
 )
 from ...op.registry import OpDef, Shape, register
 from ...storage.desc import default_desc
+from ...storage.kernels import index as kernels
 from .fill import fill_one, fill_value, fill_zero
 from .numeric import convert, wide_dtype
 
@@ -177,7 +177,8 @@ def compute_ex_arange(ctx: OpContext, p: ArangeParams, ins: list[NDArray],
                       outs: list[Output]) -> None:
     desc = default_desc(FLOAT32, outs[0].shape)
     with outs[0].open(desc, ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_ARANGE, [desc.nelems, p.repeat], [y], [p.interval()[0], p.step])
+        ctx.kernel(kernels.arange(out=y, n=desc.nelems, repeat=p.repeat, start=p.interval()[0],
+                                  step=p.step))
 
 
 def compute_linspace(ctx: OpContext, p: LinspaceParams, ins: list[AnyArray],

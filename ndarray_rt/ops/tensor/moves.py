@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from ..._array.layout import get_default
 from ..._array.ndarray import NDArray
@@ -17,6 +17,7 @@ from ...native import lib
 from ...op.context import OpContext
 from ...op.registry import Shape
 from ...storage.desc import default_desc
+from ...storage.kernels import index as kernels
 from .places import can_add
 from .pointwise import reshape
 
@@ -44,10 +45,22 @@ def window_steps(cuts: Sequence[slice], data: Shape) -> list[Step]:
     return found
 
 
-def _dims(shape: Sequence[int], step: Step, width: int) -> list[int]:
-    """dims of the kernels for data of this shape."""
-    return [prod(shape[:step.axis]), shape[step.axis], prod(shape[step.axis + 1:]) * width,
-            step.taken]
+class _Counts(TypedDict):
+    """Counts of the kernels for data of a shape."""
+
+    outer: int
+    length: int
+    width: int
+    count: int
+    kind: int
+    begin: int
+    step: int
+
+
+def _counts(shape: Sequence[int], step: Step, width: int) -> _Counts:
+    return _Counts(outer=prod(shape[:step.axis]), length=shape[step.axis],
+                   width=prod(shape[step.axis + 1:]) * width, count=step.taken, kind=step.kind,
+                   begin=step.begin, step=step.step)
 
 
 def take_steps(ctx: OpContext, data: NDArray, out: Output, steps: Sequence[Step]) -> None:
@@ -67,8 +80,8 @@ def take_steps(ctx: OpContext, data: NDArray, out: Output, steps: Sequence[Step]
     with out.open(default_desc(dtype, out.shape), stream) as y:
         mems.append(y)
         for i, step in enumerate(steps):
-            ctx.kernel(lib.NDRT_KERNEL_AXIS_MOVE, _dims(shapes[i], step, dtype.itemsize),
-                       [mems[i + 1], mems[i]], [step.kind, step.begin, step.step])
+            ctx.kernel(kernels.axis_move(out=mems[i + 1], data=mems[i],
+                                         **_counts(shapes[i], step, dtype.itemsize)))
 
 
 def give_back(ctx: OpContext, grad: NDArray, out: Output, steps: Sequence[Step],
@@ -94,5 +107,5 @@ def give_back(ctx: OpContext, grad: NDArray, out: Output, steps: Sequence[Step],
     with out.open(default_desc(dtype, out.shape), stream) as dx:
         mems.append(dx)
         for i, step in enumerate(steps):
-            ctx.kernel(lib.NDRT_KERNEL_AXIS_MOVE_GRAD, _dims(shapes[i + 1], step, 1),
-                       [mems[i + 1], mems[i]], [step.kind, step.begin, step.step])
+            ctx.kernel(kernels.axis_move_grad(dx=mems[i + 1], dy=mems[i],
+                                              **_counts(shapes[i + 1], step, 1)))

@@ -11,13 +11,13 @@ from ..._array.layout import AnyArray, get_bytes
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import find_dtype, native_code
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.numbers import Domain
 from ...op.params import Params, dtype, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
+from ...storage.kernels import index as kernels
 from .numeric import scalar_of
 from .places import can_add, kind_of, need_kind, whole
 
@@ -61,10 +61,10 @@ def compute_ex(ctx: OpContext, p: OneHotParams, ins: list[NDArray], outs: list[O
     indices, out, stream = ins[0], outs[0], ctx.stream
     can_add(out)
     at = get_bytes(indices, stream)
-    scalars = [float(code or 0) for code in (kind_of(indices.dtype), native_code(out.array.dtype))]
     with out.open(default_desc(out.array.dtype, out.shape), stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_ONE_HOT, [indices.size, p.depth], [y, at],
-                   [scalars[0], p.on_value, p.off_value, scalars[1]])
+        ctx.kernel(kernels.one_hot(
+            out=y, places=at, count=indices.size, depth=p.depth, kind=kind_of(indices.dtype) or 0,
+            dtype=native_code(out.array.dtype) or 0, on=p.on_value, off=p.off_value))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

@@ -12,12 +12,12 @@ from ..._array.layout import AnyArray, get_bytes, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, normalize_axis
 from ...op.params import Params, boolean, choice, integer, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc
+from ...storage.kernels import index as kernels
 from .places import can_add, inside, kind_of, need_kind, need_moved
 
 
@@ -74,17 +74,15 @@ def _dims(p: PickParams, data: Shape) -> list[int]:
     return [prod(data[:axis]), data[axis], prod(data[axis + 1:])]
 
 
-def _scalars(p: PickParams, index: NDArray) -> list[float]:
-    return [float(kind_of(index.dtype) or 0), float(p.mode == "wrap")]
-
-
 def compute_ex(ctx: OpContext, p: PickParams, ins: list[NDArray], outs: list[Output]) -> None:
     (data, index), out, stream = ins, outs[0], ctx.stream
     can_add(out)
     x, at = get_bytes(data, stream), get_bytes(index, stream)
     with out.open(default_desc(data.dtype, out.shape), stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_PICK, [*_dims(p, data.shape), data.dtype.itemsize], [y, x, at],
-                   _scalars(p, index))
+        outer, length, inner = _dims(p, data.shape)
+        ctx.kernel(kernels.pick(
+            out=y, data=x, places=at, outer=outer, length=length, inner=inner,
+            size=data.dtype.itemsize, kind=kind_of(index.dtype) or 0, wrap=p.mode == "wrap"))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -123,8 +121,10 @@ def compute_ex_backward(ctx: OpContext, p: PickParams, ins: list[NDArray],
     (dy, data, index), stream = ins, ctx.stream
     source, at = get_bytes(dy, stream), get_bytes(index, stream)
     with outs[0].open(default_desc(data.dtype, data.shape), stream) as dx:
-        ctx.kernel(lib.NDRT_KERNEL_PICK_GRAD, _dims(p, data.shape), [dx, source, at],
-                   _scalars(p, index))
+        outer, length, inner = _dims(p, data.shape)
+        ctx.kernel(kernels.pick_grad(
+            dx=dx, dy=source, places=at, outer=outer, length=length, inner=inner,
+            kind=kind_of(index.dtype) or 0, wrap=p.mode == "wrap"))
 
 
 def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

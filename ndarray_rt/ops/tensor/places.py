@@ -17,6 +17,7 @@ from ...native import lib
 from ...op.context import OpContext
 from ...op.registry import Shape
 from ...storage.desc import default_desc
+from ...storage.kernels import index as kernels
 from .pointwise import FLOAT_NUM
 
 Rows = tuple[int, int, int, int]  # outer, places, rows, elements of a row
@@ -86,9 +87,9 @@ def gather(ctx: OpContext, table: NDArray, places: NDArray, out: Output, rows: R
     stream, (outer, count, length, width) = ctx.stream, rows
     source, at = get_bytes(table, stream), get_bytes(places, stream)
     with out.open(default_desc(table.dtype, out.shape), stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_GATHER,
-                   [outer, count, length, width * table.dtype.itemsize], [y, source, at],
-                   [float(kind_of(places.dtype) or 0), float(wrap)])
+        ctx.kernel(kernels.gather(
+            out=y, table=source, places=at, outer=outer, count=count, rows=length,
+            width=width * table.dtype.itemsize, kind=kind_of(places.dtype) or 0, wrap=wrap))
 
 
 def gather_grad(ctx: OpContext, dy: NDArray, places: NDArray, out: Output, rows: Rows,
@@ -99,8 +100,10 @@ def gather_grad(ctx: OpContext, dy: NDArray, places: NDArray, out: Output, rows:
     stream = ctx.stream
     source, at = get_bytes(dy, stream), get_bytes(places, stream)
     with out.open_weight_grad(default_desc(dy.dtype, out.shape), stream) as dx:
-        ctx.kernel(lib.NDRT_KERNEL_GATHER_GRAD, list(rows), [dx, source, at],
-                   [float(kind_of(places.dtype) or 0), float(wrap)])
+        outer, count, length, width = rows
+        ctx.kernel(kernels.gather_grad(
+            dx=dx, dy=source, places=at, outer=outer, count=count, rows=length, width=width,
+            kind=kind_of(places.dtype) or 0, wrap=wrap))
 
 
 def scatter_add(dy: AnyArray, places: AnyArray, rows: Rows, wrap: bool = False) -> AnyArray:

@@ -20,6 +20,7 @@ from ...errors import Unsupported
 from ...native import ffi, lib
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, strided_desc
+from ...storage.kernels import reduce as kernels
 from ...storage.primitive import (
     Arg,
     Direction,
@@ -303,8 +304,9 @@ def step_grad(ctx: OpContext, step: int, dy: NDArray, at: NDArray, out: Output,
     x = get_data_reorder(at, grad.desc, ctx.stream)
     with out.open(grad.desc, ctx.stream, inplace_of=grad) as y:
         # padding stays zero: dy is there
-        ctx.kernel(lib.NDRT_KERNEL_STEP_GRAD, [grad.desc.nbytes // dy.dtype.itemsize],
-                   [y, grad, x], [float(lib.NDRT_F32), float(step), low, high])
+        ctx.kernel(kernels.step_grad(
+            dx=y, dy=grad, data=x, n=grad.desc.nbytes // dy.dtype.itemsize, what=step, low=low,
+            high=high))
 
 
 def _scaled(scale: float) -> list[PostSpec]:

@@ -14,11 +14,11 @@ from ..._array.layout import AnyArray, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import Unsupported
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, same_type
 from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
+from ...storage.kernels.reduce import product_grad
 from ..floats import wide
 from .axis_kernels import part_of
 from .places import can_add
@@ -108,7 +108,8 @@ def compute_ex(ctx: OpContext, p: ReduceParams, ins: list[NDArray], outs: list[O
     can_add(outs[0])
     grad, x = get_default(dy, ctx.stream), get_default(data, ctx.stream)
     with outs[0].open(default_desc(data.dtype, data.shape), ctx.stream) as dx:
-        ctx.kernel(lib.NDRT_KERNEL_PRODUCT_GRAD, part, [dx, grad, x], [float(lib.NDRT_F32)])
+        outer, length, inner = part
+        ctx.kernel(product_grad(dx=dx, dy=grad, data=x, outer=outer, length=length, inner=inner))
 
 
 def infer_shape_slope(p: ReduceParams, ins: ShapeList, outs: ShapeList,

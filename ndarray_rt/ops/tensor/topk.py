@@ -31,6 +31,7 @@ from ...op.params import (
 )
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc, strided_desc
+from ...storage.kernels import reduce as kernels
 from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
 from .numeric import convert, ordered
@@ -181,8 +182,8 @@ def refuses(p: P, ins: list[NDArray]) -> str | None:
     return None
 
 
-def _code(dtype: DType) -> float:
-    return float(lib.NDRT_F32 if dtype == FLOAT32 else lib.NDRT_S32)
+def _code(dtype: DType) -> int:
+    return int(lib.NDRT_F32 if dtype == FLOAT32 else lib.NDRT_S32)
 
 
 def _turned(dtype: DType, outer: int, length: int, inner: int) -> Any:
@@ -221,8 +222,10 @@ def compute_ex(ctx: OpContext, p: P, ins: list[NDArray], outs: list[Output]) -> 
             for bit, dtype in zip((VALUES, PLACES), dtypes, strict=True)]
 
     def run(values: Mem, places: Mem) -> None:
-        ctx.kernel(lib.NDRT_KERNEL_TOPK, [rows, n, k, slots], [values, places, x, scratch],
-                   [_code(data.dtype), float(not p.is_ascend), float(what), _code(dtypes[1])])
+        ctx.kernel(kernels.topk(
+            values=values, places=places, data=x, scratch=scratch, rows=rows, n=n, k=k,
+            slots=slots, dtype=_code(data.dtype), descending=not p.is_ascend, what=what,
+            places_dtype=_code(dtypes[1])))
     _into(ctx, list(zip(targets, mems, dtypes, strict=True)), (outer, k, inner), [], run)
 
 
@@ -297,8 +300,8 @@ def compute_ex_backward(ctx: OpContext, p: TopkParams, ins: list[NDArray],
     outer, n, _, k = _rows(p, data.shape)
     source, at = get_default(dy, ctx.stream), get_default(places, ctx.stream)
     with outs[0].open(default_desc(dy.dtype, data.shape), ctx.stream) as dx:
-        ctx.kernel(lib.NDRT_KERNEL_TOPK_GRAD, [outer, n, k], [dx, source, at],
-                   [_code(places.dtype)])
+        ctx.kernel(kernels.topk_grad(dx=dx, dy=source, places=at, rows=outer, n=n, k=k,
+                                     places_dtype=_code(places.dtype)))
 
 
 _define = partial(OpDef, inputs=("data",), outputs=output_names, visible_outputs=visible,

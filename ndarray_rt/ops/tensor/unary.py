@@ -23,6 +23,7 @@ from ...op.elementwise import Elementwise
 from ...op.infer import same_shape, same_type
 from ...op.params import NoParams
 from ...op.registry import Emit, GradNode, OpDef, register
+from ...storage.kernels import index, reduce
 from .functions import UNARY, UNARY_SLOPES, function, slope
 from .numeric import (
     Function1,
@@ -182,12 +183,12 @@ def compute_ex(name: str, ctx: OpContext, p: NoParams, ins: list[NDArray],
             # exp(0) would not leave 0 in the padding
             x = get_default(ins[0], ctx.stream)
         with outs[0].open(x.desc, ctx.stream, inplace_of=x) as y:
-            ctx.kernel(lib.NDRT_KERNEL_EXP, [x.desc.nelems], [y, x], [float(lib.NDRT_F32)])
+            ctx.kernel(reduce.exp(out=y, data=x, n=x.desc.nelems))
     elif name == "erf":
         x = get_data(ins[0], ctx.stream)
         with outs[0].open(x.desc, ctx.stream, inplace_of=x) as y:
             # padding stays zero: erf(0) is 0
-            ctx.kernel(lib.NDRT_KERNEL_ERF, [x.desc.nbytes // ins[0].dtype.itemsize], [y, x])
+            ctx.kernel(index.erf(out=y, data=x, n=x.desc.nbytes // ins[0].dtype.itemsize))
     elif native is None:
         bound(ctx, "bound", lib.NDRT_BINARY_MAX, 0.0, ins[0], outs[0])
     else:

@@ -11,12 +11,12 @@ from ..._array.layout import AnyArray, get_bytes, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, merge, merge_all, merge_types
 from ...op.params import NoParams
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
+from ...storage.kernels import index as kernels
 from .places import kind_of, need_kind
 
 
@@ -55,11 +55,12 @@ def refuses(p: NoParams, ins: list[NDArray]) -> str | None:
 
 def compute_ex(ctx: OpContext, p: NoParams, ins: list[NDArray], outs: list[Output]) -> None:
     condition, stream = ins[0], ctx.stream
-    mems = [get_bytes(array, stream) for array in ins]
+    chosen, x, y = [get_bytes(array, stream) for array in ins]
     desc = default_desc(ins[1].dtype, outs[0].shape)
     with outs[0].open(desc, stream) as out:
-        ctx.kernel(lib.NDRT_KERNEL_WHERE, [condition.size, desc.nelems // condition.size],
-                   [out, *mems], [float(kind_of(condition.dtype) or 0)])
+        ctx.kernel(kernels.where(
+            out=out, condition=chosen, x=x, y=y, count=condition.size,
+            width=desc.nelems // condition.size, kind=kind_of(condition.dtype) or 0))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

@@ -10,6 +10,17 @@ from ..kernel_call import KernelCall
 from ..stream import Mem
 
 
+def function(*, out: Mem, x: Mem, dy: Mem | None = None, n: int, which: int, p: float,
+             q: float) -> KernelCall:
+    """A function (ndrt_function_id) of x and two numbers; a slope is multiplied by dy."""
+    return KernelCall(lib.NDRT_KERNEL_FUNCTION, (out, x, dy), (n, which), (p, q))
+
+
+def scalar(*, out: Mem, x: Mem, n: int, kind: int, which: int, p: float) -> KernelCall:
+    """A function (ndrt_function_id) of x and p; kind F16, F64, S32, S8, U8 or NDRT_INDEX_S64."""
+    return KernelCall(lib.NDRT_KERNEL_SCALAR, (out, x), (n, kind, which), (p,))
+
+
 def quantized(*, out: Mem, data: Mem, scale: Mem, zero: Mem, outer: int, channels: int, inner: int,
               low: float, high: float) -> KernelCall:
     """What data come back as from whole numbers within limits: (round(data / scale) + zero, kept
