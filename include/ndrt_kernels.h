@@ -60,14 +60,6 @@
  *     (f32) dims n anchors labels width; scalars classes threshold ratio limit
  * MULTIBOX_ASSIGN: f32: target, mask, class, anchors, labels, match (s32) the same dims; scalars
  *     4 variances, ignored
- * Random numbers; their stream is the second of their data.
- * DRAW: out, stream, arrays of parameters dims n ndrt_distribution, elements for each parameter,
- *     dtype of out (F16, F32, F64) scalars the two parameters where there are no arrays (0
- *     elements for each), else the arrays' kind
- * RANDINT: s32: out, stream dims n least, how many
- * MULTINOMIAL: places, stream, probabilities, doubles (one more than them in each row),
- *     logarithms or NULL dims rows width draws scalars dtype of places, of probabilities
- * SHUFFLE: bytes: out, stream, rows, 3 times 8 bytes a row (8 more the last) dims rows width
  */
 enum { NDRT_JOINED_MOST = 5, NDRT_SCALED_MOST = 7 };
 enum { NDRT_FEW_ROWS_MOST = 4, NDRT_FEW_ROWS_NARROW = 16, NDRT_FEW_ROWS_WIDE = 64 };

@@ -162,7 +162,21 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel("quantized", "quantized", ">out data scale zero", "outer channels inner", "low high",
            "What data come back as from whole numbers within limits: (round(data / scale) + zero, "
            "kept within them, - zero) scale; one scale and zero of a channel."),
-    *_old("draws", "draw", "randint", "multinomial", "shuffle"),
+    # Random numbers; `stream` moves on when the kernel runs.
+    Kernel("draw", "draws", ">out:any =stream:random first:any? second:any?",
+           "n distribution:int each dtype:int kind:int", "a:f64 b:f64",
+           "Numbers of an ndrt_distribution in dtype F16, F32 or F64; its parameters are `a` and "
+           "`b` with `each` 0, else arrays of that kind, of which each element makes `each`."),
+    Kernel("randint", "draws", ">out:s32 =stream:random", "n least range",
+           doc="Whole numbers from `least` on; `range`: how many there are, as 64 bits."),
+    Kernel("multinomial", "draws",
+           ">places:any =stream:random data:any >totals:f64 >logs:any?",
+           "rows width draws dtype:int kind:int",
+           doc="Places by their probabilities in each row, in a dtype; `totals` has one number "
+           "more than the probabilities of each row; `logs`: their logarithms, in the data's "
+           "kind."),
+    Kernel("shuffle", "draws", ">out:any =stream:random data:any >scratch:any", "rows width",
+           doc="Rows of `width` bytes in random order; scratch is 3 times 8 bytes a row, and 8."),
     Kernel("join_rows", "joins", ">out parts*5", "rows columns #parts widths*5",
            doc="The rows of up to NDRT_JOINED_MOST arrays one behind the other."),
     Kernel("join_scaled", "joins", ">out factors shifts parts*7",

@@ -6,15 +6,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "ndrt_args.h"
 #include "ndrt_draws.h"
 
 typedef const ndrt_kernel_call kernel_call;
 enum { N = NDRT_WORDS };
 
 /* Where the draw begins. */
-static ndrt_random taken(kernel_call *call, int64_t words) {
+static ndrt_random taken(ndrt_random *stream, int64_t words) {
     ndrt_random begin;
-    ndrt_random_draw(call->data[1], words, &begin);
+    ndrt_random_draw(stream, words, &begin);
     return begin;
 }
 
@@ -38,19 +39,18 @@ static double number_at(const void *array, int kind, int64_t i) {
 
 /* The parameters of elements from to from + N - 1; of those behind the last some that do no harm.
  */
-static void parameters(kernel_call *call, int which, int64_t from, int count, double *out) {
-    int64_t each = call->counts[2];
+static void parameters(const ndrt_draw_args *job, int which, int64_t from, int count, double *out) {
+    const int64_t each = job->each;
     if (!each) {
-        for (int i = 0; i < N; i++) out[i] = call->numbers[which];
+        for (int i = 0; i < N; i++) out[i] = which ? job->b : job->a;
         return;
     }
     for (int i = 0; i < N; i++) out[i] = 1;
-    const void *array = call->data[2 + which];
+    const void *array = which ? job->second : job->first;
     if (!array) return;
-    int kind = (int)call->numbers[0];
     int64_t at = from / each, left = each - from % each;
     for (int i = 0; i < count; i++) {
-        out[i] = number_at(array, kind, at);
+        out[i] = number_at(array, job->kind, at);
         if (--left == 0) at++, left = each;
     }
 }
@@ -67,23 +67,23 @@ static void to_floats(const double *in, int count, float *out) {
 
 /* Numbers in the dtype of the output. Rounding may take uniform ones to the end of their interval,
  * which is not in it: those become the number below. */
-static void store(kernel_call *call, int64_t from, int count, const double *made, const double *low,
-                  const double *high) {
-    int bounded = call->counts[1] == NDRT_DRAW_UNIFORM;
-    if (call->counts[3] == NDRT_F32) {
-        float *out = (float *)call->data[0] + from;
+static void store(const ndrt_draw_args *job, int64_t from, int count, const double *made,
+                  const double *low, const double *high) {
+    int bounded = job->distribution == NDRT_DRAW_UNIFORM;
+    if (job->dtype == NDRT_F32) {
+        float *out = (float *)job->out + from;
         to_floats(made, count, out);
         for (int i = 0; bounded && i < count; i++) {
             float end = (float)high[i];
             if (out[i] >= end && (float)low[i] < end) out[i] = nextafterf(end, -INFINITY);
         }
-    } else if (call->counts[3] == NDRT_F64) {
-        double *out = (double *)call->data[0] + from;
+    } else if (job->dtype == NDRT_F64) {
+        double *out = (double *)job->out + from;
         memcpy(out, made, (size_t)count * sizeof *out);
         for (int i = 0; bounded && i < count; i++)
             if (out[i] >= high[i] && low[i] < high[i]) out[i] = nextafter(high[i], -INFINITY);
     } else {
-        uint16_t *out = (uint16_t *)call->data[0] + from;
+        uint16_t *out = (uint16_t *)job->out + from;
         for (int i = 0; i < count; i++) {
             out[i] = to_half(made[i]);
             if (!bounded) continue;
@@ -96,18 +96,19 @@ static void store(kernel_call *call, int64_t from, int count, const double *made
 }
 
 static void draw(kernel_call *call, int nthreads) {
-    int64_t n = call->counts[0], parts = (n + N - 1) / N;
-    int distribution = (int)call->counts[1], wide = call->counts[3] == NDRT_F64;
-    ndrt_random begin = taken(call, n * ndrt_words_of(distribution, wide));
+    const ndrt_draw_args job = ndrt_read_draw(call);
+    int64_t n = job.n, parts = (n + N - 1) / N;
+    int distribution = job.distribution, wide = job.dtype == NDRT_F64;
+    ndrt_random begin = taken(job.stream, n * ndrt_words_of(distribution, wide));
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t part = 0; part < parts; part++) {
         int64_t from = part * N;
         int count = n - from < N ? (int)(n - from) : N;
         double a[N], b[N], made[N];
-        parameters(call, 0, from, count, a);
-        parameters(call, 1, from, count, b);
+        parameters(&job, 0, from, count, a);
+        parameters(&job, 1, from, count, b);
         ndrt_draw(distribution, wide, begin.key, begin.counter, from, count, a, b, made);
-        store(call, from, count, made, a, b);
+        store(&job, from, count, made, a, b);
     }
 }
 
@@ -118,10 +119,11 @@ enum { PAIRS = N / 2 };
 __extension__ typedef unsigned __int128 product;
 
 static void randint(kernel_call *call, int nthreads) {
-    int64_t n = call->counts[0], parts = (n + PAIRS - 1) / PAIRS;
-    uint64_t least = (uint64_t)call->counts[1], count = (uint64_t)call->counts[2];
-    int32_t *out = call->data[0];
-    ndrt_random begin = taken(call, 2 * n);
+    const ndrt_randint_args job = ndrt_read_randint(call);
+    int64_t n = job.n, parts = (n + PAIRS - 1) / PAIRS;
+    uint64_t least = (uint64_t)job.least, count = (uint64_t)job.range;
+    int32_t *out = job.out;
+    ndrt_random begin = taken(job.stream, 2 * n);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t part = 0; part < parts; part++) {
         uint32_t words[N];
@@ -183,12 +185,13 @@ static int64_t place_of(const double *totals, int64_t width, double u) {
 }
 
 static void multinomial(kernel_call *call, int nthreads) {
-    int64_t rows = call->counts[0], width = call->counts[1], draws = call->counts[2];
+    const ndrt_multinomial_args job = ndrt_read_multinomial(call);
+    int64_t rows = job.rows, width = job.width, draws = job.draws;
     int64_t n = rows * draws, parts = (n + PAIRS - 1) / PAIRS;
-    int places = (int)call->numbers[0], kind = (int)call->numbers[1];
-    const void *data = call->data[2];
-    double *totals = call->data[3];
-    ndrt_random begin = taken(call, 2 * n);
+    int places = job.dtype, kind = job.kind;
+    const void *data = job.data;
+    double *totals = job.totals;
+    ndrt_random begin = taken(job.stream, 2 * n);
 #pragma omp parallel num_threads(nthreads)
     {
 #pragma omp for schedule(static)
@@ -203,9 +206,9 @@ static void multinomial(kernel_call *call, int nthreads) {
                 const uint32_t *w = words + 2 * (i - from);
                 int64_t row = i / draws;
                 int64_t place = place_of(totals + row * (width + 1), width, ndrt_unit(w[0], w[1]));
-                put_place(call->data[0], places, i, place);
-                if (call->data[4])
-                    put_log(call->data[4], kind, i, number_at(data, kind, row * width + place));
+                put_place(job.places, places, i, place);
+                if (job.logs)
+                    put_log(job.logs, kind, i, number_at(data, kind, row * width + place));
             }
         }
     }
@@ -240,13 +243,14 @@ static void order_of(const uint64_t *keys, int64_t rows, int64_t *order, int64_t
 }
 
 static void shuffle(kernel_call *call, int nthreads) {
-    int64_t rows = call->counts[0], parts = (rows + PAIRS - 1) / PAIRS;
-    size_t width = (size_t)call->counts[1];
-    uint64_t *keys = call->data[3];
+    const ndrt_shuffle_args job = ndrt_read_shuffle(call);
+    int64_t rows = job.rows, parts = (rows + PAIRS - 1) / PAIRS;
+    size_t width = (size_t)job.width;
+    uint64_t *keys = job.scratch;
     int64_t *order = (int64_t *)keys + rows, *ends = order + rows;
-    char *out = call->data[0];
-    const char *in = call->data[2];
-    ndrt_random begin = taken(call, 2 * rows);
+    char *out = job.out;
+    const char *in = job.data;
+    ndrt_random begin = taken(job.stream, 2 * rows);
 #pragma omp parallel num_threads(nthreads)
     {
 #pragma omp for schedule(static)
@@ -292,23 +296,32 @@ static int64_t written(kernel_call *call) {
     return __builtin_mul_overflow(n, more, &n) ? -1 : n;
 }
 
-static int is_number(double kind) {
+static int is_number(int kind) {
     return kind == NDRT_F16 || kind == NDRT_F32 || kind == NDRT_F64 || kind == NDRT_S32 ||
            kind == NDRT_S8 || kind == NDRT_U8 || kind == NDRT_INDEX_S64;
 }
 
-static int is_float(double dtype) {
+static int is_float(int dtype) {
     return dtype == NDRT_F16 || dtype == NDRT_F32 || dtype == NDRT_F64;
 }
 
 static ndrt_status check_draw(kernel_call *call) {
-    if (call->counts[1] < 0 || call->counts[1] > NDRT_DRAW_GENERALIZED || call->counts[2] < 0 ||
-        !is_float((double)call->counts[3]))
-        return ndrt_fail(NDRT_INVALID, "draw: distribution %lld, each %lld, dtype %lld",
-                         (long long)call->counts[1], (long long)call->counts[2],
-                         (long long)call->counts[3]);
-    if (call->counts[2] && (!call->data[2] || !is_number(call->numbers[0])))
-        return ndrt_fail(NDRT_INVALID, "draw: parameters of kind %g", call->numbers[0]);
+    const ndrt_draw_args job = ndrt_read_draw(call);
+    if (job.distribution < 0 || job.distribution > NDRT_DRAW_GENERALIZED || job.each < 0 ||
+        !is_float(job.dtype))
+        return ndrt_fail(NDRT_INVALID, "draw: distribution %d, each %lld, dtype %d",
+                         job.distribution, (long long)job.each, job.dtype);
+    if (job.each && (!job.first || !is_number(job.kind)))
+        return ndrt_fail(NDRT_INVALID, "draw: parameters of kind %d", job.kind);
+    return NDRT_OK;
+}
+
+static ndrt_status check_multinomial(kernel_call *call) {
+    const ndrt_multinomial_args job = ndrt_read_multinomial(call);
+    if (job.width < 1 || !is_number(job.dtype) || !is_float(job.kind))
+        return ndrt_fail(NDRT_INVALID,
+                         "multinomial: %lld places of kind %d, probabilities of kind %d",
+                         (long long)job.width, job.dtype, job.kind);
     return NDRT_OK;
 }
 
@@ -324,12 +337,9 @@ static ndrt_status check(kernel_call *call) {
     for (int i = 0; i < kernels[at].ndata; i++)
         if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
     if (call->kernel == NDRT_KERNEL_DRAW) return check_draw(call);
-    if (call->kernel == NDRT_KERNEL_RANDINT && !call->counts[2])
+    if (call->kernel == NDRT_KERNEL_RANDINT && !ndrt_read_randint(call).range)
         return ndrt_fail(NDRT_INVALID, "%s: no numbers to choose from", name);
-    if (call->kernel == NDRT_KERNEL_MULTINOMIAL &&
-        (call->counts[1] < 1 || !is_number(call->numbers[0]) || !is_float(call->numbers[1])))
-        return ndrt_fail(NDRT_INVALID, "%s: %lld places of kind %g, probabilities of kind %g", name,
-                         (long long)call->counts[1], call->numbers[0], call->numbers[1]);
+    if (call->kernel == NDRT_KERNEL_MULTINOMIAL) return check_multinomial(call);
     return NDRT_OK;
 }
 

@@ -14,13 +14,13 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import UINT8, find_dtype, native_code
 from ...errors import ShapeError, Unsupported
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.normal import log
 from ...op.params import Params, boolean, choice, params_class, shape
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc
+from ...storage.kernels import random as kernels
 from ..floats import need_float_types
 from ..tensor.places import need_places
 from .distributions import FLOATS, rounded
@@ -104,12 +104,13 @@ def compute_ex(ctx: OpContext, p: MultinomialParams, ins: list[NDArray],
     rows, width = prod(x.shape[:-1]), x.shape[-1]
     source = get_bytes(x, stream)
     totals = stream.scratch(default_desc(UINT8, (max(8 * rows * (width + 1), 1),)))
-    scalars = float(native_code(outs[0].array.dtype) or 0), float(native_code(x.dtype) or 0)
     with ExitStack() as opened:
         y = [opened.enter_context(out.open(default_desc(out.array.dtype, out.shape), stream))
              for out in outs if out is outs[0] or out.requested]
-        ctx.kernel(lib.NDRT_KERNEL_MULTINOMIAL, (rows, width, prod(p.shape)),
-                   (y[0], ctx.random_mem(), source, totals, *y[1:]), scalars)
+        ctx.kernel(kernels.multinomial(
+            places=y[0], stream=ctx.random_mem(), data=source, totals=totals,
+            logs=y[1] if y[1:] else None, rows=rows, width=width, draws=prod(p.shape),
+            dtype=native_code(outs[0].array.dtype) or 0, kind=native_code(x.dtype) or 0))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

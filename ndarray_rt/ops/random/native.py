@@ -15,6 +15,7 @@ from ...errors import Unsupported
 from ...native import lib
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, default_desc
+from ...storage.kernels import random as kernels
 from ...storage.stream import Mem
 from .distributions import DISTRIBUTIONS, FLOATS, last_below
 
@@ -31,9 +32,9 @@ def need_readable(array: NDArray) -> str | None:
     return None if array.dtype.name in _READ else f"parameters of dtype {array.dtype}"
 
 
-def kind_of(array: NDArray) -> float:
+def kind_of(array: NDArray) -> int:
     code = lib.NDRT_INDEX_S64 if array.dtype.name == "int64" else native_code(array.dtype)
-    return float(code or 0)
+    return int(code or 0)
 
 
 def can_write(*outs: Output) -> None:
@@ -69,7 +70,10 @@ def _draw(ctx: OpContext, name: str, numbers: Sequence[float], n: int, y: Mem,
         ctx.kernel(lib.NDRT_KERNEL_UNIFORM, (n,), (y, ctx.random_mem()),
                    (low, high - low, float(last)))
     else:
-        ctx.kernel(lib.NDRT_KERNEL_DRAW, _dims(name, n, 0, out), (y, ctx.random_mem()), numbers)
+        a, b = (*numbers, 0.0, 0.0)[:2]
+        ctx.kernel(kernels.draw(
+            out=y, stream=ctx.random_mem(), n=n, distribution=DISTRIBUTIONS[name].code, each=0,
+            dtype=native_code(out.array.dtype) or 0, kind=0, a=a, b=b))
 
 
 def draw_by_arrays(ctx: OpContext, name: str, arrays: Sequence[NDArray], each: int,
@@ -78,8 +82,10 @@ def draw_by_arrays(ctx: OpContext, name: str, arrays: Sequence[NDArray], each: i
     desc = _desc(out)
     given = [get_bytes(array, ctx.stream) for array in arrays]
     with out.open(desc, ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_DRAW, _dims(name, desc.nelems, each, out),
-                   (y, ctx.random_mem(), *given), (kind_of(arrays[0]),))
+        ctx.kernel(kernels.draw(
+            out=y, stream=ctx.random_mem(), first=given[0], second=given[1] if given[1:] else None,
+            n=desc.nelems, distribution=DISTRIBUTIONS[name].code, each=each,
+            dtype=native_code(out.array.dtype) or 0, kind=kind_of(arrays[0]), a=0.0, b=0.0))
 
 
 def _desc(out: Output) -> MemDesc:
@@ -87,7 +93,3 @@ def _desc(out: Output) -> MemDesc:
     if out.array.dtype.name not in FLOATS:
         raise Unsupported(f"no random numbers of dtype {out.array.dtype}")
     return default_desc(out.array.dtype, out.shape)
-
-
-def _dims(name: str, n: int, each: int, out: Output) -> tuple[int, ...]:
-    return n, DISTRIBUTIONS[name].code, each, native_code(out.array.dtype) or 0

@@ -11,12 +11,12 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import find_dtype
 from ...errors import ShapeError, TypeMismatch, Unsupported
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_types
 from ...op.params import Params, integer, optional_dtype, params_class, shape, text
 from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
+from ...storage.kernels import random as kernels
 from ..tensor.init import CONSTANT, given_shape
 from .native import can_write
 from .source import below, integers
@@ -61,9 +61,9 @@ def compute_ex(ctx: OpContext, p: RandintParams, ins: list[NDArray], outs: list[
     desc = default_desc(outs[0].array.dtype, outs[0].shape)
     count = p.high - p.low
     with outs[0].open(desc, ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_RANDINT,
-                   (desc.nelems, p.low, count - (1 << 64) if count >= 1 << 63 else count),
-                   (y, ctx.random_mem()))
+        ctx.kernel(kernels.randint(
+            out=y, stream=ctx.random_mem(), n=desc.nelems, least=p.low,
+            range=count - (1 << 64) if count >= 1 << 63 else count))
 
 
 register(OpDef("_random_randint", RandintParams, inputs=(), infer_shape=infer_shape,

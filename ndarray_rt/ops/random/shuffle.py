@@ -9,12 +9,12 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import UINT8
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, same_shape, same_type
 from ...op.params import NoParams
 from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
+from ...storage.kernels import random as kernels
 from ..tensor.places import need_moved
 from .native import can_write
 from .source import integers
@@ -44,8 +44,8 @@ def compute_ex(ctx: OpContext, p: NoParams, ins: list[NDArray], outs: list[Outpu
     # keys, order, and where each of at most `rows` buckets ends
     keys = stream.scratch(default_desc(UINT8, (8 * (3 * rows + 1),)))
     with outs[0].open(default_desc(x.dtype, x.shape), stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_SHUFFLE, (rows, x.nbytes // max(rows, 1)),
-                   (y, ctx.random_mem(), source, keys))
+        ctx.kernel(kernels.shuffle(out=y, stream=ctx.random_mem(), data=source, scratch=keys,
+                                   rows=rows, width=x.nbytes // max(rows, 1)))
 
 
 register(OpDef("_shuffle", NoParams, inputs=("data",), infer_shape=infer_shape,
