@@ -222,11 +222,14 @@ class GraphBuilder:
                                  [None] * count, node.name)[1]
         types = run_infer_type(node.op, node.params, [self.types[e] for e in ins],
                                [None] * count, node.name)[1]
+        # what is no larger than an input is not only described
+        given = max((prod(self.shapes[e]) * self.types[e].itemsize for e in ins), default=0)
         made = []
         for entry, shape, dtype in zip(node.outputs, shapes, types, strict=True):
             assert shape is not None
             assert dtype is not None
-            need_bytes(shape, dtype)
+            if prod(shape) * dtype.itemsize > given:
+                need_bytes(shape, dtype)
             self.shapes[entry], self.types[entry] = shape, dtype
             made.append(Value(shape, dtype, symbol=Symbol([entry])))
         return made[:visible]

@@ -239,3 +239,9 @@ def test_loops_inside_of_others_are_not_planned_turn_by_turn() -> None:
     model = load(model_of(text, 20))
     np.testing.assert_array_equal(model(np.ones(2, np.float32))[0], [1, 1])
     assert model._loaded.unrolled_nodes <= 4096 + 64
+
+
+def test_what_is_no_larger_than_an_input_is_not_described() -> None:
+    model = load(model_of("g (float[N,64] x) => (float[M,64] y) { a = Relu(x) y = Softmax(a) }"),
+                 max_bytes=MOST)
+    assert model(np.ones((1 << 13, 64), np.float32))[0].nbytes > MOST
