@@ -188,6 +188,7 @@ def _pays_packed(ctx: OpContext, call: _Product) -> str | None:
 def _find_packed(ctx: OpContext, call: _Product) -> None:
     """Needs no code written for each number of rows and channels."""
     p, weight, bias, bounds = call.params, call.weight, call.bias, chain_bounds(call.params.chain)
+    channels = call.channels
     assert bounds is not None
     width, packed = packed_for_pixels(weight)
     w = weights(ctx, weight, packed)
@@ -196,7 +197,7 @@ def _find_packed(ctx: OpContext, call: _Product) -> None:
 
     def multiply(count: int, rows: Mem, made: Mem) -> None:
         ctx.kernel(products(out=made, data=rows, weights=w, bias=b, rows=count,
-                            features=call.channels, columns=p.num_filter, width=width, low=low,
+                            features=channels, columns=p.num_filter, width=width, low=low,
                             high=high))
     call.found.append(multiply)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -27,8 +26,8 @@ from .pointwise_convolution import (
 class BackwardCall(NamedTuple):
     """A gradient of a convolution.
 
-    An implementation makes its primitive and leaves in `then` what runs it: so that both gradients
-    are found before either is written, and a refusal leaves everything as it was.
+    An implementation leaves its primitive in `found`, so that those of both gradients are there
+    before either is written, and a refusal leaves everything as it was.
     """
 
     params: Any
@@ -38,7 +37,7 @@ class BackwardCall(NamedTuple):
     weight: NDArray
     outs: list[Output]
     with_bias: bool
-    then: list[Callable[[], None]]
+    found: list[Primitive]
     family: str = ""  # layouts are those that come
 
 
@@ -51,14 +50,14 @@ def _prepare_data(ctx: OpContext, call: BackwardCall) -> None:
                        weights=any_desc(dtype, grouped_dims(w.shape, groups)), **call.geo.fields())
         return first_supported(partial(make, diff_src=src, diff_dst=dst)
                                for src, dst in data_candidates(dtype, x.shape, dy.shape))
-    prim = ctx.primitive(("Convolution.backward_data", call.params, x.shape), build)
+    call.found.append(ctx.primitive(("Convolution.backward_data", call.params, x.shape), build))
 
-    def run() -> None:
-        args = [(Arg.DIFF_DST, get_data_reorder(dy, prim.diff_dst, ctx.stream)),
-                (Arg.WEIGHTS, get_weights(w, prim.weights, groups, ctx.stream))]
-        with call.outs[0].open(prim.diff_src, ctx.stream) as dx:
-            ctx.run(prim, [*args, (Arg.DIFF_SRC, dx)])
-    call.then.append(run)
+
+def _run_data(ctx: OpContext, call: BackwardCall, prim: Primitive) -> None:
+    args = [(Arg.DIFF_DST, get_data_reorder(call.out_grad, prim.diff_dst, ctx.stream)),
+            (Arg.WEIGHTS, get_weights(call.weight, prim.weights, call.geo.groups, ctx.stream))]
+    with call.outs[0].open(prim.diff_src, ctx.stream) as dx:
+        ctx.run(prim, [*args, (Arg.DIFF_SRC, dx)])
 
 
 def _accepts_product(ctx: OpContext, call: BackwardCall) -> str | None:
@@ -69,8 +68,8 @@ def _accepts_product(ctx: OpContext, call: BackwardCall) -> str | None:
 def _prepare_product(ctx: OpContext, call: BackwardCall) -> None:
     x, w = call.data, call.weight
     sign = ("Convolution.backward_product", call.params, x.shape, call.with_bias)
-    prim = ctx.primitive(sign, partial(weight_product, x.shape, w.shape, x.dtype, call.with_bias))
-    call.then.append(partial(_run_weights, ctx, call, prim))
+    call.found.append(ctx.primitive(
+        sign, partial(weight_product, x.shape, w.shape, x.dtype, call.with_bias)))
 
 
 def _prepare_weights(ctx: OpContext, call: BackwardCall) -> None:
@@ -84,7 +83,7 @@ def _prepare_weights(ctx: OpContext, call: BackwardCall) -> None:
         return first_supported(partial(make, src=src, diff_dst=dst)
                                for src, dst in data_candidates(dtype, x.shape, dy.shape))
     sign = ("Convolution.backward_weights", call.params, x.shape, call.with_bias)
-    call.then.append(partial(_run_weights, ctx, call, ctx.primitive(sign, build)))
+    call.found.append(ctx.primitive(sign, build))
 
 
 def _run_weights(ctx: OpContext, call: BackwardCall, prim: Primitive) -> None:
@@ -114,9 +113,12 @@ def compute_ex(ctx: OpContext, p: Any, ins: list[NDArray], outs: list[Output]) -
     dy, x, w = ins
     with_bias = not p.no_bias and outs[2].requested
     call = BackwardCall(p, p.geometry(), dy, x, w, outs, with_bias, [])
+    runs = []
     if outs[1].requested or with_bias:
         compute(ctx, OF_WEIGHTS, call)
+        runs.append(_run_weights)
     if outs[0].requested:
         compute(ctx, OF_DATA, call)
-    for run in call.then:
-        run()
+        runs.append(_run_data)
+    for run, prim in zip(runs, call.found, strict=True):
+        run(ctx, call, prim)
