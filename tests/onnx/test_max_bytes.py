@@ -245,3 +245,11 @@ def test_what_is_no_larger_than_an_input_is_not_described() -> None:
     model = load(model_of("g (float[N,64] x) => (float[M,64] y) { a = Relu(x) y = Softmax(a) }"),
                  max_bytes=MOST)
     assert model(np.ones((1 << 13, 64), np.float32))[0].nbytes > MOST
+
+
+@pytest.mark.parametrize("count", [-1, 0, 2, 1 << 40])
+def test_scan_inputs_that_are_not_there(count: int) -> None:
+    model = load(model_of(f"g (float[N] x) => (float[M] y) {{ y = Scan<num_scan_inputs = {count},"
+                          " body = b (float[1] a) => (float[1] t) { t = Neg(a) }>(x) }"))
+    with pytest.raises(ModelFormatError, match="num_scan_inputs"):
+        model(np.ones(3, np.float32))

@@ -369,6 +369,8 @@ def scan(planner: Planner, node: Node, ins: list[Any]) -> None:
     body: Graph = node.attrs["body"]
     outer = _outer(node, body)
     count = int(node.attrs["num_scan_inputs"])
+    if not 1 <= count <= len(names):
+        raise ValueError(f"num_scan_inputs of {count}, there are {len(names)} inputs")
     _host_loop(planner, node, body, [*names, *outer],
                _Scan(planner, node, body, len(names) - count, count, outer))
 
