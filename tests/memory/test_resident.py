@@ -30,7 +30,8 @@ def run(loop: str, warm_up: int, steps: int) -> Any:
 def check_bounds(told: Any) -> None:
     """What is kept is within our bounds, counted, and goes when it is told to."""
     after, cleared = told["after"], told["cleared"]
-    assert after["groups"] <= config.NDRT_CACHE_SHAPES
+    # what batches of all sizes share is in groups of its own, under the same bound
+    assert after["groups"] <= 2 * config.NDRT_CACHE_SHAPES
     assert after["reorders"] <= CAPACITY
     assert after["primitives"] <= after["entries"] + after["reorders"]
     for what in ("groups", "entries", "primitives", "reorders"):

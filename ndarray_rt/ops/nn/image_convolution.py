@@ -35,6 +35,9 @@ from .conv_call import ConvolutionCall
 def _accepts(ctx: OpContext, call: ConvolutionCall) -> str | None:
     if call.is_train:
         return "training"
+    if ctx.shapes is None:
+        # what such calls make for shapes that change is kept once, not for samples as well
+        return "a call that is part of no graph"
     if call.geo.groups != 1 or prod(call.geo.kernel) == 1 or not call.out.shape[0]:
         return "groups, a window of one pixel, or no images"
     if is_column(call.geo, call.data.shape, call.out.shape):
