@@ -96,6 +96,53 @@ def test_hybridized_block_with_several_inputs() -> None:
         same_as(model, lambda x, y: [x * y, x + 1], [[X, X[:, :1]]])
 
 
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_inputs_are_in_the_order_of_the_block_not_of_their_use(hybrid: bool,
+                                                              tmp_path: Path) -> None:
+    class Later(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F: Any, x: Any, pair: Any) -> Any:  # noqa: N803
+            first, second = pair
+            return F.broadcast_sub(F.broadcast_sub(second, first),
+                                   F.sum(x, axis=1, keepdims=True))
+
+    net = Later()
+    net.hybridize(hybrid)
+    given = [mx.nd.array(X), [mx.nd.array(X[:, :1] + 2), mx.nd.array(X[:, 2:4])]]
+    expected = net(*given).asnumpy()
+    if not hybrid:
+        net = Flat(Later())
+    path = tmp_path / "later.onnx"
+    model = mx.onnx.export(net, path=path, shapes=[(None, 6), (None, 1), (None, 2)])
+    names = ["data0", "data1", "data2"]
+    assert [info.name for info in model.graph.input] == names
+    assert [one.name for one in mx.onnx.InferenceSession(path).get_inputs()] == names
+    arrays = [given[0], *given[1]]
+    got = mx.onnx.load(path)(*(array.asnumpy() for array in arrays))
+    np.testing.assert_allclose(got[0], expected, rtol=1e-6, atol=1e-6)
+    block = mx.contrib.onnx.import_to_gluon(str(path), mx.cpu())
+    np.testing.assert_allclose(block(*arrays).asnumpy(), expected, rtol=1e-6, atol=1e-6)
+
+
+class Flat(mx.gluon.HybridBlock):
+    """A block of a list as one of an argument each."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def hybrid_forward(self, F: Any, x: Any, a: Any, b: Any) -> Any:  # noqa: N803
+        return self.inner(x, [a, b])
+
+
+def test_inputs_of_a_module_are_in_its_order() -> None:
+    first, second = mx.sym.var("first"), mx.sym.var("second")
+    module = mx.mod.Module(second - first, data_names=("first", "second"), label_names=None)
+    module.bind([("first", (4, 6)), ("second", (4, 6))], for_training=False)
+    module.init_params()
+    model = mx.onnx.export(module)
+    assert [info.name for info in model.graph.input] == ["first", "second"]
+
+
 def test_outputs_that_are_inputs_parameters_or_there_twice() -> None:
     a, w = mx.sym.var("a"), mx.sym.var("w")
     made = mx.sym.exp(a, name="e")

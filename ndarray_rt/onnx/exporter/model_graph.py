@@ -38,9 +38,12 @@ def model_graph(source: Source, opset: int) -> Any:
         raise Unsupported(f"{len(refused)} node(s) can not be exported to ONNX operator set "
                           f"{opset}:\n  " + "\n  ".join(shown))
     outputs = writer.give(names)
-    inputs = [writer.info(node.name, Entry(node, 0)) for node in variables
-              if node.name not in params
-              and (writer.reads(node.name) or node.name in source.shapes)]
+    given = [node for node in variables if node.name not in params
+             and (writer.reads(node.name) or node.name in source.shapes)]
+    # in the order in which a block or module takes them, not that of their first use
+    order = {name: at for at, name in enumerate(source.inputs)}
+    given.sort(key=lambda node: order.get(node.name, len(order)))
+    inputs = [writer.info(node.name, Entry(node, 0)) for node in given]
     onnx = onnx_package()
     tensors = [onnx.numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), key)
                for key, value in shared.initialisers.items()]

@@ -45,7 +45,8 @@ def find_source(model: Any, params: Any, shapes: Any, dtypes: Any) -> Source:
         symbol = model.symbol
         found = _params(params) if params is not None else _params(model.get_params())
         made_shapes, made_types = _of_descriptions(model.data_shapes)
-        inputs = _free(symbol, found)
+        order = {name: at for at, name in enumerate(made_shapes)}
+        inputs = sorted(_free(symbol, found), key=lambda name: order.get(name, len(order)))
     else:
         symbol = model
         if kind == "path":
