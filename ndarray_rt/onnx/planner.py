@@ -110,7 +110,7 @@ class Planner:
             raise OutOfMemory(f"{node}: {error}") from error
         except (NdrtError, ValueError, IndexError, TypeError, KeyError, AttributeError,
                 OverflowError, ArithmeticError, AssertionError) as error:
-            reason = str(error) if isinstance(error, NdrtError) else (
+            reason = str(error).removeprefix(f"{node}: ") if isinstance(error, NdrtError) else (
                 f"{type(error).__name__}: {error}")
             raise ModelFormatError(reason, self.session.file.file, str(node)) from error
 

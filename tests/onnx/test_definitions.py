@@ -275,3 +275,67 @@ def test_pixels_count_before_they_are_read(form: str) -> None:
     assert load(proto, max_bytes=1 << 24).run({"x0": stream})[0].shape[:2] == (1200, 1000)
     with pytest.raises(ModelFormatError, match=r"\(1200, 1000, 3\).*max_bytes"):
         load(proto, max_bytes=1 << 21).run({"x0": stream})
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (0, 3, 4), (2, 0, 4), (2, 3, 0)], ids=str)
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("opset", [11, 12, 13])
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax"])
+def test_softmax_of_no_elements(op: str, opset: int, axis: int | None,
+                                shape: tuple[int, ...]) -> None:
+    x = np.zeros(shape, np.float32)
+    attributes = {} if axis is None else {"axis": axis}
+    run_thrice(load(one_node(op, [x], opset, **attributes)), {"x0": x}, [x])
+
+
+@pytest.mark.parametrize(("own", "target", "expected"), [
+    ((0, 4, 6), (0, -1), (0, 24)), ((0, 4, 6), (0, 12, -1), (0, 12, 2)),
+    ((2, 0, 6), (0, 0, -1), (2, 0, 6)), ((2, 0, 6), (0, -1), (2, 0)), ((0, 4), (-1, 4), (0, 4))],
+    ids=str)
+def test_reshape_of_no_elements(own: tuple[int, ...], target: tuple[int, ...],
+                                expected: tuple[int, ...]) -> None:
+    """Dimensions that stay say nothing about the one that is found, as with any other batch."""
+    x = np.zeros(own, np.float32)
+    proto = one_node("Reshape", [x, np.array(target)], constants={1: np.array(target)})
+    run_thrice(load(proto), {"x0": x}, [np.zeros(expected, np.float32)])
+
+
+def test_reshape_that_nothing_tells() -> None:
+    """With a 0 that is meant, any number would do; the message names the node once."""
+    x, target = np.zeros((0, 4), np.float32), np.array([0, -1])
+    proto = one_node("Reshape", [x, target], constants={1: target}, allowzero=1)
+    with pytest.raises(ModelFormatError, match="does not become") as caught:
+        load(proto)(x)
+    assert str(caught.value).count("Reshape node 0") == 1
+
+
+EMPTY_BATCHES = {
+    "GroupNormalization": ([(0, 4, 3), (4,), (4,)], (0, 4, 3), {"num_groups": 2}),
+    "DeformConv": ([(0, 2, 3, 3), (3, 2, 1, 1), (0, 2, 3, 3)], (0, 3, 3, 3), {}),
+    "Flatten": ([(0, 4, 3)], (0, 12), {}),
+    "GlobalMaxPool": ([(0, 4, 3, 3)], (0, 4, 1, 1), {}),
+    "Transpose": ([(0, 4, 3)], (3, 0, 4), {"perm": [2, 0, 1]}),
+}
+
+
+@pytest.mark.parametrize("op", EMPTY_BATCHES)
+def test_empty_batches(op: str) -> None:
+    shapes, expected, attributes = EMPTY_BATCHES[op]
+    arrays = [np.ones(shape, np.float32) for shape in shapes]
+    model = load(one_node(op, arrays, 21, **attributes))
+    run_thrice(model, {f"x{i}": a for i, a in enumerate(arrays)}, [np.zeros(expected, np.float32)])
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+def test_gathers_from_no_rows(batch: int) -> None:
+    x, places = np.zeros((0, 3, 4), np.float32), np.zeros((0, 1), np.int64)
+    expected = np.zeros((0, 3, 4) if batch == 0 else (0, 4), np.float32)
+    run_thrice(load(one_node("GatherND", [x, places], batch_dims=batch)),
+               {"x0": x, "x1": places}, [expected])
+
+
+def test_message_names_the_node_once() -> None:
+    x = np.zeros((0, 3), np.float32)
+    with pytest.raises(ModelFormatError, match="empty sequence") as caught:
+        load(one_node("ArgMax", [x], axis=0))(x)
+    assert str(caught.value).count("ArgMax node 0") == 1

@@ -181,6 +181,8 @@ def _log_soft(x: Array, axis: int) -> Any:
 
 
 def _hard(x: Array, axis: int) -> Array:
+    if not x.size:
+        return x
     first = np.expand_dims(x.argmax(axis), axis)
     made = np.zeros_like(x)
     np.put_along_axis(made, first, 1, axis)
@@ -193,7 +195,7 @@ def _add_soft(name: str, function: Callable[[Array, int], Array], op: str | None
         if node.opset >= 13:
             return function(x, axis_of(node, x.ndim, -1))
         axis = axis_of(node, x.ndim, 1) if x.ndim > 1 or node.attr("axis") is not None else 0
-        rows = x.reshape(prod(x.shape[:axis]), -1)
+        rows = x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
         return function(rows, 1).reshape(x.shape)
 
     if op is None:

@@ -59,17 +59,17 @@ def deform_conv(node: Node, x: Array, w: Array, offset: Array, bias: Array | Non
     _check(x, w, offset, window, group, parts)
     axes, points, pixels = len(window.kernel), prod(window.kernel), prod(window.outs)
     need_bytes([*x.shape[:2], points, pixels], x.dtype)
-    at = offset.reshape(-1, points, axes, *window.outs).swapaxes(1, 2)
+    at = offset.reshape(x.shape[0] * parts, points, axes, *window.outs).swapaxes(1, 2)
     grid = np.indices((*window.kernel, *window.outs))
     begins = np.stack([
         grid[axes + i] * window.strides[i] + grid[i] * window.dilations[i] - window.pads[i][0]
         for i in range(axes)]).reshape(axes, points, *window.outs)
-    at = (at + begins.astype(x.dtype)).reshape(-1, axes, points * pixels)
+    at = (at + begins.astype(x.dtype)).reshape(len(at), axes, points * pixels)
     images = x.reshape(x.shape[0] * parts, x.shape[1] // parts, *x.shape[2:])
     found = _samples(images, at)
     if mask is not None:
         found *= mask.reshape(len(images), 1, points * pixels)
-    columns = found.reshape(x.shape[0], group, -1, pixels)
+    columns = found.reshape(x.shape[0], group, x.shape[1] // group * points, pixels)
     weight = w.reshape(group, w.shape[0] // group, -1)
     made = (weight @ columns).reshape(x.shape[0], w.shape[0], *window.outs)
     if bias is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,8 @@ def gather_nd(node: Node, x: Array, indices: Array) -> Any:
     batch = int(node.attr("batch_dims", 0))
     depth = indices.shape[-1]
     lead = x.shape[:batch]
-    flat = x.reshape(-1, *x.shape[batch:])
-    places = indices.reshape(flat.shape[0], -1, depth)
+    flat = x.reshape(prod(lead), *x.shape[batch:])
+    places = indices.reshape(flat.shape[0], prod(indices.shape[batch:-1]), depth)
     rows = np.arange(flat.shape[0])[:, None]
     found = tuple(checked(places[..., i], x.shape[batch + i]) for i in range(depth))
     key = (rows, *found)

@@ -120,7 +120,7 @@ def layer_normalization_symbol(b: GraphBuilder, node: Node, x: Value, scale: Val
 def group_normalization(node: Node, x: Array, scale: Array, bias: Array) -> Any:
     groups = int(node.attr("num_groups"))
     eps = float(node.attr("epsilon", 1e-5))
-    parts = x.reshape(x.shape[0], groups, -1)
+    parts = x.reshape(x.shape[0], groups, prod(x.shape[1:]) // groups)
     plain = _normalized_by(parts, (2,), eps, 1, 0).reshape(x.shape)
     if node.opset < 21 and scale.size == groups:
         # one factor for each group

@@ -69,15 +69,18 @@ def size_early(node: Node, x: Value) -> Array:
 
 def _reshape_target(node: Node, own: tuple[int, ...], given: Array | None) -> tuple[int, ...]:
     dims = [int(d) for d in (node.attr("shape") if given is None else given)]
-    if not node.attr("allowzero", 0):
-        dims = [own[i] if d == 0 else d for i, d in enumerate(dims)]
+    kept = [] if node.attr("allowzero", 0) else [i for i, d in enumerate(dims) if d == 0]
+    for i in kept:
+        dims[i] = own[i]
     if dims.count(-1) > 1 or any(d < -1 for d in dims):
         raise ValueError(f"a shape {dims}")
     if -1 in dims:
-        others = prod(d for d in dims if d != -1)
-        if others == 0 or prod(own) % others:
+        # without those that stay as they are, which may be 0, as a batch without rows is
+        size = prod(d for i, d in enumerate(own) if i not in kept)
+        others = prod(d for i, d in enumerate(dims) if d != -1 and i not in kept)
+        if others == 0 or size % others:
             raise ValueError(f"{own} does not become {dims}")
-        dims[dims.index(-1)] = prod(own) // others
+        dims[dims.index(-1)] = size // others
     if prod(dims) != prod(own):
         raise ValueError(f"{own} does not become {dims}")
     return tuple(dims)
