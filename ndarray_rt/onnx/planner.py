@@ -392,7 +392,14 @@ class Planner:
         if len(names) > len(made.outputs):
             raise ModelFormatError(f"has {len(names)} outputs, the {what} gives "
                                    f"{len(made.outputs)}", self.session.file.file, str(node))
-        self.work.append({new: old for new, old in zip(names, made.outputs, strict=False) if new})
+        asked = {new: old for new, old in zip(names, made.outputs, strict=False) if new}
+        computed = {name for inner in made.nodes for name in inner.outputs}
+        missing = next((old for old in asked.values()
+                        if old not in computed and old not in self.scope), None)
+        if missing is not None:
+            raise ModelFormatError(f"its output {missing!r:.200} is computed nowhere in the {what}",
+                                   self.session.file.file, str(node))
+        self.work.append(asked)
         self.work.extend(reversed(made.nodes))
 
 

@@ -158,10 +158,7 @@ class _Reader:
         for attribute in getattr(proto, "attribute_proto", ()):
             attributes[attribute.name] = self._attribute(attribute, own, place, frozenset(), 0)
         nodes = self._nodes(proto.node, own, place, {*proto.input}, 0)
-        made = {*proto.input, *(name for node in nodes for name in node.outputs)}
-        for name in proto.output:
-            if not name or name not in made:
-                raise self.error(f"the output {name!r:.200} is computed nowhere", place)
+        # an output that nothing computes is one that a call may not ask for
         return Graph(proto.name, list(proto.input), list(proto.output), nodes, {}, attributes)
 
     def _graph(self, proto: Any, opsets: Mapping[str, int], place: str, outer: AbstractSet[str],
