@@ -97,7 +97,9 @@ def shortened(call: NodeCall, takes: DType, shape: tuple[int, ...], dtype: DType
         return None
     if call.operator.name in _RESHAPING:
         return lambda x: (x.reshape(shape),)
-    if call.operator.name == "Cast" and {takes.kind, dtype.kind} <= set("biuf"):
+    # of NumPy's own dtypes: to floats of eight bits Cast saturates, whatever kind they say they are
+    if call.operator.name == "Cast" and all(
+            kind.isbuiltin == 1 and kind.kind in "biuf" for kind in (takes, dtype)):
         return lambda x: (x.astype(dtype),)
     return None
 

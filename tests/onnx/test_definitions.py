@@ -38,6 +38,28 @@ def assert_as_reference(proto: Any, inputs: dict[str, Any], **near: Any) -> None
     run_thrice(load(proto), inputs, ReferenceEvaluator(proto).run(None, inputs), **near)
 
 
+@pytest.mark.parametrize(("dtype", "most"), [
+    ("float8e4m3fn", 448), ("float8e4m3fnuz", 240), ("float8e5m2", 57344),
+    ("float8e5m2fnuz", 57344)])
+@pytest.mark.parametrize("source", ["float", "float16", "double"])
+def test_floats_of_eight_bits_saturate(dtype: str, most: float, source: str) -> None:
+    """The greatest number stands for all that are greater, and for infinity, unless a node says
+    otherwise: in each run alike."""
+    pytest.importorskip("ml_dtypes")
+    x = np.array([np.inf, 65000, 1.0, -0.25, np.nan, -65000, -np.inf],
+                 {"float": np.float32, "float16": np.float16, "double": np.float64}[source])
+    number = getattr(onnx.TensorProto, dtype.upper())
+    plain, kept = (loaded(f"g ({source}[N] x) => ({dtype}[N] y) "
+                          f"{{ y = Cast<to = {number}{more}>(x) }}", 19)
+                   for more in ("", ", saturate = 0"))
+    none = np.inf if dtype == "float8e5m2" else np.nan
+    for _ in range(3):
+        np.testing.assert_array_equal(plain(x)[0].astype(np.float32),
+                                      [most, most, 1, -0.25, np.nan, -most, -most])
+        np.testing.assert_array_equal(kept(x)[0].astype(np.float32),
+                                      [none, none, 1, -0.25, np.nan, -none, -none])
+
+
 def test_the_sign_of_what_is_no_number_is_none() -> None:
     x = np.array([np.nan, -np.inf, -0.0, 0, 2, np.inf], np.float32)
     run_thrice(loaded("g (float[N] x) => (float[N] y) { y = Sign(x) }"), {"x": x}, [np.sign(x)])
