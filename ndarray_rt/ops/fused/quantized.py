@@ -48,7 +48,7 @@ def infer_type(p: QuantizedParams, ins: TypeList, outs: TypeList) -> tuple[TypeL
 def compute(ctx: OpContext, p: QuantizedParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     x, scale, zero = (wide(value) for value in ins)
-    if scale.size > 1:
+    if scale.size != 1:
         shape = [1] * x.ndim
         shape[p.axis] = scale.size
         scale, zero = scale.reshape(shape), zero.reshape(shape)
@@ -67,7 +67,7 @@ def compute_ex(ctx: OpContext, p: QuantizedParams, ins: list[NDArray], outs: lis
     stream, shape = ctx.stream, ins[0].shape
     layout = unpadded(unblocked(ins[0], stream).desc)
     dims = (1, 1, prod(shape))
-    if ins[1].size > 1:
+    if ins[1].size != 1:
         order = axis_order(layout)
         at = order.index(p.axis % len(shape))
         dims = (prod(shape[axis] for axis in order[:at]), ins[1].size,
