@@ -26,7 +26,8 @@ def image_decoder(node: Node, stream: Array) -> Array:
     except ParameterError:
         made = np.zeros((0, 0, 3), np.uint8)
     if form == "Grayscale":
-        made = ((made @ _GREY + (1 << 15)) >> 16).astype(np.uint8)[:, :, None]
+        grey = np.einsum("hwc,c->hw", made, _GREY)
+        made = ((grey + (1 << 15)) >> 16).astype(np.uint8)[:, :, None]
     return made
 
 
