@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnx.helper as make
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
 
@@ -82,24 +82,46 @@ def resizes(draw: Any) -> tuple[Any, Any, dict[str, Any], int]:
 
 def is_between(proto: Any, x: Any, wrong: Any) -> Any:
     """Where a place of the output is, on some axis, just between two of data or on one of them, but
-    for a rounding: the reference itself takes others then than it has weights for."""
+    for a rounding: the reference itself takes others then than it has weights for.
+
+    The roundings are those of float64, and of the length of a region of tf_crop_and_resize, which
+    the reference takes in float32: just between, or outside, is then what is so with one of the two
+    lengths and not with the other."""
     linear = onnx.ModelProto()
     linear.CopyFrom(proto)
     linear.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
     attributes = linear.graph.node[0].attribute
     kept = [a for a in attributes if a.name in (
-        "coordinate_transformation_mode", "axes", "keep_aspect_ratio_policy",
-        "extrapolation_value")]
+        "coordinate_transformation_mode", "axes", "keep_aspect_ratio_policy")]
     del attributes[:]
-    attributes.extend([*kept, make.make_attribute("mode", "linear")])
+    attributes.extend([*kept, make.make_attribute("mode", "linear"),
+                       make.make_attribute("extrapolation_value", math.nan)])
+    exact = onnx.ModelProto()
+    exact.CopyFrom(linear)
+    for tensor in exact.graph.initializer:
+        if tensor.name == "v1":
+            region = onnx.numpy_helper.to_array(tensor).astype(np.float64)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(region, "v1"))
     found = np.zeros(wrong.shape, bool)
     for places in np.indices(x.shape):
-        at = ReferenceEvaluator(linear).run(None, {"x": places.astype(np.float64)})[0] * 2
-        found |= np.abs(at - np.rint(at)) < 1e-9
+        halves = [ReferenceEvaluator(each).run(None, {"x": places.astype(np.float64)})[0] * 2
+                  for each in (linear, exact)]
+        low, high = np.minimum(*halves), np.maximum(*halves)
+        found |= np.ceil(low - 1e-9) <= np.floor(high + 1e-9)
+        found |= np.isnan(halves[0]) != np.isnan(halves[1])
     return found
 
 
+def in_the_middle() -> tuple[Any, Any, dict[str, Any], int]:
+    """A region's end that lies in the middle of two numbers, and before it for the reference."""
+    how = {"mode": "nearest", "coordinate_transformation_mode": "tf_crop_and_resize",
+           "nearest_mode": "round_prefer_ceil"}
+    proto = model_of(1, {1: [0.1, 0.75], 3: [2]}, onnx.TensorProto.FLOAT, **how)
+    return proto, np.arange(3, dtype=np.float32), how, 2
+
+
 @settings(max_examples=200, deadline=None)
+@example(in_the_middle())
 @given(resizes())
 def test_as_the_reference(case: tuple[Any, Any, dict[str, Any], int]) -> None:
     proto, x, how, shortest = case
