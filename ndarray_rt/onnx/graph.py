@@ -85,7 +85,8 @@ class Node:
 class Graph:
     """Nodes in an order in which each reads only what is there; `constants` are initialisers.
 
-    Of a function `attributes` are the names and defaults of what its calls may give.
+    Of a function `attributes` are the names and defaults of what its calls may give; of other
+    graphs `infos` are what the file says about the outputs.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Graph:
     nodes: list[Node]
     constants: dict[str, Array]
     attributes: dict[str, Any] = field(default_factory=dict)
+    infos: list[ValueInfo] = field(default_factory=list)
     _free: tuple[str, ...] | None = None
 
     def free_names(self) -> tuple[str, ...]:

@@ -72,7 +72,8 @@ def _graph_with(graph: Graph, given: Mapping[str, Any]) -> Graph:
     nodes = [Node(n.op, n.domain, n.opset, n.name, n.inputs, n.outputs,
                   _with_attributes(n.attrs, given), n.place, n.closure, n.overload, n.depth)
              for n in graph.nodes]
-    return Graph(graph.name, graph.inputs, graph.outputs, nodes, graph.constants)
+    return Graph(graph.name, graph.inputs, graph.outputs, nodes, graph.constants,
+                 infos=graph.infos)
 
 
 def renewed(graph: Graph) -> Graph:

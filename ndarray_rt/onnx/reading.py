@@ -178,7 +178,8 @@ class _Reader:
             raise self.error("two inputs have one name", place or "graph")
         inside = {*inputs, *constants}
         nodes = self._nodes(proto.node, opsets, place, inside | outer, depth)
-        made = Graph(proto.name, inputs, [v.name for v in proto.output], nodes, constants)
+        made = Graph(proto.name, inputs, [v.name for v in proto.output], nodes, constants,
+                     infos=[self._value_info(v) for v in proto.output])
         for node in nodes:
             inside.update(node.outputs)
         for name in made.outputs:

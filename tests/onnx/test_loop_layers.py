@@ -19,7 +19,7 @@ FEATURES = 6
 
 def text(size: int, steps: int, select: str = "cast", output: str = "zeros", order: str = "ifgo",
          counts: int = 1, squash: str = "Tanh", first_output: float = 0.0,
-         cell_mask: str = "m") -> str:
+         cell_mask: str = "m", trips: str = "") -> str:
     """A loop over the rows of x, with or without a mask."""
     def chosen(name: str, new: str, old: str, mask: str) -> str:
         if select == "none":
@@ -47,7 +47,7 @@ def text(size: int, steps: int, select: str = "cast", output: str = "zeros", ord
         shape = Shape(h0)
         zero = ConstantOfShape(shape)
         out1 = Expand(out0, shape)
-        at, hn, cn, last, y = Loop(, true, start, h0, c0, out1)<body = step (
+        at, hn, cn, last, y = Loop({trips}, true, start, h0, c0, out1)<body = step (
             int64 turn, bool going, int64 i, float[n, {size}] h, float[n, {size}] c,
             float[n, {size}] out) => (bool more, int64 i2, float[n, {size}] h2,
             float[n, {size}] c2, float[n, {size}] out2, float[n, {size}] row) {{
@@ -174,3 +174,12 @@ def test_what_is_no_layer(how: dict[str, Any], monkeypatch: pytest.MonkeyPatch) 
     loaded = load(made)
     run_thrice(loaded, given, in_turns(made, given, monkeypatch), rtol=1e-4, atol=1e-5)
     assert not layers(loaded)
+
+
+@pytest.mark.parametrize("select", ["where", "none"])
+def test_no_steps(select: str) -> None:
+    """What is gathered has no rows, of the shape that they would have."""
+    made, given = model(32, 0, select=select, trips="steps"), inputs(32, 0, 2)
+    zeros = np.zeros((2, 32), np.float32)
+    run_thrice(load(made), given, [np.zeros((0, 2, 32), np.float32), given["h0"], given["c0"],
+                                   zeros, np.asarray(0)])

@@ -15,6 +15,7 @@ from ..planner import Planner, found_value
 from ..table import special
 from ..values import NothingValue, SequenceValue, Value, constant
 from .loop_layers import give_layer, layer_of
+from .no_turns import no_rows
 
 # loops with at most so many turns, and so many nodes in all of those of a plan, become part of it
 _MOST_TURNS = 64
@@ -131,15 +132,21 @@ def loop(planner: Planner, node: Node, ins: list[Any]) -> None:
             condition is None or condition.const is not None):
         count = _NO_LIMIT if trips is None else int(trips.const.reshape(-1)[0])
         runs = condition is None or bool(condition.const.reshape(-1)[0])
-        count = max(count, 0) if runs else 0
-        layer = layer_of(planner, node, body, ins[2:]) if count else None
+        if count <= 0 or not runs:
+            scope = {name: planner.scope[node.closure.get(name, name)]
+                     for name in body.free_names()}
+            scope.update(zip(body.inputs, _first_turn(ins[2:]), strict=True))
+            empty = no_rows(planner.session, body, scope, len(ins) - 1, planner)
+            planner.give(node, [*ins[2:], *map(constant, empty)])
+            return
+        layer = layer_of(planner, node, body, ins[2:])
         if layer is not None:
             turns = _known_turns(planner, node, body, count, ins[2:], layer.data.shape[0])
             if turns is not None:
                 give_layer(planner, node, layer, turns, ins[2:])
                 return
         most = min(_MOST_TURNS, _room(planner) // max(len(body.nodes), 1))
-        turns = _known_turns(planner, node, body, count, ins[2:], most) if count else 0
+        turns = _known_turns(planner, node, body, count, ins[2:], most)
         if turns is not None:
             planner.session.unrolled_nodes += turns * len(body.nodes)
             _Unrolled(planner, node, body, turns, ins[2:])
@@ -149,6 +156,11 @@ def loop(planner: Planner, node: Node, ins: list[Any]) -> None:
     outer = _outer(node, body)
     _host_loop(planner, node, body, [*names, *carried, *outer], _Loop(
         planner, node, body, ins[0] is not None, ins[1] is not None, len(carried), outer))
+
+
+def _first_turn(states: Sequence[Any]) -> list[Any]:
+    """What the body of a loop takes in its first turn."""
+    return [constant(np.asarray(0, np.int64)), constant(np.asarray(True)), *states]
 
 
 def _outer(node: Node, body: Graph) -> list[str]:
@@ -210,11 +222,7 @@ class _Unrolled:
         for k, name in zip(self.scans(), self.node.outputs[self.states:], strict=False):
             if not name:
                 continue
-            parts = [self.scan_name(k, t) for t in range(turns)]
-            if not parts:
-                planner.scope[name] = constant(np.zeros((0,), np.float32))
-                continue
-            _stack(planner, self.node, name, parts, 0)
+            _stack(planner, self.node, name, [self.scan_name(k, t) for t in range(turns)], 0)
 
 
 def _stack(planner: Planner, node: Node, name: str, parts: list[str], axis: int) -> None:
@@ -244,6 +252,7 @@ class Subplans:
                       and planner.scope[name].const is not None}
         self.node = node
         self.plans: dict[Any, Plan] = {}
+        self.empty: dict[Any, list[Array]] = {}
 
     def __call__(self, given: Sequence[Any], outer: Sequence[Any]) -> list[Any]:
         values = dict(zip(self.body.inputs, given, strict=True))
@@ -253,21 +262,41 @@ class Subplans:
         plan = self.plans.get(key)
         if plan is None:
             plan = self._plan(table)
-            self.plans[key] = plan
-            while len(self.plans) > MOST_WAYS:
-                del self.plans[next(iter(self.plans))]
+            _keep(self.plans, key, plan)
         return plan.run(table)
 
     def _plan(self, table: Table) -> Plan:
-        scope: dict[str, Any] = {name: constant(array, True)
-                                 for name, array in self.body.constants.items()}
-        inner = {self.node.closure.get(name, name): name for name in self.body.free_names()}
-        for name in self.outer:
-            scope[inner[name]] = self.fixed.get(name) or _known(table[f"in:{name}"], f"in:{name}")
+        scope = {name: constant(array, True) for name, array in self.body.constants.items()}
+        scope.update(self._outside([table[f"in:{name}"] for name in self.outer]))
         for name in self.body.inputs:
             scope[name] = _known(table[f"in:{name}"], f"in:{name}")
         return Planner(self.session, scope, list(reversed(self.body.nodes)),
                        self.body.outputs).run()
+
+    def _outside(self, outer: Sequence[Any]) -> dict[str, Any]:
+        """What is known of what the body reads from outside."""
+        inner = {self.node.closure.get(name, name): name for name in self.body.free_names()}
+        return {inner[name]: self.fixed.get(name) or _known(value, f"in:{name}")
+                for name, value in zip(self.outer, outer, strict=True)}
+
+    def no_rows(self, given: Sequence[Any], outer: Sequence[Any], first: int) -> list[Array]:
+        """What the outputs of no calls are, one upon the other, from number `first` on. What is
+        given is an array like those that calls would be, or a constant of all calls."""
+        key = tuple(_facts(value) for value in (*given, *outer) if not isinstance(value, Value))
+        found = self.empty.get(key)
+        if found is None:
+            scope = self._outside(outer)
+            scope.update({name: value if isinstance(value, Value) else _known(value, f"in:{name}")
+                          for name, value in zip(self.body.inputs, given, strict=True)})
+            found = no_rows(self.session, self.body, scope, first)
+            _keep(self.empty, key, found)
+        return found
+
+
+def _keep(kept: dict[Any, Any], key: Any, made: Any) -> None:
+    kept[key] = made
+    while len(kept) > MOST_WAYS:
+        del kept[next(iter(kept))]
 
 
 def _known(value: Any, slot: str) -> Any:
@@ -301,6 +330,8 @@ class _Loop:
         trips = int(rest.pop(0).reshape(-1)[0]) if self.has_trips else _NO_LIMIT
         runs = bool(rest.pop(0).reshape(-1)[0]) if self.has_condition else True
         states, outer = rest[:self.states], rest[self.states:]
+        if not runs or trips <= 0:
+            return (*states, *self.body.no_rows(_first_turn(states), outer, 1 + self.states))
         scans: list[list[Array]] = [[] for _ in range(self.scans)]
         turn = size = 0
         while runs and turn < trips:
@@ -312,8 +343,7 @@ class _Loop:
                 size += value.nbytes
             need_room(size, _ROWS)
             turn += 1
-        joined = [np.stack(scan) if scan else np.zeros((0,), np.float32) for scan in scans]
-        return (*states, *joined)
+        return (*states, *map(np.stack, scans))
 
 
 def _host_loop(planner: Planner, node: Node, body: Graph, names: Sequence[str],
@@ -396,6 +426,12 @@ class _Scan:
         given = args[:self.states + self.count]
         if not self.is_batched:
             return tuple(self._one(given, outer))
+        if not len(given[0]):
+            steps = given[self.states].shape[1]
+            empty = self._no_rows([_row(x) for x in given[:self.states]],
+                                  [_row(_row(x)) for x in given[self.states:]], outer)
+            return (*given[:self.states],
+                    *(np.zeros((0, steps, *x.shape[1:]), x.dtype) for x in empty))
         rows = [self._one([x[i, ...] for x in given], outer) for i in range(given[0].shape[0])]
         return tuple(np.stack(parts) for parts in zip(*rows, strict=True))
 
@@ -403,6 +439,10 @@ class _Scan:
         states = list(given[:self.states])
         data = [np.moveaxis(x, axis, 0)[::-1 if direction else 1] for x, axis, direction in zip(
             given[self.states:], self.axes, self.directions, strict=True)]
+        if not len(data[0]):
+            empty = self._no_rows(states, [_row(x) for x in data], outer)
+            return [*states, *(np.moveaxis(x, 0, axis) for x, axis in zip(
+                empty, self.out_axes, strict=True))]
         rows: list[list[Array]] = [[] for _ in self.out_axes]
         size = 0
         for i in range(data[0].shape[0]):
@@ -417,3 +457,12 @@ class _Scan:
             row = row[::-1] if direction else row
             joined.append(np.stack(row, axis))
         return [*states, *joined]
+
+    def _no_rows(self, states: Sequence[Any], data: Sequence[Any], outer: Sequence[Any],
+                 ) -> list[Array]:
+        return self.body.no_rows([*states, *data], outer, self.states)
+
+
+def _row(x: Array) -> Array:
+    """An array like those along the first axis, of which there may be none."""
+    return np.broadcast_to(np.zeros((), x.dtype), x.shape[1:])
