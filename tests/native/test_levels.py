@@ -92,6 +92,7 @@ def test_registers_of_other_levels_are_not_used(source: str) -> None:
 
 
 @needs_objects
+@pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="such a build has no vectors in loops")
 def test_each_level_uses_its_own() -> None:
     norms = "native/kernels/norm/norms.c"
     assert used(norms, "avx2", "[xyz]mm") >= {"%ymm"}
