@@ -146,14 +146,12 @@ def schema_function(node: Node, ins: Sequence[Any]) -> Graph | None:
 
 
 def _schema_function(node: Node, ins: Sequence[Any]) -> Graph | None:
-    from .reading import read_function
     onnx = onnx_package()
     schema = onnx.defs.get_schema(node.op, node.opset, node.domain)
     if schema.has_function:
         versions = [v for v in schema.function_opset_versions if v <= node.opset]
         if versions:
-            text = schema.get_function_with_opset_version(max(versions))
-            return read_function(text if isinstance(text, bytes) else text.SerializeToString())
+            return _function_of(node, schema, schema.get_function_with_opset_version(max(versions)))
     if not schema.has_context_dependent_function:
         return None
     versions = [v for v in schema.context_dependent_function_opset_versions if v <= node.opset]
@@ -162,9 +160,23 @@ def _schema_function(node: Node, ins: Sequence[Any]) -> Graph | None:
     proto = onnx.helper.make_node(node.op, list(node.inputs), list(node.outputs),
                                   domain=node.domain, **_attributes(node))
     types = [_type_proto(onnx, value).SerializeToString() for value in ins]
-    text = schema.get_context_dependent_function_with_opset_version(
-        max(versions), proto.SerializeToString(), types)
-    return read_function(text)
+    return _function_of(node, schema, schema.get_context_dependent_function_with_opset_version(
+        max(versions), proto.SerializeToString(), types))
+
+
+def _function_of(node: Node, schema: Any, text: Any) -> Graph:
+    """A schema's function for a node: with the schema's defaults of attributes that it reads, and
+    without outputs that the node leaves out, for which it may lack the nodes."""
+    from .reading import read_function
+    proto = text
+    if isinstance(text, bytes):
+        proto = onnx_package().FunctionProto()
+        proto.ParseFromString(text)
+    proto.attribute_proto.extend(attribute.default_value for attribute in
+                                 schema.attributes.values() if attribute.default_value.name)
+    wanted = [i for i, name in enumerate(node.outputs) if name]
+    del proto.output[wanted[-1] + 1:]
+    return read_function(proto.SerializeToString())
 
 
 def _attributes(node: Node) -> dict[str, Any]:

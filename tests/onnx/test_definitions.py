@@ -361,3 +361,14 @@ def test_message_names_the_node_once() -> None:
     with pytest.raises(ModelFormatError, match="empty sequence") as caught:
         load(one_node("ArgMax", [x], axis=0))(x)
     assert str(caught.value).count("ArgMax node 0") == 1
+
+
+def test_functions_of_schemas_with_attributes_left_out() -> None:
+    theta, size = np.ones((2, 2, 3), np.float32), np.array([2, 3, 4, 5])
+    assert_as_reference(one_node("AffineGrid", [theta, size], constants={1: size}), {"x0": theta})
+
+
+def test_functions_of_schemas_with_outputs_left_out() -> None:
+    x, labels = np.arange(8, dtype=np.float32).reshape(2, 4), np.array([1, 3])
+    assert_as_reference(one_node("SoftmaxCrossEntropyLoss", [x, labels], 13, reduction="none"),
+                        {"x0": x, "x1": labels})
