@@ -5,14 +5,14 @@ Each class is both ours and a builtin, so that either can be caught.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .public import shows
 
-__all__ = ["CustomError", "MXNetError", "MissingPackage", "ModelFormatError", "NameMismatch",
-           "NativeError", "NdrtError", "NoShape", "OutOfBounds", "OutOfMemory", "ParameterError",
-           "ShapeError", "TypeMismatch", "Unsupported"]
+__all__ = ["CustomError", "InputMismatch", "MXNetError", "MissingPackage", "ModelFormatError",
+           "NameMismatch", "NativeError", "NdrtError", "NoShape", "OutOfBounds", "OutOfMemory",
+           "ParameterError", "ShapeError", "TypeMismatch", "Unsupported"]
 __dir__ = shows(globals())
 
 
@@ -71,6 +71,27 @@ class ModelFormatError(ParameterError):
         self.file = file
         self.place = place
         self.reason = reason
+
+
+class InputMismatch(ShapeError):
+    """Inputs that a model can not run on: by their shapes, or by what they hold.
+
+    `reason` is what does not fit, `place` the node, `file` the model's name; `inputs` has the
+    shapes that were given, as text by name.
+    """
+
+    def __init__(self, reason: str, file: str = "", place: str = "",
+                 inputs: Mapping[str, str] | None = None) -> None:
+        reason = shortened(reason)
+        text = ": ".join(part for part in (file, place, reason) if part)
+        if inputs:
+            given = ", ".join(f"{name} {shape}" for name, shape in inputs.items())
+            text += shortened(f"; given: {given}")
+        super().__init__(text)
+        self.reason = reason
+        self.file = file
+        self.place = place
+        self.inputs = dict(inputs or {})
 
 
 class NameMismatch(NdrtError, KeyError):

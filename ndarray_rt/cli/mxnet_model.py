@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..context import cpu
-from ..errors import MXNetError, NameMismatch, ParameterError
+from ..errors import MXNetError, NameMismatch, ParameterError, ShapeError
 from ..executor.executor import Executor
 from ..model import params_from_file
 from ..nd import NDArray
@@ -47,27 +47,28 @@ class MXNetModel(Model):
     @property
     def inputs(self) -> list[Slot]:
         attributes = self.symbol.attr_dict()
-        types = self._types()
+        types = dict(zip(self.symbol.list_arguments(), self._types(0), strict=False))
         return [Slot(name, _shape_attribute(attributes.get(name, {}).get("__shape__")),
                      types.get(name)) for name in self._names]
 
-    def _types(self) -> dict[str, np.dtype[Any]]:
+    def _types(self, which: int) -> list[np.dtype[Any] | None]:
+        """Dtypes of the arguments (0) or outputs (1), as far as they follow from the parameters."""
         known = {name: value.dtype for name, value in self._args.items()
                  if name in self.symbol.list_arguments()}
         try:
-            found = self.symbol.infer_type_partial(**known)[0]
+            found = self.symbol.infer_type_partial(**known)[which]
         except MXNetError:
-            return {}
-        return {name: np.dtype(dtype) for name, dtype in
-                zip(self.symbol.list_arguments(), found or [], strict=False) if dtype is not None}
+            return []
+        return [None if dtype is None else np.dtype(dtype) for dtype in found or []]
 
     @property
     def outputs(self) -> list[Slot]:
-        shapes: Sequence[Any] = [None] * len(self.symbol.list_outputs())
+        names = self.symbol.list_outputs()
         if self._bound is not None:
-            shapes = [x.shape for x in self._bound[1].outputs]
-        return [Slot(name, shape, None)
-                for name, shape in zip(self.symbol.list_outputs(), shapes, strict=True)]
+            return [Slot(name, x.shape, np.dtype(x.dtype))
+                    for name, x in zip(names, self._bound[1].outputs, strict=True)]
+        types = self._types(1) or [None] * len(names)
+        return [Slot(name, None, dtype) for name, dtype in zip(names, types, strict=True)]
 
     def known_shape(self, slot: Slot) -> tuple[int, ...] | None:
         if slot.shape is not None or len(self._names) != 1:
@@ -101,10 +102,14 @@ class MXNetModel(Model):
 
     def _shapes(self, given: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
         """Shapes of all arguments; MXNetError where the parameters' are others."""
+        for name, dims in given.items():
+            if 0 in dims:
+                raise ShapeError(f"input {name!r} has shape {dims}: in a symbol a size of 0 is "
+                                 "one that is not known, expected at least 1")
         names = self.symbol.list_arguments()
         known = {**{name: self._args[name].shape for name in names if name in self._args}, **given}
-        found, _, states = self.symbol.infer_shape(**known)
-        if found is None or None in found:
+        found, _, states = self.symbol.infer_shape_partial(**known)
+        if found is None or any(not shape or 0 in shape for shape in found):
             raise ParameterError(f"shapes do not follow from {given}: give --shape for more of: "
                                  f"{', '.join(self._free)}")
         for name, shape in zip(self.symbol.list_auxiliary_states(), states or [], strict=True):

@@ -28,12 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     model = open_model(given)
     values = inputs_of(model, given)
+    found = model.run(values)
     files = named(model, given)
     for slot in model.inputs:
         if slot.name not in files:
             note(f"input {slot.name!r}: random numbers of seed {given.seed} (--input "
                  f"{slot.name}=FILE for others)")
-    made = dict(zip([slot.name for slot in model.outputs], model.run(values), strict=True))
+    made = dict(zip([slot.name for slot in model.outputs], found, strict=True))
     if given.output is not None:
         write_outputs(given.output, made)
     if given.json:

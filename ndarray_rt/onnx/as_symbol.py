@@ -12,7 +12,7 @@ import numpy as np
 
 from .._array.ndarray import NDArray
 from ..context import cpu
-from ..errors import ModelFormatError, Unsupported
+from ..errors import InputMismatch, ModelFormatError, Unsupported
 from ..symbol.compose import input_names
 from ..symbol.node import Entry, Node, topological
 from ..symbol.symbol import Symbol
@@ -67,14 +67,15 @@ def as_symbol(source: Any) -> Imported:
 
 def _plans(loaded: Loaded) -> list[Plan]:
     """A plan for each of two choices of free sizes."""
-    failed: ModelFormatError | None = None
+    failed: InputMismatch | ModelFormatError | None = None
     for sizes in _SIZES:
         try:
             return [_planned(loaded, *both) for both in zip(_BATCHES, sizes, strict=True)]
-        except ModelFormatError as error:
+        except (InputMismatch, ModelFormatError) as error:
             failed = failed or error
     assert failed is not None
-    raise failed
+    # whoever imports a model gives no inputs
+    raise ModelFormatError(failed.reason, failed.file, failed.place) from failed
 
 
 def _planned(loaded: Loaded, batch: int, size: int) -> Plan:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelFormatError
+from ..errors import InputMismatch
 from .graph import Array
 from .values import MAX_BYTES
 
@@ -22,10 +22,10 @@ def owner_of(array: Array) -> Array:
 
 
 def need_room(count: int, what: str = "constants that are computed") -> None:
-    """ModelFormatError where what a file describes has, all together, more bytes than allowed."""
+    """InputMismatch where what a file describes has, all together, more bytes than allowed."""
     if count > MAX_BYTES.get():
-        raise ModelFormatError(f"with it, {what} have {count} bytes; allowed are "
-                               f"{MAX_BYTES.get()} (max_bytes)")
+        raise InputMismatch(f"with it, {what} have {count} bytes; allowed are "
+                            f"{MAX_BYTES.get()} (max_bytes)")
 
 
 class Held:
@@ -38,7 +38,7 @@ class Held:
         self._gone: deque[tuple[int, weakref.ref[Array], int]] = deque()
 
     def add(self, made: Sequence[Any], given: Sequence[Any]) -> None:
-        """Counts what is no view of something that is there already; ModelFormatError where there
+        """Counts what is no view of something that is there already; InputMismatch where there
         are more bytes than `max_bytes` allows."""
         while self._gone:
             key, ref, size = self._gone.popleft()

@@ -14,7 +14,15 @@ import numpy as np
 from .._array.ndarray import NDArray
 from ..collector import resting_collector
 from ..context import Context, cpu
-from ..errors import NameMismatch, ParameterError, ShapeError, TypeMismatch, not_picklable, shown
+from ..errors import (
+    InputMismatch,
+    NameMismatch,
+    ParameterError,
+    ShapeError,
+    TypeMismatch,
+    not_picklable,
+    shown,
+)
 from ..fork import renew_in_child
 from .graph import Array, ModelFile, ValueInfo
 from .loaded import Loaded, with_inputs
@@ -112,7 +120,8 @@ class Model:
         NumPy arrays, NDArrays, or what NumPy makes arrays of; dtypes must be those of `inputs`.
         Lists and numbers of Python become arrays of these where no number is cut off by it.
         Raises NameMismatch for an input that is missing or unknown, TypeMismatch and ShapeError for
-        what does not fit, ModelFormatError where the model's own shapes do not go together.
+        what does not fit; InputMismatch, a ShapeError, where that shows inside of the model: it
+        names the node and the shapes that were given. ModelFormatError for what no input can mend.
         """
         if len(args) == 1 and isinstance(args[0], Mapping):
             kwargs = {**args[0], **kwargs}
@@ -140,16 +149,25 @@ class Model:
             raise NameMismatch(f"there is no input {unknown[0]!r}; there are: "
                                f"{', '.join(self._names)}")
         with self._lock:
-            plan = self._plan(arrays)
-            table = dict(zip(self._names, arrays, strict=True))
-            for name, value in zip(self._names, arrays, strict=True):
-                if value.__class__ is tuple:
-                    table.update({f"{name}:{i}": item for i, item in enumerate(value)})
-            token = MAX_BYTES.set(self._loaded.max_bytes)
             try:
-                return plan.run(table)
-            finally:
-                MAX_BYTES.reset(token)
+                return self._run(arrays)
+            except InputMismatch as error:
+                raise InputMismatch(
+                    error.reason, self._loaded.file.file, error.place,
+                    {name: _given_text(value) for name, value in
+                     zip(self._names, arrays, strict=True)}) from error.__cause__
+
+    def _run(self, arrays: list[Any]) -> list[Array]:
+        plan = self._plan(arrays)
+        table = dict(zip(self._names, arrays, strict=True))
+        for name, value in zip(self._names, arrays, strict=True):
+            if value.__class__ is tuple:
+                table.update({f"{name}:{i}": item for i, item in enumerate(value)})
+        token = MAX_BYTES.set(self._loaded.max_bytes)
+        try:
+            return plan.run(table)
+        finally:
+            MAX_BYTES.reset(token)
 
     def _taking_too(self, names: frozenset[str]) -> Model:
         """A model on the same weights that takes these too."""
@@ -247,6 +265,13 @@ def _input_of(info: ValueInfo, value: Any) -> Any:
     if info.kind == "optional":
         return np.asarray(value)
     raise TypeMismatch(f"input {info.name!r} is a {info.kind}, got a {type(value).__name__}")
+
+
+def _given_text(value: Any) -> str:
+    """The shape of an input, or of each item of a sequence."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(str(item.shape) for item in value)}]"
+    return "None" if value is None else str(value.shape)
 
 
 def shape_text(shape: tuple[int | str | None, ...] | None) -> str:

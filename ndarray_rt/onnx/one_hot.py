@@ -17,7 +17,7 @@ from .values import Value
 
 def note(node: Node, ins: Sequence[Any], made: Any) -> None:
     """What a node's output is known to be of its inputs."""
-    if not isinstance(made, Value) or made.const is not None or not made.rank:
+    if not ins or not isinstance(made, Value) or made.const is not None or not made.rank:
         return
     first = ins[0]
     if node.op == "Expand" and _has_one_column(first) and first.shape[:-1] == made.shape[:-1]:

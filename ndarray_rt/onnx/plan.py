@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._array.interop import ShareError, export
-from ..errors import NdrtError, OutOfBounds, OutOfMemory, ShapeError
+from ..errors import InputMismatch, NdrtError, OutOfBounds, OutOfMemory, ShapeError
 from .graph import Array, Node
 from .values import DType, need_bytes
 
@@ -51,6 +51,9 @@ class NodeCall:
             if not self.has_known_size:
                 need_bytes(*self.operator.size_function(self.node, *ins))
             made = self.operator.function(self.node, *ins)
+        except InputMismatch as error:
+            raise InputMismatch(error.reason, error.file,
+                                error.place or str(self.node)) from error.__cause__
         except NdrtError:
             raise
         except MemoryError as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MissingPackage, ModelFormatError, NdrtError, OutOfMemory
+from ..errors import InputMismatch, MissingPackage, ModelFormatError, NdrtError, OutOfMemory
 from .build import GraphBuilder
 from .graph import Array, Graph, Node, Reference
 from .inline import inlined
@@ -28,6 +28,7 @@ from .values import (
     Value,
     constant,
     in_graphs,
+    is_fixed,
     need_bytes,
     stand_in,
 )
@@ -100,10 +101,11 @@ class Planner:
         ins = [self.scope[name] if name else None for name in node.inputs]
         try:
             self._carry_out(node, ins)
-        except ModelFormatError as error:
-            if error.place:
+        except (InputMismatch, ModelFormatError) as error:
+            if error.file:
                 raise
-            raise ModelFormatError(error.reason, self.session.file.file, str(node)) from None
+            kind = self._blames(node) if isinstance(error, InputMismatch) else ModelFormatError
+            raise kind(error.reason, self.session.file.file, str(node)) from error.__cause__
         except (OutOfMemory, MissingPackage):
             raise
         except MemoryError as error:
@@ -112,7 +114,13 @@ class Planner:
                 OverflowError, ArithmeticError, AssertionError) as error:
             reason = str(error).removeprefix(f"{node}: ") if isinstance(error, NdrtError) else (
                 f"{type(error).__name__}: {error}")
-            raise ModelFormatError(reason, self.session.file.file, str(node)) from error
+            raise self._blames(node)(reason, self.session.file.file, str(node)) from error
+
+    def _blames(self, node: Node) -> type[InputMismatch | ModelFormatError]:
+        """What to raise for a node that can not be carried out: no inputs of the model can mend
+        what follows from the file alone."""
+        return ModelFormatError if all(is_fixed(self.scope.get(name)) for name in node.reads()
+                                       if name) else InputMismatch
 
     def _carry_out(self, node: Node, ins: list[Any]) -> None:
         function = self.session.file.functions.get((node.domain, node.op, node.overload))
@@ -165,7 +173,7 @@ class Planner:
         self._function(node, op, ins, has_known_size)
 
     def _check_size(self, node: Node, op: Operator, ins: list[Value | None]) -> bool:
-        """ModelFormatError where a result would be too large; False where only a run can tell."""
+        """InputMismatch where a result would be too large; False where only a run can tell."""
         for value in ins:
             if value is not None and value.size == 0:
                 # a sum over the axis of length 0 has one element there
@@ -212,7 +220,11 @@ class Planner:
         for value in made:
             if isinstance(value, np.ndarray) and value.dtype != object:
                 need_bytes(value.shape, value.dtype)
-        self.session.held.add(made, arrays)
+        try:
+            self.session.held.add(made, arrays)
+        except InputMismatch as error:
+            # also what other constants take counts, which may follow from shapes of inputs
+            raise InputMismatch(error.reason, self.session.file.file, str(node)) from None
         if fixed:
             node.known["folded"] = made
         self._set_constants(node, made, fixed)
@@ -272,7 +284,7 @@ class Planner:
                 made = call(*[_blank(v) for v in args])
             if all(isinstance(value, np.ndarray) for value in made):
                 facts = [(value.shape, value.dtype) for value in made]
-        except ModelFormatError:
+        except (InputMismatch, ModelFormatError):
             raise
         except Exception:  # whatever it does with zeros: real values decide then
             facts = None

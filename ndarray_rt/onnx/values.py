@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..dtypes import TYPE_FLAGS
-from ..errors import ModelFormatError
+from ..errors import InputMismatch
 from .graph import Array
 
 if TYPE_CHECKING:
@@ -94,6 +94,13 @@ def constant(array: Any, fixed: bool = False) -> Value:
     return Value(made.shape, made.dtype, const=made, fixed=fixed)
 
 
+def is_fixed(value: Any) -> bool:
+    """It is the same whatever the model's inputs are."""
+    if isinstance(value, SequenceValue):
+        return all(is_fixed(item) for item in value.items)
+    return not isinstance(value, Value) or value.fixed
+
+
 def stand_in(value: Value) -> Array:
     """An array of the shape and dtype of a value that takes no memory, or the value's constant."""
     if value.const is not None:
@@ -102,12 +109,12 @@ def stand_in(value: Value) -> Array:
 
 
 def need_bytes(shape: Any, dtype: DType) -> None:
-    """ModelFormatError where a tensor that is only described is larger than allowed."""
+    """InputMismatch where a tensor that is only described is larger than allowed."""
     size = dtype.itemsize
     for dim in shape:
         if int(dim) < 0:
-            raise ModelFormatError(f"describes a tensor of shape {tuple(map(int, shape))}")
+            raise InputMismatch(f"describes a tensor of shape {tuple(map(int, shape))}")
         size *= int(dim)
     if size > MAX_BYTES.get():
-        raise ModelFormatError(f"describes a tensor of shape {tuple(map(int, shape))} and {dtype}, "
-                               f"{size} bytes; allowed are {MAX_BYTES.get()} (max_bytes)")
+        raise InputMismatch(f"describes a tensor of shape {tuple(map(int, shape))} and {dtype}, "
+                            f"{size} bytes; allowed are {MAX_BYTES.get()} (max_bytes)")

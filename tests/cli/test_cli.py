@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def test_info(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["kind"] == "MXNet"
     assert list(found["files"]) == ["mlp-symbol.json", "mlp-0001.params"]
     assert found["inputs"] == [{"name": "data", "shape": None, "dtype": "float32"}]
-    assert found["outputs"][0]["shape"] == [1, 3]
+    assert found["outputs"] == [{"name": "softmax_output", "shape": [1, 3], "dtype": "float32"}]
     assert found["operators"] == {"FullyConnected": 1, "SoftmaxOutput": 1}
     assert found["parameters"] == {"arrays": 2, "numbers": 9, "bytes": 36}
     assert found["ran"] == {"data": [1, 2]}
@@ -101,7 +102,9 @@ def test_shapes_that_are_not_known_are_told(capsys: pytest.CaptureFixture[str]) 
     both = mx.sym.Variable("a") + mx.sym.Variable("b")
     both.save("two-symbol.json")
     mx.nd.save("two-0000.params", {"arg:unused": mx.nd.ones((1,))})
-    assert "give --shape" in told(capsys, "info", "two")["why_not"]
+    found = told(capsys, "info", "two")
+    assert "give --shape" in found["why_not"]
+    assert found["outputs"][0]["shape"] is None
     found = told(capsys, "info", "two", "--shape", "a=2,3", "--shape", "b=2,3")
     assert found["outputs"][0]["shape"] == [2, 3]
     assert "--shape needs the name of an input" in refused(capsys, "info", "two", "--shape", "2")
@@ -203,6 +206,18 @@ def test_what_run_refuses(argv: list[str], words: str,
         Path(name).write_bytes(b"neither this nor that")
     model = "net" if any(".png" in word for word in argv) else "mlp"
     assert words in refused(capsys, "run", model, *argv)
+
+
+@pytest.mark.parametrize("command", ["run", "bench", "info"])
+@pytest.mark.parametrize("shape", ["0,3,8,8", "1,3,0,8"])
+def test_a_size_of_0_is_refused_in_one_line(command: str, shape: str,
+                                            capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert main.main([command, "net", "--shape", shape]) == FAILED
+    line, = capsys.readouterr().err.splitlines()
+    assert line.startswith("ndarray-rt: input 'data' has shape (")
+    assert line.endswith("expected at least 1")
 
 
 # ---- bench, explain, tune, check ---------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndarray_rt.errors import ModelFormatError
+from ndarray_rt.errors import InputMismatch
 from ndarray_rt.onnx import InferenceSession, backend
 from ndarray_rt.onnx import loaded as module
 
@@ -105,7 +105,7 @@ def test_a_batch_that_a_constant_does_not_fit_leaves_the_model_whole() -> None:
     for n in (2, 4, 1, 2):
         x = np.ones((n, 3), np.float32)
         if n == 4:
-            with pytest.raises(ModelFormatError, match="Add"):
+            with pytest.raises(InputMismatch, match="Add"):
                 model(x)
         else:
             np.testing.assert_array_equal(model(x)[0], x + c)

@@ -14,7 +14,7 @@ import onnx.numpy_helper
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from ndarray_rt.errors import ModelFormatError, OutOfMemory
+from ndarray_rt.errors import InputMismatch, ModelFormatError, OutOfMemory
 from ndarray_rt.onnx import load
 
 from .helpers import loaded, model_of, run_thrice
@@ -206,7 +206,7 @@ def test_no_memory_is_an_error_of_ours() -> None:
 def test_bodies_that_do_not_go_together(body: str) -> None:
     model = loaded("g (float[K] x, int64[M] n) => (float[A] y) {"
                    f" yes = Constant<value = bool {{1}}>() {body} }}")
-    with pytest.raises(ModelFormatError, match=r"Loop|Scan"):
+    with pytest.raises(InputMismatch, match=r"Loop|Scan"):
         model(np.ones(3, np.float32), np.array([2, 0, 0, 0, 0], np.int64))
 
 
@@ -259,7 +259,7 @@ def test_deformed_windows_of_groups(group: int, parts: int) -> None:
 def test_deformed_windows_with_other_offsets_are_refused() -> None:
     (x, w, offset, *_), attributes = deform_inputs(2, 1, 1)
     model = load(one_node("DeformConv", [x, w, offset], opset=19, **attributes))
-    with pytest.raises(ModelFormatError, match=r"offsets \(2, 11, .*expected \(2, 12,"):
+    with pytest.raises(InputMismatch, match=r"offsets \(2, 11, .*expected \(2, 12,"):
         model.run({"x0": x, "x1": w, "x2": offset[:, 1:]})
 
 
@@ -274,6 +274,18 @@ def test_counts_of_ngrams(mode: str, expected: list[float]) -> None:
                      weights=[0.5, 4.0, 2.0])
     made, = load(proto).run({"x0": x})
     np.testing.assert_array_equal(made, np.array(expected, np.float32))
+
+
+@pytest.mark.parametrize("op", ["RandomNormal", "RandomUniform"])
+def test_random_numbers_of_a_shape(op: str) -> None:
+    model = load(model_of(f"g (float[3] x) => (float[2,3] y) {{ r = {op}<shape = [2, 3],"
+                          " seed = 7.0>() y = Add(r, x) }"))
+    zeros = np.zeros(3, np.float32)
+    first, = model(zeros)
+    assert len(np.unique(first)) == 6
+    for _ in range(2):
+        np.testing.assert_array_equal(model(zeros)[0], first)
+    np.testing.assert_allclose(model(zeros + 1)[0], first + 1, atol=1e-6)
 
 
 def test_pixels_of_what_is_no_image() -> None:
@@ -295,7 +307,7 @@ def test_pixels_count_before_they_are_read(form: str) -> None:
     stream = np.frombuffer(file.getvalue(), np.uint8)
     proto = one_node("ImageDecoder", [stream], pixel_format=form)
     assert load(proto, max_bytes=1 << 24).run({"x0": stream})[0].shape[:2] == (1200, 1000)
-    with pytest.raises(ModelFormatError, match=r"\(1200, 1000, 3\).*max_bytes"):
+    with pytest.raises(InputMismatch, match=r"\(1200, 1000, 3\).*max_bytes"):
         load(proto, max_bytes=1 << 21).run({"x0": stream})
 
 
@@ -326,7 +338,7 @@ def test_reshape_that_nothing_tells() -> None:
     """With a 0 that is meant, any number would do; the message names the node once."""
     x, target = np.zeros((0, 4), np.float32), np.array([0, -1])
     proto = one_node("Reshape", [x, target], constants={1: target}, allowzero=1)
-    with pytest.raises(ModelFormatError, match="does not become") as caught:
+    with pytest.raises(InputMismatch, match="does not become") as caught:
         load(proto)(x)
     assert str(caught.value).count("Reshape node 0") == 1
 
@@ -358,7 +370,7 @@ def test_gathers_from_no_rows(batch: int) -> None:
 
 def test_message_names_the_node_once() -> None:
     x = np.zeros((0, 3), np.float32)
-    with pytest.raises(ModelFormatError, match="empty sequence") as caught:
+    with pytest.raises(InputMismatch, match="empty sequence") as caught:
         load(one_node("ArgMax", [x], axis=0))(x)
     assert str(caught.value).count("ArgMax node 0") == 1
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ModelFormatError, NdrtError, OutOfMemory
+from ...errors import InputMismatch, ModelFormatError, NdrtError, OutOfMemory
 from ..graph import Array, Graph, Node
 from ..held import need_room
 from ..plan import MOST_WAYS, Plan, Table
@@ -358,13 +358,17 @@ def _host_loop(planner: Planner, node: Node, body: Graph, names: Sequence[str],
     def run(*arrays: Any) -> Sequence[Any]:
         try:
             return call(*[_filled(place, arrays) for place in given])
+        except InputMismatch as error:
+            if error.place:
+                raise
+            raise InputMismatch(error.reason, file, str(node)) from error.__cause__
         except NdrtError:
             raise
         except MemoryError as error:
             raise OutOfMemory(f"{node}: {error}") from error
         except (ValueError, IndexError, KeyError, TypeError, AttributeError,
                 OverflowError) as error:
-            raise ModelFormatError(f"{type(error).__name__}: {error}", file, str(node)) from error
+            raise InputMismatch(f"{type(error).__name__}: {error}", file, str(node)) from error
     planner.host(run, args, node.outputs)
 
 
@@ -400,7 +404,7 @@ def scan(planner: Planner, node: Node, ins: list[Any]) -> None:
     outer = _outer(node, body)
     count = int(node.attrs["num_scan_inputs"])
     if not 1 <= count <= len(names):
-        raise ValueError(f"num_scan_inputs of {count}, there are {len(names)} inputs")
+        raise ModelFormatError(f"num_scan_inputs of {count}, there are {len(names)} inputs")
     _host_loop(planner, node, body, [*names, *outer],
                _Scan(planner, node, body, len(names) - count, count, outer))
 

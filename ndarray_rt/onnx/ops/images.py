@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ModelFormatError
 from ...ops.blas import uses_blas
 from ..build import GraphBuilder
 from ..graph import Array, Node
@@ -41,7 +42,8 @@ class _Resizing:
         self.policy = node.attr("keep_aspect_ratio_policy", "stretch")
         for field, words in _MODES.items():
             if getattr(self, field) not in words:
-                raise ValueError(f"{getattr(self, field)!r} is none of {', '.join(words)}")
+                raise ModelFormatError(f"{getattr(self, field)!r} is none of "
+                                       f"{', '.join(words)}")
         self.dims = dims
         self.outs = list(dims)
         self.scales = [1.0] * rank

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ModelFormatError
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import axes_of, axis_of, operator
@@ -64,6 +65,8 @@ def instance_normalization(node: Node, x: Array, scale: Array, bias: Array) -> A
 
 
 def _normalized_by(x: Array, axes: tuple[int, ...], eps: float, scale: Any, bias: Any) -> Any:
+    if x.size == 0:
+        return x
     mean, variance = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
     return ((x - mean) / np.sqrt(variance + eps) * scale + bias).astype(x.dtype)
 
@@ -162,6 +165,8 @@ def lp_normalization(node: Node, x: Array) -> Array:
 @operator("MeanVarianceNormalization")
 def mean_variance_normalization(node: Node, x: Array) -> Any:
     axes = axes_of(node, None, x.ndim) or (0, 2, 3)
+    if x.size == 0:
+        return x
     mean = x.mean(axes, keepdims=True)
     deviation = np.sqrt((x * x).mean(axes, keepdims=True) - mean * mean)
     return ((x - mean) / (deviation + np.asarray(1e-9, x.dtype))).astype(x.dtype)
@@ -173,7 +178,7 @@ def lrn(node: Node, x: Array) -> Array:
     alpha, beta, bias = (float(node.attr(name, value)) for name, value in (
         ("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0)))
     if size < 1:
-        raise ValueError(f"a size of {size}")
+        raise ModelFormatError(f"a size of {size}")
     channels = x.shape[1]
     # beyond all channels there is nothing to add
     before, after = min((size - 1) // 2, channels), min(size // 2, channels)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ModelFormatError
 from ..build import GraphBuilder
 from ..graph import Array, Node
 from ..table import axes_of, operator
@@ -32,7 +33,7 @@ def _padded(x: Array, pads: list[tuple[int, int]], mode: str, value: Any) -> Any
     if mode == "constant":
         return np.pad(x, more, constant_values=value)
     if mode not in ("edge", "reflect", "wrap"):
-        raise ValueError(f"the mode {mode!r}")
+        raise ModelFormatError(f"the mode {mode!r}")
     return np.pad(x, more, mode=mode)  # type: ignore[call-overload]
 
 

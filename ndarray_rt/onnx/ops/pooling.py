@@ -13,6 +13,7 @@ from ..graph import Array, Node
 from ..table import operator
 from ..values import Value, need_bytes
 from .padding import padded
+from .reduce import mean
 from .windows import Window, cut_of, patches_of, places_of
 
 
@@ -193,7 +194,7 @@ def _add_global(name: str, kind: str) -> None:
             made: Array = x.max(axes, keepdims=True)
             return made
         if kind == "avg":
-            return x.mean(axes, keepdims=True, dtype=x.dtype)
+            return mean(x, axes, True)
         p = float(node.attr("p", 2))
         return ((np.abs(x) ** p).sum(axes, keepdims=True) ** (1 / p)).astype(x.dtype)
 

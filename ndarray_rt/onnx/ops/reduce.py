@@ -48,12 +48,19 @@ def _extreme(function: Callable[..., Any], is_max: bool) -> Reduction:
     return reduction
 
 
+def mean(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
+    """The mean of floats; NaN, without a warning, where there is nothing."""
+    if x.size == 0:
+        return np.sum(x, axis=axes, keepdims=keep, dtype=x.dtype) / x.dtype.type(0)
+    return np.mean(x, axis=axes, keepdims=keep, dtype=x.dtype)
+
+
 def _mean(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
     if x.dtype.kind in "iu":
         count = int(np.prod([x.shape[a] for a in axes]))
         total = np.sum(x, axis=axes, keepdims=keep, dtype=np.int64)
         return np.trunc(total / count).astype(x.dtype)
-    return np.mean(x, axis=axes, keepdims=keep, dtype=x.dtype)
+    return mean(x, axes, keep)
 
 
 _SUM = _as(np.sum)
