@@ -26,7 +26,7 @@ FAMILIES = {
     "deformable": (
         "DeformConv"),
     "images": (
-        "GridSample Resize Upsample"),
+        "AffineGrid GridSample Resize Upsample"),
     "indexing": (
         "ArgMax ArgMin Compress Gather GatherElements GatherND NonZero OneHot Scatter "
         "ScatterElements ScatterND TensorScatter TopK Unique"),

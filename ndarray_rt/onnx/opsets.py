@@ -151,7 +151,7 @@ def _schema_function(node: Node, ins: Sequence[Any]) -> Graph | None:
     if schema.has_function:
         versions = [v for v in schema.function_opset_versions if v <= node.opset]
         if versions:
-            return _function_of(node, schema, schema.get_function_with_opset_version(max(versions)))
+            return _function_of(node, schema.get_function_with_opset_version(max(versions)))
     if not schema.has_context_dependent_function:
         return None
     versions = [v for v in schema.context_dependent_function_opset_versions if v <= node.opset]
@@ -160,20 +160,18 @@ def _schema_function(node: Node, ins: Sequence[Any]) -> Graph | None:
     proto = onnx.helper.make_node(node.op, list(node.inputs), list(node.outputs),
                                   domain=node.domain, **_attributes(node))
     types = [_type_proto(onnx, value).SerializeToString() for value in ins]
-    return _function_of(node, schema, schema.get_context_dependent_function_with_opset_version(
+    return _function_of(node, schema.get_context_dependent_function_with_opset_version(
         max(versions), proto.SerializeToString(), types))
 
 
-def _function_of(node: Node, schema: Any, text: Any) -> Graph:
-    """A schema's function for a node: with the schema's defaults of attributes that it reads, and
-    without outputs that the node leaves out, for which it may lack the nodes."""
+def _function_of(node: Node, text: Any) -> Graph:
+    """A schema's function for a node: without outputs that the node leaves out, for which it may
+    lack the nodes."""
     from .reading import read_function
     proto = text
     if isinstance(text, bytes):
         proto = onnx_package().FunctionProto()
         proto.ParseFromString(text)
-    proto.attribute_proto.extend(attribute.default_value for attribute in
-                                 schema.attributes.values() if attribute.default_value.name)
     wanted = [i for i, name in enumerate(node.outputs) if name]
     del proto.output[wanted[-1] + 1:]
     return read_function(proto.SerializeToString())

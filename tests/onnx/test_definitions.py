@@ -375,9 +375,28 @@ def test_message_names_the_node_once() -> None:
     assert str(caught.value).count("ArgMax node 0") == 1
 
 
-def test_functions_of_schemas_with_attributes_left_out() -> None:
-    theta, size = np.ones((2, 2, 3), np.float32), np.array([2, 3, 4, 5])
-    assert_as_reference(one_node("AffineGrid", [theta, size], constants={1: size}), {"x0": theta})
+@pytest.mark.parametrize("size", [(1, 3, 4, 5), (2, 3, 4, 1), (2, 1, 3, 2, 4), (1, 1, 1, 3, 2)],
+                         ids=str)
+@pytest.mark.parametrize("corners", [None, 0, 1])
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")  # in the reference
+def test_affine_grid(is_known: bool, corners: int | None, size: tuple[int, ...]) -> None:
+    axes, dims = len(size) - 2, np.array(size)
+    theta = np.random.default_rng(0).standard_normal((size[0], axes, axes + 1)).astype(np.float32)
+    proto = one_node("AffineGrid", [theta, dims], constants={1: dims} if is_known else {},
+                     **({} if corners is None else {"align_corners": corners}))
+    given = {"x0": theta} if is_known else {"x0": theta, "x1": dims}
+    assert_as_reference(proto, given, atol=1e-6)
+
+
+def test_affine_grid_of_no_rows_and_of_wrong_shapes() -> None:
+    theta, size = np.zeros((0, 2, 3), np.float32), np.array([0, 3, 4, 5])
+    proto = one_node("AffineGrid", [theta, size])
+    run_thrice(load(proto), {"x0": theta, "x1": size}, [np.zeros((0, 4, 5, 2), np.float32)])
+    with pytest.raises(InputMismatch, match=r"theta of shape \(0, 2, 3\), expected \(1, 2, 3\)"):
+        load(one_node("AffineGrid", [theta, size + 1], constants={1: size + 1}))(theta)
+    with pytest.raises(InputMismatch, match="expected 4 or 5 numbers"):
+        load(one_node("AffineGrid", [theta, size[:3]], constants={1: size[:3]}))(theta)
 
 
 def test_functions_of_schemas_with_outputs_left_out() -> None:

@@ -242,6 +242,34 @@ def _by_products(b: GraphBuilder, node: Node, x: Value, how: _Resizing, changed:
 # ---- samples at places --------------------------------------------------------------------------
 
 
+@operator("AffineGrid", shape_from=(1,))
+@uses_blas
+def affine_grid(node: Node, theta: Array, size: Array) -> Any:
+    shape, dtype = affine_grid_size(node, theta, size)
+    count, space = shape[0], shape[1:-1]
+    axes = len(space)
+    if theta.shape != (count, axes, axes + 1):
+        raise ValueError(f"theta of shape {theta.shape}, expected {(count, axes, axes + 1)}")
+    corners = bool(node.attr("align_corners", 0))
+    lines = []
+    for length in space:
+        # one place in a row that reaches from corner to corner is its beginning
+        step = np.divide(2, max(length - corners, 1), dtype=dtype)
+        lines.append(np.arange(length, dtype=dtype) * step - 1 + (0 if corners else step / 2))
+    # the first coordinate is that along the last axis
+    places = np.stack([*np.meshgrid(*lines, indexing="ij")[::-1], np.ones(space, dtype)])
+    made = theta @ places.reshape(axes + 1, -1)
+    return made.transpose(0, 2, 1).reshape(shape).astype(dtype, copy=False)
+
+
+@affine_grid.sized
+def affine_grid_size(node: Node, theta: Array, size: Array) -> tuple[tuple[int, ...], Any]:
+    if size.shape not in ((4,), (5,)):
+        raise ValueError(f"a size {size.tolist()}, expected 4 or 5 numbers")
+    count, _, *space = map(int, size)
+    return (count, *space, len(space)), theta.dtype
+
+
 @operator("GridSample")
 def grid_sample(node: Node, x: Array, grid: Array) -> Array:
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(

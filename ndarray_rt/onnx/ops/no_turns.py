@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import MissingPackage, ModelFormatError, NdrtError
+from ...errors import MissingPackage, ModelFormatError, NdrtError, OutOfMemory
 from ..build import Constants, GraphBuilder
 from ..graph import Array, Graph, Node
 from ..planner import Planner
@@ -83,7 +83,7 @@ def _facts(session: Loaded, body: Graph, scope: Mapping[str, Any], names: Sequen
     planner = _Shapes(session, inner, body, left)
     try:
         planner.run()
-    except MissingPackage:
+    except (MissingPackage, OutOfMemory):
         raise
     except NdrtError:
         # a turn would fail as well; there is none
