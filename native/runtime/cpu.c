@@ -1,4 +1,5 @@
 /* What the CPU can do: asked once, the same answer for our kernels, for Python and for oneDNN. */
+#include <cpuid.h>
 #include <string.h>
 
 #include "ndrt_internal.h"
@@ -59,10 +60,19 @@ ndrt_status ndrt_cpu_resolve(int machine, const char *name, int *features) {
     return NDRT_OK;
 }
 
+/* By the instruction itself: what compilers offer asks a runtime that clang's linker leaves out. */
+static int has_avx2(void) {
+    const unsigned wanted = bit_FMA | bit_AVX | bit_OSXSAVE, saved = 6; /* xmm and ymm */
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & wanted) != wanted) return 0;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & saved) == saved && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
+}
+
 /* oneDNN's own cap, by ONEDNN_MAX_CPU_ISA, counts as the machine's: it has the last word on what an
  * operating system lets a process use. */
 static int features_of_machine(void) {
-    int found = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? AVX2 : 0;
+    int found = has_avx2() ? AVX2 : 0;
     dnnl_cpu_isa_t effective = dnnl_get_effective_cpu_isa();
     for (int i = 1; i < NLEVELS; i++)
         if ((effective & levels[i].isa) == levels[i].isa) found |= levels[i].added;
