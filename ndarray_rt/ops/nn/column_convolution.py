@@ -7,20 +7,16 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from ..._array.layout import get_data_reorder, get_default
 from ...dtypes import DType
 from ...errors import Unsupported
 from ...op.choose import CHANNELS_LAST, ONEDNN
 from ...op.context import OpContext
-from ...op.packing import weights
 from ...op.registry import Shape
 from ...op.select import Implementation
 from ...storage.desc import any_desc, channels_last_desc, default_desc
-from ...storage.primitive import Arg, Direction, Kind, PostSpec, Primitive, make_primitive
-from ...storage.stream import Mem
+from ...storage.primitive import Direction, Kind, PostSpec, Primitive, make_primitive
 from ..fused.post_ops import post_specs
-from ..fused.run import choose, run
-from .conv_call import ConvolutionCall
+from .conv_call import ConvolutionCall, run_over_channels_last
 from .conv_geometry import Geometry
 
 
@@ -44,16 +40,7 @@ def _run(ctx: OpContext, call: ConvolutionCall) -> None:
         specs = post_specs(call.chain, dst, dtype, as_rows(shapes, out.shape), in_place)
         return along_rows(call.direction, data.shape, weight.shape, out.shape, dtype,
                           call.bias is not None, call.geo.fields(), specs)
-    seen = channels_last_desc(dtype, out.shape)
-    fused = choose(ctx, ("Convolution.column", call.params, data.shape, *shapes), build,
-                   call.chain, call.operands, out, seen)
-    # the weight first: converting it may move its memory
-    w = weights(ctx, weight, fused.prim.weights)
-    src = get_data_reorder(data, channels_last_desc(dtype, data.shape), ctx.stream)
-    args: list[tuple[int, Mem]] = [(Arg.SRC, src.as_desc(fused.prim.src)), (Arg.WEIGHTS, w)]
-    if call.bias is not None:
-        args.append((Arg.BIAS, get_default(call.bias, ctx.stream)))
-    run(ctx, fused, call.chain, call.operands, out, args, seen)
+    run_over_channels_last(ctx, call, "Convolution.column", build)
 
 
 def turned(shape: Shape) -> Shape:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
+from ..._array.layout import get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
 from ...op.context import OpContext
 from ...op.elementwise import Chain
-from ...storage.primitive import Direction
+from ...op.packing import weights
+from ...storage.desc import channels_last_desc
+from ...storage.primitive import Arg, Direction, Primitive
+from ...storage.stream import Mem
 from ..fused.params import own_inputs
 from ..fused.post_ops import chain_of_params
-from ..fused.run import finish_of
+from ..fused.run import choose, finish_of, run
 from .conv_geometry import Geometry
 from .kept_products import Finish
 
@@ -51,3 +55,22 @@ def convolution_call(ctx: OpContext, p: Any, ins: list[NDArray], outs: list[Outp
     return ConvolutionCall(p, p.geometry(), chain, finish_of(chain, operands, outs[0].shape),
                            ins[0], ins[1], None if p.no_bias else ins[2], operands, outs[0],
                            ctx.family, ctx.is_train)
+
+
+def run_over_channels_last(ctx: OpContext, call: ConvolutionCall, name: str,
+                           build: Callable[[bool], Primitive]) -> None:
+    """Computes a call by a primitive that sees channels-last arrays as something else.
+
+    `build(in_place)` makes the primitive; `name` tells the primitives of different builders apart.
+    """
+    dtype = call.data.dtype
+    sign: tuple[Hashable, ...] = (name, call.params, call.data.shape, *call.operand_shapes)
+    seen = channels_last_desc(dtype, call.out.shape)
+    fused = choose(ctx, sign, build, call.chain, call.operands, call.out, seen)
+    # the weight first: converting it may move its memory
+    w = weights(ctx, call.weight, fused.prim.weights)
+    src = get_data_reorder(call.data, channels_last_desc(dtype, call.data.shape), ctx.stream)
+    args: list[tuple[int, Mem]] = [(Arg.SRC, src.as_desc(fused.prim.src)), (Arg.WEIGHTS, w)]
+    if call.bias is not None:
+        args.append((Arg.BIAS, get_default(call.bias, ctx.stream)))
+    run(ctx, fused, call.chain, call.operands, call.out, args, seen)

@@ -195,8 +195,6 @@ def infer_shape_backward(p: ConvolutionParams, ins: ShapeList, outs: ShapeList,
     return [ins[0], *grads], [*grads, (p.num_filter,)][: len(outs)]
 
 
-
-
 def compute_backward(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dy, x, w = ins

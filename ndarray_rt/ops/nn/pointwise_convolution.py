@@ -8,21 +8,17 @@ from collections.abc import Sequence
 from functools import partial
 from math import prod
 
-from ..._array.layout import get_data_reorder, get_default
 from ...dtypes import DType
 from ...errors import Unsupported
 from ...op.calibration import LEAST_CHANNELS, MOST_FEATURES, MOST_PIXELS
 from ...op.choose import CHANNELS_LAST, ONEDNN, OURS, first_supported
 from ...op.context import OpContext
-from ...op.packing import weights
 from ...op.registry import Shape
 from ...op.select import Implementation, seen_as
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, tagged_desc
-from ...storage.primitive import Arg, Direction, Kind, PostSpec, Primitive, make_primitive
-from ...storage.stream import Mem
+from ...storage.primitive import Direction, Kind, PostSpec, Primitive, make_primitive
 from ..fused.post_ops import post_specs
-from ..fused.run import choose, run
-from .conv_call import ConvolutionCall
+from .conv_call import ConvolutionCall, run_over_channels_last
 from .conv_geometry import Geometry
 from .kept_products import (
     MORE_IS_DONE,
@@ -112,16 +108,7 @@ def _run_product(ctx: OpContext, call: ConvolutionCall) -> None:
         return first_supported(
             partial(product, call.direction, data.shape, w, dtype, call.bias is not None, specs)
             for w in weight_layouts(weight, weight.shape))
-    sign = ("Convolution.product", call.params, data.shape, *shapes)
-    seen = channels_last_desc(dtype, out.shape)
-    fused = choose(ctx, sign, build, call.chain, call.operands, out, seen)
-    # the weight first: converting it may move its memory
-    w = weights(ctx, weight, fused.prim.weights)
-    src = get_data_reorder(data, channels_last_desc(dtype, data.shape), ctx.stream)
-    args: list[tuple[int, Mem]] = [(Arg.SRC, src.as_desc(fused.prim.src)), (Arg.WEIGHTS, w)]
-    if call.bias is not None:
-        args.append((Arg.BIAS, get_default(call.bias, ctx.stream)))
-    run(ctx, fused, call.chain, call.operands, out, args, seen)
+    run_over_channels_last(ctx, call, "Convolution.product", build)
 
 
 def product(direction: Direction, data: Shape, weights: MemDesc, dtype: DType, has_bias: bool,
