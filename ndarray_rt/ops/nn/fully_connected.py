@@ -208,6 +208,10 @@ def compute_backward(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray
         outs[2].write(dy.sum(axis=0, dtype=dy.dtype).astype(dtype, copy=False))
 
 
+def refuses_backward(p: FullyConnectedParams, ins: list[NDArray]) -> str | None:
+    return need_float32(*ins)
+
+
 def compute_ex_backward(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
     out_grad, data, weight = ins
@@ -281,6 +285,7 @@ register(with_post_ops(
 register(OpDef("_backward_FullyConnected", FullyConnectedParams,
                inputs=("out_grad", "data", "weight"), outputs=backward_outputs,
                infer_shape=infer_shape_backward, infer_type=same_type,
-               compute=compute_backward, compute_ex=compute_ex_backward, refuses=refuses,
+               compute=compute_backward, compute_ex=compute_ex_backward,
+               refuses=refuses_backward,
                flops=flops,
                gradient=gradient_backward, is_backward=True))
