@@ -20,12 +20,19 @@ def prefers_channels_last() -> bool:
     return has_avx512()
 
 
+def fills_no_blocks(shapes: Iterable[tuple[int, ...]]) -> bool:
+    """Whether blocks of channels would be padding in part, which is computed with all the rest."""
+    return any(shape[1] > FEW_CHANNELS and shape[1] % AVX2_BLOCK for shape in shapes)
+
+
 # families of layouts for images and what convolutions make of them
 CHANNELS_LAST, BLOCKED = "channels-last", "blocked"
 # of products and recurrent layers: whose kernels are to compute them, where both have one
 OURS, ONEDNN = "ours", "oneDNN"
 KERNELS = (OURS, ONEDNN)
 BLOCK = 16
+# of channels in the layouts that oneDNN picks for AVX2
+AVX2_BLOCK = 8
 # convolutions read so few channels as they come: a block of them would be padding for the most part
 FEW_CHANNELS = 4
 
@@ -48,7 +55,7 @@ def data_candidates(dtype: DType, *shapes: tuple[int, ...],
     if family == BLOCKED:
         yield tuple([family_desc(dtype, shape, family) for shape in shapes])
     first, second = channels_last_desc, any_desc
-    if not prefers_channels_last():
+    if not (prefers_channels_last() or fills_no_blocks(shapes)):
         first, second = second, first
     for describe in (first, second, default_desc):
         yield tuple([describe(dtype, shape) for shape in shapes])
