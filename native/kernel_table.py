@@ -162,6 +162,10 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel("quantized", "quantized", ">out data scale zero", "outer channels inner", "low high",
            "What data come back as from whole numbers within limits: (round(data / scale) + zero, "
            "kept within them, - zero) scale; one scale and zero of a channel."),
+    Kernel("widen", "halves", ">out data:any", "n kind:int",
+           doc="Numbers of 16 bits, of kind F16 or BF16, as floats."),
+    Kernel("narrow", "halves", ">out:any data", "n kind:int",
+           doc="Floats rounded to numbers of 16 bits, of kind F16 or BF16."),
     # Random numbers; `stream` moves on when the kernel runs.
     Kernel("draw", "draws", ">out:any =stream:random first:any? second:any?",
            "n distribution:int each dtype:int kind:int", "a:f64 b:f64",
@@ -231,7 +235,7 @@ WIDE_KERNELS = ("max_pool",)
 
 # the folders below native/kernels/ with the families whose code is there
 FOLDERS = {
-    "elementwise": ("basic", "functions", "scalars", "quantized"),
+    "elementwise": ("basic", "functions", "scalars", "quantized", "halves"),
     "reduce": ("math", "ordering"),
     "norm": ("norms", "batch_stats", "last_axis", "lrn", "folded_norms"),
     "index": ("gather", "moves", "joins"),

@@ -48,6 +48,7 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_family_functions LEVELED(ndrt_family_functions)
 #define ndrt_family_scalars LEVELED(ndrt_family_scalars)
 #define ndrt_family_quantized LEVELED(ndrt_family_quantized)
+#define ndrt_family_halves LEVELED(ndrt_family_halves)
 #define ndrt_add_rows LEVELED(ndrt_add_rows)
 #define ndrt_function_of LEVELED(ndrt_function_of)
 #define ndrt_words_of LEVELED(ndrt_words_of)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from math import prod
 
-from ..dtypes import FLOAT32
+from ..dtypes import FLOAT32, UINT8
 from ..errors import Unsupported
 from ..fork import renew_in_child
 from ..native import lib
-from .desc import MemDesc
+from .desc import MemDesc, default_desc
+from .kernels.elementwise import narrow, widen
 from .primitive import Kind, Primitive, make_primitive
 from .stream import ImmediateStream, Mem
 
@@ -60,9 +62,9 @@ def reorder_mem(stream: ImmediateStream, src: Mem, dst: Mem, add: bool = False,
     """Copies `src` into `dst` across layouts of equal dims; with `add` it adds.
 
     With `now` it is done on return, even where the stream holds steps back. Padding of `dst` is
-    zero afterwards. Bits stay as they are, but for float16 and bfloat16, which oneDNN may carry
-    through float32: the sign of a zero and the kind of a NaN may change. Raises Unsupported when
-    oneDNN can not.
+    zero afterwards. Bits stay as they are, but for float16 and bfloat16, which are carried through
+    float32: the sign of a zero and the kind of a NaN may change. Raises Unsupported when oneDNN can
+    not.
     """
     if src.desc.dims != dst.desc.dims:
         raise Unsupported(f"no reorder between dims {src.desc.dims} and {dst.desc.dims}")
@@ -71,4 +73,67 @@ def reorder_mem(stream: ImmediateStream, src: Mem, dst: Mem, add: bool = False,
     if src.desc.dtype_code == dst.desc.dtype_code == lib.NDRT_S32 and not add:
         # oneDNN carries int32 through float32 and rounds; as float32 the bits are only moved
         src, dst = (mem.as_desc(mem.desc.of_dtype(FLOAT32)) for mem in (src, dst))
+    if _HALVES.isdisjoint((src.desc.dtype_code, dst.desc.dtype_code)) or not _reorder_halves(
+            stream, src, dst, add, now):
+        _reorder(stream, src, dst, add, now)
+
+
+def _reorder(stream: ImmediateStream, src: Mem, dst: Mem, add: bool, now: bool) -> None:
     stream.reorder(REORDERS.get(src.desc, dst.desc, add), src, dst, now)
+
+
+def widen_mem(stream: ImmediateStream, src: Mem, dst: Mem, now: bool = False) -> None:
+    """Numbers of 16 bits as float32 in the same layout."""
+    kind = src.desc.dtype_code
+    stream.convert(widen(out=dst, data=src, n=src.desc.nbytes // 2, kind=kind), now)
+
+
+def narrow_mem(stream: ImmediateStream, src: Mem, dst: Mem, now: bool = False) -> None:
+    """float32 rounded to numbers of 16 bits in the same layout."""
+    kind = dst.desc.dtype_code
+    stream.convert(narrow(out=dst, data=src, n=dst.desc.nbytes // 2, kind=kind), now)
+
+
+_HALVES = {lib.NDRT_F16, lib.NDRT_BF16}
+
+
+def widened(desc: MemDesc) -> MemDesc | None:
+    """The same layout for float32; None where it has none, or where bytes lie between elements."""
+    if desc.dtype_code == lib.NDRT_F32:
+        return desc
+    if (desc.dtype_code not in _HALVES or desc.offset0
+            or prod(desc.padded_dims) * 2 != desc.nbytes):
+        return None
+    try:
+        return desc.of_dtype(FLOAT32)
+    except Unsupported:
+        return None
+
+
+def _reorder_halves(stream: ImmediateStream, src: Mem, dst: Mem, add: bool, now: bool) -> bool:
+    """A reorder of numbers of 16 bits by way of float32, for which oneDNN has fast primitives on
+    every CPU; False, and nothing is done, where a layout has no like for float32."""
+    read, made = widened(src.desc), widened(dst.desc)
+    if read is None or made is None:
+        return False
+    if not add and read.same_as == made.same_as:
+        if made is dst.desc:
+            widen_mem(stream, src, dst, now)
+            return True
+        if read is src.desc:
+            narrow_mem(stream, src, dst, now)
+            return True
+        if src.desc.dtype_code == dst.desc.dtype_code:
+            row = default_desc(UINT8, (dst.desc.nbytes,))
+            _reorder(stream, src.as_desc(row), dst.as_desc(row), False, now)
+            return True
+    source = src if read is src.desc else stream.scratch(read)
+    if source is not src:
+        widen_mem(stream, src, source, now)
+    target = dst if made is dst.desc else stream.scratch(made)
+    if target is not dst and add:
+        widen_mem(stream, dst, target, now)
+    _reorder(stream, source, target, add, now)
+    if target is not dst:
+        narrow_mem(stream, target, dst, now)
+    return True

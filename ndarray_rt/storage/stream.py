@@ -220,6 +220,18 @@ class ImmediateStream:
             self.flush()
         self._run(prim, n, packed)
 
+    def convert(self, given: KernelCall, now: bool) -> None:
+        """Runs a kernel whose first array is the second one converted; with `now` it does not wait
+        for others."""
+        packed = self._kernel_call(given, None)
+        atom, source = self._atom, given.arrays[1]
+        if atom is not None and atom.waits and not now:
+            atom.steps.append((None, 0, packed, [mem for mem in given.arrays if mem is not None]))
+            return
+        if atom is not None and source is not None and atom.uses(source.keep):
+            self.flush()
+        self._kernel(packed)
+
     def kernel(self, given: KernelCall | int, dims: Sequence[int] = (),
                data: Sequence[Mem | None] = (), scalars: Sequence[float] = (),
                parameters: ParameterBlock | None = None) -> None:

@@ -77,4 +77,36 @@ static inline ndrt_quantized_args ndrt_read_quantized(const ndrt_kernel_call *ca
     };
 }
 
+/* Numbers of 16 bits, of kind F16 or BF16, as floats. */
+typedef struct {
+    float *out;
+    const void *data;
+    int64_t n;
+    int kind;
+} ndrt_widen_args;
+static inline ndrt_widen_args ndrt_read_widen(const ndrt_kernel_call *call) {
+    return (ndrt_widen_args){
+        .out = call->data[0],
+        .data = call->data[1],
+        .n = call->counts[0],
+        .kind = ndrt_int_of(call->counts[1]),
+    };
+}
+
+/* Floats rounded to numbers of 16 bits, of kind F16 or BF16. */
+typedef struct {
+    void *out;
+    const float *data;
+    int64_t n;
+    int kind;
+} ndrt_narrow_args;
+static inline ndrt_narrow_args ndrt_read_narrow(const ndrt_kernel_call *call) {
+    return (ndrt_narrow_args){
+        .out = call->data[0],
+        .data = call->data[1],
+        .n = call->counts[0],
+        .kind = ndrt_int_of(call->counts[1]),
+    };
+}
+
 #endif

@@ -16,6 +16,7 @@ extern const ndrt_family ndrt_family_moves;
 extern const ndrt_family ndrt_family_functions;
 extern const ndrt_family ndrt_family_scalars;
 extern const ndrt_family ndrt_family_quantized;
+extern const ndrt_family ndrt_family_halves;
 extern const ndrt_family ndrt_family_draws;
 extern const ndrt_family ndrt_family_joins;
 extern const ndrt_family ndrt_family_maxima;
@@ -109,6 +110,8 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_FUNCTION] = &ndrt_family_functions, \
     [NDRT_KERNEL_SCALAR] = &ndrt_family_scalars, \
     [NDRT_KERNEL_QUANTIZED] = &ndrt_family_quantized, \
+    [NDRT_KERNEL_WIDEN] = &ndrt_family_halves, \
+    [NDRT_KERNEL_NARROW] = &ndrt_family_halves, \
     [NDRT_KERNEL_DRAW] = &ndrt_family_draws, \
     [NDRT_KERNEL_RANDINT] = &ndrt_family_draws, \
     [NDRT_KERNEL_MULTINOMIAL] = &ndrt_family_draws, \

@@ -27,3 +27,13 @@ def quantized(*, out: Mem, data: Mem, scale: Mem, zero: Mem, outer: int, channel
     within them, - zero) scale; one scale and zero of a channel."""
     return KernelCall(lib.NDRT_KERNEL_QUANTIZED, (out, data, scale, zero), (outer, channels, inner),
                       (low, high))
+
+
+def widen(*, out: Mem, data: Mem, n: int, kind: int) -> KernelCall:
+    """Numbers of 16 bits, of kind F16 or BF16, as floats."""
+    return KernelCall(lib.NDRT_KERNEL_WIDEN, (out, data), (n, kind), ())
+
+
+def narrow(*, out: Mem, data: Mem, n: int, kind: int) -> KernelCall:
+    """Floats rounded to numbers of 16 bits, of kind F16 or BF16."""
+    return KernelCall(lib.NDRT_KERNEL_NARROW, (out, data), (n, kind), ())
