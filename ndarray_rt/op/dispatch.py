@@ -249,7 +249,7 @@ def _execute(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
 def _run(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
     op, params, ins, outs, reqs, node, mutated, stale = call
     ctx.begin(node, ins)
-    key, reason = expected_kernel(op, params, ins, outs, ctx.in_numpy)
+    key, reason, wide = expected_kernel(op, params, ctx, ins, outs)
     if reason is None and op.compute_ex is not None:
         stream = ctx.stream
         validation = Validation(op, params, ctx, ins, outs, reqs) if config.NDRT_VALIDATE else None
@@ -261,7 +261,11 @@ def _run(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
             for chunk in stale:
                 stream.touch(chunk)
                 chunk.invalidate_data()
-            op.compute_ex(ctx, params, ins, [Output(a, r) for a, r in zip(outs, reqs, strict=True)])
+            if wide is None:
+                op.compute_ex(ctx, params, ins,
+                              [Output(a, r) for a, r in zip(outs, reqs, strict=True)])
+            else:
+                wide.compute(outs, reqs, mutated)
             stream.settle()
             if validation is not None:
                 validation.compare()

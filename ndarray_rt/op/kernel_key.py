@@ -7,15 +7,19 @@ data transform.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .. import config
 from .._array.layout import AnyArray, default_numpy
 from .._array.ndarray import NDArray
-from ..dtypes import DType
+from ..dtypes import FLOAT32, DType
 from ..storage.stream import ImmediateStream
 from .params import Params
 from .registry import OpDef
+from .wide_call import WideCall, wide_call
+
+if TYPE_CHECKING:
+    from .context import OpContext
 
 
 class KernelKey(NamedTuple):
@@ -27,13 +31,19 @@ class KernelKey(NamedTuple):
     layout: str  # "any": takes what there is; "default": row-major
 
 
-def expected_kernel(op: OpDef, params: Params, ins: list[NDArray], outs: list[NDArray],
-                    in_numpy: bool = False) -> tuple[KernelKey, str | None]:
-    """The kernel for these arrays, and why it is not oneDNN's where it is not; `in_numpy`: because
-    the user wants it so."""
+def expected_kernel(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
+                    outs: list[NDArray]) -> tuple[KernelKey, str | None, WideCall | None]:
+    """The kernel for these arrays, why it is not oneDNN's where it is not, and how it is called
+    where it computes in float32 what the arrays have in 16 bits."""
     dtype = ins[0].dtype if ins else outs[0].dtype
-    reason = "use_onednn=False" if in_numpy else _reason(op, params, ins, outs)
-    return kernel_key(dtype, reason is None), reason
+    reason = "use_onednn=False" if ctx.in_numpy else _general_reason(op, ins, outs)
+    if reason is None and op.refuses is not None:
+        reason = op.refuses(params, ins)
+        if reason is not None:
+            wide = wide_call(op, params, ctx, ins)
+            if wide is not None:
+                return kernel_key(FLOAT32, True), None, wide
+    return kernel_key(dtype, reason is None), reason, None
 
 
 @lru_cache(maxsize=64)
@@ -43,7 +53,7 @@ def kernel_key(dtype: DType, onednn: bool) -> KernelKey:
             else KernelKey("cpu", "numpy", dtype.name, "default"))
 
 
-def _reason(op: OpDef, params: Params, ins: list[NDArray], outs: list[NDArray]) -> str | None:
+def _general_reason(op: OpDef, ins: list[NDArray], outs: list[NDArray]) -> str | None:
     if op.compute_ex is None:
         return "the operator has no oneDNN path"
     if not config.NDRT_ONEDNN:
@@ -53,7 +63,7 @@ def _reason(op: OpDef, params: Params, ins: list[NDArray], outs: list[NDArray]) 
             return "an array of no elements"
         if not array.shape:
             return "an array of rank 0"
-    return op.refuses(params, ins) if op.refuses is not None else None
+    return None
 
 
 def transform(ins: list[NDArray], key: KernelKey, stream: ImmediateStream) -> list[AnyArray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 
 from .._array.layout import (
     get_data_if,
@@ -13,6 +14,8 @@ from .._array.layout import (
     pack_weights,
 )
 from .._array.ndarray import NDArray
+from .._array.widened import Widened, pack_widened
+from ..dtypes import FLOAT32
 from ..native import ffi
 from ..storage.chunk import Chunk
 from ..storage.desc import MemDesc, default_desc
@@ -168,6 +171,8 @@ def weights_source(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
 
 def keeps_packed(ctx: OpContext, w: NDArray) -> bool:
     """`weights` converts this weight once and not at every call."""
+    if isinstance(w, Widened):
+        return ctx.packed is not None and ctx.is_constant(w.source)
     if not ctx.is_constant(w):
         return False
     state = w._chunk.native
@@ -177,6 +182,8 @@ def keeps_packed(ctx: OpContext, w: NDArray) -> bool:
 
 def is_kept(ctx: OpContext, w: NDArray, desc: MemDesc) -> bool:
     """Inference finds this weight in `desc`, or converts it once and not at every call."""
+    if isinstance(w, Widened):
+        return keeps_packed(ctx, w)
     is_so = w._chunk.mkl_mem is desc and not w.is_view and not ctx.is_train
     return is_so or keeps_packed(ctx, w)
 
@@ -185,8 +192,13 @@ def weights(ctx: OpContext, w: NDArray, desc: MemDesc, groups: int = 1) -> Mem:
     """A weight in exactly `desc`, which may also split its last axis into several.
 
     Training, and weights that are computed in each run: its own memory, or scratch. Else converted
-    once, in place when nobody else holds it and it is not trained, or into a private copy.
+    once, in place when nobody else holds it and it is not trained, or into a private copy; of a
+    Widened into a float32 copy.
     """
+    if isinstance(w, Widened) and ctx.packed is not None and ctx.is_constant(w.source):
+        source = w.source
+        return ctx.packed.made(source, FLOAT32.name, desc, ctx.stream,
+                               partial(pack_widened, source))
     found = get_data_if(w, desc, ctx.stream)
     if found is not None:
         return found

@@ -15,6 +15,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, same_shape
 from ...op.params import REQUIRED, Params, boolean, dtype, how_many, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
+from .identity import compute_ex_cast
 
 
 @params_class
@@ -68,7 +69,8 @@ def numbered(prefix: str) -> Any:
 
 
 register(OpDef("amp_cast", AmpCastParams, inputs=("data",), infer_shape=same_shape,
-               infer_type=infer_type_cast, compute=compute, gradient=gradient_each, identity=True,
+               infer_type=infer_type_cast, compute=compute, compute_ex=compute_ex_cast,
+               gradient=gradient_each, identity=True,
                doc="data in another float dtype; other dtypes stay.\n\n"
                    "Source: MXNet's amp_cast."))
 register(OpDef("amp_multicast", AmpMulticastParams, inputs=numbered("data_"),

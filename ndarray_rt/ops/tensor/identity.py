@@ -19,6 +19,7 @@ from ...op.context import OpContext
 from ...op.infer import TypeList, merge_types, same_shape, same_type
 from ...op.params import REQUIRED, NoParams, Params, choice, dtype, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
+from ...storage.reorder import reorder_mem
 from .fill import fill_one, fill_value, fill_zero
 from .numeric import convert
 from .pointwise import need_bytes, put
@@ -158,9 +159,26 @@ def compute_cast(ctx: OpContext, p: Params, ins: list[AnyArray],
 
 
 def refuses_cast(p: CastParams, ins: list[NDArray]) -> str | None:
-    if ins[0].dtype.name != p.dtype:
-        return "oneDNN rounds where a cast cuts off"
-    return need_bytes(ins[0])
+    if ins[0].dtype.name == p.dtype:
+        return need_bytes(ins[0])
+    return None if {ins[0].dtype.name, p.dtype} <= _FLOATS else _CUTS
+
+
+_CUTS = "oneDNN rounds where a cast cuts off"
+# between which a cast rounds to the nearest, as a reorder does
+_FLOATS = {"float16", "bfloat16", "float32"}
+
+
+def compute_ex_cast(ctx: OpContext, p: Params, ins: list[NDArray], outs: list[Output]) -> None:
+    dtype = outs[0].array.dtype
+    if ins[0].dtype == dtype:
+        compute_ex(ctx, p, ins, outs)
+        return
+    if not {ins[0].dtype.name, dtype.name} <= _FLOATS:
+        raise Unsupported(_CUTS)
+    source = get_data(ins[0], ctx.stream)
+    with outs[0].open(source.desc.of_dtype(dtype), ctx.stream) as target:
+        reorder_mem(ctx.stream, source, target)
 
 
 def gradient_cast(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -177,13 +195,13 @@ def infer_type_like(p: NoParams, ins: TypeList, outs: TypeList) -> tuple[TypeLis
 
 
 register(OpDef("Cast", CastParams, inputs=("data",), infer_shape=same_shape,
-               infer_type=infer_type_cast, compute=compute_cast, compute_ex=compute_ex,
+               infer_type=infer_type_cast, compute=compute_cast, compute_ex=compute_ex_cast,
                refuses=refuses_cast, gradient=gradient_cast, aliases=("cast",), identity=True,
                doc="data in another dtype.\n\nFloats are cut off towards zero to integers, and "
                    "what does not fit is kept modulo the range. Source: MXNet's Cast."))
 register(OpDef("_backward_cast", NoParams, inputs=("out_grad", "data"), infer_shape=same_shape,
-               infer_type=infer_type_like, compute=compute_cast, ignores=(1,),
-               gradient=gradient_cast_back, is_backward=True,
+               infer_type=infer_type_like, compute=compute_cast, compute_ex=compute_ex_cast,
+               ignores=(1,), gradient=gradient_cast_back, is_backward=True,
                doc="The gradient of Cast: out_grad in the dtype of data."))
 
 

@@ -1,0 +1,110 @@
+"""Widened: an array of 16-bit numbers as float32, for one operator call. Decides nothing."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ..dtypes import FLOAT32
+from ..native import ffi
+from ..storage.chunk import Chunk
+from ..storage.desc import MemDesc, default_desc
+from ..storage.handle import Handle
+from ..storage.reorder import narrow_mem, reorder_mem, widen_mem, widened
+from ..storage.stream import ImmediateStream, Mem
+from .layout import get_data, get_default, write_mem
+from .ndarray import NDArray
+from .output import Output
+from .req import Req
+
+# layouts pad axis 1 to a multiple of this
+_BLOCK = 16
+
+
+class Widened(NDArray):
+    """A float32 copy of an array in the stream's scratch, in the array's layout.
+
+    It is made when its memory is first asked for: of a weight that is kept packed it never is.
+    Valid inside the operator call that it was made in.
+    """
+
+    __slots__ = ("_made", "_stream", "source")
+
+    def __init__(self, source: NDArray, stream: ImmediateStream) -> None:
+        self.source = source
+        self._stream = stream
+        self._made: Chunk | None = None
+        self._shape, self._dtype, self._ctx = source.shape, FLOAT32, source.ctx
+        self._byte_offset = 0
+        self._reuse = self._is_part = False
+        self._entry, self._grad_state = None, source._grad_state
+
+    @property
+    def _chunk(self) -> Chunk:  # type: ignore[override]
+        if self._made is None:
+            self._made = _read(self.source, self._stream)
+        return self._made
+
+
+def is_half(x: NDArray) -> bool:
+    """Of float16 or bfloat16."""
+    return x.dtype.itemsize == 2 and x.dtype.name in ("float16", "bfloat16")
+
+
+def _read(x: NDArray, stream: ImmediateStream) -> Chunk:
+    given = get_data(x, stream)
+    wide = widened(given.desc)
+    if wide is None:
+        given = get_default(x, stream)
+        wide = default_desc(FLOAT32, given.desc.dims)
+    made = stream.scratch(wide)
+    widen_mem(stream, given, made)
+    return _chunk_of(x.shape, made, wide)
+
+
+def _address(mem: Mem) -> int:
+    return int(ffi.cast("intptr_t", mem.ptr))
+
+
+def _chunk_of(shape: tuple[int, ...], mem: Mem, desc: MemDesc) -> Chunk:
+    chunk = Chunk(shape, FLOAT32, Handle.borrowed(_address(mem), desc.nbytes, mem.keep))
+    chunk.set_layout(desc)
+    return chunk
+
+
+def pack_widened(x: NDArray, stream: ImmediateStream, to: Mem) -> None:
+    """Writes an array of 16-bit numbers to a layout of float32, which may have other dims."""
+    source = get_default(x, stream).as_desc(default_desc(x.dtype, to.desc.dims))
+    reorder_mem(stream, source, to)
+
+
+def wide_output(out: NDArray, req: Req, stream: ImmediateStream) -> NDArray:
+    """A float32 array in scratch for a call to write to; with kAddTo it holds what `out` holds."""
+    if req == Req.kNullOp:
+        return NDArray(Chunk(out.shape, FLOAT32), out.shape, FLOAT32, ctx=out.ctx)
+    if req == Req.kAddTo:
+        return Widened(out, stream)
+    dims = list(out.shape)
+    if len(dims) > 1:
+        dims[1] = -(-dims[1] // _BLOCK) * _BLOCK
+    room = stream.scratch(default_desc(FLOAT32, (prod(dims),)))
+    chunk = Chunk(out.shape, FLOAT32, Handle.borrowed(_address(room), room.desc.nbytes, room.keep))
+    chunk.is_trained_in_layout = False
+    return NDArray(chunk, out.shape, FLOAT32, ctx=out.ctx)
+
+
+def round_into(out: NDArray, wide: NDArray, stream: ImmediateStream) -> None:
+    """Rounds what a call wrote to `wide` to the dtype of `out`, which takes its layout."""
+    made = get_data(wide, stream)
+    desc = default_desc(out.dtype, out.shape)
+    if not made.desc.is_default:
+        desc = made.desc.of_dtype(out.dtype)
+        if widened(desc) is not made.desc:
+            made = get_default(wide, stream)
+            desc = default_desc(out.dtype, out.shape)
+    with Output(out, Req.kWriteTo).open(desc, stream) as target:
+        narrow_mem(stream, made, target)
+
+
+def write_back(x: NDArray, wide: NDArray, stream: ImmediateStream) -> None:
+    """Rounds what a call changed of an input into it, whose layout stays."""
+    write_mem(x, get_data(wide, stream), stream)

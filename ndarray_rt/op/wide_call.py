@@ -1,0 +1,73 @@
+"""WideCall: an operator that computes in float32, on arrays of float16 and bfloat16.
+
+oneDNN and the kernels of this package know few operators for 16-bit numbers, and on many CPUs none.
+Their inputs are widened in scratch, the float32 implementation runs in the layouts that it likes,
+and each result is rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .._array.ndarray import NDArray
+from .._array.output import Output
+from .._array.req import Req
+from .._array.widened import Widened, is_half, round_into, wide_output, write_back
+from ..errors import Unsupported
+from .params import Params
+
+if TYPE_CHECKING:
+    from .context import OpContext
+    from .registry import OpDef
+
+
+class WideCall:
+    """One call with float32 arrays in the place of 16-bit ones."""
+
+    __slots__ = ("_ctx", "_ins", "_op", "_params", "_wide")
+
+    def __init__(self, op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray]) -> None:
+        self._op, self._params, self._ctx, self._ins = op, params, ctx, ins
+        self._wide = [Widened(x, ctx.stream) if is_half(x) else x for x in ins]
+
+    def refusal(self) -> str | None:
+        """Why the native path may not run either."""
+        return None if self._op.refuses is None else self._op.refuses(self._params, self._wide)
+
+    def compute(self, outs: list[NDArray], reqs: Sequence[Req], mutated: Sequence[int]) -> None:
+        """Runs `compute_ex`, under the stream's hold."""
+        op, ctx = self._op, self._ctx
+        assert op.compute_ex is not None
+        stream = ctx.stream
+        made = [wide_output(out, req, stream) if is_half(out) else out
+                for out, req in zip(outs, reqs, strict=True)]
+        rooms = [x._chunk._handle for x in made]
+        # what is kept for backward is found by the arrays' own chunks, which these have not
+        kept, ctx.kept_runs = ctx.kept_runs, None
+        try:
+            op.compute_ex(ctx, self._params, self._wide, [
+                Output(x, Req.kWriteTo if x is not out and req == Req.kWriteInplace else req)
+                for x, out, req in zip(made, outs, reqs, strict=True)])
+        finally:
+            ctx.kept_runs = kept
+        for x, room, out, req in zip(made, rooms, outs, reqs, strict=True):
+            if x is out or req == Req.kNullOp:
+                continue
+            if x._chunk._handle is not room:
+                # what is recorded has to stay in scratch
+                raise Unsupported(f"the result's layout takes more room than {out.shape} has")
+            round_into(out, x, stream)
+        for i in mutated:
+            wide = self._wide[i]
+            if wide is not self._ins[i]:
+                write_back(self._ins[i], wide, stream)
+
+
+def wide_call(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
+              ) -> WideCall | None:
+    """The call in float32; None where the operator does not compute this one so either."""
+    if op.compute_ex is None or not any(map(is_half, ins)):
+        return None
+    call = WideCall(op, params, ctx, ins)
+    return call if call.refusal() is None else None
