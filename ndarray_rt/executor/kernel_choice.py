@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..cpu_level import has_avx512
 from ..dtypes import FLOAT32, DType
 from ..op.choose import KERNELS
 from ..op.select import Selection
@@ -16,9 +15,7 @@ from .tuning_file import TABLE
 
 def kernel_nodes(nodes: Sequence[Node], types: Mapping[Entry, DType]) -> list[Node]:
     """The nodes that kernels of ours may compute; a plan without a word on them leaves it to a rule
-    of their operators. None on a CPU that our kernels are not for."""
-    if not has_avx512():
-        return []
+    of their operators."""
     return [node for node in nodes if node.op is not None and node.op.layout_cost is None
             and isinstance(node.op.compute_ex, Selection) and node.op.compute_ex.has_libraries
             and types[node.inputs[0]] == FLOAT32]

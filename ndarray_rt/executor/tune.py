@@ -165,9 +165,9 @@ def tune_layouts(graph: InferenceGraph, ctx: Context, plainly_bound: bool, arena
     """
     nodes = topological(graph.optimized.heads)
     shapes, types = graph.facts.shapes, graph.facts.types
-    if not prefers_channels_last():
-        return nothing_to_tune("this CPU's kernels have one family of layouts")
-    chosen, products = convolutions(nodes, shapes, types), kernel_nodes(nodes, types)
+    # kernels for other CPUs have one family of layouts
+    chosen = convolutions(nodes, shapes, types) if prefers_channels_last() else []
+    products = kernel_nodes(nodes, types)
     if not chosen and not products:
         return nothing_to_tune("there is no choice of layouts or of kernels")
     with Account("tuning"):

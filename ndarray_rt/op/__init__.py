@@ -16,6 +16,7 @@ from .._array.layout import (
     need_float32,
     pack_weights,
 )
+from ..cpu_level import Level
 from ..errors import ShapeError, TypeMismatch, Unsupported
 from ..native import lib
 from ..public import loads, shows
@@ -54,7 +55,7 @@ _LATER = {
 }
 __getattr__ = loads(globals(), {name: f"{place}:{name}" for name, place in _LATER.items()})
 __all__ = [
-    "AffineFold", "Arg", "Direction", "Elementwise", "Epilogue", "Implementation", "Kind",
+    "AffineFold", "Arg", "Direction", "Elementwise", "Epilogue", "Implementation", "Kind", "Level",
     "NoParams", "OpDef", "Params", "Selection", "ShapeError", "TypeMismatch", "Unsupported", "X",
     "Y", "axes", "boolean", "choice", "dtype", "find", "get_data", "get_data_if",
     "get_data_reorder", "get_weights", "how_many", "integer", "lib", "make_primitive", "merge",

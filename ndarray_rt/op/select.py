@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
-from ..cpu_level import has_avx512
+from ..cpu_level import Level
+from ..dtypes import FLOAT32, DType
 from ..errors import Unsupported
 from .choose import BLOCKED, CHANNELS_LAST, ONEDNN, OURS
 from .packing import is_kept
@@ -29,7 +30,7 @@ class Call(Protocol):
     @property
     def family(self) -> str: ...  # of layouts or kernels that the plan has for it, or ""
     @property
-    def weight(self) -> NDArray: ...  # what an implementation packs; of others it is not asked
+    def weight(self) -> NDArray: ...  # what an implementation packs, or data of the same dtype
 
 
 C = TypeVar("C")
@@ -43,8 +44,9 @@ class Implementation(Generic[C]):
     compute a call, or None. `pays(ctx, call)` says why others are expected to be faster, where they
     are; then it comes after them. `packs(call)` is the layout in which its kernel reads the weight,
     which has to be kept in that; None there: the weight has no such layout. `families` are those of
-    layouts that it reads and writes. `run(ctx, call)` computes; Unsupported, before anything is
-    written, where oneDNN has no fast kernel.
+    layouts that it reads and writes, `level` that of the CPUs that its kernel is written for,
+    `dtypes` those of weights. `run(ctx, call)` computes; Unsupported, before anything is written,
+    where oneDNN has no fast kernel.
     """
 
     name: str
@@ -54,14 +56,17 @@ class Implementation(Generic[C]):
     pays: Callable[[OpContext, C], str | None] | None = None
     packs: Callable[[C], MemDesc | None] | None = None
     families: tuple[str, ...] = (CHANNELS_LAST, BLOCKED)
-    needs_avx512: bool = False
+    level: Level = Level.AVX2
+    dtypes: tuple[DType, ...] = (FLOAT32,)
 
     def refusal(self, ctx: OpContext, call: C) -> str | None:
         """Why it can not compute a call; None: it can, as far as is known before it tries."""
         asked: Any = call
         family = asked.family
-        if self.needs_avx512 and not has_avx512():
-            return "the CPU has no AVX-512"
+        if not self.level.is_here:
+            return self.level.lack
+        if asked.weight.dtype not in self.dtypes:
+            return f"it is not for {asked.weight.dtype}"
         if family == ONEDNN and self.library == OURS:
             return "the plan has oneDNN's kernel"
         if family in (CHANNELS_LAST, BLOCKED) and family not in self.families:
@@ -107,7 +112,7 @@ def seen_as(view: Callable[[D], C | str], one: Implementation[C], name: str = ""
         return None if one.packs is None else one.packs(of(call))
     return Implementation(name or one.name, one.library, lambda ctx, call: one.run(ctx, of(call)),
                           accepts, pays, None if one.packs is None else packs, one.families,
-                          one.needs_avx512)
+                          one.level, one.dtypes)
 
 
 class Refusal(NamedTuple):
@@ -169,5 +174,5 @@ class Selection(Generic[C]):
 
     @property
     def has_libraries(self) -> bool:
-        """There are kernels of ours and oneDNN's to choose from."""
-        return len({one.library for one in self.implementations}) > 1
+        """There are kernels of ours and oneDNN's for this CPU to choose from."""
+        return len({one.library for one in self.implementations if one.level.is_here}) > 1

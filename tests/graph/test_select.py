@@ -10,7 +10,8 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import op
-from ndarray_rt.cpu_level import has_avx512
+from ndarray_rt.cpu_level import Level, has_avx512
+from ndarray_rt.dtypes import INT32
 from ndarray_rt.errors import Unsupported
 from ndarray_rt.executor.kernel_choice import kernel_nodes
 from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST, ONEDNN, OURS
@@ -30,7 +31,7 @@ class Call(NamedTuple):
 
     done: list[str]
     family: str = ""
-    weight: Any = None
+    weight: Any = np.zeros(1, "f4")
 
 
 def one(name: str, library: str = OURS, **more: Any) -> Implementation[Call]:
@@ -71,6 +72,18 @@ def test_what_the_plan_measured_stands_above_what_is_expected() -> None:
     assert taken([slow, one("b", ONEDNN)], OURS) == ("a", [])
     name, refused = taken([one("a"), one("b", ONEDNN)], ONEDNN)
     assert (name, [r[0] for r in refused]) == ("b", ["a"])
+
+
+def test_kernels_for_other_cpus_and_dtypes_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Level.AMX, "is_here", False)
+    assert taken([one("a", level=Level.AMX), one("b")]) == ("b", [("a", "the CPU has no AMX")])
+    assert taken([one("a", dtypes=(INT32,)), one("b")]) == ("b", [("a", "it is not for float32")])
+    ours = [one("a", level=Level.AMX), one("b", ONEDNN)]
+    chosen = Selection(lambda ctx, p, ins, outs: Call([]), ours)
+    assert not chosen.has_libraries
+    monkeypatch.setattr(Level.AMX, "is_here", True)
+    assert taken(ours) == ("a", [])
+    assert chosen.has_libraries
 
 
 def test_layouts_of_the_plan_are_kept_to() -> None:
@@ -195,6 +208,6 @@ def test_an_operator_of_ones_own_is_chosen_for_and_tuned(told: list[Dispatched])
         nodes = topological(net.entries)
         types = {entry: np.dtype("float32") for node in nodes for entry in node.outputs}
         chosen = kernel_nodes(nodes, types)
-        assert [node.op for node in chosen] == ([OWN] if has_avx512() else [])
+        assert [node.op for node in chosen] == [OWN]
     finally:
         op.unregister("my_double")

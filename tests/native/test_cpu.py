@@ -100,6 +100,13 @@ def test_an_unknown_level_stops_the_import() -> None:
     assert told("sse2")[:2] == ["NativeImportError", "NDRT_CPU=sse2:"]
 
 
+def test_levels_that_kernels_are_written_for() -> None:
+    assert [level.value for level in cpu_level.Level] == list(LEVELS)
+    for level in cpu_level.Level:
+        assert level.is_here == (not LEVELS[level.value] & ~lib.ndrt_cpu_features())
+    assert str(cpu_level.Level.AVX512_BF16) == "AVX-512 BF16"
+
+
 def test_this_process() -> None:
     assert cpu_level.level() == text(lib.ndrt_cpu_level())
     assert cpu_level.has_avx512() == text(lib.ndrt_engine_isa()).startswith("avx512")

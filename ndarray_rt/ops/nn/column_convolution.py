@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from ...cpu_level import Level
 from ...dtypes import DType
 from ...errors import Unsupported
 from ...op.choose import CHANNELS_LAST, ONEDNN
@@ -74,4 +75,4 @@ def as_rows(shapes: Sequence[Shape], out: Shape) -> list[Shape]:
 
 COLUMN = Implementation[ConvolutionCall](
     "oneDNN convolution along rows", ONEDNN, _run, _accepts, families=(CHANNELS_LAST,),
-    needs_avx512=True)
+    level=Level.AVX512)

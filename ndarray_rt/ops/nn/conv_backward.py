@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ..._array.layout import get_data_reorder, get_weights, grouped_dims
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
+from ...cpu_level import Level
 from ...op.choose import ONEDNN, data_candidates, first_supported
 from ...op.context import OpContext
 from ...op.select import Implementation, compute
@@ -104,7 +105,7 @@ def _run_weights(ctx: OpContext, call: BackwardCall, prim: Primitive) -> None:
 OF_DATA = (Implementation[BackwardCall]("oneDNN convolution, of data", ONEDNN, _prepare_data),)
 OF_WEIGHTS = (
     Implementation[BackwardCall]("oneDNN inner product, of weights", ONEDNN, _prepare_product,
-                                 _accepts_product, needs_avx512=True),
+                                 _accepts_product, level=Level.AVX512),
     Implementation[BackwardCall]("oneDNN convolution, of weights", ONEDNN, _prepare_weights))
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ..._array.layout import get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
+from ...cpu_level import Level
 from ...dtypes import FLOAT32
 from ...native import lib
 from ...op import calibration
@@ -130,4 +131,4 @@ def _operands(ctx: OpContext, fused: Fused, chain: Chain, operands: Sequence[NDA
 
 
 IMAGES = Implementation[ConvolutionCall](
-    "oneDNN convolution for each image", ONEDNN, _compute, _accepts, _pays, needs_avx512=True)
+    "oneDNN convolution for each image", ONEDNN, _compute, _accepts, _pays, level=Level.AVX512)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ..._array.layout import get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
+from ...cpu_level import Level
 from ...native import lib
 from ...op.calibration import MOST_FEATURES, MOST_ROWS, WIDTHS_FOR_PIXELS, WIDTHS_FOR_ROWS
 from ...op.choose import OURS
@@ -142,10 +143,10 @@ def _sources(ctx: OpContext, call: Rows, packed: MemDesc) -> Operands:
 
 SKINNY_GEMM = Implementation[Rows](
     "skinny GEMM", OURS, _run_few, _accepts_few, packs=lambda call: _packing_for_few(call)[1],
-    needs_avx512=True)
+    level=Level.AVX512)
 PACKED_GEMM = Implementation[Rows](
     "packed GEMM", OURS, _run_rows, _accepts_rows, _pays_for_rows,
-    packs=lambda call: _packing_for_rows(call)[1], needs_avx512=True)
+    packs=lambda call: _packing_for_rows(call)[1], level=Level.AVX512)
 
 
 def write_products(ctx: OpContext, dims: tuple[int, int, int, int], sources: Operands,

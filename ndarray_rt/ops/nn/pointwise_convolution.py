@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from math import prod
 
+from ...cpu_level import Level
 from ...dtypes import DType
 from ...errors import Unsupported
 from ...op.calibration import LEAST_CHANNELS, MOST_FEATURES, MOST_PIXELS
@@ -177,7 +178,7 @@ ONE_PIXEL = tuple(seen_as(_of_one_pixel, one, f"{one.name} of one pixel")
 PIXELS = Implementation[ConvolutionCall](
     "packed GEMM of pixels", OURS, _run_pixels, _accepts_pixels,
     packs=lambda call: packed_for_pixels(call.weight)[1], families=(CHANNELS_LAST,),
-    needs_avx512=True)
+    level=Level.AVX512)
 PRODUCT = Implementation[ConvolutionCall](
     "oneDNN inner product", ONEDNN, _run_product, _accepts_product, _pays_as_product,
-    families=(CHANNELS_LAST,), needs_avx512=True)
+    families=(CHANNELS_LAST,), level=Level.AVX512)

@@ -18,6 +18,7 @@ import numpy as np
 from ..._array.layout import get_data, get_data_reorder
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
+from ...cpu_level import Level
 from ...dtypes import FLOAT32, INT32, UINT8, DType
 from ...errors import ParameterError, Unsupported
 from ...native import lib
@@ -286,7 +287,7 @@ def _run_lanes(ctx: OpContext, call: PoolCall) -> None:
 
 FORWARD = (
     Implementation[PoolCall]("maxima of channels side by side", OURS, _run_lanes, _accepts_lanes,
-                             needs_avx512=True),
+                             level=Level.AVX512),
     Implementation[PoolCall]("oneDNN pooling for each image", ONEDNN, _run_images, _accepts_images,
                              _pays_for_images),
     Implementation[PoolCall]("oneDNN pooling", ONEDNN, _run_onednn))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..._array.layout import get_bytes, get_data_reorder, get_default
 from ..._array.ndarray import NDArray
+from ...cpu_level import Level
 from ...dtypes import FLOAT32
 from ...native import lib
 from ...op.choose import BLOCK, OURS, first_supported
@@ -119,4 +120,4 @@ def _between(ctx: OpContext, p: RNNParams, vector: NDArray, place: Place) -> Mem
 
 
 LSTM_STEPS = Implementation[RNNCall]("LSTM of few samples", OURS, compute, accepts,
-                                     needs_avx512=True)
+                                     level=Level.AVX512)
