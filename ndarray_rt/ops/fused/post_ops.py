@@ -32,9 +32,14 @@ def _gelu_tanh(x: AnyArray) -> AnyArray:
     return made
 
 
+def _relu(x: AnyArray, slope: float) -> AnyArray:
+    made: AnyArray = np.where(x > 0, x, x * slope) if slope else np.maximum(x, 0)
+    return made
+
+
 # name -> (oneDNN's algorithm, the function)
 ELTWISE: dict[str, tuple[int, Callable[[AnyArray, float, float], Any]]] = {
-    "relu": (lib.NDRT_ELTWISE_RELU, lambda x, a, b: np.where(x > 0, x, x * a)),
+    "relu": (lib.NDRT_ELTWISE_RELU, lambda x, a, b: _relu(x, a)),
     "tanh": (lib.NDRT_ELTWISE_TANH, lambda x, a, b: np.tanh(x)),
     "elu": (lib.NDRT_ELTWISE_ELU,
             lambda x, a, b: np.where(x > 0, x, a * np.expm1(np.minimum(x, 0)))),

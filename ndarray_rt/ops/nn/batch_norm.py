@@ -26,6 +26,8 @@ from ...storage.kernels.norm import batch_stats
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
 from ..floats import need_float_types, wide
+from ..fused.params import PostOpParams, with_post_ops
+from ..fused.post_ops import ELTWISE, apply_chain, chain_of_params, post_specs
 from ..tensor.functions import on_memory
 from .shape_rules import expect
 
@@ -44,6 +46,18 @@ class BatchNormParams(Params):
     axis: int = integer(1, doc="the axis of channels")
     min_calib_range: float | None = optional_number(doc="of quantized models; no effect here")
     max_calib_range: float | None = optional_number(doc="of quantized models; no effect here")
+
+    def uses_batch(self, is_train: bool) -> bool:
+        """The statistics of the batch itself and not the moving ones."""
+        return is_train and not self.use_global_stats
+
+
+@params_class
+class FusedBatchNormParams(BatchNormParams, PostOpParams):
+    """BatchNorm's parameters and the post-ops, which are elementwise functions."""
+
+    def uses_batch(self, is_train: bool) -> bool:
+        return False
 
 
 def output_names(p: BatchNormParams) -> tuple[str, ...]:
@@ -110,24 +124,16 @@ def _axes(p: BatchNormParams, data: Shape) -> Axes:
     return Axes(summed, column, prod(data[i] for i in summed))
 
 
-def _uses_batch(ctx: OpContext, p: BatchNormParams) -> bool:
-    """The statistics of the batch itself and not the moving ones."""
-    return ctx.is_train and not p.use_global_stats
-
-
 def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
-            outs: list[NumpyOutput], rectified: bool = False) -> None:
-    """With `rectified` the output is what relu makes of it."""
+            outs: list[NumpyOutput]) -> None:
     x, (gamma, beta, mean, var) = wide(ins[0]), ins[1:]
     axes = _axes(p, x.shape)
-    if _uses_batch(ctx, p):
+    if p.uses_batch(ctx.is_train):
         if axes.size:
             mean, var = _statistics(x, axes)
         else:
             mean = var = np.zeros(mean.shape, x.dtype)
-    made = normalized(p, x, gamma, beta, mean, var)
-    if rectified:
-        made = np.maximum(made, 0)
+    made = apply_chain(chain_of_params(p), _normalized(p, x, gamma, beta, mean, var), ())
     outs[0].write(made.astype(ins[0].dtype, copy=False))
     outs[1].write(mean)
     if p.output_mean_var:
@@ -147,8 +153,8 @@ def _scale(p: BatchNormParams, var: AnyArray) -> AnyArray:
     return made
 
 
-def normalized(p: BatchNormParams, x: AnyArray, gamma: AnyArray, beta: AnyArray, mean: AnyArray,
-               var: AnyArray) -> AnyArray:
+def _normalized(p: BatchNormParams, x: AnyArray, gamma: AnyArray, beta: AnyArray, mean: AnyArray,
+                var: AnyArray) -> AnyArray:
     """x brought to mean beta and deviation gamma, by these statistics."""
     column = _axes(p, x.shape).column
     slope = _scale(p, var) if p.fix_gamma else _scale(p, var) * gamma
@@ -164,7 +170,7 @@ def ignored(p: BatchNormParams) -> tuple[int, ...]:
     return (1,) if p.fix_gamma else ()
 
 
-def layouts(p: BatchNormParams, data: NDArray, given: MemDesc) -> list[tuple[MemDesc, MemDesc]]:
+def _layouts(p: BatchNormParams, data: NDArray, given: MemDesc) -> list[tuple[MemDesc, MemDesc]]:
     """Layouts to try: (the data's own axes, oneDNN's axes (N, C, *rest) over the same bytes)."""
     shape, n = data.shape, data.ndim
     axis = normalize_axis(p.axis, n)
@@ -182,7 +188,7 @@ def layouts(p: BatchNormParams, data: NDArray, given: MemDesc) -> list[tuple[Mem
     return [(plain, default_desc(FLOAT32, (outer, shape[axis], inner)))]
 
 
-def flags(p: BatchNormParams, batch: bool) -> int:
+def _flags(p: BatchNormParams, batch: bool) -> int:
     return int(lib.NDRT_USE_SHIFT | (0 if p.fix_gamma else lib.NDRT_USE_SCALE)
                | (0 if batch else lib.NDRT_USE_GLOBAL_STATS))
 
@@ -211,12 +217,24 @@ def channel_blocks(desc: MemDesc) -> ChannelBlocks | None:
 Step = tuple[int, float, float]  # an elementwise algorithm, its alpha and beta
 
 
-def _make_steps(ctx: OpContext, steps: Sequence[Step], vector: MemDesc) -> list[Primitive]:
-    def build(step: Step) -> Primitive:
-        alg, alpha, beta = step
-        return make_primitive(Kind.ELTWISE, Direction.FORWARD_INFERENCE, alg=alg, src=vector,
-                              dst=vector, alpha=alpha, beta=beta)
-    return [ctx.primitive(("BatchNorm.step", step, vector.id), partial(build, step))
+class _Made(NamedTuple):
+    """A primitive, the layout of the arrays, where that has its channels, and what is done to the
+    result after it."""
+
+    prim: Primitive
+    own: MemDesc
+    blocks: ChannelBlocks
+    steps: list[Primitive]
+
+
+def _make_step(step: Step, desc: MemDesc) -> Primitive:
+    alg, alpha, beta = step
+    return make_primitive(Kind.ELTWISE, Direction.FORWARD_INFERENCE, alg=alg, src=desc, dst=desc,
+                          alpha=alpha, beta=beta)
+
+
+def _find_steps(ctx: OpContext, steps: Sequence[Step], desc: MemDesc) -> list[Primitive]:
+    return [ctx.primitive(("BatchNorm.step", step, desc.id), partial(_make_step, step, desc))
             for step in steps]
 
 
@@ -241,7 +259,7 @@ def _small_layout(p: BatchNormParams, data: NDArray, given: MemDesc,
     """The layout in which a kernel of ours, which is given eps, does a small batch; or None."""
     if not 0 < data.size <= MOST_ELEMENTS:
         return None
-    own, native = layouts(p, data, given)[0]
+    own, native = _layouts(p, data, given)[0]
     blocks = channel_blocks(native)
     # where channels lie side by side, oneDNN is twice as fast
     is_apart = blocks is not None and blocks[2] >= LEAST_PIXELS and blocks[3] == 1
@@ -258,29 +276,36 @@ def _shifted(ctx: OpContext, p: BatchNormParams, var: Mem, epsilon: float) -> Me
 
 
 def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
-               outs: list[Output], rectified: bool = False) -> None:
+               outs: list[Output]) -> None:
     data, gamma, beta, moving_mean, moving_var = ins
-    stream, batch = ctx.stream, _uses_batch(ctx, p)
+    stream, batch = ctx.stream, p.uses_batch(ctx.is_train)
     given = get_data(data, stream).desc
     vector = default_desc(FLOAT32, gamma.shape)
+    chain = chain_of_params(p)
+    # oneDNN's primitive does no other function, and none before the statistics are looked at
+    own_chain = chain[:1] if chain and chain[0].name == "relu" and not batch else ()
+    behind = [(ELTWISE[op.name][0], op.alpha, op.beta) for op in chain[len(own_chain):]]
 
-    def make(own: MemDesc, native: MemDesc) -> tuple[Primitive, MemDesc, ChannelBlocks]:
+    def make(own: MemDesc, native: MemDesc) -> _Made:
         blocks = channel_blocks(native)
         if blocks is None:
             raise Unsupported(f"{native!r}: channels lie neither apart, side by side nor in blocks")
         direction = Direction.FORWARD_TRAINING if batch else Direction.FORWARD_INFERENCE
-        return make_primitive(Kind.BATCH_NORM, direction, src=native, dst=native,
-                              epsilon=_epsilon(p, own, batch),
-                              flags=flags(p, batch)), own, blocks
+        prim = make_primitive(Kind.BATCH_NORM, direction, src=native, dst=native,
+                              epsilon=_epsilon(p, own, batch), flags=_flags(p, batch),
+                              post_ops=post_specs(own_chain, native, FLOAT32, (), False))
+        return _Made(prim, own, blocks, [_make_step(step, own) for step in behind])
     prim, small = None, _small_layout(p, data, given) if batch else None
     if small is not None:
         own, blocks = small
+        steps = _find_steps(ctx, behind, own)
     else:
-        prim, own, blocks = ctx.primitive(
-            ("BatchNorm.forward", _epsilon(p, given, batch), flags(p, batch), p.axis, given.id),
-            lambda: first_supported(partial(make, *pair) for pair in layouts(p, data, given)))
+        prim, own, blocks, steps = ctx.primitive(
+            ("BatchNorm.forward", _epsilon(p, given, batch), _flags(p, batch), p.axis, given.id,
+             chain),
+            lambda: first_supported(partial(make, *pair) for pair in _layouts(p, data, given)))
     wants_scale = p.output_mean_var and outs[2].requested
-    root = _make_steps(ctx, [(lib.NDRT_ELTWISE_POW, 1.0, -0.5)], vector) if wants_scale else []
+    root = _find_steps(ctx, [(lib.NDRT_ELTWISE_POW, 1.0, -0.5)], vector) if wants_scale else []
 
     # where the primitive has it, kernels are given no number that may vary without it
     eps = float(p.eps) if prim is not None and (batch or own.is_padded) else p.eps
@@ -300,8 +325,7 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
                 gamma=None if p.fix_gamma else vectors[1][1], outer=blocks[0],
                 channels=blocks[1], inner=blocks[2], block=blocks[3], all=prim is None,
                 epsilon=eps))
-            if rectified:
-                _rectify(ctx, y)
+            _run_steps(ctx, steps, y, y)
             if wants_scale:
                 with outs[2].open(vector, stream) as scale:
                     on_memory(ctx, lib.NDRT_FUNCTION_ADD, var, scale, eps)
@@ -313,8 +337,7 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
             ctx.run(prim, [*vectors, (Arg.SRC, x.as_desc(prim.src)), (Arg.MEAN, mean),
                            (Arg.DST, y.as_desc(prim.dst)),
                            (Arg.VARIANCE, _shifted(ctx, p, var, _epsilon(p, own, batch)))])
-            if rectified:
-                _rectify(ctx, y)
+            _run_steps(ctx, steps, y, y)
         for out, used in ((outs[1], mean), (outs[-1], var)):
             if out.requested:
                 with out.open(vector, stream) as copy:
@@ -323,10 +346,6 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
             with outs[2].open(vector, stream) as scale:
                 on_memory(ctx, lib.NDRT_FUNCTION_ADD, var, scale, eps)
                 _run_steps(ctx, root, scale, scale)
-
-
-def _rectify(ctx: OpContext, y: Mem) -> None:
-    _run_steps(ctx, _make_steps(ctx, [(lib.NDRT_ELTWISE_RELU, 0.0, 0.0)], y.desc), y, y)
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -366,7 +385,7 @@ def compute_backward(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dy, x = wide(ins[0]), wide(ins[1])
     gamma, mean, var, moving_mean, moving_var = ins[2:]
-    axes, batch = _axes(p, x.shape), _uses_batch(ctx, p)
+    axes, batch = _axes(p, x.shape), p.uses_batch(ctx.is_train)
     if not batch:
         mean, var = moving_mean, moving_var
     scale = _scale(p, var)
@@ -397,7 +416,7 @@ def refuses_backward(p: BatchNormParams, ins: list[NDArray]) -> str | None:
 def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
     out_grad, data, gamma = ins[:3]
-    stream, batch = ctx.stream, _uses_batch(ctx, p)
+    stream, batch = ctx.stream, p.uses_batch(ctx.is_train)
     given = get_data(data, stream).desc
     vector = default_desc(FLOAT32, gamma.shape)
     needed = outs[0].requested or outs[2].requested or (outs[1].requested and not p.fix_gamma)
@@ -405,10 +424,10 @@ def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
     def make(own: MemDesc, native: MemDesc) -> tuple[Primitive, MemDesc]:
         return make_primitive(Kind.BATCH_NORM, Direction.BACKWARD, src=native, diff_src=native,
                               diff_dst=native, epsilon=_epsilon(p, own, False),
-                              flags=flags(p, batch)), own
+                              flags=_flags(p, batch)), own
     prim, own = ctx.primitive(
-        ("BatchNorm.backward", _epsilon(p, given, False), flags(p, batch), p.axis, given.id),
-        lambda: first_supported(partial(make, *pair) for pair in layouts(p, data, given)))
+        ("BatchNorm.backward", _epsilon(p, given, False), _flags(p, batch), p.axis, given.id),
+        lambda: first_supported(partial(make, *pair) for pair in _layouts(p, data, given)))
     # those that the forward used
     mean, var = (get_default(one, stream) for one in (ins[3:5] if batch else ins[5:7]))
     if needed:
@@ -439,23 +458,29 @@ def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
 EPILOGUE = Epilogue("_fused_BatchNorm", takes=lambda p: not p.output_mean_var)
 
 
-register(OpDef("BatchNorm", BatchNormParams, inputs=("data", "gamma", "beta"),
-               aux=("moving_mean", "moving_var"), outputs=output_names,
-               visible_outputs=lambda p: 3 if p.output_mean_var else 1,
-               infer_shape=infer_shape, infer_type=infer_type, compute=compute,
-               compute_ex=compute_ex, refuses=refuses, gradient=gradient, inplace={0: 0},
-               ignores=ignored, aliases=("BatchNorm_v1",), numbers=("eps",), per_sample=True,
-               epilogue=EPILOGUE,
-               doc="Batch normalization: (x - mean) / sqrt(variance + eps) * gamma + beta for "
-                   "each channel.\n\n"
-                   "data of any rank with C channels at axis; gamma, beta, moving_mean, moving_var "
-                   "(C,). Training takes mean and (biased) variance of the batch, and its backward "
-                   "moves the moving statistics towards them; inference, or use_global_stats, "
-                   "takes the moving ones. With output_mean_var the mean and 1 / sqrt(variance + "
-                   "eps) used are outputs too; gradients do not flow through them. Floats of any "
-                   "width; for float16 data the vectors are float32. With fix_gamma the values of "
-                   "gamma are neither read nor written. Source: MXNet's BatchNorm; oneDNN batch "
-                   "normalization, a kernel of ours where float loses the statistics."))
+BATCH_NORM = register(OpDef(
+    "BatchNorm", BatchNormParams, inputs=("data", "gamma", "beta"),
+    aux=("moving_mean", "moving_var"), outputs=output_names,
+    visible_outputs=lambda p: 3 if p.output_mean_var else 1,
+    infer_shape=infer_shape, infer_type=infer_type, compute=compute,
+    compute_ex=compute_ex, refuses=refuses, gradient=gradient, inplace={0: 0},
+    ignores=ignored, aliases=("BatchNorm_v1",), numbers=("eps",), per_sample=True,
+    epilogue=EPILOGUE,
+    doc="Batch normalization: (x - mean) / sqrt(variance + eps) * gamma + beta for "
+        "each channel.\n\n"
+        "data of any rank with C channels at axis; gamma, beta, moving_mean, moving_var "
+        "(C,). Training takes mean and (biased) variance of the batch, and its backward "
+        "moves the moving statistics towards them; inference, or use_global_stats, "
+        "takes the moving ones. With output_mean_var the mean and 1 / sqrt(variance + "
+        "eps) used are outputs too; gradients do not flow through them. Floats of any "
+        "width; for float16 data the vectors are float32. With fix_gamma the values of "
+        "gamma are neither read nor written. Source: MXNet's BatchNorm; oneDNN batch "
+        "normalization, a kernel of ours where float loses the statistics."))
+register(with_post_ops(
+    BATCH_NORM, FusedBatchNormParams,
+    "BatchNorm with the moving statistics, and what is done to its result.\n\n"
+    "Inputs are those of BatchNorm. Made by passes. Source: oneDNN batch normalization with "
+    "post-ops.", infer_type))
 register(OpDef("_backward_BatchNorm", BatchNormParams,
                inputs=("out_grad", "data", "gamma", "mean", "var"),
                aux=("moving_mean", "moving_var"),

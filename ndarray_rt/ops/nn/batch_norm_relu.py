@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
-from ...op.registry import Emit, GradNode, OpDef, register
-from . import batch_norm
+from ...op.params import params_class
+from ...op.registry import Emit, GradNode, register
 from .activation import ActivationParams
+from .batch_norm import BATCH_NORM, BatchNormParams
 
 RELU = ActivationParams.parse({"act_type": "relu"}, "Activation")
+
+
+@params_class
+class BatchNormWithReLUParams(BatchNormParams):
+    """BatchNorm's parameters; what is done to the result is no choice."""
+
+    post_ops: ClassVar[str] = "relu"
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -21,15 +29,9 @@ def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
                 moving_var)
 
 
-register(OpDef("_contrib_BatchNormWithReLU", batch_norm.BatchNormParams,
-               inputs=("data", "gamma", "beta"), aux=("moving_mean", "moving_var"),
-               outputs=batch_norm.output_names,
-               visible_outputs=lambda p: 3 if p.output_mean_var else 1,
-               infer_shape=batch_norm.infer_shape, infer_type=batch_norm.infer_type,
-               compute=partial(batch_norm.compute, rectified=True),
-               compute_ex=partial(batch_norm.compute_ex, rectified=True),
-               refuses=batch_norm.refuses, gradient=gradient, inplace={0: 0},
-               ignores=batch_norm.ignored,
-               doc="Batch normalization and then relu: max(0, BatchNorm(data, ...)).\n\n"
-                   "Shapes, dtypes and parameters are those of BatchNorm. Source: MXNet's "
-                   "contrib.BatchNormWithReLU; oneDNN batch normalization and eltwise."))
+register(replace(
+    BATCH_NORM, name="_contrib_BatchNormWithReLU", params=BatchNormWithReLUParams,
+    gradient=gradient, aliases=(), epilogue=None,
+    doc="Batch normalization and then relu: max(0, BatchNorm(data, ...)).\n\n"
+        "Shapes, dtypes and parameters are those of BatchNorm. Source: MXNet's "
+        "contrib.BatchNormWithReLU; oneDNN batch normalization with relu, or eltwise behind it."))

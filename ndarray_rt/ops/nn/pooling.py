@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -30,7 +29,7 @@ from ...op.params import (
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.primitive import PostSpec, eltwise_post
 from ..floats import same_float_type, wide
-from ..fused.params import PostOpParams
+from ..fused.params import PostOpParams, with_post_ops
 from ..fused.post_ops import ELTWISE, apply_chain, chain_of_params
 from ..terms import replaced, terms
 from .pool_onednn import PoolKernel, run_backward, run_forward
@@ -267,11 +266,10 @@ POOLING = register(OpDef(
         "goes to the first place that holds the maximum; avg divides by what a window "
         "holds of data and (count_include_pad) padding; lp is (sum of x^p)^(1/p). "
         "Floats of any width. Source: MXNet's Pooling; oneDNN pooling."))
-register(replace(
-    POOLING, name="_fused_Pooling", params=FusedPoolingParams, gradient=None,
-    no_gradient="it is for inference", is_fused=True,
-    doc="Pooling and what is done to its result.\n\n"
-        "data as in Pooling. Made by passes. Source: oneDNN pooling with post-ops."))
+register(with_post_ops(
+    POOLING, FusedPoolingParams,
+    "Pooling and what is done to its result.\n\n"
+    "data as in Pooling. Made by passes. Source: oneDNN pooling with post-ops."))
 register(OpDef("_backward_Pooling", PoolingParams, inputs=("out_grad", "data", "out"),
                infer_shape=infer_shape_backward, infer_type=same_float_type,
                compute=compute_backward, compute_ex=compute_ex_backward,
