@@ -13,7 +13,7 @@ from ndarray_rt._array.layout import get_data
 from ndarray_rt._array.ndarray import NDArray, new_array
 from ndarray_rt._array.req import Req
 from ndarray_rt.errors import Unsupported
-from ndarray_rt.op.context import OpContext
+from ndarray_rt.op.context import TRAINING, Mode, OpContext
 from ndarray_rt.op.dispatch import Dispatched, dispatch, observe
 from ndarray_rt.op.fallback import REASONS
 from ndarray_rt.op.infer import same_shape, same_type
@@ -113,6 +113,29 @@ def test_without_onednn_nothing_runs_on_it() -> None:
         dispatch(one_input(double, compute_ex=never), NoParams(), OpContext(),
                  [array(numbers())], [y], [Req.kWriteTo])
     assert (contents(y) == 2 * numbers()).all()
+
+
+def test_an_operator_sees_the_mode_of_its_own_call() -> None:
+    """Each call says it; none is left for the next, also behind an error."""
+    seen: list[Any] = []
+
+    def look(ctx: Any, p: Any, ins: list[Any], outs: list[Any]) -> None:
+        seen.append((ctx.is_train, ctx.family))
+        if len(seen) == 2:
+            raise ValueError("no")
+        double(ctx, p, ins, outs)
+    ctx, op, x, y = OpContext(), one_input(look), array(numbers()), new_array(SHAPE, F32)
+
+    def run(*mode: Mode) -> None:
+        dispatch(op, NoParams(), ctx, [x], [y], [Req.kWriteTo], None, *mode)
+    run()
+    with pytest.raises(ValueError, match="no"):
+        run(Mode(True, "blocked"))
+    run()
+    run(TRAINING)
+    assert seen == [(False, ""), (True, "blocked"), (False, ""), (True, "")]
+    with pytest.raises(AttributeError):
+        setattr(ctx, "is_train", True)  # noqa: B010
 
 
 def test_nothing_requested_is_nothing_done() -> None:

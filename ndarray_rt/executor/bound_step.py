@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._array.ndarray import NDArray
 from .._array.req import Req
+from ..op.context import Mode
 from ..symbol.node import Entry
 from .plan import Step
 from .state import State
@@ -23,8 +24,7 @@ def _input_names(step: Step) -> list[str]:
 class BoundStep:
     """One operator call of a program."""
 
-    __slots__ = ("_step", "family", "in_numpy", "ins", "lane", "name", "op", "outs", "params",
-                 "reqs")
+    __slots__ = ("_step", "ins", "lane", "modes", "name", "op", "outs", "params", "reqs")
 
     def __init__(self, step: Step, state: State) -> None:
         op, params = step.node.op, step.node.params
@@ -34,8 +34,9 @@ class BoundStep:
         self.op = op
         self.params = params
         self.name = step.node.name
-        self.family = step.family
-        self.in_numpy = step.node.is_in_numpy
+        # of inference, and of training
+        self.modes = tuple([Mode(is_train, step.family, step.node.is_in_numpy)
+                            for is_train in (False, True)])
         self.lane = step.team, step.lane
         self.ins = [state.arrays[i] for i in step.ins]
         self.outs = [state.arrays[i] for i in step.outs]

@@ -87,7 +87,6 @@ class Program:
 
     def _run(self, part: Part, watch: Watch | None) -> None:
         ctx = self._context
-        ctx.is_train = part[2]
         found, is_apart = self._capture_of(part), watch is not None or not self._plainly_bound
         capture = None if is_apart or not may_capture() else found
         if capture is None:
@@ -129,14 +128,10 @@ class Program:
                     ctx.stream.enter_lane(*lane)
                     lib.ndrt_threads_here(int(lane[0] >= 0))
                 ctx.stream.position = i
-                ctx.family = step.family
-                ctx.in_numpy = step.in_numpy
                 dispatch_planned(step.op, step.params, ctx, step.ins, step.outs, step.reqs,
-                                 step.name)
+                                 step.name, step.modes[part[2]])
         finally:
-            lib.ndrt_threads_here(0)  # first: what interrupts it is served behind it
-            ctx.family = ""
-            ctx.in_numpy = False
+            lib.ndrt_threads_here(0)
 
     def _has_lanes(self) -> bool:
         """Steps of lanes are for one thread, as recordings run them: planned for as many lanes as
@@ -149,17 +144,14 @@ class Program:
         self.prologue.settle(ctx)
         ctx.own_leases = True
         gradients = None if watch is None else WatchedGradients(self.plan)
-        try:
-            for plain in self.steps[part[0]:part[1]]:
-                step = plain if gradients is None else gradients.step(plain)
-                if watch is not None:
-                    watch(step, False)
-                ctx.in_numpy = step.in_numpy
-                dispatch(step.op, step.params, ctx, step.ins, step.outs, step.reqs, step.name)
-                if watch is not None:
-                    watch(step, True)
-        finally:
-            ctx.in_numpy = False
+        for plain in self.steps[part[0]:part[1]]:
+            step = plain if gradients is None else gradients.step(plain)
+            if watch is not None:
+                watch(step, False)
+            dispatch(step.op, step.params, ctx, step.ins, step.outs, step.reqs, step.name,
+                     step.modes[part[2]])
+            if watch is not None:
+                watch(step, True)
         self._forget_offered(part)
 
     def _forget_offered(self, part: Part) -> None:

@@ -18,7 +18,7 @@ from .._array.req import Req
 from ..dtypes import DType
 from ..errors import NameMismatch, ShapeError, TypeMismatch, where
 from ..np_shape import NumpyShapeScope
-from ..op.context import thread_context
+from ..op.context import INFERENCE, TRAINING, thread_context
 from ..op.dispatch import dispatch
 from ..op.infer import known, run_infer_shape, run_infer_type
 from ..op.params import Params
@@ -173,12 +173,11 @@ def run_op(op: OpDef, params: Params, ins: Sequence[NDArray], outs: Sequence[NDA
     """Dispatches in this thread's context; inside another operator in a context of its own."""
     depth = _calls.depth
     ctx = thread_context(depth)
-    ctx.is_train = is_train
     if op.is_random and not ctx.is_drawing_elsewhere:
         ctx.random = random_state((ins or outs)[0].ctx)
     _calls.depth = depth + 1
     try:
-        dispatch(op, params, ctx, ins, outs, reqs, name)
+        dispatch(op, params, ctx, ins, outs, reqs, name, TRAINING if is_train else INFERENCE)
     finally:
         _calls.depth = depth
 

@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..dtypes import UINT8
 from ..native import ffi, lib
@@ -35,10 +35,25 @@ IMPERATIVE_SCRATCH = 32 << 20
 _RANDOM = default_desc(UINT8, (ffi.sizeof("ndrt_random"),))
 
 
-class OpContext:
-    """Stream, primitive cache, random state and mode of one executor or one thread.
+class Mode(NamedTuple):
+    """What a caller says of one operator call besides its arrays and parameters.
 
-    Not for several threads at once.
+    `family` of layouts or kernels is what the plan has for the call (op/choose.py), "" leaves it
+    open. `in_numpy`: it is to run in NumPy.
+    """
+
+    is_train: bool = False
+    family: str = ""
+    in_numpy: bool = False
+
+
+INFERENCE, TRAINING = Mode(), Mode(is_train=True)
+
+
+class OpContext:
+    """Stream, primitive cache and random state of one executor or one thread.
+
+    `mode` is that of the call that runs; dispatch sets it. Not for several threads at once.
     """
 
     __slots__ = (
@@ -47,13 +62,11 @@ class OpContext:
         "_samples_group",
         "cache",
         "fallbacks",
-        "family",
-        "in_numpy",
         "is_drawing_elsewhere",
-        "is_train",
         "keep_plain",
         "kept_runs",
         "lookups",
+        "mode",
         "node_name",
         "numbers_vary",
         "own_leases",
@@ -67,11 +80,11 @@ class OpContext:
         "varying",
     )
 
-    def __init__(self, stream: ImmediateStream | None = None, *, is_train: bool = False,
-                 session: Hashable = None, shapes: Hashable = None,
-                 random: RandomState | None = None, cache: PrimCache | None = None) -> None:
+    def __init__(self, stream: ImmediateStream | None = None, *, session: Hashable = None,
+                 shapes: Hashable = None, random: RandomState | None = None,
+                 cache: PrimCache | None = None) -> None:
         self.stream = stream or ImmediateStream()
-        self.is_train = is_train
+        self.mode = INFERENCE
         self.session: Hashable = next(_sessions) if session is None else session
         # None: each call's own input shapes are its group
         self.shapes = shapes
@@ -90,10 +103,6 @@ class OpContext:
         self.keep_plain: frozenset[int] = frozenset()
         # chunk ids of arrays that runs write to: what is packed of them does not outlast a run
         self.varying: set[int] = set()
-        # family of layouts that the plan has for this call (op/choose.py); "" leaves it open
-        self.family = ""
-        # the call's node is to run in NumPy
-        self.in_numpy = False
         # private packed copies of weights, where the owner of this context keeps some
         self.packed: PackedStore | None = None
         # what training's forward leaves for backward, where the owner of this context keeps that
@@ -110,9 +119,20 @@ class OpContext:
         self._samples_group: Group | None = None
         self._call_shapes: Hashable = None
 
-    def begin(self, node_name: str | None, ins: Sequence[NDArray]) -> None:
+    @property
+    def is_train(self) -> bool:
+        """The call is one of training."""
+        return self.mode.is_train
+
+    @property
+    def family(self) -> str:
+        """Of layouts or kernels that the plan has for the call, or ""."""
+        return self.mode.family
+
+    def begin(self, node_name: str | None, ins: Sequence[NDArray], mode: Mode = INFERENCE) -> None:
         """An operator call begins."""
         self.node_name = node_name
+        self.mode = mode
         if self.refused:
             self.refused = []
         if self.shapes is None:
@@ -135,9 +155,10 @@ class OpContext:
         group = self._group
         if group is None:
             group = self._group = self._find_group(self._call_shapes)
-        mode = (self.is_train, self.family, lib.ndrt_threads_get())
+        is_train, family, _ = self.mode
         self.lookups += 1
-        return self.cache.find(group, (*values_key(sign), *mode), build)
+        return self.cache.find(
+            group, (*values_key(sign), is_train, family, lib.ndrt_threads_get()), build)
 
     @contextmanager
     def any_batch(self) -> Iterator[None]:
@@ -168,7 +189,7 @@ class OpContext:
     def is_constant(self, w: NDArray) -> bool:
         """Inference finds in this weight what it found there last time, until a user writes to it.
         """
-        return (not self.is_train and w._grad_state is None
+        return (not self.mode.is_train and w._grad_state is None
                 and w._chunk.native.id not in self.varying)
 
     def may_pack(self, w: NDArray) -> bool:

@@ -18,7 +18,7 @@ from .._array.req import Req
 from ..errors import NdrtError, Unsupported, name_call, where
 from ..storage.chunk import Chunk
 from ..storage.lease import Leases
-from .context import OpContext
+from .context import INFERENCE, Mode, OpContext
 from .fallback import REASONS, fallback_compute
 from .kernel_key import KernelKey, expected_kernel, kernel_key
 from .params import Params
@@ -110,7 +110,8 @@ def is_watched() -> bool:
 
 
 def dispatch(op: OpDef, params: Params, ctx: OpContext, ins: Sequence[NDArray],
-             outs: Sequence[NDArray], reqs: Sequence[Req], node: str | None = None) -> None:
+             outs: Sequence[NDArray], reqs: Sequence[Req], node: str | None = None,
+             mode: Mode = INFERENCE) -> None:
     """Runs one operator: `ins` (aux states last) to `outs`, as `reqs` ask.
 
     Shapes and dtypes are right already. An output that shares memory with an input in a way that
@@ -125,13 +126,14 @@ def dispatch(op: OpDef, params: Params, ctx: OpContext, ins: Sequence[NDArray],
         written = [out._chunk for out, req in zip(outs, req_list, strict=True) if req]
         written += [in_list[i]._chunk for i in mutated]
         with Leases([array._chunk for array in in_list], written):
-            _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated)
+            _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated, mode)
     else:
-        _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated)
+        _dispatch_leased(op, params, ctx, in_list, list(outs), req_list, node, mutated, mode)
 
 
 def dispatch_planned(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
-                     outs: list[NDArray], reqs: list[Req], node: str | None) -> None:
+                     outs: list[NDArray], reqs: list[Req], node: str | None,
+                     mode: Mode = INFERENCE) -> None:
     """`dispatch` for a caller that has planned all sharing and holds all leases already."""
     stale: list[Chunk] = []
     busy = False
@@ -144,7 +146,7 @@ def dispatch_planned(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArra
     mutated = op.mutated(params)
     if not busy and not mutated:
         return
-    call = _Call(op, params, ins, outs, reqs, node, mutated, stale)
+    call = _Call(op, params, ins, outs, reqs, node, mutated, stale, mode)
     if _observers or config.NDRT_TRACE:
         _execute_observed(call, ctx)
     else:
@@ -153,9 +155,9 @@ def dispatch_planned(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArra
 
 def _dispatch_leased(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
                      outs: list[NDArray], reqs: list[Req], node: str | None,
-                     mutated: tuple[int, ...]) -> None:
+                     mutated: tuple[int, ...], mode: Mode) -> None:
     aside, stale = _prepare_outputs(op, params, ins, outs, reqs)
-    call = _Call(op, params, ins, outs, reqs, node, mutated, stale)
+    call = _Call(op, params, ins, outs, reqs, node, mutated, stale, mode)
     if not _observers and not config.NDRT_TRACE:
         _execute(call, ctx)
     else:
@@ -235,6 +237,7 @@ class _Call(NamedTuple):
     node: str | None
     mutated: tuple[int, ...]
     stale: list[Chunk]  # of outputs whose layout is of an earlier life
+    mode: Mode
 
 
 def _execute(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
@@ -247,8 +250,8 @@ def _execute(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
 
 
 def _run(call: _Call, ctx: OpContext) -> tuple[KernelKey, str | None]:
-    op, params, ins, outs, reqs, node, mutated, stale = call
-    ctx.begin(node, ins)
+    op, params, ins, outs, reqs, node, mutated, stale, mode = call
+    ctx.begin(node, ins, mode)
     key, reason, wide = expected_kernel(op, params, ctx, ins, outs)
     if reason is None and op.compute_ex is not None:
         stream = ctx.stream

@@ -85,9 +85,10 @@ def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
     if reason is None:
         return
     targets = [(output, plain_numpy(output.array)) for output in outputs if output.requested]
+    mode = ctx.mode
 
     def again() -> None:
-        ctx.is_train = False
+        ctx.mode = mode
         REASONS.add(op.name, reason)
         for output, _ in targets:
             output.value = None

@@ -36,7 +36,7 @@ def expected_kernel(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray
     """The kernel for these arrays, why it is not oneDNN's where it is not, and how it is called
     where it computes in float32 what the arrays have in 16 bits."""
     dtype = ins[0].dtype if ins else outs[0].dtype
-    reason = "use_onednn=False" if ctx.in_numpy else _general_reason(op, ins, outs)
+    reason = "use_onednn=False" if ctx.mode.in_numpy else _general_reason(op, ins, outs)
     if reason is None and op.refuses is not None:
         reason = op.refuses(params, ins)
         if reason is not None:

@@ -184,7 +184,7 @@ def is_kept(ctx: OpContext, w: NDArray, desc: MemDesc) -> bool:
     """Inference finds this weight in `desc`, or converts it once and not at every call."""
     if isinstance(w, Widened):
         return keeps_packed(ctx, w)
-    is_so = w._chunk.mkl_mem is desc and not w.is_view and not ctx.is_train
+    is_so = w._chunk.mkl_mem is desc and not w.is_view and not ctx.mode.is_train
     return is_so or keeps_packed(ctx, w)
 
 

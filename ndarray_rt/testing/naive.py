@@ -15,7 +15,7 @@ from .._array.copy import read_numpy, write_numpy
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
 from ..imperative.call import infer_outputs
-from ..op.context import OpContext
+from ..op.context import INFERENCE, TRAINING, Mode, OpContext
 from ..op.dispatch import dispatch
 from ..op.random_state import RandomState
 from ..storage.stream import ImmediateStream
@@ -92,26 +92,26 @@ class NaiveExecutor:
         return self.grads
 
     def _run(self, order: Sequence[Node], is_train: bool) -> None:
-        self.context.is_train = is_train
         with config.override(NDRT_ONEDNN=False, NDRT_VALIDATE=False):
             for node in order:
                 if node.op is None:
                     self._load(node)
                 else:
-                    self._step(node)
+                    self._step(node, TRAINING if is_train else INFERENCE)
 
     def _load(self, node: Node) -> None:
         for given in (self.args, self.aux):
             if node.name in given:
                 self.values[Entry(node, 0)] = given[node.name].copy()
 
-    def _step(self, node: Node) -> None:
+    def _step(self, node: Node, mode: Mode) -> None:
         op, params = node.op, node.params
         assert op is not None
         assert params is not None
         ins = [from_numpy_copy(self.values[entry]) for entry in node.inputs]
         outs = [new_array(shape, dtype) for shape, dtype in infer_outputs(op, params, ins)]
-        dispatch(op, params, self.context, ins, outs, [Req.kWriteTo] * len(outs), node.name)
+        dispatch(op, params, self.context, ins, outs, [Req.kWriteTo] * len(outs), node.name,
+                 mode)
         for entry, out in zip(node.outputs, outs, strict=True):
             value = read_numpy(out, _stream)
             if not ins and self.dtype is not None and value.dtype.kind == "f":

@@ -10,7 +10,7 @@ from .. import config
 from .._array.ndarray import NDArray
 from .._array.req import Req
 from ..cpu_level import has_avx512
-from ..op.context import OpContext
+from ..op.context import INFERENCE, TRAINING, OpContext
 from ..op.dispatch import Dispatched, dispatch, observe
 from ..op.params import Params
 from ..op.random_state import RandomState
@@ -29,7 +29,8 @@ class Runtime(ABC):
     sees_layouts = True
 
     def __init__(self, is_train: bool) -> None:
-        self.ctx = OpContext(is_train=is_train, random=RandomState(SEED))
+        self.ctx = OpContext(random=RandomState(SEED))
+        self._mode = TRAINING if is_train else INFERENCE
 
     def switches(self) -> AbstractContextManager[object]:
         return nullcontext()
@@ -42,7 +43,7 @@ class Runtime(ABC):
         stop = observe(told.append)
         try:
             with self.switches():
-                dispatch(op, params, self.ctx, ins, outs, reqs)
+                dispatch(op, params, self.ctx, ins, outs, reqs, mode=self._mode)
         finally:
             stop()
         # an operator in Python may call others

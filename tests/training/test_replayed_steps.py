@@ -14,7 +14,7 @@ from ndarray_rt._array.ndarray import NDArray, new_array
 from ndarray_rt._array.output import NumpyOutput
 from ndarray_rt._array.req import Req
 from ndarray_rt.nd import array
-from ndarray_rt.op.context import OpContext
+from ndarray_rt.op.context import TRAINING, OpContext
 from ndarray_rt.op.dispatch import dispatch
 from ndarray_rt.op.random_state import RandomState
 from ndarray_rt.op.registry import find
@@ -26,7 +26,9 @@ Values = np.ndarray[Any, np.dtype[np.float32]]
 
 
 def context(seed: int, stream: ImmediateStream | None = None) -> OpContext:
-    return OpContext(stream, is_train=True, random=RandomState(seed))
+    ctx = OpContext(stream, random=RandomState(seed))
+    ctx.mode = TRAINING
+    return ctx
 
 
 def draw(op: str, ctx: OpContext, ins: list[NDArray], size: tuple[int, ...],
@@ -35,7 +37,7 @@ def draw(op: str, ctx: OpContext, ins: list[NDArray], size: tuple[int, ...],
     definition = find(op)
     made = definition.params(**params)
     outs = [new_array(size, np.dtype("f4")) for _ in definition.output_names(made)]
-    dispatch(definition, made, ctx, ins, outs, [Req.kWriteTo] * len(outs))
+    dispatch(definition, made, ctx, ins, outs, [Req.kWriteTo] * len(outs), mode=TRAINING)
     return outs
 
 
@@ -120,7 +122,8 @@ def test_numbers_of_an_update_change_between_replays(
     for recording in (False, True):
         ctx.stream = stream if recording else ImmediateStream()
         ctx.parameters = ParameterBlock(definition.numbers_of(params))
-        dispatch(definition, params, ctx, recorded, recorded[:1], [Req.kWriteInplace])
+        dispatch(definition, params, ctx, recorded, recorded[:1], [Req.kWriteInplace],
+                 mode=TRAINING)
     assert ctx.parameters is not None
     for given in (second, first):
         changed = definition.params(**given)
@@ -130,7 +133,7 @@ def test_numbers_of_an_update_change_between_replays(
     plain = context(0)
     for given in (first, first, second, first):
         dispatch(definition, definition.params(**given), plain, naive, naive[:1],
-                 [Req.kWriteInplace])
+                 [Req.kWriteInplace], mode=TRAINING)
     for got, want in zip(recorded, naive, strict=True):
         np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
     assert stream.recording.segments == 1

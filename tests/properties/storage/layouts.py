@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
+from ndarray_rt.op.context import Mode
 from ndarray_rt.op.packing import weights
 from ndarray_rt.storage.chunk import PinnedError
 from ndarray_rt.storage.lease import Leases, Packed
@@ -130,8 +131,7 @@ class Layouts(Base):
         desc = data.draw(st.sampled_from(special_layouts(x.shape, x.dtype)), "layout")
         before, busy = home.chunk.mkl_mem, bool(home.readers or home.packers or home.exports)
         groups = desc.dims[0] if desc.ndims > x.ndim else 1
-        self.ctx.is_train = train
-        self.ctx.begin(None, [x])
+        self.ctx.begin(None, [x], Mode(train))
         with Leases([home.chunk], []):
             mem = weights(self.ctx, x, desc, groups)
             held.compare(contents(mem, held), "weights")

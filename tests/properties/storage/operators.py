@@ -191,7 +191,6 @@ class Operators(Base):
         counters = [(held.home.chunk, held.home.chunk.writes) for held, *_ in changes]
         told: list[Dispatched] = []
         stop = observe(told.append)
-        self.ctx.is_train = False
         try:
             with config.override(NDRT_ONEDNN=onednn):
                 done = self.attempt(
