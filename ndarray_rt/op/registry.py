@@ -93,7 +93,9 @@ class OpDef:
     it computes of each element, `one_value(params)` the number that all of its elements are.
     `identity`: at inference its first output is its first input, where both have one shape and
     dtype; as a function, of the parameters and the rank. `reshapes`: its output has the elements
-    and the dtype of its first input in row-major order. `per_sample`: each sample of its first
+    and the dtype of its first input in row-major order. `permutes(params, rank)`: its output is its
+    input with the axes in this order. `flattens(params)`: it reads all axes of its first input but
+    axis 0 as one. `per_sample`: each sample of its first
     output, along axis 0, is made of the same samples of the inputs, but for weights; as a function,
     of the parameters and the output's rank. `joins_axis(params)`: its output is its inputs one
     behind the other along this axis. `epilogue` and `folds_affine(params, rank of the result)` say
@@ -137,6 +139,8 @@ class OpDef:
     one_value: Callable[[Any], float | None] | None = None
     identity: bool | Callable[[Any, int], bool] = False
     reshapes: bool = False
+    permutes: Callable[[Any, int], tuple[int, ...]] | None = None
+    flattens: Callable[[Any], bool] | None = None
     per_sample: bool | Callable[[Any, int], bool] = False
     joins_axis: Callable[[Any], int] | None = None
     epilogue: Epilogue | None = None

@@ -40,8 +40,8 @@ def _only_dense_readers(node: Node, facts: Facts) -> bool:
     """All readers flatten by themselves."""
     readers = facts.readers(node.outputs[0])
     return bool(readers) and all(
-        reader.op is not None and reader.op.name == "FullyConnected"
-        and getattr(reader.params, "flatten", False) and reader.inputs[0].node is node
+        reader.op is not None and reader.op.flattens is not None
+        and reader.op.flattens(reader.params) and reader.inputs[0].node is node
         and node not in [entry.node for entry in reader.inputs[1:]] for reader in readers)
 
 
@@ -60,11 +60,10 @@ def _joined(node: Node, inputs: list[Entry], facts: Facts) -> list[Entry] | None
         # the first axis is left to inference: it is that of the batch
         return make("Reshape", {"shape": (-1, *shape[1:])}, [before.inputs[0]],
                     node.name).outputs
-    if node.op.name == "transpose" and before.op.name == "transpose":
+    if node.op.permutes is not None and before.op.permutes is not None:
         rank = len(facts.shapes[node.outputs[0]])
-        first = before.params.order(rank)  # type: ignore[union-attr]
-        second = node.params.order(rank)  # type: ignore[union-attr]
-        axes = tuple(first[axis] for axis in second)
+        first = before.op.permutes(before.params, rank)
+        axes = tuple([first[axis] for axis in node.op.permutes(node.params, rank)])
         if axes == tuple(range(rank)):
             return [before.inputs[0]]
         return make("transpose", {"axes": axes}, [before.inputs[0]], node.name).outputs

@@ -10,9 +10,9 @@ from ..dtypes import FLOAT32
 from ..op.elementwise import PostOp
 from ..ops.fused.post_ops import chain_text
 from ..symbol.node import Entry, Node
+from .match import term_of
 from .rewrite import Facts, Heads, make, replace
 
-_SHAPERS = frozenset({"Reshape", "reshape_like"})
 _SPLIT, _TURNED = (0, 2, 1, 3), (0, 2, 3, 1)
 
 
@@ -67,11 +67,8 @@ def _product(node: Node, root: Node, joined: int, now: Mapping[Entry, Entry], fa
 
 def _side(entry: Entry, facts: Facts) -> _Side:
     scale, at = 1.0, entry
-    while True:
-        found = _factor(at, facts)
-        if found is None:
-            break
-        at, scale = at.node.inputs[0], scale * found
+    while (found := _factor(at, facts)) is not None:
+        at, scale = found[0], scale * found[1]
     split = _split_from(at, facts)
     if split is None:
         return _Side(at, scale=scale)
@@ -79,36 +76,33 @@ def _side(entry: Entry, facts: Facts) -> _Side:
     return _Side(source, heads, turned, scale)
 
 
-def _factor(entry: Entry, facts: Facts) -> float | None:
-    """The number that an entry is multiplied by before the product alone reads it."""
-    node = entry.node
-    if node.op is None or node.op.name not in ("_mul_scalar", "_div_scalar") or (
-            not facts.used_once(entry)):
+def _factor(entry: Entry, facts: Facts) -> tuple[Entry, float] | None:
+    """(what, by which number) is multiplied to this entry, which the product alone reads."""
+    term = term_of(entry)
+    if term is None or term.op not in ("mul", "div") or not facts.used_once(entry):
         return None
-    p: Any = node.params
-    number = float(p.scalar)
-    if not 1e-6 < abs(number) < 1e6:
+    x, number = term.args
+    if not isinstance(x, Entry) or isinstance(number, Entry) or not 1e-6 < abs(number) < 1e6 or (
+            facts.shapes[x] != facts.shapes[entry]):
         return None
-    return number if node.op.name == "_mul_scalar" else 1 / number
+    return x, number if term.op == "mul" else 1 / number
 
 
 def _reshaped(entry: Entry, facts: Facts) -> Entry | None:
     """What an entry is another shape of, where nobody else reads it."""
     node = entry.node
-    if node.op is None or node.op.name not in _SHAPERS or not facts.used_once(entry):
+    if node.op is None or not node.op.reshapes or not facts.used_once(entry):
         return None
     return node.inputs[0]
 
 
 def _transposed(entry: Entry | None, facts: Facts) -> tuple[Entry, tuple[int, ...]] | None:
     """(source, axes) of a transpose over four axes that nobody else reads."""
-    if entry is None or entry.node.op is None or not facts.used_once(entry):
+    op = None if entry is None else entry.node.op
+    if entry is None or op is None or op.permutes is None or len(facts.shapes[entry]) != 4 or (
+            not facts.used_once(entry)):
         return None
-    node = entry.node
-    if entry.node.op.name not in ("transpose", "SwapAxis") or len(facts.shapes[entry]) != 4:
-        return None
-    p: Any = node.params
-    return node.inputs[0], tuple(p.order(4))
+    return entry.node.inputs[0], op.permutes(entry.node.params, 4)
 
 
 def _split_from(entry: Entry, facts: Facts) -> tuple[Entry, int, bool] | None:
@@ -133,7 +127,7 @@ def _joins(heads: Sequence[Entry], facts: Facts) -> dict[Node, tuple[Entry, int]
     found: dict[Node, tuple[Entry, int]] = {}
     nodes = {node for entry in facts.uses for node in facts.readers(entry)}
     for node in nodes:
-        if node.op is None or node.op.name not in _SHAPERS:
+        if node.op is None or not node.op.reshapes:
             continue
         before = _transposed(node.inputs[0], facts)
         if before is None or before[1] != _SPLIT:

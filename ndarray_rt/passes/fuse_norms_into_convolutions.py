@@ -57,11 +57,9 @@ def _activation(norm: Node) -> str | None:
 
 def _parts(entry: Entry) -> list[Entry]:
     """What an entry is made of, one behind the other along the channels."""
-    node = entry.node
-    params: Any = node.params
-    if node.op is None or node.op.name != "Concat" or params.dim != 1:
+    if not _is_concat(entry.node):
         return [entry]
-    return [part for source in node.inputs for part in _parts(source)]
+    return [part for source in entry.node.inputs for part in _parts(source)]
 
 
 def _fused(node: Node, inputs: list[Entry], norm: Node, parts: list[Entry], act: str) -> Entry:
@@ -99,5 +97,5 @@ def _flat(heads: Heads) -> Heads:
 
 
 def _is_concat(node: Node) -> bool:
-    params: Any = node.params
-    return node.op is not None and node.op.name == "Concat" and bool(params.dim == 1)
+    op = node.op
+    return op is not None and op.joins_axis is not None and op.joins_axis(node.params) == 1

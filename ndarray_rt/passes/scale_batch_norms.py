@@ -7,26 +7,26 @@ from math import prod
 from typing import Any
 
 from ..dtypes import FLOAT32
+from ..op.elementwise import X, Y
 from ..symbol.node import Entry, Node
 from .match import number_of
 from .prologue import is_parameter
 from .rewrite import Facts, Heads, make, rewrite
-
-_KINDS = {"broadcast_mul": "mul", "broadcast_add": "add", "elemwise_mul": "mul",
-          "elemwise_add": "add"}
 
 
 def scale_batch_norms(heads: Sequence[Entry], facts: Facts) -> Heads:
     """`BatchNorm(x) * a + b` is a BatchNorm with another gamma and beta, where a and b are
     parameters of one number, or one for each channel, as a Scale layer's are (float32)."""
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
-        kind = _KINDS.get(node.op.name) if node.op is not None else None
-        if kind is None or facts.types[Entry(node, 0)] != FLOAT32:
+        op, params = node.op, node.params
+        said = None if op is None or params is None else op.elementwise_of(params)
+        if said is None or said.word not in ("mul", "add") or said.args != (X, Y) or (
+                facts.types[Entry(node, 0)] != FLOAT32):
             return None
         for at in (0, 1):
             norm, values = inputs[at].node, node.inputs[1 - at]
             if _may_scale(norm, node, at, values, facts):
-                return [_scaled(norm, kind, inputs[1 - at], node.name)]
+                return [_scaled(norm, said.word, inputs[1 - at], node.name)]
         return None
     return rewrite(heads, change)
 

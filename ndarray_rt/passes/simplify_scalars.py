@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..dtypes import FLOAT32, FLOAT64
+from ..op.elementwise import Place, X
 from ..symbol.node import Entry, Node
 from .rewrite import Facts, Heads, make, rewrite
 
-_FACTORS = frozenset({"_mul_scalar", "_div_scalar"})
-_SHIFTS = {"_plus_scalar": 1.0, "_minus_scalar": -1.0}
+_FACTORS = frozenset({"mul", "div"})
+_SHIFTS = {"add": 1.0, "sub": -1.0}
 # joined factors neither leave the range of floats nor come near its ends
 _LEAST, _GREATEST = 2.0 ** -20, 2.0 ** 20
 
@@ -35,30 +35,34 @@ def simplify_scalars(heads: Sequence[Entry], facts: Facts) -> Heads:
 
 
 def _changes_nothing(node: Node) -> bool:
+    word, number = _with_number(node)
+    if word in _FACTORS or word == "power":
+        return number == 1
+    # -0.0 + 0.0 is 0.0, but -0.0 - 0.0 stays
+    return word in _SHIFTS and number == 0 and math.copysign(1.0, number) * _SHIFTS[word] < 0
+
+
+def _with_number(node: Node) -> tuple[str, float]:
+    """What an element and a number come to, and the number; "" for other operators."""
     assert node.op is not None
-    p: Any = node.params
-    name = node.op.name
-    if name in ("_mul_scalar", "_div_scalar", "_power_scalar"):
-        return bool(p.scalar == 1)
-    if name in _SHIFTS:
-        # -0.0 + 0.0 is 0.0, but -0.0 - 0.0 stays
-        return bool(p.scalar == 0) and math.copysign(_SHIFTS[name], p.scalar * _SHIFTS[name]) < 0
-    return False
+    assert node.params is not None
+    said = node.op.elementwise_of(node.params)
+    if said is None or len(said.args) != 2 or said.args[0] != X or isinstance(said.args[1], Place):
+        return "", 0.0
+    return said.word, said.args[1]
 
 
 def _joined(node: Node, before: Node) -> list[Entry] | None:
     if before.op is None or node.op is None or len(before.inputs) != 1:
         return None
-    p: Any = node.params
-    q: Any = before.params
-    first, second = before.op.name, node.op.name
+    (first, q), (second, p) = _with_number(before), _with_number(node)
     if {first, second} <= _FACTORS:
-        a, b = (s if name == "_mul_scalar" else 1 / s if s else math.inf
-                for name, s in ((first, q.scalar), (second, p.scalar)))
+        a, b = (s if word == "mul" else 1 / s if s else math.inf
+                for word, s in ((first, q), (second, p)))
         if all(_LEAST <= abs(s) <= _GREATEST for s in (a, b)):
             return make("_mul_scalar", {"scalar": a * b}, before.inputs, node.name).outputs
     elif first in _SHIFTS and second in _SHIFTS:
-        a, b = q.scalar * _SHIFTS[first], p.scalar * _SHIFTS[second]
+        a, b = q * _SHIFTS[first], p * _SHIFTS[second]
         if a * b > 0 and math.isfinite(a + b):
             return make("_plus_scalar", {"scalar": a + b}, before.inputs, node.name).outputs
     return None

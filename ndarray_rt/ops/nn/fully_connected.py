@@ -269,7 +269,7 @@ FULLY_CONNECTED = register(OpDef(
     "FullyConnected", FullyConnectedParams, inputs=input_names,
     infer_shape=infer_shape, infer_type=same_type, compute=compute,
     compute_ex=FORWARD, refuses=refuses, gradient=gradient,
-    epilogue=EPILOGUE, flops=flops,
+    epilogue=EPILOGUE, flops=flops, flattens=lambda p: bool(p.flatten),
     folds_affine=lambda p, rank: AffineFold() if rank == 2 else None,
     doc="Linear transformation: data times the transpose of weight, plus bias.\n\n"
         "data (N, *axes), weight (num_hidden, product of axes), bias (num_hidden,); "

@@ -105,11 +105,12 @@ def keeps_order(p: TransposeParams, rank: int) -> bool:
 
 register(OpDef("transpose", TransposeParams, inputs=("data",), infer_shape=infer_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
-               gradient=gradient, identity=keeps_order,
+               gradient=gradient, identity=keeps_order, permutes=lambda p, rank: p.order(rank),
                doc="Axis i of the output is axis axes[i] of data; without axes their order is "
                    "turned round.\n\nThe dtype stays. Source: MXNet's transpose; oneDNN reorder."))
 register(OpDef("SwapAxis", SwapAxisParams, inputs=("data",), infer_shape=infer_shape,
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
                gradient=gradient_swap, aliases=("swapaxes",), names_data=True,
+               permutes=lambda p, rank: p.order(rank),
                doc="Exchanges the axes dim1 and dim2.\n\nThe dtype stays. Source: MXNet's "
                    "SwapAxis; oneDNN reorder."))
