@@ -7,60 +7,6 @@
 
 /* cdef-begin */
 /* ---- kernels of our own: what oneDNN lacks --------------------------------------------- */
-/* What kernels are given by position: `dims` are the first counts, `scalars` the numbers.
- * ADD_TO: f32: data[0] += data[1] dims n
- * COPY: bytes: data[0] = data[1] dims nbytes
- * ZERO: bytes: data[0] = 0 dims nbytes
- * SGD: f32: out, weight, grad dims n scalars lr wd rescale clip
- * SGD_MOM: f32: out, weight, grad, momentum buffer scalars lr wd rescale clip momentum
- * ADAM: f32: out, weight, grad, mean, var scalars lr wd rescale clip beta1 beta2 epsilon
- * PHILOX: u32: data[0] dims n, key, counter
- * BIAS_GRAD: f32: data[0][c] = sum data[1][., c] dims rows, channels
- * BLEND: f32: data[0] = a data[0] + b data[1] dims n; scalars a b
- * These draw n words; the last of their data is the ndrt_random that they are drawn from.
- * DROPOUT_MASK: f32: data[0] = factor or 0 dims n scalars bound (of 2^24: kept below it) factor
- * DROPOUT: f32: data[1] = mask, data[0] = data[2] mask the same
- * UNIFORM: f32: data[0] = low + width u, at most limit dims n scalars low width limit
- * NORMAL: f32: data[0] = loc + scale z dims n scalars loc scale
- * FILL: f32: data[0] = value dims n; scalar value
- * SLOPED: f32: data[0] = data[3] where data[1] > 0, else data[2] data[3] dims n
- * f32: out, weight, grad, states; dims n, flags (1: grad has 16 bits; 2: weight is a master copy
- *     that changes, out has 16 bits; 4: it stays), k, p: lr and wd are element k - 1 of data[p]
- *     and data[p + 1]; with k = -1 the last number is data[p]. Scalars begin with lr wd rescale
- *     clip where nothing else is said.
- * NAG_MOM: momentum; scalars ... momentum
- * RMSPROP: n; ... gamma1 epsilon clip_weights
- * RMSPROPALEX: n g delta; ... gamma1 gamma2 epsilon clip_weights
- * FTRL: z n; ... lamda1 beta
- * FTML: d v z; ... beta1 beta2 epsilon t
- * SIGNSGD: ...
- * SIGNUM: momentum; ... momentum wd_lh
- * LAMB_1: mean var; t wd rescale clip beta1 beta2 epsilon corrected
- * LAMB_2: norms of weight and step; lr lower upper
- * ADAMW: mean var; lr wd eta clip beta1 beta2 epsilon rescale
- * NORM: one f32, array; dims n, flag 1; scalars root: or a sum
- * SGD_OF_MANY: as SGD
- * SGD_MOM_OF_MANY: as SGD_MOM
- * NAG_MOM_OF_MASTER: as NAG_MOM; the new weight decays into the momentum
- * Regions of images: rows of image, left, top, right, bottom. dims regions channels height
- *     width; scalars images, rows and columns of bins, ...
- * ROI_ALIGN: f32: out, data, rois; ... scale samples split
- * ROI_ALIGN_GRAD: f32: data's gradient, out's gradient, rois; the same
- * ROI_POOL: f32: out, its places (s32), data, rois; ... scale
- * ROI_POOL_GRAD: f32: data's gradient, out's, places (s32), rois
- * RESIZE: f32, u8: out, images dims n height width depth scalars rows columns, dtype (F32, U8)
- * BOX_NMS: f32: out, record (s32), boxes, 9 words of scratch a box dims n boxes width topk;
- *     scalars overlap valid, places of coordinates, score, id; background force, formats (1 in
- *     is of centers, 2 out is)
- * MULTIBOX_PRIOR: f32: out dims height width, anchors of a pixel, which of them; scalars half
- *     width, half height, step y x, offset y x, clip
- * MULTIBOX_DETECTION: f32: out, classes, shifts, anchors, 15 words of scratch an anchor dims n
- *     classes anchors topk scalars threshold clip, 4 variances, overlap force
- * MULTIBOX_MATCH: match (s32), 2 words of scratch an anchor and label, anchors, labels, classes
- *     (f32) dims n anchors labels width; scalars classes threshold ratio limit
- * MULTIBOX_ASSIGN: f32: target, mask, class, anchors, labels, match (s32) the same dims; scalars
- *     4 variances, ignored
- */
 enum { NDRT_JOINED_MOST = 5, NDRT_SCALED_MOST = 7 };
 enum { NDRT_FEW_ROWS_MOST = 4, NDRT_FEW_ROWS_NARROW = 16, NDRT_FEW_ROWS_WIDE = 64 };
 enum { NDRT_MAX_POOL_ROWS = 32 };
@@ -189,11 +135,9 @@ typedef struct {
     int nthreads;
     int64_t counts[NDRT_KERNEL_COUNTS];
     void *data[NDRT_KERNEL_ARRAYS];
-    double numbers[17];
-    /* not NULL: NDRT_KERNEL_PARAMETERS numbers, read in place of those above when the call runs */
-    const double *parameters;
+    double numbers[NDRT_KERNEL_NUMBERS];
+    const double *parameters; /* not NULL: read in place of those numbers when the call runs */
 } ndrt_kernel_call;
-enum { NDRT_KERNEL_PARAMETERS = 8 };
 ndrt_status ndrt_kernel_run(const ndrt_kernel_call *call);
 /* Numbers of 4 bytes that one thread needs for NDRT_KERNEL_SEPARABLE, 0 where they are beyond all
  * measure; `data` and `out`: height and width of its images and of the result's. */

@@ -44,7 +44,7 @@ class Field:
 def fields(text: str, default: str) -> list[Field]:
     made = []
     for word in text.split():
-        mark = word[0] if word[0] in ">=~#" else ""
+        mark = word[0] if word[0] in ">=#" else ""
         name, _, most = word.removeprefix(mark).partition("*")
         optional = name.endswith("?")
         name, _, kind = name.removesuffix("?").partition(":")
@@ -132,32 +132,40 @@ def places(found: list[Field]) -> Iterator[tuple[Field, int]]:
         at += field.width
 
 
+def lines_of(words: Iterable[str], indent: str) -> list[str]:
+    """Words, which may have blanks in them, in lines of up to 100 characters."""
+    text = " ".join(word.replace(" ", "\0") for word in words)
+    return [line.replace("\0", " ") for line in textwrap.wrap(
+        text, 100, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
+        break_on_hyphens=False)]
+
+
 def accessor(made: Row) -> str:
     name = made.kernel.name
     lines = textwrap.wrap(f"/* {made.kernel.doc or name} */", 100, subsequent_indent=" * ")
     lines.append("typedef struct {")
-    lines += [f"    {array_type(field)}{field.name};" for field in made.arrays]
-    lines += [f"    {declared(field)};" for field in made.counts]
-    lines += [f"    {f'const double *{field.name}' if field.most else declared(field)};"
-              for field in made.numbers]
+    lines += lines_of([
+        *(f"{array_type(field)}{field.name};" for field in made.arrays),
+        *(f"{declared(field)};" for field in made.counts),
+        *(f"{f'const double *{field.name}' if field.most else declared(field)};"
+          for field in made.numbers)], "    ")
     lines += [f"}} ndrt_{name}_args;",
               f"static inline ndrt_{name}_args ndrt_read_{name}(const ndrt_kernel_call *call) {{"]
     if made.numbers:
         lines.append("    const double *numbers = "
                      "call->parameters ? call->parameters : call->numbers;")
-    lines.append(f"    return (ndrt_{name}_args){{")
+    values = []
     for field, at in places(made.arrays):
-        value = (f"({array_type(field)})(void *)&call->data[{at}]" if field.most
-                 else f"call->data[{at}]")
-        lines.append(f"        .{field.name} = {value},")
+        values.append((field, f"({array_type(field)})(void *)&call->data[{at}]" if field.most
+                       else f"call->data[{at}]"))
     for field, at in places(made.counts):
-        value = (f"&call->counts[{at}]" if field.most else f"call->counts[{at}]" if
-                 field.type == "int64" else f"ndrt_int_of(call->counts[{at}])")
-        lines.append(f"        .{field.name} = {value},")
+        values.append((field, f"&call->counts[{at}]" if field.most else f"call->counts[{at}]" if
+                       field.type == "int64" else f"ndrt_int_of(call->counts[{at}])"))
     for field, at in places(made.numbers):
-        value = (f"&numbers[{at}]" if field.most else
-                 f"(float)numbers[{at}]" if field.type == "f32" else f"numbers[{at}]")
-        lines.append(f"        .{field.name} = {value},")
+        values.append((field, f"&numbers[{at}]" if field.most else
+                       f"(float)numbers[{at}]" if field.type == "f32" else f"numbers[{at}]"))
+    lines += [f"    return (ndrt_{name}_args){{",
+              *lines_of((f".{field.name} = {value}," for field, value in values), "        ")]
     return "\n".join([*lines, "    };", "}"])
 
 
@@ -182,25 +190,25 @@ def wrapped(first: str, words: Iterable[str], end: str, indent: int) -> str:
 def annotation(field: Field, plain: str) -> str:
     if field.most:
         return f"{field.name}: Sequence[{plain}]"
-    if field.optional:
-        return f"{field.name}: {plain} | None = None"
-    return f"{field.name}: {'bool' if field.type == 'flag' else plain}"
+    plain = "bool" if field.type == "flag" else plain
+    if not field.optional:
+        return f"{field.name}: {plain}"
+    absent = {"Mem": " | None = None", "int": " = 0", "bool": " = False"}[plain]
+    return f"{field.name}: {plain}{absent}"
 
 
 def packed(found: list[Field]) -> str:
     """A tuple of the fields, each at its place; those of which there may be fewer end it or are
     whole."""
     words = [f"len({field.name[1:]})" if field.mark == "#" else
-             f"*{field.name}" if field.most else field.name for field in found
-             if field.mark != "~"]
+             f"*{field.name}" if field.most else field.name for field in found]
     return f"({', '.join(words)}{',' if len(words) == 1 else ''})"
 
 
 def function(made: Row) -> str:
     kernel = made.kernel
     given = [annotation(field, "Mem") for field in made.arrays]
-    given += [annotation(field, "int") for field in made.counts if field.mark not in "~#"
-              or not field.mark]
+    given += [annotation(field, "int") for field in made.counts if field.mark != "#"]
     given += [annotation(field, "float") for field in made.numbers]
     doc = kernel.doc or f"A call of {kernel.name}."
     # the places of what stands behind depend on them
@@ -233,11 +241,9 @@ def files() -> Iterator[tuple[Path, str]]:
     yield ROOT / "include" / "ndrt_kernel_ids.h", enumeration()
     yield ROOT / "native" / "kernels" / "table" / "ndrt_families.h", families()
     for folder in FOLDERS:
-        rows = [row(kernel) for kernel in KERNELS if kernel.typed and folder_of(kernel) == folder]
-        if rows:
-            yield ROOT / "native" / "kernels" / folder / "ndrt_args.h", arguments(folder, rows)
-            yield (ROOT / "ndarray_rt" / "storage" / "kernels" / f"{folder}.py",
-                   module(folder, rows))
+        rows = [row(kernel) for kernel in KERNELS if folder_of(kernel) == folder]
+        yield ROOT / "native" / "kernels" / folder / "ndrt_args.h", arguments(folder, rows)
+        yield ROOT / "ndarray_rt" / "storage" / "kernels" / f"{folder}.py", module(folder, rows)
 
 
 def main() -> None:

@@ -7,9 +7,8 @@ C code in the file of its family; kernels of a family stand together.
 Arrays: a name, its type behind a colon (float32 where there is none; `any` for bytes), `>` before
 what is only written, `=` before what is read and written, `?` behind what may be left out, `*5`
 behind what is up to five arrays. Counts are whole numbers, with `:int` where C wants an int and
-`:flag` for yes and no, `*3` for three of them, `#parts` for how many `parts` there are. Numbers are
-real ones, floats in C unless they are `:f64`. `~` is before what the family itself fills in when it
-runs.
+`:flag` for yes and no, `?` behind those that are 0 where they are left out, `*3` for three of them,
+`#parts` for how many `parts` there are. Numbers are real ones, floats in C unless they are `:f64`.
 """
 
 from __future__ import annotations
@@ -27,19 +26,26 @@ class Kernel:
     counts: str = ""
     numbers: str = ""
     doc: str = ""
-    typed: bool = True
-
-
-def _old(family: str, *names: str) -> tuple[Kernel, ...]:
-    return tuple(Kernel(name, family, typed=False) for name in names)
 
 
 # of convolutions with square windows over channels-last images
 _WINDOWS = ("images channels height width filters window:int stride:int pad_y pad_x", "low high")
+# Of steps of optimizers. With `half_grad` the gradient has 16 bits; with `half_out` the weight is a
+# master copy, which changes, and `out` takes it in 16 bits; with `keep_master` the copy stays.
+_UPDATED = ">out:any =weight grad:any"
+_UPDATE = "count half_grad:flag? half_out:flag? keep_master:flag?"
+_RATES = "lr wd rescale_grad clip_gradient"  # a bound below 0 is none
+_REGIONS = "regions channels height width images rows columns"
 
 KERNELS: tuple[Kernel, ...] = (
-    *_old("basic", "add_to", "copy", "zero", "sgd", "sgd_mom", "adam", "philox", "bias_grad",
-          "blend", "dropout_mask", "dropout", "uniform", "normal", "fill", "sloped"),
+    Kernel("add_to", "basic", "=out data", "n", doc="out += data."),
+    Kernel("copy", "basic", ">out:any data:any", "nbytes", doc="The same; they may overlap."),
+    Kernel("zero", "basic", ">out:any", "nbytes", doc="All bits are 0."),
+    Kernel("fill", "basic", ">out", "n", "value", "The same number everywhere."),
+    Kernel("blend", "basic", "=out data", "n", "a b", "out = a out + b data."),
+    Kernel("sloped", "basic", ">out x slopes data", "n",
+           doc="data, times its slope where x is not above 0."),
+    Kernel("bias_grad", "basic", ">out data", "rows channels", doc="The sums of columns."),
     # Places are an array of kind F32, F64, S32, S8, U8 or NDRT_INDEX_S64; beyond the axis they go
     # to its nearer end, or with `wrap` round and round.
     Kernel("gather", "gather", ">out:any table:any places:any",
@@ -129,11 +135,71 @@ KERNELS: tuple[Kernel, ...] = (
            "groups inputs channels width", "epsilon:f64",
            "Weight and bias that do what a layer and the batch normalization behind it do; the "
            "weight is (groups, inputs of a group, channels of a group, width)."),
-    *_old("vision", "roi_align", "roi_align_grad", "roi_pool", "roi_pool_grad", "resize", "box_nms",
-          "multibox_prior", "multibox_detection", "multibox_match", "multibox_assign"),
-    *_old("optimizers", "nag_mom", "rmsprop", "rmspropalex", "ftrl", "ftml", "signsgd", "signum",
-          "lamb_1", "lamb_2", "adamw", "norm", "sgd_of_many", "sgd_mom_of_many",
-          "nag_mom_of_master"),
+    # Regions are rows of image, left, top, right, bottom; `rows` and `columns` of bins.
+    Kernel("roi_align", "regions", ">out data rois", f"{_REGIONS} samples split:flag", "scale",
+           "Means of bins of regions, of so many samples along each axis (0: by the size); with "
+           "`split` each bin has planes of its own."),
+    Kernel("roi_align_grad", "regions", ">dx dy rois", f"{_REGIONS} samples split:flag", "scale",
+           "The gradient of the data."),
+    Kernel("roi_pool", "regions", ">out >places:s32 data rois", _REGIONS, "scale",
+           "The greatest in each bin of regions, and its place in the plane; -1: none."),
+    Kernel("roi_pool_grad", "regions", ">dx dy places:s32 rois", _REGIONS,
+           doc="The gradient of the data."),
+    Kernel("resize", "images", ">out:any data:any", "images height width depth rows columns "
+           "dtype:int", doc="Images of another size, as OpenCV makes them; dtype F32 or U8."),
+    # Boxes are left, top, right, bottom.
+    Kernel("box_nms", "boxes", ">out >record:s32 data >scratch:any",
+           "batches boxes width most coordinates score kind force:flag centered:flag "
+           "to_center:flag", "overlap valid background",
+           "Boxes that no better one overlaps with by more than `overlap`, best first, and their "
+           "places; of no kind with `kind` -1, and of all kinds with `force`. `centered`: data has "
+           "centers and sizes; `to_center`: out has. Scratch is 9 words a box."),
+    Kernel("multibox_prior", "boxes", ">out", "rows columns anchors which clip:flag",
+           "half_width half_height step_y step_x offset_y offset_x",
+           "One of the anchors of each pixel."),
+    Kernel("multibox_detection", "boxes", ">out classes shifts anchors >scratch:any",
+           "batches kinds count most clip:flag force:flag", "threshold overlap variances*4",
+           "Rows of class, probability and box; `most` of them suppress others, 0: all. Scratch is "
+           "15 words an anchor."),
+    Kernel("multibox_match", "boxes", ">match:s32 >scratch:any anchors labels classes",
+           "batches count most width kinds", "threshold ratio limit",
+           "The label of each anchor, -1: is ignored, -2: background. Labels are `most` rows of "
+           "`width`: class, box; scratch is 2 words an anchor and label."),
+    Kernel("multibox_assign", "boxes", ">target >mask >kind anchors labels match:s32",
+           "batches count most width", "ignored variances*4", "What is learned by these matches."),
+    Kernel("sgd", "optimizers", f"{_UPDATED} lrs? wds?", f"{_UPDATE} which?", _RATES,
+           "lr and wd are the element `which` - 1 of `lrs` and `wds` where it is not 0."),
+    Kernel("sgd_mom", "optimizers", f"{_UPDATED} =mom lrs? wds?", f"{_UPDATE} which?",
+           f"{_RATES} momentum", "The same with momentum."),
+    Kernel("nag_mom", "optimizers", f"{_UPDATED} =mom", _UPDATE, f"{_RATES} momentum",
+           "With Nesterov's momentum."),
+    Kernel("nag_mom_of_master", "optimizers", f"{_UPDATED} =mom", _UPDATE, f"{_RATES} momentum",
+           "The same, and the new weight decays into the momentum."),
+    Kernel("signsgd", "optimizers", _UPDATED, _UPDATE, _RATES, "By the gradient's sign."),
+    Kernel("signum", "optimizers", f"{_UPDATED} =mom", _UPDATE, f"{_RATES} momentum wd_lh",
+           "By the momentum's sign."),
+    Kernel("adam", "optimizers", f"{_UPDATED} =mean =var", _UPDATE, f"{_RATES} beta1 beta2 epsilon",
+           "Kingma and Ba, 2014."),
+    Kernel("adamw", "optimizers", f"{_UPDATED} =mean =var rescale_grad", _UPDATE,
+           "lr wd eta clip_gradient beta1 beta2 epsilon",
+           "Loshchilov and Hutter, 2019; nothing changes where `rescale_grad`, one element, is 0 "
+           "or not finite."),
+    Kernel("rmsprop", "optimizers", f"{_UPDATED} =n", _UPDATE,
+           f"{_RATES} gamma1 epsilon clip_weights", "Tieleman and Hinton, 2012."),
+    Kernel("rmspropalex", "optimizers", f"{_UPDATED} =n =g =delta", _UPDATE,
+           f"{_RATES} gamma1 gamma2 epsilon clip_weights", "Graves, 2013."),
+    Kernel("ftrl", "optimizers", f"{_UPDATED} =z =n", _UPDATE, f"{_RATES} lamda1 beta",
+           "McMahan et al., 2013."),
+    Kernel("ftml", "optimizers", f"{_UPDATED} =d =v =z", _UPDATE,
+           "lr wd rescale_grad clip_grad beta1 beta2 epsilon t", "Zheng and Kwok, 2017."),
+    Kernel("lamb_1", "optimizers", f"{_UPDATED} =mean =var", _UPDATE,
+           "t wd rescale_grad clip_gradient beta1 beta2 epsilon bias_correction",
+           "The direction of a step of LAMB (You et al., 2019)."),
+    Kernel("lamb_2", "optimizers", ">out:any =weight step norm step_norm", _UPDATE,
+           "lr lower_bound upper_bound", "That step; the norms have one element each."),
+    Kernel("norm", "optimizers", ">out data:any", "count half:flag root:flag",
+           doc="The sum of squares, or the root of that, of one element; with `half` data has 16 "
+           "bits."),
     Kernel("flat_places", "moves", ">out:s64 coordinates:any", "rank n kind:int lengths*7",
            doc="The number of the element with the coordinates of each column, which below 0 count "
            "from the end; NDRT_RANGE for one beyond its axis."),
@@ -167,6 +233,14 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel("narrow", "halves", ">out:any data", "n kind:int",
            doc="Floats rounded to numbers of 16 bits, of kind F16 or BF16."),
     # Random numbers; `stream` moves on when the kernel runs.
+    Kernel("philox", "draws", ">out:u32", "n key counter", doc="The words of a stream."),
+    Kernel("dropout_mask", "draws", ">out =stream:random", "n", "bound factor",
+           "`factor` where a word of 24 bits is below `bound`, else 0."),
+    Kernel("dropout", "draws", ">out =stream:random >mask data", "n", "bound factor",
+           "That as a mask, and data times it."),
+    Kernel("uniform", "draws", ">out =stream:random", "n", "low:f64 width:f64 limit",
+           "low + width u, at most `limit`."),
+    Kernel("normal", "draws", ">out =stream:random", "n", "loc:f64 scale:f64", "loc + scale z."),
     Kernel("draw", "draws", ">out:any =stream:random first:any? second:any?",
            "n distribution:int each dtype:int kind:int", "a:f64 b:f64",
            "Numbers of an ndrt_distribution in dtype F16, F32 or F64; its parameters are `a` and "
@@ -241,7 +315,7 @@ FOLDERS = {
     "index": ("gather", "moves", "joins"),
     "optimizer": ("optimizers",),
     "random": ("draws",),
-    "vision": ("vision", "resize"),
+    "vision": ("regions", "boxes", "images", "resize"),
     "pool": ("maxima",),
     "gemm": ("few_rows", "products"),
     "conv": ("windows", "separable"),

@@ -37,7 +37,9 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_family_norms LEVELED(ndrt_family_norms)
 #define ndrt_family_batch_stats LEVELED(ndrt_family_batch_stats)
 #define ndrt_family_lrn LEVELED(ndrt_family_lrn)
-#define ndrt_family_vision LEVELED(ndrt_family_vision)
+#define ndrt_family_regions LEVELED(ndrt_family_regions)
+#define ndrt_family_boxes LEVELED(ndrt_family_boxes)
+#define ndrt_family_images LEVELED(ndrt_family_images)
 #define ndrt_family_resize LEVELED(ndrt_family_resize)
 #define ndrt_family_maxima LEVELED(ndrt_family_maxima)
 #define ndrt_family_gather LEVELED(ndrt_family_gather)
@@ -60,18 +62,6 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_dropout LEVELED(ndrt_dropout)
 #define ndrt_random_uniform LEVELED(ndrt_random_uniform)
 #define ndrt_random_normal LEVELED(ndrt_random_normal)
-#define ndrt_sgd LEVELED(ndrt_sgd)
-#define ndrt_sgd_mom LEVELED(ndrt_sgd_mom)
-#define ndrt_adam LEVELED(ndrt_adam)
-#define ndrt_box_nms LEVELED(ndrt_box_nms)
-#define ndrt_multibox_prior LEVELED(ndrt_multibox_prior)
-#define ndrt_multibox_detection LEVELED(ndrt_multibox_detection)
-#define ndrt_multibox_match LEVELED(ndrt_multibox_match)
-#define ndrt_multibox_assign LEVELED(ndrt_multibox_assign)
-#define ndrt_roi_align LEVELED(ndrt_roi_align)
-#define ndrt_roi_align_grad LEVELED(ndrt_roi_align_grad)
-#define ndrt_roi_pool LEVELED(ndrt_roi_pool)
-#define ndrt_roi_pool_grad LEVELED(ndrt_roi_pool_grad)
 #define ndrt_exp LEVELED(ndrt_exp)
 #define ndrt_softmax LEVELED(ndrt_softmax)
 #define ndrt_running_sum LEVELED(ndrt_running_sum)
@@ -98,18 +88,6 @@ void ndrt_prelu(const ndrt_kernel_call *call, int nthreads);
 void ndrt_exp(const ndrt_kernel_call *call, int nthreads);
 void ndrt_arithmetic(const ndrt_kernel_call *call, int nthreads);
 void ndrt_step_grad(const ndrt_kernel_call *call, int nthreads);
-
-/* Kernels that kernels/elementwise/basic.c drives: those element by element do those from `from` up
- * to `to`; `from` is a multiple of 64. */
-void ndrt_sgd(const ndrt_kernel_call *call, int64_t from, int64_t to);
-void ndrt_sgd_mom(const ndrt_kernel_call *call, int64_t from, int64_t to);
-void ndrt_adam(const ndrt_kernel_call *call, int64_t from, int64_t to);
-/* In dims[1] and dims[2] key and block at which the words begin. */
-void ndrt_philox(const ndrt_kernel_call *call, int64_t from, int64_t to);
-void ndrt_dropout_mask(const ndrt_kernel_call *call, int64_t from, int64_t to);
-void ndrt_dropout(const ndrt_kernel_call *call, int64_t from, int64_t to);
-void ndrt_random_uniform(const ndrt_kernel_call *call, int64_t from, int64_t to);
-void ndrt_random_normal(const ndrt_kernel_call *call, int64_t from, int64_t to);
 #endif
 
 #endif

@@ -10,6 +10,7 @@ from ..dtypes import DType
 from ..errors import ShapeError
 from ..native import ffi, lib
 from ..storage.desc import default_desc
+from ..storage.kernels import elementwise
 from ..storage.reorder import reorder_mem
 from ..storage.stream import ImmediateStream, Mem
 from .layout import (
@@ -73,7 +74,7 @@ def _copy_into(source: NDArray, target: NDArray, stream: ImmediateStream, add: b
         made = create_data(target, mem.desc, stream)
         if made is not None:
             if made.ptr != mem.ptr:
-                stream.kernel(lib.NDRT_KERNEL_COPY, [mem.desc.nbytes], [made, mem])
+                stream.kernel(elementwise.copy(out=made, data=mem, nbytes=mem.desc.nbytes))
             return
     if add and source.dtype == target.dtype == np.float32 and source.size:
         write_mem(target, get_data(source, stream), stream, add=True)

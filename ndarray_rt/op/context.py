@@ -203,10 +203,8 @@ class OpContext:
     def run_each(self, prim: Primitive, calls: Iterable[Args]) -> None:
         self.stream.run_each(prim, calls)
 
-    def kernel(self, given: KernelCall | int, dims: Sequence[int] = (),
-               data: Sequence[Mem | None] = (), scalars: Sequence[float] = (),
-               parameters: ParameterBlock | None = None) -> None:
-        self.stream.kernel(given, dims, data, scalars, parameters)
+    def kernel(self, given: KernelCall, parameters: ParameterBlock | None = None) -> None:
+        self.stream.kernel(given, parameters)
 
     def random_mem(self) -> Mem:
         """The random stream itself, for kernels that draw from it when they run."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..native import ffi
+from ..native import ffi, lib
 
-ROOM = 8
+ROOM: int = lib.NDRT_KERNEL_NUMBERS
 
 
 class ParameterBlock:

@@ -232,15 +232,11 @@ class ImmediateStream:
             self.flush()
         self._kernel(packed)
 
-    def kernel(self, given: KernelCall | int, dims: Sequence[int] = (),
-               data: Sequence[Mem | None] = (), scalars: Sequence[float] = (),
-               parameters: ParameterBlock | None = None) -> None:
+    def kernel(self, given: KernelCall, parameters: ParameterBlock | None = None) -> None:
         """Runs one of our own kernels over the memories given.
 
         With `parameters` the numbers there count, at each run those that it holds then.
         """
-        if isinstance(given, int):
-            given = KernelCall(given, tuple(data), tuple(dims), tuple(scalars))
         packed = self._kernel_call(given, parameters)
         self.counters.kernels += 1
         self.impls.append(kernel_name(given.kernel))

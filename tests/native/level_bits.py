@@ -14,19 +14,13 @@ from typing import Any
 import numpy as np
 
 from ndarray_rt.native import ffi, lib
-from tests.native.helpers import kernel
+from ndarray_rt.storage.kernels import random as draws
+from tests.native.helpers import kernel, run_kernel
+from tests.native.optimizer_steps import STEPS, arguments
 
 N = 1237  # no multiple of any vector
 FUNCTIONS = {name: number for number, name in ffi.typeof("ndrt_function_id").elements.items()}
 ARITHMETIC = range(lib.NDRT_ARITHMETIC_LAST + 1)
-UPDATES = {  # kernel: states, and scalars behind lr wd rescale clip
-    "SGD": (0, ()), "SGD_MOM": (1, (0.9,)), "ADAM": (2, (0.9, 0.999, 1e-8)),
-    "NAG_MOM": (1, (0.9,)), "RMSPROP": (1, (0.9, 1e-8, -1)),
-    "RMSPROPALEX": (3, (0.9, 0.8, 1e-8, -1)),
-    "FTRL": (2, (0.01, 1.0)), "FTML": (3, (0.6, 0.999, 1e-8, 3)), "SIGNSGD": (0, ()),
-    "SIGNUM": (1, (0.9, 0.01)), "LAMB_1": (2, (0.9, 0.999, 1e-6, 1)),
-    "ADAMW": (2, (0.9, 0.999, 1e-8, 1)),
-}
 
 
 def _numbers(seed: int, n: int = N) -> Any:
@@ -58,21 +52,20 @@ def results() -> Iterator[tuple[str, Any]]:
         kernel(lib.NDRT_KERNEL_SOFTMAX_COLUMNS, [2, 12, 50, log], [out, finite],
                [1.3, 1], 1)
         yield f"softmax {log}", out
-    for name, (states, more) in UPDATES.items():
-        begin = [np.abs(_numbers(10 + i, N)) for i in range(2 + states)]
-        arrays = [np.nan_to_num(a, posinf=2, nan=1).clip(0, 4) for a in begin]
-        out = np.empty_like(arrays[0])
-        first = (0.1, 0.01, 0.5, 1.0)
-        kernel(getattr(lib, f"NDRT_KERNEL_{name}"), [N], [out, *arrays], [*first, *more], 1)
-        yield name, np.stack([out, *arrays])
-    for name, scalars in (("UNIFORM", (-1.0, 3.0, 2.0)), ("NORMAL", (0.5, 2.0)),
-                          ("DROPOUT_MASK", (1 << 23, 2.0))):
+    for step in STEPS:
+        given = arguments(step, N, lambda i: np.nan_to_num(
+            np.abs(_numbers(10 + i)), posinf=2, nan=1).clip(0, 4))
+        run_kernel(step(**given), 1)
+        yield step.__name__, np.stack([a for a in given.values() if np.size(a) == N])
+    for draw, numbers in ((draws.uniform, {"low": -1.0, "width": 3.0, "limit": 2.0}),
+                          (draws.normal, {"loc": 0.5, "scale": 2.0}),
+                          (draws.dropout_mask, {"bound": 1 << 23, "factor": 2.0})):
         space = np.zeros(64, np.uint8)
         stream = space[-space.ctypes.data % 16 :][:16].view(np.uint64)
         stream[:] = [7, 3]
         out = np.empty_like(x)
-        kernel(getattr(lib, f"NDRT_KERNEL_{name}"), [N], [out, stream], scalars, 1)
-        yield name, out
+        run_kernel(draw(out=out, stream=stream, n=N, **numbers), 1)
+        yield draw.__name__, out
 
 
 def digests() -> dict[str, str]:

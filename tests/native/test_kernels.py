@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ndarray_rt.errors import ParameterError
-from ndarray_rt.native import call, ffi, lib
+from ndarray_rt.native import lib
 from ndarray_rt.op.normal import standard_normal
-from tests.native.helpers import kernel
+from ndarray_rt.storage.kernel_call import KernelCall
+from ndarray_rt.storage.kernels import elementwise, optimizer
+from ndarray_rt.storage.kernels import random as draws
+from tests.native.helpers import kernel, run_kernel
 
 SIZES = [0, 1, 63, 64, 1000, 40_001]
 f4 = np.float32
@@ -26,10 +30,10 @@ def random(n: int, count: int, seed: int = 1) -> list[Any]:
 def test_add_to_and_blend(n: int, nthreads: int) -> None:
     a, b = random(n, 2)
     expected = a + b
-    kernel(lib.NDRT_KERNEL_ADD_TO, [n], [a, b], nthreads=nthreads)
+    run_kernel(elementwise.add_to(out=a, data=b, n=n), nthreads)
     np.testing.assert_array_equal(a, expected)
     expected = f4(0.9) * a + f4(0.1) * b
-    kernel(lib.NDRT_KERNEL_BLEND, [n], [a, b], [0.9, 0.1], nthreads)
+    run_kernel(elementwise.blend(out=a, data=b, n=n, a=0.9, b=0.1), nthreads)
     np.testing.assert_array_equal(a, expected)
 
 
@@ -37,14 +41,14 @@ def test_add_to_and_blend(n: int, nthreads: int) -> None:
 def test_copy_and_zero(n: int) -> None:
     a = np.random.default_rng(0).integers(0, 256, n + 8).astype("u1")
     b = np.full(n + 8, 7, "u1")
-    kernel(lib.NDRT_KERNEL_COPY, [n], [b, a], nthreads=2)
+    run_kernel(elementwise.copy(out=b, data=a, nbytes=n), 2)
     np.testing.assert_array_equal(b[:n], a[:n])
     assert (b[n:] == 7).all()
     expected = a.copy()
     expected[5 : 5 + n] = a[:n]
-    kernel(lib.NDRT_KERNEL_COPY, [n], [a[5:], a], nthreads=2)
+    run_kernel(elementwise.copy(out=a[5:], data=a, nbytes=n), 2)
     np.testing.assert_array_equal(a, expected)
-    kernel(lib.NDRT_KERNEL_ZERO, [n], [b], nthreads=2)
+    run_kernel(elementwise.zero(out=b, nbytes=n), 2)
     assert not b[:n].any()
     assert (b[n:] == 7).all()
 
@@ -60,12 +64,14 @@ def test_sgd(n: int, bound: float) -> None:
     out = np.empty_like(weight)
     lr, wd, rescale = f4(0.1), f4(0.01), f4(0.25)
     step = lr * rescale * grad if bound < 0 else lr * clip(rescale * grad, bound)
-    kernel(lib.NDRT_KERNEL_SGD, [n], [out, weight, grad], [lr, wd, rescale, bound])
+    run_kernel(optimizer.sgd(out=out, weight=weight, grad=grad, count=n, lr=lr, wd=wd,
+                             rescale_grad=rescale, clip_gradient=bound))
     np.testing.assert_array_equal(out, (1 - lr * wd) * weight - step)
     moved = f4(0.9) * momentum - lr * wd * weight - step
     expected = weight + moved
-    kernel(lib.NDRT_KERNEL_SGD_MOM, [n], [weight, weight, grad, momentum],
-           [lr, wd, rescale, bound, 0.9])
+    run_kernel(optimizer.sgd_mom(
+        out=weight, weight=weight, grad=grad, mom=momentum, count=n, lr=lr, wd=wd,
+        rescale_grad=rescale, clip_gradient=bound, momentum=0.9))
     np.testing.assert_array_equal(momentum, moved)
     np.testing.assert_array_equal(weight, expected)
 
@@ -79,8 +85,9 @@ def test_adam(bound: float) -> None:
     g = clip(rescale * grad + wd * weight, bound)
     m, v = b1 * mean + (1 - b1) * g, b2 * var + (1 - b2) * g * g
     expected = weight - lr * m / (np.sqrt(v) + eps)
-    kernel(lib.NDRT_KERNEL_ADAM, [n], [weight, weight, grad, mean, var],
-           [lr, wd, rescale, bound, b1, b2, eps])
+    run_kernel(optimizer.adam(
+        out=weight, weight=weight, grad=grad, mean=mean, var=var, count=n, lr=lr, wd=wd,
+        rescale_grad=rescale, clip_gradient=bound, beta1=b1, beta2=b2, epsilon=eps))
     np.testing.assert_array_equal(mean, m)
     np.testing.assert_array_equal(var, v)
     np.testing.assert_array_equal(weight, expected)
@@ -101,7 +108,7 @@ def philox_numpy(n: int, key: int, counter: int) -> Any:
 
 def test_philox_known_answer() -> None:
     out = np.empty(4, "u4")
-    kernel(lib.NDRT_KERNEL_PHILOX, [4, 0, 0], [out])
+    run_kernel(draws.philox(out=out, n=4, key=0, counter=0))
     assert [f"{w:08x}" for w in out] == ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]
 
 
@@ -111,15 +118,15 @@ def test_philox(n: int, key: int, counter: int) -> None:
     expected = philox_numpy(n, key, counter)
     for nthreads in (1, 2):
         out = np.zeros(n + 1, "u4")
-        kernel(lib.NDRT_KERNEL_PHILOX, [n, key, counter], [out], nthreads=nthreads)
+        run_kernel(draws.philox(out=out, n=n, key=key, counter=counter), nthreads)
         np.testing.assert_array_equal(out[:n], expected)
         assert out[n] == 0
 
 
-def drawn(which: int, data: list[Any], scalars: list[float], nthreads: int = 1) -> int:
+def drawn(which: Callable[..., KernelCall], nthreads: int, **given: Any) -> int:
     """Runs a kernel that draws from stream 7 at block 5; gives the block behind what it drew."""
     stream = np.array([7, 5], "u8")
-    kernel(which, [data[0].size], [*data, stream], scalars, nthreads)
+    run_kernel(which(stream=stream, n=given["out"].size, **given), nthreads)
     assert stream[0] == 7
     return int(stream[1])
 
@@ -132,11 +139,11 @@ def test_dropout(n: int, nthreads: int) -> None:
     mask, out = np.full(n, 9, "f4"), np.full(n, 9, "f4")
     x = random(n, 1)[0]
     behind = 5 + (n + 3) // 4
-    numbers = [3 << 22, f4(4 / 3)]
-    assert drawn(lib.NDRT_KERNEL_DROPOUT_MASK, [mask], numbers, nthreads) == behind
+    numbers = {"bound": 3 << 22, "factor": f4(4 / 3)}
+    assert drawn(draws.dropout_mask, nthreads, out=mask, **numbers) == behind
     np.testing.assert_array_equal(mask, expected)
     mask[:] = 9
-    assert drawn(lib.NDRT_KERNEL_DROPOUT, [out, mask, x], numbers, nthreads) == behind
+    assert drawn(draws.dropout, nthreads, out=out, mask=mask, data=x, **numbers) == behind
     np.testing.assert_array_equal(mask, expected)
     np.testing.assert_array_equal(out, x * expected)
 
@@ -146,10 +153,10 @@ def test_distributions_have_the_bits_of_numpy(n: int) -> None:
     words = philox_numpy(n + n % 2, 7, 5)
     out = np.zeros(n, "f4")
     for nthreads in (1, 2):
-        drawn(lib.NDRT_KERNEL_UNIFORM, [out], [-2, 5, 2.5], nthreads)
+        drawn(draws.uniform, nthreads, out=out, low=-2, width=5, limit=2.5)
         unit = (words[:n] >> np.uint32(8)) * 2.0**-24
         np.testing.assert_array_equal(out, np.minimum((-2 + 5 * unit).astype("f4"), f4(2.5)))
-        drawn(lib.NDRT_KERNEL_NORMAL, [out], [0.5, 3], nthreads)
+        drawn(draws.normal, nthreads, out=out, loc=0.5, scale=3)
         np.testing.assert_array_equal(out, (0.5 + 3 * standard_normal(words)[:n]).astype("f4"))
 
 
@@ -165,7 +172,7 @@ def test_normal_numbers_are_those_of_the_formula() -> None:
 
 def test_fill() -> None:
     out = np.zeros(1000, "f4")
-    kernel(lib.NDRT_KERNEL_FILL, [999], [out], [0.1])
+    run_kernel(elementwise.fill(out=out, n=999, value=0.1))
     assert (out[:999] == f4(0.1)).all()
     assert out[999] == 0
 
@@ -178,7 +185,8 @@ def test_bias_grad(rows: int, channels: int) -> None:
     results = []
     for nthreads in (1, 2, 3):
         out = np.full(channels, np.nan, "f4")
-        kernel(lib.NDRT_KERNEL_BIAS_GRAD, [rows, channels], [out, grad], nthreads=nthreads)
+        run_kernel(elementwise.bias_grad(out=out, data=grad, rows=rows, channels=channels),
+                   nthreads)
         results.append(out)
     np.testing.assert_allclose(results[0], grad.astype("f8").sum(0), rtol=1e-5, atol=1e-4)
     for other in results[1:]:
@@ -191,7 +199,7 @@ def test_sums_of_nearly_equal_rows_are_rounded_once(rows: int, channels: int) ->
     """What E[x^2] - E[x]^2 is taken of must not lose a digit for every row."""
     x = (0.7 + 1e-3 * random(rows * channels, 1)[0].reshape(rows, channels)).astype("f4")
     out = np.empty(channels, "f4")
-    kernel(lib.NDRT_KERNEL_BIAS_GRAD, [rows, channels], [out, x])
+    run_kernel(elementwise.bias_grad(out=out, data=x, rows=rows, channels=channels))
     np.testing.assert_allclose(out, x.astype("f8").sum(0), rtol=1.2e-7)
 
 
@@ -200,8 +208,10 @@ def test_same_bits_at_any_number_of_threads() -> None:
     results = []
     for nthreads in (1, 2, 5):
         weight, grad, mean, var = random(n, 4)
-        kernel(lib.NDRT_KERNEL_ADAM, [n], [weight, weight, grad, mean, abs(var)],
-               [0.1, 0.01, 1, -1, 0.9, 0.999, 1e-8], nthreads)
+        run_kernel(optimizer.adam(
+            out=weight, weight=weight, grad=grad, mean=mean, var=abs(var), count=n, lr=0.1,
+            wd=0.01, rescale_grad=1, clip_gradient=-1, beta1=0.9, beta2=0.999, epsilon=1e-8),
+            nthreads)
         results.append(weight)
     assert all((r == results[0]).all() for r in results)
 
@@ -211,11 +221,9 @@ def test_refusals() -> None:
     with pytest.raises(ParameterError, match="kernel 999 is none"):
         kernel(999, [4], [a])
     with pytest.raises(ParameterError, match="a count below 0"):
-        kernel(lib.NDRT_KERNEL_ZERO, [-1], [a])
+        run_kernel(elementwise.zero(out=a, nbytes=-1))
     with pytest.raises(ParameterError, match="array 0 has no bytes"):
-        call(lib.ndrt_kernel_run,
-             ffi.new("ndrt_kernel_call *", {"kernel": lib.NDRT_KERNEL_ZERO, "counts": [4]}),
-             what="kernel")
+        run_kernel(elementwise.zero(out=None, nbytes=4))
 
 
 @pytest.mark.parametrize("channels", [1, 64, 255, 600])
@@ -226,13 +234,8 @@ def test_sums_over_rows_need_no_memory(channels: int) -> None:
     made = []
     for n in (-1, 0):
         out = np.empty(channels, np.float32)
-        packed = ffi.new("ndrt_kernel_call *")
-        packed.kernel = lib.NDRT_KERNEL_BIAS_GRAD
-        packed.nthreads = 2
-        packed.counts = [*rows.shape, 0, 0]
-        packed.data[0], packed.data[1] = ffi.from_buffer(out), ffi.from_buffer(rows)
         lib.ndrt_memory_fail_after(n)
-        call(lib.ndrt_kernel_run, packed, what="sum over rows")
+        run_kernel(elementwise.bias_grad(out=out, data=rows, rows=1000, channels=channels), 2)
         lib.ndrt_memory_fail_after(-1)
         made.append(out)
     assert made[0].tobytes() == made[1].tobytes()

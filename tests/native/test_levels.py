@@ -113,4 +113,4 @@ def test_headers_define_no_function_that_is_seen_elsewhere() -> None:
 def test_digests_tell_what_differs() -> None:
     made = digests()
     assert len(set(made.values())) > len(made) * 0.9
-    assert np.isin(["SGD", "exp", "NDRT_FUNCTION_LOG"], list(made)).all()
+    assert np.isin(["sgd", "exp", "NDRT_FUNCTION_LOG"], list(made)).all()

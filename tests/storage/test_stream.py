@@ -13,6 +13,7 @@ from ndarray_rt._array.ndarray import NDArray, new_array
 from ndarray_rt.native import lib
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.handle import memory_stats
+from ndarray_rt.storage.kernels.elementwise import add_to
 from ndarray_rt.storage.primitive import Arg, Direction, Kind, make_primitive
 from ndarray_rt.storage.reorder import REORDERS, ReorderCache, reorder_mem
 from ndarray_rt.storage.stream import ImmediateStream, RecordingStream
@@ -44,7 +45,7 @@ def issue(stream: ImmediateStream, x: NDArray, y: NDArray) -> None:
     plain = create_data(y, get_data(x, stream).desc, stream)
     assert plain is not None
     reorder_mem(stream, dst, plain)
-    stream.kernel(lib.NDRT_KERNEL_ADD_TO, [x.size], [plain, get_data(x, stream)])
+    stream.kernel(add_to(out=plain, data=get_data(x, stream), n=x.size))
 
 
 def wanted(value: np.ndarray) -> np.ndarray:

@@ -114,9 +114,9 @@ def test_memory_of_an_earlier_operator_is_refused() -> None:
     old = stream.scratch(desc)
     stream.begin_operator()
     new = stream.scratch(desc)
-    from ndarray_rt.native import lib
+    from ndarray_rt.storage.kernels.elementwise import copy
     with pytest.raises(StaleMemory, match="earlier operator call"):
-        stream.kernel(lib.NDRT_KERNEL_COPY, [16], [new, old])
+        stream.kernel(copy(out=new, data=old, nbytes=16))
     from ndarray_rt.storage.reorder import REORDERS
     with pytest.raises(StaleMemory):
         stream.reorder(REORDERS.get(desc, desc), old, new)

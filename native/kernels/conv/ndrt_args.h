@@ -8,39 +8,18 @@
 /* A filter for each channel, windows of 3, strides of 1 or 2; all is channels-last, weights (for
  * each 16 channels: y x 16). */
 typedef struct {
-    float *out;
-    const float *data;
-    const float *weights;
-    const float *bias;
-    int64_t images;
-    int64_t channels;
-    int64_t height;
-    int64_t width;
-    int64_t filters;
-    int window;
-    int stride;
-    int64_t pad_y;
-    int64_t pad_x;
-    float low;
-    float high;
+    float *out; const float *data; const float *weights; const float *bias; int64_t images;
+    int64_t channels; int64_t height; int64_t width; int64_t filters; int window; int stride;
+    int64_t pad_y; int64_t pad_x; float low; float high;
 } ndrt_depthwise_args;
 static inline ndrt_depthwise_args ndrt_read_depthwise(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
     return (ndrt_depthwise_args){
-        .out = call->data[0],
-        .data = call->data[1],
-        .weights = call->data[2],
-        .bias = call->data[3],
-        .images = call->counts[0],
-        .channels = call->counts[1],
-        .height = call->counts[2],
-        .width = call->counts[3],
-        .filters = call->counts[4],
-        .window = ndrt_int_of(call->counts[5]),
-        .stride = ndrt_int_of(call->counts[6]),
-        .pad_y = call->counts[7],
-        .pad_x = call->counts[8],
-        .low = (float)numbers[0],
+        .out = call->data[0], .data = call->data[1], .weights = call->data[2],
+        .bias = call->data[3], .images = call->counts[0], .channels = call->counts[1],
+        .height = call->counts[2], .width = call->counts[3], .filters = call->counts[4],
+        .window = ndrt_int_of(call->counts[5]), .stride = ndrt_int_of(call->counts[6]),
+        .pad_y = call->counts[7], .pad_x = call->counts[8], .low = (float)numbers[0],
         .high = (float)numbers[1],
     };
 }
@@ -48,39 +27,18 @@ static inline ndrt_depthwise_args ndrt_read_depthwise(const ndrt_kernel_call *ca
 /* Up to NDRT_FEW_CHANNELS_MOST channels, windows of up to NDRT_FEW_CHANNELS_WINDOW, strides of 1, 2
  * or 4; data is plain, out channels-last, weights (for each 16 filters: y x channels 16). */
 typedef struct {
-    float *out;
-    const float *data;
-    const float *weights;
-    const float *bias;
-    int64_t images;
-    int64_t channels;
-    int64_t height;
-    int64_t width;
-    int64_t filters;
-    int window;
-    int stride;
-    int64_t pad_y;
-    int64_t pad_x;
-    float low;
-    float high;
+    float *out; const float *data; const float *weights; const float *bias; int64_t images;
+    int64_t channels; int64_t height; int64_t width; int64_t filters; int window; int stride;
+    int64_t pad_y; int64_t pad_x; float low; float high;
 } ndrt_few_channels_args;
 static inline ndrt_few_channels_args ndrt_read_few_channels(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
     return (ndrt_few_channels_args){
-        .out = call->data[0],
-        .data = call->data[1],
-        .weights = call->data[2],
-        .bias = call->data[3],
-        .images = call->counts[0],
-        .channels = call->counts[1],
-        .height = call->counts[2],
-        .width = call->counts[3],
-        .filters = call->counts[4],
-        .window = ndrt_int_of(call->counts[5]),
-        .stride = ndrt_int_of(call->counts[6]),
-        .pad_y = call->counts[7],
-        .pad_x = call->counts[8],
-        .low = (float)numbers[0],
+        .out = call->data[0], .data = call->data[1], .weights = call->data[2],
+        .bias = call->data[3], .images = call->counts[0], .channels = call->counts[1],
+        .height = call->counts[2], .width = call->counts[3], .filters = call->counts[4],
+        .window = ndrt_int_of(call->counts[5]), .stride = ndrt_int_of(call->counts[6]),
+        .pad_y = call->counts[7], .pad_x = call->counts[8], .low = (float)numbers[0],
         .high = (float)numbers[1],
     };
 }
@@ -89,66 +47,28 @@ static inline ndrt_few_channels_args ndrt_read_few_channels(const ndrt_kernel_ca
  * each within bounds; `slots`: threads that scratch has room for, each ndrt_separable_scratch
  * numbers. */
 typedef struct {
-    float *out;
-    const float *data;
-    float *scratch;
-    const float *depthwise;
-    const float *projection;
-    const float *expansion;
-    const float *expansion_bias;
-    const float *depthwise_bias;
-    const float *projection_bias;
-    const float *added;
-    int64_t images;
-    int64_t channels;
-    int64_t height;
-    int64_t width;
-    int64_t between;
-    int64_t filters;
-    int stride;
-    int64_t pad_y;
-    int64_t pad_x;
-    int64_t expansion_width;
-    int64_t projection_width;
-    int slots;
-    float expansion_low;
-    float expansion_high;
-    float depthwise_low;
-    float depthwise_high;
-    float low;
+    float *out; const float *data; float *scratch; const float *depthwise; const float *projection;
+    const float *expansion; const float *expansion_bias; const float *depthwise_bias;
+    const float *projection_bias; const float *added; int64_t images; int64_t channels;
+    int64_t height; int64_t width; int64_t between; int64_t filters; int stride; int64_t pad_y;
+    int64_t pad_x; int64_t expansion_width; int64_t projection_width; int slots;
+    float expansion_low; float expansion_high; float depthwise_low; float depthwise_high; float low;
     float high;
 } ndrt_separable_args;
 static inline ndrt_separable_args ndrt_read_separable(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
     return (ndrt_separable_args){
-        .out = call->data[0],
-        .data = call->data[1],
-        .scratch = call->data[2],
-        .depthwise = call->data[3],
-        .projection = call->data[4],
-        .expansion = call->data[5],
-        .expansion_bias = call->data[6],
-        .depthwise_bias = call->data[7],
-        .projection_bias = call->data[8],
-        .added = call->data[9],
-        .images = call->counts[0],
-        .channels = call->counts[1],
-        .height = call->counts[2],
-        .width = call->counts[3],
-        .between = call->counts[4],
-        .filters = call->counts[5],
-        .stride = ndrt_int_of(call->counts[6]),
-        .pad_y = call->counts[7],
-        .pad_x = call->counts[8],
-        .expansion_width = call->counts[9],
-        .projection_width = call->counts[10],
-        .slots = ndrt_int_of(call->counts[11]),
-        .expansion_low = (float)numbers[0],
-        .expansion_high = (float)numbers[1],
-        .depthwise_low = (float)numbers[2],
-        .depthwise_high = (float)numbers[3],
-        .low = (float)numbers[4],
-        .high = (float)numbers[5],
+        .out = call->data[0], .data = call->data[1], .scratch = call->data[2],
+        .depthwise = call->data[3], .projection = call->data[4], .expansion = call->data[5],
+        .expansion_bias = call->data[6], .depthwise_bias = call->data[7],
+        .projection_bias = call->data[8], .added = call->data[9], .images = call->counts[0],
+        .channels = call->counts[1], .height = call->counts[2], .width = call->counts[3],
+        .between = call->counts[4], .filters = call->counts[5],
+        .stride = ndrt_int_of(call->counts[6]), .pad_y = call->counts[7], .pad_x = call->counts[8],
+        .expansion_width = call->counts[9], .projection_width = call->counts[10],
+        .slots = ndrt_int_of(call->counts[11]), .expansion_low = (float)numbers[0],
+        .expansion_high = (float)numbers[1], .depthwise_low = (float)numbers[2],
+        .depthwise_high = (float)numbers[3], .low = (float)numbers[4], .high = (float)numbers[5],
     };
 }
 

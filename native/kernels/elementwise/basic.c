@@ -1,50 +1,54 @@
-/* Copies, steps of optimizers, draws: each does a range of elements, and ranges are shared out.
+/* Copies, fills and sums: each does a range of elements, and ranges are shared out.
  *
  * Every element is computed in float in one fixed order, and sums are cut into blocks by the shape
  * alone, so the bits do not depend on the number of threads. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
 /* ---- element by element -------------------------------------------------------------------- */
 
 static void add_to(kernel_call *call, int64_t from, int64_t to) {
-    float *out = call->data[0];
-    const float *in = call->data[1];
+    const ndrt_add_to_args job = ndrt_read_add_to(call);
+    float *out = job.out;
+    const float *in = job.data;
 #pragma omp simd
     for (int64_t i = from; i < to; i++) out[i] += in[i];
 }
 
 static void blend(kernel_call *call, int64_t from, int64_t to) {
-    float *out = call->data[0];
-    const float *in = call->data[1];
-    float a = (float)call->numbers[0], b = (float)call->numbers[1];
+    const ndrt_blend_args job = ndrt_read_blend(call);
+    float *out = job.out, a = job.a, b = job.b;
+    const float *in = job.data;
 #pragma omp simd
     for (int64_t i = from; i < to; i++) out[i] = a * out[i] + b * in[i];
 }
 
 static void copy(kernel_call *call, int64_t from, int64_t to) {
-    memcpy((char *)call->data[0] + from, (const char *)call->data[1] + from, (size_t)(to - from));
+    const ndrt_copy_args job = ndrt_read_copy(call);
+    memcpy((char *)job.out + from, (const char *)job.data + from, (size_t)(to - from));
 }
 
 static void sloped(kernel_call *call, int64_t from, int64_t to) {
-    float *out = call->data[0];
-    const float *x = call->data[1], *slope = call->data[2], *in = call->data[3];
+    const ndrt_sloped_args job = ndrt_read_sloped(call);
+    float *out = job.out;
+    const float *x = job.x, *slope = job.slopes, *in = job.data;
 #pragma omp simd
     for (int64_t i = from; i < to; i++) out[i] = (x[i] > 0 ? 1.0f : slope[i]) * in[i];
 }
 
 static void fill(kernel_call *call, int64_t from, int64_t to) {
-    float *out = call->data[0], value = (float)call->numbers[0];
+    const ndrt_fill_args job = ndrt_read_fill(call);
+    float *out = job.out, value = job.value;
 #pragma omp simd
     for (int64_t i = from; i < to; i++) out[i] = value;
 }
 
 static void zero(kernel_call *call, int64_t from, int64_t to) {
-    memset((char *)call->data[0] + from, 0, (size_t)(to - from));
+    memset((char *)ndrt_read_zero(call).out + from, 0, (size_t)(to - from));
 }
 
 /* ---- sum over rows --------------------------------------------------------------------------- */
@@ -87,9 +91,11 @@ static void bias_grad_frugal(const float *in, int64_t rows, int64_t channels, fl
 }
 
 static ndrt_status bias_grad(kernel_call *call, int nthreads) {
-    int64_t rows = call->counts[0], channels = call->counts[1];
-    float *out = call->data[0];
-    const float *in = call->data[1];
+    const ndrt_bias_grad_args job = ndrt_read_bias_grad(call);
+    int64_t rows = job.rows, channels = job.channels;
+    float *out = job.out;
+    const float *in = job.data;
+    if (!channels) return NDRT_OK;
     int64_t nblocks = (rows + ROWS_OF_BLOCK - 1) / ROWS_OF_BLOCK;
     double *partial = nblocks > 1 && nthreads > 1
                           ? ndrt_malloc((size_t)(nblocks * channels) * sizeof *partial)
@@ -123,79 +129,50 @@ static const struct {
     ndrt_range_kernel range; /* NULL: shared out in its own way */
     int ndata;
     int element; /* bytes */
-    int draws;   /* a random word for each element, from the stream that is the last of its data */
 } kernels[] = {
-    [NDRT_KERNEL_ADD_TO] = {"add to", add_to, 2, 4, 0},
-    [NDRT_KERNEL_COPY] = {"copy", copy, 2, 1, 0},
-    [NDRT_KERNEL_ZERO] = {"zero", zero, 1, 1, 0},
-    [NDRT_KERNEL_SGD] = {"sgd", ndrt_sgd, 3, 4, 0},
-    [NDRT_KERNEL_SGD_MOM] = {"sgd with momentum", ndrt_sgd_mom, 4, 4, 0},
-    [NDRT_KERNEL_ADAM] = {"adam", ndrt_adam, 5, 4, 0},
-    [NDRT_KERNEL_PHILOX] = {"philox", ndrt_philox, 1, 4, 0},
-    [NDRT_KERNEL_BIAS_GRAD] = {"bias gradient", NULL, 2, 4, 0},
-    [NDRT_KERNEL_BLEND] = {"blend", blend, 2, 4, 0},
-    [NDRT_KERNEL_DROPOUT_MASK] = {"dropout mask", ndrt_dropout_mask, 2, 4, 1},
-    [NDRT_KERNEL_DROPOUT] = {"dropout", ndrt_dropout, 4, 4, 1},
-    [NDRT_KERNEL_UNIFORM] = {"uniform", ndrt_random_uniform, 2, 4, 1},
-    [NDRT_KERNEL_NORMAL] = {"normal", ndrt_random_normal, 2, 4, 1},
-    [NDRT_KERNEL_FILL] = {"fill", fill, 1, 4, 0},
-    [NDRT_KERNEL_SLOPED] = {"sloped", sloped, 4, 4, 0},
+    [NDRT_KERNEL_ADD_TO] = {"add to", add_to, 2, 4},
+    [NDRT_KERNEL_COPY] = {"copy", copy, 2, 1},
+    [NDRT_KERNEL_ZERO] = {"zero", zero, 1, 1},
+    [NDRT_KERNEL_FILL] = {"fill", fill, 1, 4},
+    [NDRT_KERNEL_BLEND] = {"blend", blend, 2, 4},
+    [NDRT_KERNEL_SLOPED] = {"sloped", sloped, 4, 4},
+    [NDRT_KERNEL_BIAS_GRAD] = {"bias gradient", NULL, 2, 4},
 };
 
 static ndrt_status check(kernel_call *call) {
     const char *name = kernels[call->kernel].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
-    int64_t n = call->counts[0];
-    int two = call->kernel == NDRT_KERNEL_BIAS_GRAD;
-    if (n < 0 || (two && call->counts[1] < 0))
-        return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    int empty = two ? call->counts[1] == 0 : n == 0;
-    for (int i = 0; i < kernels[call->kernel].ndata; i++) {
-        int unread = two && i == 1 && n == 0;
-        if (!call->data[i] && !empty && !unread)
+    int64_t n = call->counts[0], written = n;
+    if (call->kernel == NDRT_KERNEL_BIAS_GRAD) written = ndrt_read_bias_grad(call).channels;
+    if (n < 0 || written < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+    for (int i = 0; i < kernels[call->kernel].ndata; i++)
+        if (!call->data[i] && written && (n || i == 0))
             return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
-    }
     return NDRT_OK;
 }
 
-static int64_t work_of(const ndrt_kernel_call *call) {
+static int threads(kernel_call *call) {
     int64_t n = call->counts[0];
-    if (call->kernel == NDRT_KERNEL_BIAS_GRAD) n *= call->counts[1];
-    return n * kernels[call->kernel].element / 4;
+    if (call->kernel == NDRT_KERNEL_BIAS_GRAD) n *= ndrt_read_bias_grad(call).channels;
+    return ndrt_team_for(call, n * kernels[call->kernel].element / 4);
 }
 
-static int threads(kernel_call *call) { return ndrt_team_for(call, work_of(call)); }
-
-static int overlaps(const ndrt_kernel_call *call) {
-    const char *to = call->data[0], *from = call->data[1];
-    return to < from + call->counts[0] && from < to + call->counts[0];
+static int overlaps(const ndrt_copy_args *job) {
+    const char *to = job->out, *from = job->data;
+    return to < from + job->nbytes && from < to + job->nbytes;
 }
 
-/* The call with what is known only when it runs: its numbers, and the words that it draws, once for
- * the whole team. */
-static ndrt_kernel_call settled(const ndrt_kernel_call *call) {
-    ndrt_kernel_call made = *call;
-    if (call->parameters)
-        memcpy(made.numbers, call->parameters, NDRT_KERNEL_PARAMETERS * sizeof(double));
-    if (kernels[call->kernel].draws && call->counts[0] > 0) {
-        ndrt_random begin;
-        ndrt_random_draw(call->data[kernels[call->kernel].ndata - 1], call->counts[0], &begin);
-        made.counts[1] = (int64_t)begin.key;
-        made.counts[2] = (int64_t)begin.counter;
-    }
-    return made;
-}
-
-static ndrt_status execute(kernel_call *given, int nthreads) {
-    ndrt_kernel_call made = settled(given);
-    kernel_call *call = &made;
+static ndrt_status execute(kernel_call *call, int nthreads) {
     ndrt_range_kernel range = kernels[call->kernel].range;
+    if (!range) return bias_grad(call, nthreads);
     int64_t n = call->counts[0];
-    if (!range) return call->counts[1] ? bias_grad(call, nthreads) : NDRT_OK;
     if (n == 0) return NDRT_OK;
-    if (call->kernel == NDRT_KERNEL_COPY && overlaps(call)) {
-        memmove(call->data[0], call->data[1], (size_t)n);
-        return NDRT_OK;
+    if (call->kernel == NDRT_KERNEL_COPY) {
+        const ndrt_copy_args job = ndrt_read_copy(call);
+        if (overlaps(&job)) {
+            memmove(job.out, job.data, (size_t)n);
+            return NDRT_OK;
+        }
     }
     ndrt_share_out(range, call, n, nthreads);
     return NDRT_OK;

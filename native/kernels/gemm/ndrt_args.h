@@ -8,29 +8,15 @@
 /* data times weights plus bias within bounds. Weights are blocks of `width` columns, of 16 features
  * each time, the last ones padded. */
 typedef struct {
-    float *out;
-    const float *data;
-    const float *weights;
-    const float *bias;
-    int64_t rows;
-    int64_t features;
-    int64_t columns;
-    int64_t width;
-    float low;
-    float high;
+    float *out; const float *data; const float *weights; const float *bias; int64_t rows;
+    int64_t features; int64_t columns; int64_t width; float low; float high;
 } ndrt_few_rows_args;
 static inline ndrt_few_rows_args ndrt_read_few_rows(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
     return (ndrt_few_rows_args){
-        .out = call->data[0],
-        .data = call->data[1],
-        .weights = call->data[2],
-        .bias = call->data[3],
-        .rows = call->counts[0],
-        .features = call->counts[1],
-        .columns = call->counts[2],
-        .width = call->counts[3],
-        .low = (float)numbers[0],
+        .out = call->data[0], .data = call->data[1], .weights = call->data[2],
+        .bias = call->data[3], .rows = call->counts[0], .features = call->counts[1],
+        .columns = call->counts[2], .width = call->counts[3], .low = (float)numbers[0],
         .high = (float)numbers[1],
     };
 }
@@ -38,32 +24,16 @@ static inline ndrt_few_rows_args ndrt_read_few_rows(const ndrt_kernel_call *call
 /* data times weights plus bias plus `added` within bounds; weights as of few_rows, in blocks of 16
  * k columns. */
 typedef struct {
-    float *out;
-    const float *data;
-    const float *weights;
-    const float *bias;
-    const float *added;
-    int64_t rows;
-    int64_t features;
-    int64_t columns;
-    int64_t width;
-    float low;
-    float high;
+    float *out; const float *data; const float *weights; const float *bias; const float *added;
+    int64_t rows; int64_t features; int64_t columns; int64_t width; float low; float high;
 } ndrt_products_args;
 static inline ndrt_products_args ndrt_read_products(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
     return (ndrt_products_args){
-        .out = call->data[0],
-        .data = call->data[1],
-        .weights = call->data[2],
-        .bias = call->data[3],
-        .added = call->data[4],
-        .rows = call->counts[0],
-        .features = call->counts[1],
-        .columns = call->counts[2],
-        .width = call->counts[3],
-        .low = (float)numbers[0],
-        .high = (float)numbers[1],
+        .out = call->data[0], .data = call->data[1], .weights = call->data[2],
+        .bias = call->data[3], .added = call->data[4], .rows = call->counts[0],
+        .features = call->counts[1], .columns = call->counts[2], .width = call->counts[3],
+        .low = (float)numbers[0], .high = (float)numbers[1],
     };
 }
 

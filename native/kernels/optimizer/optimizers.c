@@ -1,189 +1,265 @@
-/* More steps of optimizers, element by element, and what they need of a whole array.
+/* Steps of optimizers, element by element, and what they need of a whole array.
  *
- * data: out, weight, gradient, states. dims: elements; flags; where the numbers come from that are
- * arrays' (NUMBERS_...); the position in data of the array they are in. With HALF_GRADIENT the
- * gradient has 16 bits; with HALF_OUT the weight is a master copy, which changes, and `out` takes
- * it in 16 bits; with KEEP_MASTER the copy stays. Sums are cut into blocks by the length alone, so
- * that the bits do not depend on the number of threads. */
+ * What all steps are given at the beginning is what SIGNSGD is given. Each step does elements in
+ * float; what has 16 bits is widened and narrowed a strip at a time around it. Sums are cut into
+ * blocks by the length alone, so that the bits do not depend on the number of threads. */
 #include <immintrin.h>
 #include <math.h>
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
-
-enum { HALF_GRADIENT = 1, HALF_OUT = 2, KEEP_MASTER = 4 };
-enum { NUMBERS_OF_CALL = 0, NUMBERS_RESCALE = -1 }; /* above 0: lr and wd of one weight of many */
 
 static inline float clipped(float x, float bound) {
     return x > bound ? bound : x < -bound ? -bound : x;
 }
 
 /* Bounds below 0 are none. */
-static inline float bound_of(double given) { return given >= 0 ? (float)given : INFINITY; }
+static inline float bound_of(float given) { return given >= 0 ? given : INFINITY; }
 
 static inline float sign_of(float x) { return (float)((x > 0) - (x < 0)); }
 
-#define STEP_OF(name, ...)                                                                         \
-    static void name##_loop(const double *numbers, const float *weight, const float *grad,         \
-                            int64_t n, float *a, float *b, float *c, float *out) {                 \
-        float lr = (float)numbers[0], wd = (float)numbers[1], rescale = (float)numbers[2];         \
-        float bound = bound_of(numbers[3]);                                                        \
-        (void)lr, (void)wd, (void)rescale, (void)bound, (void)a, (void)b, (void)c;                 \
-        __VA_ARGS__                                                                                \
-    }                                                                                              \
-    static void name(kernel_call *call, int64_t from, int64_t to) {                                \
-        float *const *data = (float *const *)call->data;                                           \
-        name##_loop(call->numbers, data[1] + from, data[2] + from, to - from,                      \
-                    data[3] ? data[3] + from : NULL, data[4] ? data[4] + from : NULL,              \
-                    data[5] ? data[5] + from : NULL, data[0] + from);                              \
-    }
-#define EACH _Pragma("omp simd") for (int64_t i = 0; i < n; i++)
+#define EACH _Pragma("omp simd") for (int64_t i = from; i < to; i++)
 
 /* ---- momentum and signs ----------------------------------------------------------------------
  */
 
-STEP_OF(sgd, float keep = 1.0f - lr * wd; int scaled_late = numbers[3] < 0;
-        float before = scaled_late ? 1.0f : rescale, after = scaled_late ? lr * rescale : lr;
-        EACH out[i] = keep * weight[i] - after * clipped(before * grad[i], bound);)
+/* Learning rate times the rescaled, clipped gradient, rounded where MXNet 1.9.1 rounds: with a clip
+ * lr * clip(rescale * g), without one (below 0) (lr * rescale) * g. Clipping to infinity and a
+ * factor of 1 change nothing, and keep it one loop. */
+typedef struct {
+    float before, bound, after;
+} gradient_rule;
 
-STEP_OF(
-    sgd_mom, float decay = lr * wd, keep = (float)numbers[4]; int scaled_late = numbers[3] < 0;
-    float before = scaled_late ? 1.0f : rescale, after = scaled_late ? lr * rescale : lr; EACH {
+static gradient_rule rule_of(float lr, float rescale, float bound) {
+    return bound >= 0 ? (gradient_rule){rescale, bound, lr}
+                      : (gradient_rule){1.0f, INFINITY, lr * rescale};
+}
+
+static inline float step_of(float gradient, gradient_rule rule) {
+    return rule.after * clipped(rule.before * gradient, rule.bound);
+}
+
+static void sgd(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_sgd_args job = ndrt_read_sgd(call);
+    float lr = job.which ? job.lrs[job.which - 1] : job.lr;
+    float wd = job.which ? job.wds[job.which - 1] : job.wd;
+    float keep = 1.0f - lr * wd, *out = job.out;
+    const float *weight = job.weight, *grad = job.grad;
+    gradient_rule rule = rule_of(lr, job.rescale_grad, job.clip_gradient);
+    EACH out[i] = keep * weight[i] - step_of(grad[i], rule);
+}
+
+static void sgd_mom(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_sgd_mom_args job = ndrt_read_sgd_mom(call);
+    float lr = job.which ? job.lrs[job.which - 1] : job.lr;
+    float wd = job.which ? job.wds[job.which - 1] : job.wd;
+    float decay = lr * wd, keep = job.momentum, *out = job.out, *mom = job.mom;
+    const float *weight = job.weight, *grad = job.grad;
+    gradient_rule rule = rule_of(lr, job.rescale_grad, job.clip_gradient);
+    EACH {
         float w = weight[i];
-        float m = keep * a[i] - decay * w - after * clipped(before * grad[i], bound);
-        a[i] = m;
+        float m = keep * mom[i] - decay * w - step_of(grad[i], rule);
+        mom[i] = m;
         out[i] = w + m;
-    })
+    }
+}
 
-STEP_OF(
-    nag_mom, float keep = (float)numbers[4]; EACH {
+static void nag_mom(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_nag_mom_args job = ndrt_read_nag_mom(call);
+    float lr = job.lr, wd = job.wd, rescale = job.rescale_grad, keep = job.momentum;
+    float bound = bound_of(job.clip_gradient), *out = job.out, *mom = job.mom;
+    const float *weight = job.weight, *grad = job.grad;
+    EACH {
         float w = weight[i];
         float g = clipped(rescale * grad[i], bound) + wd * w;
-        float m = keep * a[i] - lr * g;
-        a[i] = m;
+        float m = keep * mom[i] - lr * g;
+        mom[i] = m;
         out[i] = w + keep * m - lr * g;
-    })
+    }
+}
 
 /* With a master copy, MXNet takes the new weight's decay into the momentum. */
-STEP_OF(
-    nag_mom_of_master, float keep = (float)numbers[4]; EACH {
+static void nag_mom_of_master(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_nag_mom_of_master_args job = ndrt_read_nag_mom_of_master(call);
+    float lr = job.lr, wd = job.wd, rescale = job.rescale_grad, keep = job.momentum;
+    float bound = bound_of(job.clip_gradient), *out = job.out, *mom = job.mom;
+    const float *weight = job.weight, *grad = job.grad;
+    EACH {
         float w = weight[i];
-        float scaled = clipped(rescale * grad[i], bound), old = keep * a[i];
+        float scaled = clipped(rescale * grad[i], bound), old = keep * mom[i];
         float g = scaled + wd * w;
         float made = w + keep * (old - lr * g) - lr * g;
-        a[i] = old - lr * (scaled + wd * made);
+        mom[i] = old - lr * (scaled + wd * made);
         out[i] = made;
-    })
+    }
+}
 
-STEP_OF(signsgd, float keep = 1.0f - lr * wd;
-        EACH out[i] = keep * weight[i] - lr * sign_of(grad[i]);)
+static void signsgd(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_signsgd_args job = ndrt_read_signsgd(call);
+    float lr = job.lr, keep = 1.0f - job.lr * job.wd, *out = job.out;
+    const float *weight = job.weight, *grad = job.grad;
+    EACH out[i] = keep * weight[i] - lr * sign_of(grad[i]);
+}
 
-STEP_OF(
-    signum, float keep = (float)numbers[4], left = 1.0f - lr * (float)numbers[5]; EACH {
+static void signum(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_signum_args job = ndrt_read_signum(call);
+    float lr = job.lr, wd = job.wd, rescale = job.rescale_grad, keep = job.momentum;
+    float left = 1.0f - lr * job.wd_lh;
+    float bound = bound_of(job.clip_gradient), *out = job.out, *mom = job.mom;
+    const float *weight = job.weight, *grad = job.grad;
+    EACH {
         float w = weight[i];
         float g = clipped(rescale * grad[i], bound) + wd * w;
-        float m = keep * a[i] - (1.0f - keep) * g;
-        a[i] = m;
+        float m = keep * mom[i] - (1.0f - keep) * g;
+        mom[i] = m;
         out[i] = left * w + lr * sign_of(m);
-    })
+    }
+}
 
 /* ---- steps of each element's own size --------------------------------------------------------
  */
 
-STEP_OF(
-    rmsprop, float gamma1 = (float)numbers[4], epsilon = (float)numbers[5];
-    float most = bound_of(numbers[6]); EACH {
+static void adam(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_adam_args job = ndrt_read_adam(call);
+    float lr = job.lr, wd = job.wd, rescale = job.rescale_grad;
+    float bound = bound_of(job.clip_gradient);
+    float beta1 = job.beta1, beta2 = job.beta2, epsilon = job.epsilon;
+    float *out = job.out, *mean = job.mean, *var = job.var;
+    const float *weight = job.weight, *grad = job.grad;
+    EACH {
         float w = weight[i];
         float g = clipped(rescale * grad[i] + wd * w, bound);
-        float square = (1.0f - gamma1) * (g * g) + gamma1 * a[i];
-        a[i] = square;
+        float m = beta1 * mean[i] + (1.0f - beta1) * g;
+        float v = beta2 * var[i] + (1.0f - beta2) * g * g;
+        mean[i] = m;
+        var[i] = v;
+        out[i] = w - lr * m / (sqrtf(v) + epsilon);
+    }
+}
+
+static void adamw(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_adamw_args job = ndrt_read_adamw(call);
+    float lr = job.lr, wd = job.wd, eta = job.eta, rescale = *job.rescale_grad;
+    float bound = bound_of(job.clip_gradient);
+    float beta1 = job.beta1, beta2 = job.beta2, epsilon = job.epsilon;
+    float *out = job.out, *mean = job.mean, *var = job.var;
+    const float *weight = job.weight, *grad = job.grad;
+    if (!isfinite(rescale) || rescale == 0) {
+        memmove(out + from, weight + from, (size_t)(to - from) * sizeof *out);
+        return;
+    }
+    EACH {
+        float w = weight[i];
+        float g = clipped(rescale * grad[i], bound);
+        float m = beta1 * mean[i] + (1.0f - beta1) * g;
+        float v = beta2 * var[i] + (1.0f - beta2) * (g * g);
+        mean[i] = m;
+        var[i] = v;
+        out[i] = w - eta * (lr * m / (sqrtf(v) + epsilon) + wd * w);
+    }
+}
+
+static void rmsprop(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_rmsprop_args job = ndrt_read_rmsprop(call);
+    float lr = job.lr, wd = job.wd, rescale = job.rescale_grad;
+    float bound = bound_of(job.clip_gradient), most = bound_of(job.clip_weights);
+    float gamma1 = job.gamma1, epsilon = job.epsilon, *out = job.out, *n = job.n;
+    const float *weight = job.weight, *grad = job.grad;
+    EACH {
+        float w = weight[i];
+        float g = clipped(rescale * grad[i] + wd * w, bound);
+        float square = (1.0f - gamma1) * (g * g) + gamma1 * n[i];
+        n[i] = square;
         out[i] = clipped(w - lr * (g / sqrtf(square + epsilon)), most);
-    })
+    }
+}
 
-STEP_OF(
-    rmspropalex, float gamma1 = (float)numbers[4], gamma2 = (float)numbers[5];
-    float epsilon = (float)numbers[6], most = bound_of(numbers[7]); EACH {
+static void rmspropalex(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_rmspropalex_args job = ndrt_read_rmspropalex(call);
+    float lr = job.lr, wd = job.wd, rescale = job.rescale_grad;
+    float bound = bound_of(job.clip_gradient), most = bound_of(job.clip_weights);
+    float gamma1 = job.gamma1, gamma2 = job.gamma2, epsilon = job.epsilon;
+    float *out = job.out, *squares = job.n, *means = job.g, *deltas = job.delta;
+    const float *weight = job.weight, *grad = job.grad;
+    EACH {
         float w = weight[i];
         float g = clipped(rescale * grad[i] + wd * w, bound);
-        float square = (1.0f - gamma1) * (g * g) + gamma1 * a[i];
-        float mean = (1.0f - gamma1) * g + gamma1 * b[i];
-        float delta = gamma2 * c[i] - lr * (g / sqrtf(square - mean * mean + epsilon));
-        a[i] = square;
-        b[i] = mean;
-        c[i] = delta;
+        float square = (1.0f - gamma1) * (g * g) + gamma1 * squares[i];
+        float mean = (1.0f - gamma1) * g + gamma1 * means[i];
+        float delta = gamma2 * deltas[i] - lr * (g / sqrtf(square - mean * mean + epsilon));
+        squares[i] = square;
+        means[i] = mean;
+        deltas[i] = delta;
         out[i] = clipped(w + delta, most);
-    })
+    }
+}
 
-STEP_OF(
-    ftrl, float lamda1 = (float)numbers[4], beta = (float)numbers[5]; EACH {
+static void ftrl(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_ftrl_args job = ndrt_read_ftrl(call);
+    float lr = job.lr, wd = job.wd, rescale = job.rescale_grad;
+    float bound = bound_of(job.clip_gradient), lamda1 = job.lamda1, beta = job.beta;
+    float *out = job.out, *z = job.z, *n = job.n;
+    const float *weight = job.weight, *grad = job.grad;
+    EACH {
         float g = clipped(rescale * grad[i], bound);
-        float sum = b[i] + g * g;
-        float z = a[i] + (g - (sqrtf(sum) - sqrtf(b[i])) * weight[i] / lr);
-        a[i] = z;
-        b[i] = sum;
-        float far = fabsf(z) > lamda1 ? 1.0f : 0.0f;
-        out[i] = (sign_of(z) * lamda1 - z) / ((beta + sqrtf(sum)) / lr + wd) * far;
-    })
+        float sum = n[i] + g * g;
+        float moved = z[i] + (g - (sqrtf(sum) - sqrtf(n[i])) * weight[i] / lr);
+        z[i] = moved;
+        n[i] = sum;
+        float far = fabsf(moved) > lamda1 ? 1.0f : 0.0f;
+        out[i] = (sign_of(moved) * lamda1 - moved) / ((beta + sqrtf(sum)) / lr + wd) * far;
+    }
+}
 
-STEP_OF(
-    ftml, float beta1 = (float)numbers[4], beta2 = (float)numbers[5];
-    float epsilon = (float)numbers[6], t = (float)numbers[7];
-    float done1 = 1.0f - powf(beta1, t), done2 = 1.0f - powf(beta2, t); EACH {
+static void ftml(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_ftml_args job = ndrt_read_ftml(call);
+    float lr = job.lr, wd = job.wd, rescale = job.rescale_grad, bound = bound_of(job.clip_grad);
+    float beta1 = job.beta1, beta2 = job.beta2, epsilon = job.epsilon;
+    float done1 = 1.0f - powf(beta1, job.t), done2 = 1.0f - powf(beta2, job.t);
+    float *out = job.out, *sizes = job.d, *squares = job.v, *z = job.z;
+    const float *weight = job.weight, *grad = job.grad;
+    EACH {
         float w = weight[i];
         float g = clipped(rescale * grad[i] + wd * w, bound);
-        float v = beta2 * b[i] + (1.0f - beta2) * (g * g);
+        float v = beta2 * squares[i] + (1.0f - beta2) * (g * g);
         float d = done1 / lr * (sqrtf(v / done2) + epsilon);
-        float z = beta1 * c[i] + (1.0f - beta1) * g - (d - beta1 * a[i]) * w;
-        a[i] = d;
-        b[i] = v;
-        c[i] = z;
-        out[i] = -z / d;
-    })
+        float moved = beta1 * z[i] + (1.0f - beta1) * g - (d - beta1 * sizes[i]) * w;
+        sizes[i] = d;
+        squares[i] = v;
+        z[i] = moved;
+        out[i] = -moved / d;
+    }
+}
 
-/* Its numbers are lr wd eta clip beta1 beta2 epsilon rescale. */
-STEP_OF(
-    adamw, float eta = rescale, scale = (float)numbers[7]; float beta1 = (float)numbers[4];
-    float beta2 = (float)numbers[5], epsilon = (float)numbers[6]; EACH {
-        float w = weight[i];
-        float g = clipped(scale * grad[i], bound);
-        float mean = beta1 * a[i] + (1.0f - beta1) * g;
-        float var = beta2 * b[i] + (1.0f - beta2) * (g * g);
-        a[i] = mean;
-        b[i] = var;
-        out[i] = w - eta * (lr * mean / (sqrtf(var) + epsilon) + wd * w);
-    })
-
-/* The direction of a step of LAMB. Its numbers are t wd rescale clip beta1 beta2 epsilon, and
- * whether means are corrected for their beginning. */
-STEP_OF(
-    lamb_1, float beta1 = (float)numbers[4], beta2 = (float)numbers[5], t = lr;
-    float epsilon = (float)numbers[6]; int corrected = numbers[7] != 0;
-    float done1 = corrected ? 1.0f - powf(beta1, t) : 1.0f;
-    float done2 = corrected ? 1.0f - powf(beta2, t) : 1.0f; EACH {
+/* The direction of a step of LAMB. */
+static void lamb_1(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_lamb_1_args job = ndrt_read_lamb_1(call);
+    float wd = job.wd, rescale = job.rescale_grad, bound = bound_of(job.clip_gradient);
+    float beta1 = job.beta1, beta2 = job.beta2, epsilon = job.epsilon;
+    float done1 = job.bias_correction != 0 ? 1.0f - powf(beta1, job.t) : 1.0f;
+    float done2 = job.bias_correction != 0 ? 1.0f - powf(beta2, job.t) : 1.0f;
+    float *out = job.out, *means = job.mean, *vars = job.var;
+    const float *weight = job.weight, *grad = job.grad;
+    EACH {
         float g = clipped(rescale * grad[i], bound);
-        float mean = beta1 * a[i] + (1.0f - beta1) * g;
-        float var = beta2 * b[i] + (1.0f - beta2) * g * g;
-        a[i] = mean;
-        b[i] = var;
+        float mean = beta1 * means[i] + (1.0f - beta1) * g;
+        float var = beta2 * vars[i] + (1.0f - beta2) * g * g;
+        means[i] = mean;
+        vars[i] = var;
         out[i] = mean / done1 / (sqrtf(var / done2) + epsilon) + wd * weight[i];
-    })
-
-/* Its numbers are lr lower upper; the norms are one element each. */
-static void against(float rate, const float *weight, const float *step, int64_t n, float *out) {
-    EACH out[i] = weight[i] - rate * step[i];
+    }
 }
 
 static void lamb_2(kernel_call *call, int64_t from, int64_t to) {
-    float r1 = *(const float *)call->data[3], r2 = *(const float *)call->data[4];
-    float rate = (float)call->numbers[0], upper = (float)call->numbers[2];
-    float lower = (float)call->numbers[1];
-    if (lower >= 0 && r1 < lower) r1 = lower;
-    if (upper >= 0 && r1 > upper) r1 = upper;
+    const ndrt_lamb_2_args job = ndrt_read_lamb_2(call);
+    float r1 = *job.norm, r2 = *job.step_norm, rate = job.lr, *out = job.out;
+    const float *weight = job.weight, *step = job.step;
+    if (job.lower_bound >= 0 && r1 < job.lower_bound) r1 = job.lower_bound;
+    if (job.upper_bound >= 0 && r1 > job.upper_bound) r1 = job.upper_bound;
     if (r1 != 0 && r2 != 0) rate = rate * r1 / r2;
-    against(rate, (const float *)call->data[1] + from, (const float *)call->data[2] + from,
-            to - from, (float *)call->data[0] + from);
+    EACH out[i] = weight[i] - rate * step[i];
 }
 
 /* ---- 16 bits ---------------------------------------------------------------------------------
@@ -216,140 +292,125 @@ static double sum_of_squares(const float *x, int64_t n) {
     return sum;
 }
 
-/* data: one element, an array. The first number tells whether it is the root that is wanted. */
+/* One element: of an array of floats, or of 16 bits. */
 static void norm(kernel_call *call, int nthreads) {
+    const ndrt_norm_args job = ndrt_read_norm(call);
     double sums[BLOCKS] = {0};
-    int64_t n = call->counts[0], width = (n + BLOCKS - 1) / BLOCKS;
+    int64_t n = job.count, width = (n + BLOCKS - 1) / BLOCKS;
     if (width < LEAST_BLOCK) width = LEAST_BLOCK;
     int64_t blocks = (n + width - 1) / width;
-    int half = (call->counts[1] & HALF_GRADIENT) != 0;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t block = 0; block < blocks; block++) {
         int64_t from = block * width, to = from + width < n ? from + width : n;
-        if (!half) {
-            sums[block] = sum_of_squares((const float *)call->data[1] + from, to - from);
+        if (!job.half) {
+            sums[block] = sum_of_squares((const float *)job.data + from, to - from);
             continue;
         }
         float wide[256];
         for (int64_t i = from; i < to; i += 256) {
             int64_t count = to - i < 256 ? to - i : 256;
-            widen((const uint16_t *)call->data[1] + i, count, wide);
+            widen((const uint16_t *)job.data + i, count, wide);
             sums[block] += sum_of_squares(wide, count);
         }
     }
     double sum = 0;
     for (int64_t block = 0; block < blocks; block++) sum += sums[block];
-    *(float *)call->data[0] = (float)(call->numbers[0] != 0 ? sqrt(sum) : sum);
+    *job.out = (float)(job.root ? sqrt(sum) : sum);
 }
 
 /* ---- driver -----------------------------------------------------------------------------------
  */
 
-enum { FIRST = NDRT_KERNEL_NAG_MOM, STRIP = 256 };
+enum { FIRST = NDRT_KERNEL_SGD, STRIP = 256 };
+enum { OUT = 0, GRADIENT = 2 }; /* places in data */
 
 static const struct {
     const char *name;
     ndrt_range_kernel range; /* NULL: norm */
-    int ndata;
+    int neach;               /* the first arrays, whose elements are read one for one */
+    int nsingle;             /* those behind them that have one element */
 } kernels[] = {
-    [NDRT_KERNEL_NAG_MOM - FIRST] = {"nag with momentum", nag_mom, 4},
-    [NDRT_KERNEL_RMSPROP - FIRST] = {"rmsprop", rmsprop, 4},
-    [NDRT_KERNEL_RMSPROPALEX - FIRST] = {"rmspropalex", rmspropalex, 6},
-    [NDRT_KERNEL_FTRL - FIRST] = {"ftrl", ftrl, 5},
-    [NDRT_KERNEL_FTML - FIRST] = {"ftml", ftml, 6},
-    [NDRT_KERNEL_SIGNSGD - FIRST] = {"signsgd", signsgd, 3},
-    [NDRT_KERNEL_SIGNUM - FIRST] = {"signum", signum, 4},
-    [NDRT_KERNEL_LAMB_1 - FIRST] = {"lamb, first phase", lamb_1, 5},
-    [NDRT_KERNEL_LAMB_2 - FIRST] = {"lamb, second phase", lamb_2, 5},
-    [NDRT_KERNEL_ADAMW - FIRST] = {"adamw", adamw, 5},
-    [NDRT_KERNEL_NORM - FIRST] = {"norm", NULL, 2},
-    [NDRT_KERNEL_SGD_OF_MANY - FIRST] = {"sgd of many", sgd, 3},
-    [NDRT_KERNEL_SGD_MOM_OF_MANY - FIRST] = {"sgd with momentum of many", sgd_mom, 4},
+    [NDRT_KERNEL_SGD - FIRST] = {"sgd", sgd, 3, 0},
+    [NDRT_KERNEL_SGD_MOM - FIRST] = {"sgd with momentum", sgd_mom, 4, 0},
+    [NDRT_KERNEL_NAG_MOM - FIRST] = {"nag with momentum", nag_mom, 4, 0},
     [NDRT_KERNEL_NAG_MOM_OF_MASTER - FIRST] = {"nag with momentum of a master copy",
-                                               nag_mom_of_master, 4},
+                                               nag_mom_of_master, 4, 0},
+    [NDRT_KERNEL_SIGNSGD - FIRST] = {"signsgd", signsgd, 3, 0},
+    [NDRT_KERNEL_SIGNUM - FIRST] = {"signum", signum, 4, 0},
+    [NDRT_KERNEL_ADAM - FIRST] = {"adam", adam, 5, 0},
+    [NDRT_KERNEL_ADAMW - FIRST] = {"adamw", adamw, 5, 1},
+    [NDRT_KERNEL_RMSPROP - FIRST] = {"rmsprop", rmsprop, 4, 0},
+    [NDRT_KERNEL_RMSPROPALEX - FIRST] = {"rmspropalex", rmspropalex, 6, 0},
+    [NDRT_KERNEL_FTRL - FIRST] = {"ftrl", ftrl, 5, 0},
+    [NDRT_KERNEL_FTML - FIRST] = {"ftml", ftml, 6, 0},
+    [NDRT_KERNEL_LAMB_1 - FIRST] = {"lamb, first phase", lamb_1, 5, 0},
+    [NDRT_KERNEL_LAMB_2 - FIRST] = {"lamb, second phase", lamb_2, 3, 2},
+    [NDRT_KERNEL_NORM - FIRST] = {"norm", NULL, 2, 0},
 };
 
-/* Positions in data whose elements are read one for one; norms are single. */
-static int is_elementwise(kernel_call *call, int position) {
-    return !(call->kernel == NDRT_KERNEL_LAMB_2 && position > 2);
-}
-
-static ndrt_status check(const ndrt_kernel_call *call) {
-    int at = call->kernel - FIRST;
-    const char *name = kernels[at].name;
-    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
-    if (call->counts[0] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
-    if (call->counts[1] & ~(int64_t)(HALF_GRADIENT | HALF_OUT | KEEP_MASTER))
-        return ndrt_fail(NDRT_INVALID, "%s: unknown flags %lld", name, (long long)call->counts[1]);
-    int last = kernels[at].ndata - 1;
-    if (call->counts[2] != NUMBERS_OF_CALL) {
-        int64_t first = call->counts[3], count = call->counts[2] > 0 ? 2 : 1;
-        if (call->counts[2] < NUMBERS_RESCALE || first <= last || first > 6 - count)
-            return ndrt_fail(NDRT_INVALID, "%s: numbers of kind %lld at %lld", name,
-                             (long long)call->counts[2], (long long)first);
-        last = (int)(first + count) - 1;
-    }
-    for (int i = 0; i <= last; i++)
-        if (!call->data[i] && (i >= kernels[at].ndata || call->counts[0] > 0))
-            return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
+/* Is what sgd takes its rates from there? */
+static ndrt_status check_rates(const char *name, int64_t which, const float *lrs,
+                               const float *wds) {
+    if (which < 0)
+        return ndrt_fail(NDRT_INVALID, "%s: rates of number %lld", name, (long long)which);
+    if (which && (!lrs || !wds)) return ndrt_fail(NDRT_INVALID, "%s: rates have no bytes", name);
     return NDRT_OK;
 }
 
-static int threads(const ndrt_kernel_call *call) { return ndrt_team_for(call, call->counts[0]); }
+static ndrt_status check(kernel_call *call) {
+    int at = call->kernel - FIRST;
+    const char *name = kernels[at].name;
+    int64_t count = call->counts[0];
+    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
+    if (count < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+    for (int i = 0; i < kernels[at].neach + kernels[at].nsingle; i++)
+        if (!call->data[i] && (count > 0 || i >= kernels[at].neach))
+            return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
+    if (call->kernel == NDRT_KERNEL_SGD) {
+        const ndrt_sgd_args job = ndrt_read_sgd(call);
+        return check_rates(name, job.which, job.lrs, job.wds);
+    }
+    if (call->kernel == NDRT_KERNEL_SGD_MOM) {
+        const ndrt_sgd_mom_args job = ndrt_read_sgd_mom(call);
+        return check_rates(name, job.which, job.lrs, job.wds);
+    }
+    return NDRT_OK;
+}
+
+static int threads(kernel_call *call) { return ndrt_team_for(call, call->counts[0]); }
 
 /* A strip at a time, wide in between. */
 static void in_16_bits(kernel_call *call, int64_t from, int64_t to) {
-    int at_kernel = call->kernel - FIRST, half_out = (call->counts[1] & HALF_OUT) != 0;
-    int keeps = (call->counts[1] & KEEP_MASTER) != 0;
+    const ndrt_signsgd_args job = ndrt_read_signsgd(call);
+    int at_kernel = call->kernel - FIRST;
     float gradient[STRIP], made[STRIP];
     for (int64_t at = from; at < to; at += STRIP) {
         int64_t count = to - at < STRIP ? to - at : STRIP;
         ndrt_kernel_call strip = *call;
-        for (int i = 1; i < kernels[at_kernel].ndata; i++)
-            if (is_elementwise(call, i)) strip.data[i] = (float *)call->data[i] + at;
-        if (call->counts[1] & HALF_GRADIENT) {
-            widen((const uint16_t *)call->data[2] + at, count, gradient);
-            strip.data[2] = gradient;
+        for (int i = 1; i < kernels[at_kernel].neach; i++)
+            strip.data[i] = (float *)call->data[i] + at;
+        float *weight = job.weight + at;
+        float *out = !job.half_out ? (float *)job.out + at : job.keep_master ? made : weight;
+        strip.data[OUT] = out;
+        if (job.half_grad) {
+            widen((const uint16_t *)job.grad + at, count, gradient);
+            strip.data[GRADIENT] = gradient;
         }
-        strip.data[0] = !half_out ? (float *)call->data[0] + at : keeps ? made : strip.data[1];
         kernels[at_kernel].range(&strip, 0, count);
-        if (half_out) narrow(strip.data[0], count, (uint16_t *)call->data[0] + at);
+        if (job.half_out) narrow(out, count, (uint16_t *)job.out + at);
     }
 }
 
-/* The weight as it is. */
-static void keep_weight(kernel_call *call) {
-    if (call->counts[1] & HALF_OUT)
-        narrow(call->data[1], call->counts[0], call->data[0]);
-    else
-        memmove(call->data[0], call->data[1], (size_t)call->counts[0] * sizeof(float));
-}
-
-static ndrt_status execute(const ndrt_kernel_call *given, int nthreads) {
-    ndrt_kernel_call made = *given;
-    const ndrt_kernel_call *call = &made;
-    if (given->parameters)
-        memcpy(made.numbers, given->parameters, NDRT_KERNEL_PARAMETERS * sizeof(double));
-    if (!kernels[call->kernel - FIRST].range) {
+static ndrt_status execute(kernel_call *call, int nthreads) {
+    ndrt_range_kernel range = kernels[call->kernel - FIRST].range;
+    if (!range) {
         norm(call, nthreads);
         return NDRT_OK;
     }
-    int64_t n = call->counts[0], source = call->counts[2];
-    if (n == 0) return NDRT_OK;
-    if (source == NUMBERS_RESCALE) {
-        float rescale = *(const float *)call->data[call->counts[3]];
-        if (!isfinite(rescale) || rescale == 0) {
-            keep_weight(call);
-            return NDRT_OK;
-        }
-        made.numbers[7] = rescale;
-    } else if (source > 0) {
-        made.numbers[0] = ((const float *)call->data[call->counts[3]])[source - 1];
-        made.numbers[1] = ((const float *)call->data[call->counts[3] + 1])[source - 1];
-    }
-    for (int i = kernels[call->kernel - FIRST].ndata; i < 6; i++) made.data[i] = NULL;
-    ndrt_range_kernel range = call->counts[1] ? in_16_bits : kernels[call->kernel - FIRST].range;
-    ndrt_share_out(range, call, n, nthreads);
+    const ndrt_signsgd_args job = ndrt_read_signsgd(call);
+    if (job.count)
+        ndrt_share_out(job.half_grad || job.half_out ? in_16_bits : range, call, job.count,
+                       nthreads);
     return NDRT_OK;
 }
 

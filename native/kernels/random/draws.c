@@ -277,15 +277,22 @@ static void shuffle(kernel_call *call, int nthreads) {
 
 /* ---- driver ---------------------------------------------------------------------------------- */
 
+enum { FIRST = NDRT_KERNEL_PHILOX };
+
 static const struct {
     const char *name;
     int ndims, ndata;
     void (*run)(kernel_call *call, int nthreads);
 } kernels[] = {
-    {"draw", 1, 2, draw},
-    {"randint", 1, 2, randint},
-    {"multinomial", 3, 4, multinomial},
-    {"shuffle", 2, 4, shuffle},
+    [NDRT_KERNEL_PHILOX - FIRST] = {"philox", 1, 1, ndrt_philox},
+    [NDRT_KERNEL_DROPOUT_MASK - FIRST] = {"dropout mask", 1, 2, ndrt_dropout_mask},
+    [NDRT_KERNEL_DROPOUT - FIRST] = {"dropout", 1, 4, ndrt_dropout},
+    [NDRT_KERNEL_UNIFORM - FIRST] = {"uniform", 1, 2, ndrt_random_uniform},
+    [NDRT_KERNEL_NORMAL - FIRST] = {"normal", 1, 2, ndrt_random_normal},
+    [NDRT_KERNEL_DRAW - FIRST] = {"draw", 1, 2, draw},
+    [NDRT_KERNEL_RANDINT - FIRST] = {"randint", 1, 2, randint},
+    [NDRT_KERNEL_MULTINOMIAL - FIRST] = {"multinomial", 3, 4, multinomial},
+    [NDRT_KERNEL_SHUFFLE - FIRST] = {"shuffle", 2, 4, shuffle},
 };
 
 /* Elements that are written. */
@@ -326,7 +333,7 @@ static ndrt_status check_multinomial(kernel_call *call) {
 }
 
 static ndrt_status check(kernel_call *call) {
-    int at = call->kernel - NDRT_KERNEL_DRAW;
+    int at = call->kernel - FIRST;
     const char *name = kernels[at].name;
     if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
     for (int i = 0; i < kernels[at].ndims; i++)
@@ -351,7 +358,7 @@ static int threads(kernel_call *call) {
 }
 
 static ndrt_status execute(kernel_call *call, int nthreads) {
-    if (written(call)) kernels[call->kernel - NDRT_KERNEL_DRAW].run(call, nthreads);
+    if (written(call)) kernels[call->kernel - FIRST].run(call, nthreads);
     return NDRT_OK;
 }
 

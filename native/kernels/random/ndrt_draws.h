@@ -1,4 +1,4 @@
-/* What native/kernels/random/draws.c takes from native/kernels/random/distributions.c. */
+/* What native/kernels/random/draws.c takes from distributions.c and drives of random.c. */
 #ifndef NDRT_DRAWS_H
 #define NDRT_DRAWS_H
 
@@ -13,5 +13,11 @@ int ndrt_words_of(int distribution, int wide);
  */
 void ndrt_draw(int distribution, int wide, uint64_t key, uint64_t first, int64_t from, int count,
                const double *a, const double *b, double *out);
+
+void ndrt_philox(const ndrt_kernel_call *call, int nthreads);
+void ndrt_dropout_mask(const ndrt_kernel_call *call, int nthreads);
+void ndrt_dropout(const ndrt_kernel_call *call, int nthreads);
+void ndrt_random_uniform(const ndrt_kernel_call *call, int nthreads);
+void ndrt_random_normal(const ndrt_kernel_call *call, int nthreads);
 
 #endif

@@ -1,4 +1,5 @@
-/* Random numbers: Philox 4x32-10 (Salmon et al., 2011) and what is made from its words.
+/* Random numbers: Philox 4x32-10 (Salmon et al., 2011) and what single precision makes from its
+ * words.
  *
  * Numbers are made by additions, multiplications, divisions and roots alone, in one order, so that
  * NumPy gives the same bits. */
@@ -6,10 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "ndrt_internal.h"
-#include "ndrt_random.h"
+#include "ndrt_args.h"
+#include "ndrt_draws.h"
 
 /* ---- words ---------------------------------------------------------------------------------- */
+
+typedef const ndrt_kernel_call kernel_call;
 
 enum { LANES = NDRT_LANES, WORDS = NDRT_WORDS };
 static const uint32_t M0 = 0xD2511F53u, M1 = 0xCD9E8D57u, W0 = 0x9E3779B9u, W1 = 0xBB67AE85u;
@@ -96,18 +99,35 @@ void ndrt_philox_blocks(uint64_t key, uint64_t first, uint32_t *out) {
 }
 #endif
 
-/* The words of elements i to i + WORDS - 1; i is a multiple of WORDS. dims[1] and dims[2] of a call
- * say where the draw begins. */
-static inline void words_at(const ndrt_kernel_call *call, int64_t i, uint32_t *out) {
-    ndrt_philox_blocks((uint64_t)call->counts[1], (uint64_t)call->counts[2] + (uint64_t)i / 4, out);
+/* Where words for n elements begin in a stream, which moves on; and how many parts of WORDS of them
+ * there are. */
+typedef struct {
+    ndrt_random begin;
+    int64_t n, parts;
+} drawn;
+
+static drawn draw_words(ndrt_random *stream, int64_t n) {
+    drawn made = {.n = n, .parts = (n + WORDS - 1) / WORDS};
+    ndrt_random_draw(stream, n, &made.begin);
+    return made;
 }
 
-void ndrt_philox(const ndrt_kernel_call *call, int64_t from, int64_t to) {
-    uint32_t *out = call->data[0], last[WORDS];
-    for (int64_t i = from; i < to; i += WORDS) {
-        int whole = to - i >= WORDS;
-        words_at(call, i, whole ? out + i : last);
-        if (!whole) memcpy(out + i, last, (size_t)(to - i) * sizeof *out);
+/* The words of a part; gives how many of them count. */
+static inline int64_t words_of(const drawn *from, int64_t part, uint32_t *out) {
+    ndrt_philox_blocks(from->begin.key, from->begin.counter + (uint64_t)(part * (WORDS / 4)), out);
+    int64_t left = from->n - part * WORDS;
+    return left < WORDS ? left : WORDS;
+}
+
+void ndrt_philox(kernel_call *call, int nthreads) {
+    const ndrt_philox_args job = ndrt_read_philox(call);
+    const drawn from = {
+        {(uint64_t)job.key, (uint64_t)job.counter}, job.n, (job.n + WORDS - 1) / WORDS};
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t part = 0; part < from.parts; part++) {
+        uint32_t words[WORDS];
+        size_t count = (size_t)words_of(&from, part, words);
+        memcpy(job.out + part * WORDS, words, count * sizeof *words);
     }
 }
 
@@ -119,18 +139,16 @@ static void fates(const uint32_t *words, uint32_t bound, float factor, float *ou
     for (int i = 0; i < WORDS; i++) out[i] = (words[i] >> 8) < bound ? factor : 0.0f;
 }
 
-static void mask_at(const ndrt_kernel_call *call, int64_t i, float *out) {
-    uint32_t words[WORDS];
-    words_at(call, i, words);
-    fates(words, (uint32_t)call->numbers[0], (float)call->numbers[1], out);
-}
-
-void ndrt_dropout_mask(const ndrt_kernel_call *call, int64_t from, int64_t to) {
-    float *mask = call->data[0], last[WORDS];
-    for (int64_t i = from; i < to; i += WORDS) {
-        int whole = to - i >= WORDS;
-        mask_at(call, i, whole ? mask + i : last);
-        if (!whole) memcpy(mask + i, last, (size_t)(to - i) * sizeof *mask);
+void ndrt_dropout_mask(kernel_call *call, int nthreads) {
+    const ndrt_dropout_mask_args job = ndrt_read_dropout_mask(call);
+    const drawn from = draw_words(job.stream, job.n);
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t part = 0; part < from.parts; part++) {
+        uint32_t words[WORDS];
+        float mask[WORDS];
+        size_t count = (size_t)words_of(&from, part, words);
+        fates(words, (uint32_t)job.bound, job.factor, mask);
+        memcpy(job.out + part * WORDS, mask, count * sizeof *mask);
     }
 }
 
@@ -139,14 +157,17 @@ static void multiply(const float *a, const float *b, int64_t n, float *out) {
     for (int64_t i = 0; i < n; i++) out[i] = a[i] * b[i];
 }
 
-void ndrt_dropout(const ndrt_kernel_call *call, int64_t from, int64_t to) {
-    float *out = call->data[0], *mask = call->data[1], part[WORDS];
-    const float *in = call->data[2];
-    for (int64_t i = from; i < to; i += WORDS) {
-        int64_t n = to - i < WORDS ? to - i : WORDS;
-        mask_at(call, i, part);
-        memcpy(mask + i, part, (size_t)n * sizeof *mask);
-        multiply(in + i, part, n, out + i);
+void ndrt_dropout(kernel_call *call, int nthreads) {
+    const ndrt_dropout_args job = ndrt_read_dropout(call);
+    const drawn from = draw_words(job.stream, job.n);
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t part = 0; part < from.parts; part++) {
+        uint32_t words[WORDS];
+        float mask[WORDS];
+        int64_t count = words_of(&from, part, words);
+        fates(words, (uint32_t)job.bound, job.factor, mask);
+        memcpy(job.mask + part * WORDS, mask, (size_t)count * sizeof *mask);
+        multiply(job.data + part * WORDS, mask, count, job.out + part * WORDS);
     }
 }
 
@@ -161,15 +182,16 @@ static void uniform_of(const uint32_t *words, double low, double width, float li
     }
 }
 
-void ndrt_random_uniform(const ndrt_kernel_call *call, int64_t from, int64_t to) {
-    float *out = call->data[0], last[WORDS];
-    uint32_t words[WORDS];
-    const double *s = call->numbers;
-    for (int64_t i = from; i < to; i += WORDS) {
-        int whole = to - i >= WORDS;
-        words_at(call, i, words);
-        uniform_of(words, s[0], s[1], (float)s[2], whole ? out + i : last);
-        if (!whole) memcpy(out + i, last, (size_t)(to - i) * sizeof *out);
+void ndrt_random_uniform(kernel_call *call, int nthreads) {
+    const ndrt_uniform_args job = ndrt_read_uniform(call);
+    const drawn from = draw_words(job.stream, job.n);
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t part = 0; part < from.parts; part++) {
+        uint32_t words[WORDS];
+        float made[WORDS];
+        size_t count = (size_t)words_of(&from, part, words);
+        uniform_of(words, job.low, job.width, job.limit, made);
+        memcpy(job.out + part * WORDS, made, count * sizeof *made);
     }
 }
 
@@ -184,13 +206,15 @@ static void normal_of(const uint32_t *words, double loc, double scale, float *ou
     }
 }
 
-void ndrt_random_normal(const ndrt_kernel_call *call, int64_t from, int64_t to) {
-    float *out = call->data[0], last[WORDS];
-    uint32_t words[WORDS];
-    for (int64_t i = from; i < to; i += WORDS) {
-        int whole = to - i >= WORDS;
-        words_at(call, i, words);
-        normal_of(words, call->numbers[0], call->numbers[1], whole ? out + i : last);
-        if (!whole) memcpy(out + i, last, (size_t)(to - i) * sizeof *out);
+void ndrt_random_normal(kernel_call *call, int nthreads) {
+    const ndrt_normal_args job = ndrt_read_normal(call);
+    const drawn from = draw_words(job.stream, job.n);
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t part = 0; part < from.parts; part++) {
+        uint32_t words[WORDS];
+        float made[WORDS];
+        size_t count = (size_t)words_of(&from, part, words);
+        normal_of(words, job.loc, job.scale, made);
+        memcpy(job.out + part * WORDS, made, count * sizeof *made);
     }
 }

@@ -10,33 +10,16 @@
  * gives 0 and leaves the cells, or with `holds` the states, as they were; `states` is then two more
  * of them. */
 typedef struct {
-    float *out;
-    const float *gates;
-    const float *weights;
-    const float *hidden;
-    const float *cell;
-    float *cells;
-    const uint8_t *counts;
-    float *states;
-    int64_t steps;
-    int64_t batch;
-    int64_t size;
+    float *out; const float *gates; const float *weights; const float *hidden; const float *cell;
+    float *cells; const uint8_t *counts; float *states; int64_t steps; int64_t batch; int64_t size;
     int holds;
 } ndrt_lstm_steps_args;
 static inline ndrt_lstm_steps_args ndrt_read_lstm_steps(const ndrt_kernel_call *call) {
     return (ndrt_lstm_steps_args){
-        .out = call->data[0],
-        .gates = call->data[1],
-        .weights = call->data[2],
-        .hidden = call->data[3],
-        .cell = call->data[4],
-        .cells = call->data[5],
-        .counts = call->data[6],
-        .states = call->data[7],
-        .steps = call->counts[0],
-        .batch = call->counts[1],
-        .size = call->counts[2],
-        .holds = ndrt_int_of(call->counts[3]),
+        .out = call->data[0], .gates = call->data[1], .weights = call->data[2],
+        .hidden = call->data[3], .cell = call->data[4], .cells = call->data[5],
+        .counts = call->data[6], .states = call->data[7], .steps = call->counts[0],
+        .batch = call->counts[1], .size = call->counts[2], .holds = ndrt_int_of(call->counts[3]),
     };
 }
 

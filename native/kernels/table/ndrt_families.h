@@ -10,7 +10,9 @@ extern const ndrt_family ndrt_family_batch_stats;
 extern const ndrt_family ndrt_family_last_axis;
 extern const ndrt_family ndrt_family_lrn;
 extern const ndrt_family ndrt_family_folded_norms;
-extern const ndrt_family ndrt_family_vision;
+extern const ndrt_family ndrt_family_regions;
+extern const ndrt_family ndrt_family_images;
+extern const ndrt_family ndrt_family_boxes;
 extern const ndrt_family ndrt_family_optimizers;
 extern const ndrt_family ndrt_family_moves;
 extern const ndrt_family ndrt_family_functions;
@@ -30,18 +32,10 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_ADD_TO] = &ndrt_family_basic, \
     [NDRT_KERNEL_COPY] = &ndrt_family_basic, \
     [NDRT_KERNEL_ZERO] = &ndrt_family_basic, \
-    [NDRT_KERNEL_SGD] = &ndrt_family_basic, \
-    [NDRT_KERNEL_SGD_MOM] = &ndrt_family_basic, \
-    [NDRT_KERNEL_ADAM] = &ndrt_family_basic, \
-    [NDRT_KERNEL_PHILOX] = &ndrt_family_basic, \
-    [NDRT_KERNEL_BIAS_GRAD] = &ndrt_family_basic, \
-    [NDRT_KERNEL_BLEND] = &ndrt_family_basic, \
-    [NDRT_KERNEL_DROPOUT_MASK] = &ndrt_family_basic, \
-    [NDRT_KERNEL_DROPOUT] = &ndrt_family_basic, \
-    [NDRT_KERNEL_UNIFORM] = &ndrt_family_basic, \
-    [NDRT_KERNEL_NORMAL] = &ndrt_family_basic, \
     [NDRT_KERNEL_FILL] = &ndrt_family_basic, \
+    [NDRT_KERNEL_BLEND] = &ndrt_family_basic, \
     [NDRT_KERNEL_SLOPED] = &ndrt_family_basic, \
+    [NDRT_KERNEL_BIAS_GRAD] = &ndrt_family_basic, \
     [NDRT_KERNEL_GATHER] = &ndrt_family_gather, \
     [NDRT_KERNEL_GATHER_GRAD] = &ndrt_family_gather, \
     [NDRT_KERNEL_PICK] = &ndrt_family_gather, \
@@ -76,30 +70,31 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_NORM_LAST] = &ndrt_family_last_axis, \
     [NDRT_KERNEL_LRN] = &ndrt_family_lrn, \
     [NDRT_KERNEL_FOLD_NORM] = &ndrt_family_folded_norms, \
-    [NDRT_KERNEL_ROI_ALIGN] = &ndrt_family_vision, \
-    [NDRT_KERNEL_ROI_ALIGN_GRAD] = &ndrt_family_vision, \
-    [NDRT_KERNEL_ROI_POOL] = &ndrt_family_vision, \
-    [NDRT_KERNEL_ROI_POOL_GRAD] = &ndrt_family_vision, \
-    [NDRT_KERNEL_RESIZE] = &ndrt_family_vision, \
-    [NDRT_KERNEL_BOX_NMS] = &ndrt_family_vision, \
-    [NDRT_KERNEL_MULTIBOX_PRIOR] = &ndrt_family_vision, \
-    [NDRT_KERNEL_MULTIBOX_DETECTION] = &ndrt_family_vision, \
-    [NDRT_KERNEL_MULTIBOX_MATCH] = &ndrt_family_vision, \
-    [NDRT_KERNEL_MULTIBOX_ASSIGN] = &ndrt_family_vision, \
+    [NDRT_KERNEL_ROI_ALIGN] = &ndrt_family_regions, \
+    [NDRT_KERNEL_ROI_ALIGN_GRAD] = &ndrt_family_regions, \
+    [NDRT_KERNEL_ROI_POOL] = &ndrt_family_regions, \
+    [NDRT_KERNEL_ROI_POOL_GRAD] = &ndrt_family_regions, \
+    [NDRT_KERNEL_RESIZE] = &ndrt_family_images, \
+    [NDRT_KERNEL_BOX_NMS] = &ndrt_family_boxes, \
+    [NDRT_KERNEL_MULTIBOX_PRIOR] = &ndrt_family_boxes, \
+    [NDRT_KERNEL_MULTIBOX_DETECTION] = &ndrt_family_boxes, \
+    [NDRT_KERNEL_MULTIBOX_MATCH] = &ndrt_family_boxes, \
+    [NDRT_KERNEL_MULTIBOX_ASSIGN] = &ndrt_family_boxes, \
+    [NDRT_KERNEL_SGD] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_SGD_MOM] = &ndrt_family_optimizers, \
     [NDRT_KERNEL_NAG_MOM] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_NAG_MOM_OF_MASTER] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_SIGNSGD] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_SIGNUM] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_ADAM] = &ndrt_family_optimizers, \
+    [NDRT_KERNEL_ADAMW] = &ndrt_family_optimizers, \
     [NDRT_KERNEL_RMSPROP] = &ndrt_family_optimizers, \
     [NDRT_KERNEL_RMSPROPALEX] = &ndrt_family_optimizers, \
     [NDRT_KERNEL_FTRL] = &ndrt_family_optimizers, \
     [NDRT_KERNEL_FTML] = &ndrt_family_optimizers, \
-    [NDRT_KERNEL_SIGNSGD] = &ndrt_family_optimizers, \
-    [NDRT_KERNEL_SIGNUM] = &ndrt_family_optimizers, \
     [NDRT_KERNEL_LAMB_1] = &ndrt_family_optimizers, \
     [NDRT_KERNEL_LAMB_2] = &ndrt_family_optimizers, \
-    [NDRT_KERNEL_ADAMW] = &ndrt_family_optimizers, \
     [NDRT_KERNEL_NORM] = &ndrt_family_optimizers, \
-    [NDRT_KERNEL_SGD_OF_MANY] = &ndrt_family_optimizers, \
-    [NDRT_KERNEL_SGD_MOM_OF_MANY] = &ndrt_family_optimizers, \
-    [NDRT_KERNEL_NAG_MOM_OF_MASTER] = &ndrt_family_optimizers, \
     [NDRT_KERNEL_FLAT_PLACES] = &ndrt_family_moves, \
     [NDRT_KERNEL_PUT_ROWS] = &ndrt_family_moves, \
     [NDRT_KERNEL_AXIS_MOVE] = &ndrt_family_moves, \
@@ -112,6 +107,11 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_QUANTIZED] = &ndrt_family_quantized, \
     [NDRT_KERNEL_WIDEN] = &ndrt_family_halves, \
     [NDRT_KERNEL_NARROW] = &ndrt_family_halves, \
+    [NDRT_KERNEL_PHILOX] = &ndrt_family_draws, \
+    [NDRT_KERNEL_DROPOUT_MASK] = &ndrt_family_draws, \
+    [NDRT_KERNEL_DROPOUT] = &ndrt_family_draws, \
+    [NDRT_KERNEL_UNIFORM] = &ndrt_family_draws, \
+    [NDRT_KERNEL_NORMAL] = &ndrt_family_draws, \
     [NDRT_KERNEL_DRAW] = &ndrt_family_draws, \
     [NDRT_KERNEL_RANDINT] = &ndrt_family_draws, \
     [NDRT_KERNEL_MULTINOMIAL] = &ndrt_family_draws, \

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ndrt_vision.h"
+#include "ndrt_args.h"
+
+typedef const ndrt_kernel_call kernel_call;
 
 /* ---- sorting -------------------------------------------------------------------------------- */
 
@@ -104,88 +106,84 @@ static void change_format(float *box, int to_center) {
     }
 }
 
-static void nms_batch(const ndrt_kernel_call *call, int64_t batch) {
-    int64_t num = call->counts[1], width = call->counts[2], most = call->counts[3];
-    const double *s = call->numbers;
-    int64_t coords = (int64_t)s[2], score = (int64_t)s[3], id = (int64_t)s[4];
-    int formats = (int)s[7], centered = formats & 1, to_center = formats >> 1 & 1;
-    const float *in = (const float *)call->data[2] + batch * num * width;
-    float *out = (float *)call->data[0] + batch * num * width;
-    int32_t *record = (int32_t *)call->data[1] + batch * num;
-    box_table boxes = table_in((float *)call->data[3] + batch * num * TABLE_WIDTH, num);
+static void nms_batch(const ndrt_box_nms_args *job, int64_t batch) {
+    int64_t num = job->boxes, width = job->width, most = job->most;
+    int64_t coords = job->coordinates, score = job->score, id = job->kind;
+    const float *in = job->data + batch * num * width;
+    float *out = job->out + batch * num * width;
+    int32_t *record = job->record + batch * num;
+    box_table boxes = table_in((float *)job->scratch + batch * num * TABLE_WIDTH, num);
     int64_t n = 0, kept = 0;
     for (int64_t i = 0; i < num; i++) {
         const float *row = in + i * width;
-        if (!(row[score] > (float)s[1])) continue;
-        if (id >= 0 && row[id] == (float)s[5]) continue;
+        if (!(row[score] > job->valid)) continue;
+        if (id >= 0 && row[id] == job->background) continue;
         boxes.rank[n++] = (ranked){row[score], (int32_t)i};
     }
     qsort(boxes.rank, (size_t)n, sizeof *boxes.rank, by_score);
     if (n > most) n = most;
     for (int64_t i = 0; i < n; i++) {
         const float *row = in + boxes.rank[i].at * width;
-        load_box(&boxes, i, row + coords, centered);
+        load_box(&boxes, i, row + coords, job->centered);
         boxes.kind[i] = id >= 0 ? truncf(row[id]) : 0;
     }
-    suppress_all(&boxes, n, (float)s[0], 0, id < 0 || s[6] != 0);
+    suppress_all(&boxes, n, job->overlap, 0, id < 0 || job->force);
     for (int64_t i = 0; i < n; i++) {
         if (boxes.dropped[i]) continue;
         float *row = out + kept * width;
         memcpy(row, in + boxes.rank[i].at * width, (size_t)width * sizeof *row);
-        if (centered != to_center) change_format(row + coords, to_center);
+        if (!job->centered != !job->to_center) change_format(row + coords, job->to_center);
         record[kept++] = boxes.rank[i].at;
     }
     for (int64_t i = kept; i < num; i++) record[i] = -1;
     for (int64_t i = kept * width; i < num * width; i++) out[i] = -1;
 }
 
-void ndrt_box_nms(const ndrt_kernel_call *call, int nthreads) {
+static void box_nms(kernel_call *call, int nthreads) {
+    const ndrt_box_nms_args job = ndrt_read_box_nms(call);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t batch = 0; batch < call->counts[0]; batch++) nms_batch(call, batch);
+    for (int64_t batch = 0; batch < job.batches; batch++) nms_batch(&job, batch);
 }
 
 /* ---- MultiBoxPrior -------------------------------------------------------------------------- */
 
 static inline float unit(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
 
-/* One of the anchors of each pixel. */
-void ndrt_multibox_prior(const ndrt_kernel_call *call, int nthreads) {
-    int64_t rows = call->counts[0], columns = call->counts[1];
-    const double *s = call->numbers;
-    float w = (float)s[0], h = (float)s[1];
+static void multibox_prior(kernel_call *call, int nthreads) {
+    const ndrt_multibox_prior_args job = ndrt_read_multibox_prior(call);
+    float w = job.half_width, h = job.half_height;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < rows * columns; k++) {
-        float y = ((float)(k / columns) + (float)s[4]) * (float)s[2];
-        float x = ((float)(k % columns) + (float)s[5]) * (float)s[3];
-        float *out = (float *)call->data[0] + (k * call->counts[2] + call->counts[3]) * 4;
+    for (int64_t k = 0; k < job.rows * job.columns; k++) {
+        float y = ((float)(k / job.columns) + job.offset_y) * job.step_y;
+        float x = ((float)(k % job.columns) + job.offset_x) * job.step_x;
+        float *out = job.out + (k * job.anchors + job.which) * 4;
         float box[4] = {x - w, y - h, x + w, y + h};
-        for (int i = 0; i < 4; i++) out[i] = s[6] != 0 ? unit(box[i]) : box[i];
+        for (int i = 0; i < 4; i++) out[i] = job.clip ? unit(box[i]) : box[i];
     }
 }
 
 /* ---- MultiBoxDetection ---------------------------------------------------------------------- */
 
-static void decode(const ndrt_kernel_call *call, const float *anchor, const float *shift,
+static void decode(const ndrt_multibox_detection_args *job, const float *anchor, const float *shift,
                    float *box) {
-    const double *s = call->numbers;
+    const double *v = job->variances;
     float aw = anchor[2] - anchor[0], ah = anchor[3] - anchor[1];
-    float x = shift[0] * (float)s[2] * aw + (anchor[0] + anchor[2]) / 2;
-    float y = shift[1] * (float)s[3] * ah + (anchor[1] + anchor[3]) / 2;
-    float w = expf(shift[2] * (float)s[4]) * aw / 2, h = expf(shift[3] * (float)s[5]) * ah / 2;
+    float x = shift[0] * (float)v[0] * aw + (anchor[0] + anchor[2]) / 2;
+    float y = shift[1] * (float)v[1] * ah + (anchor[1] + anchor[3]) / 2;
+    float w = expf(shift[2] * (float)v[2]) * aw / 2, h = expf(shift[3] * (float)v[3]) * ah / 2;
     float made[4] = {x - w, y - h, x + w, y + h};
-    for (int i = 0; i < 4; i++) box[i] = s[1] != 0 ? unit(made[i]) : made[i];
+    for (int i = 0; i < 4; i++) box[i] = job->clip ? unit(made[i]) : made[i];
 }
 
-static void detect(const ndrt_kernel_call *call, int64_t batch) {
-    int64_t classes = call->counts[1], anchors = call->counts[2];
-    const double *s = call->numbers;
-    float threshold = (float)s[0], overlap = (float)s[6];
-    int64_t most = call->counts[3] ? call->counts[3] : anchors;
-    const float *prob = (const float *)call->data[1] + batch * classes * anchors;
-    const float *shift = (const float *)call->data[2] + batch * anchors * 4;
-    const float *anchor = call->data[3];
-    float *out = (float *)call->data[0] + batch * anchors * 6;
-    float *memory = (float *)call->data[4] + batch * anchors * (TABLE_WIDTH + 6);
+static void detect(const ndrt_multibox_detection_args *job, int64_t batch) {
+    int64_t classes = job->kinds, anchors = job->count;
+    float threshold = job->threshold, overlap = job->overlap;
+    int64_t most = job->most ? job->most : anchors;
+    const float *prob = job->classes + batch * classes * anchors;
+    const float *shift = job->shifts + batch * anchors * 4;
+    const float *anchor = job->anchors;
+    float *out = job->out + batch * anchors * 6;
+    float *memory = (float *)job->scratch + batch * anchors * (TABLE_WIDTH + 6);
     box_table boxes = table_in(memory + anchors * 6, anchors);
     int64_t n = 0;
     for (int64_t i = 0; i < anchors; i++) {
@@ -196,7 +194,7 @@ static void detect(const ndrt_kernel_call *call, int64_t batch) {
         if (kind == 0 || best < threshold) continue;
         float *row = out + n * 6;
         row[0] = (float)(kind - 1), row[1] = best;
-        decode(call, anchor + i * 4, shift + i * 4, row + 2);
+        decode(job, anchor + i * 4, shift + i * 4, row + 2);
         boxes.rank[n] = (ranked){best, (int32_t)n};
         n++;
     }
@@ -215,14 +213,15 @@ static void detect(const ndrt_kernel_call *call, int64_t batch) {
         boxes.right[i] = row[4], boxes.bottom[i] = row[5];
         boxes.area[i] = (row[4] - row[2]) * (row[5] - row[3]);
     }
-    suppress_all(&boxes, n, overlap, 1, s[7] != 0);
+    suppress_all(&boxes, n, overlap, 1, job->force);
     for (int64_t i = 0; i < n; i++)
         if (boxes.dropped[i]) out[i * 6] = -1;
 }
 
-void ndrt_multibox_detection(const ndrt_kernel_call *call, int nthreads) {
+static void multibox_detection(kernel_call *call, int nthreads) {
+    const ndrt_multibox_detection_args job = ndrt_read_multibox_detection(call);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t batch = 0; batch < call->counts[0]; batch++) detect(call, batch);
+    for (int64_t batch = 0; batch < job.batches; batch++) detect(&job, batch);
 }
 
 /* ---- MultiBoxTarget ------------------------------------------------------------------------- */
@@ -295,18 +294,16 @@ static float background(const float *pred, int64_t classes, int64_t stride) {
     return expf(pred[0] - most) / sum;
 }
 
-static void match_batch(const ndrt_kernel_call *call, int64_t batch) {
-    const double *s = call->numbers;
-    int64_t classes = (int64_t)s[0], anchors = call->counts[1], labels = call->counts[2];
-    float threshold = (float)s[1], ratio = (float)s[2], limit = (float)s[3];
-    char *memory = (char *)call->data[1] + batch * (anchors + labels) * (int64_t)sizeof(ranked);
-    ranked *rank = (ranked *)memory;
+static void match_batch(const ndrt_multibox_match_args *job, int64_t batch) {
+    int64_t classes = job->kinds, anchors = job->count, labels = job->most;
+    float threshold = job->threshold, ratio = job->ratio, limit = job->limit;
+    ranked *rank = (ranked *)job->scratch + batch * (anchors + labels);
     matching m = {anchors,
                   0,
-                  call->counts[3],
-                  call->data[2],
-                  (const float *)call->data[3] + batch * labels * call->counts[3],
-                  (int32_t *)call->data[0] + batch * anchors,
+                  job->width,
+                  job->anchors,
+                  job->labels + batch * labels * job->width,
+                  job->match + batch * anchors,
                   rank + anchors};
     while (m.labels < labels && m.label[m.labels * m.width] != -1) m.labels++;
     for (int64_t j = 0; j < anchors; j++) m.match[j] = IGNORED;
@@ -321,7 +318,7 @@ static void match_batch(const ndrt_kernel_call *call, int64_t batch) {
         } else if (!(ratio > 0)) {
             m.match[j] = NEGATIVE;
         } else if (near.score < limit) {
-            const float *pred = (const float *)call->data[4] + batch * classes * anchors + j;
+            const float *pred = job->classes + batch * classes * anchors + j;
             rank[n++] = (ranked){-background(pred, classes, anchors), (int32_t)j};
         }
     }
@@ -332,31 +329,135 @@ static void match_batch(const ndrt_kernel_call *call, int64_t batch) {
     for (int64_t i = 0; i < n && i < negative; i++) m.match[rank[i].at] = NEGATIVE;
 }
 
-void ndrt_multibox_match(const ndrt_kernel_call *call, int nthreads) {
+static void multibox_match(kernel_call *call, int nthreads) {
+    const ndrt_multibox_match_args job = ndrt_read_multibox_match(call);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t batch = 0; batch < call->counts[0]; batch++) match_batch(call, batch);
+    for (int64_t batch = 0; batch < job.batches; batch++) match_batch(&job, batch);
 }
 
-void ndrt_multibox_assign(const ndrt_kernel_call *call, int nthreads) {
-    const double *s = call->numbers;
-    int64_t anchors = call->counts[1], labels = call->counts[2], width = call->counts[3];
+static void multibox_assign(kernel_call *call, int nthreads) {
+    const ndrt_multibox_assign_args job = ndrt_read_multibox_assign(call);
+    const double *v = job.variances;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t i = 0; i < call->counts[0] * anchors; i++) {
-        int32_t match = ((const int32_t *)call->data[5])[i];
-        if (match >= labels) match = IGNORED;
-        float *target = (float *)call->data[0] + i * 4, *mask = (float *)call->data[1] + i * 4;
-        float *kind = (float *)call->data[2] + i;
+    for (int64_t i = 0; i < job.batches * job.count; i++) {
+        int32_t match = job.match[i];
+        if (match >= job.most) match = IGNORED;
+        float *target = job.target + i * 4, *mask = job.mask + i * 4, *kind = job.kind + i;
         for (int k = 0; k < 4; k++) target[k] = 0, mask[k] = match >= 0;
-        *kind = match == NEGATIVE ? 0 : (float)s[4];
+        *kind = match == NEGATIVE ? 0 : job.ignored;
         if (match < 0) continue;
-        const float *a = (const float *)call->data[3] + i % anchors * 4;
-        const float *label = (const float *)call->data[4] + (i / anchors * labels + match) * width;
+        const float *a = job.anchors + i % job.count * 4;
+        const float *label = job.labels + (i / job.count * job.most + match) * job.width;
         const float *g = label + 1;
         float aw = a[2] - a[0], ah = a[3] - a[1];
         *kind = label[0] + 1;
-        target[0] = ((g[0] + g[2]) * 0.5f - (a[0] + a[2]) * 0.5f) / aw / (float)s[0];
-        target[1] = ((g[1] + g[3]) * 0.5f - (a[1] + a[3]) * 0.5f) / ah / (float)s[1];
-        target[2] = logf((g[2] - g[0]) / aw) / (float)s[2];
-        target[3] = logf((g[3] - g[1]) / ah) / (float)s[3];
+        target[0] = ((g[0] + g[2]) * 0.5f - (a[0] + a[2]) * 0.5f) / aw / (float)v[0];
+        target[1] = ((g[1] + g[3]) * 0.5f - (a[1] + a[3]) * 0.5f) / ah / (float)v[1];
+        target[2] = logf((g[2] - g[0]) / aw) / (float)v[2];
+        target[3] = logf((g[3] - g[1]) / ah) / (float)v[3];
     }
 }
+
+/* ---- driver -----------------------------------------------------------------------------------
+ */
+
+enum { FIRST = NDRT_KERNEL_BOX_NMS };
+
+static const struct {
+    const char *name;
+    void (*run)(kernel_call *call, int nthreads);
+    int ndata, ncounts; /* of these none may be below 0 */
+} kernels[] = {
+    [NDRT_KERNEL_BOX_NMS - FIRST] = {"box_nms", box_nms, 4, 4},
+    [NDRT_KERNEL_MULTIBOX_PRIOR - FIRST] = {"MultiBoxPrior", multibox_prior, 1, 4},
+    [NDRT_KERNEL_MULTIBOX_DETECTION - FIRST] = {"MultiBoxDetection", multibox_detection, 5, 4},
+    [NDRT_KERNEL_MULTIBOX_MATCH - FIRST] = {"MultiBoxTarget's matches", multibox_match, 5, 5},
+    [NDRT_KERNEL_MULTIBOX_ASSIGN - FIRST] = {"MultiBoxTarget", multibox_assign, 6, 4},
+};
+
+/* Elements that are computed; 0: nothing is to be done; -1: more than can be. */
+static int64_t work_of(kernel_call *call) {
+    const int64_t *c = call->counts;
+    switch (call->kernel) {
+    case NDRT_KERNEL_MULTIBOX_PRIOR: return ndrt_product(c[0], c[1], 1);
+    case NDRT_KERNEL_BOX_NMS:
+    case NDRT_KERNEL_MULTIBOX_DETECTION: return ndrt_product(ndrt_product(c[0], c[1], 4), c[2], 1);
+    default: return ndrt_product(c[0], c[1], c[2]);
+    }
+}
+
+static ndrt_status need(int is_right, const char *name, const char *wrong) {
+    return is_right ? NDRT_OK : ndrt_fail(NDRT_INVALID, "%s: %s", name, wrong);
+}
+
+/* Is `place` from `low` up, and leaves room for `count` elements of a row? */
+static int is_within(int64_t place, int64_t low, int64_t width, int64_t count) {
+    return place >= low && place <= width - count;
+}
+
+static const char TOO_MANY[] = "more elements than can be";
+
+static ndrt_status check_nms(kernel_call *call, const char *name) {
+    const ndrt_box_nms_args job = ndrt_read_box_nms(call);
+    TRY(need(ndrt_product(job.batches, job.boxes, 4 * TABLE_WIDTH) >= 0, name, TOO_MANY));
+    TRY(need(job.boxes <= INT32_MAX, name, "more boxes than an int32 counts"));
+    return need(is_within(job.coordinates, 0, job.width, 4) &&
+                    is_within(job.score, 0, job.width, 1) && is_within(job.kind, -1, job.width, 1),
+                name, "rows do not have what is read of them");
+}
+
+static ndrt_status check_prior(kernel_call *call, const char *name) {
+    const ndrt_multibox_prior_args job = ndrt_read_multibox_prior(call);
+    int64_t bytes = ndrt_product(job.rows, job.columns, ndrt_product(job.anchors, 16, 1));
+    TRY(need(bytes >= 0, name, TOO_MANY));
+    return need(job.which < job.anchors, name, "pixels have no such anchor");
+}
+
+static ndrt_status check_detection(kernel_call *call, const char *name) {
+    const ndrt_multibox_detection_args job = ndrt_read_multibox_detection(call);
+    TRY(need(ndrt_product(job.batches, job.count, 4 * (TABLE_WIDTH + 6)) >= 0, name, TOO_MANY));
+    return need(job.count <= INT32_MAX, name, "more anchors than an int32 counts");
+}
+
+/* Of matches, and of what is learned by them: what these are given they are given, too. */
+static ndrt_status check_labels(kernel_call *call, const char *name) {
+    const ndrt_multibox_assign_args job = ndrt_read_multibox_assign(call);
+    int64_t bytes = ndrt_product(ndrt_product(job.batches, job.most, 4), job.width, 1);
+    TRY(need(bytes >= 0, name, TOO_MANY));
+    TRY(need(job.count <= INT32_MAX && job.most <= INT32_MAX, name,
+             "more boxes than an int32 counts"));
+    return need(job.width >= 5, name, "labels are not of a class and four coordinates");
+}
+
+static ndrt_status check_own(kernel_call *call, const char *name) {
+    switch (call->kernel) {
+    case NDRT_KERNEL_BOX_NMS: return check_nms(call, name);
+    case NDRT_KERNEL_MULTIBOX_PRIOR: return check_prior(call, name);
+    case NDRT_KERNEL_MULTIBOX_DETECTION: return check_detection(call, name);
+    default: return check_labels(call, name);
+    }
+}
+
+static ndrt_status check(kernel_call *call) {
+    int at = call->kernel - FIRST;
+    const char *name = kernels[at].name;
+    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
+    for (int i = 0; i < kernels[at].ncounts; i++)
+        if (call->counts[i] < 0) return ndrt_fail(NDRT_INVALID, "%s: a count below 0", name);
+    int64_t n = work_of(call);
+    TRY(need(n >= 0, name, TOO_MANY));
+    if (!n) return NDRT_OK;
+    TRY(check_own(call, name));
+    for (int i = 0; i < kernels[at].ndata; i++)
+        if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
+    return NDRT_OK;
+}
+
+static int threads(kernel_call *call) { return ndrt_team_for(call, work_of(call)); }
+
+static ndrt_status execute(kernel_call *call, int nthreads) {
+    if (work_of(call)) kernels[call->kernel - FIRST].run(call, nthreads);
+    return NDRT_OK;
+}
+
+const ndrt_family ndrt_family_boxes = {"boxes", check, threads, execute};

@@ -1,12 +1,14 @@
-/* Kernels on regions of images: ROIAlign, ROIPooling and their gradients. The driver is in
- * vision.c.
+/* Kernels on regions of images: ROIAlign, ROIPooling and their gradients.
  *
  * Each element is computed by one thread in one order, so the bits do not depend on the number of
  * threads. */
 #include <math.h>
 #include <string.h>
 
+#include "ndrt_args.h"
 #include "ndrt_vision.h"
+
+typedef const ndrt_kernel_call kernel_call;
 
 /* Inside of [0, n], and 0 for what is no number. */
 static inline int64_t bounded(float x, int64_t n) {
@@ -30,12 +32,11 @@ typedef struct {
 } tap;
 
 typedef struct {
-    const ndrt_kernel_call *call;
-    float *plane;               /* of outputs, or of their gradients */
-    float *image;               /* pixels of an image, or their gradients */
-    int64_t channels, from, to; /* of the output; those that are done now */
+    const ndrt_roi_align_args *job; /* the gradient's are of the same form */
+    float *plane;                   /* of outputs, or of their gradients */
+    float *image;                   /* pixels of an image, or their gradients */
+    int64_t from, to;               /* the channels of the output that are done now */
     int64_t bins, pixels;
-    int split; /* each bin has planes of its own */
     int count;
     tap taps[TAPS];
 } tap_list;
@@ -46,7 +47,8 @@ static void use_taps(tap_list *list, int backward) {
         float *plane = list->plane + c * list->bins;
         for (int i = 0; i < list->count; i++) {
             const tap *t = &list->taps[i];
-            float *image = list->image + (list->split ? c * list->bins + t->bin : c) * list->pixels;
+            float *image =
+                list->image + (list->job->split ? c * list->bins + t->bin : c) * list->pixels;
             if (backward) {
                 float slope = plane[t->bin];
                 for (int k = 0; k < 4; k++) image[t->at[k]] += slope * t->weight[k];
@@ -73,11 +75,11 @@ typedef struct {
     int64_t samples;
 } span;
 
-static span span_of(float low, float high, int64_t bins, double ratio) {
+static span span_of(float low, float high, int64_t bins, int64_t samples) {
     float size = high - low;
     if (!(size > 1)) size = size != size ? size : 1; /* what is no number stays so */
-    span made = {low, size / (float)bins, (int64_t)ratio};
-    if (!(ratio > 0)) made.samples = bounded(ceilf(made.step), INT32_MAX);
+    span made = {low, size / (float)bins, samples};
+    if (samples <= 0) made.samples = bounded(ceilf(made.step), INT32_MAX);
     if (!isfinite(low) || !isfinite(size)) made.samples = 0;
     return made;
 }
@@ -88,12 +90,10 @@ static inline int64_t first_of(span s, float low) {
 }
 
 static void region(tap_list *list, const float *roi, int backward) {
-    const ndrt_kernel_call *call = list->call;
-    int64_t height = call->counts[2], width = call->counts[3];
-    int64_t rows = (int64_t)call->numbers[1], columns = (int64_t)call->numbers[2];
-    float scale = (float)call->numbers[3];
-    span y = span_of(roi[2] * scale, roi[4] * scale, rows, call->numbers[4]);
-    span x = span_of(roi[1] * scale, roi[3] * scale, columns, call->numbers[4]);
+    const ndrt_roi_align_args *job = list->job;
+    int64_t height = job->height, width = job->width, columns = job->columns;
+    span y = span_of(roi[2] * job->scale, roi[4] * job->scale, job->rows, job->samples);
+    span x = span_of(roi[1] * job->scale, roi[3] * job->scale, columns, job->samples);
     if (!(y.samples > 0 && x.samples > 0)) return;
     float share = 1 / ((float)y.samples * (float)x.samples);
     for (int64_t bin = 0; bin < list->bins; bin++) {
@@ -122,22 +122,20 @@ static void region(tap_list *list, const float *roi, int backward) {
     use_taps(list, backward);
 }
 
-static void roi_align_block(const ndrt_kernel_call *call, int64_t block, int64_t roi,
-                            int backward) {
+/* `out` and `images`: of values, or of their gradients. */
+static void roi_align_block(const ndrt_roi_align_args *job, float *out, float *images,
+                            int64_t block, int64_t roi, int backward) {
     tap_list list;
-    list.call = call;
-    list.channels = call->counts[1];
-    list.bins = (int64_t)call->numbers[1] * (int64_t)call->numbers[2];
-    list.pixels = call->counts[2] * call->counts[3];
-    list.split = call->numbers[5] != 0;
+    list.job = job;
+    list.bins = job->rows * job->columns;
+    list.pixels = job->height * job->width;
     list.count = 0;
     list.from = block * CHANNELS;
-    list.to = list.from + CHANNELS < list.channels ? list.from + CHANNELS : list.channels;
-    const float *corners = (const float *)call->data[2] + roi * 5;
-    float *out = call->data[backward ? 1 : 0], *images = call->data[backward ? 0 : 1];
-    int64_t image = image_of(corners[0], (int64_t)call->numbers[0]);
-    int64_t planes = list.channels * (list.split ? list.bins : 1);
-    list.plane = out + roi * list.channels * list.bins;
+    list.to = list.from + CHANNELS < job->channels ? list.from + CHANNELS : job->channels;
+    const float *corners = job->rois + roi * 5;
+    int64_t image = image_of(corners[0], job->images);
+    int64_t planes = job->channels * (job->split ? list.bins : 1);
+    list.plane = out + roi * job->channels * list.bins;
     if (!backward)
         memset(list.plane + list.from * list.bins, 0,
                (size_t)((list.to - list.from) * list.bins) * sizeof *out);
@@ -146,21 +144,24 @@ static void roi_align_block(const ndrt_kernel_call *call, int64_t block, int64_t
     region(&list, corners, backward);
 }
 
-void ndrt_roi_align(const ndrt_kernel_call *call, int nthreads) {
-    int64_t blocks = (call->counts[1] + CHANNELS - 1) / CHANNELS;
+static void roi_align(kernel_call *call, int nthreads) {
+    const ndrt_roi_align_args job = ndrt_read_roi_align(call);
+    int64_t blocks = (job.channels + CHANNELS - 1) / CHANNELS;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < call->counts[0] * blocks; k++)
-        roi_align_block(call, k % blocks, k / blocks, 0);
+    for (int64_t k = 0; k < job.regions * blocks; k++)
+        roi_align_block(&job, job.out, (float *)job.data, k % blocks, k / blocks, 0);
 }
 
-void ndrt_roi_align_grad(const ndrt_kernel_call *call, int nthreads) {
-    int64_t images = (int64_t)call->numbers[0], pixels = call->counts[2] * call->counts[3];
-    int64_t own = call->numbers[5] != 0 ? (int64_t)(call->numbers[1] * call->numbers[2]) : 1;
-    int64_t channels = call->counts[1], blocks = (channels + CHANNELS - 1) / CHANNELS;
-    memset(call->data[0], 0, (size_t)(images * channels * own * pixels) * sizeof(float));
+static void roi_align_grad(kernel_call *call, int nthreads) {
+    const ndrt_roi_align_grad_args own = ndrt_read_roi_align_grad(call);
+    const ndrt_roi_align_args job = ndrt_read_roi_align(call);
+    int64_t pixels = job.height * job.width, bins = job.split ? job.rows * job.columns : 1;
+    int64_t blocks = (job.channels + CHANNELS - 1) / CHANNELS;
+    memset(own.dx, 0, (size_t)(job.images * job.channels * bins * pixels) * sizeof(float));
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t block = 0; block < blocks; block++)
-        for (int64_t roi = 0; roi < call->counts[0]; roi++) roi_align_block(call, block, roi, 1);
+        for (int64_t roi = 0; roi < job.regions; roi++)
+            roi_align_block(&job, (float *)own.dy, own.dx, block, roi, 1);
 }
 
 /* ---- ROIPooling ----------------------------------------------------------------------------- */
@@ -175,18 +176,19 @@ static void bin_bounds(float low, float high, int64_t bin, int64_t bins, int64_t
     *to = bounded(ceilf((float)(bin + 1) * step) + low, length);
 }
 
-void ndrt_roi_pool(const ndrt_kernel_call *call, int nthreads) {
-    int64_t channels = call->counts[1], height = call->counts[2], width = call->counts[3];
-    int64_t rows = (int64_t)call->numbers[1], columns = (int64_t)call->numbers[2];
-    float scale = (float)call->numbers[3];
+static void roi_pool(kernel_call *call, int nthreads) {
+    const ndrt_roi_pool_args job = ndrt_read_roi_pool(call);
+    int64_t channels = job.channels, height = job.height, width = job.width;
+    int64_t rows = job.rows, columns = job.columns;
+    float scale = job.scale;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
-    for (int64_t k = 0; k < call->counts[0] * channels; k++) {
-        const float *roi = (const float *)call->data[3] + k / channels * 5;
-        float *out = (float *)call->data[0] + k * rows * columns;
-        int32_t *places = (int32_t *)call->data[1] + k * rows * columns;
-        int64_t image = image_of(roi[0], (int64_t)call->numbers[0]);
-        const float *plane = (const float *)call->data[2] +
-                             (image < 0 ? 0 : (image * channels + k % channels) * height * width);
+    for (int64_t k = 0; k < job.regions * channels; k++) {
+        const float *roi = job.rois + k / channels * 5;
+        float *out = job.out + k * rows * columns;
+        int32_t *places = job.places + k * rows * columns;
+        int64_t image = image_of(roi[0], job.images);
+        const float *plane =
+            job.data + (image < 0 ? 0 : (image * channels + k % channels) * height * width);
         float left = roundf(roi[1] * scale), top = roundf(roi[2] * scale);
         float right = roundf(roi[3] * scale), bottom = roundf(roi[4] * scale);
         for (int64_t bin = 0; bin < rows * columns; bin++) {
@@ -208,21 +210,90 @@ void ndrt_roi_pool(const ndrt_kernel_call *call, int nthreads) {
     }
 }
 
-void ndrt_roi_pool_grad(const ndrt_kernel_call *call, int nthreads) {
-    int64_t channels = call->counts[1], pixels = call->counts[2] * call->counts[3];
-    int64_t images = (int64_t)call->numbers[0];
-    int64_t bins = (int64_t)call->numbers[1] * (int64_t)call->numbers[2];
-    float *grad = call->data[0];
-    memset(grad, 0, (size_t)(images * channels * pixels) * sizeof *grad);
+static void roi_pool_grad(kernel_call *call, int nthreads) {
+    const ndrt_roi_pool_grad_args job = ndrt_read_roi_pool_grad(call);
+    int64_t channels = job.channels, pixels = job.height * job.width;
+    int64_t bins = job.rows * job.columns;
+    memset(job.dx, 0, (size_t)(job.images * channels * pixels) * sizeof *job.dx);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t c = 0; c < channels; c++)
-        for (int64_t roi = 0; roi < call->counts[0]; roi++) {
-            int64_t image = image_of(((const float *)call->data[3])[roi * 5], images);
+        for (int64_t roi = 0; roi < job.regions; roi++) {
+            int64_t image = image_of(job.rois[roi * 5], job.images);
             if (image < 0) continue;
-            const float *in = (const float *)call->data[1] + (roi * channels + c) * bins;
-            const int32_t *places = (const int32_t *)call->data[2] + (roi * channels + c) * bins;
-            float *plane = grad + (image * channels + c) * pixels;
+            const float *in = job.dy + (roi * channels + c) * bins;
+            const int32_t *places = job.places + (roi * channels + c) * bins;
+            float *plane = job.dx + (image * channels + c) * pixels;
             for (int64_t bin = 0; bin < bins; bin++)
                 if (places[bin] >= 0 && places[bin] < pixels) plane[places[bin]] += in[bin];
         }
 }
+
+/* ---- driver -----------------------------------------------------------------------------------
+ */
+
+enum { FIRST = NDRT_KERNEL_ROI_ALIGN, NCOUNTS = 7 }; /* which all have at the beginning */
+
+static const struct {
+    const char *name;
+    void (*run)(kernel_call *call, int nthreads);
+    int ndata;
+} kernels[] = {
+    [NDRT_KERNEL_ROI_ALIGN - FIRST] = {"ROIAlign", roi_align, 3},
+    [NDRT_KERNEL_ROI_ALIGN_GRAD - FIRST] = {"ROIAlign gradient", roi_align_grad, 3},
+    [NDRT_KERNEL_ROI_POOL - FIRST] = {"ROIPooling", roi_pool, 4},
+    [NDRT_KERNEL_ROI_POOL_GRAD - FIRST] = {"ROIPooling gradient", roi_pool_grad, 4},
+};
+
+static int is_gradient(kernel_call *call) {
+    return call->kernel == NDRT_KERNEL_ROI_ALIGN_GRAD || call->kernel == NDRT_KERNEL_ROI_POOL_GRAD;
+}
+
+static int is_pool(kernel_call *call) {
+    return call->kernel == NDRT_KERNEL_ROI_POOL || call->kernel == NDRT_KERNEL_ROI_POOL_GRAD;
+}
+
+/* Elements that are computed; 0: nothing is to be done; -1: more than can be. */
+static int64_t work_of(kernel_call *call) {
+    const ndrt_roi_align_args job = ndrt_read_roi_align(call); /* of what all have */
+    if (is_gradient(call))
+        return ndrt_product(ndrt_product(job.images, job.channels, 1), job.height, job.width);
+    return ndrt_product(ndrt_product(job.regions, job.channels, 4), job.rows, job.columns);
+}
+
+/* Bytes of the images; -1: more than can be. */
+static int64_t bytes_of_images(kernel_call *call) {
+    const ndrt_roi_align_args job = ndrt_read_roi_align(call);
+    int64_t planes = !is_pool(call) && job.split ? ndrt_product(job.rows, job.columns, 1) : 1;
+    return ndrt_product(ndrt_product(job.images, job.channels, planes),
+                        ndrt_product(job.height, job.width, 1), sizeof(float));
+}
+
+static ndrt_status check(kernel_call *call) {
+    const char *name = kernels[call->kernel - FIRST].name;
+    if (call->nthreads < 0) return ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads);
+    for (int i = 0; i < NCOUNTS; i++)
+        if (call->counts[i] < 0)
+            return ndrt_fail(NDRT_INVALID, "%s: a count of %lld", name, (long long)call->counts[i]);
+    int64_t n = work_of(call);
+    if (n < 0 || (n && bytes_of_images(call) < 0))
+        return ndrt_fail(NDRT_INVALID, "%s: more elements than can be", name);
+    if (!n) return NDRT_OK;
+    const ndrt_roi_align_args job = ndrt_read_roi_align(call);
+    if (is_pool(call) && ndrt_product(job.height, job.width, 1) > INT32_MAX)
+        return ndrt_fail(NDRT_INVALID, "%s: more pixels than an int32 counts", name);
+    if (!is_pool(call) && (!job.height || !job.width))
+        return ndrt_fail(NDRT_INVALID, "%s: images of no pixels", name);
+    for (int i = 0; i < kernels[call->kernel - FIRST].ndata; i++)
+        if (!call->data[i] && (i == 0 || job.regions))
+            return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
+    return NDRT_OK;
+}
+
+static int threads(kernel_call *call) { return ndrt_team_for(call, work_of(call)); }
+
+static ndrt_status execute(kernel_call *call, int nthreads) {
+    if (work_of(call)) kernels[call->kernel - FIRST].run(call, nthreads);
+    return NDRT_OK;
+}
+
+const ndrt_family ndrt_family_regions = {"regions", check, threads, execute};

@@ -8,12 +8,12 @@ from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError, TypeMismatch
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import Params, boolean, integer, params_class, shape
 from ...op.registry import OpDef, Shape, register
 from ...storage.desc import default_desc
+from ...storage.kernels import vision as kernels
 from ..floats import wide
 from ..tensor.places import can_add
 from ..vision.shared import plain
@@ -112,8 +112,10 @@ def compute_ex(ctx: OpContext, p: AnyResize, ins: list[NDArray], outs: list[Outp
     can_add(out)
     data = plain(ctx, ins[0])
     with out.open(default_desc(ins[0].dtype, out.shape), ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_RESIZE, list(_images(ins[0].shape)), [y, data],
-                   [float(out.shape[-3]), float(out.shape[-2]), float(data.desc.dtype_code)])
+        images, height, width, depth = _images(ins[0].shape)
+        ctx.kernel(kernels.resize(
+            out=y, data=data, images=images, height=height, width=width, depth=depth,
+            rows=out.shape[-3], columns=out.shape[-2], dtype=data.desc.dtype_code))
 
 
 register(OpDef("_image_resize", ResizeParams, inputs=("data",), infer_shape=infer_shape,

@@ -16,6 +16,7 @@ from ...op.numbers import Domain
 from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
+from ...storage.kernels.elementwise import blend
 from ...storage.primitive import Arg, Kind, binary_post, make_primitive
 from ..tensor.gemm2 import infer_shape as infer_product
 from ..tensor.gemm2 import product_of, seen
@@ -68,7 +69,7 @@ def compute_ex(ctx: OpContext, p: GemmParams, ins: list[NDArray], outs: list[Out
         ctx.run(prim, ((Arg.SRC, x), (Arg.WEIGHTS, y), (Arg.DST, out.as_desc(dst)), *added))
         if not is_plain:
             # behind the primitive, so that one serves all numbers
-            ctx.kernel(lib.NDRT_KERNEL_BLEND, [dst.nelems], [out, z], [p.alpha, p.beta])
+            ctx.kernel(blend(out=out, data=z, n=dst.nelems, a=p.alpha, b=p.beta))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

@@ -22,6 +22,7 @@ from ...op.infer import ShapeList, TypeList, merge, merge_types, normalize_axis
 from ...op.params import Params, boolean, integer, number, optional_number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, blocked_desc, channels_last_desc, default_desc
+from ...storage.kernels import elementwise
 from ...storage.kernels.norm import batch_stats
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
@@ -341,7 +342,7 @@ def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
         for out, used in ((outs[1], mean), (outs[-1], var)):
             if out.requested:
                 with out.open(vector, stream) as copy:
-                    ctx.kernel(lib.NDRT_KERNEL_COPY, (vector.nbytes,), (copy, used))
+                    ctx.kernel(elementwise.copy(out=copy, data=used, nbytes=vector.nbytes))
         if wants_scale:
             with outs[2].open(vector, stream) as scale:
                 on_memory(ctx, lib.NDRT_FUNCTION_ADD, var, scale, eps)
@@ -447,12 +448,12 @@ def compute_ex_backward(ctx: OpContext, p: BatchNormParams, ins: list[NDArray],
                     ctx.run(prim, [*args, (Arg.DIFF_SCALE, d_gamma)])
     if p.fix_gamma and outs[1].requested:
         with outs[1].open(vector, stream) as zero:
-            ctx.kernel(lib.NDRT_KERNEL_ZERO, (vector.nbytes,), (zero,))
+            ctx.kernel(elementwise.zero(out=zero, nbytes=vector.nbytes))
     if batch:
         for moving, now in ((ins[5], mean), (ins[6], var)):
             moving._chunk.reorder_to_default(stream)
-            ctx.kernel(lib.NDRT_KERNEL_BLEND, (vector.nelems,),
-                       (get_default(moving, stream), now), (p.momentum, 1 - p.momentum))
+            ctx.kernel(elementwise.blend(out=get_default(moving, stream), data=now,
+                                         n=vector.nelems, a=p.momentum, b=1 - p.momentum))
 
 
 EPILOGUE = Epilogue("_fused_BatchNorm", takes=lambda p: not p.output_mean_var)

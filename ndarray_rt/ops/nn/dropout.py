@@ -19,6 +19,8 @@ from ...op.infer import ShapeList, merge, normalize_axis
 from ...op.params import Params, choice, number, params_class, shape
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc, strided_desc
+from ...storage.kernels import random as kernels
+from ...storage.kernels.elementwise import fill
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
@@ -111,7 +113,9 @@ def compute_ex(ctx: OpContext, p: DropoutParams, ins: list[NDArray],
         _keep_all(ctx, x, desc, outs)
     elif x.desc.is_default and desc.dims == x.desc.dims:
         with outs[0].open(x.desc, stream, inplace_of=x) as y, outs[1].open(desc, stream) as mask:
-            draw_native(ctx, p.p, lib.NDRT_KERNEL_DROPOUT, desc.nelems, (y, mask, x))
+            bound, factor = fate(p.p)
+            ctx.kernel(kernels.dropout(out=y, stream=ctx.random_mem(), mask=mask, data=x,
+                                       n=desc.nelems, bound=bound, factor=float(factor)))
     else:
         _keep_some(ctx, p, x, desc, outs)
 
@@ -119,7 +123,7 @@ def compute_ex(ctx: OpContext, p: DropoutParams, ins: list[NDArray],
 def _keep_all(ctx: OpContext, x: Mem, desc: MemDesc, outs: list[Output]) -> None:
     if outs[1].requested:
         with outs[1].open(desc, ctx.stream) as mask:
-            ctx.kernel(lib.NDRT_KERNEL_FILL, (desc.nelems,), (mask,), (1.0,))
+            ctx.kernel(fill(out=mask, n=desc.nelems, value=1.0))
     if outs[0].requested:
         with outs[0].open(x.desc, ctx.stream, inplace_of=x) as y:
             if y.ptr != x.ptr:
@@ -133,14 +137,14 @@ def _keep_some(ctx: OpContext, p: DropoutParams, x: Mem, desc: MemDesc,
     product = _product(ctx, x.desc)
     if desc.dims != x.desc.dims:
         with outs[1].open(desc, stream) as mask:
-            draw_native(ctx, p.p, lib.NDRT_KERNEL_DROPOUT_MASK, desc.nelems, (mask,))
+            draw_native(ctx, p.p, mask)
             factors = _like(ctx, mask, x.desc)
             _multiply(ctx, product, x, factors, outs[0])
         return
     drawn = stream.scratch(desc)
     # the mask in the layout of data, where the backward wants it
     with outs[1].open(x.desc, stream) as mask:
-        draw_native(ctx, p.p, lib.NDRT_KERNEL_DROPOUT_MASK, desc.nelems, (drawn,))
+        draw_native(ctx, p.p, drawn)
         reorder_mem(stream, drawn, mask)
         _multiply(ctx, product, x, mask, outs[0])
 
@@ -151,11 +155,11 @@ def _multiply(ctx: OpContext, product: Primitive, x: Mem, factors: Mem, out: Out
             ctx.run(product, ((Arg.SRC, x), (Arg.SRC_1, factors), (Arg.DST, y)))
 
 
-def draw_native(ctx: OpContext, share: float, kernel: int, n: int, data: Sequence[Mem],
-                if_all: float = math.nan) -> None:
-    """`draw_mask` as a step, by NDRT_KERNEL_DROPOUT_MASK or NDRT_KERNEL_DROPOUT."""
+def draw_native(ctx: OpContext, share: float, mask: Mem, if_all: float = math.nan) -> None:
+    """`draw_mask` as a step that fills a mask in the default layout."""
     bound, factor = fate(share, if_all)
-    ctx.kernel(kernel, (n,), (*data, ctx.random_mem()), (bound, float(factor)))
+    ctx.kernel(kernels.dropout_mask(out=mask, stream=ctx.random_mem(), n=mask.desc.nelems,
+                                    bound=bound, factor=float(factor)))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

@@ -11,7 +11,6 @@ from ..._array.layout import AnyArray, get_data_reorder, get_default, need_float
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
-from ...native import lib
 from ...op.choose import ONEDNN, first_supported
 from ...op.context import OpContext
 from ...op.elementwise import Chain
@@ -22,6 +21,7 @@ from ...op.params import Params, boolean, integer, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...op.select import Implementation, Selection, seen_as
 from ...storage.desc import MemDesc, default_desc
+from ...storage.kernels.elementwise import bias_grad
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..blas import uses_blas
 from ..floats import wide
@@ -249,7 +249,7 @@ def compute_ex_backward(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArr
                 ctx.run(for_weights, args)
     elif with_bias:
         with outs[2].open(db_desc, stream) as db:
-            ctx.kernel(lib.NDRT_KERNEL_BIAS_GRAD, (rows, p.num_hidden), (db, dy))
+            ctx.kernel(bias_grad(out=db, data=dy, rows=rows, channels=p.num_hidden))
     if for_data is not None:
         w = get_data_reorder(weight, w_desc, stream)
         with outs[0].open(default_desc(dtype, data.shape), stream) as dx:

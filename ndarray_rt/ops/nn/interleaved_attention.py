@@ -24,6 +24,7 @@ from ...op.infer import ShapeList, merge
 from ...op.params import Params, integer, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc, strided_desc
+from ...storage.kernels import elementwise
 from ...storage.primitive import Arg, Kind, eltwise_post, make_primitive
 from ...storage.stream import Mem
 from ..blas import uses_blas
@@ -230,7 +231,7 @@ def compute_ex_values(op: Product, ctx: OpContext, p: AttentionParams, ins: list
 
 
 def _zero(ctx: OpContext, mem: Mem) -> None:
-    ctx.kernel(lib.NDRT_KERNEL_ZERO, [mem.desc.nbytes], [mem])
+    ctx.kernel(elementwise.zero(out=mem, nbytes=mem.desc.nbytes))
 
 
 def backward_ex_scores(op: Product, ctx: OpContext, p: AttentionParams, ins: list[NDArray],

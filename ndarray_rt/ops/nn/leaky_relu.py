@@ -29,6 +29,8 @@ from ...op.infer import ShapeList, merge
 from ...op.params import Params, choice, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, strided_desc
+from ...storage.kernels import elementwise
+from ...storage.kernels.random import uniform
 from ...storage.kernels.reduce import prelu
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.reorder import reorder_mem
@@ -190,11 +192,12 @@ def _random_slopes_ex(ctx: OpContext, p: LeakyReLUParams, data: NDArray,
     with outs[0].open(desc, ctx.stream, inplace_of=x) as y, \
             outs[1].open(desc, ctx.stream) as slopes:
         if ctx.is_train:
-            ctx.kernel(lib.NDRT_KERNEL_UNIFORM, (desc.nelems,), (slopes, ctx.random_mem()),
-                       (p.lower_bound, p.upper_bound - p.lower_bound, math.inf))
+            ctx.kernel(uniform(
+                out=slopes, stream=ctx.random_mem(), n=desc.nelems, low=p.lower_bound,
+                width=p.upper_bound - p.lower_bound, limit=math.inf))
         else:
-            ctx.kernel(lib.NDRT_KERNEL_FILL, (desc.nelems,), (slopes,), (p.mean_slope,))
-        ctx.kernel(lib.NDRT_KERNEL_SLOPED, (desc.nelems,), (y, x, slopes, x))
+            ctx.kernel(elementwise.fill(out=slopes, n=desc.nelems, value=p.mean_slope))
+        ctx.kernel(elementwise.sloped(out=y, x=x, slopes=slopes, data=x, n=desc.nelems))
 
 
 def _prelu_layouts(ctx: OpContext, data: NDArray) -> list[MemDesc]:
@@ -328,7 +331,8 @@ def compute_ex_backward(ctx: OpContext, p: LeakyReLUParams, ins: list[NDArray],
         slopes = get_data_reorder(ins[2], x.desc, ctx.stream)
         dy = get_data_reorder(ins[0], x.desc, ctx.stream)
         with outs[0].open(x.desc, ctx.stream, inplace_of=dy) as dx:
-            ctx.kernel(lib.NDRT_KERNEL_SLOPED, (x.desc.nbytes // 4,), (dx, x, slopes, dy))
+            ctx.kernel(elementwise.sloped(out=dx, x=x, slopes=slopes, data=dy,
+                                          n=x.desc.nbytes // 4))
         return
     if p.act_type in SLOPED and not is_padded(ins[0]):
         slope(ctx, SLOPED[p.act_type][1], ins[0], ins[1], outs[0], p.slope)

@@ -63,12 +63,13 @@ def _draw(ctx: OpContext, name: str, numbers: Sequence[float], n: int, y: Mem,
           out: Output) -> None:
     """The next n elements of the output."""
     if out.array.dtype == FLOAT32 and name == "normal":
-        ctx.kernel(lib.NDRT_KERNEL_NORMAL, (n,), (y, ctx.random_mem()), numbers)
+        loc, scale = numbers
+        ctx.kernel(kernels.normal(out=y, stream=ctx.random_mem(), n=n, loc=loc, scale=scale))
     elif out.array.dtype == FLOAT32 and name == "uniform":
         low, high = numbers
         last = last_below(*np.array(numbers, FLOAT32))
-        ctx.kernel(lib.NDRT_KERNEL_UNIFORM, (n,), (y, ctx.random_mem()),
-                   (low, high - low, float(last)))
+        ctx.kernel(kernels.uniform(out=y, stream=ctx.random_mem(), n=n, low=low, width=high - low,
+                                   limit=float(last)))
     else:
         a, b = (*numbers, 0.0, 0.0)[:2]
         ctx.kernel(kernels.draw(

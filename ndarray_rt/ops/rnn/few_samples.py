@@ -77,8 +77,7 @@ def compute(ctx: OpContext, call: RNNCall, mask: Mask | None = None) -> None:
                 counts=counts, states=states, steps=steps, batch=batch, size=size,
                 holds=mask is not None and mask.holds))
             if p.state_outputs:
-                ctx.kernel(lib.NDRT_KERNEL_COPY, (state.nbytes,), (
-                    weights.at(made[1], index * state.nelems, state), at_end))
+                weights.copy(stream, weights.at(made[1], index * state.nelems, state), at_end)
             x = y
 
 

@@ -20,6 +20,7 @@ from ...op.context import OpContext
 from ...op.registry import Shape
 from ...op.select import Implementation, Selection
 from ...storage.desc import MemDesc, any_desc, default_desc
+from ...storage.kernels.elementwise import fill
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
 from ..nn.dropout import draw_native
@@ -188,9 +189,9 @@ def last_states(p: RNNParams, found: list[Layer]) -> list[MemDesc]:
 
 def _fill_mask(ctx: OpContext, p: RNNParams, mask: Mem) -> None:
     if ctx.is_train:
-        draw_native(ctx, p.p, lib.NDRT_KERNEL_DROPOUT_MASK, mask.desc.nelems, (mask,), 0.0)
+        draw_native(ctx, p.p, mask, 0.0)
     else:
-        ctx.kernel(lib.NDRT_KERNEL_FILL, (mask.desc.nelems,), (mask,), (1.0,))
+        ctx.kernel(fill(out=mask, n=mask.desc.nelems, value=1.0))
 
 
 def _run_onednn(ctx: OpContext, call: RNNCall) -> None:

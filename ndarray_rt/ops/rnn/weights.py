@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from ..._array.layout import get_default
 from ..._array.ndarray import NDArray
 from ...dtypes import FLOAT32
-from ...native import ffi, lib
+from ...native import ffi
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, strided_desc
+from ...storage.kernels import elementwise
 from ...storage.reorder import reorder_mem
 from ...storage.stream import ImmediateStream, Mem
 from .params import Place, RNNParams
@@ -53,11 +54,11 @@ def copy(stream: ImmediateStream, to: Mem, source: Mem) -> None:
 
 
 def _copy(stream: ImmediateStream, to: Mem, source: Mem, count: int) -> None:
-    stream.kernel(lib.NDRT_KERNEL_COPY, (4 * count,), (to, source))
+    stream.kernel(elementwise.copy(out=to, data=source, nbytes=4 * count))
 
 
 def _add(stream: ImmediateStream, to: Mem, source: Mem, count: int) -> None:
-    stream.kernel(lib.NDRT_KERNEL_ADD_TO, (count,), (to, source))
+    stream.kernel(elementwise.add_to(out=to, data=source, n=count))
 
 
 def _row_desc(p: RNNParams, inputs: int, directions: int) -> MemDesc:

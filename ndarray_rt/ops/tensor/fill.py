@@ -7,9 +7,9 @@ from ..._array.ndarray import NDArray
 from ..._array.output import Output
 from ..._array.req import Req
 from ...errors import Unsupported
-from ...native import lib
 from ...op.context import OpContext
 from ...storage.desc import default_desc
+from ...storage.kernels import elementwise
 
 
 def fill_zero(ctx: OpContext, params: object, ins: list[NDArray], outs: list[Output]) -> None:
@@ -19,7 +19,7 @@ def fill_zero(ctx: OpContext, params: object, ins: list[NDArray], outs: list[Out
         return
     desc = default_desc(out.array.dtype, out.shape)
     with out.open(desc, ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_ZERO, [desc.nbytes], [y])
+        ctx.kernel(elementwise.zero(out=y, nbytes=desc.nbytes))
 
 
 def fill_value(ctx: OpContext, value: float, out: Output) -> None:
@@ -29,7 +29,7 @@ def fill_value(ctx: OpContext, value: float, out: Output) -> None:
         raise Unsupported(refusal)
     desc = default_desc(out.array.dtype, out.shape)
     with out.open(desc, ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_FILL, [desc.nelems], [y], [value])
+        ctx.kernel(elementwise.fill(out=y, n=desc.nelems, value=value))
 
 
 def fill_one(ctx: OpContext, params: object, ins: list[NDArray], outs: list[Output]) -> None:

@@ -20,6 +20,7 @@ from ...op.params import NoParams, Params, params_class
 from ...op.params import shape as dims
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc
+from ...storage.kernels import elementwise
 from ...storage.kernels import index as kernels
 from ...storage.stream import Mem
 from ..floats import wide
@@ -133,9 +134,9 @@ def _put(ctx: OpContext, lhs: NDArray | None, data: NDArray, indices: NDArray,
     under = get_bytes(lhs, stream) if lhs is not None else None
     with out.open(desc, stream, inplace_of=under) as y:
         if under is None:
-            ctx.kernel(lib.NDRT_KERNEL_ZERO, [desc.nbytes], [y])
+            ctx.kernel(elementwise.zero(out=y, nbytes=desc.nbytes))
         elif y.ptr != under.ptr:
-            ctx.kernel(lib.NDRT_KERNEL_COPY, [desc.nbytes], [y, under])
+            ctx.kernel(elementwise.copy(out=y, data=under, nbytes=desc.nbytes))
         ctx.kernel(kernels.put_rows(
             out=y, data=source, places=places, n=prod(indices.shape[1:]), rows=prod(shape[:depth]),
             width=prod(shape[depth:]) * data.dtype.itemsize))

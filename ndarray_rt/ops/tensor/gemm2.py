@@ -20,6 +20,7 @@ from ...op.numbers import Domain
 from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc, strided_desc
+from ...storage.kernels.elementwise import fill
 from ...storage.primitive import Arg, Kind, PostSpec, binary_post, make_primitive
 from ...storage.stream import Mem
 from ..blas import uses_blas
@@ -142,7 +143,7 @@ def factor(ctx: OpContext, value: float, rank: int, place: int,
     if value == 1.0:
         return [], []
     cell = ctx.stream.scratch(default_desc(FLOAT32, (1,) * rank))
-    ctx.kernel(lib.NDRT_KERNEL_FILL, [1], [cell], [value])
+    ctx.kernel(fill(out=cell, n=1, value=value))
     return ([binary_post(lib.NDRT_BINARY_MUL, cell.desc)],
             [(place * Arg.POST_OP + Arg.SRC_1, cell)])
 

@@ -15,6 +15,7 @@ from ...op.context import OpContext
 from ...op.params import Params, choice, number, params_class, shape
 from ...op.registry import Shape
 from ...storage.desc import default_desc, strided_desc
+from ...storage.kernels.elementwise import fill
 from ...storage.reorder import reorder_mem
 from .linear import register_linear
 from .moves import Step, give_back, take_steps
@@ -127,7 +128,7 @@ def compute_ex(ctx: OpContext, p: PadParams, ins: list[NDArray], outs: list[Outp
     desc = default_desc(data.dtype, out.shape)
     x = get_data(data, stream)
     with out.open(desc, stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_FILL, [desc.nelems], [y], [p.constant_value])
+        ctx.kernel(fill(out=y, n=desc.nelems, value=p.constant_value))
         first = sum(step * before for step, (before, _) in zip(desc.strides, p.pairs(),
                                                                strict=True))
         window = strided_desc(data.dtype, data.shape, desc.strides)

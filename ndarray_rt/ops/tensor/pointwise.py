@@ -20,6 +20,7 @@ from ...errors import Unsupported
 from ...native import ffi, lib
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, strided_desc
+from ...storage.kernels import elementwise
 from ...storage.kernels import reduce as kernels
 from ...storage.primitive import (
     Arg,
@@ -93,7 +94,7 @@ def put(ctx: OpContext, source: Mem, out: Output) -> None:
         out = Output(out.array, Req.kWriteTo)
     with out.open(source.desc, ctx.stream, inplace_of=source) as y:
         if y.ptr != source.ptr:
-            ctx.kernel(lib.NDRT_KERNEL_COPY, [source.desc.nbytes], [y, source])
+            ctx.kernel(elementwise.copy(out=y, data=source, nbytes=source.desc.nbytes))
 
 
 def move(ctx: OpContext, source: Mem, out: Output, layout: MemDesc | None = None) -> None:
@@ -127,7 +128,7 @@ def _keep_layout(ctx: OpContext, x: Mem, out: Output) -> bool:
         chunk.set_layout(kept)
         return True
     with out.open(kept, ctx.stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_COPY, [kept.nbytes], [y, x])
+        ctx.kernel(elementwise.copy(out=y, data=x, nbytes=kept.nbytes))
     return True
 
 
@@ -413,8 +414,9 @@ def sum_to(ctx: OpContext, name: str, data: NDArray, dims: Dims, out: Output) ->
     step = default_desc(data.dtype, (kept,))
     with out.open(target, stream) as y:
         for i in range(target.nelems // kept):
-            ctx.kernel(lib.NDRT_KERNEL_BIAS_GRAD, [rows, kept],
-                       [shifted(y, i * kept, step), shifted(x, i * rows * kept, step)])
+            ctx.kernel(elementwise.bias_grad(
+                out=shifted(y, i * kept, step), data=shifted(x, i * rows * kept, step), rows=rows,
+                channels=kept))
 
 
 def _sum_inner(ctx: OpContext, name: str, x: Mem, found: list[tuple[int, bool]],
@@ -436,7 +438,7 @@ def _sum_inner(ctx: OpContext, name: str, x: Mem, found: list[tuple[int, bool]],
     inner = stream.scratch(summed)
     ctx.run(prim, ((Arg.SRC, x.as_desc(source)), (Arg.DST, inner)))
     with out.open(target, stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_BIAS_GRAD, [rows, target.nelems], [y, inner])
+        ctx.kernel(elementwise.bias_grad(out=y, data=inner, rows=rows, channels=target.nelems))
 
 
 # which groups of axes are summed, from the outermost in memory to the innermost

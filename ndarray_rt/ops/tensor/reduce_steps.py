@@ -12,6 +12,7 @@ from ...dtypes import FLOAT32
 from ...native import lib
 from ...op.context import OpContext
 from ...storage.desc import MemDesc, default_desc
+from ...storage.kernels.elementwise import bias_grad
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
 from .axis_kernels import reduce_part
@@ -66,7 +67,7 @@ class Step:
             ctx.run(self.prim, ((Arg.SRC, x.as_desc(self.source)),
                                 (Arg.DST, y.as_desc(self.target))))
         elif outer == 1 and inner > 1:
-            ctx.kernel(lib.NDRT_KERNEL_BIAS_GRAD, (middle, inner), (y, x))
+            ctx.kernel(bias_grad(out=y, data=x, rows=middle, channels=inner))
         else:
             reduce_part(ctx, lib.NDRT_REDUCE_SUM, self.part, x, y, lib.NDRT_F32)
 

@@ -11,7 +11,6 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import (
     ShapeList,
@@ -26,6 +25,7 @@ from ...op.infer import (
 from ...op.params import NoParams, Params, bounds, number, params_class
 from ...op.registry import OpDef, Shape, register
 from ...storage.desc import default_desc
+from ...storage.kernels import elementwise
 from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
 from .numeric import scalar_of
@@ -101,7 +101,7 @@ def _put(ctx: OpContext, p: Any, lhs: NDArray, part: Mem | None, out: Output) ->
     stream = ctx.stream
     under, desc = get_default(lhs, stream), default_desc(lhs.dtype, lhs.shape)
     with out.open(desc, stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_COPY, [desc.nbytes], [y, under])
+        ctx.kernel(elementwise.copy(out=y, data=under, nbytes=desc.nbytes))
         if part is not None:
             reorder_mem(stream, part, in_place(y, _cuts(p, lhs.shape), part.desc.dims))
 
@@ -125,7 +125,7 @@ def compute_ex_scalar(ctx: OpContext, p: AssignScalarParams, ins: list[NDArray],
         dims = tuple(len(range(*cut.indices(length)))
                      for cut, length in zip(_cuts(p, data.shape), data.shape, strict=True))
         part = ctx.stream.scratch(default_desc(FLOAT32, dims))
-        ctx.kernel(lib.NDRT_KERNEL_FILL, [part.desc.nelems], [part], [p.scalar])
+        ctx.kernel(elementwise.fill(out=part, n=part.desc.nelems, value=p.scalar))
     _put(ctx, p, data, part, outs[0])
 
 

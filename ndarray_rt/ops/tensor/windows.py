@@ -12,7 +12,6 @@ from ..._array.layout import AnyArray, get_data
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, normalize_axis
 from ...op.params import (
@@ -26,6 +25,7 @@ from ...op.params import (
 )
 from ...op.registry import Emit, GradNode, Names, OpDef, Shape, register
 from ...storage.desc import default_desc, strided_desc
+from ...storage.kernels.elementwise import zero
 from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
 from .moves import give_back, take_steps, window_steps
@@ -220,7 +220,7 @@ def compute_ex_backward(rule: Rule, ctx: OpContext, p: Params, ins: list[NDArray
         return
     source = get_data(dy, stream)
     with outs[0].open(desc, stream) as dx:
-        ctx.kernel(lib.NDRT_KERNEL_ZERO, [desc.nbytes], [dx])
+        ctx.kernel(zero(out=dx, nbytes=desc.nbytes))
         reorder_mem(stream, source, in_place(dx, cuts, dy.shape))
 
 

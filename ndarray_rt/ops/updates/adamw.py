@@ -11,11 +11,11 @@ from ..._array.layout import AnyArray, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import ShapeError, TypeMismatch
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, known, same_shape
 from ...op.params import Params, number, params_class
 from ...op.registry import OpDef, Shape, register
+from ...storage.kernels.optimizer import adamw
 from ..floats import same_float_type
 from .adaptive import BETA1_DOC, BETA2_DOC, EPSILON_DOC
 from .momentum import LR_DOC
@@ -23,9 +23,7 @@ from .rule import (
     CLIP_DOC,
     FLOAT32,
     NO_GRADIENT,
-    RESCALE,
     Rule,
-    Source,
     clipped,
     compute_master,
     compute_one,
@@ -63,9 +61,8 @@ def _adamw(rescale: float, p: AdamWParams, arrays: list[AnyArray]) -> list[AnyAr
 def adamw_rule(rescale: AnyArray | None = None) -> Rule:
     """The rule with the factor that an array holds; its kernel reads that array itself."""
     factor = 1.0 if rescale is None else float(rescale.reshape(-1)[0])
-    return Rule(("mean", "var"), partial(_adamw, factor), lib.NDRT_KERNEL_ADAMW,
-                ("lr", "wd", "eta", "clip_gradient", "beta1", "beta2", "epsilon"),
-                lib.NDRT_KERNEL_ADAMW, lambda p: p is not None and p.epsilon > 0)
+    return Rule(("mean", "var"), partial(_adamw, factor), adamw,
+                lambda p: p is not None and p.epsilon > 0)
 
 
 _NATIVE = adamw_rule()
@@ -110,11 +107,11 @@ def _compute_master(ctx: OpContext, p: AdamWParams, ins: list[AnyArray],
 
 
 def _run(ctx: OpContext, p: AdamWParams, ins: list[NDArray], outs: list[Output]) -> None:
-    run_one(_NATIVE, ctx, p, ins[:-1], outs[0], Source(RESCALE, ins[-1:]))
+    run_one(_NATIVE, ctx, p, ins[:-1], outs[0], rescale_grad=ins[-1])
 
 
 def _run_master(ctx: OpContext, p: AdamWParams, ins: list[NDArray], outs: list[Output]) -> None:
-    run_master(_NATIVE, ctx, p, ins[:-1], outs[0], Source(RESCALE, ins[-1:]))
+    run_master(_NATIVE, ctx, p, ins[:-1], outs[0], rescale_grad=ins[-1])
 
 
 _DOC = ("\n\ng is the gradient times rescale_grad, an array of one element, clipped; where "

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..._array.layout import AnyArray
-from ...native import lib
 from ...op.params import Params, boolean, integer, number, params_class
-from .momentum import COMMON, LR_DOC, RESCALE_DOC
+from ...storage.kernels import optimizer as kernels
+from .momentum import LR_DOC, RESCALE_DOC
 from .rule import CLIP_DOC, LAZY_DOC, WD_DOC, Rule, clipped, register_one
 
 BETA1_DOC, BETA2_DOC = "share of the old mean", "share of the old variance"
@@ -144,15 +144,11 @@ def _has_epsilon(p: Any) -> bool:
     return p is not None and bool(p.epsilon > 0)
 
 
-_ADAM = Rule(("mean", "var"), _adam, lib.NDRT_KERNEL_ADAM,
-             (*COMMON, "beta1", "beta2", "epsilon"), 0, _has_epsilon)
-_RMSPROP = Rule(("n",), _rmsprop, lib.NDRT_KERNEL_RMSPROP,
-                (*COMMON, "gamma1", "epsilon", "clip_weights"), 0, _has_epsilon)
-_ALEX = Rule(("n", "g", "delta"), _rmspropalex, lib.NDRT_KERNEL_RMSPROPALEX,
-             (*COMMON, "gamma1", "gamma2", "epsilon", "clip_weights"), 0, _has_epsilon)
-_FTRL = Rule(("z", "n"), _ftrl, lib.NDRT_KERNEL_FTRL, (*COMMON, "lamda1", "beta"), 0)
-_FTML = Rule(("d", "v", "z"), _ftml, lib.NDRT_KERNEL_FTML,
-             ("lr", "wd", "rescale_grad", "clip_grad", "beta1", "beta2", "epsilon", "t"), 0)
+_ADAM = Rule(("mean", "var"), _adam, kernels.adam, _has_epsilon)
+_RMSPROP = Rule(("n",), _rmsprop, kernels.rmsprop, _has_epsilon)
+_ALEX = Rule(("n", "g", "delta"), _rmspropalex, kernels.rmspropalex, _has_epsilon)
+_FTRL = Rule(("z", "n"), _ftrl, kernels.ftrl)
+_FTML = Rule(("d", "v", "z"), _ftml, kernels.ftml)
 
 register_one("adam_update", AdamParams, _ADAM,
              "weight - lr mean / (sqrt(var) + epsilon), with mean = beta1 mean + (1 - beta1) g and "

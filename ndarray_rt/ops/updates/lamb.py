@@ -10,12 +10,12 @@ from ..._array.layout import AnyArray, get_data_reorder, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import TypeMismatch
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, same_shape
 from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
+from ...storage.kernels.optimizer import lamb_1, lamb_2
 from ...storage.stream import Mem
 from ..floats import need_float_types, same_float_type, wide
 from .adaptive import BETA1_DOC, BETA2_DOC, EPSILON_DOC
@@ -23,13 +23,12 @@ from .momentum import LR_DOC, RESCALE_DOC
 from .rule import (
     CLIP_DOC,
     FLOAT32,
-    HALF_GRADIENT,
-    HALF_OUT,
-    KEEP_MASTER,
     NO_GRADIENT,
     clipped,
     default_mem,
     master_types,
+    numbers_from,
+    numbers_of,
     plain_states,
     refuses_master,
 )
@@ -55,16 +54,6 @@ class Phase2Params(Params):
     lr: float = number(doc=LR_DOC)
     lower_bound: float = number(-1.0, doc=LOWER_DOC)
     upper_bound: float = number(-1.0, doc=UPPER_DOC)
-
-
-# in the order in which the kernels read them
-NUMBERS_1 = ("t", "wd", "rescale_grad", "clip_gradient", "beta1", "beta2", "epsilon",
-             "bias_correction")
-NUMBERS_2 = ("lr", "lower_bound", "upper_bound")
-
-
-def _scalars(p: Params, names: tuple[str, ...]) -> list[float]:
-    return [getattr(p, name) for name in names]
 
 
 # ---- in numpy -----------------------------------------------------------------------------------
@@ -139,15 +128,18 @@ def _compute_master_2(ctx: OpContext, p: Phase2Params, ins: list[AnyArray],
 
 
 def run_direction(ctx: OpContext, p: Phase1Params, to: Mem, weight: Mem, grad: Mem,
-                  states: list[Mem], count: int, flags: int) -> None:
-    ctx.kernel(lib.NDRT_KERNEL_LAMB_1, (count, flags, 0, 0), (to, weight, grad, *states),
-               _scalars(p, NUMBERS_1), ctx.parameters)
+                  states: list[Mem], half_grad: bool) -> None:
+    mean, var = states
+    ctx.kernel(lamb_1(out=to, weight=weight, grad=grad, mean=mean, var=var, count=to.desc.nelems,
+                      half_grad=half_grad, **numbers_from(lamb_1, p)), ctx.parameters)
 
 
 def run_step(ctx: OpContext, p: Phase2Params, to: Mem, weight: Mem, step: Mem, norms: list[Mem],
-             count: int, flags: int) -> None:
-    ctx.kernel(lib.NDRT_KERNEL_LAMB_2, (count, flags, 0, 0), (to, weight, step, *norms),
-               _scalars(p, NUMBERS_2), ctx.parameters)
+             half_out: bool, keep_master: bool = False) -> None:
+    norm, step_norm = norms
+    ctx.kernel(lamb_2(out=to, weight=weight, step=step, norm=norm, step_norm=step_norm,
+                      count=to.desc.nelems, half_out=half_out, keep_master=keep_master,
+                      **numbers_from(lamb_2, p)), ctx.parameters)
 
 
 def _run_1(ctx: OpContext, p: Phase1Params, ins: list[NDArray], outs: list[Output]) -> None:
@@ -156,8 +148,7 @@ def _run_1(ctx: OpContext, p: Phase1Params, ins: list[NDArray], outs: list[Outpu
     weight, grad = default_mem(ins[4 if has_master else 0], ctx), default_mem(ins[1], ctx)
     states = plain_states(ins[2:4], ctx)
     with outs[0].open(desc, ctx.stream, inplace_of=weight) as y:
-        run_direction(ctx, p, y, weight, grad, states, desc.nelems,
-                      HALF_GRADIENT if has_master else 0)
+        run_direction(ctx, p, y, weight, grad, states, has_master)
 
 
 def _run_2(ctx: OpContext, p: Phase2Params, ins: list[NDArray], outs: list[Output]) -> None:
@@ -166,8 +157,8 @@ def _run_2(ctx: OpContext, p: Phase2Params, ins: list[NDArray], outs: list[Outpu
     step, *norms = [default_mem(x, ctx) for x in ins[1:4]]
     master = [default_mem(x, ctx) for x in ins[4:]]
     with outs[0].open(desc, ctx.stream, inplace_of=weight) as y:
-        run_step(ctx, p, y, master[0] if master else weight, step, norms, desc.nelems,
-                 HALF_OUT | KEEP_MASTER if master else 0)
+        run_step(ctx, p, y, master[0] if master else weight, step, norms, bool(master),
+                 bool(master))
 
 
 # ---- rules --------------------------------------------------------------------------------------
@@ -207,22 +198,22 @@ _MASTER = "weight32: the master copy in float32, which counts instead of weight{
 register(OpDef(
     "lamb_update_phase1", Phase1Params, inputs=("weight", "grad", "mean", "var"),
     infer_shape=same_shape, infer_type=same_float_type, compute=_compute_1, compute_ex=_run_1,
-    refuses=lambda p, ins: need_float32(*ins), mutates=(2, 3), numbers=NUMBERS_1,
+    refuses=lambda p, ins: need_float32(*ins), mutates=(2, 3), numbers=numbers_of(lamb_1),
     no_gradient=NO_GRADIENT, doc=_DOC_1.format("", "lamb_update_phase1")))
 register(OpDef(
     "mp_lamb_update_phase1", Phase1Params, inputs=("weight", "grad", "mean", "var", "weight32"),
     infer_shape=same_shape, infer_type=_master_types_1, compute=_compute_master_1,
     compute_ex=_run_1, refuses=lambda p, ins: refuses_master(ins), mutates=(2, 3), ignores=(0,),
-    numbers=NUMBERS_1, no_gradient=NO_GRADIENT,
+    numbers=numbers_of(lamb_1), no_gradient=NO_GRADIENT,
     doc=_DOC_1.format(_MASTER.format("; g is float32, too"), "mp_lamb_update_phase1")))
 register(OpDef(
     "lamb_update_phase2", Phase2Params, inputs=("weight", "g", "r1", "r2"), infer_shape=_shape_2,
     infer_type=same_float_type, compute=_compute_2, compute_ex=_run_2,
-    refuses=lambda p, ins: need_float32(*ins), inplace={0: 0}, numbers=NUMBERS_2,
+    refuses=lambda p, ins: need_float32(*ins), inplace={0: 0}, numbers=numbers_of(lamb_2),
     no_gradient=NO_GRADIENT, doc=_DOC_2.format("", "lamb_update_phase2")))
 register(OpDef(
     "mp_lamb_update_phase2", Phase2Params, inputs=("weight", "g", "r1", "r2", "weight32"),
     infer_shape=_shape_2, infer_type=_master_types_2, compute=_compute_master_2, compute_ex=_run_2,
     refuses=lambda p, ins: refuses_master(ins, 1), inplace={0: 0}, ignores=(0,),
-    numbers=NUMBERS_2, no_gradient=NO_GRADIENT,
+    numbers=numbers_of(lamb_2), no_gradient=NO_GRADIENT,
     doc=_DOC_2.format(_MASTER.format(" and stays as it is"), "mp_lamb_update_phase2")))

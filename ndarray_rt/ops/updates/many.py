@@ -34,12 +34,8 @@ from .norms import run_sum
 from .rule import (
     CLIP_DOC,
     FLOAT32,
-    HALF_GRADIENT,
-    HALF_OUT,
     NO_GRADIENT,
-    RESCALE,
     Rule,
-    Source,
     compute_master,
     compute_one,
     default_mem,
@@ -206,11 +202,12 @@ def _compute(many: Many, one: OneOf, ctx: OpContext, p: Any, ins: list[AnyArray]
 def _run(many: Many, one: OneOf, ctx: OpContext, p: Any, ins: list[NDArray],
          outs: list[Output]) -> None:
     step = run_master if many.has_master else run_one
-    tail = many.tail_of(ins)
+    sources: dict[str, NDArray | int] = dict(zip(many.tail, many.tail_of(ins), strict=True))
     for i, out in enumerate(outs):
         rule, params = one(p, i, None)
-        source = Source(RESCALE if many.tail == ("rescale_grad",) else i + 1, tail)
-        step(rule, ctx, params, many.group(i, ins), out, source if tail else Source())
+        if "lrs" in sources:
+            sources["which"] = i + 1
+        step(rule, ctx, params, many.group(i, ins), out, **sources)
 
 
 def _outputs(many: Many, p: Any) -> tuple[str, ...]:
@@ -319,11 +316,10 @@ def _run_lamb(many: Many, ctx: OpContext, p: MultiLAMBParams, ins: list[NDArray]
         step = stream.scratch(default_desc(FLOAT32, weight.shape))
         norms = [stream.scratch(one), stream.scratch(one)]
         with out.open(desc, stream, inplace_of=given) as y:
-            run_direction(ctx, first, step, old, g, states, weight.size,
-                          HALF_GRADIENT if master else 0)
+            run_direction(ctx, first, step, old, g, states, bool(master))
             run_sum(ctx, norms[0], old, weight.size, False, True)
             run_sum(ctx, norms[1], step, weight.size, False, True)
-            run_step(ctx, second, y, old, step, norms, weight.size, HALF_OUT if master else 0)
+            run_step(ctx, second, y, old, step, norms, half_out=bool(master))
 
 
 for _is_mp in (False, True):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from ..._array.layout import AnyArray
-from ...native import lib
 from ...op.params import Params, boolean, number, params_class
+from ...storage.kernels import optimizer as kernels
 from .rule import (
     CLIP_DOC,
     LAZY_DOC,
-    SGD_MOM_OF_MANY,
-    SGD_OF_MANY,
     WD_DOC,
     Rule,
     clipped,
@@ -19,7 +17,6 @@ from .rule import (
 
 LR_DOC, RESCALE_DOC = "learning rate", "factor of the gradient"
 MOMENTUM_DOC = "share of the last step that goes into this one"
-COMMON = ("lr", "wd", "rescale_grad", "clip_gradient")
 
 
 @params_class
@@ -143,16 +140,12 @@ def _always(p: object) -> bool:
     return True
 
 
-SGD = Rule((), _sgd, lib.NDRT_KERNEL_SGD, COMMON, SGD_OF_MANY, _always)
-SGD_MOM = Rule(("mom",), _sgd_mom, lib.NDRT_KERNEL_SGD_MOM, (*COMMON, "momentum"),
-               SGD_MOM_OF_MANY, _always)
-_NAG = Rule(("mom",), _nag_mom, lib.NDRT_KERNEL_NAG_MOM, (*COMMON, "momentum"),
-            lib.NDRT_KERNEL_NAG_MOM, _always)
-_NAG_OF_MASTER = Rule(("mom",), _nag_mom_of_master, lib.NDRT_KERNEL_NAG_MOM_OF_MASTER,
-                      (*COMMON, "momentum"), lib.NDRT_KERNEL_NAG_MOM_OF_MASTER, _always)
-_SIGNSGD = Rule((), _signsgd, lib.NDRT_KERNEL_SIGNSGD, COMMON, lib.NDRT_KERNEL_SIGNSGD, _always)
-_SIGNUM = Rule(("mom",), _signum, lib.NDRT_KERNEL_SIGNUM, (*COMMON, "momentum", "wd_lh"),
-               lib.NDRT_KERNEL_SIGNUM, _always)
+SGD = Rule((), _sgd, kernels.sgd, _always)
+SGD_MOM = Rule(("mom",), _sgd_mom, kernels.sgd_mom, _always)
+_NAG = Rule(("mom",), _nag_mom, kernels.nag_mom, _always)
+_NAG_OF_MASTER = Rule(("mom",), _nag_mom_of_master, kernels.nag_mom_of_master, _always)
+_SIGNSGD = Rule((), _signsgd, kernels.signsgd, _always)
+_SIGNUM = Rule(("mom",), _signum, kernels.signum, _always)
 
 register_one("sgd_update", SGDParams, SGD, "(1 - lr wd) weight - lr g")
 register_one("sgd_mom_update", SGDMomParams, SGD_MOM,

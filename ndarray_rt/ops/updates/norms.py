@@ -9,15 +9,15 @@ import numpy as np
 from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, same_shape
 from ...op.params import Params, how_many, number, params_class
 from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
+from ...storage.kernels.optimizer import norm
 from ...storage.stream import Mem
 from ..floats import need_float_types, same_float_type, wide
-from .rule import FLOAT32, HALF_GRADIENT, default_mem
+from .rule import FLOAT32, default_mem
 
 
 @params_class
@@ -65,8 +65,7 @@ def _refuses_sums(p: ArraysParams, ins: list[NDArray]) -> str | None:
 
 def run_sum(ctx: OpContext, to: Mem, x: Mem, count: int, half: bool, root: bool) -> None:
     """The sum of the squares of an array, or the root of that."""
-    ctx.kernel(lib.NDRT_KERNEL_NORM, (count, HALF_GRADIENT if half else 0, 0, 0), (to, x),
-               (float(root),))
+    ctx.kernel(norm(out=to, data=x, count=count, half=half, root=root))
 
 
 def _run_sums(ctx: OpContext, p: ArraysParams, ins: list[NDArray], outs: list[Output]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,22 +19,17 @@ from ..._array.layout import (
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...errors import TypeMismatch
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import TypeList, merge_types, same_shape
 from ...op.params import Params
 from ...op.registry import OpDef, register
 from ...storage.desc import MemDesc, default_desc
+from ...storage.kernel_call import KernelCall
 from ...storage.stream import Mem
 from ..floats import need_float_types, same_float_type, wide
 
 FLOAT32 = np.dtype(np.float32)
 NO_GRADIENT = "nothing is differentiated through an optimizer"
-# native kernels: the gradient has 16 bits; the weight is a master copy, which changes, and the
-# output has 16 bits; the copy stays
-HALF_GRADIENT, HALF_OUT, KEEP_MASTER = 1, 2, 4
-# native kernels: the last number is an array's element
-RESCALE = -1
 
 CLIP_DOC = "bound of the gradient's elements; below 0: none"
 WD_DOC = "weight decay: this part of the weight is added to the gradient"
@@ -50,24 +45,40 @@ def clipped(x: AnyArray, bound: float) -> AnyArray:
     return made
 
 
+Kernel = Callable[..., KernelCall]
+
+
+@cache
+def numbers_of(kernel: Kernel) -> tuple[str, ...]:
+    """The parameters that a kernel is given as numbers, in the order in which it reads them."""
+    return tuple(name for name, kind in kernel.__annotations__.items() if kind == "float")
+
+
+def numbers_from(kernel: Kernel, p: Params) -> dict[str, Any]:
+    """What it is given of an operator's parameters, which have the same names."""
+    return {name: getattr(p, name) for name in numbers_of(kernel)}
+
+
 class Rule(NamedTuple):
     """One optimizer.
 
     `step(params, [weight, gradient, *states])` gives the new weight, then the new states, in the
-    order of operations of the kernel, so that both give the same bits. `numbers` are the parameters
-    in the order in which the kernel reads them. `many` is the kernel that serves one weight of
-    many, and half precision; `is_safe` says that zeros stay zeros: padding may be computed too.
+    order of operations of the kernel, so that both give the same bits. The kernel's states have
+    these names. `is_safe` says that zeros stay zeros: padding may be computed too.
     """
 
     states: tuple[str, ...]
     step: Callable[[Any, list[AnyArray]], list[AnyArray]]
-    kernel: int
-    numbers: tuple[str, ...]
-    many: int
+    kernel: Kernel
     is_safe: Callable[[Any], bool] = lambda p: False
 
-    def scalars(self, p: Params) -> list[float]:
-        return [getattr(p, name) for name in self.numbers]
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        return numbers_of(self.kernel)
+
+    def call(self, p: Params, states: Sequence[Mem], **given: Any) -> KernelCall:
+        return self.kernel(**given, **dict(zip(self.states, states, strict=True)),
+                           **numbers_from(self.kernel, p))
 
 
 # ---- in numpy -----------------------------------------------------------------------------------
@@ -92,13 +103,6 @@ def compute_master(rule: Rule, p: Params, ins: list[AnyArray], out: NumpyOutput)
 
 
 # ---- in native kernels --------------------------------------------------------------------------
-
-
-class Source(NamedTuple):
-    """Where a kernel takes numbers from that arrays hold: lr and wd of a weight, or a factor."""
-
-    kind: int = 0  # the weight's number among many, from 1; or RESCALE
-    arrays: Sequence[NDArray] = ()
 
 
 # a weight is brought into a layout so often, with fewer writes in between than these
@@ -173,40 +177,39 @@ def default_mem(x: NDArray, ctx: OpContext) -> Mem:
     return get_data_reorder(x, default_desc(x.dtype, x.shape), ctx.stream)
 
 
-def _dims(n: int, flags: int, source: Source, place: int) -> tuple[int, int, int, int]:
-    return n, flags, source.kind, place if source.kind else 0
-
-
 def run_one(rule: Rule, ctx: OpContext, p: Params, ins: Sequence[NDArray], out: Output,
-            source: Source | None = None) -> None:
-    """One weight with its gradient and its states, in whatever layout they share."""
-    source = source or Source()
+            **sources: NDArray | int) -> None:
+    """One weight with its gradient and its states, in whatever layout they share.
+
+    `sources` are what the kernel takes numbers from that arrays hold, and which of them.
+    """
     desc = _common_layout(rule, p, ins, out, ctx)
     states = (plain_states(ins[2:], ctx) if desc.is_default
               else [get_data_reorder(state, desc, ctx.stream) for state in ins[2:]])
     weight = get_data_reorder(ins[0], desc, ctx.stream)
     grad = get_data_reorder(ins[1], desc, ctx.stream)
-    more = [default_mem(x, ctx) for x in source.arrays]
-    kernel = rule.many if source.kind > 0 else rule.kernel
+    more = _sources(sources, ctx)
     with out.open(desc, ctx.stream, inplace_of=weight) as y:
-        data = [y, weight, grad, *states]
-        ctx.kernel(kernel, _dims(desc.nbytes // 4, 0, source, len(data)), [*data, *more],
-                   rule.scalars(p), ctx.parameters)
+        ctx.kernel(rule.call(p, states, out=y, weight=weight, grad=grad, count=desc.nbytes // 4,
+                             **more), ctx.parameters)
+
+
+def _sources(given: dict[str, NDArray | int], ctx: OpContext) -> dict[str, Mem | int]:
+    return {name: default_mem(x, ctx) if isinstance(x, NDArray) else x
+            for name, x in given.items()}
 
 
 def run_master(rule: Rule, ctx: OpContext, p: Params, ins: Sequence[NDArray], out: Output,
-               source: Source | None = None) -> None:
+               **sources: NDArray | int) -> None:
     """The same with a weight and a gradient of 16 bits, and a master copy as the last of `ins`."""
-    source = source or Source()
     desc = default_desc(ins[0].dtype, ins[0].shape)
     *states, master = plain_states(ins[2:], ctx)
     weight = get_data_reorder(ins[0], desc, ctx.stream)
     grad = get_data_reorder(ins[1], desc, ctx.stream)
-    more = [default_mem(x, ctx) for x in source.arrays]
+    more = _sources(sources, ctx)
     with out.open(desc, ctx.stream, inplace_of=weight) as y:
-        data = [y, master, grad, *states]
-        ctx.kernel(rule.many, _dims(desc.nelems, HALF_GRADIENT | HALF_OUT, source, len(data)),
-                   [*data, *more], rule.scalars(p), ctx.parameters)
+        ctx.kernel(rule.call(p, states, out=y, weight=master, grad=grad, count=desc.nelems,
+                             half_grad=True, half_out=True, **more), ctx.parameters)
 
 
 # ---- registration -------------------------------------------------------------------------------
@@ -271,7 +274,3 @@ def register_master(name: str, params: type[Params], rule: Rule, of: str) -> Non
                        "on weight32, which changes; what it gives is rounded to the weight's "
                        f"dtype, float16 for one.{_states_text(rule.states)} Source: MXNet's "
                        f"{name}; a kernel of our own."))
-
-
-SGD_OF_MANY = lib.NDRT_KERNEL_SGD_OF_MANY
-SGD_MOM_OF_MANY = lib.NDRT_KERNEL_SGD_MOM_OF_MANY

@@ -13,12 +13,12 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, INT32, UINT8
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import Params, boolean, integer, number, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc
+from ...storage.kernels.vision import box_nms
 from ..floats import need_float_types, wide
 from .geometry import areas, box_format, by_score, corners, keep_best
 from .shared import need_plain, plain
@@ -143,14 +143,14 @@ def compute_ex(ctx: OpContext, p: BoxNMSParams, ins: list[NDArray], outs: list[O
     most = count if p.topk < 0 else p.topk
     data = plain(ctx, ins[0])
     scratch = stream.scratch(default_desc(UINT8, (batches * count * WORDS * 4,)))
-    formats = (p.in_format == "center") + 2 * (p.out_format == "center")
     with (outs[0].open(default_desc(FLOAT32, shape), stream) as y,
           outs[1].open(default_desc(INT32, outs[1].shape), stream) as record):
-        ctx.kernel(lib.NDRT_KERNEL_BOX_NMS, [batches, count, width, most],
-                   [y, record, data, scratch],
-                   [p.overlap_thresh, p.valid_thresh, float(p.coord_start),
-                    float(p.score_index), float(max(p.id_index, -1)), float(p.background_id),
-                    float(p.force_suppress), float(formats)])
+        ctx.kernel(box_nms(
+            out=y, record=record, data=data, scratch=scratch, batches=batches, boxes=count,
+            width=width, most=most, coordinates=p.coord_start, score=p.score_index,
+            kind=max(p.id_index, -1), force=p.force_suppress, centered=p.in_format == "center",
+            to_center=p.out_format == "center", overlap=p.overlap_thresh, valid=p.valid_thresh,
+            background=p.background_id))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

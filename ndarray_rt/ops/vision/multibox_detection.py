@@ -8,12 +8,12 @@ from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, UINT8
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, merge_dim
 from ...op.params import Params, boolean, integer, number, numbers, params_class
 from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
+from ...storage.kernels.vision import multibox_detection
 from ..floats import same_float_type, wide
 from .geometry import by_score, keep_best
 from .shared import fits, need_plain, plain, zero_gradient
@@ -104,10 +104,11 @@ def compute_ex(ctx: OpContext, p: MultiBoxDetectionParams, ins: list[NDArray],
     prob, loc, anchor = (plain(ctx, x) for x in ins)
     scratch = stream.scratch(default_desc(UINT8, (batch * count * WORDS * 4,)))
     with outs[0].open(default_desc(FLOAT32, outs[0].shape), stream) as y:
-        ctx.kernel(lib.NDRT_KERNEL_MULTIBOX_DETECTION,
-                   [batch, classes, count, max(p.nms_topk, 0)], [y, prob, loc, anchor, scratch],
-                   [p.threshold, float(p.clip), *p.variances, p.nms_threshold,
-                    float(p.force_suppress)])
+        ctx.kernel(multibox_detection(
+            out=y, classes=prob, shifts=loc, anchors=anchor, scratch=scratch, batches=batch,
+            kinds=classes, count=count, most=max(p.nms_topk, 0), clip=p.clip,
+            force=p.force_suppress, threshold=p.threshold, overlap=p.nms_threshold,
+            variances=p.variances))
 
 
 register(OpDef("_contrib_MultiBoxDetection", MultiBoxDetectionParams,

@@ -9,12 +9,12 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import Params, boolean, numbers, params_class
 from ...op.registry import OpDef, Shape, register
 from ...storage.desc import default_desc
+from ...storage.kernels.vision import multibox_prior
 from ..floats import same_float_type
 from .shared import need_plain, zero_gradient
 
@@ -97,9 +97,10 @@ def compute_ex(ctx: OpContext, p: MultiBoxPriorParams, ins: list[NDArray],
     steps = _steps(p, shape)
     with outs[0].open(default_desc(FLOAT32, outs[0].shape), ctx.stream) as y:
         for i, (width, height) in enumerate(zip(widths, heights, strict=True)):
-            ctx.kernel(lib.NDRT_KERNEL_MULTIBOX_PRIOR, [shape[2], shape[3], len(widths), i], [y],
-                       [float(width), float(height), *map(float, steps), *p.offsets,
-                        float(p.clip)])
+            ctx.kernel(multibox_prior(
+                out=y, rows=shape[2], columns=shape[3], anchors=len(widths), which=i, clip=p.clip,
+                half_width=float(width), half_height=float(height), step_y=float(steps[0]),
+                step_x=float(steps[1]), offset_y=p.offsets[0], offset_x=p.offsets[1]))
 
 
 register(OpDef("_contrib_MultiBoxPrior", MultiBoxPriorParams, inputs=("data",),

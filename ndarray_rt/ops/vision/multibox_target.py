@@ -9,12 +9,12 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, INT32, UINT8
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge, merge_dim
 from ...op.params import Params, integer, number, numbers, params_class
 from ...op.registry import OpDef, register
 from ...storage.desc import default_desc
+from ...storage.kernels import vision as kernels
 from ..floats import same_float_type, wide
 from .geometry import by_score, overlaps
 from .shared import fits, need_plain, plain, zero_gradient
@@ -147,17 +147,19 @@ def compute_ex(ctx: OpContext, p: MultiBoxTargetParams, ins: list[NDArray],
     stream = ctx.stream
     anchors, labels, pred = (plain(ctx, x) for x in ins)
     (batch, most, width), (_, classes, count) = ins[1].shape, ins[2].shape
-    dims = [batch, count, most, width]
     match = stream.scratch(default_desc(INT32, (batch, count)))
     scratch = stream.scratch(default_desc(UINT8, (batch * (count + most) * 8,)))
-    ctx.kernel(lib.NDRT_KERNEL_MULTIBOX_MATCH, dims, [match, scratch, anchors, labels, pred],
-               [float(classes), p.overlap_threshold, p.negative_mining_ratio,
-                p.negative_mining_thresh])
+    ctx.kernel(kernels.multibox_match(
+        match=match, scratch=scratch, anchors=anchors, labels=labels, classes=pred, batches=batch,
+        count=count, most=most, width=width, kinds=classes, threshold=p.overlap_threshold,
+        ratio=p.negative_mining_ratio, limit=p.negative_mining_thresh))
     flat = default_desc(FLOAT32, outs[0].shape)
     with (outs[0].open(flat, stream) as target, outs[1].open(flat, stream) as mask,
           outs[2].open(default_desc(FLOAT32, outs[2].shape), stream) as kind):
-        ctx.kernel(lib.NDRT_KERNEL_MULTIBOX_ASSIGN, dims,
-                   [target, mask, kind, anchors, labels, match], [*p.variances, p.ignore_label])
+        ctx.kernel(kernels.multibox_assign(
+            target=target, mask=mask, kind=kind, anchors=anchors, labels=labels, match=match,
+            batches=batch, count=count, most=most, width=width, ignored=p.ignore_label,
+            variances=p.variances))
 
 
 register(OpDef("_contrib_MultiBoxTarget", MultiBoxTargetParams,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -12,12 +12,12 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, merge
 from ...op.params import Params, boolean, integer, number, params_class, shape
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import default_desc
+from ...storage.kernels import vision as kernels
 from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from .shared import fits, need_plain, plain
@@ -144,18 +144,33 @@ def refuses(p: ROIAlignParams, ins: list[NDArray]) -> str | None:
     return need_plain(*ins)
 
 
-def _call(ctx: OpContext, p: ROIAlignParams, kernel: int, data: Shape, out: Shape,
-          arrays: Sequence[Any]) -> None:
-    ctx.kernel(kernel, [out[0], out[1], data[2], data[3]], arrays,
-               [float(data[0]), *map(float, p.bins), p.spatial_scale, float(p.sample_ratio),
-                float(p.position_sensitive)])
+class _Facts(TypedDict):
+    """What the kernel and its gradient's are both given."""
+
+    regions: int
+    channels: int
+    height: int
+    width: int
+    images: int
+    rows: int
+    columns: int
+    samples: int
+    split: bool
+    scale: float
+
+
+def _facts(p: ROIAlignParams, data: Shape, out: Shape) -> _Facts:
+    return {"regions": out[0], "channels": out[1], "height": data[2], "width": data[3],
+            "images": data[0], "rows": p.bins[0], "columns": p.bins[1], "samples": p.sample_ratio,
+            "split": p.position_sensitive, "scale": p.spatial_scale}
 
 
 def compute_ex(ctx: OpContext, p: ROIAlignParams, ins: list[NDArray],
                outs: list[Output]) -> None:
     data, rois = plain(ctx, ins[0]), plain(ctx, ins[1])
     with outs[0].open(default_desc(FLOAT32, outs[0].shape), ctx.stream) as y:
-        _call(ctx, p, lib.NDRT_KERNEL_ROI_ALIGN, ins[0].shape, outs[0].shape, [y, data, rois])
+        ctx.kernel(kernels.roi_align(out=y, data=data, rois=rois,
+                                     **_facts(p, ins[0].shape, outs[0].shape)))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -190,8 +205,8 @@ def compute_ex_backward(ctx: OpContext, p: ROIAlignParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
     dy, rois = plain(ctx, ins[0]), plain(ctx, ins[2])
     with outs[0].open(default_desc(FLOAT32, outs[0].shape), ctx.stream) as dx:
-        _call(ctx, p, lib.NDRT_KERNEL_ROI_ALIGN_GRAD, outs[0].shape, ins[0].shape,
-              [dx, dy, rois])
+        ctx.kernel(kernels.roi_align_grad(dx=dx, dy=dy, rois=rois,
+                                          **_facts(p, outs[0].shape, ins[0].shape)))
 
 
 def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:

@@ -12,12 +12,12 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, INT32
 from ...errors import ShapeError
-from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types
 from ...op.params import Params, number, params_class, shape
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.desc import default_desc
+from ...storage.kernels import vision as kernels
 from ..floats import need_float_types, wide
 from ..tensor.numeric import round_half_away
 from .shared import fits, need_plain, plain
@@ -110,9 +110,10 @@ def compute_ex(ctx: OpContext, p: ROIPoolingParams, ins: list[NDArray],
     shape = ins[0].shape
     with (outs[0].open(default_desc(FLOAT32, out), stream) as y,
           outs[1].open(default_desc(INT32, out), stream) as places):
-        ctx.kernel(lib.NDRT_KERNEL_ROI_POOL, [out[0], out[1], shape[2], shape[3]],
-                   [y, places, data, rois],
-                   [float(shape[0]), *map(float, p.bins), p.spatial_scale])
+        ctx.kernel(kernels.roi_pool(
+            out=y, places=places, data=data, rois=rois, regions=out[0], channels=out[1],
+            height=shape[2], width=shape[3], images=shape[0], rows=p.bins[0], columns=p.bins[1],
+            scale=p.spatial_scale))
 
 
 def gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -159,8 +160,9 @@ def compute_ex_backward(ctx: OpContext, p: ROIPoolingParams, ins: list[NDArray],
     dy, rois, places = plain(ctx, ins[0]), plain(ctx, ins[2]), plain(ctx, ins[3])
     out, shape = ins[0].shape, outs[0].shape
     with outs[0].open(default_desc(FLOAT32, shape), ctx.stream) as dx:
-        ctx.kernel(lib.NDRT_KERNEL_ROI_POOL_GRAD, [out[0], out[1], shape[2], shape[3]],
-                   [dx, dy, places, rois], [float(shape[0]), *map(float, p.bins)])
+        ctx.kernel(kernels.roi_pool_grad(
+            dx=dx, dy=dy, places=places, rois=rois, regions=out[0], channels=out[1],
+            height=shape[2], width=shape[3], images=shape[0], rows=p.bins[0], columns=p.bins[1]))
 
 
 register(OpDef("ROIPooling", ROIPoolingParams, inputs=("data", "rois"),

@@ -10,6 +10,41 @@ from ..kernel_call import KernelCall
 from ..stream import Mem
 
 
+def add_to(*, out: Mem, data: Mem, n: int) -> KernelCall:
+    """out += data."""
+    return KernelCall(lib.NDRT_KERNEL_ADD_TO, (out, data), (n,), ())
+
+
+def copy(*, out: Mem, data: Mem, nbytes: int) -> KernelCall:
+    """The same; they may overlap."""
+    return KernelCall(lib.NDRT_KERNEL_COPY, (out, data), (nbytes,), ())
+
+
+def zero(*, out: Mem, nbytes: int) -> KernelCall:
+    """All bits are 0."""
+    return KernelCall(lib.NDRT_KERNEL_ZERO, (out,), (nbytes,), ())
+
+
+def fill(*, out: Mem, n: int, value: float) -> KernelCall:
+    """The same number everywhere."""
+    return KernelCall(lib.NDRT_KERNEL_FILL, (out,), (n,), (value,))
+
+
+def blend(*, out: Mem, data: Mem, n: int, a: float, b: float) -> KernelCall:
+    """out = a out + b data."""
+    return KernelCall(lib.NDRT_KERNEL_BLEND, (out, data), (n,), (a, b))
+
+
+def sloped(*, out: Mem, x: Mem, slopes: Mem, data: Mem, n: int) -> KernelCall:
+    """data, times its slope where x is not above 0."""
+    return KernelCall(lib.NDRT_KERNEL_SLOPED, (out, x, slopes, data), (n,), ())
+
+
+def bias_grad(*, out: Mem, data: Mem, rows: int, channels: int) -> KernelCall:
+    """The sums of columns."""
+    return KernelCall(lib.NDRT_KERNEL_BIAS_GRAD, (out, data), (rows, channels), ())
+
+
 def function(*, out: Mem, x: Mem, dy: Mem | None = None, n: int, which: int, p: float,
              q: float) -> KernelCall:
     """A function (ndrt_function_id) of x and two numbers; a slope is multiplied by dy."""

@@ -10,6 +10,32 @@ from ..kernel_call import KernelCall
 from ..stream import Mem
 
 
+def philox(*, out: Mem, n: int, key: int, counter: int) -> KernelCall:
+    """The words of a stream."""
+    return KernelCall(lib.NDRT_KERNEL_PHILOX, (out,), (n, key, counter), ())
+
+
+def dropout_mask(*, out: Mem, stream: Mem, n: int, bound: float, factor: float) -> KernelCall:
+    """`factor` where a word of 24 bits is below `bound`, else 0."""
+    return KernelCall(lib.NDRT_KERNEL_DROPOUT_MASK, (out, stream), (n,), (bound, factor))
+
+
+def dropout(*, out: Mem, stream: Mem, mask: Mem, data: Mem, n: int, bound: float,
+            factor: float) -> KernelCall:
+    """That as a mask, and data times it."""
+    return KernelCall(lib.NDRT_KERNEL_DROPOUT, (out, stream, mask, data), (n,), (bound, factor))
+
+
+def uniform(*, out: Mem, stream: Mem, n: int, low: float, width: float, limit: float) -> KernelCall:
+    """low + width u, at most `limit`."""
+    return KernelCall(lib.NDRT_KERNEL_UNIFORM, (out, stream), (n,), (low, width, limit))
+
+
+def normal(*, out: Mem, stream: Mem, n: int, loc: float, scale: float) -> KernelCall:
+    """loc + scale z."""
+    return KernelCall(lib.NDRT_KERNEL_NORMAL, (out, stream), (n,), (loc, scale))
+
+
 def draw(*, out: Mem, stream: Mem, first: Mem | None = None, second: Mem | None = None, n: int,
          distribution: int, each: int, dtype: int, kind: int, a: float, b: float) -> KernelCall:
     """Numbers of an ndrt_distribution in dtype F16, F32 or F64; its parameters are `a` and `b` with
