@@ -48,6 +48,8 @@ def find_dtype(value: object) -> DType:
     Raises TypeMismatch when it is none that an array may have.
     """
     if isinstance(value, np.dtype):
+        if value.names == ("bfloat16",):  # MXNet's programs spell it so
+            return bfloat16()
         made: DType = value
     elif isinstance(value, str) and value == "bfloat16":
         return bfloat16()

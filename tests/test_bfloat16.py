@@ -106,6 +106,14 @@ def test_nan_is_the_greatest() -> None:
     assert mx.nd.argsort(x, is_ascend=False).asnumpy().tolist() == [1, 2, 0, 3]
 
 
+def test_as_mxnets_programs_spell_it() -> None:
+    dtype = np.dtype([("bfloat16", np.uint16)])
+    x = mx.nd.zeros((2,), dtype=dtype)
+    assert x.dtype == mx.nd.zeros((2,), dtype="bfloat16").dtype
+    assert mx.nd.amp_cast(x + 1.5, dtype=dtype).astype("float32").asnumpy().tolist() == [1.5, 1.5]
+    assert mx.sym.amp_cast(mx.sym.var("x"), dtype=dtype).infer_type(x="float32")[1] == [x.dtype]
+
+
 def test_places_in_it() -> None:
     x = mx.nd.array([5, 6, 7])
     assert x[mx.nd.array([2, 0], dtype="bfloat16")].asnumpy().tolist() == [7, 5]

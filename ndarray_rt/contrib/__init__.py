@@ -8,14 +8,15 @@ from ..public import loads, shows
 from . import autograd
 
 if TYPE_CHECKING:
-    from . import io, onnx, svrg_optimization, tensorboard, text
+    from . import amp, io, onnx, svrg_optimization, tensorboard, text
 
 nd: Any = vars(_nd)["contrib"]
 sym: Any = vars(_sym)["contrib"]
 ndarray, symbol = nd, sym
 
-__all__ = ["autograd", "io", "nd", "ndarray", "onnx", "svrg_optimization", "sym", "symbol",
+__all__ = ["amp", "autograd", "io", "nd", "ndarray", "onnx", "svrg_optimization", "sym", "symbol",
            "tensorboard", "text"]
 __dir__ = shows(globals())
-__getattr__ = loads(globals(), {name: name for name in ("io", "onnx", "svrg_optimization",
-                                                        "tensorboard", "text")})
+__getattr__ = loads(globals(), {name: name for name in ("amp", "io", "onnx",
+                                                        "svrg_optimization", "tensorboard",
+                                                        "text")})

@@ -18,11 +18,8 @@ class _Absent(ModuleType):
         self._said = said
 
     def __getattr__(self, name: str) -> object:
-        if name == self.__name__.rpartition(".")[2]:
-            return self  # mxnet.contrib.amp.amp
         more = "" if name.startswith("__") else f": {self._said}; {SEE_PORTING}"
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}{more}", name=name)
 
 
 numpy = _Absent("mxnet.numpy", "MXNet's modules np and npx are not here")
-amp = _Absent("mxnet.contrib.amp", "MXNet's mixed precision is not here")

@@ -27,8 +27,7 @@ PLACES = {
     "test_utils": "mxnet.names_for_tests", "mod": "module", "init": "initializer",
     "img": "image", "kv": "kvstore", "opt": "optimizer", "mon": "monitor", "rnd": "random",
     "viz": "visualization",
-    "numpy": "mxnet.absent.numpy", "numpy_extension": "mxnet.absent.numpy",
-    "contrib.amp": "mxnet.absent.amp", "contrib.amp.amp": "mxnet.absent.amp"}
+    "numpy": "mxnet.absent.numpy", "numpy_extension": "mxnet.absent.numpy"}
 
 
 class _Existing(Loader):

@@ -12,7 +12,7 @@ from . import surface
 
 PORTING = (Path(__file__).parents[2] / "docs" / "porting.md").read_text(encoding="utf-8")
 # of automatic mixed precision and int8 there is another list
-ELSEWHERE = ("contrib.amp.", "contrib.quantization.")
+ELSEWHERE = ("contrib.quantization.",)
 # they are here, and do nothing but raise: as good as absent
 ONLY_RAISES = ("library.load", "test_utils.rand_sparse_ndarray", "util.use_np", "util.use_np_array")
 SHARE = 0.97
