@@ -110,9 +110,9 @@ def test_calls_of_another_kind_are_seen_as_ones_that_are_known() -> None:
 
 def test_each_selection_has_names_and_a_way_that_takes_all() -> None:
     """Of each operator that select chooses for: one of oneDNN's stands last and refuses nothing
-    beforehand, names differ."""
+    beforehand, names differ. Of a layer that leaves out steps oneDNN has none."""
     found: list[Any] = [one.compute_ex.implementations for one in REGISTRY.ops()
-                        if isinstance(one.compute_ex, Selection)]
+                        if isinstance(one.compute_ex, Selection) and one.name != "_masked_RNN"]
     assert len(found) >= 5
     found += [pool_onednn.FORWARD, normed_convolution.PRODUCTS, conv_backward.OF_DATA,
               conv_backward.OF_WEIGHTS]

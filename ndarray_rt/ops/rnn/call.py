@@ -10,13 +10,22 @@ from ...op.context import OpContext
 from .params import RNNParams
 
 
+class Mask(NamedTuple):
+    """Which steps (T, N, 1) count, in bytes; where one does not, the output is the state or 0."""
+
+    counts: NDArray
+    holds: bool
+
+
 class RNNCall(NamedTuple):
-    """Layers of recurrent cells, and whose kernels the plan has for them."""
+    """Layers of recurrent cells, and whose kernels the plan has for them. Of one layer steps may be
+    left out."""
 
     params: RNNParams
     ins: list[NDArray]
     outs: list[Output]
     family: str
+    mask: Mask | None = None
 
     @property
     def weight(self) -> NDArray:

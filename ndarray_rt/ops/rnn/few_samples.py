@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import NamedTuple
 
 from ..._array.layout import get_bytes, get_data_reorder, get_default
 from ..._array.ndarray import NDArray
@@ -25,7 +24,7 @@ from .call import RNNCall
 from .params import Place, RNNParams, places
 
 
-def accepts(ctx: OpContext, call: RNNCall) -> str | None:
+def _accepts(ctx: OpContext, call: RNNCall) -> str | None:
     """Why the kernel can not do it: it is for inference of plain LSTM layers in one direction."""
     p = call.params
     if not p.is_lstm or p.projection_size is not None or p.directions != 1:
@@ -40,16 +39,9 @@ def accepts(ctx: OpContext, call: RNNCall) -> str | None:
     return None
 
 
-class Mask(NamedTuple):
-    """Which steps (T, N, 1) count, in bytes; where one does not, the output is the state or 0."""
-
-    counts: NDArray
-    holds: bool
-
-
-def compute(ctx: OpContext, call: RNNCall, mask: Mask | None = None) -> None:
-    """All layers, one after the other; of one layer steps may be left out."""
-    p, ins, outs = call.params, call.ins, call.outs
+def _run(ctx: OpContext, call: RNNCall) -> None:
+    """All layers, one after the other."""
+    p, ins, outs, mask = call.params, call.ins, call.outs, call.mask
     stream, (steps, batch, features) = ctx.stream, ins[0].shape
     size = p.state_size
     state, sequence = (default_desc(FLOAT32, (batch, size)),
@@ -118,5 +110,5 @@ def _between(ctx: OpContext, p: RNNParams, vector: NDArray, place: Place) -> Mem
     return weights.kept(ctx, vector, ("between", place.h2h), packed, fill)
 
 
-LSTM_STEPS = Implementation[RNNCall]("LSTM of few samples", OURS, compute, accepts,
+LSTM_STEPS = Implementation[RNNCall]("LSTM of few samples", OURS, _run, _accepts,
                                      level=Level.AVX512)

@@ -7,15 +7,16 @@ import numpy as np
 from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
-from ...errors import Unsupported
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge
 from ...op.params import boolean, params_class
 from ...op.registry import OpDef, register
+from ...op.select import Selection
 from ..floats import wide
-from . import cells, few_samples, onednn, params
-from .call import rnn_call
+from . import cells, onednn, params
+from .call import Mask, RNNCall
 from .cells import Weights
+from .few_samples import LSTM_STEPS
 from .params import RNNParams, places
 
 
@@ -57,17 +58,16 @@ def refuses(p: MaskedRNNParams, ins: list[NDArray]) -> str | None:
     return onednn.refuses(p, ins[:-1])
 
 
-def compute_ex(ctx: OpContext, p: MaskedRNNParams, ins: list[NDArray], outs: list[Output]) -> None:
-    call = rnn_call(ctx, p, ins[:-1], outs)
-    refusal = few_samples.LSTM_STEPS.refusal(ctx, call)
-    if refusal is not None:
-        raise Unsupported(refusal)
-    few_samples.compute(ctx, call, few_samples.Mask(ins[-1], p.holds))
+def _call(ctx: OpContext, p: MaskedRNNParams, ins: list[NDArray], outs: list[Output]) -> RNNCall:
+    return RNNCall(p, ins[:-1], outs, ctx.family, Mask(ins[-1], p.holds))
+
+
+FORWARD = Selection(_call, (LSTM_STEPS,))
 
 
 register(OpDef("_masked_RNN", MaskedRNNParams, inputs=input_names, outputs=params.output_names,
                visible_outputs=params.visible_outputs, infer_shape=infer_shape,
-               infer_type=infer_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
+               infer_type=infer_type, compute=compute, compute_ex=FORWARD, refuses=refuses,
                is_fused=True, no_gradient="it is for inference",
                doc="A layer of recurrent cells in one direction, which leaves out steps.\n\n"
                    "Inputs and outputs are those of RNN; then mask (T, N, 1) of any dtype: where "
