@@ -67,6 +67,16 @@ OWN = (
     op.OpDef("my_same", op.NoParams, inputs=("data",), infer_shape=op.same_shape,
              infer_type=op.same_type, no_gradient="a test", identity=True,
              compute=lambda ctx, p, ins, outs: outs[0].write(ins[0])),
+    op.OpDef("my_turned", op.NoParams, inputs=("data",),
+             infer_shape=lambda p, ins, outs: (ins, [ins[0] and ins[0][::-1]]),
+             infer_type=op.same_type, no_gradient="a test",
+             permutes=lambda p, rank: tuple(reversed(range(rank))),
+             compute=lambda ctx, p, ins, outs: outs[0].write(ins[0].T)),
+    op.OpDef("my_sums", op.NoParams, inputs=("data",), flattens=lambda p: True,
+             infer_shape=lambda p, ins, outs: (ins, [ins[0] and ins[0][:1]]),
+             infer_type=op.same_type, no_gradient="a test",
+             compute=lambda ctx, p, ins, outs: outs[0].write(
+                 ins[0].sum(axis=tuple(range(1, ins[0].ndim))))),
     op.OpDef("my_layer", LayerParams, inputs=_names, infer_shape=_layer_shapes,
              infer_type=op.same_type, no_gradient="a test", compute=_layer,
              epilogue=op.Epilogue("my_layer", operand=lambda p, out, shape: shape == out),
@@ -111,6 +121,17 @@ def test_formulas_are_recognized() -> None:
 
 def test_an_identity_is_dropped() -> None:
     check(mx.sym.tanh(mx.sym.my_same(DATA)), ["tanh"], data=SHAPE)
+
+
+def test_permutations_in_a_row_are_one_or_none() -> None:
+    turned = mx.sym.my_turned(DATA)
+    check(mx.sym.tanh(mx.sym.transpose(turned)), ["tanh"], data=SHAPE)
+    swapped = mx.sym.SwapAxis(turned, dim1=1, dim2=2)
+    check(mx.sym.tanh(swapped), ["transpose", "tanh"], data=SHAPE)
+
+
+def test_nothing_is_flattened_for_who_does_so() -> None:
+    check(mx.sym.my_sums(mx.sym.Flatten(DATA)), ["my_sums"], data=SHAPE)
 
 
 def heads(net: Any) -> list[str]:
