@@ -19,7 +19,7 @@ QUICK := tests/test_quick.py tests/test_floors.py tests/test_tiers.py
 
 .DEFAULT_GOAL := run
 .PHONY: run quick test test-all test-share check-onednn sanitize avx2 mutate fuzz build lint format bench \
-    bench-peers bound docs docs-onednn wheel clean
+    bench-guard bench-peers bound docs docs-onednn wheel clean
 
 run: $(INSTALLED)  ## train and run LeNet on real digits
 	$(BIN)/python examples/train_digits.py $(ARGS)
@@ -68,6 +68,9 @@ format: $(WITH_LINT)
 
 bench: $(WITH_BENCH)  ## beside other runtimes and the raw C program; see benchmarks/README.md
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-guard: $(WITH_BENCH)  ## what each pass and kernel gains here, and whether one costs more than it gains
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.guard $(ARGS)
 
 bench-peers: $(BIN)/python  ## environments of the other runtimes, in benchmarks/.venvs
 	$(BIN)/python -m benchmarks.peers $(ARGS)
