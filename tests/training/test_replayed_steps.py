@@ -13,6 +13,7 @@ from ndarray_rt._array.copy import read_numpy
 from ndarray_rt._array.ndarray import NDArray, new_array
 from ndarray_rt._array.output import NumpyOutput
 from ndarray_rt._array.req import Req
+from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.nd import array
 from ndarray_rt.op.context import TRAINING, OpContext
 from ndarray_rt.op.dispatch import dispatch
@@ -72,6 +73,9 @@ def test_a_replay_draws_the_next_numbers(op: str, params: dict[str, Any],
     stream = RecordingStream(0)
     ctx = context(5, stream)
     outs = draw(op, ctx, ins, shape, **params)
+    if ctx.fallbacks:
+        assert not has_avx512()
+        pytest.skip("oneDNN has no fast product of blocked arrays: NumPy's steps are not recorded")
     for i, expected in enumerate(want):
         if i:
             stream.recording.replay()
