@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernel_table import FOLDERS, KERNELS, WIDE_FAMILIES, WIDE_KERNELS, Kernel
+from kernel_table import FOLDERS, KERNELS, WIDE_FAMILIES, Kernel
 
 ROOT = Path(__file__).resolve().parent.parent
 MADE = "Written by `make docs` from native/kernel_table.py."
@@ -98,8 +98,7 @@ def families() -> str:
     def line(kernel: Kernel) -> str:
         return f"[NDRT_KERNEL_{kernel.name.upper()}] = &ndrt_family_{kernel.family},\n"
 
-    wide = [kernel for kernel in KERNELS
-            if kernel.family in WIDE_FAMILIES or kernel.name in WIDE_KERNELS]
+    wide = [kernel for kernel in KERNELS if kernel.family in WIDE_FAMILIES]
     named = list(dict.fromkeys(kernel.family for kernel in KERNELS))
     return (f"/* Which family computes which kernel. {MADE} */\n" + AS_IT_IS
             + "".join(f"extern const ndrt_family ndrt_family_{name};\n" for name in named)

@@ -303,9 +303,8 @@ KERNELS: tuple[Kernel, ...] = (
            "ndrt_separable_scratch numbers."),
 )
 
-# families and kernels that there is no form for AVX2 of
-WIDE_FAMILIES = ("few_rows", "lstm", "windows", "products", "separable")
-WIDE_KERNELS = ("max_pool",)
+# families that there is no form for AVX2 of
+WIDE_FAMILIES = ("few_rows", "lstm", "products", "separable")
 
 # the folders below native/kernels/ with the families whose code is there
 FOLDERS = {

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import ndarray_rt as mx
 from ndarray_rt import config, nd
-from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.storage.kernels.pool import lost_maxima, max_pool
@@ -208,7 +207,6 @@ def test_kernel(nthreads: int) -> None:
     assert (seen[0, 0, 1:, 1:] == 0).all()
 
 
-@pytest.mark.skipif(not has_avx512(), reason="the kernel is for AVX-512")
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_pooling_kernel(data: st.DataObject) -> None:
@@ -249,7 +247,6 @@ def test_kernel_refuses(at: int, number: int) -> None:
         kernel(lib.NDRT_KERNEL_LOST_MAXIMA, (1, 1, *scalars), [out, x])
 
 
-@pytest.mark.skipif(not has_avx512(), reason="the kernel is for AVX-512")
 def test_kernel_refuses_windows_of_many_rows() -> None:
     """Their number is what its memory is for."""
     x, out = np.zeros(64, np.float32), np.zeros(64, np.float32)

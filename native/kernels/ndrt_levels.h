@@ -51,6 +51,7 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_family_scalars LEVELED(ndrt_family_scalars)
 #define ndrt_family_quantized LEVELED(ndrt_family_quantized)
 #define ndrt_family_halves LEVELED(ndrt_family_halves)
+#define ndrt_family_windows LEVELED(ndrt_family_windows)
 #define ndrt_add_rows LEVELED(ndrt_add_rows)
 #define ndrt_function_of LEVELED(ndrt_function_of)
 #define ndrt_words_of LEVELED(ndrt_words_of)
@@ -72,6 +73,10 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_maxima_of LEVELED(ndrt_maxima_of)
 #define ndrt_maxima_made LEVELED(ndrt_maxima_made)
 #define ndrt_maximum LEVELED(ndrt_maximum)
+#define ndrt_max_pool LEVELED(ndrt_max_pool)
+#define ndrt_depthwise_rows LEVELED(ndrt_depthwise_rows)
+#define ndrt_depthwise LEVELED(ndrt_depthwise)
+#define ndrt_few_channels LEVELED(ndrt_few_channels)
 #define ndrt_multiply_adds LEVELED(ndrt_multiply_adds)
 
 float ndrt_multiply_adds(int64_t count);

@@ -1,11 +1,14 @@
 """Where one kernel is faster than another, as measured: the one table of thresholds.
 
 Machine: AMD EPYC (Zen 4, AVX-512, 1 MiB of second cache a core), 2 cores, one or two threads,
-float32, oneDNN 3.2; 21 to 25 November 2026. On another machine the numbers may lie elsewhere:
+float32, oneDNN 3.2; 21 to 25 November 2026. What is said of AVX2: AMD EPYC (Zen 3, 512 KiB of
+second cache), one thread, 26 November 2026. On another machine the numbers may lie elsewhere:
 what they decide between is right on both sides of them. `Executor.tune` measures in their place.
 """
 
 from __future__ import annotations
+
+from ..cpu_level import has_avx512
 
 # ---- products of rows with a weight that is kept packed, by the packed GEMM ----------------------
 
@@ -46,8 +49,15 @@ LEAST_IMAGE_WORK = 3_000_000
 # oneDNN's newer kernel of depthwise convolutions comes first in its list, but on images of at least
 # so many pixels the older one is faster (up to 1.5 times)
 DEPTHWISE_PIXELS = 100
-# windows of images of a few channels, beyond which oneDNN's kernel is as fast as the direct one
-FEW_CHANNELS_WINDOWS = ((2, 2), (3, 3))
+# Windows of images of a few channels of which the direct kernel is faster than oneDNN's. With AVX2
+# that of 3x3 is 0.91 to 1.09 times as fast, of 5x5 and 7x7 0.7 to 0.8 times; from 9x9 on oneDNN has
+# only its general product, which takes two to three times as long.
+FEW_CHANNELS_WINDOWS: tuple[tuple[int, int], ...] = ((2, 2), (3, 3))
+if not has_avx512():
+    FEW_CHANNELS_WINDOWS += (9, 9), (10, 10), (11, 11)
+# pixels of a window, from which on oneDNN's kernel for these images writes blocks faster than
+# channels-last results
+LEAST_BLOCKED_WINDOW = 10
 # Of a normed convolution: a strip's pixels take so many bytes for each thread, half of what a
 # core's second cache holds, and there are at most so many strips.
 STRIP_BYTES, MOST_STRIPS = 512 << 10, 16

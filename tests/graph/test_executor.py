@@ -10,7 +10,6 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import NameMismatch, ParameterError, ShapeError, TypeMismatch
-from ndarray_rt.op.choose import prefers_channels_last
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.stream import ImmediateStream
 from ndarray_rt.testing.faults import live_bytes
@@ -387,9 +386,8 @@ def test_the_third_inference_run_is_one_native_call():
     assert exe.capture_state == "captured"
     before = exe.counters
     exe.forward()
-    # two convolutions that do all that follows them, and the pooling, which is a kernel where the
-    # CPU has AVX-512, else a primitive and a kernel behind it
-    assert exe.counters["primitives"] == before["primitives"] + 2 + (not prefers_channels_last())
+    # two convolutions that do all that follows them, and the pooling, which is a kernel
+    assert exe.counters["primitives"] == before["primitives"] + 2
     assert exe.counters["kernels"] == before["kernels"] + 1
 
 

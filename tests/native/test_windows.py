@@ -10,15 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.ops.nn.conv_geometry import conv_forward, geometry, output_dims
 from ndarray_rt.storage.kernels import conv
 from tests.native.helpers import from_numpy, kernel, run_kernel
 
-pytestmark = pytest.mark.skipif(
-    not has_avx512(), reason="the kernels are for AVX-512")
 RNG = np.random.default_rng(5)
 Bounds = tuple[float, float]
 FREE = (-inf, inf)

@@ -1,5 +1,4 @@
-/* Convolutions that native/kernels/conv/depthwise_avx512.c and
- * native/kernels/conv/few_channels_avx512.c compute.
+/* Convolutions that native/kernels/conv/depthwise.c and native/kernels/conv/few_channels.c compute.
  */
 #ifndef NDRT_WINDOWS_H
 #define NDRT_WINDOWS_H
@@ -16,6 +15,7 @@ typedef struct {
     float low, high;
 } ndrt_windows;
 
+enum { NDRT_PACKED_CHANNELS = 16 }; /* of a block of the weights, which fill whole blocks */
 enum { NDRT_DEPTHWISE_WINDOW = 3, NDRT_DEPTHWISE_ROWS = 4, NDRT_SEPARABLE_STRIDE = 2 };
 /* Rows of the widened image that a separable convolution has at a time, to make so many rows. */
 int64_t ndrt_separable_ring(int64_t height, int64_t rows, int64_t stride);

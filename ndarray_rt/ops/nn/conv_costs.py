@@ -11,6 +11,7 @@ from ...op.calibration import (
     FEW_CHANNELS_WINDOWS,
     FLOPS_PER_MS,
     LARGE,
+    LEAST_BLOCKED_WINDOW,
 )
 from ...op.choose import BLOCK, FEW_CHANNELS
 from ...op.layout_cost import LayoutCost
@@ -22,7 +23,8 @@ def _kind(p: Any, channels: int) -> str:
     these best, and reads images as they come for them), dense, pointwise (a 1x1 window) or
     depthwise (a group for each channel)."""
     if (channels <= FEW_CHANNELS and p.num_group == 1 and p.num_filter % BLOCK == 0
-            and prod(p.kernel) > max(map(prod, FEW_CHANNELS_WINDOWS))):
+            and prod(p.kernel) >= LEAST_BLOCKED_WINDOW
+            and p.kernel not in FEW_CHANNELS_WINDOWS):
         return "first"
     if p.num_group == channels and p.num_group > 1:
         return "depthwise"

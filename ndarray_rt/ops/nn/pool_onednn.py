@@ -3,7 +3,7 @@
 oneDNN loses the maximum of a window of nothing but NaN, -infinity and the lowest finite number; a
 kernel of ours (native/kernels/pool/lost_maxima.c) then does that window again. Looking for such
 windows is not cheap beside maxima of channels that lie side by side: these are all taken by a
-kernel of ours where the CPU has AVX-512 (native/kernels/pool/max_pool_avx512.c).
+kernel of ours (native/kernels/pool/max_pool.c).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 from ..._array.layout import get_data, get_data_reorder
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
-from ...cpu_level import Level
 from ...dtypes import FLOAT32, INT32, UINT8, DType
 from ...errors import ParameterError, Unsupported
 from ...native import lib
@@ -286,8 +285,7 @@ def _run_lanes(ctx: OpContext, call: PoolCall) -> None:
 
 
 FORWARD = (
-    Implementation[PoolCall]("maxima of channels side by side", OURS, _run_lanes, _accepts_lanes,
-                             level=Level.AVX512),
+    Implementation[PoolCall]("maxima of channels side by side", OURS, _run_lanes, _accepts_lanes),
     Implementation[PoolCall]("oneDNN pooling for each image", ONEDNN, _run_images, _accepts_images,
                              _pays_for_images),
     Implementation[PoolCall]("oneDNN pooling", ONEDNN, _run_onednn))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..._array.layout import grouped_dims
-from ...cpu_level import Level
 from ...native import lib
 from ...op.calibration import FEW_CHANNELS_WINDOWS
 from ...op.choose import BLOCK, CHANNELS_LAST, OURS
@@ -90,7 +89,7 @@ def _run(ctx: OpContext, call: ConvolutionCall, kernel: Callable[..., KernelCall
 
 DEPTHWISE = Implementation[ConvolutionCall](
     "direct depthwise convolution", OURS, _run_depthwise, _accepts_depthwise,
-    packs=_depthwise_weights, families=(CHANNELS_LAST,), level=Level.AVX512)
+    packs=_depthwise_weights, families=(CHANNELS_LAST,))
 FEW_CHANNELS = Implementation[ConvolutionCall](
     "direct convolution of few channels", OURS, _run_few_channels, _accepts_few_channels,
-    packs=_few_channels_weights, families=(CHANNELS_LAST,), level=Level.AVX512)
+    packs=_few_channels_weights, families=(CHANNELS_LAST,))

@@ -1,14 +1,19 @@
 /* Convolutions of plain images of a few channels, as networks begin with, to channels-last ones.
  *
- * A tile is 14 pixels of a row by 32 filters: 28 sums in registers, and each number of the data is
- * read for two vectors of filters. */
+ * A tile is some pixels of a row by two vectors of filters: the sums are in registers, and each
+ * number of the data is read for two vectors. */
 #include <omp.h>
 
-#include "kernels/ndrt_avx512.h"
+#include "kernels/ndrt_vector.h"
 #include "ndrt_windows.h"
 
 enum {
+#ifdef __AVX512F__
     PIXELS = 14,
+#else
+    PIXELS = 6,
+#endif
+    PACKED = NDRT_PACKED_CHANNELS,
     MOST_VECTORS = 2,
     MOST_STRIDE = 4,
     MOST_LINES = NDRT_FEW_CHANNELS_MOST * NDRT_FEW_CHANNELS_WINDOW,
@@ -36,28 +41,29 @@ typedef struct {
 /* The last two are constants where this is inlined. */
 INLINED void tile_of(const ndrt_windows *job, const tile *t, int64_t filter, int vectors,
                      int stride) {
-    const int64_t block = (int64_t)t->ntaps * LANES;
+    /* how far behind the first vector's weights the other's are */
+    const int64_t second = (int)PACKED > LANES ? LANES : (int64_t)t->ntaps * LANES;
     const float *w = job->weights + filter * t->ntaps;
-    const __m512 low = _mm512_set1_ps(job->low), high = _mm512_set1_ps(job->high);
-    __m512 sums[PIXELS][MOST_VECTORS];
+    const ndrt_vector low = ndrt_all(job->low), high = ndrt_all(job->high);
+    ndrt_vector sums[PIXELS][MOST_VECTORS];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) {
-        const __m512 bias =
-            job->bias ? _mm512_loadu_ps(job->bias + filter + v * LANES) : _mm512_setzero_ps();
+        const ndrt_vector bias =
+            job->bias ? ndrt_load(job->bias + filter + v * LANES) : ndrt_zeros();
 #pragma GCC unroll 14
         for (int p = 0; p < PIXELS; p++) sums[p][v] = bias;
     }
-    for (int k = 0; k < t->ntaps; k++, w += LANES) {
+    for (int k = 0; k < t->ntaps; k++, w += PACKED) {
         const float *read = t->first + t->taps[k];
-        __m512 line[MOST_VECTORS];
+        ndrt_vector line[MOST_VECTORS];
 #pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) line[v] = _mm512_loadu_ps(w + v * block);
+        for (int v = 0; v < vectors; v++) line[v] = ndrt_load(w + v * second);
 #pragma GCC unroll 14
         for (int p = 0; p < PIXELS; p++) {
-            const __m512 pixel = _mm512_set1_ps(read[p * stride]);
+            const ndrt_vector pixel = ndrt_all(read[p * stride]);
 #pragma GCC unroll 2
             for (int v = 0; v < vectors; v++)
-                sums[p][v] = _mm512_fmadd_ps(pixel, line[v], sums[p][v]);
+                sums[p][v] = ndrt_multiply_add(pixel, line[v], sums[p][v]);
         }
     }
 #pragma GCC unroll 14
@@ -65,8 +71,8 @@ INLINED void tile_of(const ndrt_windows *job, const tile *t, int64_t filter, int
         if (p >= t->pixels) break;
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++)
-            _mm512_storeu_ps(t->out + p * job->filters + filter + v * LANES,
-                             ndrt_bounded(sums[p][v], low, high));
+            ndrt_store(t->out + p * job->filters + filter + v * LANES,
+                       ndrt_bounded(sums[p][v], low, high));
     }
 }
 
@@ -98,10 +104,14 @@ static void compute_filters(const ndrt_windows *job, const tile *t) {
     }
 }
 
-/* The first `count` lanes of a vector; none below 0. */
-INLINED __mmask16 lanes_below(int64_t count) {
-    if (count >= LANES) return 0xffff;
-    return (__mmask16)(count > 0 ? (1 << count) - 1 : 0);
+/* The numbers from place `from` up to `to`, 0 in the other lanes, whose memory is not touched. */
+INLINED ndrt_vector load_between(const float *p, int64_t from, int64_t to) {
+#ifdef __AVX512F__
+    return _mm512_maskz_loadu_ps(ndrt_first_lanes(to) & ~ndrt_first_lanes(from), p);
+#else
+    const __m256i behind = ndrt_mask_of(ndrt_first_lanes(from));
+    return _mm256_maskload_ps(p, _mm256_andnot_si256(behind, ndrt_mask_of(ndrt_first_lanes(to))));
+#endif
 }
 
 /* Copies what a tile reads from column `first` and row `top` on, with zeros for what is outside of
@@ -114,10 +124,8 @@ static void copy_read(const ndrt_windows *job, int64_t image, int64_t top, int64
         const int64_t plane = image * job->channels + i % job->channels;
         const float *line = job->data + (plane * job->height + y) * job->width + first;
         for (int64_t k = 0; k < length; k += LANES) {
-            __mmask16 inside = 0;
-            if (y >= 0 && y < job->height)
-                inside = lanes_below(job->width - first - k) & ~lanes_below(-first - k);
-            _mm512_storeu_ps(copies[i] + k, _mm512_maskz_loadu_ps(inside, line + k));
+            const int64_t end = y >= 0 && y < job->height ? job->width - first - k : 0;
+            ndrt_store(copies[i] + k, load_between(line + k, -first - k, end));
         }
     }
 }
@@ -131,11 +139,11 @@ static void fetch(const ndrt_windows *job, int64_t image, int64_t top, const til
     for (int64_t y = below; y < below + job->stride && y < job->height; y++)
         for (int64_t c = 0; c < job->channels; c++) {
             int64_t line = (image * job->channels + c) * job->height + y;
-            for (int64_t x = from; x < from + length; x += LANES)
+            for (int64_t x = from; x < from + length; x += PACKED)
                 __builtin_prefetch(job->data + line * job->width + x);
         }
     const float *next = t->out + PIXELS * job->filters;
-    for (int64_t k = 0; k < PIXELS * job->filters; k += LANES) __builtin_prefetch(next + k, 1);
+    for (int64_t k = 0; k < PIXELS * job->filters; k += PACKED) __builtin_prefetch(next + k, 1);
 }
 
 static void compute_row(const ndrt_windows *job, const taps *places, int64_t image, int64_t row) {

@@ -1,11 +1,11 @@
 /* Max pooling of images whose channels, or blocks of them, lie side by side.
  *
- * A maximum of a number and NaN is the number here, and begins with what stands in the first place,
- * so that -infinity, NaN and the lowest number are told apart at no cost. Windows of the usual
- * sizes are taken four at a time: each of their columns is looked through once. */
+ * A maximum of a number and NaN is the number here, and begins below all numbers, so that
+ * -infinity, NaN and the lowest number are told apart. Windows of the usual sizes are taken four at
+ * a time: each of their columns is looked through once. */
 #include <math.h>
 
-#include "kernels/ndrt_avx512.h"
+#include "kernels/ndrt_vector.h"
 #include "ndrt_maxima.h"
 
 enum { VECTORS = 4, COLUMNS = 4, WIDEST = 3, MOST_STRIDE = 2 };
@@ -17,17 +17,42 @@ typedef struct {
     float *out;
 } line;
 
+#ifdef __AVX512F__
+#define NOTHING NAN
+
 /* The greater one, of NaN and a number the number. */
-INLINED __m512 greater(__m512 a, __m512 b) { return _mm512_range_ps(a, b, 5); }
+INLINED ndrt_vector greater(ndrt_vector best, ndrt_vector x) { return _mm512_range_ps(best, x, 5); }
 
-INLINED void put(const ndrt_maxima *of, float *to, __mmask16 lanes, __m512 x) {
-    if (of->is_bounded)
-        x = _mm512_min_ps(_mm512_set1_ps(of->high), _mm512_max_ps(_mm512_set1_ps(of->low), x));
-    _mm512_mask_storeu_ps(to, lanes, x);
+INLINED ndrt_vector first_of(ndrt_vector x) { return x; }
+#else
+#define NOTHING (-INFINITY)
+
+/* The greater one; of NaN and the best so far, which is never NaN, that. */
+INLINED ndrt_vector greater(ndrt_vector best, ndrt_vector x) { return _mm256_max_ps(x, best); }
+
+INLINED ndrt_vector first_of(ndrt_vector x) { return greater(ndrt_all(NOTHING), x); }
+
+/* Does lanes of the result again that may be -infinity for want of anything but NaN. */
+static __attribute__((noinline)) void renew(const ndrt_maxima *of, float *to, int which) {
+    for (int lane = 0; which >> lane; lane++) {
+        if (!(which >> lane & 1)) continue;
+        int64_t place;
+        const float best = ndrt_maximum(of, to + lane - of->out, &place);
+        const float above = best < of->low ? of->low : best;
+        to[lane] = above > of->high ? of->high : above;
+    }
 }
+#endif
 
-static __mmask16 lanes_left(int64_t lanes, int64_t lane) {
-    return (__mmask16)(lanes - lane < LANES ? (1 << (lanes - lane)) - 1 : 0xffff);
+INLINED void put(const ndrt_maxima *of, float *to, ndrt_lanes lanes, ndrt_vector x) {
+#ifndef __AVX512F__
+    const int lost = _mm256_movemask_ps(_mm256_cmp_ps(x, ndrt_all(NOTHING), _CMP_EQ_OQ));
+#endif
+    if (of->is_bounded) x = ndrt_bounded(x, ndrt_all(of->low), ndrt_all(of->high));
+    ndrt_store_lanes(to, lanes, x);
+#ifndef __AVX512F__
+    if (lost) renew(of, to, lost);
+#endif
 }
 
 /* COLUMNS windows from `column` on, whose columns are all data. The last two are constants where
@@ -38,31 +63,30 @@ INLINED void tile_of(const line *l, int64_t column, int width, int stride) {
     const int64_t lanes = of->lanes, from = (column * stride - of->pad[2]) * lanes;
     const int read = (COLUMNS - 1) * stride + width;
     for (int64_t lane = 0; lane < lanes; lane += LANES) {
-        const __mmask16 here = lanes_left(lanes, lane);
-        __m512 best[MOST_READ];
+        const ndrt_lanes here = ndrt_first_lanes(lanes - lane);
+        ndrt_vector best[MOST_READ];
         const float *x = l->row[0] + from + lane;
-        if (here == 0xffff) {
+        if (lanes - lane >= LANES) {
 #pragma GCC unroll 9
-            for (int c = 0; c < read; c++) best[c] = _mm512_loadu_ps(x + c * lanes);
+            for (int c = 0; c < read; c++) best[c] = first_of(ndrt_load(x + c * lanes));
             for (int r = 1; r < l->rows; r++) {
                 x = l->row[r] + from + lane;
 #pragma GCC unroll 9
-                for (int c = 0; c < read; c++)
-                    best[c] = greater(best[c], _mm512_loadu_ps(x + c * lanes));
+                for (int c = 0; c < read; c++) best[c] = greater(best[c], ndrt_load(x + c * lanes));
             }
         } else {
 #pragma GCC unroll 9
-            for (int c = 0; c < read; c++) best[c] = _mm512_maskz_loadu_ps(here, x + c * lanes);
+            for (int c = 0; c < read; c++) best[c] = first_of(ndrt_load_lanes(here, x + c * lanes));
             for (int r = 1; r < l->rows; r++) {
                 x = l->row[r] + from + lane;
 #pragma GCC unroll 9
                 for (int c = 0; c < read; c++)
-                    best[c] = greater(best[c], _mm512_maskz_loadu_ps(here, x + c * lanes));
+                    best[c] = greater(best[c], ndrt_load_lanes(here, x + c * lanes));
             }
         }
 #pragma GCC unroll 4
         for (int c = 0; c < COLUMNS; c++) {
-            __m512 made = best[c * stride];
+            ndrt_vector made = best[c * stride];
 #pragma GCC unroll 3
             for (int k = 1; k < width; k++) made = greater(made, best[c * stride + k]);
             put(of, l->out + (column + c) * lanes + lane, here, made);
@@ -81,24 +105,23 @@ static pool_columns *const tiles[MOST_STRIDE][WIDEST - 1] = {{tile_2_1, tile_3_1
 /* One window of any size: `vectors` of the lanes from `lane` on, of the last one those of `last`.
  */
 INLINED void window_of(const line *l, ndrt_span span, int64_t column, int64_t lane, int vectors,
-                       __mmask16 last) {
+                       ndrt_lanes last) {
     const int64_t lanes = l->of->lanes;
-    __m512 best[VECTORS];
+    ndrt_vector best[VECTORS];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) best[v] = _mm512_set1_ps(NAN);
+    for (int v = 0; v < vectors; v++) best[v] = ndrt_all(NOTHING);
     for (int r = 0; r < l->rows; r++) {
         const float *x = l->row[r] + (span.first + span.from) * lanes + lane;
         for (int64_t c = span.from; c < span.to; c++, x += lanes)
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++)
-                best[v] =
-                    greater(best[v], v + 1 < vectors ? _mm512_loadu_ps(x + v * LANES)
-                                                     : _mm512_maskz_loadu_ps(last, x + v * LANES));
+                best[v] = greater(best[v], v + 1 < vectors ? ndrt_load(x + v * LANES)
+                                                           : ndrt_load_lanes(last, x + v * LANES));
     }
     float *out = l->out + column * lanes + lane;
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++)
-        put(l->of, out + v * LANES, v + 1 < vectors ? 0xffff : last, best[v]);
+        put(l->of, out + v * LANES, v + 1 < vectors ? ndrt_first_lanes(LANES) : last, best[v]);
 }
 
 static void pool_window(const line *l, int64_t column) {
@@ -107,7 +130,7 @@ static void pool_window(const line *l, int64_t column) {
     for (int64_t lane = 0; lane < lanes; lane += step) {
         const int64_t left = lanes - lane < step ? lanes - lane : step;
         const int vectors = (int)((left + LANES - 1) / LANES);
-        const __mmask16 last = lanes_left(left, (vectors - 1) * LANES);
+        const ndrt_lanes last = ndrt_first_lanes(left - (vectors - 1) * LANES);
         switch (vectors) {
         case 1: window_of(l, span, column, lane, 1, last); break;
         case 2: window_of(l, span, column, lane, 2, last); break;

@@ -1,25 +1,36 @@
 /* Convolutions of each channel with a filter of its own, over channels-last images.
  *
- * A tile of the result is four rows by four columns: the vectors of one pixel of data are loaded
- * once for all of its sums, and the sums are enough independent chains to hide the latency of a
- * multiply-add. The sums of a pixel are in one order whatever tile it is in. */
+ * A tile of the result is a few rows by a few columns, as many as there are registers for beside
+ * the nine vectors of a filter: the vectors of one pixel of data are loaded once for all of its
+ * sums. The sums of a pixel are in one order whatever tile it is in. */
 #include <omp.h>
 
-#include "kernels/ndrt_avx512.h"
+#include "kernels/ndrt_vector.h"
 #include "ndrt_windows.h"
 
 enum {
     WINDOW = NDRT_DEPTHWISE_WINDOW,
-    TILE_ROWS = NDRT_DEPTHWISE_ROWS,
+#ifdef __AVX512F__
+    TILE_ROWS = 4,
     TILE_COLUMNS = 4,
+#else
+    TILE_ROWS = 2,
+    TILE_COLUMNS = 3,
+#endif
+    PACKED = NDRT_PACKED_CHANNELS,
     MOST_STRIDE = 2,
     LEAST_ROWS = 3,
     MOST_ROWS_READ = (TILE_ROWS - 1) * MOST_STRIDE + WINDOW
 };
 
 /* Images up to so wide are read in parts of so many channels, as then the rows that the next tiles
- * read again stay in the first cache (measured; wider ones are faster in one go). */
+ * read again stay in the first cache (measured; wider ones, and all with AVX2, are faster in one
+ * go). */
+#ifdef __AVX512F__
 static const int64_t WIDTH_OF_PARTS = 28, CHANNELS_OF_PART = 128;
+#else
+static const int64_t WIDTH_OF_PARTS = 0, CHANNELS_OF_PART = 128;
+#endif
 
 /* A thread with some of the channels reads what all others wrote: worth this much imbalance. Where
  * two cores have no cache in common it takes up to 2.7 times the time (images of 7x7 to 28x28). */
@@ -32,20 +43,26 @@ typedef struct {
     int64_t from, to; /* channels */
 } band;
 
+/* Where the weights of a vector of channels begin. */
+INLINED int64_t place_of(int64_t channel) {
+    const int64_t behind = (int)PACKED == LANES ? 0 : channel % PACKED;
+    return (channel - behind) * WINDOW * WINDOW + behind;
+}
+
 /* The last four are constants where this is inlined; `inside`: no pixel read is padding. */
 INLINED void tile_of(const band *b, int64_t column, int rows, int columns, int stride, int inside) {
     const ndrt_windows *of = b->of;
     const int64_t channels = of->channels, first = column * stride - of->pad_x;
     const int rows_read = (rows - 1) * stride + WINDOW;
     const int columns_read = (columns - 1) * stride + WINDOW;
-    const __m512 low = _mm512_set1_ps(of->low), high = _mm512_set1_ps(of->high);
+    const ndrt_vector low = ndrt_all(of->low), high = ndrt_all(of->high);
     for (int64_t at = b->from; at < b->to; at += LANES) {
-        const float *filter = of->weights + at * WINDOW * WINDOW;
-        __m512 w[WINDOW][WINDOW], sums[TILE_ROWS][TILE_COLUMNS];
+        const float *filter = of->weights + place_of(at);
+        ndrt_vector w[WINDOW][WINDOW], sums[TILE_ROWS][TILE_COLUMNS];
 #pragma GCC unroll 9
         for (int k = 0; k < WINDOW * WINDOW; k++)
-            w[k / WINDOW][k % WINDOW] = _mm512_loadu_ps(filter + k * LANES);
-        const __m512 bias = of->bias ? _mm512_loadu_ps(of->bias + at) : _mm512_setzero_ps();
+            w[k / WINDOW][k % WINDOW] = ndrt_load(filter + k * PACKED);
+        const ndrt_vector bias = of->bias ? ndrt_load(of->bias + at) : ndrt_zeros();
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
@@ -57,7 +74,7 @@ INLINED void tile_of(const band *b, int64_t column, int rows, int columns, int s
 #pragma GCC unroll 9
             for (int j = 0; j < columns_read; j++) {
                 if (!inside && (first + j < 0 || first + j >= of->width)) continue;
-                const __m512 x = _mm512_loadu_ps(row + j * channels);
+                const ndrt_vector x = ndrt_load(row + j * channels);
 #pragma GCC unroll 4
                 for (int r = 0; r < rows; r++) {
                     const int y = i - r * stride;
@@ -66,7 +83,7 @@ INLINED void tile_of(const band *b, int64_t column, int rows, int columns, int s
                     for (int c = 0; c < columns; c++) {
                         const int k = j - c * stride;
                         if (k >= 0 && k < WINDOW)
-                            sums[r][c] = _mm512_fmadd_ps(x, w[y][k], sums[r][c]);
+                            sums[r][c] = ndrt_multiply_add(x, w[y][k], sums[r][c]);
                     }
                 }
             }
@@ -75,8 +92,8 @@ INLINED void tile_of(const band *b, int64_t column, int rows, int columns, int s
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
             for (int c = 0; c < columns; c++)
-                _mm512_storeu_ps(b->out[r] + (column + c) * channels + at,
-                                 ndrt_bounded(sums[r][c], low, high));
+                ndrt_store(b->out[r] + (column + c) * channels + at,
+                           ndrt_bounded(sums[r][c], low, high));
     }
 }
 
@@ -86,6 +103,7 @@ typedef void compute_tile(const band *b, int64_t column);
     static void tile_##rows##_##columns##_##stride(const band *b, int64_t column) {                \
         tile_of(b, column, rows, columns, stride, 0);                                              \
     }
+#ifdef __AVX512F__
 #define TILES(rows, stride)                                                                        \
     TILE(rows, 1, stride)                                                                          \
     TILE(rows, 2, stride)                                                                          \
@@ -94,18 +112,27 @@ typedef void compute_tile(const band *b, int64_t column);
     static compute_tile *const tiles_##rows##_##stride[TILE_COLUMNS] = {                           \
         tile_##rows##_1_##stride, tile_##rows##_2_##stride, tile_##rows##_3_##stride,              \
         tile_##rows##_4_##stride};
-TILES(1, 1)
-TILES(2, 1)
-TILES(3, 1)
-TILES(4, 1)
-TILES(1, 2)
-TILES(2, 2)
-TILES(3, 2)
-TILES(4, 2)
-static compute_tile *const *const tiles[MOST_STRIDE][TILE_ROWS] = {
-    {tiles_1_1, tiles_2_1, tiles_3_1, tiles_4_1},
-    {tiles_1_2, tiles_2_2, tiles_3_2, tiles_4_2},
-};
+#define ALL_TILES(stride)                                                                          \
+    TILES(1, stride)                                                                               \
+    TILES(2, stride)                                                                               \
+    TILES(3, stride)                                                                               \
+    TILES(4, stride)
+#define NAMES(stride) {tiles_1_##stride, tiles_2_##stride, tiles_3_##stride, tiles_4_##stride}
+#else
+#define TILES(rows, stride)                                                                        \
+    TILE(rows, 1, stride)                                                                          \
+    TILE(rows, 2, stride)                                                                          \
+    TILE(rows, 3, stride)                                                                          \
+    static compute_tile *const tiles_##rows##_##stride[TILE_COLUMNS] = {                           \
+        tile_##rows##_1_##stride, tile_##rows##_2_##stride, tile_##rows##_3_##stride};
+#define ALL_TILES(stride)                                                                          \
+    TILES(1, stride)                                                                               \
+    TILES(2, stride)
+#define NAMES(stride) {tiles_1_##stride, tiles_2_##stride}
+#endif
+ALL_TILES(1)
+ALL_TILES(2)
+static compute_tile *const *const tiles[MOST_STRIDE][TILE_ROWS] = {NAMES(1), NAMES(2)};
 static void whole_1(const band *b, int64_t column) {
     tile_of(b, column, TILE_ROWS, TILE_COLUMNS, 1, 1);
 }
@@ -147,10 +174,14 @@ static void compute_band(const ndrt_windows *job, int64_t image, int64_t row, in
 
 void ndrt_depthwise_rows(const ndrt_windows *job, const float *const *read, float *const *out,
                          int rows) {
-    band b = {.of = job, .to = job->channels};
-    for (int i = 0; i < (rows - 1) * job->stride + WINDOW; i++) b.read[i] = read[i];
-    for (int r = 0; r < rows; r++) b.out[r] = out[r];
-    compute_tiles(&b, rows);
+    for (int row = 0; row < rows; row += TILE_ROWS) {
+        const int nrows = rows - row < TILE_ROWS ? rows - row : TILE_ROWS;
+        band b = {.of = job, .to = job->channels};
+        for (int i = 0; i < (nrows - 1) * job->stride + WINDOW; i++)
+            b.read[i] = read[row * job->stride + i];
+        for (int r = 0; r < nrows; r++) b.out[r] = out[row + r];
+        compute_tiles(&b, nrows);
+    }
 }
 
 /* Rows of all images, counted through, and channels. */
@@ -176,13 +207,13 @@ static void compute_part(const ndrt_windows *job, const part *p) {
 /* How many of the threads share the channels; the others share the rows, and each finds in its own
  * cache most of what the step before wrote. Fewer rows than a tile has cost about as much. */
 static int threads_of_channels(const ndrt_windows *job, int nthreads) {
-    const int64_t vectors = job->channels / LANES, rows = job->images * job->rows;
+    const int64_t blocks = job->channels / PACKED, rows = job->images * job->rows;
     int best = 1;
     double least = 0;
     for (int n = 1; n <= nthreads; n++) {
         if (nthreads % n) continue;
         const int64_t m = nthreads / n, own = (rows + m - 1) / m;
-        double cost = (double)((vectors + n - 1) / n * (own < LEAST_ROWS ? LEAST_ROWS : own));
+        double cost = (double)((blocks + n - 1) / n * (own < LEAST_ROWS ? LEAST_ROWS : own));
         if (n > 1) cost *= COST_OF_SHARING;
         if (n == 1 || cost < least) {
             best = n;
@@ -193,15 +224,15 @@ static int threads_of_channels(const ndrt_windows *job, int nthreads) {
 }
 
 void ndrt_depthwise(const ndrt_windows *job, int nthreads) {
-    const int64_t vectors = job->channels / LANES, rows = job->images * job->rows;
+    const int64_t blocks = job->channels / PACKED, rows = job->images * job->rows;
     const int across = threads_of_channels(job, nthreads), along = nthreads / across;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int i = 0; i < nthreads; i++) {
         const int64_t c = i % across, r = i / across;
         const part p = {.row = rows * r / along,
                         .row_end = rows * (r + 1) / along,
-                        .from = vectors * c / across * LANES,
-                        .to = vectors * (c + 1) / across * LANES};
+                        .from = blocks * c / across * PACKED,
+                        .to = blocks * (c + 1) / across * PACKED};
         compute_part(job, &p);
     }
 }

@@ -1,5 +1,4 @@
 /* What the kernels for convolutions share: what they are told, and what they refuse. */
-#include "kernels/ndrt_avx512.h"
 #include "ndrt_args.h"
 #include "ndrt_windows.h"
 
@@ -55,7 +54,8 @@ static ndrt_status check(const ndrt_kernel_call *call) {
     const char *name = call->kernel == NDRT_KERNEL_DEPTHWISE ? "depthwise" : "few channels";
     const ndrt_windows job = job_of(call);
     if (!in_range(call, &job)) return ndrt_fail(NDRT_INVALID, "%s: a number is out of range", name);
-    if (!known(call->kernel, &job) || job.filters % LANES || job.rows < 1 || job.columns < 1)
+    if (!known(call->kernel, &job) || job.filters % NDRT_PACKED_CHANNELS || job.rows < 1 ||
+        job.columns < 1)
         return ndrt_fail(NDRT_INVALID,
                          "%s: windows of %d by strides of %d over %lld channels of %lld x %lld, "
                          "%lld filters",
