@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
 from ..dtypes import FLOAT32, DType
-from ..op.choose import BLOCK, BLOCKED, CHANNELS_LAST, prefers_channels_last
+from ..op.choose import BLOCKED, CHANNELS_LAST, VECTOR
 from ..op.layout_cost import reorder_cost
 from ..symbol.node import Entry, Node
 from .min_cut import cheapest_labels
@@ -27,8 +27,7 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
                  types: Mapping[Entry, DType], runs: Mapping[Node, int],
                  known: Costs | None = None,
                  reorder: Callable[[tuple[int, ...]], float] = reorder_cost) -> dict[Node, str]:
-    """The family of each node that has a choice of layouts; empty where the machine or the graph
-    leaves none.
+    """The family of each node that has a choice of layouts; empty where the graph leaves none.
 
     `known` gives measured costs, of convolutions and of what follows them in their layout; the
     model stands in where it has none of a convolution. The model alone is too coarse to pay for
@@ -46,7 +45,7 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
             movable.append(node)
             reached.add(node)
     chosen = [node for node in movable if _has_choice(node)]
-    if not chosen or not prefers_channels_last():
+    if not chosen:
         return {}
     place = {node: i for i, node in enumerate(movable)}
     costs: list[tuple[float, float]] = []
@@ -75,7 +74,7 @@ def note_layouts(plan: Plan, families: Mapping[Node, str]) -> None:
         follows = not step.family and step.ins and plan.values[step.ins[0]].padded is not None
         if (step.family == BLOCKED or follows) and len(out.shape) in (3, 4, 5):
             batch, channels, *window = out.shape
-            out.padded = (batch, -(-channels // BLOCK) * BLOCK, *window)
+            out.padded = (batch, -(-channels // VECTOR) * VECTOR, *window)
 
 
 def convolutions(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],

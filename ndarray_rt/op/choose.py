@@ -16,7 +16,8 @@ T = TypeVar("T")
 
 
 def prefers_channels_last() -> bool:
-    """Kernels for AVX-512 are fastest on channels-last data; older ones on what `any` picks."""
+    """Of calls that no plan has a layout for: kernels for AVX-512 are fastest on channels-last
+    data; older ones on what `any` picks."""
     return has_avx512()
 
 
@@ -33,6 +34,8 @@ KERNELS = (OURS, ONEDNN)
 BLOCK = 16
 # of channels in the layouts that oneDNN picks for AVX2
 AVX2_BLOCK = 8
+# of channels in blocked layouts here: a vector
+VECTOR = BLOCK if has_avx512() else AVX2_BLOCK
 # convolutions read so few channels as they come: a block of them would be padding for the most part
 FEW_CHANNELS = 4
 
@@ -42,7 +45,7 @@ def family_desc(dtype: DType, shape: tuple[int, ...], family: str) -> MemDesc:
     if family != BLOCKED:
         return channels_last_desc(dtype, shape)
     return (default_desc(dtype, shape) if shape[1] <= FEW_CHANNELS
-            else blocked_desc(dtype, shape, BLOCK))
+            else blocked_desc(dtype, shape, VECTOR))
 
 
 def data_candidates(dtype: DType, *shapes: tuple[int, ...],
@@ -55,7 +58,7 @@ def data_candidates(dtype: DType, *shapes: tuple[int, ...],
     if family == BLOCKED:
         yield tuple([family_desc(dtype, shape, family) for shape in shapes])
     first, second = channels_last_desc, any_desc
-    if not (prefers_channels_last() or fills_no_blocks(shapes)):
+    if not (family == CHANNELS_LAST or prefers_channels_last() or fills_no_blocks(shapes)):
         first, second = second, first
     for describe in (first, second, default_desc):
         yield tuple([describe(dtype, shape) for shape in shapes])
