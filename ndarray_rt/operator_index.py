@@ -106,6 +106,22 @@ PLACES = {
     "ndarray_rt.ops.nn.svm_output": "SVMOutput _backward_SVMOutput",
     "ndarray_rt.ops.nn.sync_batch_norm": "_contrib_SyncBatchNorm",
     "ndarray_rt.ops.nn.up_sampling": "UpSampling _backward_UpSampling",
+    "ndarray_rt.ops.quantization.batch_norm": "_contrib_quantized_batch_norm",
+    "ndarray_rt.ops.quantization.calibrate": "_contrib_calibrate_entropy",
+    "ndarray_rt.ops.quantization.concat": "_contrib_quantized_concat",
+    "ndarray_rt.ops.quantization.elementwise": (
+        "_contrib_quantized_elemwise_add _contrib_quantized_elemwise_mul _contrib_quantized_act "
+        "_contrib_quantized_flatten"
+    ),
+    "ndarray_rt.ops.quantization.embedding": "_contrib_quantized_embedding",
+    "ndarray_rt.ops.quantization.layers": (
+        "_contrib_quantized_conv _contrib_quantized_fully_connected"
+    ),
+    "ndarray_rt.ops.quantization.pooling": "_contrib_quantized_pooling",
+    "ndarray_rt.ops.quantization.quantize": (
+        "_contrib_quantize _contrib_quantize_v2 _contrib_quantize_asym"
+    ),
+    "ndarray_rt.ops.quantization.requantize": "_contrib_dequantize _contrib_requantize",
     "ndarray_rt.ops.random.by_array": (
         "_sample_uniform sample_uniform _sample_normal sample_normal _sample_gamma sample_gamma "
         "_sample_exponential sample_exponential _sample_poisson sample_poisson "

@@ -102,6 +102,8 @@ def box_non_maximum_suppression(data: NDArray, overlap_thresh: float = 0.5,
     id_index: int = -1, background_id: int = -1, force_suppress: bool = False,
     in_format: str = 'corner', out_format: str = 'corner', out: Any = None,
     name: str | None = None, ctx: Any = None) -> NDArray: ...
+def calibrate_entropy(hist: NDArray, hist_edges: NDArray, num_quantized_bins: int = 255,
+    out: Any = None, name: str | None = None, ctx: Any = None) -> list[NDArray]: ...
 def count_sketch(data: NDArray, h: NDArray, s: NDArray, *, out_dim: int,
     processing_batch_size: int = 32, out: Any = None, name: str | None = None,
     ctx: Any = None) -> NDArray: ...
@@ -109,6 +111,9 @@ def ctc_loss(data: NDArray | None = None, label: NDArray | None = None,
     data_lengths: NDArray | None = None, label_lengths: NDArray | None = None, *,
     use_data_lengths: bool = False, use_label_lengths: bool = False, blank_label: str = 'first',
     out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...
+def dequantize(data: NDArray, min_range: NDArray, max_range: NDArray, *,
+    out_type: str = 'float32', out: Any = None, name: str | None = None,
+    ctx: Any = None) -> NDArray: ...
 def div_sqrt_dim(data: NDArray, out: Any = None, name: str | None = None,
     ctx: Any = None) -> NDArray: ...
 def edge_id(data: NDArray, u: NDArray, v: NDArray, out: Any = None, name: str | None = None,
@@ -141,6 +146,60 @@ def interleaved_matmul_selfatt_valatt(queries_keys_values: NDArray, attention: N
     heads: int, out: Any = None, name: str | None = None, ctx: Any = None) -> NDArray: ...
 def quadratic(data: NDArray, a: float = 0.0, b: float = 0.0, c: float = 0.0, out: Any = None,
     name: str | None = None, ctx: Any = None) -> NDArray: ...
+def quantize(data: NDArray, min_range: NDArray, max_range: NDArray, *, out_type: str = 'uint8',
+    out: Any = None, name: str | None = None, ctx: Any = None) -> list[NDArray]: ...
+def quantize_asym(data: NDArray, min_calib_range: float | None = None,
+    max_calib_range: float | None = None, out: Any = None, name: str | None = None,
+    ctx: Any = None) -> list[NDArray]: ...
+def quantize_v2(data: NDArray, out_type: str = 'int8', min_calib_range: float | None = None,
+    max_calib_range: float | None = None, out: Any = None, name: str | None = None,
+    ctx: Any = None) -> list[NDArray]: ...
+def quantized_act(data: NDArray, min_data: NDArray, max_data: NDArray, *, act_type: str,
+    out: Any = None, name: str | None = None, ctx: Any = None) -> list[NDArray]: ...
+def quantized_batch_norm(data: NDArray, gamma: NDArray, beta: NDArray, moving_mean: NDArray,
+    moving_var: NDArray, min_data: NDArray, max_data: NDArray, *, eps: float = 0.001,
+    momentum: float = 0.9, fix_gamma: bool = True, use_global_stats: bool = False,
+    output_mean_var: bool = False, axis: int = 1, min_calib_range: float | None = None,
+    max_calib_range: float | None = None, out: Any = None, name: str | None = None,
+    ctx: Any = None) -> list[NDArray]: ...
+def quantized_concat(*, num_args: int = ..., dim: int = 1, out: Any = None,
+    name: str | None = None, ctx: Any = None) -> list[NDArray]: ...
+def quantized_conv(data: NDArray | None = None, weight: NDArray | None = None,
+    bias: NDArray | None = None, min_data: NDArray | None = None,
+    max_data: NDArray | None = None, min_weight: NDArray | None = None,
+    max_weight: NDArray | None = None, min_bias: NDArray | None = None,
+    max_bias: NDArray | None = None, *, kernel: _Ints = ..., stride: _Ints = ...,
+    dilate: _Ints = ..., pad: _Ints = ..., num_filter: int = ..., num_group: int = 1,
+    no_bias: bool = False, layout: str | None = None, out: Any = None, name: str | None = None,
+    ctx: Any = None) -> list[NDArray]: ...
+def quantized_elemwise_add(lhs: NDArray, rhs: NDArray, lhs_min: NDArray, lhs_max: NDArray,
+    rhs_min: NDArray, rhs_max: NDArray, *, min_calib_range: float | None = None,
+    max_calib_range: float | None = None, out: Any = None, name: str | None = None,
+    ctx: Any = None) -> list[NDArray]: ...
+def quantized_elemwise_mul(lhs: NDArray, rhs: NDArray, lhs_min: NDArray, lhs_max: NDArray,
+    rhs_min: NDArray, rhs_max: NDArray, *, min_calib_range: float | None = None,
+    max_calib_range: float | None = None, enable_float_output: bool = False, out: Any = None,
+    name: str | None = None, ctx: Any = None) -> Any: ...
+def quantized_embedding(data: NDArray, weight: NDArray, min_weight: NDArray, max_weight: NDArray,
+    *, input_dim: int, output_dim: int, dtype: Any = 'float32', sparse_grad: bool = False,
+    out: Any = None, name: str | None = None, ctx: Any = None) -> list[NDArray]: ...
+def quantized_flatten(data: NDArray, min_data: NDArray, max_data: NDArray, out: Any = None,
+    name: str | None = None, ctx: Any = None) -> list[NDArray]: ...
+def quantized_fully_connected(data: NDArray | None = None, weight: NDArray | None = None,
+    bias: NDArray | None = None, min_data: NDArray | None = None,
+    max_data: NDArray | None = None, min_weight: NDArray | None = None,
+    max_weight: NDArray | None = None, min_bias: NDArray | None = None,
+    max_bias: NDArray | None = None, *, num_hidden: int = ..., no_bias: bool = False,
+    flatten: bool = True, out: Any = None, name: str | None = None,
+    ctx: Any = None) -> list[NDArray]: ...
+def quantized_pooling(data: NDArray, min_data: NDArray, max_data: NDArray, *,
+    kernel: _Ints = ..., pool_type: str = 'max', global_pool: bool = False,
+    pooling_convention: str = 'valid', stride: _Ints = ..., pad: _Ints = ...,
+    p_value: int | None = None, count_include_pad: bool | None = None, layout: str | None = None,
+    out: Any = None, name: str | None = None, ctx: Any = None) -> list[NDArray]: ...
+def requantize(data: NDArray, min_range: NDArray, max_range: NDArray, *, out_type: str = 'int8',
+    min_calib_range: float | None = None, max_calib_range: float | None = None, out: Any = None,
+    name: str | None = None, ctx: Any = None) -> list[NDArray]: ...
 def round_ste(data: NDArray, out: Any = None, name: str | None = None,
     ctx: Any = None) -> NDArray: ...
 def sign_ste(data: NDArray, out: Any = None, name: str | None = None,

@@ -114,6 +114,9 @@ def box_non_maximum_suppression(data: Symbol | None = None, overlap_thresh: floa
     id_index: int = -1, background_id: int = -1, force_suppress: bool = False,
     in_format: str = 'corner', out_format: str = 'corner', name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
+def calibrate_entropy(hist: Symbol | None = None, hist_edges: Symbol | None = None,
+    num_quantized_bins: int = 255, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
 def count_sketch(data: Symbol | None = None, h: Symbol | None = None, s: Symbol | None = None, *,
     out_dim: int = ..., processing_batch_size: int = 32, name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
@@ -121,6 +124,9 @@ def ctc_loss(data: Symbol | None = None, label: Symbol | None = None,
     data_lengths: Symbol | None = None, label_lengths: Symbol | None = None, *,
     use_data_lengths: bool = False, use_label_lengths: bool = False, blank_label: str = 'first',
     name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
+def dequantize(data: Symbol | None = None, min_range: Symbol | None = None,
+    max_range: Symbol | None = None, *, out_type: str = 'float32', name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
 def div_sqrt_dim(data: Symbol | None = None, name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
 def edge_id(data: Symbol | None = None, u: Symbol | None = None, v: Symbol | None = None,
@@ -158,6 +164,67 @@ def interleaved_matmul_selfatt_valatt(queries_keys_values: Symbol | None = None,
     attention: Symbol | None = None, heads: int = ..., name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
 def quadratic(data: Symbol | None = None, a: float = 0.0, b: float = 0.0, c: float = 0.0,
+    name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
+def quantize(data: Symbol | None = None, min_range: Symbol | None = None,
+    max_range: Symbol | None = None, *, out_type: str = 'uint8', name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def quantize_asym(data: Symbol | None = None, min_calib_range: float | None = None,
+    max_calib_range: float | None = None, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def quantize_v2(data: Symbol | None = None, out_type: str = 'int8',
+    min_calib_range: float | None = None, max_calib_range: float | None = None,
+    name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
+def quantized_act(data: Symbol | None = None, min_data: Symbol | None = None,
+    max_data: Symbol | None = None, *, act_type: str = ..., name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def quantized_batch_norm(data: Symbol | None = None, gamma: Symbol | None = None,
+    beta: Symbol | None = None, moving_mean: Symbol | None = None,
+    moving_var: Symbol | None = None, min_data: Symbol | None = None,
+    max_data: Symbol | None = None, *, eps: float = 0.001, momentum: float = 0.9,
+    fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False,
+    axis: int = 1, min_calib_range: float | None = None, max_calib_range: float | None = None,
+    name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
+def quantized_concat(*, num_args: int = ..., dim: int = 1, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def quantized_conv(data: Symbol | None = None, weight: Symbol | None = None,
+    bias: Symbol | None = None, min_data: Symbol | None = None, max_data: Symbol | None = None,
+    min_weight: Symbol | None = None, max_weight: Symbol | None = None,
+    min_bias: Symbol | None = None, max_bias: Symbol | None = None, *, kernel: _Ints = ...,
+    stride: _Ints = ..., dilate: _Ints = ..., pad: _Ints = ..., num_filter: int = ...,
+    num_group: int = 1, no_bias: bool = False, layout: str | None = None,
+    name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
+def quantized_elemwise_add(lhs: Symbol | None = None, rhs: Symbol | None = None,
+    lhs_min: Symbol | None = None, lhs_max: Symbol | None = None, rhs_min: Symbol | None = None,
+    rhs_max: Symbol | None = None, *, min_calib_range: float | None = None,
+    max_calib_range: float | None = None, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def quantized_elemwise_mul(lhs: Symbol | None = None, rhs: Symbol | None = None,
+    lhs_min: Symbol | None = None, lhs_max: Symbol | None = None, rhs_min: Symbol | None = None,
+    rhs_max: Symbol | None = None, *, min_calib_range: float | None = None,
+    max_calib_range: float | None = None, enable_float_output: bool = False,
+    name: str | None = None, attr: dict[str, str] | None = None) -> Any: ...
+def quantized_embedding(data: Symbol | None = None, weight: Symbol | None = None,
+    min_weight: Symbol | None = None, max_weight: Symbol | None = None, *, input_dim: int = ...,
+    output_dim: int = ..., dtype: Any = 'float32', sparse_grad: bool = False,
+    name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
+def quantized_flatten(data: Symbol | None = None, min_data: Symbol | None = None,
+    max_data: Symbol | None = None, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def quantized_fully_connected(data: Symbol | None = None, weight: Symbol | None = None,
+    bias: Symbol | None = None, min_data: Symbol | None = None, max_data: Symbol | None = None,
+    min_weight: Symbol | None = None, max_weight: Symbol | None = None,
+    min_bias: Symbol | None = None, max_bias: Symbol | None = None, *, num_hidden: int = ...,
+    no_bias: bool = False, flatten: bool = True, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def quantized_pooling(data: Symbol | None = None, min_data: Symbol | None = None,
+    max_data: Symbol | None = None, *, kernel: _Ints = ..., pool_type: str = 'max',
+    global_pool: bool = False, pooling_convention: str = 'valid', stride: _Ints = ...,
+    pad: _Ints = ..., p_value: int | None = None, count_include_pad: bool | None = None,
+    layout: str | None = None, name: str | None = None,
+    attr: dict[str, str] | None = None) -> Symbol: ...
+def requantize(data: Symbol | None = None, min_range: Symbol | None = None,
+    max_range: Symbol | None = None, *, out_type: str = 'int8',
+    min_calib_range: float | None = None, max_calib_range: float | None = None,
     name: str | None = None, attr: dict[str, str] | None = None) -> Symbol: ...
 def round_ste(data: Symbol | None = None, name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...

@@ -1,0 +1,139 @@
+"""_contrib_quantized_conv, _contrib_quantized_fully_connected: int32 sums of 8-bit products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._array.layout import AnyArray
+from ..._array.output import NumpyOutput
+from ...dtypes import INT8, INT32
+from ...op.context import OpContext
+from ...op.infer import ShapeList, TypeList
+from ...op.registry import OpDef, register
+from ..blas import uses_blas
+from ..nn import convolution, fully_connected
+from ..nn.conv_geometry import conv_forward
+from ..nn.convolution import ConvolutionParams
+from ..nn.fully_connected import FullyConnectedParams, matrix
+from .ranges import (
+    BYTES,
+    HALF_OVER,
+    ends_shape,
+    floats_type,
+    need_dtype,
+    one,
+    product_range,
+    ratio,
+    scale_of,
+    value_of,
+    widest,
+    zero_gradients,
+)
+
+LayerParams = ConvolutionParams | FullyConnectedParams
+OUTPUTS = ("output", "min_output", "max_output")
+
+
+def arrays(p: LayerParams) -> tuple[str, ...]:
+    """Names of the inputs that are no ranges."""
+    return ("data", "weight") if p.no_bias else ("data", "weight", "bias")
+
+
+def input_names(p: LayerParams) -> tuple[str, ...]:
+    names = arrays(p)
+    return (*names, *(f"{end}_{name}" for name in names for end in ("min", "max")))
+
+
+def _with_ranges(rule: Callable[[Any, ShapeList, ShapeList], tuple[ShapeList, ShapeList]],
+                 ) -> Callable[[Any, ShapeList, ShapeList], tuple[ShapeList, ShapeList]]:
+    """The shape rule of a layer whose arrays are followed by ranges."""
+    def infer_shape(p: LayerParams, ins: ShapeList, outs: ShapeList,
+                    ) -> tuple[ShapeList, ShapeList]:
+        count = len(arrays(p))
+        made, results = rule(p, ins[:count], outs[:1])
+        return ([*made, *ends_shape(ins[count:], input_names(p)[count:])],
+                [*results, *ends_shape(outs[1:], OUTPUTS[1:])])
+    return infer_shape
+
+
+def infer_type(p: LayerParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    names = input_names(p)
+    count = len(arrays(p))
+    weights = [need_dtype(dtype, (INT8,), name)
+               for dtype, name in zip(ins[1:count], names[1:count], strict=True)]
+    return ([need_dtype(ins[0], BYTES, "data"), *weights, *floats_type(ins[count:], names[count:])],
+            [need_dtype(outs[0], (INT32,), "the output"), *floats_type(outs[1:], OUTPUTS[1:])])
+
+
+def wrapped(sums: AnyArray) -> AnyArray:
+    """Whole float64 numbers as int32, as sums of int32 come round."""
+    return sums.astype(np.int64).astype(np.int32)
+
+
+def write_range(outs: Sequence[NumpyOutput], ends: tuple[Any, Any]) -> None:
+    for out, end in zip(outs[1:], ends, strict=True):
+        out.write(one(end))
+
+
+def compute_conv(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],
+                 outs: list[NumpyOutput]) -> None:
+    count = len(arrays(p))
+    y = conv_forward(ins[0].astype(np.float64), ins[1].astype(np.float64), p.geometry(),
+                     outs[0].shape[2:])
+    if not p.no_bias:
+        y += ins[2].astype(np.float64).reshape(-1, *(1,) * len(p.kernel))
+    outs[0].write(wrapped(y))
+    # MXNet tells the range of int8 products for uint8 data too
+    write_range(outs, product_range(INT8, ins[count:]))
+
+
+@uses_blas
+def compute_dense(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
+                  outs: list[NumpyOutput]) -> None:
+    count, x = len(arrays(p)), ins[0]
+    rows = x.reshape(-1, matrix(p, x.shape)[1]).astype(np.float64)
+    y = rows @ ins[1].astype(np.float64).T
+    if not p.no_bias:
+        y += bias_in_sums(ins[2], x.dtype, ins[count:])
+    outs[0].write(wrapped(y).reshape(outs[0].shape))
+    write_range(outs, product_range(x.dtype, ins[count:]))
+
+
+def bias_in_sums(bias: AnyArray, data: Any, ends: Sequence[AnyArray]) -> AnyArray:
+    """An int8 bias in the steps of the sums: whole float64 numbers, cut off towards 0.
+
+    `ends` are min and max of data, weight and bias. What int32 can not hold becomes its least.
+    """
+    low = [value_of(end) for end in ends]
+    with np.errstate(all="ignore"):
+        step = np.float32(scale_of(data, low[0], low[1]) * scale_of(INT8, low[2], low[3]))
+        step = ratio(step * widest(low[4], low[5]), HALF_OVER[INT8])
+        whole = np.trunc(bias.astype(np.float32) * step).astype(np.float64)
+    made: AnyArray = np.where(np.abs(whole) < 2.0**31, whole, -(2.0**31))
+    return made
+
+
+register(OpDef(
+    "_contrib_quantized_conv", ConvolutionParams, inputs=input_names, outputs=OUTPUTS,
+    infer_shape=_with_ranges(convolution.infer_shape), infer_type=infer_type,
+    compute=compute_conv, gradient=zero_gradients, flops=convolution.flops,
+    doc="Convolution of 8-bit numbers, in int32.\n\n"
+        "data (N, C, *spatial), int8 or uint8, weight (num_filter, C / num_group, *kernel) and "
+        "bias (num_filter,), int8; then min and max (1,) of each. The output (N, num_filter, *out) "
+        "is the sum of products, to which bias is added as it is; then what -2^31 and 2^31 stand "
+        "for, (1,), (1,), as MXNet tells it: of int8 data. For inference: gradients are 0. Source: "
+        "MXNet's _contrib_quantized_conv."))
+register(OpDef(
+    "_contrib_quantized_fully_connected", FullyConnectedParams, inputs=input_names,
+    outputs=OUTPUTS, infer_shape=_with_ranges(fully_connected.infer_shape),
+    infer_type=infer_type, compute=compute_dense, gradient=zero_gradients,
+    flops=fully_connected.flops,
+    doc="Linear transformation of 8-bit numbers, in int32.\n\n"
+        "data as in FullyConnected, int8 or uint8, weight (num_hidden, features) and bias "
+        "(num_hidden,), int8; then min and max (1,) of each. The output is data times the "
+        "transpose of weight, plus bias in the steps of the sums; then what -2^31 and 2^31 stand "
+        "for, (1,), (1,). For inference: gradients are 0. Source: MXNet's "
+        "_contrib_quantized_fully_connected."))

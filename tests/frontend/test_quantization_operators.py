@@ -1,0 +1,74 @@
+"""Operators on quantized numbers where calls of the oracle do not reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt.errors import ParameterError, ShapeError, TypeMismatch
+
+NAMES = ("a", "b", "a_min", "a_max", "b_min", "b_max")
+A = np.arange(-8, 8, dtype=np.int8).reshape(1, 2, 2, 4)
+SUMS = [192, 147, 108, 75, 48, 27, 12, 3, 0, 3, 12, 27, 48, 75, 108, 147]
+CUT = [4, 3, 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("params", "dtype", "want", "ends"), [
+    ({}, "int32", SUMS, (-798865.5, 798865.5)),
+    ({"min_calib_range": -2.0, "max_calib_range": 0.04}, "int8", CUT, (-2.0, 0.04)),
+    ({"enable_float_output": True}, "float32", [0.00036908854 * v for v in SUMS], None)])
+def test_a_product_is_that_of_mxnets_executor(params: Any, dtype: str, want: Any,
+                                              ends: Any) -> None:
+    """What MXNet 1.9.1 gave for this symbol."""
+    product = mx.sym.contrib.quantized_elemwise_mul(*map(mx.sym.var, NAMES), **params)
+    values: dict[str, Any] = {"a": mx.nd.array(A, dtype="int8"),
+                              "b": mx.nd.array(3 * A, dtype="int8")}
+    values |= {name: mx.nd.array([end])
+               for name, end in zip(NAMES[2:], (-1, 2, -3, 1), strict=True)}
+    out, *told = product.bind(mx.cpu(), values, grad_req="null").forward()
+    assert out.dtype == np.dtype(dtype)
+    np.testing.assert_allclose(out.asnumpy().reshape(-1), want, rtol=1e-6 if ends is None else 0)
+    assert [end.asscalar() for end in told] == ([] if ends is None else list(np.float32(ends)))
+
+
+def test_statistics_of_batch_norm_are_auxiliary_states() -> None:
+    norm = mx.sym.contrib.quantized_batch_norm(name="n")
+    assert norm.list_arguments() == ["n_data", "n_gamma", "n_beta", "n_min_data", "n_max_data"]
+    assert norm.list_auxiliary_states() == ["n_moving_mean", "n_moving_var"]
+    assert norm.list_outputs() == ["n_output", "n_min_output", "n_max_output"]
+
+
+def test_wrong_arguments_are_named() -> None:
+    one, data = mx.nd.ones((1,)), mx.nd.array(A, dtype="int8")
+    contrib = mx.nd.contrib
+    with pytest.raises(TypeMismatch, match="_contrib_dequantize: data has dtype int32"):
+        contrib.dequantize(data.astype("int32"), one, one)
+    with pytest.raises(ShapeError, match=r"_contrib_dequantize: max_range has shape \(2,\)"):
+        contrib.dequantize(data, one, mx.nd.ones((2,)))
+    with pytest.raises(ParameterError, match="'pool_type' got 'sum', expected one of 'max'"):
+        contrib.quantized_pooling(data, one, one, kernel=(2, 2), pool_type="sum")
+    with pytest.raises(ParameterError, match="expected both: there is no quantized batch norm"):
+        contrib.quantized_batch_norm(data, *[mx.nd.ones((2,))] * 4, one, one)
+    with pytest.raises(ShapeError, match="hist has 100 bins, expected an odd number"):
+        contrib.calibrate_entropy(mx.nd.ones((100,)), mx.nd.ones((101,)))
+    with pytest.raises(TypeMismatch, match="_contrib_quantized_elemwise_mul: lhs has dtype uint8"):
+        contrib.quantized_elemwise_mul(data.astype("uint8"), data, one, one, one, one)
+
+
+def test_sums_are_exact_at_the_ends() -> None:
+    """Where 16 bits would saturate, and where int32 comes round."""
+    one = mx.nd.ones((1,))
+    for channels, x, w, want in ((64, 255, 127, 2072640), (64, 127, 127, 1032256),
+                                 (70000, 255, 127, 70000 * 255 * 127 - 2**32)):
+        data = mx.nd.array(np.full((1, channels), x), dtype="uint8")
+        weight = mx.nd.array(np.full((1, channels), w), dtype="int8")
+        dense = mx.nd.contrib.quantized_fully_connected(
+            data, weight, *[one] * 4, num_hidden=1, no_bias=True)[0]
+        assert dense.asscalar() == want
+        windows = mx.nd.contrib.quantized_conv(
+            data.reshape((1, channels, 1, 1)), weight.reshape((1, channels, 1, 1)), *[one] * 4,
+            kernel=(1, 1), num_filter=1, no_bias=True)[0]
+        assert windows.asscalar() == want
