@@ -2,11 +2,14 @@
 
 Such programs were written for NumPy below 1.24 and say `np.int`, `np.float_` or `np.NaN`. Where
 `python -m ndarray_rt.mxnet` runs one, these names mean what they meant then, so that it runs as it
-is. Source: NumPy's release notes of 1.24 and 2.0.
+is. `np.fromstring` of bytes, with which programs read files of digits, is among them. Source:
+NumPy's release notes of 1.24, 2.0 and 2.3.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,8 +38,31 @@ _MEANT: dict[str, Any] = {
 }
 
 
+def _with_bytes(of_text: Callable[..., Any]) -> Callable[..., Any]:
+    """`fromstring` that reads bytes where no separator is given; `of_text` reads the others."""
+    def fromstring(string: str | bytes, dtype: Any = float, count: int = -1, sep: str = "",
+                   **options: Any) -> Any:
+        if sep:
+            return of_text(string, dtype, count, sep=sep, **options)
+        data = string.encode() if isinstance(string, str) else string
+        return np.frombuffer(data, dtype, count, **options).copy()
+    return fromstring
+
+
+def _reads_bytes() -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            return np.fromstring(b"\1", np.uint8).tolist() == [1]
+        except ValueError:
+            return False
+
+
 def restore() -> None:
-    """Gives NumPy the names back that it lacks in this process; names that it has stay."""
+    """Gives NumPy the names back that it lacks in this process; names that it has stay, but for
+    `fromstring` where it no longer reads bytes."""
+    if not _reads_bytes():
+        np.fromstring = _with_bytes(np.fromstring)
     for name, value in _MEANT.items():
         if name not in np.__dict__ and value is not None:
             setattr(np, name, value)

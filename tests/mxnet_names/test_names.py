@@ -113,6 +113,9 @@ def test_names_that_numpy_took_away_mean_what_they_meant(tmp_path: Path) -> None
         if __name__ == "__main__":
             assert np.float is float and np.asfarray([1]).dtype == np.float64
             assert np.asscalar(np.ones(1)) == 1 and np.msort(np.array([2, 1])).tolist() == [1, 2]
+            label = np.fromstring(b"\\x03\\xff", dtype=np.int8)
+            label += 1  # an array of its own, not a view of the bytes
+            assert label.tolist() == [4, 0] and np.fromstring("1 2", sep=" ").tolist() == [1, 2]
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 print(old(1), pool.map(old, [2]))
     """))
