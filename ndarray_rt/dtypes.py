@@ -73,6 +73,17 @@ def is_float(value: DType) -> bool:
     return value.kind == "f" or value.name == "bfloat16"
 
 
+def in_float32(value: DType) -> bool:
+    """oneDNN and the kernels of this package compute it in float32: so they do numbers of 16 bits,
+    whose results are rounded."""
+    return value == FLOAT32 or is_half(value)
+
+
+def is_half(value: DType) -> bool:
+    """Is it float16 or bfloat16?"""
+    return value.itemsize == 2 and value.name in ("float16", "bfloat16")
+
+
 def precision(value: DType) -> tuple[float, float]:
     """(the step from 1 to the next number, the least normal number) of a floating-point dtype."""
     if value.name == "bfloat16":

@@ -45,11 +45,6 @@ class Widened(NDArray):
         return self._made
 
 
-def is_half(x: NDArray) -> bool:
-    """Of float16 or bfloat16."""
-    return x.dtype.itemsize == 2 and x.dtype.name in ("float16", "bfloat16")
-
-
 def _read(x: NDArray, stream: ImmediateStream) -> Chunk:
     given = get_data(x, stream)
     wide = widened(given.desc)

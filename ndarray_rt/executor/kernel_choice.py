@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..dtypes import FLOAT32, DType
+from ..dtypes import DType, in_float32
 from ..op.choose import KERNELS
 from ..op.select import Selection
 from ..symbol.node import Entry, Node
@@ -18,7 +18,7 @@ def kernel_nodes(nodes: Sequence[Node], types: Mapping[Entry, DType]) -> list[No
     of their operators."""
     return [node for node in nodes if node.op is not None and node.op.layout_cost is None
             and isinstance(node.op.compute_ex, Selection) and node.op.compute_ex.has_libraries
-            and types[node.inputs[0]] == FLOAT32]
+            and in_float32(types[node.inputs[0]])]
 
 
 def cheapest_kernels(machine: Machine, nodes: Sequence[Node], facts: Facts) -> dict[Node, str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
-from ..dtypes import FLOAT32, DType
+from ..dtypes import DType, in_float32
 from ..op.choose import BLOCKED, CHANNELS_LAST, VECTOR
 from ..op.layout_cost import reorder_cost
 from ..symbol.node import Entry, Node
@@ -90,7 +90,7 @@ def _has_choice(node: Node) -> bool:
 def _can_move(node: Node, shapes: Mapping[Entry, tuple[int, ...]],
               types: Mapping[Entry, DType]) -> bool:
     return (node.op is not None and bool(node.inputs)
-            and len(shapes[node.inputs[0]]) in (3, 4, 5) and types[node.inputs[0]] == FLOAT32)
+            and len(shapes[node.inputs[0]]) in (3, 4, 5) and in_float32(types[node.inputs[0]]))
 
 
 def _costs_of(node: Node, shapes: Mapping[Entry, tuple[int, ...]],

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from .._array.ndarray import NDArray
 from .._array.output import Output
 from .._array.req import Req
-from .._array.widened import Widened, is_half, round_into, wide_output, write_back
+from .._array.widened import Widened, round_into, wide_output, write_back
+from ..dtypes import is_half
 from ..errors import Unsupported
 from .params import Params
 
@@ -29,7 +30,7 @@ class WideCall:
 
     def __init__(self, op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray]) -> None:
         self._op, self._params, self._ctx, self._ins = op, params, ctx, ins
-        self._wide = [Widened(x, ctx.stream) if is_half(x) else x for x in ins]
+        self._wide = [Widened(x, ctx.stream) if is_half(x.dtype) else x for x in ins]
 
     def refusal(self) -> str | None:
         """Why the native path may not run either."""
@@ -40,7 +41,7 @@ class WideCall:
         op, ctx = self._op, self._ctx
         assert op.compute_ex is not None
         stream = ctx.stream
-        made = [wide_output(out, req, stream) if is_half(out) else out
+        made = [wide_output(out, req, stream) if is_half(out.dtype) else out
                 for out, req in zip(outs, reqs, strict=True)]
         rooms = [x._chunk._handle for x in made]
         # what is kept for backward is found by the arrays' own chunks, which these have not
@@ -67,7 +68,7 @@ class WideCall:
 def wide_call(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
               ) -> WideCall | None:
     """The call in float32; None where the operator does not compute this one so either."""
-    if op.compute_ex is None or not any(map(is_half, ins)):
+    if op.compute_ex is None or not any(is_half(x.dtype) for x in ins):
         return None
     call = WideCall(op, params, ctx, ins)
     return call if call.refusal() is None else None

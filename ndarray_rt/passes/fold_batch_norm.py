@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..dtypes import FLOAT32
+from ..dtypes import in_float32
 from ..op.epilogue import AffineFold
 from ..symbol.node import Entry, Node
 from .rewrite import Facts, Heads, make, rewrite
 
 
 def fold_batch_norms(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """A layer read by a BatchNorm alone gets weights and bias that do both (in float32)."""
+    """A layer read by a BatchNorm alone gets weights and bias that do both (of float32 and of 16
+    bits)."""
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
         if node.op is None or node.op.name != "BatchNorm":
             return None
@@ -36,7 +37,7 @@ def _may_fold(node: Node, facts: Facts) -> bool:
     source = node.inputs[0]
     if any(facts.uses[entry] for entry in node.outputs[1:]) or params.output_mean_var:
         return False
-    return (facts.used_once(source) and facts.types[source] == FLOAT32
+    return (facts.used_once(source) and in_float32(facts.types[source])
             and params.axis % len(facts.shapes[source]) == 1)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..dtypes import FLOAT32
+from ..dtypes import in_float32
 from ..op.elementwise import PostOp
 from ..ops.fused.post_ops import chain_text
 from ..symbol.node import Entry, Node
@@ -27,7 +27,7 @@ class _Side(NamedTuple):
 
 def fuse_attention(heads: Sequence[Entry], facts: Facts) -> Heads:
     """A batch_dot takes in factors of its operands, the splitting of (B, T, heads * D) into
-    (B * heads, T, D) before it, and the joining after it (float32, nobody reads between)."""
+    (B * heads, T, D) before it, and the joining after it (nobody reads between)."""
     joins = {found[0].node: (node, found[1]) for node, found in _joins(heads, facts).items()}
     roots = {root: product for product, (root, _) in joins.items()}
 
@@ -43,7 +43,7 @@ def _is_product(node: Node, facts: Facts) -> bool:
     if node.op is None or node.op.name != "batch_dot":
         return False
     out = node.outputs[0]
-    return facts.types[out] == FLOAT32 and len(facts.shapes[out]) == 3 and (
+    return in_float32(facts.types[out]) and len(facts.shapes[out]) == 3 and (
         math.prod(facts.shapes[out]) > 0)
 
 

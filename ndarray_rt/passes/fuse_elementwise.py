@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..dtypes import FLOAT32
+from ..dtypes import in_float32
 from ..op.elementwise import PostOp
 from ..ops.fused.elementwise import fits, one_pass
 from ..ops.fused.post_ops import chain_text, parse_chain
@@ -19,12 +19,12 @@ Dims = tuple[int, ...]
 
 def fuse_elementwise(heads: Sequence[Entry], facts: Facts) -> Heads:
     """Two and more such nodes, each read by the next alone, with operands of the result's shape or
-    broadcast to it over the same axes (float32)."""
+    broadcast to it over the same axes (float32, float16, bfloat16)."""
     # of the nodes made here: shapes of their operands
     parts: dict[Node, list[Dims]] = {}
 
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
-        if node.op is None or not inputs or facts.types[node.outputs[0]] != FLOAT32:
+        if node.op is None or not inputs or not in_float32(facts.types[node.outputs[0]]):
             return None
         out = facts.shapes[node.outputs[0]]
         if 0 in out or not out:
@@ -39,7 +39,7 @@ def fuse_elementwise(heads: Sequence[Entry], facts: Facts) -> Heads:
             other = node.inputs[1 - side]
             shape = facts.shapes[other]
             if facts.shapes[node.inputs[side]] == out and fits(out, shape) and (
-                    facts.types[other] == FLOAT32):
+                    facts.types[other] == facts.types[node.inputs[side]]):
                 made = _added(node, side, inputs, (post_op,), [shape])
                 if made is not None:
                     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..dtypes import FLOAT32
+from ..dtypes import in_float32
 from ..op.elementwise import PostOp
 from ..op.epilogue import Epilogue
 from ..op.params import Params
@@ -16,9 +16,10 @@ from .rewrite import Facts, Heads, make, rewrite
 
 
 def fuse_post_ops(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """A layer that one node reads does that node's work too, where it is elementwise (float32)."""
+    """A layer that one node reads does that node's work too, where it is elementwise (float32
+    and numbers of 16 bits)."""
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
-        if node.op is None or not inputs or facts.types[node.outputs[0]] != FLOAT32:
+        if node.op is None or not inputs or not in_float32(facts.types[node.outputs[0]]):
             return None
         chain = chain_of(node)
         if chain and len(inputs) == 1:
@@ -40,7 +41,7 @@ def _with_operand(node: Node, inputs: list[Entry], post_op: PostOp, facts: Facts
     for side in sides:
         own, other = node.inputs[side], node.inputs[1 - side]
         if (own == other or not facts.used_once(own) or facts.shapes[own] != out
-                or facts.types[other] != FLOAT32):
+                or facts.types[other] != facts.types[own]):
             continue
         made = _appended(node, inputs[side], (post_op,),
                          (inputs[1 - side], facts.shapes[other]), facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ..dtypes import FLOAT32
+from ..dtypes import in_float32
 from ..op.elementwise import PostOp
 from ..ops.fused.post_ops import chain_text
 from ..symbol.node import Entry, Node
@@ -28,7 +28,7 @@ def recognize_activations(heads: Sequence[Entry], facts: Facts) -> Heads:
         if node.op is None or node.num_outputs != 1:
             return None
         root = node.outputs[0]
-        if facts.types[root] != FLOAT32:
+        if not in_float32(facts.types[root]):
             return None
         for x, post_op in _found(reader, root):
             if facts.shapes.get(x) == facts.shapes[root]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..dtypes import FLOAT32
+from ..dtypes import in_float32
 from ..ops.tensor.reduce_shapes import reduced_axes
 from ..symbol.node import Entry, Node
 from .match import Product, Reader, inner, number_of, term_of
@@ -22,12 +22,12 @@ class _Norm(NamedTuple):
 
 def recognize_norms(heads: Sequence[Entry], facts: Facts) -> Heads:
     """Rows brought to mean 0 and deviation 1, with factors and shifts, become a LayerNorm; exp of
-    what is shifted by its maximum, divided by its sum, a softmax (float32, nobody reads between).
+    what is shifted by its maximum, divided by its sum, a softmax (nobody reads between).
     """
     reader = Reader(facts)
 
     def change(node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:
-        if node.op is None or node.num_outputs != 1 or facts.types[node.outputs[0]] != FLOAT32:
+        if node.op is None or node.num_outputs != 1 or not in_float32(facts.types[node.outputs[0]]):
             return None
         root = node.outputs[0]
         found = _softmax(facts, root)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import sym
-from ...dtypes import find_dtype
+from ...dtypes import find_dtype, is_half
 from ...errors import MXNetError, TypeMismatch, shown
 from ...nd import NDArray
 from ...symbol.symbol import Symbol
@@ -105,9 +105,9 @@ class SymbolBlock(HybridBlock):
         self._cached_graph = graph
 
     def cast(self, dtype: Any) -> None:
-        """Another dtype for all parameters; to float16 not for those of batch normalisation."""
+        """Another dtype for all parameters; to 16 bits not for those of batch normalisation."""
         super().cast(dtype)
-        if find_dtype(dtype) != np.float16:
+        if not is_half(find_dtype(dtype)):
             return
         names = self._cached_graph[1].list_inputs()
         for name in names:

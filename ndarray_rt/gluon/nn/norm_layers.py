@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ...dtypes import find_dtype
+from ...dtypes import find_dtype, is_half
 from ...public import shows
 from ..block import HybridBlock
 from ..parameter import Parameter, ParameterDict
@@ -61,8 +59,8 @@ class _BatchNorm(_Norm):
                 differentiable=False))
 
     def cast(self, dtype: Any) -> None:
-        """Another dtype for the parameters; float32 where float16 is asked for."""
-        super().cast("float32" if find_dtype(dtype) == np.float16 else dtype)
+        """Another dtype for the parameters; float32 where 16 bits are asked for."""
+        super().cast("float32" if is_half(find_dtype(dtype)) else dtype)
 
     def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: Any,
                        running_var: Any) -> Any:

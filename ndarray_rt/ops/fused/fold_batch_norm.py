@@ -9,7 +9,7 @@ import numpy as np
 from ..._array.layout import AnyArray, get_default, need_float32
 from ..._array.ndarray import MAX_DIMS, NDArray
 from ..._array.output import NumpyOutput, Output
-from ...dtypes import FLOAT32
+from ...dtypes import FLOAT32, is_half
 from ...errors import ShapeError
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, need_rank
@@ -51,9 +51,12 @@ def infer_shape(p: FoldBatchNormParams, ins: ShapeList, outs: ShapeList,
 
 
 def infer_type(p: FoldBatchNormParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
-    one = merge_types([*ins, *outs])
+    own = len(ins) - 4
+    one = merge_types([*ins[:own], *outs])
     need_float_types([one])
-    return [one] * len(ins), [one] * len(outs)
+    # as those of BatchNorm
+    stats = FLOAT32 if one is not None and is_half(one) else one
+    return [one] * own + [stats] * 4, [one] * len(outs)
 
 
 def compute(ctx: OpContext, p: FoldBatchNormParams, ins: list[AnyArray],
