@@ -5,9 +5,10 @@ The numpy loops here are the definition of both: one matrix product for each pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from ..._array.layout import AnyArray
 from ...errors import ShapeError
 from ...op.registry import Shape
-from ..blas import uses_blas
+from ..products import bilinear
 
 
 class Geometry(NamedTuple):
@@ -91,7 +92,6 @@ def _padded(x: AnyArray, geo: Geometry) -> AnyArray:
     return np.pad(x, widths) if any(map(any, widths)) else x
 
 
-@uses_blas
 def conv_forward(x: AnyArray, w: AnyArray, geo: Geometry, out_dims: Shape) -> AnyArray:
     """y[n, o, ...] = sum over c and kernel places of x[n, c, ...] w[o, c, place]."""
     n, groups = x.shape[0], geo.groups
@@ -99,12 +99,11 @@ def conv_forward(x: AnyArray, w: AnyArray, geo: Geometry, out_dims: Shape) -> An
     weight = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
     y = np.zeros((groups, weight.shape[1], n, *out_dims), x.dtype)
     for group, place, met in _places(geo, out_dims):
-        y[group] += np.tensordot(weight[place], padded[met], ((1,), (1,)))
+        y[group] += _contracted(weight[place], padded[met], (1,), (1,))
     return np.ascontiguousarray(np.moveaxis(
         y.reshape(w.shape[0], n, *out_dims), 0, 1))
 
 
-@uses_blas
 def conv_backward_data(dy: AnyArray, w: AnyArray, geo: Geometry, x_shape: Shape) -> AnyArray:
     """The gradient of conv_forward for x; also what a deconvolution computes."""
     n, groups, out_dims = x_shape[0], geo.groups, dy.shape[2:]
@@ -113,14 +112,13 @@ def conv_backward_data(dy: AnyArray, w: AnyArray, geo: Geometry, x_shape: Shape)
     grads = dy.reshape(n, groups, dy.shape[1] // groups, *out_dims)
     dx = np.zeros((n, groups, x_shape[1] // groups, *spatial), dy.dtype)
     for group, place, met in _places(geo, out_dims):
-        part = np.tensordot(weight[place], grads[:, group], ((0,), (1,)))
+        part = _contracted(weight[place], grads[:, group], (0,), (1,))
         dx[met] += np.moveaxis(part, 0, 1)
     inner: Any = (ALL, ALL, *(slice(a, a + d)
                               for d, a in zip(x_shape[2:], geo.pad, strict=True)))
     return np.ascontiguousarray(dx.reshape(n, x_shape[1], *spatial)[inner])
 
 
-@uses_blas
 def conv_backward_weights(x: AnyArray, dy: AnyArray, geo: Geometry, w_shape: Shape) -> AnyArray:
     """The gradient of conv_forward for w."""
     n, groups, out_dims = x.shape[0], geo.groups, dy.shape[2:]
@@ -129,8 +127,14 @@ def conv_backward_weights(x: AnyArray, dy: AnyArray, geo: Geometry, w_shape: Sha
     dw = np.zeros((groups, w_shape[0] // groups, *w_shape[1:]), x.dtype)
     summed = (0, *range(2, 2 + len(out_dims)))
     for group, place, met in _places(geo, out_dims):
-        dw[place] = np.tensordot(grads[:, group], padded[met], (summed, summed))
+        dw[place] = _contracted(grads[:, group], padded[met], summed, summed)
     return dw.reshape(w_shape)
+
+
+def _contracted(a: AnyArray, b: AnyArray, axes: Sequence[int], others: Sequence[int]) -> AnyArray:
+    """np.tensordot, of integers by `bilinear`."""
+    terms = prod(a.shape[axis] for axis in axes)
+    return bilinear(partial(np.tensordot, axes=(axes, others)), a, b, terms)
 
 
 def _spatial(x: AnyArray, geo: Geometry) -> tuple[int, ...]:

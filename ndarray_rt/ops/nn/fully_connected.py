@@ -23,11 +23,11 @@ from ...op.select import Implementation, Selection, seen_as
 from ...storage.desc import MemDesc, default_desc
 from ...storage.kernels.elementwise import bias_grad
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
-from ..blas import uses_blas
 from ..floats import wide
 from ..fused.params import PostOpParams, own_inputs, with_post_ops
 from ..fused.post_ops import apply_chain, chain_of_params, post_specs
 from ..fused.run import choose, finish_of, run
+from ..products import product
 from ..terms import product_gradient
 from .kept_products import PACKED_GEMM, SKINNY_GEMM, Rows
 from .product_weights import Reading, chosen, readings
@@ -80,10 +80,9 @@ def infer_shape(p: FullyConnectedParams, ins: ShapeList, outs: ShapeList,
     return made, [out]
 
 
-@uses_blas
 def compute(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    y = wide(ins[0].reshape(matrix(p, ins[0].shape))) @ wide(ins[1]).T
+    y = product(wide(ins[0].reshape(matrix(p, ins[0].shape))), wide(ins[1]).T)
     if not p.no_bias:
         y = y + wide(ins[2])
     made = apply_chain(chain_of_params(p), y.reshape(outs[0].shape),
@@ -194,16 +193,15 @@ def infer_shape_backward(p: FullyConnectedParams, ins: ShapeList, outs: ShapeLis
     return [ins[0], *grads], [*grads, (p.num_hidden,)][: len(outs)]
 
 
-@uses_blas
 def compute_backward(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
                      outs: list[NumpyOutput]) -> None:
     dtype = ins[1].dtype
     x = wide(ins[1].reshape(matrix(p, ins[1].shape)))
     dy, w = wide(ins[0].reshape(x.shape[0], p.num_hidden)), wide(ins[2])
     if outs[0].requested:
-        outs[0].write((dy @ w).astype(dtype, copy=False).reshape(outs[0].shape))
+        outs[0].write(product(dy, w).astype(dtype, copy=False).reshape(outs[0].shape))
     if outs[1].requested:
-        outs[1].write((dy.T @ x).astype(dtype, copy=False))
+        outs[1].write(product(dy.T, x).astype(dtype, copy=False))
     if not p.no_bias and outs[2].requested:
         outs[2].write(dy.sum(axis=0, dtype=dy.dtype).astype(dtype, copy=False))
 

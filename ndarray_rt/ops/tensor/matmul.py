@@ -24,10 +24,10 @@ from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, default_desc, strided_desc
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from ...storage.stream import Mem
-from ..blas import uses_blas
 from ..fused.params import PostOpParams, with_post_ops
 from ..fused.post_ops import apply_chain, chain_of_params, num_operands, post_specs
 from ..fused.run import choose, run
+from ..products import product
 from ..terms import product_gradient
 from .numeric import convert, is_integer, wide
 
@@ -107,11 +107,9 @@ def _matrix(x: AnyArray, rows: int, columns: int, turned: bool) -> AnyArray:
     return x.reshape(columns, rows).T if turned else x.reshape(rows, columns)
 
 
-@uses_blas
 def _product(a: AnyArray, b: AnyArray) -> AnyArray:
     """The matrix product; halves are summed as floats."""
-    made: AnyArray = np.matmul(a, b) if is_integer(a.dtype) else np.matmul(wide(a), wide(b))
-    return made
+    return product(a, b) if is_integer(a.dtype) else product(wide(a), wide(b))
 
 
 def _finished(p: DotParams, y: AnyArray, ins: list[AnyArray]) -> AnyArray:
