@@ -489,4 +489,8 @@ class FusedRNN(Initializer):
 
 def _draw(kind: str, a: float, b: float, arr: NDArray) -> None:
     """Fills an array with numbers of `mx.random.uniform` or `normal`."""
-    getattr(random, kind)(a, b, arr.shape, out=arr)
+    draw = getattr(random, kind)
+    if arr.dtype.name == "bfloat16":  # which nothing draws
+        arr[:] = draw(a, b, arr.shape)
+    else:
+        draw(a, b, arr.shape, out=arr)

@@ -105,3 +105,21 @@ def test_a_network_of_the_zoo_is_cast_but_for_its_norms() -> None:
     half, full = find_dtype("bfloat16"), find_dtype("float32")
     assert kinds == {"weight": half, "bias": half, "gamma": full, "beta": full, "mean": full,
                      "var": full}
+
+
+@over_halves
+def test_a_cast_network_is_initialized_and_run(dtype: str) -> None:
+    net = mx.gluon.nn.HybridSequential()
+    net.add(mx.gluon.nn.Conv2D(8, 3, in_channels=3), mx.gluon.nn.BatchNorm(in_channels=8),
+            mx.gluon.nn.Dense(4))
+    net.cast(dtype)
+    net.initialize(mx.init.Xavier())
+    net.hybridize()
+    data = mx.nd.array(np.random.default_rng(1).uniform(-1, 1, (2, 3, 8, 8))).astype(dtype)
+    for _ in range(4):
+        made = net(data)
+    assert made.dtype == find_dtype(dtype)
+    weight = net[0].weight.data().asnumpy().astype("f4")
+    assert len(np.unique(weight)) > weight.size // 8
+    net.cast("float32")
+    close(made, net(data.astype("float32")))
