@@ -8,7 +8,12 @@
 /* cdef-begin */
 /* ---- kernels of our own: what oneDNN lacks --------------------------------------------- */
 enum { NDRT_JOINED_MOST = 5, NDRT_SCALED_MOST = 7 };
-enum { NDRT_FEW_ROWS_MOST = 4, NDRT_FEW_ROWS_NARROW = 16, NDRT_FEW_ROWS_WIDE = 64 };
+enum {
+    NDRT_FEW_ROWS_MOST = 4,
+    NDRT_FEW_ROWS_NARROW = 16,
+    NDRT_FEW_ROWS_WIDE = 64,
+    NDRT_FEW_ROWS_WIDE_AVX2 = 24
+};
 enum { NDRT_MAX_POOL_ROWS = 32 };
 enum { NDRT_FEW_CHANNELS_MOST = 4, NDRT_FEW_CHANNELS_WINDOW = 11 };
 typedef enum {

@@ -273,14 +273,15 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel("few_rows", "few_rows", ">out data weights bias?", "rows features columns width",
            "low high",
            "data times weights plus bias within bounds. Weights are blocks of `width` columns, of "
-           "16 features each time, the last ones padded."),
+           "as many features each time as a vector has lanes (16; 8 without AVX-512), the last "
+           "ones padded."),
     Kernel("lstm_steps", "lstm",
            ">out gates weights hidden cell >cells counts:u8? >states?",
            "steps batch size holds:flag",
            doc="`gates` (steps, batch, 4 size) is what inputs add to the gates i f g o; weights "
-           "between the states, for each 16 elements (size, 4 gates, 16). With `counts` (u8, steps "
-           "batch) a step of 0 gives 0 and leaves the cells, or with `holds` the states, as they "
-           "were; `states` is then two more of them."),
+           "between the states, for each 16 elements, or 8 without AVX-512, (size, 4 gates, 16 or "
+           "8). With `counts` (u8, steps batch) a step of 0 gives 0 and leaves the cells, or with "
+           "`holds` the states, as they were; `states` is then two more of them."),
     Kernel("depthwise", "windows", ">out data weights bias?", *_WINDOWS,
            "A filter for each channel, windows of 3, strides of 1 or 2; all is channels-last, "
            "weights (for each 16 channels: y x 16)."),
@@ -291,7 +292,7 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel("products", "products", ">out data weights bias? added?",
            "rows features columns width", "low high",
            "data times weights plus bias plus `added` within bounds; weights as of few_rows, in "
-           "blocks of 16 k columns."),
+           "blocks of so many columns or a multiple of them."),
     Kernel("separable", "separable",
            ">out data >scratch depthwise projection expansion? expansion_bias? depthwise_bias? "
            "projection_bias? added?",
@@ -304,7 +305,7 @@ KERNELS: tuple[Kernel, ...] = (
 )
 
 # families that there is no form for AVX2 of
-WIDE_FAMILIES = ("few_rows", "lstm", "products", "separable")
+WIDE_FAMILIES = ("separable",)
 
 # the folders below native/kernels/ with the families whose code is there
 FOLDERS = {

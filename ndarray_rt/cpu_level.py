@@ -38,6 +38,11 @@ def has_avx512() -> bool:
     return Level.AVX512.is_here
 
 
+def lanes() -> int:
+    """Floats in a register of the kernels that run here."""
+    return 16 if has_avx512() else 8
+
+
 def level() -> str:
     """The CPU's level, by the names of NDRT_CPU."""
     return text(lib.ndrt_cpu_level())

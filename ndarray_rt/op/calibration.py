@@ -1,9 +1,10 @@
 """Where one kernel is faster than another, as measured: the one table of thresholds.
 
 Machine: AMD EPYC (Zen 4, AVX-512, 1 MiB of second cache a core), 2 cores, one or two threads,
-float32, oneDNN 3.2; 21 to 25 November 2026. What is said of AVX2: AMD EPYC (Zen 3, 512 KiB of
-second cache), one thread, 26 November 2026. On another machine the numbers may lie elsewhere:
-what they decide between is right on both sides of them. `Executor.tune` measures in their place.
+float32, oneDNN 3.2; 21 to 25 November 2026. What differs without AVX-512: AMD EPYC (Zen 3, AVX2,
+512 KiB of second cache a core), one thread, other work beside it; 26 November 2026. On another
+machine the numbers may lie elsewhere: what they decide between is right on both sides of them.
+`Executor.tune` measures in their place.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from ..cpu_level import has_avx512
 
 # Columns of a block where rows are pixels, best first: half of each line that a CPU fetches ahead
 # from wider ones is for later.
-WIDTHS_FOR_PIXELS = (32, 64, 16)
+WIDTHS_FOR_PIXELS = (32, 64, 16) if has_avx512() else (16, 24, 32)
 # the same where rows are those of a layer, and more than a few
-WIDTHS_FOR_ROWS = (64, 32, 48, 16)
+WIDTHS_FOR_ROWS = (64, 32, 48, 16) if has_avx512() else (16, 24, 32)
 # Of more pixels oneDNN's product is up to 2 % faster; of more features a block of columns and the
 # data do not fit into the second cache together.
 MOST_PIXELS, MOST_FEATURES = 8192, 2048
@@ -25,6 +26,12 @@ MOST_PIXELS, MOST_FEATURES = 8192, 2048
 # percent faster.
 MOST_ROWS = 256
 
+# ---- recurrent layers ----------------------------------------------------------------------------
+
+# Samples of LSTM layers, of up to 3 of which the kernel for few of them took 0.69 to 0.92 of the
+# time of oneDNN's layer with AVX2 (20 steps, states of 128 to 512), of 4 from 0.9 to 1.19.
+MOST_SAMPLES = 4 if has_avx512() else 3
+
 # ---- oneDNN's inner product ----------------------------------------------------------------------
 
 # oneDNN takes narrow blocks of columns where there are few rows, and then many rows at a time. If a
@@ -32,7 +39,7 @@ MOST_ROWS = 256
 # cache, and narrow blocks are half as fast as wide ones. They are faster only where threads can not
 # share wide ones evenly.
 ALIASING = 512
-WIDE, LEAST_OF_REUSED = 64, 32
+WIDE, LEAST_OF_REUSED = 64, 32 if has_avx512() else 16
 # below it the last of wide blocks would be padding for a good part
 LEAST_OF_WIDE = 128
 

@@ -9,9 +9,8 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.cpu_level import has_avx512
+from ndarray_rt.op import calibration
 
-pytestmark = pytest.mark.skipif(not has_avx512(), reason="the kernel is for AVX-512")
 RNG = np.random.default_rng(9)
 
 
@@ -43,11 +42,11 @@ def check(executor: Any) -> list[str]:
 @pytest.mark.parametrize("state_outputs", [True, False])
 def test_equals_numpy(steps: int, size: int, batch: int, state_outputs: bool) -> None:
     kernels = check(bound((steps, batch, 20), size, state_outputs=state_outputs))
-    assert "ndrt:lstm_steps" in kernels
+    assert ("ndrt:lstm_steps" in kernels) == (batch <= calibration.MOST_SAMPLES)
 
 
 @pytest.mark.parametrize(("shape", "size", "params"), [
-    ((3, 5, 20), 32, {}), ((3, 2, 20), 24, {}), ((3, 2, 20), 32, {"bidirectional": True}),
+    ((3, 5, 20), 32, {}), ((3, 2, 20), 20, {}), ((3, 2, 20), 32, {"bidirectional": True}),
     ((3, 2, 20), 32, {"projection_size": 16}), ((3, 2, 20), 32, {"mode": "gru"})])
 def test_the_rest_is_left_to_onednn(shape: tuple[int, ...], size: int, params: dict[str, Any],
                                     ) -> None:

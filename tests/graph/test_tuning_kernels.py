@@ -18,7 +18,6 @@ from ndarray_rt.op.packing import PackedStore
 
 from .fake_costs import needs_a_choice
 
-pytestmark = needs_a_choice
 KERNELS_OF_OURS = {"ndrt:few_rows", "ndrt:products", "ndrt:lstm_steps"}
 measure = tuning_runs.measure
 
@@ -179,6 +178,7 @@ def test_more_rows_than_the_rule_takes_are_tried(monkeypatch: pytest.MonkeyPatch
     check(executor)
 
 
+@needs_a_choice
 def test_a_convolution_network_tunes_its_last_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     y = mx.sym.Convolution(mx.sym.var("data"), kernel=(3, 3), num_filter=16, name="conv")
     net = mx.sym.FullyConnected(mx.sym.relu(y), num_hidden=5, name="fc")

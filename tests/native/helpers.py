@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ndarray_rt.cpu_level import lanes
 from ndarray_rt.native import call, ffi, lib, own
 from ndarray_rt.storage.kernel_call import KernelCall
 
@@ -17,6 +18,17 @@ DTYPES = {
     np.dtype("i1"): lib.NDRT_S8,
     np.dtype("i4"): lib.NDRT_S32,
 }
+
+
+def packed_columns(matrix: Any, width: int) -> Any:
+    """The transpose of a matrix (columns, features) in blocks of `width` columns. Padded features
+    are NaN: nothing reads them."""
+    columns, features = matrix.shape
+    padded = np.full((-(-columns // width) * width, -(-features // lanes()) * lanes()), np.nan,
+                     "f4")
+    padded[:, :features] = 0
+    padded[:columns, :features] = matrix
+    return np.ascontiguousarray(padded.reshape(-1, width, padded.shape[1]).transpose(0, 2, 1))
 
 
 class Desc:

@@ -12,18 +12,16 @@ from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.storage.kernels.gemm import few_rows
-from tests.native.helpers import from_numpy, kernel, run_kernel
+from tests.native.helpers import kernel, packed_columns, run_kernel
 
-pytestmark = pytest.mark.skipif(
-    not has_avx512(), reason="the kernel is for AVX-512")
 RNG = np.random.default_rng(5)
-NARROW, WIDE = lib.NDRT_FEW_ROWS_NARROW, lib.NDRT_FEW_ROWS_WIDE
+NARROW = lib.NDRT_FEW_ROWS_NARROW
+WIDE = lib.NDRT_FEW_ROWS_WIDE if has_avx512() else lib.NDRT_FEW_ROWS_WIDE_AVX2
 
 
 def product(x: Any, w: Any, bias: Any, width: int, bounds: tuple[float, float] = (-inf, inf),
             nthreads: int = 0) -> Any:
-    owner = from_numpy(w, f"AB16b{width}a")  # its bytes end with it
-    packed = owner.numpy()
+    packed = packed_columns(w, width)
     out = np.full((len(x), len(w)), nan, "f4")
     run_kernel(few_rows(out=out, data=x, weights=packed, bias=bias, rows=len(x),
                         features=x.shape[1], columns=len(w), width=width, low=bounds[0],
@@ -62,6 +60,27 @@ def test_nan_stays(bounds: tuple[float, float]) -> None:
     made = product(x, w, None, NARROW, bounds)
     assert np.isfinite(made[0]).all()
     assert np.isnan(made[1]).all()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4])
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_every_number_of_columns(width: int, rows: int) -> None:
+    for columns in range(1, 71):
+        features = 3 * columns % 71 + 1
+        x, w, bias = draw(rows, features), draw(columns, features), draw(columns)
+        want = x.astype("f8") @ w.T.astype("f8") + bias
+        np.testing.assert_allclose(product(x, w, bias, width), want, rtol=0, atol=3e-5)
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_infinities_and_denormals(width: int) -> None:
+    x, w = np.ones((3, 300), "f4"), np.zeros((70, 300), "f4")
+    w[:, 7] = 2
+    x[:, 7] = 3, inf, 1e-42  # which may count as 0
+    made = product(x, w, None, width)
+    assert (made[0] == 6).all()
+    assert (made[1] == inf).all()
+    assert np.isin(made[2], (0, 2 * np.float32(1e-42))).all()
 
 
 @pytest.mark.parametrize("dims", [

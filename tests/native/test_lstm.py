@@ -7,19 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ndarray_rt.cpu_level import has_avx512
+from ndarray_rt.cpu_level import lanes
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.storage.kernels.rnn import lstm_steps
 from tests.native.helpers import kernel, run_kernel
 
-pytestmark = pytest.mark.skipif(
-    not has_avx512(), reason="the kernel is for AVX-512")
 RNG = np.random.default_rng(6)
 
 
 def draw(*shape: int) -> Any:
     return RNG.standard_normal(shape).astype("f4")
+
+
+def packed_of(between: Any) -> Any:
+    """(gate, unit, feature) in blocks of the gates of a vector of units."""
+    size = between.shape[1]
+    return np.ascontiguousarray(
+        between.reshape(4, size // lanes(), lanes(), size).transpose(1, 3, 0, 2))
 
 
 def sigmoid(x: Any) -> Any:
@@ -31,7 +36,7 @@ def test_cells_are_updated_where_they_lie(nthreads: int) -> None:
     steps, batch, size = 3, 2, 32
     gates, hidden, cell = draw(steps, batch, 4, size), draw(batch, size), draw(batch, size)
     between = draw(4, size, size) * 0.1  # gate, unit, feature
-    packed = np.ascontiguousarray(between.reshape(4, 2, 16, size).transpose(1, 3, 0, 2))
+    packed = packed_of(between)
     out = np.empty((steps, batch, size), "f4")
     cells = cell.copy()
     run_kernel(lstm_steps(out=out, gates=gates, weights=packed, hidden=hidden, cell=cells,
@@ -52,7 +57,7 @@ def test_steps_that_do_not_count(steps: int, batch: int, holds: bool, nthreads: 
     size = 32
     gates, hidden, cell = draw(steps, batch, 4, size), draw(batch, size), draw(batch, size)
     between = draw(4, size, size) * 0.1
-    packed = np.ascontiguousarray(between.reshape(4, 2, 16, size).transpose(1, 3, 0, 2))
+    packed = packed_of(between)
     counts = RNG.integers(0, 2, (steps, batch)).astype("u1")
     out, cells, states = (np.full(shape, np.nan, "f4") for shape in (
         (steps, batch, size), (batch, size), (2, batch, size)))
@@ -72,7 +77,24 @@ def test_steps_that_do_not_count(steps: int, batch: int, holds: bool, nthreads: 
     np.testing.assert_allclose(states[(steps - 1) % 2], h, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("dims", [(0, 1, 16), (1, 0, 16), (1, 5, 16), (1, 1, 0), (1, 1, 24)])
+@pytest.mark.parametrize("batch", [1, 2, 3, 4])
+@pytest.mark.parametrize("size", [16, 80, 272, 528])
+def test_every_batch_and_size(size: int, batch: int) -> None:
+    gates, hidden, cell = draw(2, batch, 4, size), draw(batch, size), draw(batch, size)
+    between = (draw(4, size, size) / size ** 0.5).astype("f4")
+    out, cells = (np.full(shape, np.nan, "f4") for shape in ((2, batch, size), (batch, size)))
+    run_kernel(lstm_steps(out=out, gates=gates, weights=packed_of(between), hidden=hidden,
+                          cell=cell, cells=cells, steps=2, batch=batch, size=size, holds=False))
+    h, c = hidden.astype("f8"), cell.astype("f8")
+    for t in range(2):
+        i, f, g, o = np.moveaxis(gates[t] + np.einsum("gus,bs->bgu", between, h), 1, 0)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        np.testing.assert_allclose(out[t], h, rtol=1e-5, atol=2e-6)
+    np.testing.assert_allclose(cells, c, rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("dims", [(0, 1, 16), (1, 0, 16), (1, 5, 16), (1, 1, 0), (1, 1, 20)])
 def test_refuses(dims: tuple[int, ...]) -> None:
     data = [np.zeros(4096, "f4")] * 6
     with pytest.raises(ParameterError, match="lstm steps"):

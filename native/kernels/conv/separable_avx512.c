@@ -8,7 +8,7 @@
 #include <omp.h>
 
 #include "kernels/gemm/ndrt_products.h"
-#include "kernels/ndrt_avx512.h"
+#include "kernels/ndrt_vector.h"
 #include "ndrt_args.h"
 #include "ndrt_windows.h"
 

@@ -5,8 +5,8 @@
 
 #include "ndrt_internal.h"
 
-/* data times weights plus bias within bounds. Weights are blocks of `width` columns, of 16 features
- * each time, the last ones padded. */
+/* data times weights plus bias within bounds. Weights are blocks of `width` columns, of as many
+ * features each time as a vector has lanes (16; 8 without AVX-512), the last ones padded. */
 typedef struct {
     float *out; const float *data; const float *weights; const float *bias; int64_t rows;
     int64_t features; int64_t columns; int64_t width; float low; float high;
@@ -21,8 +21,8 @@ static inline ndrt_few_rows_args ndrt_read_few_rows(const ndrt_kernel_call *call
     };
 }
 
-/* data times weights plus bias plus `added` within bounds; weights as of few_rows, in blocks of 16
- * k columns. */
+/* data times weights plus bias plus `added` within bounds; weights as of few_rows, in blocks of so
+ * many columns or a multiple of them. */
 typedef struct {
     float *out; const float *data; const float *weights; const float *bias; const float *added;
     int64_t rows; int64_t features; int64_t columns; int64_t width; float low; float high;

@@ -1,15 +1,18 @@
 /* Sums of products of a few rows with blocks of a packed matrix, which
- * native/kernels/gemm/few_rows_avx512.c and native/kernels/rnn/lstm_avx512.c share. */
+ * native/kernels/gemm/few_rows.c and native/kernels/rnn/lstm.c share. */
 #ifndef NDRT_FEW_ROWS_H
 #define NDRT_FEW_ROWS_H
 
-#include "kernels/ndrt_avx512.h"
+#include "kernels/ndrt_vector.h"
 #include "ndrt_internal.h"
 
 enum {
-    MOST_VECTORS = NDRT_FEW_ROWS_WIDE / LANES,
+    WIDE = LANES == 16 ? NDRT_FEW_ROWS_WIDE : NDRT_FEW_ROWS_WIDE_AVX2,
+    MOST_VECTORS = 4,
     MOST_CHAINS = 8,
-    FEATURES_OF_SUM = 256 /* summed in one go: long sums of floats lose digits */
+    MOST_SUMS = LANES == 16 ? 16 : 12, /* that registers are for, with what is added to them */
+    FEATURES_OF_SUM = 256,             /* summed in one go: long sums of floats lose digits */
+    FEATURES_AHEAD = 64 /* asked for where too few stretches are read for the CPU to run ahead */
 };
 
 typedef struct {
@@ -20,15 +23,16 @@ typedef struct {
 /* Adds features `from` up to `to` to the sums of a block of columns. The last three are constants
  * where this is inlined; independent chains of sums hide the latency of a multiply-add. */
 INLINED void ndrt_add_features(const ndrt_rows *job, const float *weights, int64_t from, int64_t to,
-                               __m512 totals[][MOST_VECTORS], int rows, int vectors, int chains) {
+                               ndrt_vector totals[][MOST_VECTORS], int rows, int vectors,
+                               int chains) {
     const int width = vectors * LANES;
-    __m512 sums[MOST_CHAINS][NDRT_FEW_ROWS_MOST][MOST_VECTORS];
+    ndrt_vector sums[MOST_CHAINS][NDRT_FEW_ROWS_MOST][MOST_VECTORS];
 #pragma GCC unroll 8
     for (int c = 0; c < chains; c++)
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++) sums[c][r][v] = _mm512_setzero_ps();
+            for (int v = 0; v < vectors; v++) sums[c][r][v] = ndrt_zeros();
     /* each chain has a stretch of its own: the hardware fetches several ahead at a time */
     const int64_t stretch = (to - from) / chains;
     for (int64_t i = from; i < from + stretch; i++)
@@ -36,13 +40,14 @@ INLINED void ndrt_add_features(const ndrt_rows *job, const float *weights, int64
         for (int c = 0; c < chains; c++) {
             const int64_t k = i + c * stretch;
             const float *w = weights + k * width;
+            if (LANES == 8 && chains < 4) __builtin_prefetch(w + FEATURES_AHEAD * width);
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; v++) {
-                __m512 line = _mm512_loadu_ps(w + v * LANES);
+                ndrt_vector line = ndrt_load(w + v * LANES);
 #pragma GCC unroll 4
                 for (int r = 0; r < rows; r++) {
-                    __m512 x = _mm512_set1_ps(job->data[r * job->features + k]);
-                    sums[c][r][v] = _mm512_fmadd_ps(line, x, sums[c][r][v]);
+                    ndrt_vector x = ndrt_all(job->data[r * job->features + k]);
+                    sums[c][r][v] = ndrt_multiply_add(line, x, sums[c][r][v]);
                 }
             }
         }
@@ -51,26 +56,32 @@ INLINED void ndrt_add_features(const ndrt_rows *job, const float *weights, int64
         for (int v = 0; v < vectors; v++)
 #pragma GCC unroll 4
             for (int r = 0; r < rows; r++) {
-                __m512 x = _mm512_set1_ps(job->data[r * job->features + k]);
-                __m512 line = _mm512_loadu_ps(weights + k * width + v * LANES);
-                sums[0][r][v] = _mm512_fmadd_ps(line, x, sums[0][r][v]);
+                ndrt_vector x = ndrt_all(job->data[r * job->features + k]);
+                ndrt_vector line = ndrt_load(weights + k * width + v * LANES);
+                sums[0][r][v] = ndrt_multiply_add(line, x, sums[0][r][v]);
             }
 #pragma GCC unroll 8
     for (int c = 0; c < chains; c++)
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++)
-                totals[r][v] = _mm512_add_ps(totals[r][v], sums[c][r][v]);
+            for (int v = 0; v < vectors; v++) totals[r][v] = ndrt_add(totals[r][v], sums[c][r][v]);
 }
 
-/* The same for all features. */
+/* The same for all features. Rows whose sums do not all fit into registers go over the features of
+ * a sum one half after the other. */
 INLINED void ndrt_add_products(const ndrt_rows *job, const float *weights,
-                               __m512 totals[][MOST_VECTORS], int rows, int vectors, int chains) {
+                               ndrt_vector totals[][MOST_VECTORS], int rows, int vectors,
+                               int chains) {
+    const int at_once = rows * vectors * chains > MOST_SUMS ? rows / 2 : rows;
     for (int64_t from = 0; from < job->features; from += FEATURES_OF_SUM) {
         int64_t end = from + FEATURES_OF_SUM;
-        ndrt_add_features(job, weights, from, end < job->features ? end : job->features, totals,
-                          rows, vectors, chains);
+        if (end > job->features) end = job->features;
+#pragma GCC unroll 2
+        for (int r = 0; r < rows; r += at_once) {
+            const ndrt_rows some = {job->data + r * job->features, job->features};
+            ndrt_add_features(&some, weights, from, end, totals + r, at_once, vectors, chains);
+        }
     }
 }
 

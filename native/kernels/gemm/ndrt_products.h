@@ -1,9 +1,17 @@
-/* Products of rows and a packed matrix, which native/kernels/gemm/products_avx512.c computes. */
+/* Products of rows and a packed matrix, which native/kernels/gemm/products.c computes. */
 #ifndef NDRT_PRODUCTS_H
 #define NDRT_PRODUCTS_H
 
-#include "kernels/ndrt_avx512.h"
+#include "kernels/ndrt_vector.h"
 #include "ndrt_internal.h"
+
+/* Numbers of a line of the caches. */
+enum { NDRT_LINE = 16 };
+
+/* Numbers of a block of columns of a packed matrix: features are padded to whole vectors. */
+static inline int64_t ndrt_block_of(int64_t features, int64_t width) {
+    return (features + LANES - 1) / LANES * LANES * width;
+}
 
 typedef struct {
     const float *data, *weights, *bias, *added; /* the last two: or NULL */

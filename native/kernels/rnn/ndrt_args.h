@@ -6,9 +6,9 @@
 #include "ndrt_internal.h"
 
 /* `gates` (steps, batch, 4 size) is what inputs add to the gates i f g o; weights between the
- * states, for each 16 elements (size, 4 gates, 16). With `counts` (u8, steps batch) a step of 0
- * gives 0 and leaves the cells, or with `holds` the states, as they were; `states` is then two more
- * of them. */
+ * states, for each 16 elements, or 8 without AVX-512, (size, 4 gates, 16 or 8). With `counts` (u8,
+ * steps batch) a step of 0 gives 0 and leaves the cells, or with `holds` the states, as they were;
+ * `states` is then two more of them. */
 typedef struct {
     float *out; const float *gates; const float *weights; const float *hidden; const float *cell;
     float *cells; const uint8_t *counts; float *states; int64_t steps; int64_t batch; int64_t size;

@@ -120,11 +120,11 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_JOIN_SCALED] = &ndrt_family_joins, \
     [NDRT_KERNEL_LOST_MAXIMA] = &ndrt_family_maxima, \
     [NDRT_KERNEL_MAX_POOL] = &ndrt_family_maxima, \
-    [NDRT_KERNEL_DEPTHWISE] = &ndrt_family_windows, \
-    [NDRT_KERNEL_FEW_CHANNELS] = &ndrt_family_windows,
-
-#define NDRT_WIDE_FAMILIES \
     [NDRT_KERNEL_FEW_ROWS] = &ndrt_family_few_rows, \
     [NDRT_KERNEL_LSTM_STEPS] = &ndrt_family_lstm, \
-    [NDRT_KERNEL_PRODUCTS] = &ndrt_family_products, \
+    [NDRT_KERNEL_DEPTHWISE] = &ndrt_family_windows, \
+    [NDRT_KERNEL_FEW_CHANNELS] = &ndrt_family_windows, \
+    [NDRT_KERNEL_PRODUCTS] = &ndrt_family_products,
+
+#define NDRT_WIDE_FAMILIES \
     [NDRT_KERNEL_SEPARABLE] = &ndrt_family_separable,

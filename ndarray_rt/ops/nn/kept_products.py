@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ..._array.layout import get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
-from ...cpu_level import Level
+from ...cpu_level import has_avx512
 from ...native import lib
 from ...op.calibration import MOST_FEATURES, MOST_ROWS, WIDTHS_FOR_PIXELS, WIDTHS_FOR_ROWS
 from ...op.choose import OURS
@@ -29,7 +29,8 @@ from ...storage.stream import Mem
 from .product_weights import block_width, blocks_of_columns
 
 # Of few rows, where the weight has been packed for another number of them already.
-WIDTHS_FOR_FEW = (lib.NDRT_FEW_ROWS_WIDE, lib.NDRT_FEW_ROWS_NARROW)
+WIDTHS_FOR_FEW = (lib.NDRT_FEW_ROWS_WIDE if has_avx512() else lib.NDRT_FEW_ROWS_WIDE_AVX2,
+                  lib.NDRT_FEW_ROWS_NARROW)
 
 
 class Finish(NamedTuple):
@@ -142,11 +143,10 @@ def _sources(ctx: OpContext, call: Rows, packed: MemDesc) -> Operands:
 
 
 SKINNY_GEMM = Implementation[Rows](
-    "skinny GEMM", OURS, _run_few, _accepts_few, packs=lambda call: _packing_for_few(call)[1],
-    level=Level.AVX512)
+    "skinny GEMM", OURS, _run_few, _accepts_few, packs=lambda call: _packing_for_few(call)[1])
 PACKED_GEMM = Implementation[Rows](
     "packed GEMM", OURS, _run_rows, _accepts_rows, _pays_for_rows,
-    packs=lambda call: _packing_for_rows(call)[1], level=Level.AVX512)
+    packs=lambda call: _packing_for_rows(call)[1])
 
 
 def write_products(ctx: OpContext, dims: tuple[int, int, int, int], sources: Operands,

@@ -6,7 +6,7 @@ from math import prod
 from typing import NamedTuple
 
 from ..._array.ndarray import NDArray
-from ...cpu_level import has_avx512
+from ...cpu_level import has_avx512, lanes
 from ...native import lib
 from ...op.calibration import ALIASING, LEAST_OF_REUSED, LEAST_OF_WIDE, WIDE
 from ...op.choose import BLOCK
@@ -48,7 +48,7 @@ def readings(rows: MemDesc, weight: NDArray, given: MemDesc | None, packed: bool
         width = block_width(dims[0])
         blocks = blocks_of_columns(weight, given, width)
         if blocks is not None:
-            flat = f"AB{BLOCK}b{width}a"
+            flat = f"AB{lanes()}b{width}a"
             made.insert(0, Reading(given, rows, tagged_desc(weight.dtype, weight.shape, flat),
                                    blocks))
     return made
@@ -69,32 +69,37 @@ def weight_layouts(weight: NDArray, dims: tuple[int, ...]) -> list[MemDesc]:
             and (dims[0] < LEAST_OF_REUSED or max(found.inner_blks, default=0) >= LEAST_OF_REUSED)):
         return [found, free]
     columns, features = dims[:2]
+    inner = "cdefghijkl"[:len(dims) - 2]
+    narrow = int(lib.NDRT_FEW_ROWS_NARROW)
+    if not has_avx512() and columns <= narrow:
+        # oneDNN's own choice may be blocks that kernels of ours do not read
+        return [tagged_desc(weight.dtype, dims, f"AB{inner}{lanes()}b{narrow}a"), free]
     if has_avx512() and columns >= LEAST_OF_WIDE and (
             len(dims) == 2 or columns % (2 * WIDE) == 0 or features % ALIASING == 0):
-        inner = "cdefghijkl"[:len(dims) - 2]
         return [tagged_desc(weight.dtype, dims, f"AB{inner}{BLOCK}b{WIDE}a"), free]
     return [free]
 
 
 def block_width(columns: int) -> int:
     """Columns of a block, for kernels of ours that may have to read few rows."""
-    return int(lib.NDRT_FEW_ROWS_WIDE if columns >= LEAST_OF_WIDE else lib.NDRT_FEW_ROWS_NARROW)
+    is_wide = has_avx512() and columns >= LEAST_OF_WIDE
+    return int(lib.NDRT_FEW_ROWS_WIDE if is_wide else lib.NDRT_FEW_ROWS_NARROW)
 
 
 def blocks_of_columns(weight: NDArray, given: MemDesc | None, width: int) -> MemDesc | None:
     """A weight's layout in blocks of `width` columns, whose features are in the order of the bytes
     of data in the special layout `given`, if it has one.
 
-    Its bytes are those of a matrix of as many features in blocks of 16 by `width`. None where no
-    such layout has a name.
+    Its bytes are those of a matrix of as many features in blocks of a vector's lanes by `width`.
+    None where no such layout has a name.
     """
-    dtype, dims = weight.dtype, weight.shape
+    dtype, dims, block = weight.dtype, weight.shape, lanes()
     if given is not None:
         dims = (dims[0], *given.dims[1:])
     inner = "cdefghijkl"[:len(dims) - 2]
-    if given is None or (dims[1] % BLOCK == 0
-                         and given is blocked_desc(dtype, given.dims, BLOCK)):
-        return tagged_desc(dtype, dims, f"AB{inner}{BLOCK}b{width}a")
-    if prod(dims[1:]) % BLOCK == 0 and given is channels_last_desc(dtype, given.dims):
+    if given is None or (dims[1] % block == 0
+                         and given is blocked_desc(dtype, given.dims, block)):
+        return tagged_desc(dtype, dims, f"AB{inner}{block}b{width}a")
+    if prod(dims[1:]) % block == 0 and given is channels_last_desc(dtype, given.dims):
         return tagged_desc(dtype, dims, f"A{inner}b{width}a")
     return None

@@ -8,9 +8,10 @@ from functools import partial
 
 from ..._array.layout import get_bytes, get_data_reorder, get_default
 from ..._array.ndarray import NDArray
-from ...cpu_level import Level
+from ...cpu_level import lanes
 from ...dtypes import FLOAT32
 from ...native import lib
+from ...op.calibration import MOST_SAMPLES
 from ...op.choose import BLOCK, OURS, first_supported
 from ...op.context import OpContext
 from ...op.select import Implementation
@@ -29,14 +30,18 @@ def _accepts(ctx: OpContext, call: RNNCall) -> str | None:
     p = call.params
     if not p.is_lstm or p.projection_size is not None or p.directions != 1:
         return "cells of another kind, with projections, or in both directions"
-    if call.ins[0].shape[1] > lib.NDRT_FEW_ROWS_MOST or p.state_size % BLOCK:
+    if call.ins[0].shape[1] > lib.NDRT_FEW_ROWS_MOST or p.state_size % lanes():
         return (f"more than {lib.NDRT_FEW_ROWS_MOST} samples, or a state that is no multiple of "
-                f"{BLOCK}")
+                f"{lanes()}")
     if p.has_mask and call.outs[-1].requested:
         return "what dropout multiplies by is asked for"
     if ctx.packed is None or not ctx.is_constant(call.weight):
         return "the weight is not kept packed"
     return None
+
+
+def _pays(ctx: OpContext, call: RNNCall) -> str | None:
+    return f"more than {MOST_SAMPLES} samples" if call.ins[0].shape[1] > MOST_SAMPLES else None
 
 
 def _run(ctx: OpContext, call: RNNCall) -> None:
@@ -99,16 +104,15 @@ def _gates(ctx: OpContext, p: RNNParams, vector: NDArray, place: Place, x: Mem,
 
 
 def _between(ctx: OpContext, p: RNNParams, vector: NDArray, place: Place) -> Mem:
-    """The matrix between the states in blocks of the gates of 16 elements."""
-    size, blocks = p.state_size, p.state_size // BLOCK
-    dims = (p.gates, blocks, BLOCK, size)
-    rows = strided_desc(FLOAT32, dims, (size * size, BLOCK * size, size, 1))
-    packed = strided_desc(FLOAT32, dims, (BLOCK, size * p.gates * BLOCK, 1, p.gates * BLOCK))
+    """The matrix between the states in blocks of the gates of a vector of elements."""
+    size, block = p.state_size, lanes()
+    dims = (p.gates, size // block, block, size)
+    rows = strided_desc(FLOAT32, dims, (size * size, block * size, size, 1))
+    packed = strided_desc(FLOAT32, dims, (block, size * p.gates * block, 1, p.gates * block))
 
     def fill(stream: ImmediateStream, source: Mem, to: Mem) -> None:
         reorder_mem(stream, weights.at(source, place.h2h, rows), to)
     return weights.kept(ctx, vector, ("between", place.h2h), packed, fill)
 
 
-LSTM_STEPS = Implementation[RNNCall]("LSTM of few samples", OURS, _run, _accepts,
-                                     level=Level.AVX512)
+LSTM_STEPS = Implementation[RNNCall]("LSTM of few samples", OURS, _run, _accepts, _pays)

@@ -1,8 +1,8 @@
 /* The steps of a layer of LSTM cells for a few samples: reading the matrix between the states takes
  * all their time.
  *
- * A block of 64 columns has the four gates of 16 elements of the state, so that whoever computes
- * them has all that these elements need. Hochreiter and Schmidhuber 1997. */
+ * A block of columns has the four gates of as many elements of the state as a vector has lanes, so
+ * that whoever computes them has all that these elements need. Hochreiter and Schmidhuber 1997. */
 #include <math.h>
 #include <omp.h>
 
@@ -34,18 +34,18 @@ static inline __attribute__((always_inline)) float tanh_of(float x) {
 
 INLINED void units_of(const lstm_step *step, int64_t unit, int rows, int chains) {
     const int64_t size = step->hidden.features, first = unit * LANES;
-    __m512 totals[NDRT_FEW_ROWS_MOST][MOST_VECTORS];
+    ndrt_vector totals[NDRT_FEW_ROWS_MOST][MOST_VECTORS];
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (int g = 0; g < GATES; g++)
-            totals[r][g] = _mm512_loadu_ps(step->gates + (r * GATES + g) * size + first);
+            totals[r][g] = ndrt_load(step->gates + (r * GATES + g) * size + first);
     ndrt_add_products(&step->hidden, step->weights + unit * size * BLOCK, totals, rows, GATES,
                       chains);
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++) {
         float gates[GATES][LANES];
-        for (int g = 0; g < GATES; g++) _mm512_storeu_ps(gates[g], totals[r][g]);
+        for (int g = 0; g < GATES; g++) ndrt_store(gates[g], totals[r][g]);
         const float *cell = step->cell + r * size + first;
         float *new_cell = step->new_cell + r * size + first;
         float *new_hidden = step->new_hidden + r * size + first;
@@ -69,8 +69,11 @@ INLINED void units_of(const lstm_step *step, int64_t unit, int rows, int chains)
     }
 }
 
+/* Chains of sums: as many as are needed to hide a multiply-add's latency. */
+enum { CHAINS_OF_TWO = LANES == 16 ? 2 : 1 };
+
 static void units_1(const lstm_step *step, int64_t unit) { units_of(step, unit, 1, 2); }
-static void units_2(const lstm_step *step, int64_t unit) { units_of(step, unit, 2, 2); }
+static void units_2(const lstm_step *step, int64_t unit) { units_of(step, unit, 2, CHAINS_OF_TWO); }
 static void units_3(const lstm_step *step, int64_t unit) { units_of(step, unit, 3, 1); }
 static void units_4(const lstm_step *step, int64_t unit) { units_of(step, unit, 4, 1); }
 

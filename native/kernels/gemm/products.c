@@ -1,9 +1,9 @@
 /* Products of rows and a packed matrix.
  *
- * A tile of the result is up to 14 rows by two vectors of columns: 28 sums in registers, and each
- * number of the data is read for two vectors. What sets it apart from oneDNN's inner product is
- * that while a tile is computed the weights of the next columns are asked for: a network's weights
- * are more than the caches hold.
+ * A tile of the result is rows by two vectors of columns, as many as there are registers for, and
+ * each number of the data is read for two vectors. What sets it apart from oneDNN's inner product
+ * is that while a tile is computed the weights of the next columns are asked for: a network's
+ * weights are more than the caches hold.
  *
  * The order of a sum depends on the number of features alone, so the bits do not depend on the
  * number of rows or threads. */
@@ -12,11 +12,15 @@
 #include "ndrt_args.h"
 #include "ndrt_products.h"
 
+#ifdef __AVX512F__
 enum { TILE_ROWS = 14, TILE_VECTORS = 2 };
+#else
+enum { TILE_ROWS = 6, TILE_VECTORS = 2 };
+#endif
 
 /* If a row is so many numbers or a multiple of them, all rows lie in the same set of the first
  * cache, and a tile has no more rows than lines that a set holds on most CPUs. */
-enum { ALIASING = 1024, ALIASING_ROWS = 8 };
+enum { ALIASING = 1024, ALIASING_ROWS = TILE_ROWS < 8 ? TILE_ROWS : 8 };
 
 /* Rows are worked on in panels of about so many numbers of data, which stay in the second cache
  * while all columns go over them. Where the weights are fewer than so many, they stay in the first
@@ -27,17 +31,17 @@ typedef struct {
     const float *data, *weights, *bias, *added, *ahead; /* ahead: of the weights, to be asked for */
     float *out;
     int64_t features, columns, width; /* as of the job */
-    int64_t second;   /* how far behind the first vector's weights the other's are */
-    int64_t nahead;   /* features of `ahead`, not more than there are */
-    __mmask16 inside; /* lanes of the last vector that are columns */
+    int64_t second;    /* how far behind the first vector's weights the other's are */
+    int64_t nahead;    /* features of `ahead`, not more than there are */
+    ndrt_lanes inside; /* those of the last vector that are columns */
     float low, high;
 } tile;
 
 /* In registers. Of up to 8 columns too many for whole vectors there is half a vector, which some
  * CPUs multiply in half the time. */
 typedef struct {
-    __m512 whole[TILE_ROWS][TILE_VECTORS];
-    __m256 half[TILE_ROWS];
+    ndrt_vector whole[TILE_ROWS][TILE_VECTORS];
+    ndrt_half half[TILE_ROWS];
 } sums_of_tile;
 
 /* Where three rows of data are: a register for each row would be more than there are. */
@@ -47,18 +51,18 @@ typedef const char *places[(TILE_ROWS + 2) / 3];
  * `vectors` (whole ones) and `half` (whether there is one) are constants where this is inlined. */
 INLINED void add_feature(sums_of_tile *sums, const places data, int64_t row, const float *weights,
                          int64_t second, int rows, int vectors, int half) {
-    __m512 line[TILE_VECTORS];
-    __m256 rest = _mm256_setzero_ps();
+    ndrt_vector line[TILE_VECTORS];
+    ndrt_half rest = ndrt_half_zeros();
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; v++) line[v] = _mm512_loadu_ps(weights + v * second);
-    if (half) rest = _mm256_loadu_ps(weights + vectors * second);
+    for (int v = 0; v < vectors; v++) line[v] = ndrt_load(weights + v * second);
+    if (half) rest = ndrt_half_load(weights + vectors * second);
 #pragma GCC unroll 14
     for (int r = 0; r < rows; r++) {
-        const __m512 x = _mm512_set1_ps(*(const float *)(data[r / 3] + r % 3 * row));
+        const ndrt_vector x = ndrt_all(*(const float *)(data[r / 3] + r % 3 * row));
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++)
-            sums->whole[r][v] = _mm512_fmadd_ps(x, line[v], sums->whole[r][v]);
-        if (half) sums->half[r] = _mm256_fmadd_ps(_mm512_castps512_ps256(x), rest, sums->half[r]);
+            sums->whole[r][v] = ndrt_multiply_add(x, line[v], sums->whole[r][v]);
+        if (half) sums->half[r] = ndrt_half_multiply_add(ndrt_half_of(x), rest, sums->half[r]);
     }
 }
 
@@ -70,36 +74,36 @@ INLINED void next_feature(places data, int rows) {
     }
 }
 
-INLINED void add_row(sums_of_tile *sums, const float *added, __mmask16 inside, int r, int vectors,
+INLINED void add_row(sums_of_tile *sums, const float *added, ndrt_lanes inside, int r, int vectors,
                      int half) {
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) {
-        const __m512 line = v + 1 < vectors + half
-                                ? _mm512_loadu_ps(added + v * LANES)
-                                : _mm512_maskz_loadu_ps(inside, added + v * LANES);
-        sums->whole[r][v] = _mm512_add_ps(sums->whole[r][v], line);
+        const ndrt_vector line = v + 1 < vectors + half
+                                     ? ndrt_load(added + v * LANES)
+                                     : ndrt_load_lanes(inside, added + v * LANES);
+        sums->whole[r][v] = ndrt_add(sums->whole[r][v], line);
     }
     if (half) {
-        const __m512 line = _mm512_maskz_loadu_ps(inside, added + vectors * LANES);
-        sums->half[r] = _mm256_add_ps(sums->half[r], _mm512_castps512_ps256(line));
+        const ndrt_vector line = ndrt_load_lanes(inside, added + vectors * LANES);
+        sums->half[r] = ndrt_half_add(sums->half[r], ndrt_half_of(line));
     }
 }
 
 INLINED void tile_of(const tile *t, int rows, int vectors, int half) {
     const int64_t width = t->width, second = t->second, nahead = t->nahead;
-    const __mmask16 inside = t->inside;
+    const ndrt_lanes inside = t->inside;
     sums_of_tile sums;
-    __m512 bias[TILE_VECTORS];
+    ndrt_vector bias[TILE_VECTORS];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors + half; v++) {
-        const __mmask16 lanes = v + 1 < vectors + half ? 0xffff : inside;
-        bias[v] = t->bias ? _mm512_maskz_loadu_ps(lanes, t->bias + v * LANES) : _mm512_setzero_ps();
+        const ndrt_lanes lanes = v + 1 < vectors + half ? ndrt_first_lanes(LANES) : inside;
+        bias[v] = t->bias ? ndrt_load_lanes(lanes, t->bias + v * LANES) : ndrt_zeros();
     }
 #pragma GCC unroll 14
     for (int r = 0; r < rows; r++) {
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++) sums.whole[r][v] = bias[v];
-        if (half) sums.half[r] = _mm512_castps512_ps256(bias[vectors]);
+        if (half) sums.half[r] = ndrt_half_of(bias[vectors]);
     }
     if (t->added)
 #pragma GCC unroll 14
@@ -115,7 +119,8 @@ INLINED void tile_of(const tile *t, int rows, int vectors, int half) {
     const int64_t ahead = t->ahead - weights;
     for (int64_t k = nahead; k > 0; k--, weights += width) {
         __builtin_prefetch(weights + ahead, 0, 2);
-        if (vectors + half > 1) __builtin_prefetch(weights + ahead + second, 0, 2);
+        if (vectors + half > 1 && (int)LANES == NDRT_LINE) /* else it is in the same line */
+            __builtin_prefetch(weights + ahead + second, 0, 2);
         add_feature(&sums, data, row, weights, second, rows, vectors, half);
         next_feature(data, rows);
     }
@@ -128,18 +133,17 @@ INLINED void tile_of(const tile *t, int rows, int vectors, int half) {
 #pragma GCC unroll 14
         for (int r = 0; r < rows; r++)
             add_row(&sums, t->added + r * columns, inside, r, vectors, half);
-    const __m512 low = _mm512_set1_ps(t->low), high = _mm512_set1_ps(t->high);
+    const ndrt_vector low = ndrt_all(t->low), high = ndrt_all(t->high);
     float *out = t->out;
 #pragma GCC unroll 14
     for (int r = 0; r < rows; r++, out += columns)
 #pragma GCC unroll 2
         for (int v = 0; v < vectors + half; v++) {
-            const __m512 sum =
-                v < vectors ? sums.whole[r][v] : _mm512_castps256_ps512(sums.half[r]);
+            const ndrt_vector sum = v < vectors ? sums.whole[r][v] : ndrt_whole_of(sums.half[r]);
             if (v + 1 < vectors + half)
-                _mm512_storeu_ps(out + v * LANES, ndrt_bounded(sum, low, high));
+                ndrt_store(out + v * LANES, ndrt_bounded(sum, low, high));
             else
-                _mm512_mask_storeu_ps(out + v * LANES, inside, ndrt_bounded(sum, low, high));
+                ndrt_store_lanes(out + v * LANES, inside, ndrt_bounded(sum, low, high));
         }
 }
 
@@ -155,6 +159,7 @@ TILE(3)
 TILE(4)
 TILE(5)
 TILE(6)
+#ifdef __AVX512F__
 TILE(7)
 TILE(8)
 TILE(9)
@@ -163,15 +168,19 @@ TILE(11)
 TILE(12)
 TILE(13)
 TILE(14)
+#endif
 #define NAMES(rows) {tile_##rows##_1, tile_##rows##_half, tile_##rows##_2}
 static compute_tile *const tiles[TILE_ROWS][TILE_VECTORS + 1] = {
-    NAMES(1), NAMES(2), NAMES(3),  NAMES(4),  NAMES(5),  NAMES(6),  NAMES(7),
-    NAMES(8), NAMES(9), NAMES(10), NAMES(11), NAMES(12), NAMES(13), NAMES(14)};
+    NAMES(1), NAMES(2), NAMES(3), NAMES(4),  NAMES(5),  NAMES(6),
+#ifdef __AVX512F__
+    NAMES(7), NAMES(8), NAMES(9), NAMES(10), NAMES(11), NAMES(12), NAMES(13), NAMES(14),
+#endif
+};
 
 /* Where the weights of a vector of columns begin. */
 static const float *weights_of(const ndrt_products *job, int64_t column) {
-    const int64_t features = (job->features + LANES - 1) / LANES * LANES;
-    return job->weights + column / job->width * features * job->width + column % job->width;
+    return job->weights + column / job->width * ndrt_block_of(job->features, job->width) +
+           column % job->width;
 }
 
 /* Part of the result. */
@@ -191,7 +200,7 @@ static void compute_columns(const ndrt_products *job, const part *p, int64_t col
     const int64_t last = left - (vectors - 1) * LANES;
     tile t = {
         .weights = weights_of(job, column),
-        .inside = (__mmask16)(last >= LANES ? 0xffff : (1 << last) - 1),
+        .inside = ndrt_first_lanes(last),
         .features = features,
         .columns = job->columns,
         .width = job->width,
@@ -244,13 +253,13 @@ enum { ROWS_FOR_WEIGHTS = 12, WORK_OF_SHARED = 8 };
 /* How many of the threads share the columns; the others share the rows. A thread that keeps to its
  * rows finds in its own cache what the step before wrote, if that one kept to them too. */
 static int threads_of_columns(const ndrt_products *job, int nthreads) {
-    const int64_t vectors = (job->columns + LANES - 1) / LANES;
+    const int64_t lines = (job->columns + NDRT_LINE - 1) / NDRT_LINE;
     int best = 1;
     double least = 0;
     for (int n = 1; n <= nthreads; n++) {
         if (nthreads % n) continue;
         const int64_t m = nthreads / n, rows = (job->rows + m - 1) / m;
-        const double columns = (double)((vectors + n - 1) / n * LANES);
+        const double columns = (double)((lines + n - 1) / n * NDRT_LINE);
         double cost = columns * job->features * (rows < ROWS_FOR_WEIGHTS ? ROWS_FOR_WEIGHTS : rows);
         if (n > 1) cost += WORK_OF_SHARED * rows * (job->features + columns);
         if (n == 1 || cost < least) {
@@ -290,7 +299,7 @@ static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
                                .width = k.width,
                                .low = k.low,
                                .high = k.high};
-    const int64_t vectors = (job.columns + LANES - 1) / LANES;
+    const int64_t lines = (job.columns + NDRT_LINE - 1) / NDRT_LINE;
     const int across = threads_of_columns(&job, nthreads), along = nthreads / across;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int i = 0; i < nthreads; i++) {
@@ -298,8 +307,8 @@ static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
         part p = {
             .row = job.rows * r / along,
             .row_end = job.rows * (r + 1) / along,
-            .column = vectors * c / across * LANES,
-            .column_end = vectors * (c + 1) / across * LANES,
+            .column = lines * c / across * NDRT_LINE,
+            .column_end = lines * (c + 1) / across * NDRT_LINE,
         };
         if (p.column_end > job.columns) p.column_end = job.columns;
         compute_part(&job, &p);

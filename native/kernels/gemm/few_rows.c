@@ -7,6 +7,7 @@
 
 #include "ndrt_args.h"
 #include "ndrt_few_rows.h"
+#include "ndrt_products.h"
 
 typedef struct {
     ndrt_rows rows;
@@ -20,31 +21,31 @@ typedef struct {
 INLINED void block_of(const few_rows *job, int64_t block, int rows, int vectors, int chains) {
     const int64_t first = block * vectors * LANES;
     const float *weights = job->weights + block * job->stride;
-    __mmask16 inside[MOST_VECTORS];
-    __m512 totals[NDRT_FEW_ROWS_MOST][MOST_VECTORS];
+    ndrt_lanes inside[MOST_VECTORS];
+    ndrt_vector totals[NDRT_FEW_ROWS_MOST][MOST_VECTORS];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
-        int64_t left = job->columns - first - v * LANES;
-        inside[v] = (__mmask16)(left >= LANES ? 0xffff : left <= 0 ? 0 : (1 << left) - 1);
-        __m512 bias = _mm512_setzero_ps();
-        if (job->bias) bias = _mm512_maskz_loadu_ps(inside[v], job->bias + first + v * LANES);
+        inside[v] = ndrt_first_lanes(job->columns - first - v * LANES);
+        ndrt_vector bias = ndrt_zeros();
+        if (job->bias) bias = ndrt_load_lanes(inside[v], job->bias + first + v * LANES);
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++) totals[r][v] = bias;
     }
     ndrt_add_products(&job->rows, weights, totals, rows, vectors, chains);
-    __m512 low = _mm512_set1_ps(job->low), high = _mm512_set1_ps(job->high);
+    const ndrt_vector low = ndrt_all(job->low), high = ndrt_all(job->high);
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++)
-            _mm512_mask_storeu_ps(job->out + r * job->columns + first + v * LANES, inside[v],
-                                  ndrt_bounded(totals[r][v], low, high));
+            ndrt_store_lanes(job->out + r * job->columns + first + v * LANES, inside[v],
+                             ndrt_bounded(totals[r][v], low, high));
 }
 
 #define BLOCK(rows, width, chains)                                                                 \
     static void block_##rows##_##width(const few_rows *job, int64_t block) {                       \
         block_of(job, block, rows, width / LANES, chains);                                         \
     }
+#ifdef __AVX512F__
 BLOCK(1, 64, 2)
 BLOCK(2, 64, 2)
 BLOCK(3, 64, 1)
@@ -53,17 +54,31 @@ BLOCK(1, 16, 8)
 BLOCK(2, 16, 4)
 BLOCK(3, 16, 4)
 BLOCK(4, 16, 2)
+#else
+BLOCK(1, 24, 4)
+BLOCK(2, 24, 2)
+BLOCK(3, 24, 1)
+BLOCK(4, 24, 1)
+BLOCK(1, 16, 4)
+BLOCK(2, 16, 2)
+BLOCK(3, 16, 2)
+BLOCK(4, 16, 1)
+#endif
 
 typedef void compute_block(const few_rows *job, int64_t block);
 static compute_block *const blocks[][NDRT_FEW_ROWS_MOST] = {
     {block_1_16, block_2_16, block_3_16, block_4_16},
+#ifdef __AVX512F__
     {block_1_64, block_2_64, block_3_64, block_4_64},
+#else
+    {block_1_24, block_2_24, block_3_24, block_4_24},
+#endif
 };
 
 static ndrt_status check(const ndrt_kernel_call *call) {
     const ndrt_few_rows_args k = ndrt_read_few_rows(call);
     if (k.rows < 1 || k.rows > NDRT_FEW_ROWS_MOST || k.features < 1 || k.columns < 1 ||
-        (k.width != NDRT_FEW_ROWS_WIDE && k.width != NDRT_FEW_ROWS_NARROW) || call->nthreads < 0)
+        (k.width != WIDE && k.width != NDRT_FEW_ROWS_NARROW) || call->nthreads < 0)
         return ndrt_fail(
             NDRT_INVALID, "few rows: %lld rows of %lld, %lld columns in blocks of %lld",
             (long long)k.rows, (long long)k.features, (long long)k.columns, (long long)k.width);
@@ -84,10 +99,10 @@ static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
                           .weights = k.weights,
                           .bias = k.bias,
                           .columns = k.columns,
-                          .stride = (k.features + LANES - 1) / LANES * LANES * k.width,
+                          .stride = ndrt_block_of(k.features, k.width),
                           .low = k.low,
                           .high = k.high};
-    compute_block *run = blocks[k.width == NDRT_FEW_ROWS_WIDE][k.rows - 1];
+    compute_block *run = blocks[k.width == WIDE][k.rows - 1];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t block = 0; block < nblocks; block++) run(&job, block);
     return NDRT_OK;
