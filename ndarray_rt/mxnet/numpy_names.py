@@ -49,11 +49,11 @@ def _with_bytes(of_text: Callable[..., Any]) -> Callable[..., Any]:
     return fromstring
 
 
-def _reads_bytes() -> bool:
+def _reads_bytes(fromstring: Callable[..., Any]) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
-            return np.fromstring(b"\1", np.uint8).tolist() == [1]
+            return bool(fromstring(b"\1", np.uint8).tolist() == [1])
         except ValueError:
             return False
 
@@ -61,8 +61,9 @@ def _reads_bytes() -> bool:
 def restore() -> None:
     """Gives NumPy the names back that it lacks in this process; names that it has stay, but for
     `fromstring` where it no longer reads bytes."""
-    if not _reads_bytes():
-        np.fromstring = _with_bytes(np.fromstring)
+    numpy: Any = np  # its type says that `fromstring` is there to stay as it is
+    if not _reads_bytes(numpy.fromstring):
+        numpy.fromstring = _with_bytes(numpy.fromstring)
     for name, value in _MEANT.items():
         if name not in np.__dict__ and value is not None:
             setattr(np, name, value)
