@@ -171,7 +171,7 @@ def accessor(made: Row) -> str:
 def arguments(folder: str, rows: list[Row]) -> str:
     guard = f"NDRT_ARGS_{folder.upper()}_H"
     return (f"/* What the kernels of this folder are given. {MADE} */\n" + AS_IT_IS +
-            f"#ifndef {guard}\n#define {guard}\n\n#include \"ndrt_internal.h\"\n\n"
+            f"#ifndef {guard}\n#define {guard}\n\n#include \"kernels/ndrt_kernel.h\"\n\n"
             + "\n\n".join(map(accessor, rows)) + "\n\n#endif\n")
 
 

@@ -1,8 +1,9 @@
-"""The floors of the package: who imports what and when, and that a module stays short."""
+"""The floors of the package and of its C code: who knows what and when; and files are short."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -162,3 +163,113 @@ def test_the_rule_sees_an_upward_import(tmp_path: Path, monkeypatch: pytest.Monk
     bad.write_text("from ..op.registry import find\n", encoding="utf-8")
     with pytest.raises(AssertionError, match=r"imports op\.registry"):
         test_imports_go_down(bad)
+
+
+# ---- native -------------------------------------------------------------------------------------
+
+# folder of native/ -> floor: it knows itself and those below it; headers beside them are of the
+# lowest floor
+NATIVE_FLOORS = {"runtime": 0, "onednn": 1, "kernels": 2, "interop": 2, "replay": 3}
+C_FILES = sorted(path for folder in ("native", "include")
+                 for path in (REPOSITORY / folder).rglob("*.[ch]"))
+C_IDS = [path.relative_to(REPOSITORY).as_posix() for path in C_FILES]
+
+
+def native_place(path: Path, root: Path) -> tuple[str, int]:
+    """The folder of native/ that a file is in, and its floor; include/ is below all."""
+    parts = path.resolve().relative_to(root.resolve()).parts
+    if parts[0] != "native":
+        return "include", -1
+    folder = parts[1] if len(parts) > 2 else ""
+    return folder, NATIVE_FLOORS[folder] if folder else 0
+
+
+def includes(path: Path, root: Path) -> list[Path]:
+    """Headers of this project that a file includes, as the compiler finds them."""
+    found = []
+    for name in re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.M):
+        tried = [folder / name for folder in (path.parent, root / "include", root / "native")]
+        found += [header.resolve() for header in tried if header.exists()][:1]
+    return found
+
+
+def knows_above(own: Path, other: Path, root: Path) -> bool:
+    """Whether a file that reads or calls this other one looks up, or beside its own folder."""
+    (folder, floor), (other_folder, other_floor) = (native_place(p, root) for p in (own, other))
+    return other_floor > floor or (other_floor == floor > 0 and other_folder != folder)
+
+
+def code_of(path: Path) -> str:
+    """A file without comments and strings."""
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
+    return re.sub(r'"(?:\\.|[^"\\])*"', '""', text)
+
+
+def functions_of(files: list[Path]) -> dict[str, Path]:
+    """Functions that other files can call, and where they are defined."""
+    defined = re.compile(r"^(?!static\b|typedef\b)\w[\w *]*?\b(ndrt_\w+)\([^;{}]*\)\s*\{", re.M)
+    return {name: path for path in files for name in defined.findall(code_of(path))}
+
+
+def upward_calls(files: list[Path], root: Path) -> list[str]:
+    functions, wrong = functions_of(files), []
+    for path in files:
+        if path.suffix != ".c":
+            continue
+        wrong += [f"{path.relative_to(root)} calls {name} of {functions[name].relative_to(root)}"
+                  for name in sorted(set(re.findall(r"\bndrt_\w+", code_of(path))))
+                  if name in functions and knows_above(path, functions[name], root)]
+    return wrong
+
+
+def circle_of(files: list[Path], root: Path) -> list[Path]:
+    """Headers that include each other round and round; none: []."""
+    done: set[Path] = set()
+
+    def look(path: Path, above: list[Path]) -> list[Path]:
+        if path in above:
+            return [*above[above.index(path):], path]
+        if path not in done:
+            for header in includes(path, root):
+                if circle := look(header, [*above, path]):
+                    return circle
+            done.add(path)
+        return []
+    return next(filter(None, (look(path, []) for path in files)), [])
+
+
+@pytest.mark.parametrize("path", C_FILES, ids=C_IDS)
+def test_native_includes_go_down(path: Path) -> None:
+    wrong = [header.as_posix() for header in includes(path, REPOSITORY)
+             if knows_above(path, header, REPOSITORY)]
+    assert not wrong
+
+
+def test_native_calls_go_down() -> None:
+    assert len(functions_of(C_FILES)) > 200
+    assert not upward_calls(C_FILES, REPOSITORY)
+
+
+def test_headers_include_each_other_in_no_circle() -> None:
+    assert not circle_of(C_FILES, REPOSITORY)
+
+
+def test_the_rules_see_what_is_wrong_in_native(tmp_path: Path) -> None:
+    texts = {
+        "native/replay/plan.h": '#include "onednn/prim.h"\n',
+        "native/onednn/prim.h": '#include "../replay/plan.h"\n',
+        "native/kernels/sum.c": '#include "interop/dl.h"\nint ndrt_sum(void) { ndrt_replay(1); }\n',
+        "native/interop/dl.h": "",
+        "native/replay/plan.c": "int ndrt_replay(int n) {\n    return n;\n}\n",
+        "native/runtime/fork.c": "/* ndrt_replay */ void ndrt_fork(void) { ndrt_sum(); }\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    files = [tmp_path / name for name in texts]
+    assert upward_calls(files, tmp_path) == [
+        "native/kernels/sum.c calls ndrt_replay of native/replay/plan.c",
+        "native/runtime/fork.c calls ndrt_sum of native/kernels/sum.c"]
+    assert [knows_above(path, header, tmp_path) for path in files
+            for header in includes(path, tmp_path)] == [False, True, True]
+    assert len(circle_of(files, tmp_path)) == 3

@@ -4,7 +4,7 @@
  * blocks by the shape alone, so the bits do not depend on the number of threads. */
 #include <omp.h>
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 enum { RANGE_STEP = 64 };
 

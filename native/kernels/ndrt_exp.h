@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* exp(r) - 1, where x = n log(2) + r and n is the nearest whole number. */
 static inline __attribute__((always_inline)) float ndrt_exp_reduced(float x, float *n) {

@@ -2,7 +2,7 @@
  *
  * A stream's position lies in memory, and a kernel moves it when it runs: a plan that runs again
  * draws the next numbers. Each draw takes whole blocks of four words. */
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* Key and position change together, by one instruction (every CPU with AVX2 has it): nobody sees
  * the key of one stream with the position of another, no lock can be left behind by a fork. */

@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 
 /* ---- checking ------------------------------------------------------------------------------- */
 

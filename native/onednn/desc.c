@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 #include "oneapi/dnnl/dnnl_debug.h"
 
 struct ndrt_desc {

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 
 typedef struct {
     char *to;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 
 enum { NBUCKETS = 1024, NLAYOUTS = 8, IMPL_ROOM = 96, RESTING_MOST = 1024 };
 

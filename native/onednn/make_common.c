@@ -1,5 +1,5 @@
 /* What the makers share: directions, missing layouts, windows that slide over spatial dims. */
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 
 ndrt_status ndrt_need(const char *kind, const char *field, const ndrt_desc *desc) {
     return desc ? NDRT_OK : ndrt_fail(NDRT_INVALID, "%s: the spec has no %s", kind, field);

@@ -1,5 +1,5 @@
 /* Convolution and deconvolution. oneDNN has the same six functions for both. */
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 
 typedef dnnl_status_t (*forward_create)(dnnl_primitive_desc_t *, dnnl_engine_t, dnnl_prop_kind_t,
                                         dnnl_alg_kind_t, const_dnnl_memory_desc_t,

@@ -1,5 +1,5 @@
 /* Inner product and matrix product. */
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 
 static ndrt_status inner_product_forward(const ndrt_make *make, dnnl_prop_kind_t prop,
                                          const_dnnl_primitive_attr_t attr,

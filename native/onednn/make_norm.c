@@ -1,5 +1,5 @@
 /* Batch, layer and local response normalisation. */
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 
 static ndrt_status batch_norm_forward(const ndrt_make *make, dnnl_prop_kind_t prop,
                                       const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd) {

@@ -1,5 +1,5 @@
 /* Element by element, or along one axis: eltwise, binary, prelu, softmax. */
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 
 /* The algorithms whose slope is computed from the result, and what they are going forward. */
 static dnnl_alg_kind_t forward_alg(int alg) {

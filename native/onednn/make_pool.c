@@ -1,5 +1,5 @@
 /* Pooling. */
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 
 static ndrt_status pooling_forward(const ndrt_make *make, dnnl_prop_kind_t prop,
                                    const_dnnl_primitive_attr_t attr, const ndrt_window *w,

@@ -1,5 +1,5 @@
 /* Recurrent layers: one layer, of one or of two directions, over all time steps. */
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 
 int ndrt_is_recurrent(int kind) {
     return kind == NDRT_VANILLA_RNN || kind == NDRT_LSTM || kind == NDRT_LBR_GRU;

@@ -1,7 +1,7 @@
 /* Many sources or another arrangement: concat, sum, reduction, reorder. */
 #include <stdlib.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 
 enum { ON_STACK = 64 };
 

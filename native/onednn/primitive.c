@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 
 /* One creation at a time in the process: a thread count is set around it, and generating code
  * twice at once gains nothing. */
@@ -363,11 +363,17 @@ int64_t ndrt_kept_most(int64_t most) {
     return before;
 }
 
-void ndrt_primitive_at_fork(ndrt_fork_moment moment) {
+static void at_fork(ndrt_fork_moment moment) {
     if (moment == NDRT_BEFORE_FORK)
         pthread_mutex_lock(&create_lock);
     else
         pthread_mutex_unlock(&create_lock);
+}
+
+/* Making a primitive interns layouts: its lock is the first. */
+static __attribute__((constructor)) void tell_of_locks(void) {
+    ndrt_at_fork(at_fork);
+    ndrt_at_fork(ndrt_desc_at_fork);
 }
 
 const char *ndrt_prim_impl(const ndrt_prim *prim) { return prim->impl; }

@@ -1,7 +1,7 @@
 /* How much a primitive or a product has to do, before it is made: whether a team is worth it. */
 #include <limits.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_onednn.h"
 
 /* Elements are those that an elementwise operator goes through in the same time. A thread does
  * MULTIPLICATIONS of a small product meanwhile, or reads READ elements of weights; normalising over

@@ -4,7 +4,7 @@
 
 #include <Python.h>
 
-#include "ndrt_internal.h"
+#include "ndrt_plan.h"
 
 /* An array that a call is given; its references live as long as the array is left alone. */
 typedef struct {

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
+#include "ndrt_plan.h"
+#include "onednn/ndrt_onednn.h"
 
 typedef struct {
     const ndrt_prim *prim; /* NULL: a kernel */

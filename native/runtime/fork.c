@@ -2,6 +2,7 @@
  * that the child does not have. */
 #include <omp.h>
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "ndrt_internal.h"
 
@@ -65,12 +66,28 @@ static int anybody_inside(void) {
     return 0;
 }
 
-/* In the order in which they are taken elsewhere: making a primitive interns layouts. */
-static void (*const at_fork[])(ndrt_fork_moment) = {
-    ndrt_primitive_at_fork, ndrt_desc_at_fork,    ndrt_engine_at_fork, ndrt_memory_at_fork,
-    ndrt_chunk_at_fork,     ndrt_readers_at_fork, ndrt_crowd_at_fork,
-};
-enum { NFILES = sizeof at_fork / sizeof *at_fork };
+typedef void (*handler)(ndrt_fork_moment);
+static const handler own[] = {ndrt_engine_at_fork, ndrt_memory_at_fork, ndrt_chunk_at_fork,
+                              ndrt_readers_at_fork, ndrt_crowd_at_fork};
+enum { NOWN = sizeof own / sizeof *own, NABOVE = 4 };
+static handler above[NABOVE];
+static int nabove;
+
+void ndrt_at_fork(handler one) {
+    if (nabove == NABOVE) abort(); /* there is room for all files that have locks */
+    above[nabove++] = one;
+}
+
+/* In the order in which they are taken elsewhere, and given back the other way round. */
+static void take_all(void) {
+    for (int i = 0; i < nabove; i++) above[i](NDRT_BEFORE_FORK);
+    for (int i = 0; i < NOWN; i++) own[i](NDRT_BEFORE_FORK);
+}
+
+static void give_back_all(ndrt_fork_moment moment) {
+    for (int i = NOWN; i-- > 0;) own[i](moment);
+    for (int i = nabove; i-- > 0;) above[i](moment);
+}
 
 static void before(void) {
     pthread_mutex_lock(&gate_lock);
@@ -80,21 +97,21 @@ static void before(void) {
         if (!anybody_inside()) break;
         pthread_cond_wait(&left, &gate_lock);
     }
-    for (int i = 0; i < NFILES; i++) at_fork[i](NDRT_BEFORE_FORK);
+    take_all();
     /* The child would wait for ever for the threads of this thread's team, which it does not have.
      * Teams of other threads are lost to the child with their masters. */
     omp_pause_resource_all(omp_pause_soft);
 }
 
 static void in_parent(void) {
-    for (int i = NFILES; i-- > 0;) at_fork[i](NDRT_FORK_PARENT);
+    give_back_all(NDRT_FORK_PARENT);
     __atomic_store_n(&closed, 0, __ATOMIC_SEQ_CST);
     pthread_cond_broadcast(&opened);
     pthread_mutex_unlock(&gate_lock);
 }
 
 static void in_child(void) {
-    for (int i = NFILES; i-- > 0;) at_fork[i](NDRT_FORK_CHILD);
+    give_back_all(NDRT_FORK_CHILD);
     /* Conditions know of sleepers that the child does not have. */
     opened = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     left = (pthread_cond_t)PTHREAD_COND_INITIALIZER;

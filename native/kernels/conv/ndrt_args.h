@@ -3,7 +3,7 @@
 #ifndef NDRT_ARGS_CONV_H
 #define NDRT_ARGS_CONV_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* A filter for each channel, windows of 3, strides of 1 or 2; all is channels-last, weights (for
  * each 16 channels: y x 16). */

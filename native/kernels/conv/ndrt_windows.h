@@ -3,7 +3,7 @@
 #ifndef NDRT_WINDOWS_H
 #define NDRT_WINDOWS_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 typedef struct {
     const float *data, *weights, *bias; /* bias: or NULL */

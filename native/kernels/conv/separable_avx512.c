@@ -11,6 +11,7 @@
 #include "kernels/ndrt_vector.h"
 #include "ndrt_args.h"
 #include "ndrt_windows.h"
+#include "onednn/ndrt_onednn.h"
 
 enum {
     WINDOW = NDRT_DEPTHWISE_WINDOW,

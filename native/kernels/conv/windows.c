@@ -1,6 +1,7 @@
 /* What the kernels for convolutions share: what they are told, and what they refuse. */
 #include "ndrt_args.h"
 #include "ndrt_windows.h"
+#include "onednn/ndrt_onednn.h"
 
 /* Images and sides are less than this: products of a few of them are numbers. */
 static const int64_t LEAST_REFUSED = (int64_t)1 << 31;

@@ -3,7 +3,7 @@
 #ifndef NDRT_ARGS_ELEMENTWISE_H
 #define NDRT_ARGS_ELEMENTWISE_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* out += data. */
 typedef struct {

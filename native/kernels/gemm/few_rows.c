@@ -8,6 +8,7 @@
 #include "ndrt_args.h"
 #include "ndrt_few_rows.h"
 #include "ndrt_products.h"
+#include "onednn/ndrt_onednn.h"
 
 typedef struct {
     ndrt_rows rows;

@@ -3,7 +3,7 @@
 #ifndef NDRT_ARGS_GEMM_H
 #define NDRT_ARGS_GEMM_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* data times weights plus bias within bounds. Weights are blocks of `width` columns, of as many
  * features each time as a vector has lanes (16; 8 without AVX-512), the last ones padded. */

@@ -3,8 +3,8 @@
 #ifndef NDRT_FEW_ROWS_H
 #define NDRT_FEW_ROWS_H
 
+#include "kernels/ndrt_kernel.h"
 #include "kernels/ndrt_vector.h"
-#include "ndrt_internal.h"
 
 enum {
     WIDE = LANES == 16 ? NDRT_FEW_ROWS_WIDE : NDRT_FEW_ROWS_WIDE_AVX2,

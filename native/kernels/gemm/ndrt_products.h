@@ -2,8 +2,8 @@
 #ifndef NDRT_PRODUCTS_H
 #define NDRT_PRODUCTS_H
 
+#include "kernels/ndrt_kernel.h"
 #include "kernels/ndrt_vector.h"
-#include "ndrt_internal.h"
 
 /* Numbers of a line of the caches. */
 enum { NDRT_LINE = 16 };

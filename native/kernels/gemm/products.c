@@ -11,6 +11,7 @@
 
 #include "ndrt_args.h"
 #include "ndrt_products.h"
+#include "onednn/ndrt_onednn.h"
 
 #ifdef __AVX512F__
 enum { TILE_ROWS = 14, TILE_VECTORS = 2 };

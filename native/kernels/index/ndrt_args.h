@@ -3,7 +3,7 @@
 #ifndef NDRT_ARGS_INDEX_H
 #define NDRT_ARGS_INDEX_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* out[o][i] = table[o][places[i]], rows of `width` bytes. */
 typedef struct {

@@ -3,7 +3,7 @@
 #ifndef NDRT_PLACES_H
 #define NDRT_PLACES_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 static inline int ndrt_is_index_kind(int64_t kind) {
     return kind == NDRT_F32 || kind == NDRT_F64 || kind == NDRT_S32 || kind == NDRT_S8 ||

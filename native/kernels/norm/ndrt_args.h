@@ -3,7 +3,7 @@
 #ifndef NDRT_ARGS_NORM_H
 #define NDRT_ARGS_NORM_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* Rows normalized. */
 typedef struct {

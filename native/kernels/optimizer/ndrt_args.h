@@ -3,7 +3,7 @@
 #ifndef NDRT_ARGS_OPTIMIZER_H
 #define NDRT_ARGS_OPTIMIZER_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* lr and wd are the element `which` - 1 of `lrs` and `wds` where it is not 0. */
 typedef struct {

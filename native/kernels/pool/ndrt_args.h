@@ -3,7 +3,7 @@
 #ifndef NDRT_ARGS_POOL_H
 #define NDRT_ARGS_POOL_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* Does again what max pooling by oneDNN loses: (outer, three axes, lanes); places of the maxima are
  * u8 or s32. */

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 enum { NDRT_MAXIMA_AXES = 3 };
 

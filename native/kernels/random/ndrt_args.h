@@ -3,7 +3,7 @@
 #ifndef NDRT_ARGS_RANDOM_H
 #define NDRT_ARGS_RANDOM_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* The words of a stream. */
 typedef struct {

@@ -2,7 +2,7 @@
 #ifndef NDRT_DRAWS_H
 #define NDRT_DRAWS_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 #include "ndrt_random.h"
 
 /* Words that each element of a draw has; `wide` is for numbers of double precision. */

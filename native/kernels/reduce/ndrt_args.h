@@ -3,7 +3,7 @@
 #ifndef NDRT_ARGS_REDUCE_H
 #define NDRT_ARGS_REDUCE_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* data reduced along the middle, as ndrt_reduction says, times a factor; kind F32, F64 or S32. For
  * rows of more than NDRT_REDUCE_BLOCK `parts` has a number for each block of each. */

@@ -9,6 +9,7 @@
 #include "kernels/gemm/ndrt_few_rows.h"
 #include "kernels/ndrt_exp.h"
 #include "ndrt_args.h"
+#include "onednn/ndrt_onednn.h"
 
 enum { GATES = 4, BLOCK = GATES * LANES };
 

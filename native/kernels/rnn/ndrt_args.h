@@ -3,7 +3,7 @@
 #ifndef NDRT_ARGS_RNN_H
 #define NDRT_ARGS_RNN_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* `gates` (steps, batch, 4 size) is what inputs add to the gates i f g o; weights between the
  * states, for each 16 elements, or 8 without AVX-512, (size, 4 gates, 16 or 8). With `counts` (u8,

@@ -1,5 +1,5 @@
 /* Which family computes which kernel at this level. */
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* behind the names that files for each level share */
 #include "ndrt_families.h"

@@ -1,7 +1,7 @@
 /* Multiply-adds in registers and nothing else: what the CPU does at best. */
 #include <immintrin.h>
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 enum { CHAINS = NDRT_CHAINS };
 

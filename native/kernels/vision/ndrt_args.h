@@ -3,7 +3,7 @@
 #ifndef NDRT_ARGS_VISION_H
 #define NDRT_ARGS_VISION_H
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 /* Along an axis from `size` to `made` places, as ndrt_resize_kind says, or with `back` the gradient
  * of that. */

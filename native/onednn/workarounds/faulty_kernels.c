@@ -4,7 +4,7 @@
  * compares what it computes; whatever it finds gets a row here. */
 #include <string.h>
 
-#include "ndrt_internal.h"
+#include "onednn/ndrt_onednn.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

@@ -9,53 +9,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "ndrt_internal.h"
+#include "onednn/ndrt_onednn.h"
 
 /* The most that was seen in creations was 6 MiB (a convolution's or a recurrent layer's code), the
- * stack of a thread is 8 more, and gemm's code 18. A run of gemm takes some pieces that are smaller
- * than HEAP, or in large products up to 17 MiB. */
-enum { SPACE = 32 << 20, LEFT = 4 << 20, HEAP = 96 << 10 };
-
-/* ---- is there memory? ------------------------------------------------------------------------ */
-
-static int has_space(size_t nbytes) {
-    void *start = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return start != MAP_FAILED && munmap(start, nbytes) == 0;
-}
-
-static int has_heap(void) {
-    void *piece = malloc(HEAP);
-    __asm__ volatile("" : "+r"(piece)); /* a compiler may leave out what nobody uses */
-    free(piece);
-    return piece != NULL;
-}
-
-/* The pool may have what is missing. */
-static __attribute__((noinline)) int after_trim(size_t nbytes) {
-    ndrt_memory_trim();
-    return nbytes ? has_space(nbytes) : has_heap();
-}
-
-ndrt_status ndrt_reserve_space(size_t nbytes, const char *what) {
-    if (has_space(nbytes) || after_trim(nbytes)) return NDRT_OK;
-    return ndrt_fail(NDRT_NOMEM, "no memory for %s: %zu MiB of address space must be free", what,
-                     nbytes >> 20);
-}
-
-ndrt_status ndrt_reserve_heap(void) {
-    if (has_heap() || after_trim(0)) return NDRT_OK;
-    return ndrt_fail(NDRT_NOMEM, "no memory for oneDNN: %d KiB must be free", HEAP >> 10);
-}
-
-ndrt_status ndrt_reserve_team(int threads) {
-    pthread_attr_t attr;
-    size_t stack = 8 << 20;
-    if (pthread_getattr_default_np(&attr) == 0) {
-        pthread_attr_getstacksize(&attr, &stack);
-        pthread_attr_destroy(&attr);
-    }
-    return ndrt_reserve_space((size_t)(threads - 1) * stack + HEAP, "the threads of OpenMP");
-}
+ * stack of a thread is 8 more, and gemm's code 18. A run of gemm takes some pieces that
+ * ndrt_reserve_heap sees to, or in large products up to 17 MiB. */
+enum { SPACE = 32 << 20, LEFT = 4 << 20 };
 
 /* ---- a thread without a past ------------------------------------------------------------------
  */
@@ -122,7 +81,7 @@ ndrt_status ndrt_primitive_create(dnnl_primitive_t *out, const_dnnl_primitive_de
     }
     /* Somebody else may have taken what was there before, and not every implementation looks
      * whether all of its code was generated. */
-    if (has_space(LEFT)) return NDRT_OK;
+    if (ndrt_has_space(LEFT)) return NDRT_OK;
     dnnl_primitive_destroy(*out);
     *out = NULL;
     spoiled = 1;

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "ndrt_internal.h"
+#include "kernels/ndrt_kernel.h"
 
 enum { ROUNDS = 20 };
 static const int64_t warm_steps = 200000, steps = 60000;
