@@ -19,7 +19,6 @@ from ...op.params import Params, choice, params_class
 from ...op.registry import Emit, GradNode, OpDef, register
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..tensor.numeric import convert, wide
-from ..tensor.unary_curves import CURVES
 from ..terms import terms
 
 
@@ -106,8 +105,10 @@ def gradient_backward(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> l
     if act == "softrelu":
         y = at("sigmoid")
         return [to_dy.entry, (grad * dy * y * (1 - y)).entry]
-    curve = CURVES[act]
-    return [to_dy.entry, None if curve is None else curve(grad * dy, at).entry]
+    # most programs need no second derivatives, nor all that is there
+    from ..tensor.unary import TABLE
+    curve = TABLE[act].curve
+    return [to_dy.entry, curve(grad * dy, at).entry if callable(curve) else None]
 
 
 def backward_inputs(p: ActivationParams) -> tuple[str, ...]:

@@ -15,21 +15,6 @@ from ...storage.stream import ImmediateStream, Mem
 from .places import can_add
 
 # by the operators' names
-UNARY: dict[str, int] = {
-    "sign": lib.NDRT_FUNCTION_SIGN, "floor": lib.NDRT_FUNCTION_FLOOR,
-    "ceil": lib.NDRT_FUNCTION_CEIL, "fix": lib.NDRT_FUNCTION_TRUNC,
-    "trunc": lib.NDRT_FUNCTION_TRUNC, "round": lib.NDRT_FUNCTION_ROUND,
-    "rint": lib.NDRT_FUNCTION_RINT, "logical_not": lib.NDRT_FUNCTION_NOT,
-    "softsign": lib.NDRT_FUNCTION_SOFTSIGN, "rsqrt": lib.NDRT_FUNCTION_RSQRT,
-    "log": lib.NDRT_FUNCTION_LOG, "erfinv": lib.NDRT_FUNCTION_ERFINV,
-    "log1p": lib.NDRT_FUNCTION_LOG1P,
-}
-UNARY_SLOPES: dict[str, int] = {
-    "softsign": lib.NDRT_FUNCTION_SOFTSIGN_SLOPE, "rsqrt": lib.NDRT_FUNCTION_RSQRT_SLOPE,
-    "erfinv": lib.NDRT_FUNCTION_ERFINV_SLOPE, "erf": lib.NDRT_FUNCTION_ERF_SLOPE,
-    "log1p": lib.NDRT_FUNCTION_LOG1P_SLOPE, "expm1": lib.NDRT_FUNCTION_EXPM1_SLOPE,
-    "reciprocal": lib.NDRT_FUNCTION_RECIPROCAL_SLOPE,
-}
 SCALAR: dict[str, int] = {
     "_equal_scalar": lib.NDRT_FUNCTION_EQ, "_not_equal_scalar": lib.NDRT_FUNCTION_NE,
     "_greater_scalar": lib.NDRT_FUNCTION_GT, "_greater_equal_scalar": lib.NDRT_FUNCTION_GE,
@@ -59,7 +44,7 @@ SCALAR_SLOPES: dict[str, int] = {
 }
 
 
-def _unpadded(x: NDArray, stream: ImmediateStream) -> Mem:
+def unpadded(x: NDArray, stream: ImmediateStream) -> Mem:
     """The contents in their own layout, unless a function of 0 would get into its padding."""
     mem = get_data(x, stream)
     return get_default(x, stream) if mem.desc.is_padded else mem
@@ -70,7 +55,7 @@ def function(ctx: OpContext, which: int, x: NDArray, out: Output, p: float = 0.0
     """out = the function (ndrt_function_id) of x and two numbers."""
     if not out.requested:
         return
-    mem = _unpadded(x, ctx.stream)
+    mem = unpadded(x, ctx.stream)
     with out.open(mem.desc, ctx.stream, inplace_of=mem) as y:
         ctx.kernel(kernels.function(out=y, x=mem, n=mem.desc.nelems, which=which, p=p, q=q))
 
@@ -87,7 +72,7 @@ def of_kind(ctx: OpContext, which: int, x: NDArray, out: Output, p: float) -> No
     if not out.requested:
         return
     can_add(out)
-    mem = _unpadded(x, ctx.stream)
+    mem = unpadded(x, ctx.stream)
     with out.open(mem.desc, ctx.stream, inplace_of=mem) as y:
         ctx.kernel(kernels.scalar(out=y, x=mem, n=x.size, kind=KINDS[x.dtype.name], which=which,
                                   p=p))
@@ -109,7 +94,7 @@ def slope(ctx: OpContext, which: int, dy: NDArray, x: NDArray, out: Output, p: f
     """out = dy times the slope at x; the output may be the memory of dy."""
     if not out.requested:
         return
-    grad = _unpadded(dy, ctx.stream)
+    grad = unpadded(dy, ctx.stream)
     at = get_data_reorder(x, grad.desc, ctx.stream)
     with out.open(grad.desc, ctx.stream, inplace_of=grad) as dx:
         ctx.kernel(kernels.function(out=dx, x=at, dy=grad, n=grad.desc.nelems, which=which, p=p,
