@@ -26,6 +26,7 @@ FLOORS = {
     "storage": 1.0,
     "_array": 2.0,
     "op": 3.0, "ops": 3.1,
+    "capture": 3.2,
     "symbol": 4.0, "passes": 4.1, "executor": 4.2, "imperative": 4.3,
 }
 FRONT = 5.0

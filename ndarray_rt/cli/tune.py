@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from ..executor.tuning_file import save_tuning
+from ..executor.tuning.file import save_tuning
 from .inputs import add_input_arguments, inputs_of
 from .model_file import add_model_arguments, open_model, regular
 from .output import busy, show_json
@@ -43,5 +43,5 @@ def _take_in(path: str) -> None:
     import os
     if os.path.exists(path):
         regular(path)
-        from ..executor.tuning_file import load_tuning
+        from ..executor.tuning.file import load_tuning
         load_tuning(path)

@@ -26,7 +26,7 @@ from ..op.registry import Shape
 from ..symbol.compose import arguments_and_aux, variables
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry
-from .arguments import check_arrays, check_mapping, check_names
+from .checks import check_arrays, check_mapping, check_names
 from .executor import Executor
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from ..errors import NameMismatch, not_picklable
 from ..markup import paragraph, table
 from ..op.prim_cache import CACHE
 from ..storage.account import Account, SessionBytes
-from .inputs import copy_value
 from .session import Session
+from .values import copy_value
 
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol

@@ -9,6 +9,7 @@ from .. import config
 from .._array.copy import Place, copy_to_place
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
+from ..capture.replay import DONE, NOTHING_RAN, UNFINISHED, Captured
 from ..context import Context
 from ..errors import NameMismatch
 from ..fork import renew_in_child
@@ -23,24 +24,23 @@ from ..storage.account import Account
 from ..storage.stream import BUDGET, ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Entry
-from .arguments import check_callback, check_names, check_repeat, find_params
-from .build import BoundGraph, Facts, add_types, all_known, build_graph, infer_shapes
-from .captured import DONE, NOTHING_RAN, UNFINISHED, Captured
-from .finding import Finding
-from .inference import InferenceGraph, build_inference, shared_prologue
-from .inputs import copy_value
-from .plan import Plan
-from .program import Program, Watch
+from .checks import check_callback, check_names, check_repeat, find_params
+from .find_nonfinite import Finding
+from .memory.workspace import Workspace, new_number
+from .monitors import Monitor, watching
+from .program.bound_graph import BoundGraph, Facts, add_types, all_known, build_graph, infer_shapes
+from .program.inference import InferenceGraph, build_inference, shared_prologue
+from .program.plan import Plan
+from .program.program import Program, Watch
 from .session import Session
-from .training import TrainingRuns
-from .tuning import TUNING_RUNS
-from .watching import Monitor, watching
-from .workspace import Workspace, new_number
+from .training.trainer import TrainingRuns
+from .tuning.table import TUNING_RUNS
+from .values import copy_value
 
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
     from .explain import Explanation
-    from .tune import Tuned
+    from .tuning.search import Tuned
 
 _replay = lib.ndrt_replay_run
 
@@ -325,7 +325,7 @@ class Executor(TrainingRuns, Finding):
             return self._tune(repeat)
 
     def _tune(self, repeat: int) -> Tuned:
-        from .tune import nothing_to_tune, tune_layouts
+        from .tuning.search import nothing_to_tune, tune_layouts
         self._is_to_tune = False
         program, graph = self._program_for(False), self._inference
         if graph is None or program is not self._lean:

@@ -16,8 +16,8 @@ from ..passes import optimize
 from ..passes.rewrite import Heads, rewrite
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry, Node, topological
-from .arguments import check_arrays, check_mapping
 from .bind import evaluate
+from .checks import check_arrays, check_mapping
 
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol

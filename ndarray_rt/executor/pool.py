@@ -11,7 +11,7 @@ from ..errors import MXNetError, NameMismatch, ParameterError, TypeMismatch, not
 from ..fork import renew_in_child
 from ..native import lib
 from .executor import Executor
-from .inputs import copy_value
+from .values import copy_value
 
 # each clone has an arena and outputs of its own: more than these are a mistake
 MOST_CLONES = 1024

@@ -11,13 +11,13 @@ from .._array.access import Access
 from .._array.copy import copy_into, copy_to_place, place_of
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
+from ..capture.replay import Feed
 from ..collector import resting_collector
 from ..context import Context
 from ..dtypes import DType
 from ..errors import MXNetError
-from ..executor.captured import Feed
 from ..executor.executor import Executor
-from ..executor.plan import Kind, Plan
+from ..executor.program.plan import Kind, Plan
 from ..executor.session import Session
 from ..native import check, ffi, lib
 from ..op.random_state import RandomState, random_state

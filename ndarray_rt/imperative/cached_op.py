@@ -13,10 +13,10 @@ from weakref import ref
 from .._array.ndarray import NDArray
 from ..context import Context, current_context
 from ..errors import NameMismatch, ParameterError, TypeMismatch, not_picklable
-from ..executor.arguments import check_callback
-from ..executor.program import Watch
+from ..executor.checks import check_callback
+from ..executor.monitors import OpHook, watching_ops
+from ..executor.program.program import Watch
 from ..executor.session import Session
-from ..executor.watching import OpHook, watching_ops
 from ..fork import renew_in_child
 from ..op.infer import need_like
 from ..op.params import Params, boolean, integer, params_class, shape, text

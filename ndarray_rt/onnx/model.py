@@ -33,7 +33,7 @@ from .values import MAX_BYTES
 
 if TYPE_CHECKING:
     from ..executor.explain import Explanation
-    from ..executor.tune import Tuned
+    from ..executor.tuning.search import Tuned
 
 # for so many sets of inputs with values of their own plans are kept
 _MOST_TAKING = 4

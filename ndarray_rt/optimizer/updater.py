@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..executor.session import Session
-from ..executor.update import Trained, Update
+from ..executor.training.update import Trained, Update
 from ..nd import NDArray
 from ..value_key import values_key
 from .base import Optimizer, Step, SteppedOptimizer

@@ -18,7 +18,7 @@ import numpy as np
 
 import ndarray_rt as mx
 from ndarray_rt.errors import ModelFormatError, ShapeError, TypeMismatch, Unsupported
-from ndarray_rt.executor.tuning_file import read_tuning
+from ndarray_rt.executor.tuning.file import read_tuning
 from ndarray_rt.io import npz_file, params_file, safetensors_file
 from ndarray_rt.optimizer.states import dump_states, load_states
 from ndarray_rt.recordio import RecordReader, unpack
@@ -252,7 +252,7 @@ TARGETS = {
                           after_length),
     "npz": Target(read_npz, npz, ("ndarray_rt.io.npz_file", "zipfile", "numpy.lib.format",
                                   "numpy.lib._format_impl")),
-    "tuning": Target(read_tuning_file, tuning, ("ndarray_rt.executor.tuning_file",),
+    "tuning": Target(read_tuning_file, tuning, ("ndarray_rt.executor.tuning.file",),
                      json_text),
     "states": Target(read_states, states, ("ndarray_rt.optimizer.states",)),
     "records": Target(read_records, records, ("ndarray_rt.recordio",)),

@@ -13,7 +13,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import autograd, gluon
 from ndarray_rt.errors import MXNetError
-from ndarray_rt.executor.training import TrainingRuns
+from ndarray_rt.executor.training.trainer import TrainingRuns
 from ndarray_rt.gluon import nn
 from ndarray_rt.gluon.trainer import Trainer
 from ndarray_rt.imperative import backward, cached_op

@@ -9,9 +9,9 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.executor import tune as tuning_runs
 from ndarray_rt.executor.explain.measure import Call, Measured
-from ndarray_rt.executor.layout_plan import FAMILIES
+from ndarray_rt.executor.layout.choose import FAMILIES
+from ndarray_rt.executor.tuning import search as tuning_runs
 from ndarray_rt.op.choose import prefers_channels_last
 
 needs_a_choice = pytest.mark.skipif(not prefers_channels_last(), reason="one family is best here")

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ndarray_rt as mx
-from ndarray_rt.executor import arena_places
-from ndarray_rt.executor.arena_places import (
+from ndarray_rt.executor.memory import places as arena_places
+from ndarray_rt.executor.memory.places import (
     WASTE,
     WORK_ALWAYS,
     fragmentation_of,
@@ -21,7 +21,7 @@ from ndarray_rt.executor.arena_places import (
     place,
     place_as,
 )
-from ndarray_rt.executor.plan import Storage, any_overlap
+from ndarray_rt.executor.program.plan import Storage, any_overlap
 
 KB = 1 << 10
 

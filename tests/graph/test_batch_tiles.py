@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndarray_rt as mx
-from ndarray_rt.executor import batch_tiles
-from ndarray_rt.executor.build import infer_facts
-from ndarray_rt.executor.plan import Kind
+from ndarray_rt.executor.program.bound_graph import infer_facts
+from ndarray_rt.executor.program.plan import Kind
+from ndarray_rt.executor.tiles import batch as batch_tiles
 from ndarray_rt.op.choose import prefers_channels_last
 
 CACHE = 4096
@@ -269,7 +269,7 @@ def networks(draw):
 def test_random_networks(symbol, batch, cache, family):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batch_tiles, "shared_cache_bytes", lambda: cache)
-        patch.setattr("ndarray_rt.executor.inference.plan_layouts",
+        patch.setattr("ndarray_rt.executor.program.inference.plan_layouts",
                       lambda nodes, *facts: dict.fromkeys(
                           [n for n in nodes if n.op is not None
                            and "Convolution" in n.op.name], family))
@@ -286,7 +286,7 @@ def test_one_samples_concat_in_blocks_of_channels_moves_nothing(filters, in_plac
         net = mx.sym.Concat(net, conv(mx.sym.relu(net), filters, 3, name=f"d{i}"), dim=1,
                             name=f"cat{i}")
     net = conv(net, 16, name="last")
-    monkeypatch.setattr("ndarray_rt.executor.inference.plan_layouts",
+    monkeypatch.setattr("ndarray_rt.executor.program.inference.plan_layouts",
                         lambda nodes, *facts: dict.fromkeys(
                             [n for n in nodes if n.op is not None
                              and "Convolution" in n.op.name], "blocked"))

@@ -13,7 +13,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import TypeMismatch
-from ndarray_rt.executor.prologue import Prologue
+from ndarray_rt.executor.program.prologue import Prologue
 from ndarray_rt.testing.faults import live_bytes
 
 SHAPE = (2, 3, 16, 16)
@@ -130,7 +130,7 @@ def test_a_clone_that_was_run_takes_an_input_over_without_passes(
     clone = executor.clone()
     clone.forward()
     prologue, wanted = clone._program_for(False).prologue, naive(clone, 1)
-    monkeypatch.setattr("ndarray_rt.executor.inference.optimize", None)
+    monkeypatch.setattr("ndarray_rt.executor.program.inference.optimize", None)
     np.testing.assert_allclose(clone.forward(data=data(1))[0].asnumpy(), wanted,
                                rtol=1e-4, atol=1e-6)
     assert clone._program_for(False).prologue is prologue

@@ -10,7 +10,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.cpu_level import has_avx512
-from ndarray_rt.executor import inference
+from ndarray_rt.executor.program import inference
 from ndarray_rt.op import calibration
 from ndarray_rt.op.choose import BLOCKED
 from ndarray_rt.ops.nn import image_convolution

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import MXNetError
-from ndarray_rt.executor.arena_places import PAGE, WASTE
-from ndarray_rt.executor.layout_plan import plan_layouts
-from ndarray_rt.executor.min_cut import cheapest_labels
+from ndarray_rt.executor.layout.choose import plan_layouts
+from ndarray_rt.executor.layout.min_cut import cheapest_labels
+from ndarray_rt.executor.memory.places import PAGE, WASTE
 from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST
 from ndarray_rt.symbol.infer import infer_graph_shapes, infer_graph_types
 from ndarray_rt.symbol.node import topological
@@ -200,7 +200,7 @@ def test_reshaping_runs_no_pass_again_and_packs_nothing_again(monkeypatch):
 
     def never(*args):
         raise AssertionError("a pass runs again")
-    monkeypatch.setattr("ndarray_rt.executor.inference.optimize", never)
+    monkeypatch.setattr("ndarray_rt.executor.program.inference.optimize", never)
     packed = {n: a.layout for n, a in executor._lean.constants().items()}
     for batch in (5, 1, 2):
         other = executor.reshape(allow_up_sizing=True, data=(batch, 3, 8, 8))
@@ -354,7 +354,7 @@ def test_any_choice_of_layouts_gives_the_same(families, monkeypatch):
     def chosen(nodes, *facts):
         convolutions = [n for n in nodes if n.op is not None and "Convolution" in n.op.name]
         return dict(zip(convolutions, families, strict=True))
-    monkeypatch.setattr("ndarray_rt.executor.inference.plan_layouts", chosen)
+    monkeypatch.setattr("ndarray_rt.executor.program.inference.plan_layouts", chosen)
     executor = bound()
     for _ in range(3):
         check(executor)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.executor.inputs import copy_value
+from ndarray_rt.executor.values import copy_value
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.stream import ImmediateStream
 

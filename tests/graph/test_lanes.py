@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ndarray_rt as mx
-from ndarray_rt.executor import batch_tiles
-from ndarray_rt.executor.lanes import teams
-from ndarray_rt.executor.plan import Plan
+from ndarray_rt.executor.program.plan import Plan
+from ndarray_rt.executor.tiles import batch as batch_tiles
+from ndarray_rt.executor.tiles.lanes import teams
 from ndarray_rt.native import lib
 from tests.graph.test_batch_tiles import bound, check, conv, network, networks, untiled
 

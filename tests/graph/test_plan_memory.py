@@ -11,7 +11,7 @@ import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt._array.req import Req
 from ndarray_rt.errors import MXNetError
-from ndarray_rt.executor.plan import Kind
+from ndarray_rt.executor.program.plan import Kind
 
 UNARY = ("relu", "tanh", "negative", "square", "identity")
 

@@ -10,7 +10,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.executor import captured
+from ndarray_rt.capture import replay as captured
 from ndarray_rt.native import lib
 from ndarray_rt.storage import deferring
 from ndarray_rt.storage.stream import ImmediateStream

@@ -13,7 +13,7 @@ from ndarray_rt import op
 from ndarray_rt.cpu_level import Level, has_avx512
 from ndarray_rt.dtypes import INT32
 from ndarray_rt.errors import Unsupported
-from ndarray_rt.executor.kernel_choice import kernel_nodes
+from ndarray_rt.executor.layout.kernels import kernel_nodes
 from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST, ONEDNN, OURS
 from ndarray_rt.op.context import OpContext
 from ndarray_rt.op.dispatch import Dispatched, observe

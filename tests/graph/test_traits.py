@@ -10,7 +10,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import op
-from ndarray_rt.executor import batch_tiles
+from ndarray_rt.executor.tiles import batch as batch_tiles
 from ndarray_rt.op.registry import REGISTRY
 from ndarray_rt.ops.fused.post_ops import apply_chain, parse_chain
 

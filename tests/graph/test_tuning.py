@@ -10,11 +10,11 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
+from ndarray_rt.capture.replay import Capture
 from ndarray_rt.errors import MXNetError, NameMismatch, ParameterError
-from ndarray_rt.executor.captured import Capture
 from ndarray_rt.executor.explain import measure as measuring
-from ndarray_rt.executor.layout_plan import FAMILIES
-from ndarray_rt.executor.tuning_file import TABLE
+from ndarray_rt.executor.layout.choose import FAMILIES
+from ndarray_rt.executor.tuning.file import TABLE
 from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST
 
 from .fake_costs import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.executor import tune as tuning_runs
+from ndarray_rt.executor.tuning import search as tuning_runs
 from ndarray_rt.testing.faults import Scenario, check_allocations, check_interrupts
 
 from .fake_costs import Fake, bound, check

@@ -12,9 +12,9 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import ModelFormatError, MXNetError, ParameterError, TypeMismatch
-from ndarray_rt.executor import tuning
-from ndarray_rt.executor.tuning import GraphKey, GraphPlan, Measurements, NodeKey, TuningTable
-from ndarray_rt.executor.tuning_file import TABLE
+from ndarray_rt.executor.tuning import table as tuning
+from ndarray_rt.executor.tuning.file import TABLE
+from ndarray_rt.executor.tuning.table import GraphKey, GraphPlan, Measurements, NodeKey, TuningTable
 from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST
 from ndarray_rt.symbol import json_text
 

@@ -10,8 +10,8 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.executor import tune as tuning_runs
 from ndarray_rt.executor.explain.measure import Measured, Part
+from ndarray_rt.executor.tuning import search as tuning_runs
 from ndarray_rt.op import calibration
 from ndarray_rt.op.choose import ONEDNN, OURS
 from ndarray_rt.op.packing import PackedStore

@@ -11,7 +11,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt._array.layout import get_default
 from ndarray_rt.dtypes import FLOAT32
-from ndarray_rt.executor.prologue import Prologue
+from ndarray_rt.executor.program.prologue import Prologue
 from ndarray_rt.op.context import OpContext
 from ndarray_rt.op.packing import PackedStore
 from ndarray_rt.storage.desc import tagged_desc

@@ -106,7 +106,7 @@ def test_another_batch_runs_no_pass_again(name: str, monkeypatch: pytest.MonkeyP
 
     def never(*args: Any) -> None:
         raise AssertionError("a pass runs again")
-    monkeypatch.setattr("ndarray_rt.executor.inference.optimize", never)
+    monkeypatch.setattr("ndarray_rt.executor.program.inference.optimize", never)
     rebound = executor.reshape(allow_up_sizing=True, data=(3, 3, size, size))
     rebound.arg_dict["data"][:] = 0.01
     np.testing.assert_allclose(rebound.forward()[0].asnumpy()[:2], executor.forward()[0].asnumpy(),

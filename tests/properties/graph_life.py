@@ -22,7 +22,8 @@ from ndarray_rt._array.interop import ShareError
 from ndarray_rt._array.ndarray import NDArray
 from ndarray_rt._array.req import Req
 from ndarray_rt.errors import MXNetError
-from ndarray_rt.executor import Executor, batch_tiles
+from ndarray_rt.executor import Executor
+from ndarray_rt.executor.tiles import batch as batch_tiles
 from ndarray_rt.op.random_state import default_random_state
 from ndarray_rt.storage.stream import ImmediateStream
 from ndarray_rt.symbol.compose import output_name

@@ -27,9 +27,9 @@ from ndarray_rt._array import interop, layout
 from ndarray_rt._array.ndarray import NDArray
 from ndarray_rt._array.output import Output
 from ndarray_rt._array.req import Req
+from ndarray_rt.capture.replay import Captured
 from ndarray_rt.errors import OutOfMemory, Unsupported
-from ndarray_rt.executor.captured import Captured
-from ndarray_rt.executor.prologue import Prologue
+from ndarray_rt.executor.program.prologue import Prologue
 from ndarray_rt.native import ffi
 from ndarray_rt.op import dispatch
 from ndarray_rt.op.context import OpContext

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.executor.training import TrainingRuns
-from ndarray_rt.executor.update import Update
+from ndarray_rt.executor.training.trainer import TrainingRuns
+from ndarray_rt.executor.training.update import Update
 from ndarray_rt.optimizer.updater import _Settled
 
 SHAPE = (4, 3, 8, 8)

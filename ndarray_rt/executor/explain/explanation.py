@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import MXNetError
 from ...markup import preformatted, table
-from ..arguments import check_path
+from ..checks import check_path
 from .picture import html_page, svg_picture
 
 

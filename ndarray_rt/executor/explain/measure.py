@@ -14,14 +14,14 @@ from time import perf_counter
 
 import numpy as np
 
+from ...capture.replay import DONE, Capture, Captured
 from ...op.context import OpContext
 from ...op.dispatch import Dispatched, observe
 from ...storage.primitive import Primitive
 from ...storage.stream import Recording, RecordingStream
-from ..bound_step import BoundStep
-from ..captured import DONE, Capture, Captured
-from ..plan import Step
-from ..program import hindrance
+from ..program.plan import Step
+from ..program.program import hindrance
+from ..program.step import BoundStep
 
 # runs that are this near to one another tell the same time
 AGREES = 0.02

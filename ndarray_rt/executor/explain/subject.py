@@ -14,9 +14,9 @@ from ...op.context import OpContext
 from ...passes import Optimized
 from ...storage.primitive import Arg, Kind, Primitive
 from ...symbol.node import Entry, Node
-from .. import plan as planning
-from ..inputs import copy_value
-from ..program import Program
+from ..program import plan as planning
+from ..program.program import Program
+from ..values import copy_value
 from .explanation import Explanation, Reorder, Row
 from .flops import flops
 from .measure import Call, Measured, Part, measure

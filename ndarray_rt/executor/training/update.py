@@ -6,27 +6,27 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .. import config
-from .._array.ndarray import NDArray, new_array
-from .._array.req import Req
-from ..errors import NameMismatch, ParameterError, TypeMismatch, not_picklable
-from ..op.context import OpContext
-from ..op.dispatch import dispatch, overlap
-from ..op.infer import run_infer_shape, run_infer_type
-from ..op.params import Params
-from ..op.registry import OpDef, find
-from ..storage.account import Account
-from ..storage.lease import Leases
-from ..storage.parameters import ROOM, ParameterBlock
-from ..storage.stream import ImmediateStream
-from ..storage.tmp_mem import TmpMemMgr
-from ..value_key import same_value
-from .arguments import check_float, check_mapping
-from .captured import BROKEN, DONE, NOTHING_RAN, Capture, Captured
-from .program import hindrance
-from .recording import record
-from .session import Session
-from .workspace import Workspace
+from ... import config
+from ..._array.ndarray import NDArray, new_array
+from ..._array.req import Req
+from ...capture.record import record
+from ...capture.replay import BROKEN, DONE, NOTHING_RAN, Capture, Captured
+from ...errors import NameMismatch, ParameterError, TypeMismatch, not_picklable
+from ...op.context import OpContext
+from ...op.dispatch import dispatch, overlap
+from ...op.infer import run_infer_shape, run_infer_type
+from ...op.params import Params
+from ...op.registry import OpDef, find
+from ...storage.account import Account
+from ...storage.lease import Leases
+from ...storage.parameters import ROOM, ParameterBlock
+from ...storage.stream import ImmediateStream
+from ...storage.tmp_mem import TmpMemMgr
+from ...value_key import same_value
+from ..checks import check_float, check_mapping
+from ..memory.workspace import Workspace
+from ..program.program import hindrance
+from ..session import Session
 
 
 class Trained(NamedTuple):

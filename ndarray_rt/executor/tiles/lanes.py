@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .. import config
-from ..native import lib
-from .plan import Kind, Plan, Step
+from ... import config
+from ...native import lib
+from ..program.plan import Kind, Plan, Step
 
 
 class Team(NamedTuple):

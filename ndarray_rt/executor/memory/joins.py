@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import prod
 
-from .plan import Kind, Plan, Step, Value
+from ..program.plan import Kind, Plan, Step, Value
 
 ALIGNMENT = 64
 

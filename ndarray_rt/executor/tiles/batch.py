@@ -13,13 +13,13 @@ from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
-from .. import config
-from ..dtypes import DType
-from ..errors import MXNetError
-from ..op.registry import find
-from ..symbol.node import Entry, Node, topological
-from .build import Facts, infer_shapes
-from .caches import shared_cache_bytes
+from ... import config
+from ...dtypes import DType
+from ...errors import MXNetError
+from ...op.registry import find
+from ...symbol.node import Entry, Node, topological
+from ..program.bound_graph import Facts, infer_shapes
+from .cpu_caches import shared_cache_bytes
 from .lanes import lane_count
 
 Shape = tuple[int, ...]

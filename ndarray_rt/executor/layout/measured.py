@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from ..op.layout_cost import reorder_cost
-from ..symbol.node import Entry, Node
-from .batch_tiles import Tiling, choose_tiling, in_one_tile, may_tile
-from .build import Facts
-from .kernel_choice import cheapest_kernels, kernel_nodes
-from .layout_plan import FAMILIES, Costs, convolutions, plan_layouts
-from .tuning import Machine, Reorders, Shape, graph_key, node_key, this_machine
-from .tuning_file import TABLE
+from ...op.layout_cost import reorder_cost
+from ...symbol.node import Entry, Node
+from ..program.bound_graph import Facts
+from ..tiles.batch import Tiling, choose_tiling, in_one_tile, may_tile
+from ..tuning.file import TABLE
+from ..tuning.table import Machine, Reorders, Shape, graph_key, node_key, this_machine
+from .choose import FAMILIES, Costs, convolutions, plan_layouts
+from .kernels import cheapest_kernels, kernel_nodes
 
 
 def measured_plan(heads: Sequence[Entry], nodes: Sequence[Node], facts: Facts,

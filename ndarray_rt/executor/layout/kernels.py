@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..dtypes import DType, in_float32
-from ..op.choose import KERNELS
-from ..op.select import Selection
-from ..symbol.node import Entry, Node
-from .build import Facts
-from .tuning import Machine, node_key
-from .tuning_file import TABLE
+from ...dtypes import DType, in_float32
+from ...op.choose import KERNELS
+from ...op.select import Selection
+from ...symbol.node import Entry, Node
+from ..program.bound_graph import Facts
+from ..tuning.file import TABLE
+from ..tuning.table import Machine, node_key
 
 
 def kernel_nodes(nodes: Sequence[Node], types: Mapping[Entry, DType]) -> list[Node]:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakSet
 
-from ..errors import MXNetError
-from ..fork import renew_in_child
-from ..storage.handle import Handle
-from .state import State
+from ...errors import MXNetError
+from ...fork import renew_in_child
+from ...storage.handle import Handle
+from ..program.arrays import PlanArrays
 
 _numbers = itertools.count(1)
 
@@ -29,7 +29,7 @@ class Workspace:
         self.last = 0
         # one of the executors computes gradients
         self.has_backward = False
-        self._states: WeakSet[State] = WeakSet()
+        self._states: WeakSet[PlanArrays] = WeakSet()
         renew_in_child(self)
 
     def _renew_locks(self) -> None:
@@ -44,7 +44,7 @@ class Workspace:
                              "memory with: a monitor, an operator or a signal handler can not run "
                              "it (`clone` makes one with memory of its own)")
 
-    def add(self, state: State) -> None:
+    def add(self, state: PlanArrays) -> None:
         """From now on others may use this state's arena."""
         self._states.add(state)
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any, BinaryIO
 
-from ..errors import ModelFormatError
-from ..op.choose import KERNELS
-from ..symbol.atomic_file import write_atomic
-from ..symbol.json_text import parse_json, read_json_bytes
-from .arguments import check_path
-from .layout_plan import FAMILIES
-from .tuning import (
+from ...errors import ModelFormatError
+from ...op.choose import KERNELS
+from ...symbol.atomic_file import write_atomic
+from ...symbol.json_text import parse_json, read_json_bytes
+from ..checks import check_path
+from ..layout.choose import FAMILIES
+from .table import (
     GraphKey,
     GraphPlan,
     Machine,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._array.ndarray import NDArray
-from .bound_step import BoundStep
-from .program import Watch
+from .program.program import Watch
+from .program.step import BoundStep
 
 Monitor = Callable[[str, NDArray], None]
 # names of an array and of its operator in bytes, and the array

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .._array.ndarray import NDArray, new_array
-from ..dtypes import find_dtype
-from ..op.context import OpContext
-from ..op.dispatch import dispatch_planned
-from ..storage.chunk import Chunk
-from ..storage.desc import default_desc
-from ..storage.lease import Leases
-from ..storage.reorder import reorder_mem
-from ..storage.stream import Mem
-from .bound_step import BoundStep
+from ..._array.ndarray import NDArray, new_array
+from ...dtypes import find_dtype
+from ...op.context import OpContext
+from ...op.dispatch import dispatch_planned
+from ...storage.chunk import Chunk
+from ...storage.desc import default_desc
+from ...storage.lease import Leases
+from ...storage.reorder import reorder_mem
+from ...storage.stream import Mem
+from .step import BoundStep
 
 
 class Prologue:

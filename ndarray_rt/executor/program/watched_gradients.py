@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._array.ndarray import NDArray, new_array
-from .._array.req import Req
-from ..symbol.node import Entry, Node
-from .bound_step import BoundStep
+from ..._array.ndarray import NDArray, new_array
+from ..._array.req import Req
+from ...symbol.node import Entry, Node
 from .plan import Plan, Value
+from .step import BoundStep
 
 
 class WatchedGradients:

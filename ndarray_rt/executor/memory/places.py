@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..native import call, ffi, lib
-from .plan import Storage
+from ...native import call, ffi, lib
+from ..program.plan import Storage
 
 PAGE, ALIGNMENT = 4096, 64
 

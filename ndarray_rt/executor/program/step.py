@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .._array.ndarray import NDArray
-from .._array.req import Req
-from ..op.context import Mode
-from ..symbol.node import Entry
+from ..._array.ndarray import NDArray
+from ..._array.req import Req
+from ...op.context import Mode
+from ...symbol.node import Entry
+from .arrays import PlanArrays
 from .plan import Step
-from .state import State
 
 
 def _input_names(step: Step) -> list[str]:
@@ -26,7 +26,7 @@ class BoundStep:
 
     __slots__ = ("_step", "ins", "lane", "modes", "name", "op", "outs", "params", "reqs")
 
-    def __init__(self, step: Step, state: State) -> None:
+    def __init__(self, step: Step, state: PlanArrays) -> None:
         op, params = step.node.op, step.node.params
         assert op is not None
         assert params is not None

@@ -7,12 +7,12 @@ its storage. Outputs and constants have memory of their own.
 
 from __future__ import annotations
 
-from .._array.req import Req
-from ..native import lib
-from .arena_places import ALIGNMENT, PAGE, fragmentation_of, place, place_as
-from .lanes import teams
-from .plan import Kind, Plan, Step, Storage, Value
-from .plan_joins import place_parts, whole_of
+from ..._array.req import Req
+from ...native import lib
+from ..program.plan import Kind, Plan, Step, Storage, Value
+from ..tiles.lanes import teams
+from .joins import place_parts, whole_of
+from .places import ALIGNMENT, PAGE, fragmentation_of, place, place_as
 
 
 def plan_memory(plan: Plan, share: bool = True, like: Plan | None = None) -> None:

@@ -8,7 +8,7 @@ from ..op.context import OpContext
 from ..storage.chunk import Chunk
 from ..storage.deferring import DeferringStream, StepFailed
 from ..storage.stream import RecordingStream
-from .captured import Capture
+from .replay import Capture
 
 
 def record(run: Callable[[], object], ctx: OpContext, chunks: Iterable[Chunk],

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
-from .._array.req import Req
-from ..dtypes import DType
-from ..symbol.node import Entry, Node
+from ..._array.req import Req
+from ...dtypes import DType
+from ...symbol.node import Entry, Node
 
 
 class Kind(Enum):

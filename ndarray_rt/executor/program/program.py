@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from .. import config
-from .._array.ndarray import NDArray
-from ..collector import resting_collector
-from ..context import Context
-from ..native import lib
-from ..op.context import OpContext
-from ..op.dispatch import dispatch, dispatch_planned, is_observed, is_watched
-from ..storage.chunk import Chunk
-from ..storage.handle import Handle
-from ..storage.lease import Leases
-from ..symbol.node import Entry
-from .bound_step import BoundStep
-from .captured import BROKEN, CHANGED, DONE, MOVED, NOTHING_RAN, Capture, Captured
+from ... import config
+from ..._array.ndarray import NDArray
+from ...capture.record import record, record_ahead
+from ...capture.replay import BROKEN, CHANGED, DONE, MOVED, NOTHING_RAN, Capture, Captured
+from ...collector import resting_collector
+from ...context import Context
+from ...native import lib
+from ...op.context import OpContext
+from ...op.dispatch import dispatch, dispatch_planned, is_observed, is_watched
+from ...storage.chunk import Chunk
+from ...storage.handle import Handle
+from ...storage.lease import Leases
+from ...symbol.node import Entry
+from .arrays import PlanArrays
 from .plan import Kind, Plan
 from .prologue import Prologue
-from .recording import record, record_ahead
-from .state import State
+from .step import BoundStep
 from .watched_gradients import WatchedGradients
 
 Part = tuple[int, int, bool]
@@ -61,7 +61,7 @@ class Program:
         self.plan = plan
         self._context = context
         self._plainly_bound = plainly_bound
-        self.state = State(plan, given, ctx, arena)
+        self.state = PlanArrays(plan, given, ctx, arena)
         first = plan.num_prologue
         self.prologue = prologue or Prologue([BoundStep(s, self.state) for s in plan.steps[:first]])
         assert len(self.prologue.steps) == first

@@ -1,19 +1,19 @@
-"""State: the arrays that a plan's values live in. Decides nothing."""
+"""PlanArrays: the arrays that a plan's values live in. Decides nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .._array.ndarray import NDArray, new_array
-from ..context import Context
-from ..dtypes import UINT8
-from ..storage.chunk import Chunk
-from ..storage.handle import Handle
-from ..symbol.node import Entry
+from ..._array.ndarray import NDArray, new_array
+from ...context import Context
+from ...dtypes import UINT8
+from ...storage.chunk import Chunk
+from ...storage.handle import Handle
+from ...symbol.node import Entry
 from .plan import Kind, Plan, Value
 
 
-class State:
+class PlanArrays:
     """Arrays of one program: the user's and the executor's outputs by reference, others its own.
 
     Each storage of the plan is a Chunk over its span of the arena, and each value an array that

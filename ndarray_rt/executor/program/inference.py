@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .. import config
-from .._array.ndarray import NDArray
-from ..collector import resting_collector
-from ..dtypes import DType
-from ..errors import MXNetError
-from ..passes import Optimized, optimize, prologue_nodes
-from ..passes.rewrite import Facts as RewriteFacts
-from ..symbol.node import Entry, Node, topological
-from .batch_tiles import Tiling, choose_tiling, in_one_tile, tile_batches
-from .build import Facts, all_known, infer_facts
-from .lanes import note_lanes
-from .layout_plan import note_layouts, plan_layouts
-from .measured_plan import measured_plan
+from ... import config
+from ..._array.ndarray import NDArray
+from ...collector import resting_collector
+from ...dtypes import DType
+from ...errors import MXNetError
+from ...passes import Optimized, optimize, prologue_nodes
+from ...passes.rewrite import Facts as RewriteFacts
+from ...symbol.node import Entry, Node, topological
+from ..layout.choose import note_layouts, plan_layouts
+from ..layout.measured import measured_plan
+from ..memory.lifetimes import plan_memory
+from ..tiles.batch import Tiling, choose_tiling, in_one_tile, tile_batches
+from ..tiles.lanes import note_lanes
+from .bound_graph import Facts, all_known, infer_facts
 from .plan import Kind, Plan, make_plan, reshaped_plan
-from .plan_memory import plan_memory
 from .program import Program
 from .prologue import Prologue
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
-from .. import config
-from ..dtypes import DType, dtype_name
-from ..fork import renew_in_child
-from ..native import ffi, lib, text
-from ..symbol.node import Entry, Node
+from ... import config
+from ...dtypes import DType, dtype_name
+from ...fork import renew_in_child
+from ...native import ffi, lib, text
+from ...symbol.node import Entry, Node
 
 Shape = tuple[int, ...]
 # (bytes that a reorder writes, its milliseconds), of a small tensor and of a large one

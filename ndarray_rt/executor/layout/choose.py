@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
-from ..dtypes import DType, in_float32
-from ..op.choose import BLOCKED, CHANNELS_LAST, VECTOR
-from ..op.layout_cost import reorder_cost
-from ..symbol.node import Entry, Node
+from ...dtypes import DType, in_float32
+from ...op.choose import BLOCKED, CHANNELS_LAST, VECTOR
+from ...op.layout_cost import reorder_cost
+from ...symbol.node import Entry, Node
+from ..program.plan import Plan
 from .min_cut import cheapest_labels
-from .plan import Plan
 
 FAMILIES = (CHANNELS_LAST, BLOCKED)
 # (node, shape of its data, shape of its output) -> milliseconds in each family, or None: not known

@@ -8,34 +8,35 @@ from math import prod
 from time import perf_counter
 from typing import NamedTuple
 
-from .._array.ndarray import new_array
-from ..context import Context
-from ..dtypes import FLOAT32
-from ..op.choose import BLOCK, KERNELS, OURS, prefers_channels_last
-from ..op.context import OpContext
-from ..op.packing import PackedStore
-from ..op.random_state import RandomState
-from ..storage.account import Account
-from ..storage.desc import blocked_desc, channels_last_desc
-from ..storage.handle import Handle
-from ..storage.primitive import Kind as PrimitiveKind
-from ..storage.primitive import Primitive
-from ..storage.reorder import reorder_mem
-from ..storage.stream import ImmediateStream, Mem
-from ..storage.tmp_mem import TmpMemMgr
-from ..symbol.node import Node, topological
-from .batch_tiles import Tiling, choose_tiling
-from .build import Facts
-from .explain.measure import Call, Measured, Part, measure
-from .inference import InferenceGraph, plan_inference
-from .inputs import copy_value
-from .kernel_choice import cheapest_kernels, kernel_nodes
-from .layout_plan import FAMILIES, convolutions
-from .measured_plan import cheapest_layouts
-from .plan import Kind
-from .program import Program
-from .session import Session
-from .tuning import (
+from ..._array.ndarray import new_array
+from ...context import Context
+from ...dtypes import FLOAT32
+from ...op.choose import BLOCK, KERNELS, OURS, prefers_channels_last
+from ...op.context import OpContext
+from ...op.packing import PackedStore
+from ...op.random_state import RandomState
+from ...storage.account import Account
+from ...storage.desc import blocked_desc, channels_last_desc
+from ...storage.handle import Handle
+from ...storage.primitive import Kind as PrimitiveKind
+from ...storage.primitive import Primitive
+from ...storage.reorder import reorder_mem
+from ...storage.stream import ImmediateStream, Mem
+from ...storage.tmp_mem import TmpMemMgr
+from ...symbol.node import Node, topological
+from ..explain.measure import Call, Measured, Part, measure
+from ..layout.choose import FAMILIES, convolutions
+from ..layout.kernels import cheapest_kernels, kernel_nodes
+from ..layout.measured import cheapest_layouts
+from ..program.bound_graph import Facts
+from ..program.inference import InferenceGraph, plan_inference
+from ..program.plan import Kind
+from ..program.program import Program
+from ..session import Session
+from ..tiles.batch import Tiling, choose_tiling
+from ..values import copy_value
+from .file import TABLE
+from .table import (
     GraphPlan,
     Measurements,
     NodeKey,
@@ -44,7 +45,6 @@ from .tuning import (
     node_key,
     this_machine,
 )
-from .tuning_file import TABLE
 
 MIXED, USUAL = "mixed", "usual"
 # sizes of tiles that are tried

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .. import config
-from .._array.req import Req
-from ..collector import resting_collector
-from ..dtypes import DType
-from ..errors import ShapeError
-from ..op.registry import Shape, find
-from ..symbol.gradient import gradient_graph
-from ..symbol.infer import infer_graph_shapes, infer_graph_types
-from ..symbol.node import Entry, Node, topological
+from ... import config
+from ..._array.req import Req
+from ...collector import resting_collector
+from ...dtypes import DType
+from ...errors import ShapeError
+from ...op.registry import Shape, find
+from ...symbol.gradient import gradient_graph
+from ...symbol.infer import infer_graph_shapes, infer_graph_types
+from ...symbol.node import Entry, Node, topological
+from ..memory.lifetimes import plan_memory
 from .plan import Plan, make_plan
-from .plan_memory import plan_memory
 
 HEAD_GRAD = "__head_grad_{}"
 

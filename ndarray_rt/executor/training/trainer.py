@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import config
-from .._array.copy import place_of
-from .._array.ndarray import NDArray
-from .._array.req import Req
-from ..errors import MXNetError, NameMismatch, ParameterError, TypeMismatch
-from .arguments import check_list, check_mapping, check_names
-from .bound_arrays import BoundArrays
-from .captured import Captured, Feed
-from .inputs import copy_value, head_gradients
-from .program import may_capture
+from ... import config
+from ..._array.copy import place_of
+from ..._array.ndarray import NDArray
+from ..._array.req import Req
+from ...capture.replay import Captured, Feed
+from ...errors import MXNetError, NameMismatch, ParameterError, TypeMismatch
+from ..bound_arrays import BoundArrays
+from ..checks import check_list, check_mapping, check_names
+from ..program.program import may_capture
+from ..values import copy_value, head_gradients
 from .update import Trained, Update, zero_states
 
 if TYPE_CHECKING:
-    from ..symbol.symbol import Symbol
-    from .build import BoundGraph
-    from .program import Program, Watch
-    from .workspace import Workspace
+    from ...symbol.symbol import Symbol
+    from ..memory.workspace import Workspace
+    from ..program.bound_graph import BoundGraph
+    from ..program.program import Program, Watch
 
 
 class Chain(NamedTuple):

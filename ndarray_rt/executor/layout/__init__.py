@@ -1,0 +1,1 @@
+"""Which layouts and kernels the nodes of a graph get."""

@@ -1,0 +1,1 @@
+"""Where values lie: lifetimes, places in the arena, arenas that executors share."""

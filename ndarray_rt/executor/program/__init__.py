@@ -1,0 +1,1 @@
+"""A planned graph: its steps, its arrays, and how they are run."""

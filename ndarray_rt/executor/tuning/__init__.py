@@ -1,0 +1,1 @@
+"""Measuring layouts and kernels, and the table of what was measured."""
