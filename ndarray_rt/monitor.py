@@ -74,7 +74,7 @@ class Monitor:
         if not self.activated:
             return []
         for exe in self.exes:
-            symbol = exe._symbol
+            symbol = exe.symbol
             for names, arrays in ((symbol.list_arguments(), exe.arg_arrays),
                                   (symbol.list_auxiliary_states(), exe.aux_arrays)):
                 for name, array in zip(names, arrays, strict=True):

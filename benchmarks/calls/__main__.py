@@ -78,7 +78,7 @@ class Case:
             array[:] = numbers.uniform(-0.1, 0.1, array.shape)
         for _ in range(5):
             self.executor.forward(data=self.data)
-        program = self.executor._program_for(False)
+        program = self.executor._runs.program_for(False)
         captured = program.forward_capture().captured
         if captured is None:
             sys.exit(f"{name} is not captured: {self.executor.capture_state}")

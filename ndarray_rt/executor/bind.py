@@ -28,6 +28,7 @@ from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry
 from .checks import check_arrays, check_mapping, check_names
 from .executor import Executor
+from .sharing import Sharing
 
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
@@ -121,7 +122,7 @@ def bind(symbol: Symbol, ctx: Context | None, args: Any, args_grad: Any = None,
     shapes = infer_graph_shapes(symbol.entries,
                                 {n: a.shape for n, a in {**arrays, **aux}.items()})
     return Executor(symbol, _context_of(ctx, "bind"), arrays, grads, requests, aux,
-                    shared=shared_exec, tune=bool(tune), shapes=shapes)
+                    _memory_of(shared_exec), tune=bool(tune), shapes=shapes)
 
 
 def _context_of(ctx: Any, what: str) -> Context:
@@ -130,6 +131,11 @@ def _context_of(ctx: Any, what: str) -> Context:
     if not isinstance(ctx, Context):
         raise TypeMismatch(f"{what}: ctx got {ctx!r:.80}, expected a Context such as mx.cpu()")
     return ctx.check()
+
+
+def _memory_of(shared: Executor | None) -> Sharing | None:
+    """Memory of intermediate values that an executor shares with another one of any symbol."""
+    return None if shared is None else Sharing(workspace=shared._runs.work)
 
 
 def _check_shared(shared: Any, what: str) -> None:
@@ -177,8 +183,8 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
     args = {n: reuse.array(n, of_name[n], t) for n, t in zip(names, arg_types, strict=True)}
     grads = {n: reuse.grad(n, args[n]) for n in names if requests[n] != Req.kNullOp}
     aux = {n: reuse.aux(n, of_name[n], t) for n, t in zip(aux_names, aux_types, strict=True)}
-    return Executor(symbol, ctx, args, grads, requests, aux, shared=shared_exec, tune=bool(tune),
-                    shapes=table)
+    return Executor(symbol, ctx, args, grads, requests, aux, _memory_of(shared_exec),
+                    tune=bool(tune), shapes=table)
 
 
 def _inferred_shapes(symbol: Symbol, given: Mapping[str, tuple[int, ...]], names: Sequence[str],
@@ -309,10 +315,10 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
         if grad is not None:
             grads[name] = fitted(name, grad, of_name[name], name in shapes)
     aux = {name: fitted(name, old.aux_dict[name], of_name[name], False) for name in aux_names}
-    made = Executor(symbol, old.context, args, grads, old.requests, aux, like=old, shapes=table,
-                    shared=old if old._lends_memory else None)
-    made.borrow(old.borrowed)
-    made.set_watch(old._monitor)
+    made = Executor(symbol, old.context, args, grads, old.requests, aux, old._sharing(),
+                    shapes=table)
+    made._bound.borrowed.update(old.borrowed)
+    made.set_watch(old._runs.monitor)
     return made
 
 

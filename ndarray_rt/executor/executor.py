@@ -6,38 +6,40 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from .. import config
-from .._array.copy import Place, copy_to_place
-from .._array.ndarray import NDArray, new_array
+from .._array.ndarray import NDArray
 from .._array.req import Req
-from ..capture.replay import DONE, NOTHING_RAN, UNFINISHED, Captured
+from ..capture.replay import DONE, NOTHING_RAN, UNFINISHED
 from ..context import Context
-from ..errors import NameMismatch
-from ..fork import renew_in_child
+from ..errors import NameMismatch, not_picklable
 from ..native import lib
 from ..op.context import OpContext
-from ..op.dispatch import is_checked
 from ..op.kept_runs import KeptRuns
 from ..op.packing import PackedStore
+from ..op.prim_cache import CACHE
 from ..op.random_state import RandomState, random_state
 from ..op.registry import Shape
-from ..storage.account import Account
+from ..storage.account import Account, SessionBytes
 from ..storage.stream import BUDGET, ImmediateStream
 from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Entry
+from .as_text import as_html, as_text
+from .bound import Bound
 from .checks import check_callback, check_names, check_repeat, find_params
-from .find_nonfinite import Finding
 from .memory.workspace import Workspace, new_number
 from .monitors import Monitor, watching
-from .program.bound_graph import BoundGraph, Facts, add_types, all_known, build_graph, infer_shapes
-from .program.inference import InferenceGraph, build_inference, shared_prologue
+from .program.inference_program import InferenceProgram
 from .program.plan import Plan
-from .program.program import Program, Watch
-from .session import Session
-from .training.trainer import TrainingRuns
+from .program.program import Watch
+from .program.training_program import TrainingProgram
+from .runs import Runs
+from .sharing import Sharing
+from .training.trainer import Trainer
+from .training.update import Update
 from .tuning.table import TUNING_RUNS
 from .values import copy_value
 
 if TYPE_CHECKING:
+    from ..op.nonfinite import NonFinite
     from ..symbol.symbol import Symbol
     from .explain import Explanation
     from .tuning.search import Tuned
@@ -45,269 +47,252 @@ if TYPE_CHECKING:
 _replay = lib.ndrt_replay_run
 
 
-class Executor(TrainingRuns, Finding):
+class Executor:
     """Runs a bound symbol forward and backward. Made by `Symbol.bind` and `Symbol.simple_bind`.
 
     The bound arrays stay the user's: changes to them are seen by the next run. The outputs are
     the executor's memory, the same at each call. Runs of one executor are serialised.
 
     `forward(is_train=False)` runs what the passes make of the graph (docs/executor.md), all else
-    the graph as it is. Either program is made when it is first needed. `trained` are arguments
-    that something else trains: inference does not convert them in place. `random` is where random
-    numbers come from, if not from the process's stream.
+    the graph as it is. Either program is made when it is first needed.
     """
+
+    __reduce_ex__ = not_picklable(
+        "an Executor", "save symbol.tojson() and its arrays (nd.save) and bind them again, or use "
+        "clone() in this process")
 
     def __init__(self, symbol: Symbol, ctx: Context, args: dict[str, NDArray],
                  grads: dict[str, NDArray], requests: dict[str, Req], aux: dict[str, NDArray],
-                 like: Executor | None = None, shared: Executor | None = None,
-                 session: Session | None = None, trained: Collection[str] = (),
+                 share: Sharing | None = None, trained: Collection[str] = (),
                  random: RandomState | None = None, tune: bool = False,
                  shapes: Mapping[Entry, Shape | None] | None = None) -> None:
-        """`like` is an executor of the same symbol over the same parameters: what it has folded,
-        packed and planned is used again. The memory of `shared` is used for intermediate values;
-        the two never run at the same time, and neither's backward may follow the other's run.
-        `trained` are parameters that others write to, so that they are not packed in place. With
-        `tune` the first run for inference tunes. `shapes` are those of the symbol's entries where
-        they were inferred for these arrays already."""
-        self._symbol = symbol
-        self._ctx = ctx.check()
-        self.arg_dict = args
-        self.grad_dict = {name: grads.get(name) for name in args}
-        self.aux_dict = aux
-        self._requests = {n: r for n, r in requests.items() if r != Req.kNullOp and n in grads}
-        self._bound = {**args, **aux}
-        known = (infer_shapes(symbol.entries, {n: a.shape for n, a in self._bound.items()})
-                 if shapes is None else all_known(shapes))
-        self._facts: Facts = add_types(
-            symbol.entries, known, {n: a.dtype for n, a in self._bound.items()},
-            None if like is None else like._facts)
-        self._variables = {entry.node.name: entry for entry in known if entry.node.is_variable}
-        self._graph: BoundGraph | None = None
-        self._backward_repeats = False
-        if self._requests:
-            self._bound_graph()
-        self._number = new_number()
-        self._work: Workspace = Workspace() if shared is None else shared._work
-        self._work.has_backward |= bool(self._requests)
-        self._account = Account(f"executor {self._number}: {', '.join(symbol.list_outputs())}")
-        with self._account:
-            needed: list[int] = [] if self._graph is None else list(self._graph.head_grads)
-            self._head_grads = {i: new_array(*self._head_facts(i), self._ctx) for i in needed}
-            self._outputs = self._make_outputs()
-        self._session = session or (Session() if like is None else like._session)
-        self._context = OpContext(ImmediateStream(TmpMemMgr(account=self._account)),
-                                  session=self._session.key,
-                                  random=random or random_state(self._ctx),
-                                  shapes=tuple(a.shape for a in self._bound.values()))
-        self._context.keep_plain = frozenset(
-            args[name]._chunk.native.id for name in (*self._requests, *trained))
-        if self._requests:
-            self._context.kept_runs = KeptRuns()
-        self._context.packed = PackedStore(None if like is None else like._context.packed)
-        self._plainly_bound = self._no_shared_memory(grads)
-        self._full: Program | None = None
-        # for inference; None where the passes are switched off
-        self._lean: Program | None = None
-        self._inference: InferenceGraph | None = None
-        self._lean_switches: tuple[str, bool, bool] | None = None
-        self._model = None if like is None else like._as_model()
+        """`share` is what others have of use for this one. `trained` are arguments that something
+        else trains: inference does not convert them in place. `random` is where random numbers come
+        from, if not from the process's stream. With `tune` the first run for inference tunes.
+        `shapes` are those of the symbol's entries where they were inferred for these arrays
+        already."""
+        share = share or Sharing()
+        self._session = share.session
+        self._bound = bound = Bound(symbol, ctx.check(), args, grads, requests, aux, shapes,
+                                    share.facts)
+        self.arg_dict = bound.args
+        self.grad_dict = bound.grads
+        self.aux_dict = bound.aux
+        self._outputs = bound.outputs
+        self._training = TrainingProgram(bound)
+        work = share.workspace
+        work.has_backward |= bool(bound.requests)
+        number = new_number()
+        account = Account(f"executor {number}: {', '.join(symbol.list_outputs())}")
+        with account:
+            self._training.make_head_grads()
+            bound.make_outputs()
+        context = OpContext(ImmediateStream(TmpMemMgr(account=account)), session=share.session.key,
+                            random=random or random_state(ctx),
+                            shapes=tuple(a.shape for a in bound.variables.values()))
+        context.keep_plain = frozenset(
+            args[name]._chunk.native.id for name in (*bound.requests, *trained))
+        if bound.requests:
+            context.kept_runs = KeptRuns()
+        context.packed = PackedStore(share.packed)
+        self._inference = InferenceProgram(bound, context, work, share.model)
+        self._runs = Runs(bound, context, account, work, number, self._inference,
+                          self._training)
+        self._trainer = Trainer(bound, self._runs, share.session)
+        # the next run for inference tunes first
         self._is_to_tune = tune
-        self._monitor: Watch | None = None
-        # the mode of the last run, None where it did not finish; nothing was kept for backward yet
-        self._ran: bool | None = False
-        self._is_spent = False
-        # the stream of plain runs; a run that is recorded has another one
-        self._stream = self._context.stream
-        self._is_running = False
-        # the recording of an inference run that may be replayed as it is while the epoch is this
-        self._ready: Captured | None = None
-        self._ready_epoch = -1
-        self._chain = self._left = self._head_feed = None
-        self._zeroed: dict[str, int] = {}
-        self._fed: dict[str, Place] = {}
-        self._borrowed: set[str] = set()
-        renew_in_child(self)
 
-    def _renew_locks(self) -> None:
-        """In a forked child, a run that another thread was in the midst of is not there any more.
-
-        Its arrays hold what they held then, and the next runs settle and record anew.
-        """
-        if self._is_running:
-            self._is_running = False
-            self._context.stream = self._stream
-            self._ran = None
-            self._ready = self._chain = self._left = None
-            for program in self._programs():
-                program.restart("a fork interrupted a run")
+    def _sharing(self, memory: bool = True) -> Sharing:
+        """For executors of the same symbol over the same parameters. With `memory` they have the
+        memory of intermediate values too, unless some backward needs what lies there."""
+        work = self._runs.work
+        return Sharing(self._session, work if memory and not work.has_backward else Workspace(),
+                       self._bound.facts, self._runs.context.packed, self._inference.as_model())
 
     # ---- what is bound ----------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return as_text(self._bound)
+
+    def _repr_html_(self) -> str:
+        """A table of what is bound, for notebooks."""
+        return as_html(self._bound)
+
+    @property
+    def symbol(self) -> Symbol:
+        """The symbol that was bound."""
+        return self._bound.symbol
+
+    @property
+    def context(self) -> Context:
+        """The device the outputs are on."""
+        return self._bound.ctx
+
+    @property
+    def requests(self) -> dict[str, Req]:
+        """The request of each argument that has a gradient."""
+        return dict(self._bound.requests)
+
+    @property
+    def arg_arrays(self) -> list[NDArray]:
+        """Arguments in the order of `list_arguments`."""
+        return [self.arg_dict[name] for name in self._bound.symbol.list_arguments()]
+
+    @property
+    def grad_arrays(self) -> list[NDArray | None]:
+        """Gradients in the order of `list_arguments`; None where there is none."""
+        return [self.grad_dict.get(name) for name in self._bound.symbol.list_arguments()]
+
+    @property
+    def aux_arrays(self) -> list[NDArray]:
+        """Aux states in the order of `list_auxiliary_states`."""
+        return [self.aux_dict[name] for name in self._bound.symbol.list_auxiliary_states()]
+
+    @property
+    def outputs(self) -> list[NDArray]:
+        """The outputs' memory, which the next run overwrites; the same arrays at each call."""
+        return self._outputs[:]
+
+    @property
+    def output_dict(self) -> dict[str, NDArray]:
+        """Outputs by name; NameMismatch when two have one name."""
+        names = self._bound.symbol.list_outputs()
+        if len(set(names)) != len(names):
+            raise NameMismatch(f"two outputs have one name: {names}")
+        return dict(zip(names, self.outputs, strict=True))
+
+    @property
+    def memory_stats(self) -> SessionBytes:
+        """Bytes of this executor's own: arena, scratch, packed weights; `live` now, `peak` ever.
+
+        The bound arrays are not among them.
+        """
+        return self._runs.account.read()
+
+    @property
+    def cache_stats(self) -> dict[str, int]:
+        """Hits, misses, evictions, groups and entries of this executor's session."""
+        return CACHE.stats(self._session.key)
 
     @property
     def plan(self) -> Plan:
         """The steps and the memory plan of the graph as it was bound, printable."""
-        return self._bound_graph().plan
+        return self._training.graph().plan
 
     @property
     def inference_plan(self) -> Plan:
         """The steps and the memory plan that `forward(is_train=False)` runs, printable."""
-        with self._work.lock, self._account:
-            return self._program_for(False).plan
+        with self._runs.work.lock, self._runs.account:
+            return self._runs.program_for(False).plan
 
     @property
     def capture_state(self) -> str:
         """'captured' when inference runs are replayed from a recording, else why they are not."""
-        with self._work.lock:
-            program = self._lean or self._full
+        runs = self._runs
+        with runs.work.lock:
+            program = self._inference.program or self._training.program
             return (NOTHING_RAN if program is None
-                    else program.inference_state(self._monitor is not None))
+                    else program.inference_state(runs.monitor is not None))
 
     @property
     def capture_states(self) -> dict[str, str]:
         """'captured', or why not, for each part of the graph that ran: forward or backward, in
         training or inference."""
-        with self._work.lock:
-            return {name: reason for program in (self._full, self._lean) if program is not None
-                    for name, reason in program.capture_states(
-                        self._monitor is not None).items()}
+        runs = self._runs
+        with runs.work.lock:
+            return {name: reason for program in reversed(runs.programs())
+                    for name, reason in program.capture_states(runs.monitor is not None).items()}
 
     @property
     def counters(self) -> dict[str, int]:
         """What the runs did so far: primitives, kernels, callbacks, reorders."""
-        with self._work.lock:
-            for program in self._programs():
+        runs = self._runs
+        with runs.work.lock:
+            for program in runs.programs():
                 program.count_replays()
-            return self._stream.counters.as_dict()
+            return runs.stream.counters.as_dict()
+
+    @property
+    def borrowed(self) -> frozenset[str]:
+        """Arguments whose arrays are other executors' too, until this one is given some."""
+        return frozenset(self._bound.borrowed)
 
     # ---- running ----------------------------------------------------------------------------
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
         """Computes the outputs; `kwargs` are copied into the arguments of those names first."""
-        work = self._work
+        runs = self._runs
+        work = runs.work
         lock = work.lock
         if lock._is_owned():
             work.refuse_own_run()
         with lock:
-            if kwargs and not self._copy_plain(kwargs):
-                with self._account:
-                    self._copy_inputs(kwargs)
-            ready = self._ready
-            if ready is not None and not is_train and self._ready_epoch == config.epoch:
+            if kwargs and not self._bound.copy_plain(kwargs):
+                with runs.account:
+                    runs.copy_inputs(kwargs)
+            ready = runs.ready
+            if ready is not None and not is_train and runs.ready_epoch == config.epoch:
                 # nothing but this and native code until the outputs are there
-                self._ran = None
-                work.last = self._number
+                runs.ran = None
+                work.last = runs.number
                 try:
                     result = _replay(ready.native, BUDGET, 0)
                     if result == UNFINISHED:
-                        self._finish_replay(ready)
+                        runs.finish(ready)
                         result = DONE
                 except BaseException:
                     ready.leases.give_back()
                     raise
                 if result == DONE:
-                    self._ran = False
+                    runs.ran = False
                     return self._outputs[:]
-            elif is_train and self._replay_forward():
-                self._ran = True
+            elif is_train and self._trainer.replay_forward():
                 return self._outputs[:]
-            with self._account:
+            with runs.account:
                 if self._is_to_tune and not is_train:
                     self._tune(TUNING_RUNS)
-                self._run_forward(bool(is_train))
-                self._ran = bool(is_train)
+                runs.forward(bool(is_train))
         return self._outputs[:]
 
-    def _run_forward(self, is_train: bool, kept: bool = False) -> None:
-        self._ready = self._left = None
-        self._ran, self._is_spent = None, False
-        self._work.last = self._number
-        program = self._full_program() if kept else self._program_for(is_train)
-        if program is self._full:
-            self._chain = None
-        self._is_running = True
-        try:
-            program.run_forward(is_train, self._monitor)
-        finally:
-            self._is_running = False
-        if not is_train and not kept and self._monitor is None:
-            # the epoch first: a switch that changes in between makes it stale
-            self._ready_epoch = config.epoch
-            self._ready = program.ready()
+    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+        """Computes the gradients of the last `forward` into the bound arrays.
 
-    def _finish_replay(self, ready: Captured) -> None:
-        """The rest of a run that is so long that signals are served meanwhile, or calls Python."""
-        # long ones go the way of all others from now on, which costs little beside their length
-        self._ready, self._is_running = None, True
-        try:
-            ready.finish()
-            self._ready = ready if ready.has_stops else None
-        finally:
-            self._is_running = False
+        `out_grads`: one array, or a list with one an output; loss operators need none.
+        MXNetError behind a forward that did not finish, and a second time after one where the
+        memory plan lets backward take over memory of forward's. An inference run keeps nothing for
+        backward: it is done again, as the graph was bound, with what the inputs hold now. So it is
+        where there was no forward at all.
+        """
+        self._trainer.backward(out_grads, bool(is_train))
 
-    # ---- programs -----------------------------------------------------------------------------
+    def bind_update(self, op_name: str, states: Mapping[str, Any] | None = None, *,
+                    names: Iterable[str] | None = None,
+                    lr_mult: Mapping[str, float] | None = None,
+                    wd_mult: Mapping[str, float] | None = None, **numbers: Any) -> Update:
+        """A step of an optimizer for the arguments `names`, or for all that have a gradient.
 
-    def _programs(self) -> list[Program]:
-        return [p for p in (self._lean, self._full) if p is not None]
+        `op_name` is an update operator such as "adam_update", `numbers` are its parameters.
+        `states` are its arrays by argument, in the operator's order, zeros where there are none.
+        `lr_mult` and `wd_mult` are factors by argument. MXNetError where no gradients are wanted,
+        NameMismatch for an argument without one, ShapeError and TypeMismatch for arrays that do not
+        fit, TypeMismatch for names that are no list, states that are no dict of lists, and factors
+        that are no numbers, ParameterError for a parameter that is wrong.
+        """
+        return self._trainer.bind_update(op_name, states, names, lr_mult, wd_mult, numbers)
 
-    def _program_for(self, is_train: bool) -> Program:
-        """Inference takes the optimized graph; a monitor is to see each node as it was bound."""
-        looked_at = self._monitor is not None or is_checked()
-        if is_train or looked_at or not config.NDRT_ONEDNN:
-            return self._full_program()
-        switches = (config.NDRT_SKIP_PASSES, config.NDRT_PLAN_MEMORY, config.NDRT_BATCH_TILES)
-        if self._lean_switches != switches:
-            self._make_lean()
-            self._lean_switches = switches
-        return self._lean or self._full_program()
+    def train_step(self, update: Update | None = None, *, out_grads: Any = None,
+                   **inputs: Any) -> list[NDArray]:
+        """forward(is_train=True), backward and `update` in one call; gives the outputs.
 
-    def _make_lean(self, planned: InferenceGraph | None = None) -> None:
-        """`planned` is a graph of this executor's own that is to be planned anew."""
-        for program in self._programs():
-            program.count_replays()
-        model, self._model = self._model, None
-        if self._lean is not None:
-            model = None  # it was made under other switches, or with other layouts
-        self._lean = self._inference = None
-        like = planned if model is None else model[0]
-        graph = build_inference(self._symbol.entries, self._bound, self._outputs, self._facts, like)
-        if graph is not None:
-            prologue = None if model is None else shared_prologue(graph, *model)
-            self._lean = Program(graph.plan, graph.given, self._context, self._ctx,
-                                 self._plainly_bound, self._work.arena(), prologue,
-                                 None if prologue is None or model is None else model[1])
-            self._work.add(self._lean.state)
-        self._inference = graph
+        `inputs` are copied into the arguments of those names first; `out_grads` as for backward.
+        Once all three are recorded they are three native calls. MXNetError without gradients,
+        TypeMismatch for an update that is not of `bind_update`, ParameterError for one of another
+        executor, unless both are bound to the same weights and gradients.
+        """
+        self._trainer.step(update, out_grads, inputs)
+        return self._outputs[:]
 
-    def _as_model(self) -> tuple[InferenceGraph, Program] | None:
-        """What an executor for other shapes may go on with."""
-        if self._inference is None or self._lean is None:
-            return None
-        return self._inference, self._lean
-
-    def _bound_graph(self) -> BoundGraph:
-        """The graph as it was bound, planned; for inference alone it may never be needed."""
-        if self._graph is None:
-            self._graph = build_graph(self._symbol.entries, self._requests, self._facts)
-            self._backward_repeats = self._graph.plan.backward_repeats
-        return self._graph
-
-    def _full_program(self) -> Program:
-        if self._full is None:
-            graph = self._bound_graph()
-            given = {entry: self._bound[name] for name, entry in graph.variables.items()}
-            given.update({graph.head_grads[i]: a for i, a in self._head_grads.items()})
-            for name, entry in graph.grads.items():
-                grad = self.grad_dict[name]
-                assert grad is not None
-                given[entry] = grad
-            for entry, array in zip(self._symbol.entries, self._outputs, strict=True):
-                given.setdefault(entry, array)
-            self._full = Program(graph.plan, given, self._context, self._ctx,
-                                 self._plainly_bound, self._work.arena())
-            self._work.add(self._full.state)
-        return self._full
-
-    # ---- tuning -----------------------------------------------------------------------------
+    # ---- looking into runs ------------------------------------------------------------------
 
     def tune(self, repeat: int = TUNING_RUNS) -> Tuned:
         """Chooses layouts and kernels of inference by measuring them here; returns what it found.
@@ -320,106 +305,14 @@ class Executor(TrainingRuns, Finding):
         needs another forward after this. ParameterError unless `repeat` is a number from 1 up.
         """
         check_repeat("tune", repeat)
-        self._work.refuse_own_run()
-        with self._work.lock, self._account:
+        runs = self._runs
+        runs.work.refuse_own_run()
+        with runs.work.lock, runs.account:
             return self._tune(repeat)
 
     def _tune(self, repeat: int) -> Tuned:
-        from .tuning.search import nothing_to_tune, tune_layouts
         self._is_to_tune = False
-        program, graph = self._program_for(False), self._inference
-        if graph is None or program is not self._lean:
-            return nothing_to_tune("inference runs the graph as it was bound")
-        # the arena is written to
-        self._ran = None
-        self._work.last = self._number
-        found = tune_layouts(graph, self._ctx, self._plainly_bound, self._work.arena(), repeat)
-        if found.changed:
-            self._ready = None
-            for program in self._programs():
-                program.restart("tuning changed the layouts")
-            assert self._context.packed is not None
-            self._context.packed.clear()
-            # what stops this half-way leaves it to the next run
-            switches, self._lean_switches = self._lean_switches, None
-            self._make_lean(graph)
-            self._lean_switches = switches
-        return found
-
-    # ---- arrays in --------------------------------------------------------------------------
-
-    def copy_params_from(self, arg_params: Mapping[str, NDArray],
-                         aux_params: Mapping[str, NDArray] | None = None,
-                         allow_extra_params: bool = False) -> None:
-        """Copies parameters into the bound arrays, cast to their dtypes.
-
-        NameMismatch for a name that is not bound, unless extra ones are allowed.
-        """
-        self._work.refuse_own_run()
-        for name, value, array in [
-                *find_params(arg_params, self.arg_dict, "argument", allow_extra_params),
-                *find_params(aux_params, self.aux_dict, "auxiliary state", allow_extra_params)]:
-            with self._work.lock:
-                copy_value(value, array, name)
-
-    def set_monitor_callback(self, callback: Monitor, monitor_all: bool = False) -> None:
-        """Calls `callback(name, array)` with each output as it is computed, inputs too if all."""
-        check_callback("set_monitor_callback", callback)
-        self.set_watch(None if callback is None else watching(callback, monitor_all))
-
-    def set_watch(self, watch: Watch | None) -> None:
-        """Calls `watch` with each step, before it is run and after; runs are not recorded then."""
-        with self._work.lock:
-            self._ready = self._chain = self._left = None
-            self._monitor = watch
-
-    def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False,
-                **kwargs: Any) -> Executor:
-        """An executor for other input shapes that shares this one's memory.
-
-        That of intermediate values too, where no gradients are wanted: the two take turns then,
-        whatever threads they are called from. Outputs are each one's own. Smaller arrays are views
-        of the old ones; larger ones need `allow_up_sizing` and are new. Arguments not named change
-        shape only with `partial_shaping`.
-        """
-        from .bind import reshape_executor
-        with self._work.lock, self._account:
-            self._take_over(kwargs)
-        return reshape_executor(self, partial_shaping, allow_up_sizing, kwargs)
-
-    @property
-    def _lends_memory(self) -> bool:
-        """Others may use the memory of this one's intermediate values: no backward needs them."""
-        return not self._work.has_backward
-
-    def clone(self, inputs: Iterable[str] | None = None) -> Executor:
-        """An executor on the same parameters, with inputs, outputs and memory of its own.
-
-        For threads that compute at the same time: weights, what is folded and packed of them, and
-        primitives are shared. `inputs` are the arguments that it gets arrays of its own for, with
-        what they hold now: those given to `forward` by name so far, if it is None. All other
-        arrays it shares until its own `forward` or `reshape` is given one. Only for inference:
-        MXNetError where gradients are wanted, NameMismatch for what is no argument, TypeMismatch
-        for what is no list of names.
-        """
-        from .pool import clone_executor
-        names = None if inputs is None else check_names("clone: inputs", inputs)
-        with self._work.lock, self._account:
-            self._program_for(False)
-        return clone_executor(self, self._fed if names is None else names)
-
-    def debug_str(self) -> str:
-        """The plan as text, and how much memory it takes."""
-        plan = self.plan
-        return f"{plan}\nTotal {plan.planned_bytes >> 20} MB allocated"
-
-    def get_optimized_symbol(self) -> Symbol:
-        """What inference runs: the symbol after the passes, fused operators among its nodes."""
-        with self._work.lock, self._account:
-            program, graph = self._program_for(False), self._inference
-            heads = (self._symbol.entries if graph is None or program is not self._lean
-                     else graph.optimized.heads)
-            return type(self._symbol)(heads)
+        return self._runs.tune(repeat)
 
     @overload
     def explain(self, pass_name: None = None, *, is_train: bool = False,
@@ -437,64 +330,103 @@ class Executor(TrainingRuns, Finding):
         With the name of a pass: what the graph for inference was before and after it, as text.
         """
         from .explain import Subject, explain, explain_pass
-        self._work.refuse_own_run()
-        with self._work.lock, self._account:
-            program = self._program_for(is_train and pass_name is None)
-            used = self._inference if program is self._lean else None
+        runs, bound = self._runs, self._bound
+        runs.work.refuse_own_run()
+        with runs.work.lock, runs.account:
+            program = runs.program_for(is_train and pass_name is None)
+            used = self._inference.graph if program is self._inference.program else None
             optimized = None if used is None else used.optimized
             if pass_name is not None:
-                return explain_pass(pass_name, self._symbol.entries, self._bound, optimized)
-            self._ran = None
-            runs = [lambda: self._run_forward(is_train)]
-            if is_train and self._requests:
-                runs.append(lambda: self._run_backward(True))
-            arrays = [*self._bound.values(), *(self.grad_dict[name] for name in self._requests)]
+                return explain_pass(pass_name, bound.symbol.entries, bound.variables, optimized)
+            runs.ran = None
+            parts = [lambda: runs.run_forward(is_train)]
+            if is_train and bound.requests:
+                parts.append(lambda: self._trainer.run_backward(True))
             return explain(Subject(
-                self._symbol.entries, optimized, program, is_train, runs,
-                [a for a in arrays if a is not None], [*self._head_grads.values()],
-                self._context), check_repeat("explain", repeat))
+                bound.symbol.entries, optimized, program, is_train, parts,
+                [*bound.variables.values(), *bound.gradients()],
+                [*self._training.head_grads.values()], runs.context),
+                check_repeat("explain", repeat))
 
-    def _copy_plain(self, given: Mapping[str, Any]) -> bool:
-        """Copies inputs that were given before, where that takes no memory and no check can fail;
-        else some are copied."""
-        for name, value in given.items():
-            place = self._fed.get(name)
-            if place is None or not copy_to_place(value, place):
-                return False
-        return True
+    def find_nonfinite(self, is_train: bool = False, out_grads: Any = None, infinite: bool = True,
+                       **kwargs: Any) -> NonFinite | None:
+        """The first node that makes NaN or infinity out of finite inputs, or None.
 
-    def _copy_inputs(self, given: Mapping[str, Any]) -> None:
-        for name in given:
-            if name not in self._bound or name in self.aux_dict:
-                raise NameMismatch(f"forward: {name!r} is no argument of this symbol; it has: "
-                                   f"{', '.join(self.arg_dict)}")
-        self._take_over(given)
-        for name, value in given.items():
-            copy_value(value, self._bound[name], name)
-        self._note_fed(given)
+        Runs forward, with `is_train` backward too, with the bound arrays as they are; `kwargs` are
+        copied into the arguments of those names first, as forward does. Head gradients are ones
+        where not given. The graph runs as it was bound, node by node. Gradients and aux states
+        hold afterwards what they held before. With `infinite=False` only NaN counts.
+        """
+        from .find_nonfinite import find_nonfinite
+        return find_nonfinite(self, is_train, out_grads, infinite, kwargs)
 
-    def _take_over(self, names: Iterable[str]) -> None:
-        """Arrays of its own for borrowed arguments; what runs is planned anew over them."""
-        if not self._own(names):
-            return
-        self._model = self._as_model() or self._model
-        for program in self._programs():
-            program.restart("an input got an array of its own")
-        self._full = self._lean = self._inference = None
-        self._lean_switches = self._ready = self._chain = self._left = None
+    # ---- arrays in --------------------------------------------------------------------------
 
-    # ---- making -----------------------------------------------------------------------------
+    def copy_params_from(self, arg_params: Mapping[str, NDArray],
+                         aux_params: Mapping[str, NDArray] | None = None,
+                         allow_extra_params: bool = False) -> None:
+        """Copies parameters into the bound arrays, cast to their dtypes.
 
-    def _head_facts(self, i: int) -> tuple[tuple[int, ...], Any]:
-        head = self._symbol.entries[i]
-        return self._facts.shapes[head], self._facts.types[head]
+        NameMismatch for a name that is not bound, unless extra ones are allowed.
+        """
+        self._runs.work.refuse_own_run()
+        for name, value, array in [
+                *find_params(arg_params, self.arg_dict, "argument", allow_extra_params),
+                *find_params(aux_params, self.aux_dict, "auxiliary state", allow_extra_params)]:
+            with self._runs.work.lock:
+                copy_value(value, array, name)
 
-    def _make_outputs(self) -> list[NDArray]:
-        """An array for each head, zeros; a handle on the user's where the head is a variable."""
-        given = {entry: self._bound[name] for name, entry in self._variables.items()}
-        made: dict[Entry, NDArray] = {}
-        for i, entry in enumerate(self._symbol.entries):
-            if entry not in made:
-                made[entry] = (given[entry].detach() if entry in given
-                               else new_array(*self._head_facts(i), self._ctx, zero=True))
-        return [made[entry] for entry in self._symbol.entries]
+    def set_monitor_callback(self, callback: Monitor, monitor_all: bool = False) -> None:
+        """Calls `callback(name, array)` with each output as it is computed, inputs too if all."""
+        check_callback("set_monitor_callback", callback)
+        self.set_watch(None if callback is None else watching(callback, monitor_all))
+
+    def set_watch(self, watch: Watch | None) -> None:
+        """Calls `watch` with each step, before it is run and after; runs are not recorded then."""
+        with self._runs.work.lock:
+            self._runs.set_watch(watch)
+
+    def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False,
+                **kwargs: Any) -> Executor:
+        """An executor for other input shapes that shares this one's memory.
+
+        That of intermediate values too, where no gradients are wanted: the two take turns then,
+        whatever threads they are called from. Outputs are each one's own. Smaller arrays are views
+        of the old ones; larger ones need `allow_up_sizing` and are new. Arguments not named change
+        shape only with `partial_shaping`.
+        """
+        from .bind import reshape_executor
+        with self._runs.work.lock, self._runs.account:
+            self._runs.take_over(kwargs)
+        return reshape_executor(self, partial_shaping, allow_up_sizing, kwargs)
+
+    def clone(self, inputs: Iterable[str] | None = None) -> Executor:
+        """An executor on the same parameters, with inputs, outputs and memory of its own.
+
+        For threads that compute at the same time: weights, what is folded and packed of them, and
+        primitives are shared. `inputs` are the arguments that it gets arrays of its own for, with
+        what they hold now: those given to `forward` by name so far, if it is None. All other
+        arrays it shares until its own `forward` or `reshape` is given one. Only for inference:
+        MXNetError where gradients are wanted, NameMismatch for what is no argument, TypeMismatch
+        for what is no list of names.
+        """
+        from .pool import clone_executor
+        names = None if inputs is None else check_names("clone: inputs", inputs)
+        with self._runs.work.lock, self._runs.account:
+            self._runs.program_for(False)
+        return clone_executor(self, self._bound.fed if names is None else names)
+
+    def debug_str(self) -> str:
+        """The plan as text, and how much memory it takes."""
+        plan = self.plan
+        return f"{plan}\nTotal {plan.planned_bytes >> 20} MB allocated"
+
+    def get_optimized_symbol(self) -> Symbol:
+        """What inference runs: the symbol after the passes, fused operators among its nodes."""
+        runs, graph_of = self._runs, self._inference
+        with runs.work.lock, runs.account:
+            program = runs.program_for(False)
+            heads = (self.symbol.entries
+                     if graph_of.graph is None or program is not graph_of.program
+                     else graph_of.graph.optimized.heads)
+            return type(self.symbol)(heads)

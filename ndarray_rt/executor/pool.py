@@ -32,9 +32,10 @@ def clone_executor(old: Executor, inputs: Iterable[str]) -> Executor:
         given = old.arg_dict[name]
         args[name] = new_array(given.shape, given.dtype, given.ctx)
         copy_value(given, args[name], name)
-    made = Executor(old.symbol, old.context, args, {}, {}, dict(old.aux_dict), like=old)
-    made._note_fed(names)
-    made.borrow(args.keys() - names)
+    made = Executor(old.symbol, old.context, args, {}, {}, dict(old.aux_dict),
+                    old._sharing(memory=False))
+    made._bound.note_fed(names)
+    made._bound.borrowed.update(args.keys() - names)
     return made
 
 

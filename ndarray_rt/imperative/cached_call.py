@@ -93,7 +93,7 @@ class CachedCall(PythonCall):
             if instance.draws is not None:
                 assert self._drawn is not None
                 instance.draws.stream.set_state(self._drawn)
-            instance.executor._forward_kept(group.is_train)
+            instance.executor._trainer.forward_kept(group.is_train)
         was_true = self._states_are_true()
         self._is_spent = not group.repeats
         instance.executor.backward(out_grads, is_train=STATE.training)
@@ -109,7 +109,7 @@ class CachedCall(PythonCall):
         held = self._held
         if self._is_spent or not self._notes.is_unwritten():
             return False
-        if not held.instance.executor._backward_again(out_grad):
+        if not held.instance.executor._trainer.backward_again(out_grad):
             return False
         self._is_spent = not held.group.repeats
         return True

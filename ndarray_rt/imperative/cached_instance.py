@@ -19,6 +19,7 @@ from ..errors import MXNetError
 from ..executor.executor import Executor
 from ..executor.program.plan import Kind, Plan
 from ..executor.session import Session
+from ..executor.sharing import Sharing
 from ..native import check, ffi, lib
 from ..op.random_state import RandomState, random_state
 from ..storage.lease import Leases
@@ -151,7 +152,7 @@ class Instance:
             {n: x for i, (n, x) in enumerate(zip(names, self.inputs, strict=True))
              if i not in group.aux},
             {names[i]: grad for i, grad in self.grads.items()}, requests,
-            {names[i]: self.inputs[i] for i in sorted(group.aux)}, session=group.session,
+            {names[i]: self.inputs[i] for i in sorted(group.aux)}, Sharing(group.session),
             trained=[names[i] for i, b in enumerate(group.bound)
                      if b.trained and b.array is not None and i not in group.aux],
             random=None if self.draws is None else self.draws.stream)
@@ -159,11 +160,11 @@ class Instance:
     def run_kept(self, is_train: bool) -> tuple[int, int] | None:
         """A forward that backward may follow; where it stood in the random stream, if it draws."""
         if self.draws is None:
-            self.executor._forward_kept(is_train)
+            self.executor._trainer.forward_kept(is_train)
             return None
         drawn = self.draws.begin()
         try:
-            self.executor._forward_kept(is_train)
+            self.executor._trainer.forward_kept(is_train)
         finally:
             self.draws.end(drawn)
         return drawn

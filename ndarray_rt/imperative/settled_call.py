@@ -85,7 +85,7 @@ class Settled:
         by_value, feed, drawn = self.group.by_value, instance.feed, None
         for k, i in enumerate(by_value):
             feed.give(k, args[i])
-        if instance.draws is not None or not instance.executor._forward_fed(feed):
+        if instance.draws is not None or not instance.executor._trainer.forward_fed(feed):
             instance.load(args, by_value)
             drawn = instance.run_kept(True)
         outs = instance.results(args[0]._ctx)

@@ -45,7 +45,7 @@ def test_training_and_inference_in_turn() -> None:
         close(op(x, *net.params), net.eager(x, *net.params))
         close(op(net.data(i, 1), *net.params), net.eager(net.data(i, 1), *net.params))
         programs = [p for group in op._groups for instance in group.idle
-                    for p in instance.executor._programs()]
+                    for p in instance.executor._runs.programs()]
         captured = [c.captured for p in programs for c in p._captures.values()]
         if i == 4:
             recorded = captured

@@ -13,7 +13,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import autograd, gluon
 from ndarray_rt.errors import MXNetError
-from ndarray_rt.executor.training.trainer import TrainingRuns
+from ndarray_rt.executor.training import trainer as training
 from ndarray_rt.gluon import nn
 from ndarray_rt.gluon.trainer import Trainer
 from ndarray_rt.imperative import backward, cached_op
@@ -240,7 +240,7 @@ def test_short_ways_give_the_bits_of_the_long(
         monkeypatch: pytest.MonkeyPatch) -> None:
     short = train(make, step, change, optimizer)
     monkeypatch.setattr(cached_op, "settle", lambda *_: None)
-    monkeypatch.setattr(TrainingRuns, "_replay_forward", lambda *_: False)
+    monkeypatch.setattr(training.Trainer, "replay_forward", lambda *_: False)
     monkeypatch.setattr(backward, "plan_calls", lambda *_: None)
     monkeypatch.setattr(updater._Settled, "is_of", lambda *_: False)
     monkeypatch.setattr(gluon.Trainer, "_is_like", lambda *_: False)

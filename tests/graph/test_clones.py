@@ -62,7 +62,7 @@ def test_what_is_shared_and_what_is_not() -> None:
         assert (clone.arg_dict[name] is array) == (name != "data")
     assert all(clone.aux_dict[n] is a for n, a in executor.aux_dict.items())
     assert clone._session is executor._session
-    assert clone._program_for(False).prologue is executor._program_for(False).prologue
+    assert clone._runs.program_for(False).prologue is executor._runs.program_for(False).prologue
     np.testing.assert_array_equal(clone.arg_dict["data"].asnumpy(), data(0))
     first = executor.outputs[0].asnumpy()
     for i in range(1, 5):
@@ -129,11 +129,11 @@ def test_a_clone_that_was_run_takes_an_input_over_without_passes(
     executor = bound()
     clone = executor.clone()
     clone.forward()
-    prologue, wanted = clone._program_for(False).prologue, naive(clone, 1)
+    prologue, wanted = clone._runs.program_for(False).prologue, naive(clone, 1)
     monkeypatch.setattr("ndarray_rt.executor.program.inference.optimize", None)
     np.testing.assert_allclose(clone.forward(data=data(1))[0].asnumpy(), wanted,
                                rtol=1e-4, atol=1e-6)
-    assert clone._program_for(False).prologue is prologue
+    assert clone._runs.program_for(False).prologue is prologue
 
 
 def test_what_comes_of_a_clone_by_reshape_has_its_own_input() -> None:
@@ -230,7 +230,7 @@ def test_copies_that_a_write_made_old_are_shared_too() -> None:
     everybody = [executor, *(executor.clone(["data"]) for _ in range(3))]
     for one in reversed(everybody):
         assert (one.forward()[0].asnumpy() == 128).all()
-    made = [set(map(id, one._context.packed._made.values())) for one in everybody]
+    made = [set(map(id, one._runs.context.packed._made.values())) for one in everybody]
     assert len(made[0]) == 1
     assert all(copies == made[0] for copies in made)
 
@@ -256,7 +256,7 @@ def test_threads_settle_one_prologue_at_once(monkeypatch: pytest.MonkeyPatch) ->
     executor = bound()
     executor.forward()
     clones = [executor.clone() for _ in range(4)]
-    shared, folded = executor._program_for(False).prologue, []
+    shared, folded = executor._runs.program_for(False).prologue, []
     run = Prologue._run
 
     def slow(prologue: Prologue, ctx: Any) -> None:

@@ -183,6 +183,6 @@ def test_images_share_one_scratchpad() -> None:
         executor = net.simple_bind(mx.cpu(), grad_req="null", data=(batch, *IMAGE))
         for _ in range(3):
             executor.forward(is_train=False)
-        taken.append(executor._context.stream.tmp.estimate)
+        taken.append(executor._runs.context.stream.tmp.estimate)
     # the data in the layout of the primitive takes scratch besides
     assert taken[1] - taken[0] == 7 * np.zeros(IMAGE, "f4").nbytes

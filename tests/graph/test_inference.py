@@ -142,7 +142,7 @@ def test_training_and_inference_alternate_without_recording_again():
                 array = executor.arg_dict[name]
                 mx.nd.sgd_update(array, grad, lr=1e-2, out=array)
         check(executor)
-        breaks.append(executor._lean.forward_capture().breaks)
+        breaks.append(executor._inference.program.forward_capture().breaks)
     assert executor.capture_state == "captured"
     assert breaks[-1] == 0
 
@@ -180,14 +180,14 @@ def test_programs_of_one_executor_share_their_arena():
     executor.forward()
     folded = executor.inference_plan.constant_bytes
     # folded weights, packed and padded, and scratch; no second arena
-    assert executor._lean.state.arena is executor._full.state.arena
+    assert executor._inference.program.state.arena is executor._training.program.state.arena
     assert executor.memory_stats["live"] - held < 4 * folded + (1 << 16)
 
 
 def test_a_graph_that_is_not_run_takes_no_memory():
     executor = bound()
     executor.forward()
-    assert executor._full is None
+    assert executor._training.program is None
 
 
 # ---- other input shapes ----------------------------------------------------------------------
@@ -201,14 +201,14 @@ def test_reshaping_runs_no_pass_again_and_packs_nothing_again(monkeypatch):
     def never(*args):
         raise AssertionError("a pass runs again")
     monkeypatch.setattr("ndarray_rt.executor.program.inference.optimize", never)
-    packed = {n: a.layout for n, a in executor._lean.constants().items()}
+    packed = {n: a.layout for n, a in executor._inference.program.constants().items()}
     for batch in (5, 1, 2):
         other = executor.reshape(allow_up_sizing=True, data=(batch, 3, 8, 8))
         other.arg_dict["data"][:] = np.random.default_rng(batch).uniform(-1, 1, (batch, 3, 8, 8))
         for _ in range(3):
             check(other)
-        assert other._lean.prologue is executor._lean.prologue
-        assert {n: a.layout for n, a in other._lean.constants().items()} == packed
+        assert other._inference.program.prologue is executor._inference.program.prologue
+        assert {n: a.layout for n, a in other._inference.program.constants().items()} == packed
         executor.arg_dict["bn0_gamma"][:] *= 1.5
         check(executor)
         check(other)
@@ -268,7 +268,7 @@ def test_executors_that_share_memory_refuse_what_another_run_overwrote():
     second.arg_dict["data"][:] = 0.5
     first.forward(is_train=True)
     check(second)
-    assert second._lean.state.arena is first._full.state.arena
+    assert second._inference.program.state.arena is first._training.program.state.arena
     with pytest.raises(MXNetError, match="shares this one's memory"):
         first.backward(mx.nd.ones((4, 5)))
     first.forward(is_train=True)

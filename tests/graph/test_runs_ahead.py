@@ -212,7 +212,7 @@ def test_executors_for_inference_made_by_reshape_share_memory_and_keep_their_out
     mine = outputs(executor)
     other = executor.reshape(data=(2, 3, 8, 8))
     other.forward()
-    assert other._lean.state.arena is executor._lean.state.arena
+    assert other._inference.program.state.arena is executor._inference.program.state.arena
     assert all((a == b).all() for a, b in zip(outputs(executor), mine, strict=True))
     theirs = outputs(other)
     executor.forward()
@@ -279,7 +279,7 @@ def test_an_interrupt_where_any_function_begins_leaves_nothing_half_done(rebound
         struck = interrupts(executor, at)
         for got, was, will in zip(outputs(executor), old, new, strict=True):
             assert (got == was).all() or same([got], [will]), at
-        assert type(executor._context.stream) is ImmediateStream, at
+        assert type(executor._runs.context.stream) is ImmediateStream, at
         executor.forward()
         assert same(outputs(executor), new), at
         at += 1

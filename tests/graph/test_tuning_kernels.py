@@ -202,7 +202,7 @@ def test_weights_are_not_packed_again_for_other_kernels(monkeypatch: pytest.Monk
     get = PackedStore.get
 
     def noted(store: Any, w: Any, desc: Any, stream: Any) -> Any:
-        if store is not executor._context.packed:
+        if store is not executor._runs.context.packed:
             return get(store, w, desc, stream)
         copied.append(desc)
         return get(store, w, desc, stream)

@@ -136,7 +136,7 @@ def test_one_array_that_moves_again_and_again_ends_capture(
     weight = executor.arg_dict["c_weight"]
     for _ in range(8):
         weight[:] = 0.1
-        executor._context.packed._converted.clear()
+        executor._runs.context.packed._converted.clear()
         for _ in range(3):
             executor.forward()
     assert "capture stopped after 3 breaks: the memory" in executor.capture_state

@@ -109,7 +109,7 @@ def in_turns(made: Any, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) 
 def layers(loaded: Model) -> list[str]:
     """The recurrent layers in the graphs of the last run."""
     return [node.op.name for segment in loaded._used((), {}).segments()
-            for node in topological(segment.executor._symbol.entries)
+            for node in topological(segment.executor.symbol.entries)
             if node.op is not None and node.op.name in ("RNN", "_masked_RNN")]
 
 

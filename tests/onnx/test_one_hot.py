@@ -37,7 +37,7 @@ def text(kind: str, expand: bool = True, table: str = "{1, 2, 3, 4, 5, 6, 7, 8}"
 
 def operators(model: Model) -> set[str]:
     return {node.op.name for segment in model._used((), {}).segments()
-            for node in topological(segment.executor._symbol.entries) if node.op is not None}
+            for node in topological(segment.executor.symbol.entries) if node.op is not None}
 
 
 def expected(x: Any) -> Any:

@@ -97,7 +97,7 @@ def test_weights_have_huge_pages_when_a_run_is_recorded() -> None:
     x = mx.nd.ones((1, 1024, 1, 1))
     lib.ndrt_memory_slow_page(0)
     first = executor.forward(is_train=False, data=x)[0].asnumpy()
-    made = executor._program_for(False).prologue.made
+    made = executor._runs.program_for(False).prologue.made
     handles = [chunk.handle for chunk in made if chunk.nbytes > 2 * MIB]
     assert handles
     assert all("nh" in wishes(handle) for handle in handles)

@@ -120,7 +120,7 @@ def test_inputs_that_are_written_to_are_computed_from() -> None:
     for keeps in (True, False):
         exe = bound({"mode": "lstm"})
         if not keeps:
-            exe._context.kept_runs = None
+            exe._runs.context.kept_runs = None
         for _ in range(4):
             exe.forward(is_train=True)
             exe.arg_dict["data"][:] *= 1.5
@@ -147,4 +147,4 @@ def test_inputs_that_are_other_arrays_each_time_leave_little_behind() -> None:
 def test_nothing_is_kept_without_gradients() -> None:
     exe = bound({"mode": "lstm"}, "null")
     exe.forward(is_train=True)
-    assert exe._context.kept_runs is None
+    assert exe._runs.context.kept_runs is None

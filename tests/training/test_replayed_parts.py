@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.executor.training.trainer import TrainingRuns
+from ndarray_rt.executor.runs import Runs
+from ndarray_rt.executor.training.trainer import Trainer
 from ndarray_rt.executor.training.update import Update
 from ndarray_rt.optimizer.updater import _Settled
 
@@ -98,7 +99,7 @@ CHANGES = ["", "inference", "weights", "monitor", "switch", "threads", "looked a
 def test_replays_give_the_bits_of_whole_looks(change: str, request_: str, looks: bool,
                                               monkeypatch: pytest.MonkeyPatch) -> None:
     short = run(change, request_, looks)
-    monkeypatch.setattr(TrainingRuns, "_replay_forward", lambda *_: False)
+    monkeypatch.setattr(Trainer, "replay_forward", lambda *_: False)
     monkeypatch.setattr(Update, "_replay", lambda *_: False)
     expected = run(change, request_, looks)
     assert len(short) == len(expected)
@@ -108,7 +109,7 @@ def test_replays_give_the_bits_of_whole_looks(change: str, request_: str, looks:
 
 def test_parts_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     replayed: list[str] = []
-    replay, of_update = TrainingRuns._replay, Update._replay
+    replay, of_update = Runs.replay, Update._replay
 
     def part(self: Any, *args: Any) -> bool:
         done = replay(self, *args)
@@ -120,7 +121,7 @@ def test_parts_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
         replayed.append("update" if done else "whole update")
         return done
 
-    monkeypatch.setattr(TrainingRuns, "_replay", part)
+    monkeypatch.setattr(Runs, "replay", part)
     monkeypatch.setattr(Update, "_replay", update)
     run("", "write", looks=False)
     assert replayed.count("part") >= 10
@@ -199,7 +200,7 @@ def fitted(change: str) -> list[Any]:
 def test_steps_of_a_module_give_the_same_bits(change: str,
                                               monkeypatch: pytest.MonkeyPatch) -> None:
     short = fitted(change)
-    monkeypatch.setattr(TrainingRuns, "_replay_forward", lambda *_: False)
+    monkeypatch.setattr(Trainer, "replay_forward", lambda *_: False)
     monkeypatch.setattr(Update, "_replay", lambda *_: False)
     monkeypatch.setattr(_Settled, "is_of", lambda *_: False)
     for got, expected in zip(short, fitted(change), strict=True):

@@ -235,7 +235,7 @@ def test_gradients_that_nothing_depends_on_are_zeros() -> None:
             exported = np.from_dlpack(label)
         executor.train_step(update, **batch(i))
         np.testing.assert_array_equal(label.asnumpy(), np.zeros(SHAPE[0]))
-    assert executor._chain is not None
+    assert executor._runs.chain is not None
 
 
 @pytest.mark.parametrize("loss", [False, True])
@@ -263,7 +263,8 @@ def test_inference_between_steps_records_nothing_again(loss: bool) -> None:
         for got, want in zip(*seen, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
         if i > 2:
-            full, lean = executor._full, executor._lean or executor._full
+            full = executor._training.program
+            lean = executor._inference.program or full
             kept.append([full.forward_capture(True).captured, full.backward_capture().captured,
                          lean.forward_capture().captured, updates[0].captured])
     assert set(executor.capture_states.values()) == {"captured"}
@@ -321,7 +322,7 @@ def test_an_update_of_another_executor_is_refused_before_anything_runs() -> None
             for name, value in contents(*pair).items():
                 np.testing.assert_array_equal(value, kept[name], err_msg=name)
     assert update.capture_state == theirs.capture_state == "captured"
-    assert ours._chain is not None
+    assert ours._runs.chain is not None
 
 
 def test_the_same_weights_with_other_gradients_have_another_update() -> None:

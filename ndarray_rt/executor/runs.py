@@ -1,0 +1,200 @@
+"""Runs: the programs of one executor, run one at a time, and what the last run left.
+
+Knows no operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .. import config
+from ..capture.replay import Captured, Feed
+from ..fork import renew_in_child
+from ..op.context import OpContext
+from ..op.dispatch import is_checked
+from ..storage.account import Account
+from .bound import Bound
+from .memory.workspace import Workspace
+from .program.inference_program import InferenceProgram
+from .program.program import Program, Watch
+from .program.training_program import TrainingProgram
+from .training.update import Update
+
+if TYPE_CHECKING:
+    from .tuning.search import Tuned
+
+
+class Chain(NamedTuple):
+    """The recordings of one whole step, which may follow each other while the epoch is this:
+    forward, backward and, where there is one, the update."""
+
+    update: Update | None
+    parts: list[Captured]
+    epoch: int
+
+
+class Runs:
+    """Which program runs, under which monitor, and what its memory holds now.
+
+    Callers have the lock of `work`, and `account` is where what they allocate is counted.
+    """
+
+    __slots__ = ("__weakref__", "account", "bound", "chain", "context", "inference", "is_running",
+                 "is_spent", "left", "monitor", "number", "ran", "ready",
+                 "ready_epoch", "stream", "training", "work")
+
+    def __init__(self, bound: Bound, context: OpContext, account: Account, work: Workspace,
+                 number: int, inference: InferenceProgram, training: TrainingProgram) -> None:
+        """`number` is one that no other executor has."""
+        self.bound = bound
+        self.context = context
+        self.account = account
+        self.work = work
+        self.inference = inference
+        self.training = training
+        self.number = number
+        self.monitor: Watch | None = None
+        # the mode of the last run, None where it did not finish; nothing was kept for backward yet
+        self.ran: bool | None = False
+        # backward has taken over memory of forward's
+        self.is_spent = False
+        self.is_running = False
+        # the stream of plain runs; a run that is recorded has another one
+        self.stream = context.stream
+        # the recording of an inference run that may be replayed as it is while the epoch is this
+        self.ready: Captured | None = None
+        self.ready_epoch = -1
+        # a step that may be replayed as it is; the last run of the training program was such a
+        # step, or its forward
+        self.chain: Chain | None = None
+        # a forward of that chain which was replayed, and of which Python does not know yet where it
+        # left what it wrote
+        self.left: Captured | None = None
+        renew_in_child(self)
+
+    def _renew_locks(self) -> None:
+        """In a forked child, a run that another thread was in the midst of is not there any more.
+
+        Its arrays hold what they held then, and the next runs settle and record anew.
+        """
+        if self.is_running:
+            self.is_running = False
+            self.context.stream = self.stream
+            self.ran = None
+            self.forget_replays()
+            self.restart("a fork interrupted a run")
+
+    # ---- programs ---------------------------------------------------------------------------
+
+    def programs(self) -> list[Program]:
+        """Those that were made."""
+        return [p for p in (self.inference.program, self.training.program) if p is not None]
+
+    def program_for(self, is_train: bool) -> Program:
+        """Inference takes the optimized graph; a monitor is to see each node as it was bound."""
+        looked_at = self.monitor is not None or is_checked()
+        if is_train or looked_at or not config.NDRT_ONEDNN:
+            return self.training_program()
+        return self.inference.make() or self.training_program()
+
+    def training_program(self) -> Program:
+        """That of the graph as it was bound."""
+        return self.training.make(self.context, self.work)
+
+    def restart(self, reason: str) -> None:
+        """Forgets all recordings."""
+        for program in self.programs():
+            program.restart(reason)
+
+    def forget_replays(self) -> None:
+        """The next runs look at everything anew."""
+        self.ready = self.chain = self.left = None
+
+    def set_watch(self, watch: Watch | None) -> None:
+        """From now on `watch` is called before and after each step."""
+        self.forget_replays()
+        self.monitor = watch
+
+    # ---- running ----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """The arena is written to; until the run is done nothing of an earlier one counts."""
+        self.ran, self.is_spent = None, False
+        self.work.last = self.number
+
+    def forward(self, is_train: bool, kept: bool = False) -> None:
+        """A run of forward. With `kept` backward may follow in either mode."""
+        self.run_forward(is_train, kept)
+        self.ran = kept or is_train
+
+    def run_forward(self, is_train: bool, kept: bool = False) -> None:
+        """`forward` that leaves nothing for a backward of users."""
+        self.ready = self.left = None
+        self.begin()
+        program = self.training_program() if kept else self.program_for(is_train)
+        if program is self.training.program:
+            self.chain = None
+        self.is_running = True
+        try:
+            program.run_forward(is_train, self.monitor)
+        finally:
+            self.is_running = False
+        if not is_train and not kept and self.monitor is None:
+            # the epoch first: a switch that changes in between makes it stale
+            self.ready_epoch = config.epoch
+            self.ready = program.ready()
+
+    def finish(self, ready: Captured) -> None:
+        """The rest of a replay that is so long that signals are served meanwhile, or calls Python.
+        """
+        # long ones go the way of all others from now on, which costs little beside their length
+        self.ready, self.is_running = None, True
+        try:
+            ready.finish()
+            self.ready = ready if ready.has_stops else None
+        finally:
+            self.is_running = False
+
+    def replay(self, part: Captured, feed: Feed | None = None) -> bool:
+        """`Captured.replay` of a part of a step."""
+        self.is_running = True
+        try:
+            return part.replay(feed)
+        finally:
+            self.is_running = False
+
+    # ---- inputs -----------------------------------------------------------------------------
+
+    def copy_inputs(self, given: Mapping[str, Any]) -> None:
+        """Copies inputs into the arguments of these names, with all checks."""
+        self.bound.check_inputs(given)
+        self.take_over(given)
+        self.bound.copy(given)
+
+    def take_over(self, names: Iterable[str]) -> None:
+        """Arrays of its own for borrowed arguments; what runs is planned anew over them."""
+        if not self.bound.own(names):
+            return
+        self.restart("an input got an array of its own")
+        self.inference.forget()
+        self.training.forget()
+        self.forget_replays()
+
+    # ---- tuning -----------------------------------------------------------------------------
+
+    def tune(self, repeat: int) -> Tuned:
+        """`Executor.tune`."""
+        from .tuning.search import nothing_to_tune, tune_layouts
+        program, graph = self.program_for(False), self.inference.graph
+        if graph is None or program is not self.inference.program:
+            return nothing_to_tune("inference runs the graph as it was bound")
+        self.begin()
+        found = tune_layouts(graph, self.bound.ctx, self.bound.is_plain, self.work.arena(), repeat)
+        if found.changed:
+            self.ready = None
+            self.restart("tuning changed the layouts")
+            assert self.context.packed is not None
+            self.context.packed.clear()
+            self.inference.plan_anew()
+        return found
