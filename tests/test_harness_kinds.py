@@ -8,7 +8,7 @@ import pytest
 from ndarray_rt._array.ndarray import new_array
 from ndarray_rt.op.registry import find
 from ndarray_rt.storage.desc import tagged_desc
-from ndarray_rt.storage.stream import ImmediateStream
+from ndarray_rt.storage.stream import Stream
 from ndarray_rt.testing.case import Case, Input
 from ndarray_rt.testing.checks import Bench, Failures
 from ndarray_rt.testing.covering import rows, turn_of
@@ -25,7 +25,7 @@ from ndarray_rt.testing.tally import Tally
 from .case_table import all_cases
 from .combinations import LEAST, Run
 
-STREAM = ImmediateStream()
+STREAM = Stream()
 VALUE = np.random.default_rng(0).uniform(-1, 1, (2, 20, 2, 3)).astype(np.float32)
 GROUPED = grouped_kind(VALUE.shape, VALUE.dtype)
 KINDS = (*PLAIN_KINDS, "reused:kept", "special:aBcd16b", "special_reused:acdb",

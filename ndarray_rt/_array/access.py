@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..storage.lease import Leases
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from .ndarray import NDArray
 
 
@@ -29,8 +29,8 @@ class Access:
                               [array._chunk for array in written])
         self._given_back = self._leases.__exit__
 
-    def __enter__(self) -> ImmediateStream:
-        stream = ImmediateStream()
+    def __enter__(self) -> Stream:
+        stream = Stream()
         try:
             self._leases.__enter__()
         except BaseException:

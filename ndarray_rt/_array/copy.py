@@ -12,7 +12,7 @@ from ..native import ffi, lib
 from ..storage.desc import default_desc
 from ..storage.kernels import elementwise
 from ..storage.reorder import reorder_mem
-from ..storage.stream import ImmediateStream, Mem
+from ..storage.stream import Mem, Stream
 from .layout import (
     AnyArray,
     create_data,
@@ -30,7 +30,7 @@ _copy = lib.ndrt_chunk_copy
 Place = tuple[tuple[int, ...], DType, int, int, int]
 
 
-def read_numpy(x: NDArray, stream: ImmediateStream) -> AnyArray:
+def read_numpy(x: NDArray, stream: Stream) -> AnyArray:
     """The contents as a new numpy array; the array's layout stays."""
     special = x._chunk.mkl_mem
     if special is not None and special.dims == x.shape and not x.is_view:
@@ -43,14 +43,14 @@ def read_numpy(x: NDArray, stream: ImmediateStream) -> AnyArray:
     return np.array(default_numpy(x, stream))
 
 
-def write_numpy(x: NDArray, value: AnyArray, stream: ImmediateStream) -> None:
+def write_numpy(x: NDArray, value: AnyArray, stream: Stream) -> None:
     """Overwrites the array with a numpy array of its shape, cast to its dtype."""
     if value.shape != x.shape:
         raise ShapeError(f"an array of shape {x.shape} was given data of shape {value.shape}")
     overwrite(x, value, stream)
 
 
-def copy_into(source: NDArray, target: NDArray, stream: ImmediateStream,
+def copy_into(source: NDArray, target: NDArray, stream: Stream,
               add: bool = False) -> None:
     """`target` = (or +=) `source`, of equal shape; what raises leaves the target as it was.
 
@@ -65,7 +65,7 @@ def copy_into(source: NDArray, target: NDArray, stream: ImmediateStream,
         raise
 
 
-def _copy_into(source: NDArray, target: NDArray, stream: ImmediateStream, add: bool) -> None:
+def _copy_into(source: NDArray, target: NDArray, stream: Stream, add: bool) -> None:
     if source.shape != target.shape:
         raise ShapeError(f"copy: shape {source.shape} into shape {target.shape}")
     if (not add and source.dtype == target.dtype and source.is_special and not target.is_view

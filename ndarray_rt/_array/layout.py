@@ -23,13 +23,13 @@ from ..storage.desc import (
 )
 from ..storage.lease import Exclusive
 from ..storage.reorder import reorder_mem
-from ..storage.stream import ImmediateStream, Mem
+from ..storage.stream import Mem, Stream
 from .ndarray import NDArray
 
 AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 
-def _plain(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
+def _plain(x: NDArray, desc: MemDesc, stream: Stream) -> Mem:
     """Default-layout bytes where they are; the Chunk is not special."""
     handle = x._chunk.handle
     ptr = handle.ptr
@@ -38,7 +38,7 @@ def _plain(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
     return Mem(desc, ptr, handle, stream.epoch)
 
 
-def get_data(x: NDArray, stream: ImmediateStream) -> Mem:
+def get_data(x: NDArray, stream: Stream) -> Mem:
     """Memory with x's dims in whatever layout it is; views and arrays of another rank: default.
 
     The array is unchanged, but for a special Chunk behind a view that nobody else holds: that one
@@ -53,7 +53,7 @@ def get_data(x: NDArray, stream: ImmediateStream) -> Mem:
     return get_default(x, stream)
 
 
-def get_default(x: NDArray, stream: ImmediateStream) -> Mem:
+def get_default(x: NDArray, stream: Stream) -> Mem:
     """Memory with x's dims in the default layout: the array's own, or a private copy."""
     chunk = x._chunk
     special = chunk.mkl_mem
@@ -79,7 +79,7 @@ def get_default(x: NDArray, stream: ImmediateStream) -> Mem:
     return Mem(desc, ptr, whole.keep, stream.epoch)
 
 
-def get_bytes(x: NDArray, stream: ImmediateStream) -> Mem:
+def get_bytes(x: NDArray, stream: Stream) -> Mem:
     """Like `get_default`, also for dtypes that have no layouts: those as a row of bytes."""
     if native_code(x.dtype) is not None:
         return get_default(x, stream)
@@ -88,7 +88,7 @@ def get_bytes(x: NDArray, stream: ImmediateStream) -> Mem:
     return _plain(x, default_desc(UINT8, (x.nbytes,)), stream)
 
 
-def get_data_if(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem | None:
+def get_data_if(x: NDArray, desc: MemDesc, stream: Stream) -> Mem | None:
     """The array's memory as `desc`, or None when bytes would have to move.
 
     Two default layouts of different dims are the same bytes: so a 4-D weight is a 5-D grouped one.
@@ -107,7 +107,7 @@ def get_data_if(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem | Non
     return None
 
 
-def get_data_reorder(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
+def get_data_reorder(x: NDArray, desc: MemDesc, stream: Stream) -> Mem:
     """The array's contents as `desc`: its own memory when it fits, else a copy in scratch."""
     found = get_data_if(x, desc, stream)
     if found is not None:
@@ -133,7 +133,7 @@ def grouped_dims(shape: tuple[int, ...], groups: int) -> tuple[int, ...]:
     return shape if groups == 1 else (groups, shape[0] // groups, *shape[1:])
 
 
-def get_weights(w: NDArray, desc: MemDesc, groups: int, stream: ImmediateStream) -> Mem:
+def get_weights(w: NDArray, desc: MemDesc, groups: int, stream: Stream) -> Mem:
     """A weight in exactly `desc` (rank 5-D over 4-D when grouped), own memory or scratch."""
     if desc.dims != grouped_dims(w.shape, groups):
         raise ShapeError(f"a weight of shape {w.shape} in {groups} group(s) was asked for with "
@@ -162,7 +162,7 @@ def trains_in_layout(x: NDArray) -> bool:
     return config.NDRT_TRAINING_LAYOUTS if own is None else own
 
 
-def pack_weights(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:
+def pack_weights(w: NDArray, desc: MemDesc, stream: Stream) -> bool:
     """Converts a weight in place to `desc`, if nobody else holds it; says whether it now is.
 
     For inference only. Never for views, exported or packed-by-another memory, or while others read.
@@ -181,7 +181,7 @@ def pack_weights(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:
     return packed
 
 
-def create_data(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem | None:
+def create_data(x: NDArray, desc: MemDesc, stream: Stream) -> Mem | None:
     """Memory of the array itself for writing `desc`; old contents are garbage.
 
     None when that can not be (a view or an export, and a special layout): the caller writes to
@@ -210,7 +210,7 @@ def create_data(x: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem | Non
     return Mem(desc, handle.ptr, handle, stream.epoch)
 
 
-def write_mem(x: NDArray, mem: Mem, stream: ImmediateStream, add: bool = False) -> None:
+def write_mem(x: NDArray, mem: Mem, stream: Stream, add: bool = False) -> None:
     """Copies (or adds) `mem` into the array, keeping the array's layout."""
     chunk = x._chunk
     if chunk.mkl_mem is not None and (x.is_view or chunk.mkl_mem.dims != mem.desc.dims):
@@ -224,7 +224,7 @@ def write_mem(x: NDArray, mem: Mem, stream: ImmediateStream, add: bool = False) 
     reorder_mem(stream, mem, target, add)
 
 
-def overwrite(x: NDArray, value: Any, stream: ImmediateStream) -> None:
+def overwrite(x: NDArray, value: Any, stream: Stream) -> None:
     """x = value, broadcast and cast, in the default layout; what raises leaves x as it was."""
     chunk = x._chunk
     if x.is_view:
@@ -245,7 +245,7 @@ def overwrite(x: NDArray, value: Any, stream: ImmediateStream) -> None:
             chunk.restore(before)
 
 
-def default_numpy(x: NDArray, stream: ImmediateStream) -> AnyArray:
+def default_numpy(x: NDArray, stream: Stream) -> AnyArray:
     """The contents in the default layout as a numpy array; valid like every access here.
 
     Writing to it reaches the array only when the Chunk is default.

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..storage.desc import MemDesc
-from ..storage.stream import ImmediateStream, Mem
+from ..storage.stream import Mem, Stream
 from .layout import (
     AnyArray,
     create_data,
@@ -52,12 +52,12 @@ class Output(Requested):
 
     __slots__ = ()
 
-    def open(self, desc: MemDesc, stream: ImmediateStream,
+    def open(self, desc: MemDesc, stream: Stream,
              inplace_of: Mem | None = None) -> OpenOutput:
         """Memory for writing `desc`; `inplace_of` is the input's memory it may share."""
         return OpenOutput(self, desc, stream, inplace_of)
 
-    def open_weight_grad(self, desc: MemDesc, stream: ImmediateStream) -> OpenOutput:
+    def open_weight_grad(self, desc: MemDesc, stream: Stream) -> OpenOutput:
         """Like `open` where training may leave the gradient in its layout, which the optimizer
         gives to the weight then; else the array ends in the default layout."""
         return OpenOutput(self, desc, stream, None,
@@ -70,7 +70,7 @@ class OpenOutput:
     __slots__ = ("_add", "_copy", "_desc", "_inplace_of", "_keep_default", "_mem", "_output",
                  "_stream")
 
-    def __init__(self, output: Output, desc: MemDesc, stream: ImmediateStream,
+    def __init__(self, output: Output, desc: MemDesc, stream: Stream,
                  inplace_of: Mem | None, keep_default: bool = False) -> None:
         self._output = output
         self._desc = desc
@@ -162,7 +162,7 @@ class NumpyOutput(Requested):
         if self.value is not None:
             self.value = np.array(self.value)
 
-    def commit(self, stream: ImmediateStream) -> None:
+    def commit(self, stream: Stream) -> None:
         """Writes or adds the value to the array; its Chunk is default afterwards."""
         if self.value is None:
             return

@@ -10,7 +10,7 @@ from ..storage.chunk import Chunk
 from ..storage.desc import MemDesc, default_desc
 from ..storage.handle import Handle
 from ..storage.reorder import narrow_mem, reorder_mem, widen_mem, widened
-from ..storage.stream import ImmediateStream, Mem
+from ..storage.stream import Mem, Stream
 from .layout import get_data, get_default, write_mem
 from .ndarray import NDArray
 from .output import Output
@@ -29,7 +29,7 @@ class Widened(NDArray):
 
     __slots__ = ("_made", "_stream", "source")
 
-    def __init__(self, source: NDArray, stream: ImmediateStream) -> None:
+    def __init__(self, source: NDArray, stream: Stream) -> None:
         self.source = source
         self._stream = stream
         self._made: Chunk | None = None
@@ -45,7 +45,7 @@ class Widened(NDArray):
         return self._made
 
 
-def _read(x: NDArray, stream: ImmediateStream) -> Chunk:
+def _read(x: NDArray, stream: Stream) -> Chunk:
     given = get_data(x, stream)
     wide = widened(given.desc)
     if wide is None:
@@ -66,13 +66,13 @@ def _chunk_of(shape: tuple[int, ...], mem: Mem, desc: MemDesc) -> Chunk:
     return chunk
 
 
-def pack_widened(x: NDArray, stream: ImmediateStream, to: Mem) -> None:
+def pack_widened(x: NDArray, stream: Stream, to: Mem) -> None:
     """Writes an array of 16-bit numbers to a layout of float32, which may have other dims."""
     source = get_default(x, stream).as_desc(default_desc(x.dtype, to.desc.dims))
     reorder_mem(stream, source, to)
 
 
-def wide_output(out: NDArray, req: Req, stream: ImmediateStream) -> NDArray:
+def wide_output(out: NDArray, req: Req, stream: Stream) -> NDArray:
     """A float32 array in scratch for a call to write to; with kAddTo it holds what `out` holds."""
     if req == Req.kNullOp:
         return NDArray(Chunk(out.shape, FLOAT32), out.shape, FLOAT32, ctx=out.ctx)
@@ -87,7 +87,7 @@ def wide_output(out: NDArray, req: Req, stream: ImmediateStream) -> NDArray:
     return NDArray(chunk, out.shape, FLOAT32, ctx=out.ctx)
 
 
-def round_into(out: NDArray, wide: NDArray, stream: ImmediateStream) -> None:
+def round_into(out: NDArray, wide: NDArray, stream: Stream) -> None:
     """Rounds what a call wrote to `wide` to the dtype of `out`, which takes its layout."""
     made = get_data(wide, stream)
     desc = default_desc(out.dtype, out.shape)
@@ -100,6 +100,6 @@ def round_into(out: NDArray, wide: NDArray, stream: ImmediateStream) -> None:
         narrow_mem(stream, made, target)
 
 
-def write_back(x: NDArray, wide: NDArray, stream: ImmediateStream) -> None:
+def write_back(x: NDArray, wide: NDArray, stream: Stream) -> None:
     """Rounds what a call changed of an input into it, whose layout stays."""
     write_mem(x, get_data(wide, stream), stream)

@@ -16,7 +16,8 @@ from ..errors import NdrtError, name_call
 from ..native import check, ffi, lib, make
 from ..storage.chunk import Chunk, Placement
 from ..storage.lease import Leases, Packed
-from ..storage.stream import BUDGET, Recording
+from ..storage.stream import BUDGET
+from .recording import Recording
 
 # guards that break this often stop capture: recording costs more than it brings
 MAX_BREAKS = 3

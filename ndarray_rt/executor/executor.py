@@ -19,7 +19,7 @@ from ..op.prim_cache import CACHE
 from ..op.random_state import RandomState, random_state
 from ..op.registry import Shape
 from ..storage.account import Account, SessionBytes
-from ..storage.stream import BUDGET, ImmediateStream
+from ..storage.stream import BUDGET, Stream
 from ..storage.tmp_mem import TmpMemMgr
 from ..symbol.node import Entry
 from .as_text import as_html, as_text
@@ -87,7 +87,7 @@ class Executor:
         with account:
             self._training.make_head_grads()
             bound.make_outputs()
-        context = OpContext(ImmediateStream(TmpMemMgr(account=account)), session=share.session.key,
+        context = OpContext(Stream(TmpMemMgr(account=account)), session=share.session.key,
                             random=random or random_state(ctx),
                             shapes=tuple(a.shape for a in bound.variables.values()))
         context.keep_plain = frozenset(

@@ -14,18 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from .._array.ndarray import NDArray
+from ..capture.recorder import Recorder, stream_into
 from ..errors import NdrtError
 from ..native import ffi, lib, with_gil
 from ..op.context import thread_context
 from ..op.numbers import Tagged
 from ..op.params import Params
 from ..op.registry import OpDef
+from ..storage.atom import Step
 from ..storage.chunk import Chunk
 from ..storage.handle import Handle
 from ..storage.kernel_call import KernelCall
-from ..storage.parameters import ParameterBlock
 from ..storage.primitive import Primitive
-from ..storage.stream import Recording, RecordingStream
 from ..storage.tmp_mem import TmpMemMgr, align_up
 from ..value_key import NAN, NEGATIVE_ZERO, NUMBER
 from .call import depth
@@ -80,7 +80,6 @@ def tagged(op: OpDef, attrs: Mapping[str, Any], names: Sequence[str]) -> dict[st
     return {**attrs, **{name: Tagged.of(attrs[name], op.numbers.index(name)) for name in names}}
 
 
-
 class _NotedScratch(TmpMemMgr):
     """Scratch that remembers its pieces: (address, bytes). Each is a buffer of its own."""
 
@@ -94,56 +93,6 @@ class _NotedScratch(TmpMemMgr):
         ptr, owner = super().alloc(nbytes)
         self.pieces.append((_address(ptr), nbytes))
         return ptr, owner
-
-
-class _NotedRecording(Recording):
-    """A recording that remembers the arguments of its steps, and the numbers of its kernels."""
-
-    __slots__ = ("arguments", "numbers", "tags")
-
-    def __init__(self, scratch: list[TmpMemMgr]) -> None:
-        super().__init__(scratch)
-        self.arguments: list[list[int]] = []
-        # (call of a kernel, its scalar, which of the operator's numbers that is)
-        self.tags: list[tuple[Any, int, int]] = []
-        # the same with the step in place of the call
-        self.numbers: list[tuple[int, int, int]] = []
-
-    def add(self, prim: Primitive | None, nargs: int, packed: Any) -> None:
-        super().add(prim, nargs, packed)
-        pointers = packed.data if prim is None else [packed[i].data for i in range(nargs)]
-        self.numbers += [(len(self.arguments), scalar, number)
-                         for call, scalar, number in self.tags if call is packed]
-        self.arguments.append([_address(ptr) for ptr in pointers])
-
-
-class _NotingStream(RecordingStream):
-    """Records one operator call, and what it writes to."""
-
-    __slots__ = ("calls", "written")
-
-    def __init__(self) -> None:
-        super().__init__(0)
-        self.tmp = _NotedScratch()
-        self.recording = _NotedRecording([self.tmp])
-        self.calls = 0
-        self.written: list[Chunk] = []
-
-    def _kernel_call(self, given: KernelCall, parameters: ParameterBlock | None) -> Any:
-        packed = super()._kernel_call(given, parameters)
-        recording = self.recording
-        assert isinstance(recording, _NotedRecording)
-        recording.tags += [(packed, i, value.place) for i, value in enumerate(given.numbers)
-                           if type(value) is Tagged]
-        return packed
-
-    def begin_operator(self) -> None:
-        super().begin_operator()
-        self.calls += 1
-
-    def hold(self, written: Sequence[Chunk], early: bool) -> None:
-        super().hold(written, early)
-        self.written = list(written)
 
 
 def _address(ptr: Any) -> int:
@@ -172,7 +121,9 @@ def note(key: tuple[Any, ...], op: OpDef, watched: Sequence[NDArray], names: tup
     """
     ctx = thread_context(depth())
     plain, fallbacks = ctx.stream, ctx.fallbacks
-    stream = _NotingStream()
+    scratch = _NotedScratch()
+    recorder = Recorder(scratch=scratch)
+    stream = stream_into(recorder)
     before = [x._chunk.version for x in watched]
     lookups = ctx.lookups
     ctx.stream, ctx.numbers_vary = stream, bool(names)
@@ -184,60 +135,65 @@ def note(key: tuple[Any, ...], op: OpDef, watched: Sequence[NDArray], names: tup
     if [x._chunk.version for x in watched] != before:
         return result  # an array was converted: the next call finds it as it will stay
     try:
-        told = None if ctx.fallbacks != fallbacks or stream.calls != 1 else tell(result)
-        made = told and _made(op, told, stream, ctx.lookups - lookups, names)
+        told = None if ctx.fallbacks != fallbacks or recorder.operators != 1 else tell(result)
+        made = told and _made(op, told, recorder, scratch, ctx.lookups - lookups, names)
     except (MemoryError, NdrtError):
         return result  # the call itself is done
-    nbytes = sum([prim.nbytes for prim in stream.recording.issued if isinstance(prim, Primitive)])
+    nbytes = sum([prim.nbytes for prim in recorder.recording.issued if isinstance(prim, Primitive)])
     forget = STATE.calls.offer(key, made, nbytes)
     if made is not None and made is not KEYED:
         ctx.group().tell_leaving(forget)
     return result
 
 
-def _made(op: OpDef, told: Told, stream: _NotingStream, hits: int, names: tuple[str, ...]) -> Any:
+def _made(op: OpDef, told: Told, recorder: Recorder, scratch: _NotedScratch, hits: int,
+          names: tuple[str, ...]) -> Any:
     """What the table keeps of a call that was noted; None where it can not be done again.
 
     KEYED where its kernels are not given all the numbers of these names: they are in primitives, or
     in something that was computed from them.
     """
     params, inputs, outs, _ = told
-    recording = stream.recording
-    assert isinstance(recording, _NotedRecording)
+    recording, steps = recorder.recording, recorder.steps
     changed = op.mutated(params)
     plan = recording.native_plan()
     written = [*[y for y in outs if y is not None], *[inputs[i] for i in changed]]
-    if (recording.failed is not None or recording.stops or not recording.arguments
+    if (recording.failed is not None or recording.stops or not steps
             or op.draws(params) or max(len(inputs), len(outs)) > MAX_ARRAYS
-            or [None if x is None else x._chunk for x in written] != stream.written):
+            or [None if x is None else x._chunk for x in written] != recorder.written):
         return None
-    bindings = _bindings(inputs, outs, stream)
+    bindings = _bindings(inputs, outs, steps, scratch)
     if bindings is None:
         return None
-    given = {number for _, _, number in recording.numbers}
+    # (step, its scalar, which of the operator's numbers that is)
+    numbered = [(at, i, value.place) for at, step in enumerate(steps)
+                if isinstance(step.given, KernelCall)
+                for i, value in enumerate(step.given.numbers) if type(value) is Tagged]
+    given = {number for _, _, number in numbered}
     if not given.issuperset(op.numbers.index(name) for name in names):
         return KEYED
-    found, scratch = bindings
+    found, size = bindings
     layouts = [None if y is None else y._chunk.mkl_mem for y in outs]
     sizes = [0 if y is None else max(y.nbytes, 0 if layout is None else layout.nbytes)
              for y, layout in zip(outs, layouts, strict=True)]
     arrays = (ffi.new("size_t[]", sizes),
               ffi.new("int64_t[]", [0 if layout is None else layout.id for layout in layouts]),
-              ffi.new("ndrt_binding[]", found), ffi.new("ndrt_numbering[]", recording.numbers))
+              ffi.new("ndrt_binding[]", found), ffi.new("ndrt_numbering[]", numbered))
     nbytes = sum(x.nbytes for x in (*inputs, *outs) if x is not None)
     spec = ffi.new("ndrt_call_spec *", {
         "plan": plan, "frees_gil": nbytes >= FREES_GIL,
         "ninputs": len(inputs), "noutputs": len(outs), "nbytes": arrays[0], "layouts": arrays[1],
         "nbindings": len(found), "bindings": arrays[2],
-        "changed": sum([1 << i for i in changed]), "scratch": scratch,
-        "hits": hits, "nnumbers": len(recording.numbers), "numbers": arrays[3]})
+        "changed": sum([1 << i for i in changed]), "scratch": size,
+        "hits": hits, "nnumbers": len(numbered), "numbers": arrays[3]})
     facts = tuple([None if y is None else (y.shape, y.dtype, layout, y.nbytes)
                    for y, layout in zip(outs, layouts, strict=True)])
     return _keep(_address(spec), facts, (*told.kept, plan, tuple(recording.issued)))
 
 
 def _bindings(inputs: Sequence[NDArray | None], outs: Sequence[NDArray | None],
-              stream: _NotingStream) -> tuple[list[tuple[int, int, int, int, int]], int] | None:
+              steps: Sequence[Step], noted: _NotedScratch,
+              ) -> tuple[list[tuple[int, int, int, int, int]], int] | None:
     """(step, argument, kind, index, offset) of each pointer, and bytes of scratch.
 
     None where a pointer is of none of the call's arrays, or may be of two.
@@ -255,24 +211,22 @@ def _bindings(inputs: Sequence[NDArray | None], outs: Sequence[NDArray | None],
                 begins.add(begin)
                 places.append((begin, end, kind, i, 0))
     scratch = 0
-    tmp = stream.tmp
-    assert isinstance(tmp, _NotedScratch)
-    for begin, size in tmp.pieces:
+    for begin, size in noted.pieces:
         places.append((begin, begin + max(size, 1), lib.NDRT_BIND_SCRATCH, 0, scratch))
         scratch = align_up(scratch + size)
     if scratch > MAX_SCRATCH:
         return None
     made = []
-    recording = stream.recording
-    assert isinstance(recording, _NotedRecording)
-    for step, arguments in enumerate(recording.arguments):
-        for argument, address in enumerate(arguments):
+    for at, step in enumerate(steps):
+        pointers = (step.packed.data if step.prim is None else
+                    [step.packed[i].data for i in range(step.nargs)])
+        for argument, address in enumerate(map(_address, pointers)):
             if not address:
                 continue
             hits = [place for place in places if place[0] <= address < place[1]]
             if len(hits) != 1:
                 return None
             begin, _, kind, i, offset = hits[0]
-            made.append((step, argument, kind, i, offset + address - begin))
+            made.append((at, argument, kind, i, offset + address - begin))
     return made, scratch
 

@@ -15,7 +15,7 @@ from ..storage.desc import default_desc
 from ..storage.kernel_call import KernelCall
 from ..storage.parameters import ParameterBlock
 from ..storage.primitive import Primitive
-from ..storage.stream import Args, ImmediateStream, Mem
+from ..storage.stream import Args, Mem, Stream
 from ..storage.tmp_mem import TmpMemMgr
 from ..value_key import values_key
 from .prim_cache import CACHE, IMPERATIVE, ROOM_OF_CALLS, ROOM_OF_GRAPH, Group, PrimCache
@@ -80,10 +80,10 @@ class OpContext:
         "varying",
     )
 
-    def __init__(self, stream: ImmediateStream | None = None, *, session: Hashable = None,
+    def __init__(self, stream: Stream | None = None, *, session: Hashable = None,
                  shapes: Hashable = None, random: RandomState | None = None,
                  cache: PrimCache | None = None) -> None:
-        self.stream = stream or ImmediateStream()
+        self.stream = stream or Stream()
         self.mode = INFERENCE
         self.session: Hashable = next(_sessions) if session is None else session
         # None: each call's own input shapes are its group
@@ -239,6 +239,6 @@ def thread_context(depth: int = 0) -> OpContext:
         if account is None:
             account = _threads.account = Account(
                 f"thread {next(_thread_numbers)}: {_thread_name()}")
-        stream = ImmediateStream(TmpMemMgr(limit=IMPERATIVE_SCRATCH, account=account))
+        stream = Stream(TmpMemMgr(limit=IMPERATIVE_SCRATCH, account=account))
         contexts.append(OpContext(stream, session=IMPERATIVE))
     return contexts[depth]

@@ -11,7 +11,7 @@ from .._array.ndarray import NDArray
 from ..storage.desc import MemDesc
 from ..storage.handle import Handle
 from ..storage.primitive import Primitive
-from ..storage.stream import ImmediateStream, Mem
+from ..storage.stream import Mem, Stream
 
 # calls of one executor that leave something
 MOST_RUNS = 256
@@ -28,7 +28,7 @@ class _Run:
         self.handles = [Handle(desc.nbytes) for desc in descs]
         self.contents: list[tuple[int, int]] | None = None
 
-    def mems(self, stream: ImmediateStream) -> list[Mem]:
+    def mems(self, stream: Stream) -> list[Mem]:
         return [Mem(desc, handle.ptr, handle, stream.epoch)
                 for desc, handle in zip(self.descs, self.handles, strict=True)]
 
@@ -45,7 +45,7 @@ class KeptRuns:
         self._runs: dict[Hashable, _Run] = {}
 
     def begin(self, sign: Hashable, inputs: Sequence[NDArray], primitives: Sequence[Primitive],
-              descs: Sequence[MemDesc], stream: ImmediateStream) -> list[Mem]:
+              descs: Sequence[MemDesc], stream: Stream) -> list[Mem]:
         """Memory of these layouts for a forward call, which writes all of it.
 
         `primitives` are those of which a backward has to know that they ran.
@@ -61,7 +61,7 @@ class KeptRuns:
         return run.mems(stream)
 
     def find(self, sign: Hashable, inputs: Sequence[NDArray], primitives: Sequence[Primitive],
-             stream: ImmediateStream) -> list[Mem] | None:
+             stream: Stream) -> list[Mem] | None:
         """What the last forward call of these inputs left there; None where it left nothing, or
         they were written to since."""
         run = self._runs.get(_key(sign, inputs))

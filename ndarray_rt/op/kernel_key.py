@@ -13,7 +13,7 @@ from .. import config
 from .._array.layout import AnyArray, default_numpy
 from .._array.ndarray import NDArray
 from ..dtypes import FLOAT32, DType
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from .params import Params
 from .registry import OpDef
 from .wide_call import WideCall, wide_call
@@ -66,7 +66,7 @@ def _general_reason(op: OpDef, ins: list[NDArray], outs: list[NDArray]) -> str |
     return None
 
 
-def transform(ins: list[NDArray], key: KernelKey, stream: ImmediateStream) -> list[AnyArray]:
+def transform(ins: list[NDArray], key: KernelKey, stream: Stream) -> list[AnyArray]:
     """Inputs as the numpy kernel wants them: default layout, private copies where they are not."""
     if key.library != "numpy":
         raise ValueError(f"inputs of {key.library} kernels stay as they are")

@@ -16,7 +16,7 @@ from .._array.layout import AnyArray
 from .._array.ndarray import NDArray
 from .._array.req import Req
 from ..errors import MXNetError, where
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from .dispatch import check_calls
 from .params import Params
 from .registry import OpDef
@@ -101,7 +101,7 @@ class Finder:
         """Looks at what a call reads; gives what looks at its results, where that makes sense."""
         if not ins:
             return None
-        stream = ImmediateStream()
+        stream = Stream()
         names = (*op.input_names(params), *op.aux_names(params))
         ignored = op.ignored(params)
         read = [(name, x) for i, (name, x) in enumerate(zip(names, ins, strict=True))
@@ -148,7 +148,7 @@ def _attrs(params: Params) -> dict[str, str]:
         return {}  # those of Python calls are no text
 
 
-def _floats(x: NDArray, stream: ImmediateStream) -> AnyArray | None:
+def _floats(x: NDArray, stream: Stream) -> AnyArray | None:
     """The contents where they are floats of any width."""
     if x.dtype.kind in "iub":
         return None

@@ -21,11 +21,11 @@ from ..storage.chunk import Chunk
 from ..storage.desc import MemDesc, default_desc
 from ..storage.handle import Handle
 from ..storage.reorder import reorder_mem
-from ..storage.stream import ImmediateStream, Mem
+from ..storage.stream import Mem, Stream
 from .context import OpContext
 
 # makes a packed copy: (stream, where to)
-Fill = Callable[[ImmediateStream, Mem], None]
+Fill = Callable[[Stream, Mem], None]
 # by the weight's chunk and offset, what it is of the weight, and the layout
 Key = tuple[int, int, Hashable, int]
 Copies = dict[Key, "_Copy"]
@@ -54,7 +54,7 @@ class _Copy:
         return (self.version == chunk.version and self.changes == chunk.changes
                 and not chunk.native.writable_pins)
 
-    def make(self, stream: ImmediateStream) -> None:
+    def make(self, stream: Stream) -> None:
         """Packs anew, into the same memory."""
         # the copy outlives this operator call, and what is recorded of it
         aside = stream.aside()
@@ -70,7 +70,7 @@ class _Copy:
         # reading may have moved the weight itself to the default layout
         self.version, self.changes = chunk.version, changes
 
-    def mem(self, stream: ImmediateStream) -> Mem:
+    def mem(self, stream: Stream) -> Mem:
         return Mem(self.desc, self.handle.ptr, self.handle, stream.epoch)
 
 
@@ -96,7 +96,7 @@ class PackedStore:
             self._offered = {key: copy for key, copy in offered.items() if copy.is_filled}
         self._converted: set[int] = set() if like is None else like._converted
 
-    def convert(self, w: NDArray, desc: MemDesc, stream: ImmediateStream) -> bool:
+    def convert(self, w: NDArray, desc: MemDesc, stream: Stream) -> bool:
         """Converts the weight itself to `desc`, where that may be and was not done before.
 
         Not beside a copy in that layout: the weight would move, and the copy is as good.
@@ -109,13 +109,13 @@ class PackedStore:
         self._converted.add(own)
         return True
 
-    def get(self, w: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
+    def get(self, w: NDArray, desc: MemDesc, stream: Stream) -> Mem:
         """`w` in the layout `desc`, from the store when it is still true."""
-        def fill(stream: ImmediateStream, kept: Mem) -> None:
+        def fill(stream: Stream, kept: Mem) -> None:
             reorder_mem(stream, weights_source(w, desc, stream), kept)
         return self.made(w, None, desc, stream, fill)
 
-    def made(self, w: NDArray, what: Hashable, desc: MemDesc, stream: ImmediateStream,
+    def made(self, w: NDArray, what: Hashable, desc: MemDesc, stream: Stream,
              fill: Fill) -> Mem:
         """What `fill` makes of `w` in the layout `desc`, from the store when it is still true.
 
@@ -134,7 +134,7 @@ class PackedStore:
         own = w._chunk.native.id, w._byte_offset
         return [copy.desc for key, copy in self._made.items() if key[:2] == own]
 
-    def refresh(self, stream: ImmediateStream) -> None:
+    def refresh(self, stream: Stream) -> None:
         """Packs anew what changed."""
         for copy in self._made.values():
             if not copy.is_true():
@@ -164,7 +164,7 @@ def _key(w: NDArray, what: Hashable, desc: MemDesc) -> Key:
     return w._chunk.native.id, w._byte_offset, what, desc.id
 
 
-def weights_source(w: NDArray, desc: MemDesc, stream: ImmediateStream) -> Mem:
+def weights_source(w: NDArray, desc: MemDesc, stream: Stream) -> Mem:
     """The weight in the default layout of `desc`'s dims."""
     return get_default(w, stream).as_desc(default_desc(w.dtype, desc.dims))
 

@@ -14,7 +14,7 @@ from .._array.output import NumpyOutput
 from .._array.req import Req
 from ..dtypes import is_float, precision
 from ..errors import MXNetError, where
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from .params import Params
 from .random_state import RandomState
 from .registry import OpDef
@@ -40,7 +40,7 @@ class Validation:
 
     def __init__(self, op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
                  outs: list[NDArray], reqs: list[Req]) -> None:
-        stream = ImmediateStream()
+        stream = Stream()
         self._call = (op, params, ctx, ins, outs, reqs)
         self._arrays = [read_numpy(array, stream) for array in ins]
         self._before = [read_numpy(out, stream) if req == Req.kAddTo else None
@@ -50,7 +50,7 @@ class Validation:
     def compare(self) -> None:
         """ValidationError with operator, node and the worst element, when they differ."""
         op, params, _, ins, outs, reqs = self._call
-        stream = ImmediateStream()
+        stream = Stream()
         narrow, changed = self._compute(wide=False)
         exact, exactly = self._compute(wide=True)
         for i, (out, old) in enumerate(zip(outs, self._before, strict=True)):

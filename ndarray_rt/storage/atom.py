@@ -6,17 +6,48 @@ neither a lack of memory nor a signal can come between them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..native import call, check, ffi, lib, make
+from .kernel_call import KernelCall
+from .parameters import ParameterBlock
 from .primitive import Primitive
 
 if TYPE_CHECKING:
     from .chunk import Chunk, Placement
+    from .stream import Args, Mem
 
-# a primitive (None: a kernel), its number of arguments, the packed arguments, what they point into
-Step = tuple[Primitive | None, int, Any, Any]
+
+class Step(NamedTuple):
+    """A primitive, or (None) a kernel, with packed arguments, and what those point into."""
+
+    prim: Primitive | None
+    nargs: int
+    packed: Any
+    given: Args | KernelCall
+    parameters: ParameterBlock | None = None
+
+    def mems(self) -> Iterable[Mem]:
+        """The memory that it reads or writes, but for scratch."""
+        if isinstance(self.given, KernelCall):
+            return [mem for mem in self.given.arrays if mem is not None]
+        return [mem for _, mem in self.given]
+
+    def run(self) -> None:
+        """Runs it now."""
+        if self.prim is None:
+            call(lib.ndrt_kernel_run, self.packed, what="kernel")
+        else:
+            call(lib.ndrt_prim_run, self.prim.ptr, self.nargs, self.packed, what=self.prim.impl)
+
+    def add_to(self, plan: Any) -> None:
+        """Puts it at the end of a native plan."""
+        if self.prim is None:
+            call(lib.ndrt_plan_add_kernel, plan, self.packed, what="adding a kernel to a plan")
+        else:
+            call(lib.ndrt_plan_add_prim, plan, self.prim.ptr, self.nargs, self.packed,
+                 what=self.prim.impl)
 
 
 class Atom:
@@ -41,21 +72,19 @@ class Atom:
 
     def uses(self, memory: object) -> bool:
         """A step that waits reads or writes this memory."""
-        return any(mem.keep is memory for *_, given in self.steps
-                   for mem in (pair[1] if isinstance(pair, tuple) else pair for pair in given))
+        return any(mem.keep is memory for step in self.steps for mem in step.mems())
 
     @property
     def has_run(self) -> bool:
         """Something was written, however the native call was left."""
         return self._statuses == [0] or (self._cursor is not None and self._cursor[0] > 0)
 
-
     def run(self) -> None:
         """Runs the steps in one native call; all that can fail is done before the first."""
         if len(self.steps) > 1:
             self._run_plan()
             return
-        prim, nargs, packed, _ = self.steps[0]
+        prim, nargs, packed, *_ = self.steps[0]
         # an interrupt is served when `extend` is done, and the status is in the list by then
         statuses: list[int] = []
         self._statuses = statuses
@@ -69,15 +98,7 @@ class Atom:
     def _run_plan(self) -> None:
         plan = make(lib.ndrt_plan_new, out="ndrt_plan **", free=lib.ndrt_plan_free,
                     what="making a plan")
-        for prim, nargs, packed, _ in self.steps:
-            add_step(plan, prim, nargs, packed)
+        for step in self.steps:
+            step.add_to(plan)
         self._cursor = ffi.new("int64_t *")
         call(lib.ndrt_plan_run, plan, -1.0, self._cursor, what="running an operator's steps")
-
-
-def add_step(plan: Any, prim: Primitive | None, nargs: int, packed: Any) -> None:
-    """Puts a step at the end of a native plan."""
-    if prim is None:
-        call(lib.ndrt_plan_add_kernel, plan, packed, what="adding a kernel to a plan")
-    else:
-        call(lib.ndrt_plan_add_prim, plan, prim.ptr, nargs, packed, what=prim.impl)

@@ -10,7 +10,7 @@ from ..native import ffi, lib, make
 from .desc import MemDesc, default_desc
 from .handle import Handle
 from .reorder import reorder_mem
-from .stream import ImmediateStream, Mem
+from .stream import Mem, Stream
 
 # memory and special layout
 Placement = tuple[Handle | None, MemDesc | None]
@@ -173,7 +173,7 @@ class Chunk:
         if self.mkl_mem is not None:
             self._place(self._handle, None)
 
-    def reorder(self, desc: MemDesc, stream: ImmediateStream, soon: bool = False,
+    def reorder(self, desc: MemDesc, stream: Stream, soon: bool = False,
                 ) -> None:
         """Converts the contents to `desc` in place; the caller holds the exclusive lease.
 
@@ -196,7 +196,7 @@ class Chunk:
                     Mem(desc, new.ptr, new, stream.epoch), now=True)
         self._place(new, None if desc.is_default else desc)
 
-    def reorder_to_default(self, stream: ImmediateStream) -> None:
+    def reorder_to_default(self, stream: Stream) -> None:
         """Converts the contents to the default layout in place; nothing to do is no error."""
         special = self.mkl_mem
         if special is not None:

@@ -13,7 +13,7 @@ from ..native import lib
 from .desc import MemDesc, default_desc
 from .kernels.elementwise import narrow, widen
 from .primitive import Kind, Primitive, make_primitive
-from .stream import ImmediateStream, Mem
+from .stream import Mem, Stream
 
 CAPACITY = 256
 
@@ -57,7 +57,7 @@ class ReorderCache:
 REORDERS = ReorderCache()
 
 
-def reorder_mem(stream: ImmediateStream, src: Mem, dst: Mem, add: bool = False,
+def reorder_mem(stream: Stream, src: Mem, dst: Mem, add: bool = False,
                 now: bool = False) -> None:
     """Copies `src` into `dst` across layouts of equal dims; with `add` it adds.
 
@@ -78,17 +78,17 @@ def reorder_mem(stream: ImmediateStream, src: Mem, dst: Mem, add: bool = False,
         _reorder(stream, src, dst, add, now)
 
 
-def _reorder(stream: ImmediateStream, src: Mem, dst: Mem, add: bool, now: bool) -> None:
+def _reorder(stream: Stream, src: Mem, dst: Mem, add: bool, now: bool) -> None:
     stream.reorder(REORDERS.get(src.desc, dst.desc, add), src, dst, now)
 
 
-def widen_mem(stream: ImmediateStream, src: Mem, dst: Mem, now: bool = False) -> None:
+def widen_mem(stream: Stream, src: Mem, dst: Mem, now: bool = False) -> None:
     """Numbers of 16 bits as float32 in the same layout."""
     kind = src.desc.dtype_code
     stream.convert(widen(out=dst, data=src, n=src.desc.nbytes // 2, kind=kind), now)
 
 
-def narrow_mem(stream: ImmediateStream, src: Mem, dst: Mem, now: bool = False) -> None:
+def narrow_mem(stream: Stream, src: Mem, dst: Mem, now: bool = False) -> None:
     """float32 rounded to numbers of 16 bits in the same layout."""
     kind = dst.desc.dtype_code
     stream.convert(narrow(out=dst, data=src, n=dst.desc.nbytes // 2, kind=kind), now)
@@ -110,7 +110,7 @@ def widened(desc: MemDesc) -> MemDesc | None:
         return None
 
 
-def _reorder_halves(stream: ImmediateStream, src: Mem, dst: Mem, add: bool, now: bool) -> bool:
+def _reorder_halves(stream: Stream, src: Mem, dst: Mem, add: bool, now: bool) -> bool:
     """A reorder of numbers of 16 bits by way of float32, for which oneDNN has fast primitives on
     every CPU; False, and nothing is done, where a layout has no like for float32."""
     read, made = widened(src.desc), widened(dst.desc)

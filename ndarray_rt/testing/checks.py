@@ -13,7 +13,7 @@ from .._array.copy import read_numpy
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
 from ..dtypes import is_float
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from .case import Array
 from .covering import rows
 from .failures import Failures, no_leak
@@ -33,7 +33,7 @@ class Bench:
     def __init__(self, subject: Subject, runtime: Runtime) -> None:
         self.subject = subject
         self.runtime = runtime
-        self.stream = ImmediateStream()
+        self.stream = Stream()
         rng = np.random.default_rng(7)
         self.priors = [self._prior(rng, shape, dtype) for shape, dtype
                        in zip(subject.out_shapes, subject.out_dtypes, strict=True)]

@@ -14,7 +14,7 @@ from .. import config
 from .._array.copy import read_numpy
 from ..errors import ParameterError
 from ..op.registry import OpDef, find
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from ..symbol.functions import Variable
 from ..symbol.generated import function_of
 from ..threads import set_num_threads
@@ -127,7 +127,7 @@ def _in_dtype(case: Case, values: Sequence[Array], dtype: str) -> list[Array]:
 
 def _truth(computation: Computation, case: Case, values: list[Array],
            wanted: Sequence[int]) -> Truth:
-    stream = ImmediateStream()
+    stream = Stream()
     outs = [read_numpy(y, stream) for y in computation.forward(plain(values), case.is_train)]
     return Truth(outs, gradients(computation, values, wanted) if wanted else [])
 
@@ -150,7 +150,7 @@ class _Way:
         self.computation = computation
         self.case = case
         self.values = values
-        self.stream = ImmediateStream()
+        self.stream = Stream()
         found = {tuple(kinds): kinds
                  for kinds in stand_in(case, values, dtype).kinds_of_inputs()}
         self.combos = list(found.values())

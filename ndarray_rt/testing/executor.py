@@ -23,7 +23,7 @@ from ..dtypes import is_float
 from ..op.random_state import default_random_state
 from ..op.registry import find
 from ..op.signatures import Signature
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from ..symbol.create import call
 from .case import Array, Case
 from .checks import Bench, Failures
@@ -85,7 +85,7 @@ class ExecutorBench:
     def __init__(self, case: Case, subject: Subject) -> None:
         self.case = case
         self.subject = subject
-        self.stream = ImmediateStream()
+        self.stream = Stream()
         op, params = subject.op, subject.params
         self.num_inputs = len(op.input_names(params))
         self.names = [f"{'x' if i < self.num_inputs else 'aux'}{i}"

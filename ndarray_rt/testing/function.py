@@ -14,7 +14,7 @@ from .._array.ndarray import NDArray
 from ..op.infer import same_shape, same_type
 from ..op.params import NoParams
 from ..op.registry import OpDef
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from .case import Array, Case
 from .checks import Failures, no_leak
 from .compare import assert_close
@@ -83,7 +83,7 @@ class FunctionBench:
         self.computation = computation
         self.case = case
         self.dtype = dtype
-        self.stream = ImmediateStream()
+        self.stream = Stream()
         values = case.draw(dtype)
         self.subject = stand_in(case, values, dtype)
         self.subject.want = self._wanted(values)

@@ -11,7 +11,7 @@ import numpy as np
 from .._array.copy import read_numpy
 from .._array.ndarray import NDArray
 from ..storage.desc import MemDesc
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from .kind_words import (
     AFTER,
     BEFORE,
@@ -143,7 +143,7 @@ def chunk_itemsize(desc: MemDesc) -> int:
     return np.dtype(desc.dtype_name).itemsize if desc.dtype_name != "bfloat16" else 2
 
 
-def contents(made: Made, stream: ImmediateStream) -> Array:
+def contents(made: Made, stream: Stream) -> Array:
     """What a reader sees; a special layout is read by the model too, and must agree."""
     array = made.array
     seen = read_numpy(array, stream)
@@ -156,7 +156,7 @@ def contents(made: Made, stream: ImmediateStream) -> Array:
     return seen
 
 
-def assert_around_unchanged(made: Made, stream: ImmediateStream) -> None:
+def assert_around_unchanged(made: Made, stream: Stream) -> None:
     """What lies around a view is what was there before."""
     if made.around is None:
         return

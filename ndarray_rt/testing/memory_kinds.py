@@ -35,7 +35,7 @@ from .._array.interop import export
 from .._array.ndarray import NDArray, new_array
 from ..dtypes import is_float
 from ..storage.desc import tagged_desc
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from .kind_words import (
     AFTER,
     BEFORE,
@@ -58,7 +58,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 FLOAT32, INT8, FLOAT64 = np.dtype(np.float32), np.dtype(np.int8), np.dtype(np.float64)
 
 
-def make(value: Array, kind: str, stream: ImmediateStream, output: bool = False,
+def make(value: Array, kind: str, stream: Stream, output: bool = False,
          keep: bool = True) -> Made:
     """An array of contents `value` in a kind.
 
@@ -90,7 +90,7 @@ def _pinned(made: Made) -> Made:
     return made
 
 
-def _make_rows(value: Array, kind: str, stream: ImmediateStream) -> Made:
+def _make_rows(value: Array, kind: str, stream: Stream) -> Made:
     """Rows in the middle of something larger, whose other rows hold 7."""
     rows, rest = (value.shape[0], value.shape[1:]) if value.ndim else (1, ())
     shape = (BEFORE + rows + AFTER, *rest)
@@ -121,7 +121,7 @@ def _nested(base: NDArray, shape: tuple[int, ...]) -> NDArray:
     return flat._rows((BEFORE - 1) * row, (BEFORE - 1) * row + size)._view_as(shape)
 
 
-def _make_reshaped(value: Array, kind: str, stream: ImmediateStream) -> Made:
+def _make_reshaped(value: Array, kind: str, stream: Stream) -> Made:
     shape: tuple[int, ...] = (value.size,) if value.ndim != 1 else (1, value.size)
     if kind != "reshaped":
         shape = base_shape(kind, value.shape) or shape
@@ -134,7 +134,7 @@ def _make_reshaped(value: Array, kind: str, stream: ImmediateStream) -> Made:
     return Made(array, base, kind)
 
 
-def _earlier(nbytes: int, dtype: np.dtype[Any], stream: ImmediateStream) -> NDArray:
+def _earlier(nbytes: int, dtype: np.dtype[Any], stream: Stream) -> NDArray:
     """An array of 20 channels of more than `nbytes`, used up."""
     columns = max(1, -(-(nbytes + 4) // (dtype.itemsize * 2 * 20)))
     earlier = new_array((2, 20, 1, columns), dtype)
@@ -142,7 +142,7 @@ def _earlier(nbytes: int, dtype: np.dtype[Any], stream: ImmediateStream) -> NDAr
     return earlier
 
 
-def _make_reused(value: Array, kind: str, stream: ImmediateStream, stale: bool) -> Made:
+def _make_reused(value: Array, kind: str, stream: Stream, stale: bool) -> Made:
     """On memory that held another array before, perhaps still in that one's layout."""
     life = kind.partition(":")[2]
     if stale and life in ("", "other"):

@@ -18,13 +18,13 @@ from ..imperative.call import infer_outputs
 from ..op.context import INFERENCE, TRAINING, Mode, OpContext
 from ..op.dispatch import dispatch
 from ..op.random_state import RandomState
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from ..symbol.gradient import gradient_graph
 from ..symbol.node import Entry, Node, topological
 from ..symbol.symbol import Symbol
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_stream = ImmediateStream()
+_stream = Stream()
 # errors of float32 that another order of summation may make in one operator, of its greatest value
 JITTER = 4 * float(np.finfo(np.float32).eps)
 

@@ -11,7 +11,7 @@ from .._array.copy import read_numpy
 from .._array.ndarray import NDArray
 from ..dtypes import is_float
 from ..op.registry import OpDef
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from .case import Array, Case
 from .checks import no_leak
 from .computation import Computation, as_heads, computation_of, head_weights
@@ -59,7 +59,7 @@ def differences(computation: Computation, case: Case) -> tuple[int, list[Array |
     grads = gradients(computation, values, wanted)
 
     def value(at: list[Array]) -> float:
-        stream = ImmediateStream()
+        stream = Stream()
         outs = [read_numpy(y, stream) for y in computation.forward(plain(at), True)]
         weights = head_weights([y.shape for y in outs], [y.dtype for y in outs])
         return sum(float(np.sum(y * w, dtype=np.float64))
@@ -82,7 +82,7 @@ def gradients(computation: Computation, values: Sequence[Array], wanted: Sequenc
                      strict=True))
     computation.backward(plain(values), as_heads, grads, dict.fromkeys(wanted, "write"))
     found: list[Array | None] = [None] * len(values)
-    stream = ImmediateStream()
+    stream = Stream()
     for i, grad in grads.items():
         got = read_numpy(grad, stream)
         # what is still as it was filled was never written: nothing depends on the input
@@ -92,5 +92,5 @@ def gradients(computation: Computation, values: Sequence[Array], wanted: Sequenc
 
 def plain(values: Sequence[Array]) -> list[NDArray]:
     """Arrays of these contents in memory of their own."""
-    stream = ImmediateStream()
+    stream = Stream()
     return [make(value, "plain", stream).array for value in values]

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._array.copy import write_numpy
 from .._array.ndarray import NDArray, new_array
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from .kind_words import layout_of, why_not
 from .made import Made
 
@@ -43,7 +43,7 @@ def why_no_overlap(kind: str, a: Array, b: Array) -> str | None:
 
 
 def overlapping(a: Array, b: Array, kind: str, before: bool,
-                stream: ImmediateStream) -> tuple[Made, Made]:
+                stream: Stream) -> tuple[Made, Made]:
     """Arrays like `a` and `b` on one storage; `before`: b begins before a, else after it.
 
     The first holds the contents of `a`, the second what is then there.
@@ -65,7 +65,7 @@ def overlapping(a: Array, b: Array, kind: str, before: bool,
 
 
 def _flat(a: Array, b: Array, kind: str, before: bool,
-          stream: ImmediateStream) -> tuple[Made, Made]:
+          stream: Stream) -> tuple[Made, Made]:
     ends = (1 - b.size, a.size - 1)  # one element is shared
     step = ends[not before]
     if kind == "overlap:flat":

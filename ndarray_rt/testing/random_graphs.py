@@ -31,7 +31,7 @@ from .._array.ndarray import NDArray
 from ..errors import MissingPackage, ParameterError
 from ..executor import Executor
 from ..op.random_state import default_random_state
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from .case import Input
 from .compare import assert_close
 from .conditioning import rounding, unsafe_kink
@@ -180,7 +180,7 @@ class RandomGraph:
         self.tolerances.check(got, self.expected)
 
 
-_stream = ImmediateStream()
+_stream = Stream()
 
 
 def read(array: NDArray | None) -> Array:

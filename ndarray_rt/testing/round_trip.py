@@ -15,7 +15,7 @@ from .._array.ndarray import NDArray, new_array
 from ..dtypes import find_dtype
 from ..errors import ParameterError, ShapeError
 from ..storage.desc import MemDesc, tagged_desc
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from .case import Array
 from .checks import Failures, no_leak
 from .layout_model import assert_padding_zero, padding, peek
@@ -102,7 +102,7 @@ def _contents(array: Any, dtype: object, seed: int) -> Array:
     return value if dtype is None else value.astype(find_dtype(dtype))
 
 
-def _array_of(value: Array, stream: ImmediateStream) -> NDArray:
+def _array_of(value: Array, stream: Stream) -> NDArray:
     array = new_array(value.shape, value.dtype)
     write_numpy(array, value, stream)
     return array
@@ -134,7 +134,7 @@ def _assert_in(array: NDArray, desc: MemDesc, value: Array) -> None:
 
 
 def _there_and_back(value: Array, desc: MemDesc) -> None:
-    stream = ImmediateStream()
+    stream = Stream()
     array = _array_of(value, stream)
     array._chunk.reorder(desc, stream)
     _assert_in(array, desc, value)
@@ -149,7 +149,7 @@ def _there_and_back(value: Array, desc: MemDesc) -> None:
     _assert_same(read_numpy(array, stream), value, "the default layout")
 
 
-def _views_agree(array: NDArray, desc: MemDesc, value: Array, stream: ImmediateStream) -> None:
+def _views_agree(array: NDArray, desc: MemDesc, value: Array, stream: Stream) -> None:
     """Views of the special array read its contents, and write to it."""
     rows = len(value) if value.ndim else 0
     parts = [(array._view_as((value.size,)), value.reshape(-1), "a flat view")]
@@ -173,7 +173,7 @@ def _views_agree(array: NDArray, desc: MemDesc, value: Array, stream: ImmediateS
 
 
 def _between(value: Array, first: MemDesc, second: MemDesc) -> None:
-    stream = ImmediateStream()
+    stream = Stream()
     array = _array_of(value, stream)
     array._chunk.reorder(first, stream)
     array._chunk.reorder(second, stream)

@@ -19,7 +19,7 @@ from .._array.req import GRAD_REQS, Req
 from ..dtypes import DType, find_dtype
 from ..errors import MissingPackage, ParameterError, TypeMismatch
 from ..storage.desc import MemDesc
-from ..storage.stream import ImmediateStream
+from ..storage.stream import Stream
 from .case import Array, Input
 from .memory_kinds import Made, contents, make
 from .memory_layouts import FAMILIES, can_be_special, kinds_of, layouts_of, permuted
@@ -146,7 +146,7 @@ class Known:
 
     def assert_unchanged(self) -> None:
         """The array still holds `expected`; padding is zero where it has some."""
-        got = contents(self.made, ImmediateStream())
+        got = contents(self.made, Stream())
         assert got.tobytes() == self.expected.tobytes(), (
             f"an array of kind {self.kind} holds {got}, expected {self.expected}")
 
@@ -181,7 +181,7 @@ def ndarrays(shape: Any = None, dtype: Any = None, kinds: Sequence[str] | None =
         kind = draw(st.sampled_from([kind for kind in fits if kind.split(":")[0] == word]))
         rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
         value = Input(dims, dtype=made_of.name, **contents_).draw(rng, made_of.name)
-        made = make(value, kind, ImmediateStream())
+        made = make(value, kind, Stream())
         made.check()
         return Known(made.array, value, kind, made)
     return drawn()

@@ -11,7 +11,7 @@ import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import NameMismatch, ParameterError, ShapeError, TypeMismatch
 from ndarray_rt.storage.desc import tagged_desc
-from ndarray_rt.storage.stream import ImmediateStream
+from ndarray_rt.storage.stream import Stream
 from ndarray_rt.testing.faults import live_bytes
 
 
@@ -408,7 +408,7 @@ def test_a_captured_run_sees_every_change():
                lambda: exe.arg_dict["c0_weight"].__setitem__(1, 3.0),
                lambda: exe.aux_dict["bn0_moving_mean"].__iadd__(1),
                lambda: exe.arg_dict["data"]._chunk.reorder(
-                   tagged_desc(np.dtype(np.float32), (2, 3, 8, 8), "acdb"), ImmediateStream()),
+                   tagged_desc(np.dtype(np.float32), (2, 3, 8, 8), "acdb"), Stream()),
                lambda: exe.outputs[0][1].asnumpy(),
                lambda: exe.outputs[0].__setitem__(0, 7.0),
                lambda: mx.set_num_threads(2), lambda: mx.set_num_threads(1)]

@@ -8,7 +8,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt.executor.values import copy_value
 from ndarray_rt.storage.desc import tagged_desc
-from ndarray_rt.storage.stream import ImmediateStream
+from ndarray_rt.storage.stream import Stream
 
 SHAPE = (2, 20, 6, 6)
 
@@ -16,7 +16,7 @@ SHAPE = (2, 20, 6, 6)
 def values() -> dict[str, mx.nd.NDArray]:
     data = np.random.default_rng(0).uniform(-1, 1, (3, *SHAPE[1:])).astype(np.float32)
     special = mx.nd.array(data[:2])
-    special._chunk.reorder(tagged_desc(np.dtype(np.float32), SHAPE, "aBcd16b"), ImmediateStream())
+    special._chunk.reorder(tagged_desc(np.dtype(np.float32), SHAPE, "aBcd16b"), Stream())
     return {"plain": mx.nd.array(data[:2]), "view": mx.nd.array(data)[1:3], "special": special,
             "other dtype": mx.nd.array(data[:2], dtype=np.float64),
             "new": mx.nd.zeros(SHAPE)}
@@ -31,7 +31,7 @@ def test_a_copy_is_counted_and_complete(name: str, kind: str) -> None:
     seen = target.__array__(copy=False) if kind == "pinned" else None
     if kind == "special":
         target._chunk.reorder(tagged_desc(np.dtype(np.float32), SHAPE, "aBcd16b"),
-                             ImmediateStream())
+                             Stream())
     before = target._chunk.writes
     copy_value(value, target, "data")
     assert target._chunk.writes > before

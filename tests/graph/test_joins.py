@@ -14,7 +14,7 @@ from ndarray_rt.op.dispatch import observe
 from ndarray_rt.storage.chunk import Chunk
 from ndarray_rt.storage.desc import blocked_desc, channels_last_desc, default_desc
 from ndarray_rt.storage.handle import Handle
-from ndarray_rt.storage.stream import ImmediateStream, Mem
+from ndarray_rt.storage.stream import Mem, Stream
 from ndarray_rt.storage.tmp_mem import TmpMemMgr
 
 LAST = channels_last_desc
@@ -33,7 +33,7 @@ def placed(arena, offset, shape, layout):
 
 
 def fill(array, value):
-    stream = ImmediateStream(TmpMemMgr())
+    stream = Stream(TmpMemMgr())
     stream.begin_operator()
     source = mx.nd.array(value)
     handle = source._chunk.handle

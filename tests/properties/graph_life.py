@@ -25,7 +25,7 @@ from ndarray_rt.errors import MXNetError
 from ndarray_rt.executor import Executor
 from ndarray_rt.executor.tiles import batch as batch_tiles
 from ndarray_rt.op.random_state import default_random_state
-from ndarray_rt.storage.stream import ImmediateStream
+from ndarray_rt.storage.stream import Stream
 from ndarray_rt.symbol.compose import output_name
 from ndarray_rt.testing import naive
 from ndarray_rt.testing import random_graphs as model_graphs
@@ -48,7 +48,7 @@ from ndarray_rt.testing.random_graphs import (
 Array = np.ndarray[Any, np.dtype[Any]]
 # what was reached, over all examples of a run
 REACHED: Counter[str] = Counter()
-STREAM = ImmediateStream()
+STREAM = Stream()
 # streams of the model and of reading
 SCRATCH = (naive._stream, model_graphs._stream)
 

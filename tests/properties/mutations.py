@@ -27,6 +27,7 @@ from ndarray_rt._array import interop, layout
 from ndarray_rt._array.ndarray import NDArray
 from ndarray_rt._array.output import Output
 from ndarray_rt._array.req import Req
+from ndarray_rt.capture.deferred import Deferred
 from ndarray_rt.capture.replay import Captured
 from ndarray_rt.errors import OutOfMemory, Unsupported
 from ndarray_rt.executor.program.prologue import Prologue
@@ -38,16 +39,15 @@ from ndarray_rt.storage import chunk as chunk_module
 from ndarray_rt.storage import stream as stream_module
 from ndarray_rt.storage.atom import Atom
 from ndarray_rt.storage.chunk import Chunk
-from ndarray_rt.storage.deferring import DeferringStream
 from ndarray_rt.storage.desc import MemDesc
 from ndarray_rt.storage.lease import Leases
 from ndarray_rt.storage.primitive import Primitive
-from ndarray_rt.storage.stream import ImmediateStream, Mem
+from ndarray_rt.storage.stream import Mem, Stream
 from ndarray_rt.storage.tmp_mem import TmpMemMgr
 from ndarray_rt.testing.layout_model import offsets
+from tests.capture import test_deferred
 from tests.graph import test_computed_weights, test_executor, test_inference, test_joins
 from tests.properties.storage.machine import StorageMachine
-from tests.storage import test_deferring
 
 # where the array contract is tested
 ALL = ("tests/storage", "tests/ndarray", "tests/properties/test_storage_machine.py",
@@ -145,9 +145,9 @@ def no_invalidation(patch: Patch) -> None:
 
 
 def dirty_padding(patch: Patch) -> None:
-    reorder = ImmediateStream.reorder
+    reorder = Stream.reorder
 
-    def dirty(self: ImmediateStream, prim: Primitive, src: Mem, dst: Mem,
+    def dirty(self: Stream, prim: Primitive, src: Mem, dst: Mem,
               now: bool = False) -> None:
         reorder(self, prim, src, dst, now)
         self.flush()
@@ -157,7 +157,7 @@ def dirty_padding(patch: Patch) -> None:
             used = np.zeros(len(cells), bool)
             used[offsets(dst.desc)] = True
             cells[~used] = 1
-    patch.setattr(ImmediateStream, "reorder", dirty)
+    patch.setattr(Stream, "reorder", dirty)
 
 
 def no_write_counter(patch: Patch) -> None:
@@ -175,12 +175,12 @@ def computed_once(patch: Patch) -> None:
 
 
 def layouts_of_what_never_ran(patch: Patch) -> None:
-    put_back = DeferringStream.put_back
+    put_back = Deferred.put_back
 
-    def careless(self: DeferringStream) -> None:
+    def careless(self: Deferred) -> None:
         self._undo.clear()
         put_back(self)
-    patch.setattr(DeferringStream, "put_back", careless)
+    patch.setattr(Deferred, "put_back", careless)
 
 
 def no_leases(patch: Patch) -> None:
@@ -188,7 +188,7 @@ def no_leases(patch: Patch) -> None:
 
 
 def memory_for_ever(patch: Patch) -> None:
-    patch.setattr(ImmediateStream, "_check", _nothing)
+    patch.setattr(Stream, "_check", _nothing)
 
 
 def null_writes(patch: Patch) -> None:
@@ -206,7 +206,7 @@ def outputs_over_inputs(patch: Patch) -> None:
 def joins_unseen(patch: Patch) -> None:
     seen = joins.joined_in_place
 
-    def unseen(parts: Any, axis: int, whole: NDArray, stream: ImmediateStream) -> MemDesc | None:
+    def unseen(parts: Any, axis: int, whole: NDArray, stream: Stream) -> MemDesc | None:
         try:
             return seen(parts, axis, whole, stream)
         except Unsupported:
@@ -217,7 +217,7 @@ def joins_unseen(patch: Patch) -> None:
 def layout_before_memory(patch: Patch) -> None:
     reorder = Chunk.reorder
 
-    def careless(self: Chunk, desc: MemDesc, stream: ImmediateStream) -> None:
+    def careless(self: Chunk, desc: MemDesc, stream: Stream) -> None:
         try:
             reorder(self, desc, stream)
         except OutOfMemory:
@@ -240,7 +240,7 @@ def follows_computed_weights() -> None:
 
 def puts_back_what_never_ran() -> None:
     with Patch.context() as patch:
-        test_deferring.test_an_interrupt_leaves_each_array_as_it_was_or_as_it_is_to_be(
+        test_deferred.test_an_interrupt_leaves_each_array_as_it_was_or_as_it_is_to_be(
             2, "at the end", patch)
 
 

@@ -24,7 +24,7 @@ from ndarray_rt.storage.desc import (
     strided_desc,
     tagged_desc,
 )
-from ndarray_rt.storage.stream import ImmediateStream
+from ndarray_rt.storage.stream import Stream
 from ndarray_rt.testing.layout_model import assert_padding_zero, offsets, peek
 
 # what oneDNN reorders everywhere: the first three move bits, the last two go through float32
@@ -140,7 +140,7 @@ SEEN: Counter[str] = Counter()
 def test_there_and_back_is_the_identity(desc: MemDesc, seed: int) -> None:
     count(desc)
     assert desc.format == FORMAT_BLOCKED
-    stream = ImmediateStream()
+    stream = Stream()
     value = contents(desc, seed)
     array = new_array(value.shape, value.dtype)
     write_numpy(array, value, stream)
@@ -163,7 +163,7 @@ def test_between_two_special_layouts(first: MemDesc, seed: int, data: st.DataObj
         second = tagged_desc(dtype, first.dims, tag)
     except NdrtError:
         second = default_desc(dtype, first.dims)
-    stream = ImmediateStream()
+    stream = Stream()
     value = contents(first, seed)
     array = new_array(value.shape, dtype)
     write_numpy(array, value, stream)

@@ -14,7 +14,7 @@ from ndarray_rt.errors import Unsupported
 from ndarray_rt.storage.chunk import Chunk, PinnedError
 from ndarray_rt.storage.desc import default_desc, tagged_desc
 from ndarray_rt.storage.handle import Handle, memory_stats, trim
-from ndarray_rt.storage.stream import ImmediateStream
+from ndarray_rt.storage.stream import Stream
 from ndarray_rt.testing.layout_model import assert_padding_zero, peek
 
 F32 = np.dtype(np.float32)
@@ -22,11 +22,11 @@ SHAPE = (2, 20, 3, 3)
 
 
 @pytest.fixture
-def stream() -> ImmediateStream:
-    return ImmediateStream()
+def stream() -> Stream:
+    return Stream()
 
 
-def filled(shape: tuple[int, ...], stream: ImmediateStream) -> tuple[NDArray, np.ndarray]:
+def filled(shape: tuple[int, ...], stream: Stream) -> tuple[NDArray, np.ndarray]:
     value = np.random.default_rng(1).random(shape, np.float32)
     array = new_array(shape, F32)
     write_numpy(array, value, stream)
@@ -61,7 +61,7 @@ def test_alignment(nbytes: int, alignment: int) -> None:
     assert Handle(nbytes).address % alignment == 0
 
 
-def test_growth_bumps_version_and_all_views_see_it(stream: ImmediateStream) -> None:
+def test_growth_bumps_version_and_all_views_see_it(stream: Stream) -> None:
     array, value = filled((6, 4), stream)
     view, version = array._rows(2, 5), array._chunk.version
     array._check_and_alloc(10)
@@ -78,7 +78,7 @@ def test_growth_bumps_version_and_all_views_see_it(stream: ImmediateStream) -> N
     assert (read_numpy(array, stream)[2:5] == 0).all()
 
 
-def test_growth_drops_the_layout(stream: ImmediateStream) -> None:
+def test_growth_drops_the_layout(stream: Stream) -> None:
     array, _ = filled(SHAPE, stream)
     array._chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
     array._check_and_alloc(array._chunk.nbytes + 1)
@@ -103,7 +103,7 @@ def test_a_span_that_grows_leaves_the_arena() -> None:
     assert second.handle.address == arena.address + 64
 
 
-def test_a_layout_that_needs_more_than_a_span_leaves_the_arena(stream: ImmediateStream) -> None:
+def test_a_layout_that_needs_more_than_a_span_leaves_the_arena(stream: Stream) -> None:
     arena = Handle(1 << 16)
     np.frombuffer(arena.buffer(), np.uint8)[:] = 9
     chunk = Chunk((1, 3, 4, 4), F32, Handle.span(arena, 256, 192))
@@ -132,7 +132,7 @@ def test_span_keeps_its_parent() -> None:
 
 
 @pytest.mark.parametrize("tag", ["acdb", "aBcd16b", "aBcd8b"])
-def test_reorder_and_back(tag: str, stream: ImmediateStream) -> None:
+def test_reorder_and_back(tag: str, stream: Stream) -> None:
     array, value = filled(SHAPE, stream)
     version = array._chunk.version
     array._chunk.reorder(tagged_desc(F32, SHAPE, tag), stream)
@@ -151,7 +151,7 @@ def test_reorder_and_back(tag: str, stream: ImmediateStream) -> None:
     assert array._chunk.version == version
 
 
-def test_weights_become_grouped(stream: ImmediateStream) -> None:
+def test_weights_become_grouped(stream: Stream) -> None:
     array, value = filled((8, 4, 3, 3), stream)
     grouped = tagged_desc(F32, (2, 4, 4, 3, 3), "aBCde8c8b")
     array._chunk.reorder(grouped, stream)
@@ -163,7 +163,7 @@ def test_weights_become_grouped(stream: ImmediateStream) -> None:
     assert read_numpy(array, stream).tobytes() == value.tobytes()
 
 
-def test_a_failing_reorder_changes_nothing(stream: ImmediateStream) -> None:
+def test_a_failing_reorder_changes_nothing(stream: Stream) -> None:
     array, value = filled(SHAPE, stream)
     array._chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
     state = array._chunk.version, array._chunk.mkl_mem, array._chunk.handle.address
@@ -173,7 +173,7 @@ def test_a_failing_reorder_changes_nothing(stream: ImmediateStream) -> None:
     assert read_numpy(array, stream).tobytes() == value.tobytes()
 
 
-def test_invalidate_moves_nothing(stream: ImmediateStream) -> None:
+def test_invalidate_moves_nothing(stream: Stream) -> None:
     array, _ = filled(SHAPE, stream)
     array._chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)
     raw, address = bytes(array._chunk.handle.buffer()), array._chunk.handle.address
@@ -188,14 +188,14 @@ def test_invalidate_moves_nothing(stream: ImmediateStream) -> None:
     assert array._chunk.version == version
 
 
-def test_set_layout_of_a_default_layout_drops_the_special_one(stream: ImmediateStream) -> None:
+def test_set_layout_of_a_default_layout_drops_the_special_one(stream: Stream) -> None:
     array, _ = filled(SHAPE, stream)
     array._chunk.set_layout(tagged_desc(F32, SHAPE, "aBcd16b"))
     array._chunk.set_layout(default_desc(F32, SHAPE))
     assert array._chunk.mkl_mem is None
 
 
-def test_pinned_memory_stays(stream: ImmediateStream) -> None:
+def test_pinned_memory_stays(stream: Stream) -> None:
     array, value = filled(SHAPE, stream)
     chunk = array._chunk
     chunk.pin(False)
@@ -272,7 +272,7 @@ def test_a_free_buffer_serves_what_is_little_smaller() -> None:
                                             ((4, 16, 8, 8), "acdb"), ((64, 64), "ba"),
                                             ((3, 20, 4, 4), "aBcd8b")])
 def test_int32_keeps_all_its_bits(shape: tuple[int, ...], tag: str,
-                                  stream: ImmediateStream) -> None:
+                                  stream: Stream) -> None:
     """oneDNN's own reorder of int32 goes through float32 for some layouts and rounds."""
     limits = np.iinfo(np.int32)
     value = np.random.default_rng(4).integers(limits.min, limits.max, shape, np.int32)
@@ -287,7 +287,7 @@ def test_int32_keeps_all_its_bits(shape: tuple[int, ...], tag: str,
     assert (read_numpy(array, stream) == value).all()
 
 
-def test_a_part_of_reused_memory_is_a_view(stream: ImmediateStream) -> None:
+def test_a_part_of_reused_memory_is_a_view(stream: Stream) -> None:
     """Also where its shape happens to be the one that the Chunk was made for."""
     base = new_array((2, 3, 2, 3), F32)
     base._check_and_alloc(4 * 64)
@@ -303,7 +303,7 @@ def test_a_part_of_reused_memory_is_a_view(stream: ImmediateStream) -> None:
     assert (read_numpy(part, stream) == 0).all()
 
 
-def test_conversions_leave_room_for_larger_arrays(stream: ImmediateStream) -> None:
+def test_conversions_leave_room_for_larger_arrays(stream: Stream) -> None:
     """Reused memory: what is converted may be the smaller of two arrays on it."""
     base = new_array((4,), F32)
     base._check_and_alloc(4096)
@@ -316,7 +316,7 @@ def test_conversions_leave_room_for_larger_arrays(stream: ImmediateStream) -> No
     assert (read_numpy(small, stream) == 1).all()
 
 
-def test_a_new_life_on_the_memory_of_padding_keeps_its_memory(stream: ImmediateStream) -> None:
+def test_a_new_life_on_the_memory_of_padding_keeps_its_memory(stream: Stream) -> None:
     # the conversion for a write to a part gave the earlier life's bytes, too few for the new one
     earlier = new_array((2, 3, 2, 3), F32)
     write_numpy(earlier, np.zeros(earlier.shape, np.float32), stream)

@@ -10,31 +10,32 @@ import pytest
 from ndarray_rt._array.copy import read_numpy, write_numpy
 from ndarray_rt._array.layout import create_data, get_data, get_data_reorder
 from ndarray_rt._array.ndarray import NDArray, new_array
+from ndarray_rt.capture.recorder import Recorder, stream_into
 from ndarray_rt.native import lib
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.handle import memory_stats
 from ndarray_rt.storage.kernels.elementwise import add_to
 from ndarray_rt.storage.primitive import Arg, Direction, Kind, make_primitive
 from ndarray_rt.storage.reorder import REORDERS, ReorderCache, reorder_mem
-from ndarray_rt.storage.stream import ImmediateStream, RecordingStream
+from ndarray_rt.storage.stream import Stream
 
 F32 = np.dtype(np.float32)
 SHAPE = (2, 20, 3, 3)
 
 
-def filled(value: np.ndarray, stream: ImmediateStream) -> NDArray:
+def filled(value: np.ndarray, stream: Stream) -> NDArray:
     array = new_array(value.shape, value.dtype)
     write_numpy(array, value, stream)
     return array
 
 
-def work(stream: ImmediateStream, x: NDArray, y: NDArray) -> None:
+def work(stream: Stream, x: NDArray, y: NDArray) -> None:
     """y = relu(x) + x through a blocked layout: two reorders, a primitive and a kernel."""
     stream.begin_operator()
     issue(stream, x, y)
 
 
-def issue(stream: ImmediateStream, x: NDArray, y: NDArray) -> None:
+def issue(stream: Stream, x: NDArray, y: NDArray) -> None:
     """What `work` does in its operator."""
     blocked = tagged_desc(F32, SHAPE, "aBcd16b")
     src = get_data_reorder(x, blocked, stream)
@@ -55,7 +56,7 @@ def wanted(value: np.ndarray) -> np.ndarray:
 def test_replay_equals_immediate() -> None:
     rng = np.random.default_rng(0)
     first, second = (rng.standard_normal(SHAPE).astype(np.float32) for _ in range(2))
-    immediate = ImmediateStream()
+    immediate = Stream()
     x, y = filled(first, immediate), new_array(SHAPE, F32)
     work(immediate, x, y)
     assert (read_numpy(y, immediate) == wanted(first)).all()
@@ -64,55 +65,59 @@ def test_replay_equals_immediate() -> None:
     assert counted["kernels"] == 1
     assert counted["reorders"] >= 2
 
-    recording = RecordingStream(immediate.tmp.estimate)
+    recorder = Recorder(immediate.tmp.estimate)
+    recording = stream_into(recorder)
     work(recording, x, y)
     assert (read_numpy(y, immediate) == wanted(first)).all(), "recording runs each step too"
-    assert recording.recording.segments == 1
+    assert recorder.recording.segments == 1
     write_numpy(x, second, immediate)
     for _ in range(3):
-        recording.recording.replay()
+        recorder.recording.replay()
         assert (read_numpy(y, immediate) == wanted(second)).all()
 
 
 def test_callbacks_split_a_recording() -> None:
     calls: list[str] = []
-    stream = RecordingStream(0)
+    recorder = Recorder(0)
+    stream = stream_into(recorder)
     x = filled(np.ones(SHAPE, np.float32), stream)
     y = new_array(SHAPE, F32)
     work(stream, x, y)
     stream.callback(lambda: calls.append("between"))
     work(stream, y, x)
     assert calls == ["between"]
-    assert stream.recording.segments == 3
-    stream.recording.replay()
+    assert recorder.recording.segments == 3
+    recorder.recording.replay()
     assert calls == ["between"] * 2
     # x = 1 -> y = 2 -> x = 4; replayed: y = 8, x = 16
-    assert (read_numpy(x, ImmediateStream()) == 16).all()
+    assert (read_numpy(x, Stream()) == 16).all()
 
 
 def test_recorded_scratch_outlives_the_recording_run() -> None:
     value = np.arange(np.prod(SHAPE), dtype=np.float32).reshape(SHAPE) - 100
-    stream = RecordingStream(0)  # no estimate: each piece is a buffer of its own
+    recorder = Recorder(0)  # no estimate: each piece is a buffer of its own
+    stream = stream_into(recorder)
     x, y = filled(value, stream), new_array(SHAPE, F32)
     work(stream, x, y)
-    recording = stream.recording
-    del stream
+    recording = recorder.recording
+    del stream, recorder
     gc.collect()
-    others = [filled(np.full(SHAPE, np.nan, np.float32), ImmediateStream()) for _ in range(50)]
+    others = [filled(np.full(SHAPE, np.nan, np.float32), Stream()) for _ in range(50)]
     recording.replay()
-    assert (read_numpy(y, ImmediateStream()) == wanted(value)).all()
+    assert (read_numpy(y, Stream()) == wanted(value)).all()
     del others
 
 
 def test_a_recording_gives_everything_back() -> None:
     gc.collect()
     before = memory_stats()["live"]
-    stream = RecordingStream(1 << 12)
+    recorder = Recorder(1 << 12)
+    stream = stream_into(recorder)
     x = filled(np.ones(SHAPE, np.float32), stream)
     y = new_array(SHAPE, F32)
     work(stream, x, y)
     assert memory_stats()["live"] > before
-    del stream, x, y
+    del stream, recorder, x, y
     gc.collect()
     assert memory_stats()["live"] == before
 
@@ -131,7 +136,7 @@ def test_reorder_cache_is_bounded_and_hits() -> None:
 
 
 def test_reorders_can_add() -> None:
-    stream = ImmediateStream()
+    stream = Stream()
     value = np.random.default_rng(2).random(SHAPE, np.float32)
     x, y = filled(value, stream), filled(value, stream)
     y._chunk.reorder(tagged_desc(F32, SHAPE, "aBcd16b"), stream)

@@ -9,7 +9,7 @@ import pytest
 
 from ndarray_rt.storage.desc import default_desc
 from ndarray_rt.storage.handle import memory_stats
-from ndarray_rt.storage.stream import ImmediateStream, StaleMemory
+from ndarray_rt.storage.stream import StaleMemory, Stream
 from ndarray_rt.storage.tmp_mem import ALIGNMENT, TmpMemMgr, align_up
 
 F32 = np.dtype(np.float32)
@@ -108,7 +108,7 @@ def test_nothing_is_held_after_release() -> None:
 
 
 def test_memory_of_an_earlier_operator_is_refused() -> None:
-    stream = ImmediateStream()
+    stream = Stream()
     stream.begin_operator()
     desc = default_desc(F32, (4,))
     old = stream.scratch(desc)

@@ -15,7 +15,7 @@ from ndarray_rt.native import ffi
 from ndarray_rt.op.prim_cache import CACHE
 from ndarray_rt.storage.chunk import Chunk
 from ndarray_rt.storage.desc import MemDesc, default_desc
-from ndarray_rt.storage.stream import ImmediateStream
+from ndarray_rt.storage.stream import Stream
 from ndarray_rt.testing import (
     Input,
     check_consistency,
@@ -32,9 +32,9 @@ true_reorder = Chunk.reorder
 
 
 def faulty_reorder(spoil: Callable[[np.ndarray], None], when: Callable[[MemDesc], bool],
-                   ) -> Callable[[Chunk, MemDesc, ImmediateStream], None]:
+                   ) -> Callable[[Chunk, MemDesc, Stream], None]:
     """A conversion to a layout that then changes bytes."""
-    def reorder(self: Chunk, desc: MemDesc, stream: ImmediateStream) -> None:
+    def reorder(self: Chunk, desc: MemDesc, stream: Stream) -> None:
         true_reorder(self, desc, stream)
         if self.mkl_mem is desc and when(desc):
             spoil(np.frombuffer(ffi.buffer(self.handle.ptr, desc.nbytes), np.uint8))

@@ -10,7 +10,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt.op.kept_runs import MOST_RUNS, KeptRuns
 from ndarray_rt.storage.desc import default_desc
-from ndarray_rt.storage.stream import ImmediateStream
+from ndarray_rt.storage.stream import Stream
 
 STEPS, BATCH, FEATURES, SIZE = 5, 3, 4, 6
 CELLS: list[dict[str, Any]] = [
@@ -131,7 +131,7 @@ def test_inputs_that_are_written_to_are_computed_from() -> None:
 
 
 def test_inputs_that_are_other_arrays_each_time_leave_little_behind() -> None:
-    kept, stream = KeptRuns(), ImmediateStream()
+    kept, stream = KeptRuns(), Stream()
     desc = default_desc(np.dtype("f4"), (4,))
     arrays = [mx.nd.ones((4,)) for _ in range(2 * MOST_RUNS)]
     for array in arrays:

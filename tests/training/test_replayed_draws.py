@@ -11,13 +11,14 @@ from ndarray_rt._array.copy import read_numpy
 from ndarray_rt._array.ndarray import NDArray, new_array
 from ndarray_rt._array.output import NumpyOutput
 from ndarray_rt._array.req import Req
+from ndarray_rt.capture.recorder import Recorder, stream_into
 from ndarray_rt.nd import array
 from ndarray_rt.op.context import OpContext
 from ndarray_rt.op.dispatch import dispatch
 from ndarray_rt.op.infer import run_infer_shape, run_infer_type
 from ndarray_rt.op.random_state import RandomState
 from ndarray_rt.op.registry import find
-from ndarray_rt.storage.stream import ImmediateStream, RecordingStream
+from ndarray_rt.storage.stream import Stream
 from ndarray_rt.threads import set_num_threads
 
 Values = np.ndarray[Any, Any]
@@ -107,23 +108,24 @@ def test_replays_draw_what_numpy_draws(call: Call) -> None:
     definition = find(op)
     naive = OpContext(random=RandomState(5))
     want = [in_numpy(call, naive) for _ in range(3)]
-    stream = RecordingStream(0)
+    recorder = Recorder(0)
+    stream = stream_into(recorder)
     ctx = OpContext(stream, random=RandomState(5))
     outs = outputs(call)
     before = set_num_threads(2)
     try:
         for i, expected in enumerate(want):
             if i:
-                stream.recording.replay()
+                recorder.recording.replay()
             else:
                 dispatch(definition, definition.params.parse(params, op, None), ctx,
                          [array(x, dtype=x.dtype) for x in ins], outs,
                          [Req.kWriteTo] * len(outs))
             for got, value in zip(outs, expected, strict=True):
-                np.testing.assert_array_equal(read_numpy(got, ImmediateStream()), value)
+                np.testing.assert_array_equal(read_numpy(got, Stream()), value)
     finally:
         set_num_threads(before)
-    assert stream.recording.segments == 1
+    assert recorder.recording.segments == 1
     assert stream.counters.callbacks == 0
     assert ctx.fallbacks == 0
     assert ctx.random.get_state() == naive.random.get_state()
@@ -138,6 +140,6 @@ def test_draws_that_no_kernel_makes_are_the_same_numbers() -> None:
         ctx, outs = OpContext(random=RandomState(1)), outputs(call)
         dispatch(find(call[0]), find(call[0]).params.parse(call[1], call[0], None), ctx, [], outs,
                  [Req.kWriteTo])
-        made.append(read_numpy(outs[0], ImmediateStream()))
+        made.append(read_numpy(outs[0], Stream()))
         assert ctx.fallbacks == (dtype == "int64")
     np.testing.assert_array_equal(*made)

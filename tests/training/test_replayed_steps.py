@@ -13,6 +13,7 @@ from ndarray_rt._array.copy import read_numpy
 from ndarray_rt._array.ndarray import NDArray, new_array
 from ndarray_rt._array.output import NumpyOutput
 from ndarray_rt._array.req import Req
+from ndarray_rt.capture.recorder import Recorder, stream_into
 from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.nd import array
 from ndarray_rt.op.context import TRAINING, OpContext
@@ -21,12 +22,12 @@ from ndarray_rt.op.random_state import RandomState
 from ndarray_rt.op.registry import find
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.parameters import ParameterBlock
-from ndarray_rt.storage.stream import ImmediateStream, RecordingStream
+from ndarray_rt.storage.stream import Stream
 
 Values = np.ndarray[Any, np.dtype[np.float32]]
 
 
-def context(seed: int, stream: ImmediateStream | None = None) -> OpContext:
+def context(seed: int, stream: Stream | None = None) -> OpContext:
     ctx = OpContext(stream, random=RandomState(seed))
     ctx.mode = TRAINING
     return ctx
@@ -69,8 +70,9 @@ def test_a_replay_draws_the_next_numbers(op: str, params: dict[str, Any],
         definition.compute(naive, definition.params(**params), [values] * len(ins), written)
         want.append([output.value for output in written])
     if layout is not None:
-        ins[0]._chunk.reorder(tagged_desc(np.dtype("f4"), shape, layout), ImmediateStream())
-    stream = RecordingStream(0)
+        ins[0]._chunk.reorder(tagged_desc(np.dtype("f4"), shape, layout), Stream())
+    recorder = Recorder(0)
+    stream = stream_into(recorder)
     ctx = context(5, stream)
     outs = draw(op, ctx, ins, shape, **params)
     if ctx.fallbacks:
@@ -78,23 +80,24 @@ def test_a_replay_draws_the_next_numbers(op: str, params: dict[str, Any],
         pytest.skip("oneDNN has no fast product of blocked arrays: NumPy's steps are not recorded")
     for i, expected in enumerate(want):
         if i:
-            stream.recording.replay()
+            recorder.recording.replay()
         for got, value in zip(outs, expected, strict=True):
-            np.testing.assert_array_equal(read_numpy(got, ImmediateStream()), value)
-    assert stream.recording.segments == 1
+            np.testing.assert_array_equal(read_numpy(got, Stream()), value)
+    assert recorder.recording.segments == 1
     assert ctx.fallbacks == 0
     assert ctx.random.get_state() == naive.random.get_state()
 
 
 def test_a_seed_between_replays_starts_anew() -> None:
-    stream = RecordingStream(0)
+    recorder = Recorder(0)
+    stream = stream_into(recorder)
     ctx = context(5, stream)
     out = draw("_random_uniform", ctx, [], (100,), shape=(100,))[0]
     first = out.asnumpy()
-    stream.recording.replay()
+    recorder.recording.replay()
     assert not np.array_equal(out.asnumpy(), first)
     ctx.random.seed(5)
-    stream.recording.replay()
+    recorder.recording.replay()
     np.testing.assert_array_equal(out.asnumpy(), first)
 
 
@@ -118,13 +121,14 @@ def test_numbers_of_an_update_change_between_replays(
     recorded, naive = [array(v) for v in values], [array(v) for v in values]
     if layout is not None:
         for one in recorded:
-            one._chunk.reorder(tagged_desc(np.dtype("f4"), shape, layout), ImmediateStream())
-    stream = RecordingStream(0)
+            one._chunk.reorder(tagged_desc(np.dtype("f4"), shape, layout), Stream())
+    recorder = Recorder(0)
+    stream = stream_into(recorder)
     ctx = context(0, stream)
     params = definition.params(**first)
     # the first call settles the layouts, the second is recorded with the same numbers
     for recording in (False, True):
-        ctx.stream = stream if recording else ImmediateStream()
+        ctx.stream = stream if recording else Stream()
         ctx.parameters = ParameterBlock(definition.numbers_of(params))
         dispatch(definition, params, ctx, recorded, recorded[:1], [Req.kWriteInplace],
                  mode=TRAINING)
@@ -133,14 +137,14 @@ def test_numbers_of_an_update_change_between_replays(
         changed = definition.params(**given)
         assert definition.fixed_of(changed) == definition.fixed_of(params)
         ctx.parameters.set(definition.numbers_of(changed))
-        stream.recording.replay()
+        recorder.recording.replay()
     plain = context(0)
     for given in (first, first, second, first):
         dispatch(definition, definition.params(**given), plain, naive, naive[:1],
                  [Req.kWriteInplace], mode=TRAINING)
     for got, want in zip(recorded, naive, strict=True):
         np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
-    assert stream.recording.segments == 1
+    assert recorder.recording.segments == 1
 
 
 def test_a_block_has_room_for_eight() -> None:

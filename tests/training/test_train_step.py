@@ -12,7 +12,7 @@ from ndarray_rt import config
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.op.random_state import default_random_state
 from ndarray_rt.storage.desc import tagged_desc
-from ndarray_rt.storage.stream import ImmediateStream
+from ndarray_rt.storage.stream import Stream
 from ndarray_rt.testing import random_graph
 from tests.frames import frames_of
 
@@ -138,7 +138,7 @@ def test_a_captured_step_runs_no_python_for_its_layers() -> None:
 
 def change_gradient(executor: Any) -> None:
     executor.grad_dict["conv1_weight"]._chunk.reorder(
-        tagged_desc(np.dtype("f4"), (20, 20, 3, 3), "acdb"), ImmediateStream())
+        tagged_desc(np.dtype("f4"), (20, 20, 3, 3), "acdb"), Stream())
 
 
 CHANGES = {

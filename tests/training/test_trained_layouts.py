@@ -14,7 +14,7 @@ import ndarray_rt as mx
 from ndarray_rt import autograd, config, gluon
 from ndarray_rt.gluon import nn
 from ndarray_rt.op.dispatch import observe
-from ndarray_rt.storage.stream import ImmediateStream, Mem
+from ndarray_rt.storage.stream import Mem, Stream
 
 Values = dict[str, np.ndarray[Any, np.dtype[Any]]]
 SHAPE, CLASSES = (4, 16, 10, 10), 5
@@ -195,14 +195,14 @@ def reorders_of(made: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, i
     owners = {array._chunk.handle: (name, i) for name, arrays in made.arrays()
               for i, array in enumerate(arrays)}
     found: list[tuple[str, int, str]] = []
-    plain = ImmediateStream.reorder
+    plain = Stream.reorder
 
-    def reorder(self: ImmediateStream, prim: Any, src: Mem, dst: Mem, now: bool = False) -> None:
+    def reorder(self: Stream, prim: Any, src: Mem, dst: Mem, now: bool = False) -> None:
         for mem, what in ((src, "read"), (dst, "written")):
             if mem.keep in owners:
                 found.append((*owners[mem.keep], what))
         plain(self, prim, src, dst, now)
-    monkeypatch.setattr(ImmediateStream, "reorder", reorder)
+    monkeypatch.setattr(Stream, "reorder", reorder)
     # nothing is replayed while somebody observes
     stop = observe(lambda told: None)
     try:

@@ -12,7 +12,7 @@ from ndarray_rt import config
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.executor import Trained, Update
 from ndarray_rt.storage.desc import tagged_desc
-from ndarray_rt.storage.stream import ImmediateStream
+from ndarray_rt.storage.stream import Stream
 
 Values = np.ndarray[Any, np.dtype[Any]]
 SHAPES = {"conv_weight": (20, 3, 3, 3), "fc_weight": (10, 7), "fc_bias": (10,), "scale": (1,)}
@@ -125,8 +125,8 @@ def test_changes_between_replays_are_seen() -> None:
     layout = tagged_desc(np.dtype("f4"), SHAPES["conv_weight"], "aBcd16b")
     changes = [
         lambda t: t[0].weight.__setitem__(1, 2.0), lambda t: t[1].states[0].__imul__(2),
-        lambda t: t[0].weight._chunk.reorder(layout, ImmediateStream()),
-        lambda t: t[0].grad._chunk.reorder(layout, ImmediateStream()),
+        lambda t: t[0].weight._chunk.reorder(layout, Stream()),
+        lambda t: t[0].grad._chunk.reorder(layout, Stream()),
         lambda t: mx.set_num_threads(2), lambda t: mx.set_num_threads(1)]
     for change in changes:
         for trained in (ours, naive):

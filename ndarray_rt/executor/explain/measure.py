@@ -14,11 +14,13 @@ from time import perf_counter
 
 import numpy as np
 
+from ...capture.deferred import Deferred
+from ...capture.recorder import Recorder, stream_into
+from ...capture.recording import Recording
 from ...capture.replay import DONE, Capture, Captured
 from ...op.context import OpContext
 from ...op.dispatch import Dispatched, observe
 from ...storage.primitive import Primitive
-from ...storage.stream import Recording, RecordingStream
 from ..program.plan import Step
 from ..program.program import hindrance
 from ..program.step import BoundStep
@@ -84,8 +86,8 @@ class _Listener:
 
     def __call__(self, told: Dispatched) -> None:
         if threading.get_ident() == self._thread:
-            stream = self._ctx.stream
-            recording = stream.recording if isinstance(stream, RecordingStream) else None
+            sink = self._ctx.stream.sink
+            recording = sink.recording if isinstance(sink, (Recorder, Deferred)) else None
             self.heard.append(_Heard(told, recording,
                                      0 if recording is None else len(recording.issued)))
 
@@ -156,7 +158,7 @@ def _look(parts: Sequence[Part], ctx: OpContext, listener: _Listener) -> list[li
 
 def _recorded(part: Part, ctx: OpContext, listener: _Listener) -> list[_Heard]:
     plain = ctx.stream
-    ctx.stream = stream = RecordingStream(plain.tmp.estimate)
+    ctx.stream = stream = stream_into(Recorder(plain.tmp.estimate))
     try:
         return listener.run(part)
     finally:

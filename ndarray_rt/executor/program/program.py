@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ... import config
 from ..._array.ndarray import NDArray
-from ...capture.record import record, record_ahead
+from ...capture.deferred import Deferred
+from ...capture.record import record
+from ...capture.recorder import Recorder
 from ...capture.replay import BROKEN, CHANGED, DONE, MOVED, NOTHING_RAN, Capture, Captured
 from ...collector import resting_collector
 from ...context import Context
@@ -224,19 +226,18 @@ class Program:
         is_backward = part[0] == self.plan.num_forward
         # forward reads nothing there that it has not written
         start = [chunk.placement for chunk in own] if is_backward else None
-        if part[2] or is_watched():
-            stream = record(lambda: self._run_steps(part), ctx, chunks, capture, not part[2])
-        else:
-            stream = record_ahead(lambda begin: self._run_steps(part, begin), ctx, chunks, capture,
-                                  max(self._scratch, ctx.stream.tmp.estimate))
-        if stream is not None:
-            self._scratch = stream.estimate
+        estimate = ctx.stream.tmp.estimate
+        sink = (Recorder(estimate, takes_python=not part[2]) if part[2] or is_watched()
+                else Deferred(max(self._scratch, estimate)))
+        recorded = record(lambda begin: self._run_steps(part, begin), ctx, chunks, capture, sink)
+        if recorded is not None:
+            self._scratch = recorded.recording.estimate
             # training reads weights as they are: what inference has packed of them is not its own
             sources = {} if part[2] else self._sources()
             capture.kept_epoch = 0 if ctx.kept_runs is None else ctx.kept_runs.epoch
             touched = {*chunks, *self.prologue.sources}
             capture.keep(Captured(
-                stream.recording, stream.counters.as_dict(), self._leases, own, start,
+                recorded.recording, recorded.counters, self._leases, own, start,
                 [c for c in chunks if c not in storages],
                 [c for c in self.written(steps) if c not in storages],
                 {c: n for c, n in sources.items() if c in touched},

@@ -10,6 +10,7 @@ from ... import config
 from ..._array.ndarray import NDArray, new_array
 from ..._array.req import Req
 from ...capture.record import record
+from ...capture.recorder import Recorder
 from ...capture.replay import BROKEN, DONE, NOTHING_RAN, Capture, Captured
 from ...errors import NameMismatch, ParameterError, TypeMismatch, not_picklable
 from ...op.context import OpContext
@@ -20,7 +21,7 @@ from ...op.registry import OpDef, find
 from ...storage.account import Account
 from ...storage.lease import Leases
 from ...storage.parameters import ROOM, ParameterBlock
-from ...storage.stream import ImmediateStream
+from ...storage.stream import Stream
 from ...storage.tmp_mem import TmpMemMgr
 from ...value_key import same_value
 from ..checks import check_float, check_mapping
@@ -92,7 +93,7 @@ class Update:
         self._work = Workspace() if work is None else work
         self._session = session or Session()
         self._account = Account(f"{op.name} of {len(self.trained)} weights")
-        self._stream = ImmediateStream(TmpMemMgr(account=self._account))
+        self._stream = Stream(TmpMemMgr(account=self._account))
         self._context = OpContext(self._stream, session=self._session.key,
                                   shapes=tuple(one.weight.shape for one in self.trained))
         self._chunks = [array._chunk for one in self.trained for array in one.arrays]
@@ -190,12 +191,13 @@ class Update:
         # all arrays are read before they are written: one that ended in another layout than it
         # began in would be read as what it no longer is
         before = [chunk.mkl_mem for chunk in self._chunks]
-        stream = record(self._run_steps, self._context, self._chunks, capture)
-        if stream is not None and [chunk.mkl_mem for chunk in self._chunks] != before:
+        recorded = record(lambda _: self._run_steps(), self._context, self._chunks, capture,
+                          Recorder(self._stream.tmp.estimate))
+        if recorded is not None and [chunk.mkl_mem for chunk in self._chunks] != before:
             capture.postpone("a step changes the layout of what it reads")
-        elif stream is not None:
-            capture.keep(Captured(stream.recording, stream.counters.as_dict(), self._leases, (),
-                                  None, list(dict.fromkeys(self._chunks)), self._written, {}))
+        elif recorded is not None:
+            capture.keep(Captured(recorded.recording, recorded.counters, self._leases, (), None,
+                                  list(dict.fromkeys(self._chunks)), self._written, {}))
 
     def _count_replays(self) -> None:
         captured = self._capture.captured

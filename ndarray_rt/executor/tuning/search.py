@@ -21,7 +21,7 @@ from ...storage.handle import Handle
 from ...storage.primitive import Kind as PrimitiveKind
 from ...storage.primitive import Primitive
 from ...storage.reorder import reorder_mem
-from ...storage.stream import ImmediateStream, Mem
+from ...storage.stream import Mem, Stream
 from ...storage.tmp_mem import TmpMemMgr
 from ...symbol.node import Node, topological
 from ..explain.measure import Call, Measured, Part, measure
@@ -116,7 +116,7 @@ class Trials:
         self._bound = [graph.given[value.entry] for value in graph.plan.values
                        if value.kind is Kind.EXTERNAL]
         self._context = OpContext(
-            ImmediateStream(TmpMemMgr()), session=self._session.key, random=RandomState(),
+            Stream(TmpMemMgr()), session=self._session.key, random=RandomState(),
             shapes=tuple(array.shape for array in self._bound))
         self._context.keep_plain = frozenset(array._chunk.native.id for array in self._bound)
         self._context.packed = PackedStore()
@@ -327,7 +327,7 @@ def _reorders(found: Measured) -> int:
 
 def measure_reorders(repeat: int = 7) -> Reorders:
     """What a change between the families costs, of a small and of a large tensor."""
-    stream = ImmediateStream(TmpMemMgr())
+    stream = Stream(TmpMemMgr())
 
     def measured(shape: tuple[int, ...]) -> tuple[float, float]:
         mems = []

@@ -19,7 +19,7 @@ from ...storage.desc import MemDesc, any_desc, default_desc, strided_desc, tagge
 from ...storage.kernels.rnn import lstm_steps
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.reorder import reorder_mem
-from ...storage.stream import ImmediateStream, Mem
+from ...storage.stream import Mem, Stream
 from . import weights
 from .call import RNNCall
 from .params import Place, RNNParams, places
@@ -91,7 +91,7 @@ def _gates(ctx: OpContext, p: RNNParams, vector: NDArray, place: Place, x: Mem,
         wide = tagged_desc(FLOAT32, matrix, f"AB{BLOCK}b{lib.NDRT_FEW_ROWS_WIDE}a")
         return first_supported(partial(one, w) for w in (wide, any_desc(FLOAT32, matrix)))
 
-    def fill(stream: ImmediateStream, source: Mem, to: Mem) -> None:
+    def fill(stream: Stream, source: Mem, to: Mem) -> None:
         reorder_mem(stream, weights.at(source, place.i2h, default_desc(FLOAT32, matrix)), to)
     prim = ctx.primitive(("RNN.gates", src.id, p.rows), build)
     packed = weights.kept(ctx, vector, ("gates", place.i2h), prim.weights, fill)
@@ -110,7 +110,7 @@ def _between(ctx: OpContext, p: RNNParams, vector: NDArray, place: Place) -> Mem
     rows = strided_desc(FLOAT32, dims, (size * size, block * size, size, 1))
     packed = strided_desc(FLOAT32, dims, (block, size * p.gates * block, 1, p.gates * block))
 
-    def fill(stream: ImmediateStream, source: Mem, to: Mem) -> None:
+    def fill(stream: Stream, source: Mem, to: Mem) -> None:
         reorder_mem(stream, weights.at(source, place.h2h, rows), to)
     return weights.kept(ctx, vector, ("between", place.h2h), packed, fill)
 

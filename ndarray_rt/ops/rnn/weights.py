@@ -17,13 +17,13 @@ from ...op.context import OpContext
 from ...storage.desc import MemDesc, strided_desc
 from ...storage.kernels import elementwise
 from ...storage.reorder import reorder_mem
-from ...storage.stream import ImmediateStream, Mem
+from ...storage.stream import Mem, Stream
 from .params import Place, RNNParams
 
 # place of each of MXNet's gates r z n among oneDNN's
 GRU_ORDER = (1, 0, 2)
 # fills oneDNN's array from the vector: (stream, the vector's memory, what is filled)
-Fill = Callable[[ImmediateStream, Mem, Mem], None]
+Fill = Callable[[Stream, Mem, Mem], None]
 
 
 def at(mem: Mem, elements: int, desc: MemDesc) -> Mem:
@@ -39,7 +39,7 @@ def bias_rows(p: RNNParams) -> int:
 def kept(ctx: OpContext, vector: NDArray, what: tuple[object, ...], desc: MemDesc,
          fill: Fill) -> Mem:
     """Memory in the layout `desc` that `fill` makes from the vector: made once for inference."""
-    def make(stream: ImmediateStream, to: Mem) -> None:
+    def make(stream: Stream, to: Mem) -> None:
         fill(stream, get_default(vector, stream), to)
     if ctx.is_constant(vector) and ctx.packed is not None:
         return ctx.packed.made(vector, what, desc, ctx.stream, make)
@@ -48,16 +48,16 @@ def kept(ctx: OpContext, vector: NDArray, what: tuple[object, ...], desc: MemDes
     return mem
 
 
-def copy(stream: ImmediateStream, to: Mem, source: Mem) -> None:
+def copy(stream: Stream, to: Mem, source: Mem) -> None:
     """Copies all of an array in the default layout."""
     _copy(stream, to, source, source.desc.nelems)
 
 
-def _copy(stream: ImmediateStream, to: Mem, source: Mem, count: int) -> None:
+def _copy(stream: Stream, to: Mem, source: Mem, count: int) -> None:
     stream.kernel(elementwise.copy(out=to, data=source, nbytes=4 * count))
 
 
-def _add(stream: ImmediateStream, to: Mem, source: Mem, count: int) -> None:
+def _add(stream: Stream, to: Mem, source: Mem, count: int) -> None:
     stream.kernel(elementwise.add_to(out=to, data=source, n=count))
 
 
@@ -82,7 +82,7 @@ def _row_parts(p: RNNParams, inputs: int, starts: list[int]) -> Iterator[tuple[i
 
 def fill_matrix(p: RNNParams, inputs: int, starts: list[int]) -> Fill:
     """Fills a layer's weights from the matrices of its directions, which begin at `starts`."""
-    def fill(stream: ImmediateStream, vector: Mem, to: Mem) -> None:
+    def fill(stream: Stream, vector: Mem, to: Mem) -> None:
         parts = list(_row_parts(p, inputs, starts))
         desc = _row_desc(p, inputs, len(starts))
         if len(parts) == 1:
@@ -120,7 +120,7 @@ def fill_projection(p: RNNParams, starts: list[int]) -> Fill:
     """Fills a layer's projections from those of its directions, which begin at `starts`."""
     matrix = p.hidden * p.state_size
 
-    def fill(stream: ImmediateStream, vector: Mem, to: Mem) -> None:
+    def fill(stream: Stream, vector: Mem, to: Mem) -> None:
         desc = _projection_desc(p, len(starts))
         if len(starts) == 1:
             reorder_mem(stream, at(vector, starts[0], desc), to)
@@ -164,7 +164,7 @@ def _bias_parts(p: RNNParams, row: list[Place],
 
 def fill_bias(p: RNNParams, row: list[Place]) -> Fill:
     """Fills a layer's bias with the sum of both biases, where oneDNN has one for them."""
-    def fill(stream: ImmediateStream, vector: Mem, to: Mem) -> None:
+    def fill(stream: Stream, vector: Mem, to: Mem) -> None:
         for place, i2h, h2h, count in _bias_parts(p, row):
             part = at(to, place, to.desc)
             first, *more = [at(vector, start, to.desc) for start in (i2h, h2h)

@@ -11,7 +11,7 @@ from ..._array.output import Output
 from ...native import lib
 from ...op.context import OpContext
 from ...storage.kernels import elementwise as kernels
-from ...storage.stream import ImmediateStream, Mem
+from ...storage.stream import Mem, Stream
 from .places import can_add
 
 # by the operators' names
@@ -44,7 +44,7 @@ SCALAR_SLOPES: dict[str, int] = {
 }
 
 
-def unpadded(x: NDArray, stream: ImmediateStream) -> Mem:
+def unpadded(x: NDArray, stream: Stream) -> Mem:
     """The contents in their own layout, unless a function of 0 would get into its padding."""
     mem = get_data(x, stream)
     return get_default(x, stream) if mem.desc.is_padded else mem

@@ -9,12 +9,12 @@ from ..._array.ndarray import NDArray
 from ...errors import Unsupported
 from ...native import ffi
 from ...storage.desc import MemDesc, blocked_desc
-from ...storage.stream import ImmediateStream, Mem
+from ...storage.stream import Mem, Stream
 from .pointwise import Dims, dense_like, dtype_of
 
 
 def joined_in_place(parts: Sequence[NDArray], axis: int, whole: NDArray,
-                    stream: ImmediateStream) -> MemDesc | None:
+                    stream: Stream) -> MemDesc | None:
     """The layout in which `whole` is its parts as they lie, or None: they are to be copied.
 
     Unsupported where parts lie in the memory of `whole`, but otherwise than that wants them, so

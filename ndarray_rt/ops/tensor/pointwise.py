@@ -33,7 +33,7 @@ from ...storage.primitive import (
     make_primitive,
 )
 from ...storage.reorder import reorder_mem
-from ...storage.stream import ImmediateStream, Mem
+from ...storage.stream import Mem, Stream
 
 T = TypeVar("T")
 Dims = tuple[int, ...]
@@ -71,7 +71,7 @@ def dtype_of(desc: MemDesc) -> DType:
     return _dtype_named(desc.dtype_name)
 
 
-def unblocked(x: NDArray, stream: ImmediateStream) -> Mem:
+def unblocked(x: NDArray, stream: Stream) -> Mem:
     """The contents in a layout that strides alone describe: its own, or channels-last."""
     mem = get_data(x, stream)
     if not mem.desc.inner_blks:
@@ -345,7 +345,7 @@ def _operand_dims(found: list[tuple[int, bool]]) -> tuple[Dims, Dims]:
     raise Unsupported(f"oneDNN broadcasts no operand over {len(found)} groups of axes by turns")
 
 
-def spread(x: NDArray, shape: Dims, stream: ImmediateStream) -> Mem:
+def spread(x: NDArray, shape: Dims, stream: Stream) -> Mem:
     """The contents broadcast to a shape: the array's own memory where it has all elements."""
     if x.shape == shape:
         return unblocked(x, stream)

@@ -18,7 +18,7 @@ from ndarray_rt._array.layout import grouped_dims
 from ndarray_rt._array.ndarray import NDArray
 from ndarray_rt.storage.desc import MemDesc, default_desc, tagged_desc
 from ndarray_rt.storage.lease import Leases, Packed
-from ndarray_rt.storage.stream import ImmediateStream, Mem
+from ndarray_rt.storage.stream import Mem, Stream
 from ndarray_rt.testing.layout_model import offsets, physical
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -132,7 +132,7 @@ class Reader:
     """Somebody inside an operator call: a shared lease, and memory that must stay as it is."""
 
     leases: Leases
-    stream: ImmediateStream
+    stream: Stream
     mem: Mem
     seen: bytes
 

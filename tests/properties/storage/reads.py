@@ -21,7 +21,7 @@ from ndarray_rt._array.layout import (
 from ndarray_rt.native import ffi
 from ndarray_rt.storage.lease import Leases
 from ndarray_rt.storage.reorder import reorder_mem
-from ndarray_rt.storage.stream import ImmediateStream, Mem, StaleMemory
+from ndarray_rt.storage.stream import Mem, StaleMemory, Stream
 
 from .base import Base, choose, must_raise
 from .model import REACHED, Array, Held, Reader, all_layouts, places
@@ -116,7 +116,7 @@ class Reads(Base):
         held = self.pick(data, where=lambda held: has_layouts(held) and len(held.home.readers) < 2)
         if held is None or any(s.readers for s in self.storages if s is not held.home):
             return
-        stream = ImmediateStream()
+        stream = Stream()
         stream.begin_operator()
         leases = Leases([held.home.chunk], [])
         leases.__enter__()

@@ -12,13 +12,15 @@ import pytest
 from ndarray_rt._array.copy import read_numpy
 from ndarray_rt._array.layout import plain_numpy
 from ndarray_rt._array.ndarray import NDArray, new_array
+from ndarray_rt.capture import deferred as deferred_steps
+from ndarray_rt.capture.deferred import Deferred, StepFailed
+from ndarray_rt.capture.recorder import stream_into
+from ndarray_rt.capture.recording import Recording
 from ndarray_rt.errors import NdrtError
 from ndarray_rt.native import lib
-from ndarray_rt.storage import deferring
-from ndarray_rt.storage.deferring import DeferringStream, StepFailed
 from ndarray_rt.storage.desc import tagged_desc
 from ndarray_rt.storage.handle import memory_stats
-from ndarray_rt.storage.stream import ImmediateStream, Recording
+from ndarray_rt.storage.stream import Stream
 from tests.storage.test_stream import F32, SHAPE, filled, issue, wanted
 
 BLOCKED = tagged_desc(F32, SHAPE, "aBcd16b")
@@ -28,14 +30,20 @@ LENGTH = 5
 def chain(first: np.ndarray | None = None) -> list[NDArray]:
     """Arrays for operators one behind the other; the first holds a value, the others -1."""
     value = np.linspace(-1, 1, np.prod(SHAPE), dtype=np.float32).reshape(SHAPE)
-    made = [filled(value if first is None else first, ImmediateStream())]
+    made = [filled(value if first is None else first, Stream())]
     for _ in range(LENGTH):
-        made.append(filled(np.full(SHAPE, -1, np.float32), ImmediateStream()))
-        made[-1]._chunk.reorder(BLOCKED, ImmediateStream())
+        made.append(filled(np.full(SHAPE, -1, np.float32), Stream()))
+        made[-1]._chunk.reorder(BLOCKED, Stream())
     return made
 
 
-def call_operator(stream: ImmediateStream, at: int, arrays: list[NDArray],
+def deferring(estimate: int = 0) -> tuple[Deferred, Stream]:
+    """What runs steps later, and a stream into it."""
+    deferred = Deferred(estimate)
+    return deferred, stream_into(deferred)
+
+
+def call_operator(stream: Stream, at: int, arrays: list[NDArray],
                   between: Callable[[], None] | None = None) -> None:
     """Operator `at` of the chain, all or nothing, as dispatch calls operators."""
     y = arrays[at + 1]
@@ -55,7 +63,7 @@ def call_operator(stream: ImmediateStream, at: int, arrays: list[NDArray],
 
 
 def contents(arrays: list[NDArray]) -> list[np.ndarray]:
-    return [read_numpy(array, ImmediateStream()).copy() for array in arrays]
+    return [read_numpy(array, Stream()).copy() for array in arrays]
 
 
 def expected(arrays: list[NDArray], done: int) -> list[np.ndarray]:
@@ -72,21 +80,21 @@ def check(arrays: list[NDArray], done: int) -> None:
 
 
 def test_nothing_runs_before_the_end_and_replays_are_right() -> None:
-    arrays, stream = chain(), DeferringStream(0)
+    arrays, (deferred, stream) = chain(), deferring()
     for at in range(LENGTH):
         call_operator(stream, at, arrays)
     assert (plain_numpy(arrays[1]) == -1).any(), "a step ran when it was issued"
-    stream.finish()
+    deferred.finish()
     check(arrays, LENGTH)
-    assert stream.recording.segments == 1
+    assert deferred.recording.segments == 1
     plain_numpy(arrays[0])[:] *= -2
-    stream.recording.replay()
+    deferred.recording.replay()
     check(arrays, LENGTH)
 
 
 @pytest.mark.parametrize("ask", ["callback", "read_in_python", "flush", "aside", "convert"])
 def test_what_needs_memory_finds_all_that_was_issued(ask: str) -> None:
-    arrays, stream = chain(), DeferringStream(0)
+    arrays, (deferred, stream) = chain(), deferring()
     call_operator(stream, 0, arrays)
     call_operator(stream, 1, arrays)
     seen: list[np.ndarray] = []
@@ -95,7 +103,7 @@ def test_what_needs_memory_finds_all_that_was_issued(ask: str) -> None:
         stream.callback(lambda: seen.append(plain_numpy(arrays[2]).copy()))
     elif ask == "convert":
         arrays[2]._chunk.reorder(BLOCKED, stream)
-        seen.append(read_numpy(arrays[2], ImmediateStream()))
+        seen.append(read_numpy(arrays[2], Stream()))
         arrays[2]._chunk.reorder_to_default(stream)
     else:
         getattr(stream, ask)()
@@ -103,12 +111,22 @@ def test_what_needs_memory_finds_all_that_was_issued(ask: str) -> None:
     assert (seen[0] == expected(arrays, 2)[2]).all()
     for at in range(2, LENGTH):
         call_operator(stream, at, arrays)
-    stream.finish()
+    deferred.finish()
     check(arrays, LENGTH)
 
 
+def test_a_conversion_of_numbers_of_16_bits_has_run_when_it_is_done() -> None:
+    """By way of float32, which is a step of its own."""
+    value = np.linspace(-1, 1, np.prod(SHAPE), dtype=np.float16).reshape(SHAPE)
+    (deferred, stream), array = deferring(), filled(value, Stream())
+    stream.begin_operator()
+    array._chunk.reorder(tagged_desc(value.dtype, SHAPE, "aBcd16b"), stream)
+    assert (read_numpy(array, Stream()) == value).all()
+    deferred.finish()
+
+
 def test_memory_that_steps_point_into_stays_until_they_ran() -> None:
-    arrays, stream = chain(), DeferringStream(0)
+    arrays, (deferred, stream) = chain(), deferring()
     call_operator(stream, 0, arrays)
     want = expected(arrays, 1)[1]
     taken = new_array(SHAPE, F32)
@@ -117,20 +135,20 @@ def test_memory_that_steps_point_into_stays_until_they_ran() -> None:
     # the memory that a waiting step writes to is let go of
     taken._chunk.check_and_alloc(1 << 20)
     gc.collect()
-    others = [filled(np.full(SHAPE, 7, np.float32), ImmediateStream()) for _ in range(50)]
-    stream.finish()
-    assert (read_numpy(arrays[1], ImmediateStream()) == want).all()
+    others = [filled(np.full(SHAPE, 7, np.float32), Stream()) for _ in range(50)]
+    deferred.finish()
+    assert (read_numpy(arrays[1], Stream()) == want).all()
     assert all((other == 7).all() for other in contents(others))
 
 
 def test_all_is_given_back() -> None:
     gc.collect()
     before = memory_stats()["live"]
-    arrays, stream = chain(), DeferringStream(1 << 12)
+    arrays, (deferred, stream) = chain(), deferring(1 << 12)
     for at in range(LENGTH):
         call_operator(stream, at, arrays)
-    stream.finish()
-    del arrays, stream
+    deferred.finish()
+    del arrays, deferred, stream
     gc.collect()
     assert memory_stats()["live"] == before
 
@@ -139,14 +157,14 @@ def test_all_is_given_back() -> None:
 def test_an_operator_that_raises_loses_nothing_of_those_before(at: int) -> None:
     def fail() -> None:
         raise KeyboardInterrupt
-    arrays, stream = chain(), DeferringStream(0)
+    arrays, (deferred, stream) = chain(), deferring()
     for i in range(at):
         call_operator(stream, i, arrays)
     with pytest.raises(KeyboardInterrupt):
         call_operator(stream, at, arrays, fail)
-    stream.abandon()
+    deferred.abandon()
     check(arrays, at)
-    stream.finish()
+    deferred.finish()
     check(arrays, at)
 
 
@@ -164,14 +182,14 @@ def stops_after(operators: int, error: BaseException, monkeypatch: pytest.Monkey
             # comes back behind the next operator
             assert function(plan, 0.0, cursor) == lib.NDRT_OK
         raise error
-    monkeypatch.setattr(deferring, "call", fake)
+    monkeypatch.setattr(deferred_steps, "call", fake)
 
 
 @pytest.mark.parametrize("done", range(LENGTH))
 @pytest.mark.parametrize("when", ["at the end", "in an operator"])
 def test_an_interrupt_leaves_each_array_as_it_was_or_as_it_is_to_be(
         done: int, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    arrays, stream = chain(), DeferringStream(0)
+    arrays, (deferred, stream) = chain(), deferring()
     stops_after(done, Interrupt(), monkeypatch)
     for at in range(LENGTH - 1):
         call_operator(stream, at, arrays)
@@ -180,17 +198,17 @@ def test_an_interrupt_leaves_each_array_as_it_was_or_as_it_is_to_be(
         if when == "in an operator":
             call_operator(stream, LENGTH - 1, arrays, stream.flush)
         else:
-            stream.finish()
+            deferred.finish()
     with pytest.raises(Interrupt):
         end()
-    stream.abandon()
+    deferred.abandon()
     check(arrays, done)
 
 
 @pytest.mark.parametrize("done", range(LENGTH - 1))
 def test_a_step_that_fails_is_told_with_its_operator(
         done: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    arrays, stream = chain(), DeferringStream(0)
+    arrays, (_, stream) = chain(), deferring()
     stops_after(done, NdrtError("it failed"), monkeypatch)
     for at in range(LENGTH - 1):
         call_operator(stream, at, arrays)
@@ -199,7 +217,7 @@ def test_a_step_that_fails_is_told_with_its_operator(
         call_operator(stream, LENGTH - 1, arrays, stream.flush)
     assert caught.value.position == done
     check(arrays, done)
-    plain = ImmediateStream()
+    plain = Stream()
     for at in range(done, LENGTH):
         call_operator(plain, at, arrays)
     check(arrays, LENGTH)
@@ -217,8 +235,8 @@ def test_steps_that_can_not_be_recorded_run_at_once(
         left[0] -= 1
         add(self, *args)
     monkeypatch.setattr(Recording, "add", fake)
-    arrays, stream = chain(), DeferringStream(0)
+    arrays, (deferred, stream) = chain(), deferring()
     for at in range(LENGTH):
         call_operator(stream, at, arrays)
-    stream.finish()
+    deferred.finish()
     check(arrays, LENGTH)

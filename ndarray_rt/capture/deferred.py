@@ -1,20 +1,17 @@
-"""A stream that records steps first and runs them later, many in one native call."""
+"""Deferred: a sink of a stream that records steps first and runs them later, many in one call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from ..errors import NdrtError
 from ..native import call, ffi, lib
-from .atom import Atom
-from .kernel_call import KernelCall
-from .parameters import ParameterBlock
-from .primitive import Primitive
-from .stream import BUDGET, Args, Mem, RecordingStream
-
-if TYPE_CHECKING:
-    from .chunk import Chunk, Placement
+from ..storage.atom import Atom, Step
+from ..storage.chunk import Chunk, Placement
+from ..storage.stream import BUDGET
+from ..storage.tmp_mem import TmpMemMgr
+from .recording import Recording
 
 
 class StepFailed(Exception):
@@ -43,21 +40,25 @@ class _Accepted(NamedTuple):
     atom: Atom | None
 
 
-class DeferringStream(RecordingStream):
+class Deferred:
     """Records steps, and runs those that wait when memory is needed in Python and at `finish`.
 
     What Python does for the next operator costs several times as much behind a step that filled the
-    caches with something else. The order of steps is that in which they were issued, and arrays are
-    in the end as if each had run at once: what does not run because something fails or interrupts
-    it leaves memory and layouts as they were. The caller holds the leases until the end, and calls
-    `finish`, or `abandon` where an operator raised.
+    caches with something else. The order of steps is that in which they came, and arrays are in the
+    end as if each had run at once: what does not run because something fails or interrupts it
+    leaves memory and layouts as they were. The caller holds the leases until the end, and calls
+    `finish`, or `abandon` where an operator raised. What is recorded may call Python functions.
     """
 
-    __slots__ = ("_accepted", "_begun", "_count", "_cursor", "_defers", "_kept", "_undo")
+    __slots__ = ("_accepted", "_begun", "_count", "_cursor", "_kept", "_undo", "_waits",
+                 "recording")
+    defers = takes_python = True
 
-    def __init__(self, estimate: int) -> None:
-        super().__init__(estimate)
-        self._defers = True
+    def __init__(self, estimate: int = 0) -> None:
+        """`estimate` is how much scratch operators take."""
+        self.recording = Recording(TmpMemMgr(estimate, keep=True))
+        # steps wait, and do not run when they come
+        self._waits = True
         # steps that wait or ran; the cursor says how many ran
         self._count = 0
         self._cursor: Any = ffi.new("int64_t *")
@@ -65,56 +66,35 @@ class DeferringStream(RecordingStream):
         self._begun: list[_Begun] = []
         # (steps before those that write, memory and layouts before), for each atom with steps
         self._undo: list[tuple[int, list[tuple[Chunk, Placement]]]] = []
-        # what steps that wait point into
-        self._kept: list[object] = []
+        # steps that wait, for what they point into
+        self._kept: list[Step] = []
 
     # ---- steps come -------------------------------------------------------------------------
 
-    def begin_operator(self) -> None:
-        super().begin_operator()
-        if self._defers:
-            self._begun.append(_Begun(self.position, self._count))
+    def begin(self, position: int) -> None:
+        if self._waits:
+            self._begun.append(_Begun(position, self._count))
 
-    def _pack(self, prim: Primitive, args: Args, scratchpad: Any) -> tuple[Any, int]:
-        if self._defers:
-            self._kept.append(args)
-        return super()._pack(prim, args, scratchpad)
+    def hold(self, written: Sequence[Chunk]) -> None:
+        """Nothing to do."""
 
-    def _kernel_call(self, given: KernelCall, parameters: ParameterBlock | None) -> Any:
-        if self._defers:
-            self._kept.append((given.arrays, parameters))
-        return super()._kernel_call(given, parameters)
+    def run(self, step: Step) -> None:
+        if self._waits:
+            self._kept.append(step)
+            self.recording.add(step)
+            if self.recording.failed is None:
+                self._count += 1
+                return
+            self.stop()
+        step.run()
+        self.recording.add(step)
 
-    def reorder(self, prim: Primitive, src: Mem, dst: Mem, now: bool = False) -> None:
-        super().reorder(prim, src, dst, now)
-        if now:
-            self._catch_up()
-
-    def _add(self, prim: Primitive | None, nargs: int, packed: Any) -> bool:
-        """Whether a step waits now; else it has to run at once, and all before it did."""
-        if not self._defers:
-            return False
-        self.recording.add(prim, nargs, packed)
-        if self.recording.failed is not None:
-            self._stop()
-            return False
-        self._count += 1
-        return True
-
-    def _run(self, prim: Primitive, nargs: int, packed: Any) -> None:
-        if not self._add(prim, nargs, packed):
-            super()._run(prim, nargs, packed)
-
-    def _kernel(self, packed: Any) -> None:
-        if not self._add(None, 0, packed):
-            super()._kernel(packed)
-
-    def _run_steps(self, atom: Atom) -> None:
+    def run_whole(self, atom: Atom) -> None:
         begin = self._count
-        if self._defers:
-            for prim, nargs, packed, given in atom.steps:
-                self._kept.append(given)
-                self.recording.add(prim, nargs, packed)
+        if self._waits:
+            for step in atom.steps:
+                self._kept.append(step)
+                self.recording.add(step)
             if self.recording.failed is None:
                 self._count = begin + len(atom.steps)
                 self._undo.append((begin, atom.undo))
@@ -122,52 +102,48 @@ class DeferringStream(RecordingStream):
                 self._accepted = _Accepted(self._count, atom)
                 return
             self.recording.cut(begin)
-            self._stop()
-        super()._run_steps(atom)
+            self.stop()
+        atom.run()
+        for step in atom.steps:
+            self.recording.add(step)
 
-    def drop(self) -> None:
-        """Forgets what waits of this operator, unless it was accepted."""
-        if self._atom is not None and self._atom is self._accepted.atom:
-            self._atom = None
-        super().drop()
+    def is_accepted(self, atom: Atom) -> bool:
+        return atom is self._accepted.atom
+
+    def end(self, position: int) -> None:
+        self.recording.end_whole(position)
+
+    def note(self, function: Callable[[], None]) -> None:
+        self.recording.add_callback(function)
+
+    def lane(self, team: int, lane: int) -> TmpMemMgr:
+        return self.recording.enter_lane(team, lane)
 
     # ---- steps run --------------------------------------------------------------------------
-
-    def flush(self) -> None:
-        super().flush()
-        self._catch_up()
-
-    def callback(self, function: Callable[[], None]) -> None:
-        self.read_in_python()
-        super().callback(function)
-
-    def read_in_python(self) -> None:
-        self.flush()
-        self._stop()
 
     def finish(self) -> None:
         """Runs what waits. Raises StepFailed, and what interrupts it."""
         self.recording.end_lanes()
-        self._stop()
+        self.stop()
 
     def abandon(self) -> None:
         """Runs what waits of operators that were called before the one that raised; after an
         interrupt too, unless that came while steps ran: then memory and layouts are put back."""
-        if not self._defers:
+        if not self._waits:
             return
         # an interrupt may have come between a step and its counting
         self._count = max(int(self._cursor[0]), self._accepted.steps)
         self.recording.cut(self._count)
-        self._stop()
+        self.stop()
 
-    def _stop(self) -> None:
-        self._catch_up()
-        self._defers = False
+    def stop(self) -> None:
+        self.catch_up()
+        self._waits = False
         self._kept.clear()
         self._begun.clear()
         self._undo.clear()
 
-    def _catch_up(self) -> None:
+    def catch_up(self) -> None:
         """Runs all steps that wait, serving signals between operators."""
         cursor, count = self._cursor, self._count
         if cursor[0] == count:
@@ -195,4 +171,4 @@ class DeferringStream(RecordingStream):
                     chunk.restore(placement)
         self.recording.failed = "a step failed or was interrupted"
         self._count = int(self._cursor[0])
-        self._defers = False
+        self._waits = False

@@ -1,0 +1,1 @@
+"""Tests of capture/: what is recorded, deferred and replayed."""
