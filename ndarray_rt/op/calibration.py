@@ -25,6 +25,9 @@ MOST_PIXELS, MOST_FEATURES = 8192, 2048
 # times as fast, and it needs nothing made for a number of rows; of 1024 oneDNN's is up to half a
 # percent faster.
 MOST_ROWS = 256
+# Of up to 3 rows the skinny GEMM takes with AVX2 as long as oneDNN's product or less; of 4 up to
+# 1.6 times as long, where the weights are in a cache.
+MOST_FEW = 4 if has_avx512() else 3
 
 # ---- recurrent layers ----------------------------------------------------------------------------
 

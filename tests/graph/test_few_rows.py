@@ -32,13 +32,14 @@ DATA = mx.sym.var("data")
 TAKEN: dict[str, tuple[Symbol, tuple[int, ...]]] = {
     "plain": (dense(DATA), (1, 77)),
     "no bias": (dense(DATA, no_bias=True), (3, 77)),
-    "few columns": (dense(DATA, 10), (4, 1300)),
+    "few columns": (dense(DATA, 10), (3, 1300)),
+    "most rows": (dense(DATA, 33), (calibration.MOST_FEW, 300)),
     "relu": (mx.sym.relu(dense(DATA)), (2, 40)),
     "relu6": (mx.sym.clip(dense(DATA), a_min=0, a_max=6), (1, 40)),
-    "not flat": (dense(DATA, flatten=False), (2, 2, 40)),
+    "not flat": (dense(DATA, flatten=False), (1, 3, 40)),
     "flat": (dense(DATA), (2, 3, 5, 7)),
     "layout of convolutions": (dense(pooled(DATA)), (2, 3, 10, 12)),
-    "one pixel": (one_pixel(DATA), (4, 50, 1, 1)),
+    "one pixel": (one_pixel(DATA), (3, 50, 1, 1)),
     "one pixel, relu": (mx.sym.relu(one_pixel(DATA)), (1, 50, 1, 1)),
 }
 MORE: dict[str, tuple[Symbol, tuple[int, ...]]] = {

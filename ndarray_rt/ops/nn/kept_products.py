@@ -18,7 +18,13 @@ from ..._array.ndarray import NDArray
 from ..._array.output import Output
 from ...cpu_level import has_avx512
 from ...native import lib
-from ...op.calibration import MOST_FEATURES, MOST_ROWS, WIDTHS_FOR_PIXELS, WIDTHS_FOR_ROWS
+from ...op.calibration import (
+    MOST_FEATURES,
+    MOST_FEW,
+    MOST_ROWS,
+    WIDTHS_FOR_PIXELS,
+    WIDTHS_FOR_ROWS,
+)
 from ...op.choose import OURS
 from ...op.context import OpContext
 from ...op.packing import weights
@@ -93,6 +99,10 @@ def _accepts_few(ctx: OpContext, call: Rows) -> str | None:
     return None
 
 
+def _pays_for_few(ctx: OpContext, call: Rows) -> str | None:
+    return f"there are more than {MOST_FEW} rows" if call.rows > MOST_FEW else None
+
+
 def _packing_for_few(call: Rows) -> tuple[int, MemDesc | None]:
     return packed_for(call.weight, call.given, (block_width(call.weight.shape[0]), *WIDTHS_FOR_FEW))
 
@@ -143,7 +153,8 @@ def _sources(ctx: OpContext, call: Rows, packed: MemDesc) -> Operands:
 
 
 SKINNY_GEMM = Implementation[Rows](
-    "skinny GEMM", OURS, _run_few, _accepts_few, packs=lambda call: _packing_for_few(call)[1])
+    "skinny GEMM", OURS, _run_few, _accepts_few, _pays_for_few,
+    packs=lambda call: _packing_for_few(call)[1])
 PACKED_GEMM = Implementation[Rows](
     "packed GEMM", OURS, _run_rows, _accepts_rows, _pays_for_rows,
     packs=lambda call: _packing_for_rows(call)[1])
