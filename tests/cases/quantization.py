@@ -176,18 +176,18 @@ def conv(stride: int = 1, pad: int = 0, dilate: int = 1, groups: int = 1) -> Cal
 
 
 def dense(x: Array, w: Array, *rest: Array) -> Any:
-    rows = x.reshape(-1, w.shape[1])
+    lead = x.shape[:1] if math.prod(x.shape[1:]) == w.shape[1] else x.shape[:-1]
+    rows = x.reshape(math.prod(lead), w.shape[1])
     with_bias = len(rest) == 7
     low, high, w_low, w_high = rest[with_bias:with_bias + 4]
     y = [[sum(int(a) * int(b) for a, b in zip(row, col, strict=True)) for col in w]
          for row in rows]
-    made = np.array(y)
+    made = np.array(y).reshape(len(rows), len(w))
     if with_bias:
         step = (MOST[x.dtype.name] / F(widest(low[0], high[0]))
                 * (F(127.5) / F(widest(w_low[0], w_high[0])))
                 * F(widest(rest[5][0], rest[6][0])) / F(127.5))
         made = made + np.array([math.trunc(float(F(b) * step)) for b in rest[0]])
-    lead = (len(x),) if x.ndim == 2 or rows.shape[0] == len(x) else x.shape[:-1]
     return (made.astype(np.int32).reshape(*lead, len(w)),
             *told_range(x.dtype.name, low, high, w_low, w_high))
 

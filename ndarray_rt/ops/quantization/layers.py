@@ -94,7 +94,7 @@ def compute_conv(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],
 def compute_dense(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
                   outs: list[NumpyOutput]) -> None:
     count, x = len(arrays(p)), ins[0]
-    rows = x.reshape(-1, matrix(p, x.shape)[1]).astype(np.float64)
+    rows = x.reshape(matrix(p, x.shape)).astype(np.float64)
     y = rows @ ins[1].astype(np.float64).T
     if not p.no_bias:
         y += bias_in_sums(ins[2], x.dtype, ins[count:])
