@@ -228,6 +228,15 @@ KERNELS: tuple[Kernel, ...] = (
     Kernel("quantized", "quantized", ">out data scale zero", "outer channels inner", "low high",
            "What data come back as from whole numbers within limits: (round(data / scale) + zero, "
            "kept within them, - zero) scale; one scale and zero of a channel."),
+    Kernel("product_range", "byte_ranges",
+           ">low >high data_low data_high weight_low weight_high", "", "data_most",
+           "What -2^31 and 2^31 stand for in sums of products of data, whose greatest number is "
+           "`data_most`, and int8 weights."),
+    Kernel("whole_bias", "byte_ranges",
+           ">out:s32 bias:any data_low? data_high? weight_low? weight_high? bias_low? bias_high?",
+           "n is_scaled:flag is_signed:flag",
+           doc="An int8 bias as int32; scaled: in the steps of sums of products of int8 or uint8 "
+           "data and int8 weights, cut off towards 0."),
     Kernel("widen", "halves", ">out data:any", "n kind:int",
            doc="Numbers of 16 bits, of kind F16 or BF16, as floats."),
     Kernel("narrow", "halves", ">out:any data", "n kind:int",
@@ -275,6 +284,14 @@ KERNELS: tuple[Kernel, ...] = (
            "data times weights plus bias within bounds. Weights are blocks of `width` columns, of "
            "as many features each time as a vector has lanes (16; 8 without AVX-512), the last "
            "ones padded."),
+    Kernel("whole_windows", "whole_windows",
+           ">out:s32 data:any weights:any >scratch:any bias:s32?",
+           "images channels height width filters window*2 stride*2 dilate*2 pad*2 rows columns "
+           "is_signed:flag slots:int", doc="Windows over channels-last images of 8-bit numbers, in "
+           "int32: out (images, rows, columns, filters). Weights (for each NDRT_WHOLE_BLOCK "
+           "filters: y x, for each 2 channels: filters 2), padded with zeros; scratch has "
+           "NDRT_WHOLE_PANEL rows of y x channels of 16 bits, of an even number of channels, for "
+           "each of `slots` threads."),
     Kernel("lstm_steps", "lstm",
            ">out gates weights hidden cell >cells counts:u8? >states?",
            "steps batch size holds:flag",
@@ -309,7 +326,7 @@ WIDE_FAMILIES = ("separable",)
 
 # the folders below native/kernels/ with the families whose code is there
 FOLDERS = {
-    "elementwise": ("basic", "functions", "scalars", "quantized", "halves"),
+    "elementwise": ("basic", "functions", "scalars", "quantized", "halves", "byte_ranges"),
     "reduce": ("math", "ordering"),
     "norm": ("norms", "batch_stats", "last_axis", "lrn", "folded_norms"),
     "index": ("gather", "moves", "joins"),
@@ -317,7 +334,7 @@ FOLDERS = {
     "random": ("draws",),
     "vision": ("regions", "boxes", "images", "resize"),
     "pool": ("maxima",),
-    "gemm": ("few_rows", "products"),
+    "gemm": ("few_rows", "products", "whole_windows"),
     "conv": ("windows", "separable"),
     "rnn": ("lstm",),
 }

@@ -120,6 +120,37 @@ static inline ndrt_quantized_args ndrt_read_quantized(const ndrt_kernel_call *ca
     };
 }
 
+/* What -2^31 and 2^31 stand for in sums of products of data, whose greatest number is `data_most`,
+ * and int8 weights. */
+typedef struct {
+    float *low; float *high; const float *data_low; const float *data_high; const float *weight_low;
+    const float *weight_high; float data_most;
+} ndrt_product_range_args;
+static inline ndrt_product_range_args ndrt_read_product_range(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_product_range_args){
+        .low = call->data[0], .high = call->data[1], .data_low = call->data[2],
+        .data_high = call->data[3], .weight_low = call->data[4], .weight_high = call->data[5],
+        .data_most = (float)numbers[0],
+    };
+}
+
+/* An int8 bias as int32; scaled: in the steps of sums of products of int8 or uint8 data and int8
+ * weights, cut off towards 0. */
+typedef struct {
+    int32_t *out; const void *bias; const float *data_low; const float *data_high;
+    const float *weight_low; const float *weight_high; const float *bias_low;
+    const float *bias_high; int64_t n; int is_scaled; int is_signed;
+} ndrt_whole_bias_args;
+static inline ndrt_whole_bias_args ndrt_read_whole_bias(const ndrt_kernel_call *call) {
+    return (ndrt_whole_bias_args){
+        .out = call->data[0], .bias = call->data[1], .data_low = call->data[2],
+        .data_high = call->data[3], .weight_low = call->data[4], .weight_high = call->data[5],
+        .bias_low = call->data[6], .bias_high = call->data[7], .n = call->counts[0],
+        .is_scaled = ndrt_int_of(call->counts[1]), .is_signed = ndrt_int_of(call->counts[2]),
+    };
+}
+
 /* Numbers of 16 bits, of kind F16 or BF16, as floats. */
 typedef struct {
     float *out; const void *data; int64_t n; int kind;

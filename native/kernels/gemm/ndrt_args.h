@@ -21,6 +21,28 @@ static inline ndrt_few_rows_args ndrt_read_few_rows(const ndrt_kernel_call *call
     };
 }
 
+/* Windows over channels-last images of 8-bit numbers, in int32: out (images, rows, columns,
+ * filters). Weights (for each NDRT_WHOLE_BLOCK filters: y x, for each 2 channels: filters 2),
+ * padded with zeros; scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, of an even
+ * number of channels, for each of `slots` threads. */
+typedef struct {
+    int32_t *out; const void *data; const void *weights; void *scratch; const int32_t *bias;
+    int64_t images; int64_t channels; int64_t height; int64_t width; int64_t filters;
+    const int64_t *window; const int64_t *stride; const int64_t *dilate; const int64_t *pad;
+    int64_t rows; int64_t columns; int is_signed; int slots;
+} ndrt_whole_windows_args;
+static inline ndrt_whole_windows_args ndrt_read_whole_windows(const ndrt_kernel_call *call) {
+    return (ndrt_whole_windows_args){
+        .out = call->data[0], .data = call->data[1], .weights = call->data[2],
+        .scratch = call->data[3], .bias = call->data[4], .images = call->counts[0],
+        .channels = call->counts[1], .height = call->counts[2], .width = call->counts[3],
+        .filters = call->counts[4], .window = &call->counts[5], .stride = &call->counts[7],
+        .dilate = &call->counts[9], .pad = &call->counts[11], .rows = call->counts[13],
+        .columns = call->counts[14], .is_signed = ndrt_int_of(call->counts[15]),
+        .slots = ndrt_int_of(call->counts[16]),
+    };
+}
+
 /* data times weights plus bias plus `added` within bounds; weights as of few_rows, in blocks of so
  * many columns or a multiple of them. */
 typedef struct {

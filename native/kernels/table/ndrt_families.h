@@ -18,11 +18,13 @@ extern const ndrt_family ndrt_family_moves;
 extern const ndrt_family ndrt_family_functions;
 extern const ndrt_family ndrt_family_scalars;
 extern const ndrt_family ndrt_family_quantized;
+extern const ndrt_family ndrt_family_byte_ranges;
 extern const ndrt_family ndrt_family_halves;
 extern const ndrt_family ndrt_family_draws;
 extern const ndrt_family ndrt_family_joins;
 extern const ndrt_family ndrt_family_maxima;
 extern const ndrt_family ndrt_family_few_rows;
+extern const ndrt_family ndrt_family_whole_windows;
 extern const ndrt_family ndrt_family_lstm;
 extern const ndrt_family ndrt_family_windows;
 extern const ndrt_family ndrt_family_products;
@@ -105,6 +107,8 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_FUNCTION] = &ndrt_family_functions, \
     [NDRT_KERNEL_SCALAR] = &ndrt_family_scalars, \
     [NDRT_KERNEL_QUANTIZED] = &ndrt_family_quantized, \
+    [NDRT_KERNEL_PRODUCT_RANGE] = &ndrt_family_byte_ranges, \
+    [NDRT_KERNEL_WHOLE_BIAS] = &ndrt_family_byte_ranges, \
     [NDRT_KERNEL_WIDEN] = &ndrt_family_halves, \
     [NDRT_KERNEL_NARROW] = &ndrt_family_halves, \
     [NDRT_KERNEL_PHILOX] = &ndrt_family_draws, \
@@ -121,6 +125,7 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_LOST_MAXIMA] = &ndrt_family_maxima, \
     [NDRT_KERNEL_MAX_POOL] = &ndrt_family_maxima, \
     [NDRT_KERNEL_FEW_ROWS] = &ndrt_family_few_rows, \
+    [NDRT_KERNEL_WHOLE_WINDOWS] = &ndrt_family_whole_windows, \
     [NDRT_KERNEL_LSTM_STEPS] = &ndrt_family_lstm, \
     [NDRT_KERNEL_DEPTHWISE] = &ndrt_family_windows, \
     [NDRT_KERNEL_FEW_CHANNELS] = &ndrt_family_windows, \

@@ -18,6 +18,7 @@ from ..nn import convolution, fully_connected
 from ..nn.conv_geometry import conv_forward
 from ..nn.convolution import ConvolutionParams
 from ..nn.fully_connected import FullyConnectedParams, matrix
+from . import whole_sums
 from .ranges import (
     BYTES,
     HALF_OVER,
@@ -119,7 +120,8 @@ def bias_in_sums(bias: AnyArray, data: Any, ends: Sequence[AnyArray]) -> AnyArra
 register(OpDef(
     "_contrib_quantized_conv", ConvolutionParams, inputs=input_names, outputs=OUTPUTS,
     infer_shape=_with_ranges(convolution.infer_shape), infer_type=infer_type,
-    compute=compute_conv, gradient=zero_gradients, flops=convolution.flops,
+    compute=compute_conv, compute_ex=whole_sums.compute_conv, refuses=whole_sums.refuses_conv,
+    gradient=zero_gradients, flops=convolution.flops,
     doc="Convolution of 8-bit numbers, in int32.\n\n"
         "data (N, C, *spatial), int8 or uint8, weight (num_filter, C / num_group, *kernel) and "
         "bias (num_filter,), int8; then min and max (1,) of each. The output (N, num_filter, *out) "
@@ -129,7 +131,8 @@ register(OpDef(
 register(OpDef(
     "_contrib_quantized_fully_connected", FullyConnectedParams, inputs=input_names,
     outputs=OUTPUTS, infer_shape=_with_ranges(fully_connected.infer_shape),
-    infer_type=infer_type, compute=compute_dense, gradient=zero_gradients,
+    infer_type=infer_type, compute=compute_dense, compute_ex=whole_sums.compute_dense,
+    refuses=whole_sums.refuses_empty, gradient=zero_gradients,
     flops=fully_connected.flops,
     doc="Linear transformation of 8-bit numbers, in int32.\n\n"
         "data as in FullyConnected, int8 or uint8, weight (num_hidden, features) and bias "

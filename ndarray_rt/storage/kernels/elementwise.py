@@ -64,6 +64,24 @@ def quantized(*, out: Mem, data: Mem, scale: Mem, zero: Mem, outer: int, channel
                       (low, high))
 
 
+def product_range(*, low: Mem, high: Mem, data_low: Mem, data_high: Mem, weight_low: Mem,
+                  weight_high: Mem, data_most: float) -> KernelCall:
+    """What -2^31 and 2^31 stand for in sums of products of data, whose greatest number is
+    `data_most`, and int8 weights."""
+    return KernelCall(lib.NDRT_KERNEL_PRODUCT_RANGE, (low, high, data_low, data_high, weight_low,
+                      weight_high), (), (data_most,))
+
+
+def whole_bias(*, out: Mem, bias: Mem, data_low: Mem | None = None, data_high: Mem | None = None,
+               weight_low: Mem | None = None, weight_high: Mem | None = None,
+               bias_low: Mem | None = None, bias_high: Mem | None = None, n: int, is_scaled: bool,
+               is_signed: bool) -> KernelCall:
+    """An int8 bias as int32; scaled: in the steps of sums of products of int8 or uint8 data and
+    int8 weights, cut off towards 0."""
+    return KernelCall(lib.NDRT_KERNEL_WHOLE_BIAS, (out, bias, data_low, data_high, weight_low,
+                      weight_high, bias_low, bias_high), (n, is_scaled, is_signed), ())
+
+
 def widen(*, out: Mem, data: Mem, n: int, kind: int) -> KernelCall:
     """Numbers of 16 bits, of kind F16 or BF16, as floats."""
     return KernelCall(lib.NDRT_KERNEL_WIDEN, (out, data), (n, kind), ())

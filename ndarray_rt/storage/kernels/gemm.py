@@ -5,6 +5,8 @@ Written by `make docs` from native/kernel_table.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...native import lib
 from ..kernel_call import KernelCall
 from ..stream import Mem
@@ -16,6 +18,24 @@ def few_rows(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None, rows
     features each time as a vector has lanes (16; 8 without AVX-512), the last ones padded."""
     return KernelCall(lib.NDRT_KERNEL_FEW_ROWS, (out, data, weights, bias), (rows, features,
                       columns, width), (low, high))
+
+
+def whole_windows(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Mem | None = None,
+                  images: int, channels: int, height: int, width: int, filters: int,
+                  window: Sequence[int], stride: Sequence[int], dilate: Sequence[int],
+                  pad: Sequence[int], rows: int, columns: int, is_signed: bool,
+                  slots: int) -> KernelCall:
+    """Windows over channels-last images of 8-bit numbers, in int32: out (images, rows, columns,
+    filters). Weights (for each NDRT_WHOLE_BLOCK filters: y x, for each 2 channels: filters 2),
+    padded with zeros; scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, of an even
+    number of channels, for each of `slots` threads."""
+    assert len(window) == 2
+    assert len(stride) == 2
+    assert len(dilate) == 2
+    assert len(pad) == 2
+    return KernelCall(lib.NDRT_KERNEL_WHOLE_WINDOWS, (out, data, weights, scratch, bias), (images,
+                      channels, height, width, filters, *window, *stride, *dilate, *pad, rows,
+                      columns, is_signed, slots), ())
 
 
 def products(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None,

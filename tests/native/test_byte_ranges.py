@@ -1,0 +1,51 @@
+"""Ranges of sums of 8-bit products and biases in their steps; what the kernels refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ndarray_rt.errors import ParameterError
+from ndarray_rt.native import lib
+from tests.native.helpers import kernel
+
+F = np.float32
+ENDS = [np.array([value], "f4") for value in (-1.0, 2.5, -0.7, 0.9, -1.5, 1.0)]
+
+
+@pytest.mark.parametrize("most", [127, 255])
+def test_product_range(most: int) -> None:
+    low, high = np.zeros(2, "f4"), np.zeros(2, "f4")
+    kernel(lib.NDRT_KERNEL_PRODUCT_RANGE, (), [low, high, *ENDS[:4]], (most,))
+    top = F(2.5) / F(most) * (F(0.9) / F(127)) * F(2**31)
+    assert (low.tolist(), high.tolist()) == ([-top, 0], [top, 0])
+
+
+@pytest.mark.parametrize("is_signed", [0, 1])
+@pytest.mark.parametrize("n", [0, 1, 8, 37])
+def test_bias_in_steps_of_sums(n: int, is_signed: int) -> None:
+    bias = np.random.default_rng(n).integers(-128, 128, n).astype("i1")
+    out = np.full(n + 1, 7, "i4")
+    kernel(lib.NDRT_KERNEL_WHOLE_BIAS, (n, 1, is_signed), [out, np.append(bias, bias[:1]), *ENDS])
+    step = F(127.5 if is_signed else 255.5) / F(2.5) * (F(127.5) / F(0.9)) * F(1.5) / F(127.5)
+    np.testing.assert_array_equal(out[:-1], np.trunc(bias.astype("f4") * step))
+    kernel(lib.NDRT_KERNEL_WHOLE_BIAS, (n, 0, is_signed), [out, np.append(bias, bias[:1])])
+    np.testing.assert_array_equal(out[:-1], bias)
+    assert out[-1] == 7
+
+
+def test_what_int32_can_not_hold_becomes_its_least() -> None:
+    zero, out = np.zeros(1, "f4"), np.zeros(3, "i4")
+    kernel(lib.NDRT_KERNEL_WHOLE_BIAS, (3, 1, 1),
+           [out, np.array([1, 0, -1], "i1"), zero, zero, *ENDS[2:]])
+    assert set(out.tolist()) == {-2**31}
+
+
+def test_refuses() -> None:
+    one = np.zeros(1, "f4")
+    with pytest.raises(ParameterError, match="whole bias: -1 elements"):
+        kernel(lib.NDRT_KERNEL_WHOLE_BIAS, (-1, 0, 0), [one, one])
+    with pytest.raises(ParameterError, match="array 2 has no bytes"):
+        kernel(lib.NDRT_KERNEL_WHOLE_BIAS, (1, 1, 0), [one, one])
+    with pytest.raises(ParameterError, match="array 5 has no bytes"):
+        kernel(lib.NDRT_KERNEL_PRODUCT_RANGE, (), [one] * 5, (127,))
