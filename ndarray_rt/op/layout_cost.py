@@ -14,12 +14,14 @@ class LayoutCost(NamedTuple):
     """Milliseconds in channels-last layouts and in blocked ones.
 
     `fills_blocks`: blocked ones are so much better that they may pay for a reorder of what follows,
-    also by this model alone, which is too coarse to say so of others.
+    also by this model alone, which is too coarse to say so of others. `needs_last`: its fast
+    kernel has channels-last data alone, with any CPU.
     """
 
     last: float
     blocked: float
     fills_blocks: bool = False
+    needs_last: bool = False
 
 
 def reorder_cost(shape: Shape) -> float:

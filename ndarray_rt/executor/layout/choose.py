@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
 from ...dtypes import DType, in_float32
-from ...op.choose import BLOCKED, CHANNELS_LAST, VECTOR
+from ...op.choose import BLOCKED, CHANNELS_LAST, VECTOR, prefers_channels_last
 from ...op.layout_cost import reorder_cost
 from ...symbol.node import Entry, Node
 from ..program.plan import Plan
@@ -32,7 +32,8 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
     `known` gives measured costs, of convolutions and of what follows them in their layout; the
     model stands in where it has none of a convolution. The model alone is too coarse to pay for
     reorders within a graph: without `known` all nodes are channels-last, but for first layers
-    whose blocks pay for a reorder of what follows them. `reorder` is what it costs to change the
+    whose blocks pay for a reorder of what follows them; and below AVX-512 they are so only where
+    an operator needs it, and else left to oneDNN. `reorder` is what it costs to change the
     layout of a tensor of some shape. `runs` tells how often a node runs, where that is more than
     once.
     """
@@ -45,7 +46,8 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
             movable.append(node)
             reached.add(node)
     chosen = [node for node in movable if _has_choice(node)]
-    if not chosen:
+    if not chosen or not (known or prefers_channels_last()
+                          or any(_needs_last(node, shapes) for node in chosen)):
         return {}
     place = {node: i for i, node in enumerate(movable)}
     costs: list[tuple[float, float]] = []
@@ -85,6 +87,13 @@ def convolutions(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
 
 def _has_choice(node: Node) -> bool:
     return node.op is not None and node.op.layout_cost is not None
+
+
+def _needs_last(node: Node, shapes: Mapping[Entry, tuple[int, ...]]) -> bool:
+    assert node.op is not None
+    assert node.op.layout_cost is not None
+    return node.op.layout_cost(node.params, shapes[node.inputs[0]],
+                               shapes[Entry(node, 0)]).needs_last
 
 
 def _can_move(node: Node, shapes: Mapping[Entry, tuple[int, ...]],

@@ -37,4 +37,5 @@ def convolution_cost(p: Any, data: Shape, out: Shape) -> LayoutCost:
     flops = 2.0 * prod(out) * data[1] // p.num_group * prod(p.kernel)
     moved = 4.0 * (prod(data) + prod(out))
     last = max(flops / FLOPS_PER_MS, moved / BYTES_PER_MS if moved > LARGE else 0.0)
-    return LayoutCost(last, last * BLOCKED_OVER_LAST[kind, moved > LARGE], kind == "first")
+    return LayoutCost(last, last * BLOCKED_OVER_LAST[kind, moved > LARGE], kind == "first",
+                      kind == "depthwise")
