@@ -46,7 +46,7 @@ class AgainRuntime(Runtime):
         wishes: list[Wish] = [y if req else None for y, req in zip(outs, reqs, strict=True)]
         adds = sum(1 << i for i, req in enumerate(reqs) if req == Req.kAddTo)
         made = run(Call(op, params, params.by_name(), ""), tuple(given), tuple(wishes), adds,
-                   cpu(), self.ctx.is_train)
+                   cpu(), self._mode.is_train)
         assert [y is wish for y, wish in zip(made, wishes, strict=True)] == [True] * len(outs)
         return None
 
