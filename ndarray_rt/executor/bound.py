@@ -104,7 +104,7 @@ class Bound:
     def check_inputs(self, given: Iterable[str]) -> None:
         """NameMismatch for what is no argument."""
         for name in given:
-            if name not in self.args:
+            if name not in self.variables or name in self.aux:
                 raise NameMismatch(f"forward: {name!r} is no argument of this symbol; it has: "
                                    f"{', '.join(self.args)}")
 

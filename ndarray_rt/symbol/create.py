@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import TypeMismatch, name_call, shown
@@ -10,7 +10,17 @@ from ..op.registry import OpDef, find
 from ..op.signatures import check_name, dtype_text
 from .compose import hidden_key, node_attrs, operator_node, single_entry
 from .naming import current_attrs, current_names
+from .node import Node
 from .symbol import Symbol
+
+# what is done to every new node of an operator, as mixed precision does
+_changes: list[Callable[[Node], None]] = []
+
+
+def change_new_nodes(change: Callable[[Node], None]) -> Callable[[], None]:
+    """Calls `change` with each node that a user's call makes from now on; returns what ends it."""
+    _changes.append(change)
+    return lambda: _changes.remove(change)
 
 
 def create(op: OpDef, hint: str, args: Sequence[Symbol] = (),
@@ -39,6 +49,8 @@ def create(op: OpDef, hint: str, args: Sequence[Symbol] = (),
               for key, s in (named or {}).items()}
     node = operator_node(op, attrs, name, placed, inputs)
     assert node.params is not None
+    for change in _changes:
+        change(node)
     return Symbol(node.outputs[:op.num_visible(node.params)])
 
 

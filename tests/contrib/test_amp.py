@@ -52,6 +52,8 @@ def test_lists_hold_every_operator_once(dtype: str) -> None:
     ({"fp32_ops": ["elemwise_add"], "target_dtype": "bfloat16"}, "fp32_ops has 'elemwise_add'"),
     ({"target_dtype_ops": ("dot",)}, "expected a list of strs"),
     ({"conditional_fp32_ops": [("Activation", "act_type", "relu")]}, "list of \\(str, str, list"),
+    ({"excluded_sym_names": [[1]]}, "excluded_sym_names is"),
+    ({"data_names": "data"}, "data_names is"),
 ])
 def test_lists_that_do_not_fit_are_refused(change: dict[str, Any], said: str) -> None:
     with pytest.raises(AssertionError, match=said):
@@ -153,6 +155,62 @@ def test_calls_cast_their_inputs(dtype: str) -> None:
     assert dtype_of(mx.nd.elemwise_mul(whole, whole)) == "int32"
     amp.amp._reset()
     assert mx.nd.FullyConnected is plain
+
+
+@pytest.mark.usefixtures("restored")
+@pytest.mark.parametrize("dtype", LOW)
+def test_signs_and_methods_of_symbols_cast_too(dtype: str) -> None:
+    amp.init(dtype)
+    x = mx.sym.var("x")
+    y = mx.sym.FullyConnected(x, num_hidden=4, no_bias=True, name="d")
+    low = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+
+    def dtype_of_symbol(symbol: Any) -> Any:
+        given = dict.fromkeys(symbol.list_arguments(), "float32")
+        return np.dtype(symbol.infer_type(**given)[1][0])
+    assert dtype_of_symbol(y) == low
+    for made in (x + y, y * x, x > y, mx.sym.maximum(x, y), y ** 2, 2 ** y, 1 / y,
+                 y.sum(), y.exp(), y.softmax(), mx.sym.softmax(y)):
+        assert dtype_of_symbol(made) == np.float32, made.name
+    weight = mx.nd.ones((4, 300))
+    executor = (y ** 2).bind(mx.cpu(), {"x": mx.nd.ones((2, 300)), "d_weight": weight})
+    assert (executor.forward()[0].asnumpy() == 90000).all()
+
+
+@pytest.mark.usefixtures("restored")
+@pytest.mark.parametrize("hybridize", [False, True])
+@pytest.mark.parametrize("dtype", LOW)
+def test_a_residual_around_a_layer(dtype: str, hybridize: bool) -> None:
+    amp.init(dtype)
+
+    class Residual(mx.gluon.HybridBlock):
+        def __init__(self) -> None:
+            super().__init__()
+            with self.name_scope():
+                self.layer = nn.Dense(4, in_units=4)
+
+        def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+            return F.maximum(x + self.layer(x), self.layer(x)) * x
+    block = Residual()
+    block.initialize(mx.init.One())
+    if hybridize:
+        block.hybridize()
+    made = block(mx.nd.ones((2, 4)))
+    assert dtype_of(made) == "float32"
+    assert (made.asnumpy() == 5).all()
+
+
+@pytest.mark.usefixtures("restored")
+@pytest.mark.parametrize("change", [
+    {"conditional_fp32_ops": [("x",)]}, {"target_precision_ops": 5}, {"fp32_ops": "exp"},
+    {"fp32_ops": [None]}])
+def test_an_init_that_is_refused_changes_nothing(change: dict[str, Any]) -> None:
+    with pytest.raises(AssertionError, match="amp: "):
+        amp.init("float16", **change)
+    x, w = mx.nd.ones((2, 3)), mx.nd.ones((4, 3))
+    assert dtype_of(mx.nd.FullyConnected(x, w, num_hidden=4, no_bias=True)) == "float32"
+    amp.init("float16")
+    assert dtype_of(mx.nd.add_n(mx.nd.ones(1), mx.nd.ones(1, dtype="float16"))) == "float32"
 
 
 @pytest.mark.usefixtures("restored")

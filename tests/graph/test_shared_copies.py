@@ -54,7 +54,10 @@ def rebound(executor: Any, batch: int) -> Any:
                             data=(3, batch, FEATURES))
 
 
-@pytest.mark.parametrize("mode", ["lstm", "gru", "rnn_tanh"])
+@pytest.mark.parametrize("mode", [
+    pytest.param("lstm", marks=pytest.mark.skipif(
+        not prefers_channels_last(), reason="blocks of weights are wider for few rows here")),
+    "gru", "rnn_tanh"])
 def test_another_batch_packs_nothing(mode: str, fills: list[int]) -> None:
     executor = bound(2, mode)
     for batch in (1, 3):

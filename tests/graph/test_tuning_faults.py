@@ -8,7 +8,9 @@ import ndarray_rt as mx
 from ndarray_rt.executor.tuning import search as tuning_runs
 from ndarray_rt.testing.faults import Scenario, check_allocations, check_interrupts
 
-from .fake_costs import Fake, bound, check
+from .fake_costs import Fake, bound, check, needs_a_choice
+
+pytestmark = needs_a_choice
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from ... import nd
+from ... import sym as sym_module
 from ...context import Context, cpu
 from ...dtypes import FLOAT16, FLOAT32, DType, find_dtype
 from ...errors import MXNetError, ParameterError, TypeMismatch, shown
@@ -29,6 +31,12 @@ __all__ = [
 __dir__ = shows(globals())
 
 Conditional = Sequence[tuple[str, str, Sequence[str]]]
+# functions of `nd`, and signs, of two arrays that no operator's name stands for
+OF_TWO_ARRAYS = ("add", "subtract", "multiply", "divide", "true_divide", "modulo", "power",
+                 "maximum", "minimum", "hypot", "equal", "not_equal", "greater", "greater_equal",
+                 "lesser", "lesser_equal", "logical_and", "logical_or", "logical_xor")
+SIGNS = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "mod", "rmod", "pow",
+         "rpow", "eq", "ne", "gt", "ge", "lt", "le")
 
 
 class _State:
@@ -128,34 +136,41 @@ def init(target_dtype: Any = "float16", target_precision_ops: Sequence[str] | No
     conditional_fp32_ops : list of (str, str, list of str)
         Operator, parameter, and its values with which the operator runs in float32.
 
-    Raises ParameterError for another dtype.
+    Raises ParameterError for another dtype, TypeMismatch for lists that are none; then nothing has
+    changed.
     """
     if _state.casting is not None:
         return
     low = _low_dtype(target_dtype)
-    logging.info("Using AMP")
-    low_ops = list_lp16_ops(low) if target_precision_ops is None else target_precision_ops
-    in_float32 = list_fp32_ops(low) if fp32_ops is None else fp32_ops
-    conditional = (list_conditional_fp32_ops(low) if conditional_fp32_ops is None
-                   else conditional_fp32_ops)
+    low_ops = _names("target_precision_ops", target_precision_ops, list_lp16_ops(low))
+    in_float32 = _names("fp32_ops", fp32_ops, list_fp32_ops(low))
+    conditional = _conditions(list_conditional_fp32_ops(low) if conditional_fp32_ops is None
+                              else conditional_fp32_ops)
+    widest = list_widest_type_cast(low)
     stays = list_lp16_use_fp32_params(low) or {}
+    logging.info("Using AMP")
     made = casting.Casting()
     _state.casting = made
     for name in low_ops:
-        kept = stays.get(name, ())
-        made.replace(name, casting.arrays_to(low, kept), casting.symbols_to(low, kept))
+        made.replace(name, casting.arrays_to(low, stays.get(name, ())))
     for name in in_float32:
-        made.replace(name, casting.arrays_to(FLOAT32), casting.symbols_to(FLOAT32))
-    for name, key, values in conditional:
-        when = key, values
-        made.replace(name, casting.arrays_to(FLOAT32, condition=when),
-                     casting.symbols_to(FLOAT32, condition=when))
-    for name in list_widest_type_cast(low):
-        made.replace(name, casting.arrays_to_widest(low), casting.symbols_to_widest)
+        made.replace(name, casting.arrays_to(FLOAT32))
+    for name, rules in conditional.items():
+        for rule in rules:
+            made.replace(name, casting.arrays_to(FLOAT32, condition=rule))
+    to_widest = casting.arrays_to_widest(low)
+    for name in widest:
+        made.replace(name, to_widest)
+    for name in OF_TWO_ARRAYS:
+        made.put(nd, name, to_widest)
+    for name in SIGNS:
+        made.put(nd.NDArray, f"__{name}__", to_widest)
+    made.change_nodes(casting.NodeCasting(
+        _wanted(low, low_ops, in_float32, conditional, []), stays))
     scaler = _state.scaler
     for name in list_loss_output_functions(low):
-        made.replace(name, casting.scaled_losses(lambda: scaler.loss_scale),
-                     casting.unscaled_losses)
+        made.replace(name, casting.scaled_losses(lambda: scaler.loss_scale))
+        made.replace(name, casting.unscaled_losses, sym_module)
 
 
 def init_trainer(optimizer_or_trainer: Any) -> None:
@@ -253,16 +268,25 @@ def convert_symbol(sym: Symbol, target_dtype: Any = "float16",
                        "conditional_fp32_ops": list(conditional)})
     attrs = sym.attr_dict()
     inputs = sym.list_inputs()
-    if data_names is None:
+    if data_names is not None:
+        data_names = _names("data_names", list(data_names) if isinstance(data_names, (tuple, set))
+                            else data_names, ())
+    else:
         data_names = [name for name in inputs if "__dtype__" not in attrs.get(name, {})]
-    widest = list_widest_type_cast(low)
-    listed = {*low_ops, *in_float32, *list_lp16_fp32_ops(low), *widest, *conditional}
-    wanted = Wanted(low, _ops(low_ops, listed), _ops(in_float32, listed), _ops(widest, listed),
-                    {find(name).name: rules for name, rules in conditional.items()
-                     if name in REGISTRY}, frozenset(excluded))
+    wanted = _wanted(low, low_ops, in_float32, conditional, excluded)
     heads = reduce_precision(sym.entries, wanted, frozenset(data_names), cast_optional_params)
     mark_params(heads, low, data_names, set(inputs) - set(data_names), cast_optional_params)
     return Symbol(heads)
+
+
+def _wanted(low: DType, low_ops: Sequence[str], in_float32: Sequence[str],
+            conditional: Mapping[str, Sequence[tuple[str, Sequence[str]]]],
+            excluded: Sequence[str]) -> Wanted:
+    widest = list_widest_type_cast(low)
+    listed = {*low_ops, *in_float32, *list_lp16_fp32_ops(low), *widest, *conditional}
+    return Wanted(low, _ops(low_ops, listed), _ops(in_float32, listed), _ops(widest, listed),
+                  {find(name).name: rules for name, rules in conditional.items()
+                   if name in REGISTRY}, frozenset(excluded))
 
 
 class _BadArgument(TypeMismatch, AssertionError):
@@ -272,24 +296,23 @@ class _BadArgument(TypeMismatch, AssertionError):
 def _names(what: str, given: Sequence[str] | None, default: Sequence[str]) -> list[str]:
     if given is None:
         return list(default)
-    if not isinstance(given, list):
-        raise _BadArgument(f"convert_symbol: {what} is {shown(given)}, expected a list of strs")
+    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+        raise _BadArgument(f"amp: {what} is {shown(given)}, expected a list of strs")
     return given
 
 
 def _conditions(given: Conditional) -> dict[str, list[tuple[str, Sequence[str]]]]:
     made: dict[str, list[tuple[str, Sequence[str]]]] = {}
     if not isinstance(given, list):
-        raise _BadArgument(f"convert_symbol: conditional_fp32_ops is {shown(given)}, expected a "
-                           "list")
+        raise _BadArgument(f"amp: conditional_fp32_ops is {shown(given)}, expected a list")
     for one in given:
         try:
             name, key, values = one
         except (TypeError, ValueError):
             name = key = values = None
         if not (isinstance(name, str) and isinstance(key, str) and isinstance(values, list)):
-            raise _BadArgument("convert_symbol: conditional_fp32_ops should be a list of (str, "
-                               f"str, list of str), got {shown(one)}")
+            raise _BadArgument("amp: conditional_fp32_ops should be a list of (str, str, list of "
+                               f"str), got {shown(one)}")
         made.setdefault(name, []).append((key, values))
     return made
 

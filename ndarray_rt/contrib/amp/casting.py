@@ -1,4 +1,5 @@
-"""Functions of `mx.nd` and `mx.sym` that cast their inputs first, in the place of the others."""
+"""Functions of `mx.nd` that cast their inputs first, in the place of the others, and casts of the
+inputs of new nodes of symbols."""
 
 from __future__ import annotations
 
@@ -12,8 +13,10 @@ from ...dtypes import FLOAT32, DType, find_dtype
 from ...op.registry import REGISTRY
 from ...op.signatures import public_name
 from ...symbol.compose import mutated_inputs
-from ...symbol.node import Entry, Node
+from ...symbol.create import change_new_nodes
+from ...symbol.node import Node
 from ...symbol.symbol import Symbol
+from .reduce_precision import Wanted
 
 Function = Callable[..., Any]
 # (name of a parameter, values of it for which inputs are cast)
@@ -25,35 +28,37 @@ class Casting:
     """What `init` has put in place, until `remove` takes it back."""
 
     def __init__(self) -> None:
-        # (where, under which name, what was there)
-        self._replaced: list[tuple[Any, str, Any]] = []
+        self._undo: list[Callable[[], None]] = []
 
-    def replace(self, name: str, on_arrays: Wrap, on_symbols: Wrap) -> None:
-        """Wraps the functions of an operator's registered name in `nd` and in `sym`.
+    def change_nodes(self, change: Callable[[Node], None]) -> None:
+        """Has `change` done to each new node of a symbol."""
+        self._undo.append(change_new_nodes(change))
+
+    def replace(self, name: str, wrap: Wrap, module: Any = nd) -> None:
+        """Wraps the functions of an operator's registered name in `nd`, or in `sym`.
 
         Not those that write to an input: they would write to a copy.
         """
         if name not in REGISTRY or not REGISTRY.is_public(name) or REGISTRY.find(name).mutates:
             return
         space, public = public_name(name)
-        for module, wrap in ((nd, on_arrays), (sym, on_symbols)):
-            place: Any = getattr(module, space) if space else module
-            function = getattr(place, public, None)
-            if function is None:
-                continue
-            self._set(place, public, wrap(function))
-            if not space:
-                self._set(module.op, public, wrap(function))
+        place: Any = getattr(module, space) if space else module
+        self.put(place, public, wrap)
+        if not space:
+            self.put(module.op, public, wrap)
 
-    def _set(self, place: Any, name: str, value: Any) -> None:
-        self._replaced.append((place, name, getattr(place, name)))
-        setattr(place, name, value)
+    def put(self, place: Any, name: str, wrap: Wrap) -> None:
+        """Wraps what a module or a class has under a name, if it has it."""
+        found = getattr(place, name, None)
+        if found is not None:
+            self._undo.append(lambda: setattr(place, name, found))
+            setattr(place, name, wrap(found))
 
     def remove(self) -> None:
         """Puts everything back."""
-        for place, name, value in reversed(self._replaced):
-            setattr(place, name, value)
-        self._replaced.clear()
+        for undo in reversed(self._undo):
+            undo()
+        self._undo.clear()
 
 
 def cast_array(value: Any, dtype: DType) -> Any:
@@ -100,34 +105,6 @@ def arrays_to_widest(low: DType) -> Wrap:
     return wrap
 
 
-def symbols_to(dtype: DType, stays: Sequence[str] = (), condition: Condition | None = None) -> Wrap:
-    """Casts the inputs of the node that is made, but for its auxiliary states."""
-    def wrap(function: Function) -> Function:
-        @functools.wraps(function)
-        def casting(*args: Any, **kwargs: Any) -> Any:
-            made = function(*args, **kwargs)
-            if _is_met(condition, kwargs) and isinstance(made, Symbol):
-                _recast(made, lambda node, at, entry: entry if at < len(stays) and stays[at]
-                        else _cast_entry(entry, dtype))
-            return made
-        return casting
-    return wrap
-
-
-def symbols_to_widest(function: Function) -> Function:
-    """Casts all symbols among the arguments to the widest of their dtypes."""
-    @functools.wraps(function)
-    def casting(*args: Any, **kwargs: Any) -> Any:
-        given = [value for value in (*args, *kwargs.values()) if isinstance(value, Symbol)]
-        if len(given) > 1:
-            cast = iter(sym.amp_multicast(*given, num_outputs=len(given)))
-            args = tuple([next(cast) if isinstance(value, Symbol) else value for value in args])
-            kwargs = {name: next(cast) if isinstance(value, Symbol) else value
-                      for name, value in kwargs.items()}
-        return function(*args, **kwargs)
-    return casting
-
-
 def scaled_losses(scale: Callable[[], float]) -> Wrap:
     """Multiplies the gradients of a loss by a scale that may change."""
     def wrap(function: Function) -> Function:
@@ -153,16 +130,32 @@ def _is_met(condition: Condition | None, kwargs: Mapping[str, Any]) -> bool:
     return condition is None or kwargs.get(condition[0]) in condition[1]
 
 
-def _recast(made: Symbol, cast: Callable[[Node, int, Entry], Entry]) -> None:
-    """Changes the inputs of a node that was made just now."""
-    node = made.entries[0].node
-    if node.op is None or node.params is None:
-        return
-    written = mutated_inputs(node.op, node.params)
-    node.inputs = [entry if at in written else cast(node, at, entry)
-                   for at, entry in enumerate(node.inputs)]
+class NodeCasting:
+    """Casts the inputs of new nodes as the lists say, but for what they write to; `stays` names the
+    inputs of an operator that are not cast, "" in the place of those that are."""
 
+    def __init__(self, wanted: Wanted, stays: Mapping[str, Sequence[str]]) -> None:
+        self._wanted = wanted
+        self._stays = stays
 
-def _cast_entry(entry: Entry, dtype: DType) -> Entry:
-    made: Symbol = sym.amp_cast(Symbol([entry]), dtype=str(dtype))
-    return made.entries[0]
+    def __call__(self, node: Node) -> None:
+        assert node.op is not None
+        assert node.params is not None
+        name, wanted = node.op.name, self._wanted
+        if name in wanted.in_widest:
+            if len(node.inputs) > 1:
+                given = [Symbol([entry]) for entry in node.inputs]
+                node.inputs = sym.amp_multicast(*given, num_outputs=len(given)).entries
+            return
+        stays = self._stays.get(name, ())
+        if name in wanted.in_low:
+            dtype = wanted.dtype
+        elif name in wanted.in_float32 or any(
+                node.attrs.get(key) in values for key, values in wanted.conditional.get(name, ())):
+            dtype = FLOAT32
+        else:
+            return
+        written = mutated_inputs(node.op, node.params)
+        node.inputs = [entry if at in written or (at < len(stays) and stays[at])
+                       else sym.amp_cast(Symbol([entry]), dtype=str(dtype)).entries[0]
+                       for at, entry in enumerate(node.inputs)]
