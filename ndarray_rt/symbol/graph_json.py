@@ -164,7 +164,8 @@ def _joined(ends: str, items: Sequence[str], depth: int, multi_line: bool) -> st
 
 
 def without_casts(heads: Sequence[Entry]) -> list[Entry]:
-    """The graph without amp_cast and amp_multicast; the very same entries when it has none."""
+    """The graph without amp_cast and amp_multicast, but for those that are its outputs; the very
+    same entries when it has none."""
     order = topological(heads)
     if not any(_is_cast(node) for node in order):
         return list(heads)
@@ -179,7 +180,9 @@ def without_casts(heads: Sequence[Entry]) -> list[Entry]:
         else:
             made = Node(node.op, node.name, node.attrs, node.params, inputs)
             moved.update({entry: Entry(made, entry.index) for entry in node.outputs})
-    return [moved[e] for e in heads]
+    made = {e.node: e.node.over([moved[source] for source in e.node.inputs])
+            for e in heads if _is_cast(e.node)}
+    return [Entry(made[e.node], e.index) if e.node in made else moved[e] for e in heads]
 
 
 def _is_cast(node: Node) -> bool:

@@ -36,6 +36,15 @@ def test_graphs_equal_mxnets() -> None:
     assert converted(mx, amp) == json.loads(FILE.read_text())
 
 
+def test_a_file_keeps_the_cast_that_is_an_output() -> None:
+    layer = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=4, name="f1")
+    made = amp.convert_symbol(layer, "float16")
+    read = mx.sym.load_json(made.tojson())
+    assert read.list_outputs() == made.list_outputs() == ["f1_output_amp_cast_float32_output"]
+    assert [node["name"] for node in json.loads(read.tojson())["nodes"]] == [
+        "x", "f1_weight", "f1_bias", "f1", "f1_output_amp_cast_float32"]
+
+
 @pytest.mark.parametrize("dtype", LOW)
 def test_lists_hold_every_operator_once(dtype: str) -> None:
     conditional = [name for name, _, _ in amp.list_conditional_fp32_ops(dtype)]
