@@ -118,13 +118,14 @@ def test_packed_weights_and_conversions() -> None:
     for _ in range(3):
         executor.forward()
     assert weight.is_mkldnn
-    scratch = executor.memory_stats["live"] - arena
     pinned = mx.nd.array(np.ones((48, 48, 3, 3), np.float32))
     export = pinned.__array__(copy=False)
     other = symbol.bind(mx.cpu(), {"data": data, "conv_weight": pinned}, grad_req="null")
     for _ in range(3):
         other.forward()
-    assert other.memory_stats["live"] - arena >= scratch + 48 * 48 * 9 * 4
+    # its scratch is not always the other's: a weight that lies as it is wanted is not converted
+    assert other.memory_stats["live"] - arena >= weight.size * 4
+    assert not pinned.is_mkldnn
     assert export[0, 0, 0, 0] == 1
 
 

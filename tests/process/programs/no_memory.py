@@ -18,7 +18,7 @@ from ndarray_rt import config
 from ndarray_rt.errors import OutOfMemory
 from ndarray_rt.imperative.invoke import invoke
 from ndarray_rt.native import lib, text
-from ndarray_rt.op.registry import find
+from ndarray_rt.op.registry import REGISTRY, find
 from ndarray_rt.ops.blas import NUMPY
 
 nd = mx.nd
@@ -273,4 +273,5 @@ USE_BLAS = ("Convolution", "FullyConnected", "RNN", "_linalg_det", "_linalg_gemm
 
 
 if __name__ == "__main__":
+    REGISTRY.ops()  # loads all operators: importing one takes memory too
     globals()[sys.argv[1]]()
