@@ -7,6 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from ... import autograd, nd
+from ...public import shows
+
+__all__ = ["LossScaler"]
+__dir__ = shows(globals())
 
 START, MOST = 2.0**16, 2.0**24
 # so many steps without an overflow double the scale

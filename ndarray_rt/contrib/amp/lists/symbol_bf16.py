@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from ....public import shows
 from . import common
+
+__all__ = [
+    "BF16_FP32_FUNCS", "BF16_FUNCS", "BF16_USE_FP32_PARAMS", "CONDITIONAL_FP32_FUNCS",
+    "FP32_FUNCS", "LOSS_OUTPUT_FUNCTIONS", "WIDEST_TYPE_CASTS"]
+__dir__ = shows(globals())
 
 CONDITIONAL_FP32_FUNCS = common.CONDITIONAL_FP32_FUNCS
 LOSS_OUTPUT_FUNCTIONS = common.LOSS_OUTPUT_FUNCTIONS
