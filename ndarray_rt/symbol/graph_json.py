@@ -180,9 +180,9 @@ def without_casts(heads: Sequence[Entry]) -> list[Entry]:
         else:
             made = Node(node.op, node.name, node.attrs, node.params, inputs)
             moved.update({entry: Entry(made, entry.index) for entry in node.outputs})
-    made = {e.node: e.node.over([moved[source] for source in e.node.inputs])
+    kept = {e.node: e.node.over([moved[source] for source in e.node.inputs])
             for e in heads if _is_cast(e.node)}
-    return [Entry(made[e.node], e.index) if e.node in made else moved[e] for e in heads]
+    return [Entry(kept[e.node], e.index) if e.node in kept else moved[e] for e in heads]
 
 
 def _is_cast(node: Node) -> bool:
