@@ -31,9 +31,7 @@ def compare(got: dict[str, np.ndarray], prefix: str) -> None:
             if key.startswith(prefix)}
     assert set(got) == set(want)
     for name, value in want.items():
-        # a small sum of large terms is off by what these are rounded by
-        atol = max(1e-5, 2e-6 * np.abs(value).max(initial=0))
-        np.testing.assert_allclose(got[name], value, rtol=2e-5, atol=atol, err_msg=name)
+        np.testing.assert_allclose(got[name], value, rtol=2e-5, atol=1e-5, err_msg=name)
 
 
 @pytest.mark.parametrize("name", cases.CELLS)
