@@ -10,8 +10,6 @@ from ndarray_rt.testing.faults import Scenario, check_allocations, check_interru
 
 from .fake_costs import Fake, bound, check, needs_a_choice
 
-pytestmark = needs_a_choice
-
 
 @pytest.fixture(autouse=True)
 def _nothing_known():
@@ -36,15 +34,18 @@ def scenario(monkeypatch):
     return Scenario(arrays, run, rtol=1e-4, atol=1e-3)
 
 
+@needs_a_choice
 def test_an_allocation_may_fail(monkeypatch):
     assert check_allocations(lambda: scenario(monkeypatch), step=7) > 5
 
 
+@needs_a_choice
 def test_an_interrupt_may_come(monkeypatch):
     assert check_interrupts(lambda: scenario(monkeypatch), step=397) > 1
 
 
-@pytest.mark.parametrize("where", ["measure", "node_key", "cheapest_layouts"])
+@pytest.mark.parametrize("where", [
+    "measure", "node_key", pytest.param("cheapest_layouts", marks=needs_a_choice)])
 def test_the_next_run_is_right(where, monkeypatch):
     def fail(*args, **kwargs):
         raise MemoryError(where)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.op.prim_cache import CACHE
 from ndarray_rt.storage.account import Account
 from ndarray_rt.storage.chunk import Chunk
@@ -118,13 +119,14 @@ def test_packed_weights_and_conversions() -> None:
     for _ in range(3):
         executor.forward()
     assert weight.is_mkldnn
+    # with AVX2 the scratch of the two differs
+    scratch = executor.memory_stats["live"] - arena if has_avx512() else 0
     pinned = mx.nd.array(np.ones((48, 48, 3, 3), np.float32))
     export = pinned.__array__(copy=False)
     other = symbol.bind(mx.cpu(), {"data": data, "conv_weight": pinned}, grad_req="null")
     for _ in range(3):
         other.forward()
-    # its scratch is not always the other's: a weight that lies as it is wanted is not converted
-    assert other.memory_stats["live"] - arena >= weight.size * 4
+    assert other.memory_stats["live"] - arena >= scratch + 48 * 48 * 9 * 4
     assert not pinned.is_mkldnn
     assert export[0, 0, 0, 0] == 1
 
