@@ -92,6 +92,13 @@ def precision(value: DType) -> tuple[float, float]:
     return float(info.eps), float(info.tiny)
 
 
+def greatest(value: DType) -> float:
+    """The greatest finite number of a floating-point dtype."""
+    if value.name == "bfloat16":
+        return float.fromhex("0x1.fep127")
+    return float(np.finfo(value).max)
+
+
 def dtype_name(value: DType) -> str:
     """MXNet's name, such as 'float32'."""
     return str(value.name)

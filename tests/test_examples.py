@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
+from ndarray_rt.cpu_level import has_avx512
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 README = EXAMPLES.parent / "README.md"
@@ -85,9 +86,10 @@ def test_resnet50_runs_without_numpy_and_reference(tmp_path):
     assert re.search(r"images/s", out)
     total = next(line for line in out.splitlines() if line.startswith("total"))
     reorders = re.search(r"0 in numpy, 0 reference +(\d+) ", total)
-    # the user's plain input, and nothing between operators
+    # the user's plain input, and nothing between operators; with AVX2 the first layer reads it as
+    # it is, and the two convolutions that read its pooled blocks change them
     assert reorders is not None
-    assert int(reorders[1]) <= 1
+    assert int(reorders[1]) <= (1 if has_avx512() else 2)
     assert (tmp_path / "net.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 

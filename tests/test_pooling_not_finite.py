@@ -257,3 +257,11 @@ def test_kernel_refuses_windows_of_many_rows() -> None:
             continue
         with pytest.raises(ParameterError, match="max pooling: windows of more than 32 rows"):
             kernel(lib.NDRT_KERNEL_MAX_POOL, (1, 1, *scalars), [out, x], (-INF, INF))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_windows_of_padding_are_the_lowest_number_of_their_dtype(dtype: str) -> None:
+    x = mx.nd.zeros((1, 1, 4, 4), dtype=dtype)
+    got = mx.nd.Pooling(x, kernel=(2, 2), pad=(2, 2), pool_type="max").asnumpy()
+    assert got[0, 0, 0, 0] == np.finfo(dtype).min
+    assert (got[0, 0, 1:3, 1:3] == 0).all()

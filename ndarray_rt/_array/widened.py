@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ..dtypes import FLOAT32
+from ..dtypes import FLOAT32, DType
 from ..native import ffi
 from ..storage.chunk import Chunk
 from ..storage.desc import MemDesc, default_desc
@@ -43,6 +43,11 @@ class Widened(NDArray):
         if self._made is None:
             self._made = _read(self.source, self._stream)
         return self._made
+
+
+def stored_dtype(x: NDArray) -> DType:
+    """The dtype of the caller's array, where `x` is that array or a float32 copy of it."""
+    return x.source.dtype if isinstance(x, Widened) else x.dtype
 
 
 def _read(x: NDArray, stream: Stream) -> Chunk:

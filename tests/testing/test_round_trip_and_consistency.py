@@ -169,7 +169,7 @@ def off_when_planned(ctx: Any, p: Any, ins: list[Any], outs: list[Any]) -> None:
 
 @pytest.mark.parametrize(("made", "found"), [
     (operator(off_in_float32), r"\[float32, eager on numpy"),
-    (operator(compute_ex=off_on_onednn), r"\[float32, eager on onednn"),
+    (operator(compute_ex=off_on_onednn), r"\[float16, eager on onednn"),
     (operator(off_with_threads), r"2 thread\(s\)"),
     (operator(off_when_planned), r"planned on numpy"),
 ], ids=["dtype", "library", "threads", "plan"])

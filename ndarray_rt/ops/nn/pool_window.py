@@ -140,12 +140,11 @@ def divisors(win: Windows, include_pad: bool) -> AnyArray:
     return np.maximum(total, 1)
 
 
-def max_windows(x: AnyArray, win: Windows, empty: float | None = None) -> AnyArray:
-    """Maxima; NaN is passed over where there is a number. Of no data it is `empty`, which is the
-    lowest finite number."""
+def max_windows(x: AnyArray, win: Windows, empty: float = -np.inf) -> AnyArray:
+    """Maxima; NaN is passed over where there is a number. Of no data it is `empty`."""
     made = reduce_windows(x, win, np.fmax, np.nan)
     if win.has_empty:
-        made[..., ~_is_data(win)] = np.finfo(x.dtype).min if empty is None else empty
+        made[..., ~_is_data(win)] = empty
     return made
 
 

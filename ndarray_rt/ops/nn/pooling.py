@@ -11,6 +11,7 @@ import numpy as np
 from ..._array.layout import AnyArray, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
+from ...dtypes import DType, greatest
 from ...errors import ParameterError, ShapeError, where
 from ...native import lib
 from ...op.context import OpContext
@@ -121,15 +122,15 @@ def write(p: PoolingParams, out: NumpyOutput, value: AnyArray) -> None:
 
 def compute(ctx: OpContext, p: PoolingParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    write(p, outs[0], apply_chain(chain_of_params(p), pooled(p, ins[0]), ()))
+    write(p, outs[0], apply_chain(chain_of_params(p), pooled(p, ins[0], outs[0].dtype), ()))
 
 
-def pooled(p: PoolingParams, data: AnyArray) -> AnyArray:
-    """What is made of the windows, with channels second."""
+def pooled(p: PoolingParams, data: AnyArray, dtype: DType) -> AnyArray:
+    """What is made of the windows, with channels second, for an output of `dtype`."""
     x = _channels_second(p, data)
     win = p.windows(data.shape)
     if p.pool_type == "max":
-        return max_windows(x, win)
+        return max_windows(x, win, -greatest(dtype))
     if p.pool_type == "lp":
         return _lp(x, win, p.p_value or 1)
     y = reduce_windows(x, win, np.add, 0)

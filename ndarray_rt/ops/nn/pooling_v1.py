@@ -63,7 +63,7 @@ def _with_zeros(x: AnyArray, win: Windows) -> tuple[AnyArray, Windows]:
 
 
 def _max(x: AnyArray, win: Windows) -> AnyArray:
-    return max_windows(x, win, -np.inf)
+    return max_windows(x, win)
 
 
 def compute(ctx: OpContext, p: PoolingV1Params, ins: list[AnyArray],

@@ -11,7 +11,7 @@ import numpy as np
 from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
-from ...dtypes import FLOAT32, DType, find_dtype
+from ...dtypes import FLOAT32, DType, find_dtype, greatest
 from ...errors import ParameterError, ShapeError, TypeMismatch
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_types, same_shape
@@ -134,11 +134,6 @@ def infer_type(p: Any, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeLis
         raise ParameterError(f"parameters 'low' and 'high' got {p.low} and {p.high}, which are "
                              f"further apart than {dtype} can say")
     return [], [dtype]
-
-
-def greatest(dtype: DType) -> float:
-    """The greatest finite number of a dtype of floats."""
-    return float(np.finfo(dtype).max)
 
 
 def drawn_type(given: str | None, out: DType | None) -> DType:

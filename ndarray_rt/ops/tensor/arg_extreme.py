@@ -11,6 +11,7 @@ import numpy as np
 from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
+from ..._array.widened import stored_dtype
 from ...dtypes import DType
 from ...errors import ShapeError, TypeMismatch, Unsupported
 from ...op.context import OpContext
@@ -63,14 +64,14 @@ def infer_type(p: Params, ins: TypeList, outs: TypeList) -> tuple[TypeList, Type
 def compute(find: Find, ctx: OpContext, p: Params, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     x, axis = ins[0], _settled(p).axis
-    _need_places(ctx, p, ins[0].shape, x.dtype)
+    _need_places(p, x.shape, x.dtype)
     if not outs[0].array.size:
         outs[0].write(np.empty(outs[0].shape, x.dtype))
         return
     outs[0].write(convert(find(ordered(x), axis=axis), x.dtype).reshape(outs[0].shape))
 
 
-def _need_places(ctx: OpContext, p: Params, data: Shape, dtype: DType) -> None:
+def _need_places(p: Params, data: Shape, dtype: DType) -> None:
     """ShapeError where the output's dtype, that of data, does not hold each place."""
     axis = _settled(p).axis
     need_places(prod(data) if axis is None else data[axis], dtype, data)
@@ -83,7 +84,7 @@ def refuses(p: Params, ins: list[NDArray]) -> str | None:
 def compute_ex(is_min: bool, ctx: OpContext, p: Params, ins: list[NDArray],
                outs: list[Output]) -> None:
     data, axis = ins[0], _settled(p).axis
-    _need_places(ctx, p, data.shape, data.dtype)
+    _need_places(p, data.shape, stored_dtype(data))
     gone = range(data.ndim) if axis is None else (axis % data.ndim,)
     part = part_of(data.shape, tuple(gone))
     if part is None or not data.size or 1 < part[2] < FEW_COLUMNS:
