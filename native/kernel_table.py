@@ -99,6 +99,10 @@ KERNELS: tuple[Kernel, ...] = (
            "F32 or S32; scratch is `slots` times ndrt_topk_pairs of 8 bytes."),
     Kernel("topk_grad", "ordering", ">dx dy places:any", "rows n k places_dtype:int",
            doc="The gradient of the rows."),
+    Kernel("softmax_grad", "softmax_grad", ">dx y dy", "outer length inner log:flag",
+           "divisor:f64 sign:f64",
+           "The gradient of data from `softmax_columns`, or from rows where inner is 1: y is that "
+           "output."),
     # Rows of contiguous elements, of which row r has the numbers r modulo `vectors` of gamma and
     # beta; slopes are 6 floats a row.
     Kernel("norm_rows", "norms", ">out data gamma beta >mean >std", "rows width vectors",
@@ -327,7 +331,7 @@ WIDE_FAMILIES = ("separable",)
 # the folders below native/kernels/ with the families whose code is there
 FOLDERS = {
     "elementwise": ("basic", "functions", "scalars", "quantized", "halves", "byte_ranges"),
-    "reduce": ("math", "ordering"),
+    "reduce": ("math", "ordering", "softmax_grad"),
     "norm": ("norms", "batch_stats", "last_axis", "lrn", "folded_norms"),
     "index": ("gather", "moves", "joins"),
     "optimizer": ("optimizers",),

@@ -33,6 +33,7 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_family_draws LEVELED(ndrt_family_draws)
 #define ndrt_family_optimizers LEVELED(ndrt_family_optimizers)
 #define ndrt_family_last_axis LEVELED(ndrt_family_last_axis)
+#define ndrt_family_softmax_grad LEVELED(ndrt_family_softmax_grad)
 #define ndrt_family_folded_norms LEVELED(ndrt_family_folded_norms)
 #define ndrt_family_norms LEVELED(ndrt_family_norms)
 #define ndrt_family_batch_stats LEVELED(ndrt_family_batch_stats)

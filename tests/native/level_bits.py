@@ -52,6 +52,10 @@ def results() -> Iterator[tuple[str, Any]]:
         kernel(lib.NDRT_KERNEL_SOFTMAX_COLUMNS, [2, 12, 50, log], [out, finite],
                [1.3, 1], 1)
         yield f"softmax {log}", out
+        for part in ((2, 12, 50), (24, 50, 1)):
+            back = np.empty_like(finite)
+            kernel(lib.NDRT_KERNEL_SOFTMAX_GRAD, [*part, log], [back, out, finite], [1.3, 1], 1)
+            yield f"softmax_grad {log} {part}", back
     for step in STEPS:
         given = arguments(step, N, lambda i: np.nan_to_num(
             np.abs(_numbers(10 + i)), posinf=2, nan=1).clip(0, 4))

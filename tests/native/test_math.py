@@ -93,6 +93,27 @@ def test_softmax(part: tuple[int, int, int], nthreads: int) -> None:
     np.testing.assert_allclose(out, np.log(e / e.sum(1, keepdims=True)), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("log", [0, 1])
+@pytest.mark.parametrize("part", [(1, 300, 70), (2, 5, 1500), (3, 4, 1), (2, 9001, 1), (0, 3, 1),
+                                  (2, 3, 0), (40, 17, 64)], ids=str)
+def test_softmax_grad(part: tuple[int, int, int], log: int) -> None:
+    x, dy = drawn(part, "float32") / 9, drawn(part, "float32")
+    e = np.exp(x.astype(np.float64))
+    size = e / e.sum(1, keepdims=True)
+    y = (np.log(size) if log else size).astype(np.float32)
+    if log:
+        want = dy - size * dy.sum(1, keepdims=True, dtype=np.float64)
+    else:
+        want = size * (dy - (size * dy).sum(1, keepdims=True))
+    made = []
+    for nthreads in (1, 3):
+        out = dy.copy()  # in place of dy
+        kernel(lib.NDRT_KERNEL_SOFTMAX_GRAD, [*part, log], [out, y, out], [0.5, -1], nthreads)
+        np.testing.assert_allclose(out, -2 * want, rtol=2e-5, atol=1e-5 * np.abs(dy).max(initial=1))
+        made.append(out)
+    np.testing.assert_array_equal(*made)
+
+
 ARITHMETIC = {
     lib.NDRT_ARITHMETIC_ADD: np.add, lib.NDRT_ARITHMETIC_SUB: np.subtract,
     lib.NDRT_ARITHMETIC_MUL: np.multiply, lib.NDRT_ARITHMETIC_MAX: np.maximum,

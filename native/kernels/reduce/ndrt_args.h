@@ -146,4 +146,18 @@ static inline ndrt_topk_grad_args ndrt_read_topk_grad(const ndrt_kernel_call *ca
     };
 }
 
+/* The gradient of data from `softmax_columns`, or from rows where inner is 1: y is that output. */
+typedef struct {
+    float *dx; const float *y; const float *dy; int64_t outer; int64_t length; int64_t inner;
+    int log; double divisor; double sign;
+} ndrt_softmax_grad_args;
+static inline ndrt_softmax_grad_args ndrt_read_softmax_grad(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_softmax_grad_args){
+        .dx = call->data[0], .y = call->data[1], .dy = call->data[2], .outer = call->counts[0],
+        .length = call->counts[1], .inner = call->counts[2], .log = ndrt_int_of(call->counts[3]),
+        .divisor = numbers[0], .sign = numbers[1],
+    };
+}
+
 #endif

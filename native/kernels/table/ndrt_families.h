@@ -4,6 +4,7 @@ extern const ndrt_family ndrt_family_basic;
 extern const ndrt_family ndrt_family_gather;
 extern const ndrt_family ndrt_family_math;
 extern const ndrt_family ndrt_family_ordering;
+extern const ndrt_family ndrt_family_softmax_grad;
 extern const ndrt_family ndrt_family_norms;
 extern const ndrt_family ndrt_family_resize;
 extern const ndrt_family ndrt_family_batch_stats;
@@ -58,6 +59,7 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_STEP_GRAD] = &ndrt_family_math, \
     [NDRT_KERNEL_TOPK] = &ndrt_family_ordering, \
     [NDRT_KERNEL_TOPK_GRAD] = &ndrt_family_ordering, \
+    [NDRT_KERNEL_SOFTMAX_GRAD] = &ndrt_family_softmax_grad, \
     [NDRT_KERNEL_NORM_ROWS] = &ndrt_family_norms, \
     [NDRT_KERNEL_ROW_SLOPES] = &ndrt_family_norms, \
     [NDRT_KERNEL_NORM_ROWS_GRAD] = &ndrt_family_norms, \

@@ -11,6 +11,7 @@ import numpy as np
 from ..._array.layout import AnyArray, get_data, get_data_reorder, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
+from ...dtypes import in_float32
 from ...native import lib
 from ...op.context import OpContext
 from ...op.elementwise import Elementwise
@@ -35,8 +36,8 @@ def _sigmoid(x: AnyArray) -> AnyArray:
 
 
 def _relu(x: AnyArray) -> AnyArray:
-    # MXNet's own answers for NaN: 0 in float32, where oneDNN computes, and NaN in other dtypes
-    made: AnyArray = np.where(x > 0, x, x.dtype.type(0)) if x.dtype == np.float32 else (
+    # of NaN it is 0 where oneDNN may compute, as in MXNet, and NaN in other dtypes
+    made: AnyArray = np.where(x > 0, x, x.dtype.type(0)) if in_float32(x.dtype) else (
         np.maximum(x, 0))
     return made
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._array.layout import AnyArray, get_data_reorder, get_default, need_float32
+from ..._array.layout import AnyArray, get_data, get_data_reorder, get_default, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...dtypes import INT32, find_dtype
@@ -28,7 +28,7 @@ from ...op.params import (
 )
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, strided_desc
-from ...storage.kernels.reduce import softmax_columns
+from ...storage.kernels.reduce import softmax_columns, softmax_grad
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ...storage.reorder import reorder_mem
 from ...storage.stream import Mem
@@ -328,26 +328,21 @@ def compute_backward(flavour: Flavour, ctx: OpContext, p: SoftmaxParams, ins: li
 def compute_ex_backward(flavour: Flavour, ctx: OpContext, p: SoftmaxParams, ins: list[NDArray],
                         outs: list[Output]) -> None:
     out, stream = ins[1], ctx.stream
-    axis = normalize_axis(p.axis, out.ndim)
-    desc, stays = rows_desc(out, axis)
-    prim = ctx.primitive(("softmax.backward", flavour.alg, axis, desc.id), lambda: make_primitive(
-        Kind.SOFTMAX, Direction.BACKWARD, alg=flavour.alg, dst=desc, diff_src=desc,
-        diff_dst=desc, axis=axis))
-    y = get_data_reorder(out, desc, stream)
-    dy = get_data_reorder(ins[0], desc, stream)
-    args = [(Arg.DST, y), (Arg.DIFF_DST, dy)]
-    if stays:
-        with outs[0].open(desc, stream, inplace_of=dy) as dx:
-            ctx.run(prim, [*args, (Arg.DIFF_SRC, dx)])
-            if flavour.factor(p) != 1.0:
-                scale(ctx, flavour, p, dx, dx)
+    if not outs[0].requested:
         return
-    rows = stream.scratch(desc)
-    ctx.run(prim, [*args, (Arg.DIFF_SRC, rows)])
-    if flavour.factor(p) != 1.0:
-        scale(ctx, flavour, p, rows, rows)
-    with outs[0].open(default_desc(out.dtype, out.shape), stream) as dx:
-        reorder_mem(stream, rows, dx)
+    axis = normalize_axis(p.axis, out.ndim)
+    shape, y = out.shape, get_data(out, stream)
+    outer, inner = prod(shape[:axis]), prod(shape[axis + 1:])
+    desc, stays = rows_desc(out, axis)
+    if stays and y.desc == desc:
+        outer, inner = outer * inner, 1
+    else:
+        y = get_default(out, stream)
+    dy = get_data_reorder(ins[0], y.desc, stream)
+    with outs[0].open(y.desc, stream, inplace_of=dy) as dx:
+        ctx.kernel(softmax_grad(
+            dx=dx, y=y, dy=dy, outer=outer, length=shape[axis], inner=inner, log=flavour.log,
+            divisor=flavour.temperature(p), sign=-1.0 if flavour.negate else 1.0))
 
 
 def _register(flavour: Flavour, formula: str) -> None:

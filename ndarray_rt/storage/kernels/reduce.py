@@ -80,3 +80,11 @@ def topk_grad(*, dx: Mem, dy: Mem, places: Mem, rows: int, n: int, k: int,
               places_dtype: int) -> KernelCall:
     """The gradient of the rows."""
     return KernelCall(lib.NDRT_KERNEL_TOPK_GRAD, (dx, dy, places), (rows, n, k, places_dtype), ())
+
+
+def softmax_grad(*, dx: Mem, y: Mem, dy: Mem, outer: int, length: int, inner: int, log: bool,
+                 divisor: float, sign: float) -> KernelCall:
+    """The gradient of data from `softmax_columns`, or from rows where inner is 1: y is that
+    output."""
+    return KernelCall(lib.NDRT_KERNEL_SOFTMAX_GRAD, (dx, y, dy), (outer, length, inner, log),
+                      (divisor, sign))

@@ -11,5 +11,6 @@ CALLS = [Call("relu", [Given(HOLES, dtype)], {}, (0,))
          for dtype in ("float32", "float64", "float16")]
 CALLS += [Call("relu", [Given(HOLES)], {}, (0,), grad_req="add")]
 CALLS += [Call("abs", [Given(HOLES, dtype)], {}, (0,)) for dtype in ("float64", "float16")]
-CALLS += [Call("Activation", [Given(HOLES, dtype)], {"act_type": "relu"}, (0,))
-          for dtype in ("float64", "float16")]
+CALLS += [Call("Activation", [Given(HOLES, "float64")], {"act_type": "relu"}, (0,)),
+          Call("Activation", [Given(HOLES, "float16")], {"act_type": "relu"}, (0,),
+               differs="16 bits are computed in float32, where NaN becomes 0")]
