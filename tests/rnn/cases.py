@@ -81,9 +81,11 @@ def graph(mx: Any, name: str, how: str) -> Any:
     return found
 
 
-def run(mx: Any, name: str, how: str) -> dict[str, np.ndarray]:
+def run(mx: Any, name: str, how: str, dtype: str = "float32") -> dict[str, np.ndarray]:
     """All outputs, and all gradients of the sum of their squares."""
     _, group = unroll(mx, name, how)
+    if dtype != "float32":
+        group = _of_dtype(mx, group, dtype)
     shape = shape_of(name)
     if name.startswith("conv"):
         shapes = {f"x{i}": shape for i in range(LENGTH)}
@@ -99,6 +101,15 @@ def run(mx: Any, name: str, how: str) -> dict[str, np.ndarray]:
         executor.backward([output * 2 for output in outputs])
         found.update({f"grad.{key}": grad.asnumpy() for key, grad in executor.grad_dict.items()})
     return found
+
+
+def _of_dtype(mx: Any, symbol: Any, dtype: str) -> Any:
+    """The symbol with states that begin as zeros of a dtype, from which all others follow."""
+    graph = json.loads(symbol.tojson())
+    for node in graph["nodes"]:
+        if node["op"] == "_zeros":
+            node["attrs"] = {**node.get("attrs", {}), "dtype": dtype}
+    return mx.sym.load_json(json.dumps(graph))
 
 
 def unpacked(mx: Any, name: str) -> dict[str, np.ndarray]:
