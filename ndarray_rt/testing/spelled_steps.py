@@ -118,6 +118,21 @@ def norm_and_more(b: Builder, x: Value) -> list[Value] | None:
 
 
 @spelled
+def scaled_norm(b: Builder, x: Value) -> list[Value] | None:
+    """A batch norm and what a Scale layer does behind it, and near misses."""
+    made = STEPS["batch_norm"](b, x)
+    if not made:
+        return made
+    channels = (x.shape[1], *[1] * (len(x.shape) - 2))
+    normed = made[0].symbol
+    for kind in b.choose(("mul", "add"), ("mul",), ("add",)):
+        values = b.small(b.choose(channels, channels, (1,), (1, *x.shape[1:])))
+        normed = (mx.sym.broadcast_mul if kind == "mul" else mx.sym.broadcast_add)(normed, values)
+    b.features["scaled norm"] += 1
+    return [Value(normed, x.shape)]
+
+
+@spelled
 def dense_block(b: Builder, x: Value) -> list[Value] | None:
     """Layers that read all before them, joined along the channels, and near misses."""
     if len(x.shape) != 4 or x.shape[0] * prod(x.shape[2:]) < 8 or 4 * prod(x.shape) > LARGEST:
