@@ -53,17 +53,42 @@ class OnnxFile:
         return f"{self.source}@{self.given}" if self.given else self.source
 
     def dims(self) -> list[tuple[str, Shape]]:
-        """What is given: names of dimensions with one size, of inputs with a whole shape.
+        """Sizes that are given: of names of dimensions one, of inputs a whole shape.
 
-        ValueError for a word that is neither.
+        ValueError for a word that gives none and no numbers.
         """
         found = []
-        for word in filter(None, self.given.split(",")):
-            name, _, value = word.rpartition("=")
-            if not name or not all(size.isdecimal() and int(size) for size in value.split("x")):
-                raise ValueError(f"{word!r} is neither DIMENSION=SIZE nor INPUT=SIZExSIZE...")
+        for name, value in self._words():
+            if ".." in value:
+                continue
+            if not all(size.isdecimal() and int(size) for size in value.split("x")):
+                raise ValueError(f"'{name}={value}' is neither DIMENSION=SIZE nor "
+                                 "INPUT=SIZExSIZE... nor INPUT=LEAST..GREATEST")
             found.append((name, tuple(map(int, value.split("x")))))
         return found
+
+    def ranges(self) -> dict[str, tuple[int, int]]:
+        """The least and the greatest whole number of inputs for which they are given.
+
+        ValueError for what are no two numbers in this order.
+        """
+        found = {}
+        for name, value in self._words():
+            least, dots, greatest = value.partition("..")
+            if not dots:
+                continue
+            if not (least.isdecimal() and greatest.isdecimal() and int(least) <= int(greatest)):
+                raise ValueError(f"'{name}={value}' is not INPUT=LEAST..GREATEST")
+            found[name] = (int(least), int(greatest))
+        return found
+
+    def _words(self) -> Iterable[tuple[str, str]]:
+        for word in filter(None, self.given.split(",")):
+            name, _, value = word.rpartition("=")
+            if not name:
+                raise ValueError(f"{word!r} is neither DIMENSION=SIZE nor INPUT=SIZExSIZE... nor "
+                                 "INPUT=LEAST..GREATEST")
+            yield name, value
 
     def path(self, folder: Path) -> Path:
         """Where the file is, or will be made."""
@@ -73,7 +98,7 @@ class OnnxFile:
 def parse(text: str) -> list[OnnxFile]:
     """The files that a word of the command line names: a path, a folder, `light`, `zoo`,
     `light:NAME` or `zoo:NAME`, and behind an @ what their inputs leave open, as
-    `width=320,x=1x3x48x320`.
+    `width=320,x=1x3x48x320,tokens=0..256`.
 
     ValueError for what is none of these.
     """
@@ -81,6 +106,7 @@ def parse(text: str) -> list[OnnxFile]:
     files = [OnnxFile(one, given) for one in _sources(source)]
     for file in files[:1]:
         file.dims()
+        file.ranges()
     return files
 
 

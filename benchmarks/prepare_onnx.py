@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,14 @@ def make_light(name: str, path: Path) -> None:
 
 
 def draw_inputs(model: Any, batch: int, given: Mapping[str, Shape],
+                ranges: Mapping[str, tuple[int, int]] = MappingProxyType({}),
                 ) -> tuple[Inputs, dict[str, int]]:
     """Contents for each input of an `onnx.ModelProto`, and what its named dimensions became,
     without names that stand for several sizes, as "?" may.
 
-    Floats are normal, whole numbers 0 or 1. The first dimension of an input is the batch where the
-    file leaves it open. Open when another one is neither in the file nor given.
+    Floats are normal, whole numbers from their range, or 0 and 1. The first dimension of an input
+    is the batch where the file leaves it open. Open when another one is neither in the file nor
+    given.
     """
     import onnx.helper
 
@@ -84,7 +87,9 @@ def draw_inputs(model: Any, batch: int, given: Mapping[str, Shape],
                 dims.setdefault(dim.dim_param, size)
                 taken.setdefault(dim.dim_param, set()).add(size)
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-        drawn = rng.standard_normal(shape) if dtype.kind == "f" else rng.randint(0, 2, shape)
+        least, greatest = ranges.get(value.name, (0, 1))
+        drawn = (rng.standard_normal(shape) if dtype.kind == "f"
+                 else rng.randint(least, greatest + 1, shape))
         inputs[value.name] = np.asarray(drawn).astype(dtype)
     return inputs, {name: min(sizes) for name, sizes in taken.items() if len(sizes) == 1}
 
@@ -109,7 +114,7 @@ def prepare(folder: Path, batch: int, file: OnnxFile) -> None:
         make = make_light if file.kind == LIGHT else make_zoo
         make(file.source.partition(":")[2], path)
     model = onnx.load(path, load_external_data=False)
-    inputs, dims = draw_inputs(model, batch, dict(file.dims()))
+    inputs, dims = draw_inputs(model, batch, dict(file.dims()), file.ranges())
     arrays: dict[str, Any] = {INPUT + name: value for name, value in inputs.items()}
     arrays |= {DIM + name: np.asarray(size) for name, size in dims.items()}
     np.savez(inputs_path(folder, file.name, batch), **arrays)

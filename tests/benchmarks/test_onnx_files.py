@@ -43,9 +43,9 @@ def test_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["light:none", "zoo:none", "none.onnx", "zoo:vgg11@x", "light@x=0",
-                                  "light@x=axb"])
+                                  "light@x=axb", "light@x=5..2", "light@x=a..2", "light@=1..2"])
 def test_words_that_name_nothing(word: str) -> None:
-    with pytest.raises(ValueError, match=r"none|neither"):
+    with pytest.raises(ValueError, match=r"none|neither|is not INPUT=LEAST"):
         parse(word)
     with pytest.raises(SystemExit):
         command.read_options(["--onnx", word])
@@ -70,6 +70,18 @@ def test_inputs_have_the_given_sizes(tmp_path: Path) -> None:
     assert dims == {"n": 3, "w": 5, "?": 5}
     with pytest.raises(Open, match="dimension 2 of 'x' is open: give w=SIZE or x=SIZExSIZE"):
         draw_inputs(onnx.load(path), 1, {})
+
+
+def test_whole_numbers_come_from_their_range() -> None:
+    tokens = helper.make_tensor_value_info("tokens", TensorProto.INT32, ["n", 500])
+    model = helper.make_model(helper.make_graph(
+        [helper.make_node("Identity", ["tokens"], ["same"])], "g", [tokens],
+        [helper.make_tensor_value_info("same", TensorProto.INT32, None)]))
+    file = OnnxFile("a.onnx", "tokens=3..5")
+    assert file.dims() == []
+    drawn = draw_inputs(model, 2, {}, file.ranges())[0]["tokens"]
+    assert (drawn.dtype, drawn.min(), drawn.max()) == (np.int32, 3, 5)
+    assert set(np.unique(draw_inputs(model, 2, {})[0]["tokens"])) == {0, 1}
 
 
 def test_a_name_of_several_sizes_is_left_out(tmp_path: Path) -> None:
