@@ -19,8 +19,12 @@ WIDTHS_FOR_PIXELS = (32, 64, 16) if has_avx512() else (16, 24, 32)
 # the same where rows are those of a layer, and more than a few
 WIDTHS_FOR_ROWS = (64, 32, 48, 16) if has_avx512() else (16, 24, 32)
 # Of more pixels oneDNN's product is up to 2 % faster; of more features a block of columns and the
-# data do not fit into the second cache together.
-MOST_PIXELS, MOST_FEATURES = 8192, 2048
+# data do not fit into the second cache together. With AVX2 oneDNN's convolution is slower for as
+# many pixels as were measured.
+MOST_PIXELS, MOST_FEATURES = 8192 if has_avx512() else 16384, 2048
+# With AVX2 oneDNN's convolution of fewer weights than this is up to 6 % faster than products of
+# pixels; of more it takes 1.0 to 1.3 times as long.
+LEAST_WEIGHTS = 0 if has_avx512() else 4097
 # Of so many rows of a layer the packed GEMM is as fast as oneDNN's or, with two threads, up to 1.2
 # times as fast, and it needs nothing made for a number of rows; of 1024 oneDNN's is up to half a
 # percent faster.
@@ -70,10 +74,10 @@ if not has_avx512():
 LEAST_BLOCKED_WINDOW = 10
 # Of a normed convolution: a strip's pixels take so many bytes for each thread, half of what a
 # core's second cache holds, and there are at most so many strips.
-STRIP_BYTES, MOST_STRIPS = 512 << 10, 16
+STRIP_BYTES, MOST_STRIPS = (512 if has_avx512() else 256) << 10, 16
 # of more pixels of a normed convolution oneDNN's product is 2 to 5 % faster than the packed GEMM,
-# of 196 as fast and of 49 up to 10 % slower
-MOST_NORMED_PIXELS = 512
+# of 196 as fast and of 49 up to 10 % slower; with AVX2 it takes 16 % longer over all of a network
+MOST_NORMED_PIXELS = 512 if has_avx512() else 16384
 # Of a separable convolution, in bytes: what lies between its convolutions, of which less stays in a
 # core's second cache from one layer to the next; the rows of it that a thread has at a time, of
 # which more do not stay there; the weights of the 1x1 convolutions, which all rows read again.

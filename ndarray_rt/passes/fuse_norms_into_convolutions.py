@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..cpu_level import has_avx512
 from ..dtypes import FLOAT32
 from ..ops.fused.post_ops import chain_text, num_operands, parse_chain
 from ..ops.nn.batch_norm import EPILOGUE as BATCH_NORM
@@ -16,11 +15,8 @@ from .rewrite import Facts, Heads, make, rewrite
 
 def fuse_norms_into_convolutions(heads: Sequence[Entry], facts: Facts) -> Heads:
     """Concat, BatchNorm, relu and a convolution of one pixel become one node, which puts nothing
-    one behind the other in memory; a Concat that only others read is dissolved in them (float32,
-    where channels-last layouts are the fastest)."""
-    if not has_avx512():
-        return list(heads)
-
+    one behind the other in memory; a Concat that only others read is dissolved in them
+    (float32)."""
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
         if node.op is None or node.op.epilogue is not CONVOLUTION:
             return None

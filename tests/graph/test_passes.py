@@ -10,7 +10,6 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.errors import MXNetError
-from ndarray_rt.op.choose import prefers_channels_last
 from ndarray_rt.passes import PASSES
 
 from .pass_checks import DATA, SHAPE, check, conv, norm, operators, optimized, relu
@@ -222,9 +221,6 @@ def test_dense_blocks_join_nothing_in_memory() -> None:
     second = joined(first, block(first, "one"))
     third = joined(second, block(second, "two"))
     left = operators(check(block(third, "last"), data=SHAPE).heads)
-    if not prefers_channels_last():
-        assert "_fused_normed_Convolution" not in left
-        return
     assert "Concat" not in left
     assert left.count("_fused_normed_Convolution") == 2
     assert left.count("_fused_BatchNorm") == 1, "of one tensor"
@@ -235,7 +231,7 @@ def test_what_is_joined_for_others_is_joined_once() -> None:
     second = joined(first, block(first, "one"))
     third = joined(second, block(second, "two"))
     left = operators(check(mx.sym.Group([relu(third) * 2, block(third, "last")]), data=SHAPE).heads)
-    assert left.count("Concat") == (1 if prefers_channels_last() else 2)
+    assert left.count("Concat") == 1
     left = operators(check(mx.sym.Group([second * 2, third * 3]), data=SHAPE).heads)
     assert left.count("Concat") == 2, "both are read"
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.cpu_level import has_avx512
+from ndarray_rt.op import calibration
+from ndarray_rt.ops.nn import pointwise_convolution
 from ndarray_rt.symbol.symbol import Symbol
 from tests.graph.kernel_checks import check_other_batches, check_right
 
-WIDE = pytest.mark.skipif(not has_avx512(), reason="the kernel is for AVX-512")
 DATA = mx.sym.var("data")
 
 
@@ -44,7 +44,7 @@ LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
     "a sum of a smaller one": (mx.sym.broadcast_add(conv(DATA, 64), mx.sym.mean(
         DATA, axis=(2, 3), keepdims=True)), (1, 64, 5, 5)),
     "a sum behind the activation": (mx.sym.relu(conv(DATA, 64)) + DATA, (1, 64, 5, 5)),
-    "many pixels": (conv(DATA), (1, 50, 91, 91)),
+    "many pixels": (conv(DATA), (1, 50, 130, 130)),
     "many features": (conv(DATA), (1, 2049, 3, 3)),
     "strides": (conv(DATA, stride=(2, 2)), (1, 50, 8, 8)),
     "padded": (conv(DATA, pad=(1, 1)), (1, 50, 5, 5)),
@@ -52,20 +52,33 @@ LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
 }
 
 
-@WIDE
+@pytest.fixture
+def small_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights are never too few."""
+    monkeypatch.setattr(pointwise_convolution, "LEAST_WEIGHTS", 0)
+
+
 @pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.usefixtures("small_pays")
 def test_takes_the_kernel(name: str) -> None:
     assert "ndrt:products" in check_right(*TAKEN[name])
 
 
 @pytest.mark.parametrize("name", LEFT)
+@pytest.mark.usefixtures("small_pays")
 def test_leaves_it_to_onednn(name: str) -> None:
     assert "ndrt:products" not in check_right(*LEFT[name])
 
 
-@WIDE
+@pytest.mark.parametrize("filters", [64, 65])
+def test_few_weights_are_left_where_onednn_is_faster(filters: int) -> None:
+    kernels = check_right(conv(DATA, filters), (1, 64, 7, 7))
+    assert ("ndrt:products" in kernels) == (64 * filters >= calibration.LEAST_WEIGHTS)
+
+
 @pytest.mark.parametrize("batches", [(1, 2, 60), (60, 6, 1)])
 @pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.usefixtures("small_pays")
 def test_other_batches_find_the_weight_as_it_is_packed(name: str, batches: tuple[int, ...]) -> None:
     net, shape = TAKEN[name]
     check_other_batches(net, shape[1:], batches)

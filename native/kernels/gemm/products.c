@@ -26,7 +26,12 @@ enum { ALIASING = 1024, ALIASING_ROWS = TILE_ROWS < 8 ? TILE_ROWS : 8 };
 /* Rows are worked on in panels of about so many numbers of data, which stay in the second cache
  * while all columns go over them. Where the weights are fewer than so many, they stay in the first
  * one, and a panel is a tile: the result is written from end to end (measured). */
-static const int64_t PANEL_NUMBERS = 131072, NUMBERS_OF_SMALL_WEIGHTS = 6144;
+#ifdef __AVX512F__
+static const int64_t PANEL_NUMBERS = 131072;
+#else
+static const int64_t PANEL_NUMBERS = 65536;
+#endif
+static const int64_t NUMBERS_OF_SMALL_WEIGHTS = 6144;
 
 typedef struct {
     const float *data, *weights, *bias, *added, *ahead; /* ahead: of the weights, to be asked for */

@@ -18,7 +18,6 @@ import numpy as np
 from ..._array.layout import AnyArray, get_data_reorder, get_default, need_float32
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
-from ...cpu_level import Level
 from ...dtypes import DType
 from ...errors import ShapeError
 from ...native import lib
@@ -233,8 +232,7 @@ def _find_onednn(ctx: OpContext, call: _Product) -> None:
 
 PRODUCTS = (
     Implementation[_Product]("packed GEMM of strips", OURS, _find_packed, _accepts_packed,
-                             _pays_packed, lambda call: packed_for_pixels(call.weight)[1],
-                             level=Level.AVX512),
+                             _pays_packed, lambda call: packed_for_pixels(call.weight)[1]),
     Implementation[_Product]("oneDNN inner product of strips", ONEDNN, _find_onednn))
 
 

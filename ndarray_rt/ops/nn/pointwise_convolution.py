@@ -11,7 +11,7 @@ from math import prod
 from ...cpu_level import Level
 from ...dtypes import DType
 from ...errors import Unsupported
-from ...op.calibration import LEAST_CHANNELS, MOST_FEATURES, MOST_PIXELS
+from ...op.calibration import LEAST_CHANNELS, LEAST_WEIGHTS, MOST_FEATURES, MOST_PIXELS
 from ...op.choose import CHANNELS_LAST, ONEDNN, OURS, first_supported
 from ...op.context import OpContext
 from ...op.registry import Shape
@@ -72,6 +72,12 @@ def _accepts_pixels(ctx: OpContext, call: ConvolutionCall) -> str | None:
     pixels, features = matrix_dims(data)
     if 0 in out or not 0 < pixels <= MOST_PIXELS or not 0 < features <= MOST_FEATURES:
         return f"more than {MOST_PIXELS} pixels or {MOST_FEATURES} channels, or none"
+    return None
+
+
+def _pays_for_pixels(ctx: OpContext, call: ConvolutionCall) -> str | None:
+    if prod(call.weight.shape) < LEAST_WEIGHTS:
+        return f"fewer than {LEAST_WEIGHTS} weights"
     return None
 
 
@@ -176,9 +182,8 @@ def as_matrices(shapes: Sequence[Shape], out: Shape) -> list[Shape]:
 ONE_PIXEL = tuple(seen_as(_of_one_pixel, one, f"{one.name} of one pixel")
                   for one in (SKINNY_GEMM, PACKED_GEMM))
 PIXELS = Implementation[ConvolutionCall](
-    "packed GEMM of pixels", OURS, _run_pixels, _accepts_pixels,
-    packs=lambda call: packed_for_pixels(call.weight)[1], families=(CHANNELS_LAST,),
-    level=Level.AVX512)
+    "packed GEMM of pixels", OURS, _run_pixels, _accepts_pixels, _pays_for_pixels,
+    lambda call: packed_for_pixels(call.weight)[1], families=(CHANNELS_LAST,))
 PRODUCT = Implementation[ConvolutionCall](
     "oneDNN inner product", ONEDNN, _run_product, _accepts_product, _pays_as_product,
     families=(CHANNELS_LAST,), level=Level.AVX512)
