@@ -185,11 +185,13 @@ def optional_integer(default: Any = None, *, doc: str) -> Any:
 def number(default: Any = REQUIRED, *, low: float | None = None, high: float | None = None,
            finite: bool = False, doc: str) -> Any:
     """A float within [low, high]; NaN is refused where a bound or `finite` is given."""
-    def check(value: float) -> bool:
-        return ((low is None or value >= low) and (high is None or value <= high)
-                and (not finite or math.isfinite(value)))
-    return _declare(default, parse_float, f"a float{_within(low, high)}", doc, check,
-                    _ends(low, high, finite))
+    return _declare(default, parse_float, f"a float{_within(low, high)}", doc,
+                    lambda v: _is_within(v, low, high, finite), _ends(low, high, finite))
+
+
+def _is_within(value: float, low: float | None, high: float | None, finite: bool) -> bool:
+    return ((low is None or value >= low) and (high is None or value <= high)
+            and (not finite or math.isfinite(value)))
 
 
 def _ends(low: float | None, high: float | None, finite: bool = False) -> tuple[float, float]:
@@ -211,11 +213,11 @@ def positive(default: Any = REQUIRED, *, doc: str) -> Any:
 
 
 def optional_number(default: Any = None, *, low: float | None = None, high: float | None = None,
-                    doc: str) -> Any:
-    """A float within [low, high], or None; NaN is refused where a bound is given."""
+                    finite: bool = False, doc: str) -> Any:
+    """A float within [low, high], or None; NaN is refused where a bound or `finite` is given."""
     return _declare(default, _optional(parse_float), f"a float{_within(low, high)} or None", doc,
-                    lambda v: v is None or ((low is None or v >= low)
-                                            and (high is None or v <= high)), _ends(low, high))
+                    lambda v: v is None or _is_within(v, low, high, finite),
+                    _ends(low, high, finite))
 
 
 def _parse_range(value: object) -> tuple[float, float]:

@@ -12,6 +12,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt.contrib import amp
+from ndarray_rt.errors import TypeMismatch
 from ndarray_rt.gluon import nn
 from tests.data.make_mxnet_amp import FILE, converted, network
 
@@ -305,4 +306,17 @@ def test_what_is_missing_is_said() -> None:
         amp.init_trainer(trainer)
     with (pytest.raises(mx.MXNetError, match=r"did you forget to call amp.init_trainer\(\)"),
           amp.scale_loss(mx.nd.ones((1,)), trainer)):
+        pass
+
+
+@pytest.mark.usefixtures("restored")
+@pytest.mark.parametrize("loss", [None, 1.0, [None]])
+def test_a_loss_that_is_no_array_is_refused(loss: Any) -> None:
+    amp.init("float16")
+    weight = mx.gluon.Parameter("w", shape=(2,))
+    weight.initialize()
+    trainer = mx.gluon.Trainer([weight], "sgd")
+    amp.init_trainer(trainer)
+    with (pytest.raises(TypeMismatch, match="scale_loss: a loss is of"),
+          amp.scale_loss(loss, trainer)):
         pass

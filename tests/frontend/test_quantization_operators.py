@@ -72,3 +72,68 @@ def test_sums_are_exact_at_the_ends() -> None:
             data.reshape((1, channels, 1, 1)), weight.reshape((1, channels, 1, 1)), *[one] * 4,
             kernel=(1, 1), num_filter=1, no_bias=True)[0]
         assert windows.asscalar() == want
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_bias_beyond_int32_ends_there(dtype: str, sign: int) -> None:
+    small, large = mx.nd.array([1e-3]), mx.nd.array([1e3])
+    data, weight = mx.nd.ones((1, 2), dtype=dtype), mx.nd.ones((1, 2), dtype="int8") * sign
+    bias = mx.nd.array([100 * sign], dtype="int8")
+    sums = mx.nd.contrib.quantized_fully_connected(
+        data, weight, bias, -small, small, -small, small, -large, large, num_hidden=1)[0]
+    assert sums.asscalar() == (2**31 - 1 if sign > 0 else -2**31)
+
+
+@pytest.mark.parametrize(("dtype", "zero", "nan"), [("int8", 127, 127), ("uint8", 0, 0)])
+def test_what_is_no_number_becomes_what_mxnet_makes_of_it(dtype: str, zero: int, nan: int) -> None:
+    contrib, zeros = mx.nd.contrib, mx.nd.zeros((1, 3))
+    made = contrib.quantize_v2(zeros, out_type=dtype)[0]
+    assert made.asnumpy().tolist() == [[zero] * 3]
+    made = contrib.quantize(zeros, mx.nd.zeros((1,)), mx.nd.zeros((1,)), out_type=dtype)[0]
+    assert made.asnumpy().tolist() == [[zero] * 3]
+    sums = contrib.requantize(zeros.astype("int32"), mx.nd.zeros((1,)), mx.nd.ones((1,)),
+                              out_type=dtype)[0]
+    assert sums.asnumpy().tolist() == [[zero] * 3]
+    made = contrib.quantize_v2(mx.nd.array([np.nan, 1.0]), out_type=dtype)[0]
+    assert made.asnumpy()[0] == nan
+
+
+def calls_with_ranges(low: Any, high: Any) -> dict[str, Any]:
+    """Calls of the operators that read ranges."""
+    contrib, one = mx.nd.contrib, mx.nd.ones((1,))
+    data = mx.nd.array(A, dtype="int8")
+    weight, bias = mx.nd.ones((1, 2, 1, 1), dtype="int8"), mx.nd.ones((1,), dtype="int8")
+    dense = mx.nd.ones((1, 16), dtype="int8")
+    return {
+        "quantize": lambda: contrib.quantize(data.astype("float32"), low, high),
+        "dequantize": lambda: contrib.dequantize(data, low, high),
+        "requantize": lambda: contrib.requantize(data.astype("int32"), low, high),
+        "quantized_conv": lambda: contrib.quantized_conv(
+            data, weight, bias, low, high, *[one] * 4, kernel=(1, 1), num_filter=1),
+        "quantized_fully_connected": lambda: contrib.quantized_fully_connected(
+            data, dense, bias, *[one] * 4, low, high, num_hidden=1),
+        "quantized_concat": lambda: contrib.quantized_concat(
+            data, data, low, high, one, one, num_args=2),
+        "quantized_elemwise_add": lambda: contrib.quantized_elemwise_add(
+            data, data, low, high, one, one),
+        "quantized_elemwise_mul": lambda: contrib.quantized_elemwise_mul(
+            data, data, one, one, low, high),
+        "quantized_batch_norm": lambda: contrib.quantized_batch_norm(
+            data, *[mx.nd.ones((2,))] * 4, low, high, min_calib_range=-1, max_calib_range=1),
+    }
+
+
+@pytest.mark.parametrize("name", list(calls_with_ranges(None, None)))
+@pytest.mark.parametrize("is_low", [True, False])
+def test_ranges_of_nan_are_refused(name: str, is_low: bool) -> None:
+    ends = [mx.nd.array([np.nan]), mx.nd.array([1.0])]
+    with pytest.raises(ParameterError, match=f"_contrib_{name}.*an end of a range is nan"):
+        calls_with_ranges(*(ends if is_low else ends[::-1]))[name]()
+
+
+@pytest.mark.parametrize("end", ["min_calib_range", "max_calib_range"])
+def test_calibrated_ranges_are_finite(end: str) -> None:
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(ParameterError, match=f"{end}' got {value}"):
+            mx.nd.contrib.quantize_v2(mx.nd.ones((2,)), **{end: value})

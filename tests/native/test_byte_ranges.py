@@ -34,11 +34,24 @@ def test_bias_in_steps_of_sums(n: int, is_signed: int) -> None:
     assert out[-1] == 7
 
 
-def test_what_int32_can_not_hold_becomes_its_least() -> None:
-    zero, out = np.zeros(1, "f4"), np.zeros(3, "i4")
+@pytest.mark.parametrize("least", [0.0, 1e-12])
+def test_what_int32_can_not_hold_becomes_its_end(least: float) -> None:
+    small, out = np.full(1, least, "f4"), np.zeros(3, "i4")
     kernel(lib.NDRT_KERNEL_WHOLE_BIAS, (3, 1, 1),
-           [out, np.array([1, 0, -1], "i1"), zero, zero, *ENDS[2:]])
-    assert set(out.tolist()) == {-2**31}
+           [out, np.array([1, 0, -1], "i1"), small, small, *ENDS[2:]])
+    assert out.tolist() == [2**31 - 1, 0, -2**31]
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_a_range_of_nan_is_refused(place: int) -> None:
+    ends, out, bias = list(ENDS), np.zeros(1, "i4"), np.ones(1, "i1")
+    ends[place] = np.full(1, np.nan, "f4")
+    with pytest.raises(ParameterError, match="whole bias: an end of a range is nan"):
+        kernel(lib.NDRT_KERNEL_WHOLE_BIAS, (1, 1, 1), [out, bias, *ends])
+    if place < 4:
+        with pytest.raises(ParameterError, match="product range: an end of a range is nan"):
+            kernel(lib.NDRT_KERNEL_PRODUCT_RANGE, (), [out.view("f4"), out.view("f4"), *ends[:4]],
+                   (127,))
 
 
 def test_refuses() -> None:

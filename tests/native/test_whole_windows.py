@@ -48,7 +48,10 @@ def wanted(data: Any, weight: Any, bias: Any, strides: Any, dilate: Any, pad: An
         z = column * strides[1] - pad[1] + i * dilate[1]
         if 0 <= y < height and 0 <= z < width:
             made[:, line, column] += x[:, y, z] @ w[:, j, i].T
-    return (made if bias is None else made + bias).astype(np.int32)
+    sums = made.astype(np.int32)
+    if bias is None:
+        return sums
+    return np.clip(sums.astype(np.int64) + bias, -2**31, 2**31 - 1).astype(np.int32)
 
 
 numbers = st.integers(1, 3)
@@ -87,6 +90,14 @@ def test_sums_come_round() -> None:
     data, weight = np.full((1, 1, 1, 70000), 255, "u1"), np.full((1, 1, 1, 70000), 127, "i1")
     made = run(data, weight, None, (1, 1), (1, 1), (0, 0), (1, 1))
     assert made[0] == 70000 * 255 * 127 - 2**32
+
+
+def test_a_bias_ends_where_int32_does() -> None:
+    data, weight = np.ones((1, 1, 1, 2), "i1"), np.array([[1], [-1]] * 4, "i1")
+    bias = np.array([2**31 - 1, -2**31, -2**31, 2**31 - 1, 2**31 - 3, 2 - 2**31, 5, -5], "i4")
+    weight = np.repeat(weight, 2, 1).reshape(8, 1, 1, 2)
+    made = run(data, weight, bias, (1, 1), (1, 1), (0, 0), (1, 1))
+    assert made[:-1].tolist() == [2**31 - 1, -2**31, 2 - 2**31, 2**31 - 3, 2**31 - 1, -2**31, 7, -7]
 
 
 GOOD = [1, 2, 3, 3, 4, 1, 1, 1, 1, 1, 1, 0, 0, 3, 3, 1, 1]

@@ -1,4 +1,5 @@
-/* Convolutions and products of 8-bit numbers, in int32: exact, and beyond int32 come round.
+/* Convolutions and products of 8-bit numbers, in int32: exact, and beyond int32 come round. A bias
+ * is added up to the ends of int32.
  *
  * Rows of data, one for each window, are widened to 16 bits in scratch; two numbers of a row and
  * two of a filter are multiplied and added up at once (vpmaddwd), which can not saturate. A tile is
@@ -142,6 +143,13 @@ static void gather_row(const windows *job, int64_t place, int16_t *row) {
 
 /* ---- panels --------------------------------------------------------------------------------- */
 
+/* The sum, or the end of int32 that it is beyond. Written for vectors of int32. */
+INLINED int32_t bounded_sum(int32_t a, int32_t b) {
+    const int32_t sum = (int32_t)((uint32_t)a + (uint32_t)b);
+    const int32_t end = (int32_t)((uint32_t)INT32_MAX + ((uint32_t)a >> 31));
+    return ((a ^ sum) & (b ^ sum)) < 0 ? end : sum;
+}
+
 /* Filters `first` up to `first + count` of rows whose sums are in a tile. */
 static void write_tile(const windows *job, const int32_t *made, int64_t place, int rows,
                        int64_t first, int64_t count) {
@@ -149,9 +157,7 @@ static void write_tile(const windows *job, const int32_t *made, int64_t place, i
         int32_t *out = job->out + (place + r) * job->filters + first;
         const int32_t *in = made + r * VECTORS * LANES;
         if (job->bias) {
-            /* unsigned, as sums may come round */
-            for (int64_t f = 0; f < count; f++)
-                out[f] = (int32_t)((uint32_t)in[f] + (uint32_t)job->bias[first + f]);
+            for (int64_t f = 0; f < count; f++) out[f] = bounded_sum(in[f], job->bias[first + f]);
         } else {
             memcpy(out, in, (size_t)count * sizeof *out);
         }

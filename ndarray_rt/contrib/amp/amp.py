@@ -15,6 +15,7 @@ from ...dtypes import FLOAT16, FLOAT32, DType, find_dtype
 from ...errors import MXNetError, ParameterError, TypeMismatch, shown
 from ...gluon import HybridBlock, SymbolBlock, Trainer
 from ...module import BucketingModule
+from ...nd import NDArray
 from ...op.registry import REGISTRY, find
 from ...optimizer import Optimizer
 from ...public import shows
@@ -200,18 +201,22 @@ def _trainer(given: Any) -> Any:
 def scale_loss(loss: Any, optimizer_or_trainer: Any) -> Iterator[Any]:
     """The loss, or the list of losses, times the trainer's loss scale, to call backward on.
 
-    The trainer's next step divides gradients by it. Raises MXNetError before `init_trainer`.
+    The trainer's next step divides gradients by it. Raises MXNetError before `init_trainer`,
+    TypeMismatch for a loss that is no NDArray.
     """
     trainer = optimizer_or_trainer
     scaler = getattr(trainer, "_amp_loss_scaler", None)
     if scaler is None:
         raise MXNetError("Loss scaler is not initialized, did you forget to call "
                          "amp.init_trainer()?")
+    losses = loss if isinstance(loss, (list, tuple)) else [loss]
+    for one in losses:
+        if not isinstance(one, NDArray):
+            raise TypeMismatch(f"scale_loss: a loss is of {type(one).__name__}, expected an "
+                               "NDArray or a list of them")
     trainer._scale = trainer._amp_original_scale / scaler.loss_scale
-    if isinstance(loss, (list, tuple)):
-        yield [one * scaler.loss_scale for one in loss]
-    else:
-        yield scaler.loss_scale * loss
+    scaled = [one * scaler.loss_scale for one in losses]
+    yield scaled if isinstance(loss, (list, tuple)) else scaled[0]
 
 
 def unscale(optimizer_or_trainer: Any) -> None:

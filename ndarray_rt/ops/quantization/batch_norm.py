@@ -64,7 +64,7 @@ def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
         raise ParameterError("parameters 'min_calib_range' and 'max_calib_range' got "
                              f"{p.min_calib_range} and {p.max_calib_range}, expected both: there "
                              "is no quantized batch normalization without calibration")
-    low, high = np.float32(p.min_calib_range), np.float32(p.max_calib_range)
+    low, high = value_of(one(p.min_calib_range)), value_of(one(p.max_calib_range))
     x = ins[0]
     if x.dtype == UINT8:
         x = scaled(x, ratio(HALF_OVER[INT8], HALF_OVER[UINT8]), INT8)

@@ -36,8 +36,9 @@ RANGE = ("min_data", "max_data")
 
 @params_class
 class SumParams(Params):
-    min_calib_range: float | None = optional_number(doc="the least value, found by calibration")
-    max_calib_range: float | None = optional_number(doc="the greatest value")
+    min_calib_range: float | None = optional_number(
+        finite=True, doc="the least value, found by calibration")
+    max_calib_range: float | None = optional_number(finite=True, doc="the greatest value")
 
     @property
     def calibrated(self) -> tuple[np.float32, np.float32] | None:

@@ -74,6 +74,14 @@ def wrapped(sums: AnyArray) -> AnyArray:
     return sums.astype(np.int64).astype(np.int32)
 
 
+def plus_bias(sums: AnyArray, bias: AnyArray) -> AnyArray:
+    """int32 sums and a bias in their steps: an end of int32 where it can not hold what they make.
+    """
+    ends = np.iinfo(np.int32)
+    made: AnyArray = np.clip(sums.astype(np.int64) + bias, ends.min, ends.max).astype(np.int32)
+    return made
+
+
 def write_range(outs: Sequence[NumpyOutput], ends: tuple[Any, Any]) -> None:
     for out, end in zip(outs[1:], ends, strict=True):
         out.write(one(end))
@@ -84,9 +92,10 @@ def compute_conv(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],
     count = len(arrays(p))
     y = conv_forward(ins[0].astype(np.float64), ins[1].astype(np.float64), p.geometry(),
                      outs[0].shape[2:])
+    sums = wrapped(y)
     if not p.no_bias:
-        y += ins[2].astype(np.float64).reshape(-1, *(1,) * len(p.kernel))
-    outs[0].write(wrapped(y))
+        sums = plus_bias(sums, ins[2].reshape(-1, *(1,) * len(p.kernel)))
+    outs[0].write(sums)
     # MXNet tells the range of int8 products for uint8 data too
     write_range(outs, product_range(INT8, ins[count:]))
 
@@ -96,24 +105,25 @@ def compute_dense(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
                   outs: list[NumpyOutput]) -> None:
     count, x = len(arrays(p)), ins[0]
     rows = x.reshape(matrix(p, x.shape)).astype(np.float64)
-    y = rows @ ins[1].astype(np.float64).T
+    sums = wrapped(rows @ ins[1].astype(np.float64).T)
     if not p.no_bias:
-        y += bias_in_sums(ins[2], x.dtype, ins[count:])
-    outs[0].write(wrapped(y).reshape(outs[0].shape))
+        sums = plus_bias(sums, bias_in_sums(ins[2], x.dtype, ins[count:]))
+    outs[0].write(sums.reshape(outs[0].shape))
     write_range(outs, product_range(x.dtype, ins[count:]))
 
 
 def bias_in_sums(bias: AnyArray, data: Any, ends: Sequence[AnyArray]) -> AnyArray:
-    """An int8 bias in the steps of the sums: whole float64 numbers, cut off towards 0.
+    """An int8 bias in the steps of the sums, in int64: cut off towards 0, and at the ends of int32.
 
-    `ends` are min and max of data, weight and bias. What int32 can not hold becomes its least.
+    `ends` are min and max of data, weight and bias. 0 stays 0, also in steps of 0.
     """
     low = [value_of(end) for end in ends]
     with np.errstate(all="ignore"):
         step = np.float32(scale_of(data, low[0], low[1]) * scale_of(INT8, low[2], low[3]))
         step = ratio(step * widest(low[4], low[5]), HALF_OVER[INT8])
         whole = np.trunc(bias.astype(np.float32) * step).astype(np.float64)
-    made: AnyArray = np.where(np.abs(whole) < 2.0**31, whole, -(2.0**31))
+    limits = np.iinfo(np.int32)
+    made: AnyArray = np.clip(np.nan_to_num(whole, nan=0), limits.min, limits.max).astype(np.int64)
     return made
 
 
@@ -125,9 +135,9 @@ register(OpDef(
     doc="Convolution of 8-bit numbers, in int32.\n\n"
         "data (N, C, *spatial), int8 or uint8, weight (num_filter, C / num_group, *kernel) and "
         "bias (num_filter,), int8; then min and max (1,) of each. The output (N, num_filter, *out) "
-        "is the sum of products, to which bias is added as it is; then what -2^31 and 2^31 stand "
-        "for, (1,), (1,), as MXNet tells it: of int8 data. For inference: gradients are 0. Source: "
-        "MXNet's _contrib_quantized_conv."))
+        "is the sum of products, to which bias is added as it is, up to the ends of int32; then "
+        "what -2^31 and 2^31 stand for, (1,), (1,), as MXNet tells it: of int8 data. For "
+        "inference: gradients are 0. Source: MXNet's _contrib_quantized_conv."))
 register(OpDef(
     "_contrib_quantized_fully_connected", FullyConnectedParams, inputs=input_names,
     outputs=OUTPUTS, infer_shape=_with_ranges(fully_connected.infer_shape),
@@ -137,6 +147,6 @@ register(OpDef(
     doc="Linear transformation of 8-bit numbers, in int32.\n\n"
         "data as in FullyConnected, int8 or uint8, weight (num_hidden, features) and bias "
         "(num_hidden,), int8; then min and max (1,) of each. The output is data times the "
-        "transpose of weight, plus bias in the steps of the sums; then what -2^31 and 2^31 stand "
-        "for, (1,), (1,). For inference: gradients are 0. Source: MXNet's "
-        "_contrib_quantized_fully_connected."))
+        "transpose of weight, plus bias in the steps of the sums, up to the ends of int32; then "
+        "what -2^31 and 2^31 stand for, (1,), (1,). For inference: gradients are 0. Source: "
+        "MXNet's _contrib_quantized_fully_connected."))

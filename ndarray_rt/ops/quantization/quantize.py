@@ -44,8 +44,9 @@ class CalibratedParams(Params):
     out_type: str = choice("auto", "int8", "uint8", default="int8",
                            doc="dtype of the output; auto: uint8 where min_calib_range is given "
                                "and not below 0")
-    min_calib_range: float | None = optional_number(doc="the least value, found by calibration")
-    max_calib_range: float | None = optional_number(doc="the greatest value")
+    min_calib_range: float | None = optional_number(
+        finite=True, doc="the least value, found by calibration")
+    max_calib_range: float | None = optional_number(finite=True, doc="the greatest value")
 
     @property
     def calibrated(self) -> tuple[np.float32, np.float32] | None:
@@ -64,8 +65,9 @@ class CalibratedParams(Params):
 
 @params_class
 class QuantizeAsymParams(Params):
-    min_calib_range: float | None = optional_number(doc="the least value, found by calibration")
-    max_calib_range: float | None = optional_number(doc="the greatest value")
+    min_calib_range: float | None = optional_number(
+        finite=True, doc="the least value, found by calibration")
+    max_calib_range: float | None = optional_number(finite=True, doc="the greatest value")
 
 
 def infer_shape(p: Params, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._array.layout import AnyArray
 from ...dtypes import FLOAT32, INT8, INT32, UINT8, DType
-from ...errors import TypeMismatch
+from ...errors import ParameterError, TypeMismatch
 from ...op.infer import ShapeList, TypeList
 from ...op.registry import Emit, GradNode, Shape
 from ..nn.shape_rules import expect
@@ -28,8 +28,10 @@ ONE: Shape = (1,)
 
 
 def value_of(one: AnyArray) -> np.float32:
-    """The number in an end of a range."""
+    """The number in an end of a range; ParameterError where it is NaN."""
     made: np.float32 = one.reshape(-1)[0]
+    if np.isnan(made):
+        raise ParameterError("an end of a range is nan, expected a number")
     return made
 
 
@@ -54,11 +56,11 @@ def scale_of(dtype: DType, low: Any, high: Any) -> np.float32:
 def rounded(x: AnyArray, dtype: DType) -> AnyArray:
     """Whole numbers of a dtype: to the nearest, halves to even, and to the ends of what it holds.
 
-    NaN becomes the greatest, as oneDNN has it.
+    NaN becomes the greatest signed number and the unsigned 0, as oneDNN has it.
     """
     info = np.iinfo(dtype)
     whole = np.clip(np.rint(x.astype(np.float64)), info.min, info.max)
-    made: AnyArray = np.where(np.isnan(whole), info.max, whole).astype(dtype)
+    made: AnyArray = np.where(np.isnan(whole), info.max if info.min else 0, whole).astype(dtype)
     return made
 
 
