@@ -33,66 +33,66 @@ typedef enum {
     NDRT_AXIS_REFLECT = 2 /* beyond the axis back again, but for the end itself, once */
 } ndrt_axis_kind;
 typedef enum { /* of x and two numbers; a slope is multiplied by the gradient */
-               NDRT_FUNCTION_SIGN = 0,
-               NDRT_FUNCTION_NOT = 1,
-               NDRT_FUNCTION_FLOOR = 2,
-               NDRT_FUNCTION_CEIL = 3,
-               NDRT_FUNCTION_TRUNC = 4,
-               NDRT_FUNCTION_ROUND = 5, /* halves away from zero */
-               NDRT_FUNCTION_RINT = 6,  /* halves down */
-               NDRT_FUNCTION_SOFTSIGN = 7,
-               NDRT_FUNCTION_RSQRT = 8,
-               NDRT_FUNCTION_LOG = 9,
-               NDRT_FUNCTION_ERFINV = 10,
-               NDRT_FUNCTION_EQ = 11, /* of x and p, as those up to XOR */
-               NDRT_FUNCTION_NE = 12,
-               NDRT_FUNCTION_GT = 13,
-               NDRT_FUNCTION_GE = 14,
-               NDRT_FUNCTION_LT = 15,
-               NDRT_FUNCTION_LE = 16,
-               NDRT_FUNCTION_AND = 17,
-               NDRT_FUNCTION_OR = 18,
-               NDRT_FUNCTION_XOR = 19,
-               NDRT_FUNCTION_HARD_SIGMOID = 20, /* p x + q within 0 and 1 */
-               NDRT_FUNCTION_SMOOTH_L1 = 21,    /* (p x)^2 / 2 up to 1 / p^2, then a line */
-               NDRT_FUNCTION_LOG1P = 22,
-               NDRT_FUNCTION_ADD = 23, /* of x and p, as those up to LEAKY */
-               NDRT_FUNCTION_SUB = 24,
-               NDRT_FUNCTION_RSUB = 25,
-               NDRT_FUNCTION_MUL = 26,
-               NDRT_FUNCTION_OVER = 27,     /* x times 1 / p, which is rounded first */
-               NDRT_FUNCTION_NEG_OVER = 28, /* the same, negative */
-               NDRT_FUNCTION_RDIV = 29,
-               NDRT_FUNCTION_MAX = 30, /* NaN stays NaN, and of two zeros x is given */
-               NDRT_FUNCTION_MIN = 31,
-               NDRT_FUNCTION_LEAKY = 32, /* x above 0, else p x */
-               NDRT_FUNCTION_CLIP = 33,  /* at least p, at most q, which wins */
-               NDRT_FUNCTION_DIV = 34,   /* of x and p, as those up to ELU */
-               NDRT_FUNCTION_POWER = 35,
-               NDRT_FUNCTION_POWER_FROM = 36, /* p to the power of x */
-               NDRT_FUNCTION_MOD = 37,        /* with the divisor's sign; 0 where that is 0 */
-               NDRT_FUNCTION_RMOD = 38,
-               NDRT_FUNCTION_HYPOT = 39,
-               NDRT_FUNCTION_ELU = 40, /* q x above 0, else p (exp(x) - 1) */
-               NDRT_FUNCTION_FIRST_SLOPE = 41,
-               NDRT_FUNCTION_SOFTSIGN_SLOPE = 41,
-               NDRT_FUNCTION_RSQRT_SLOPE = 42,
-               NDRT_FUNCTION_ERFINV_SLOPE = 43, /* x is erfinv's output */
-               NDRT_FUNCTION_ERF_SLOPE = 44,
-               NDRT_FUNCTION_MAXIMUM_SLOPE = 45, /* of x and p */
-               NDRT_FUNCTION_MINIMUM_SLOPE = 46,
-               NDRT_FUNCTION_HARD_SIGMOID_SLOPE = 47,
-               NDRT_FUNCTION_SMOOTH_L1_SLOPE = 48,
-               NDRT_FUNCTION_LOG1P_SLOPE = 49,
-               NDRT_FUNCTION_EXPM1_SLOPE = 50,
-               NDRT_FUNCTION_RECIPROCAL_SLOPE = 51,
-               NDRT_FUNCTION_LEAKY_SLOPE = 52, /* of x and p, as those behind it */
-               NDRT_FUNCTION_RDIV_SLOPE = 53,
-               NDRT_FUNCTION_POWER_SLOPE = 54,
-               NDRT_FUNCTION_POWER_FROM_SLOPE = 55, /* x is the power */
-               NDRT_FUNCTION_RMOD_SLOPE = 56,
-               NDRT_FUNCTION_HYPOT_SLOPE = 57,
-               NDRT_FUNCTION_ELU_SLOPE = 58
+               NDRT_FUNCTION_SIGN,
+               NDRT_FUNCTION_NOT,
+               NDRT_FUNCTION_FLOOR,
+               NDRT_FUNCTION_CEIL,
+               NDRT_FUNCTION_TRUNC,
+               NDRT_FUNCTION_ROUND, /* halves away from zero */
+               NDRT_FUNCTION_RINT,  /* halves down */
+               NDRT_FUNCTION_SOFTSIGN,
+               NDRT_FUNCTION_RSQRT,
+               NDRT_FUNCTION_LOG,
+               NDRT_FUNCTION_ERFINV,
+               NDRT_FUNCTION_EQ, /* of x and p, as those up to XOR */
+               NDRT_FUNCTION_NE,
+               NDRT_FUNCTION_GT,
+               NDRT_FUNCTION_GE,
+               NDRT_FUNCTION_LT,
+               NDRT_FUNCTION_LE,
+               NDRT_FUNCTION_AND,
+               NDRT_FUNCTION_OR,
+               NDRT_FUNCTION_XOR,
+               NDRT_FUNCTION_HARD_SIGMOID, /* p x + q within 0 and 1 */
+               NDRT_FUNCTION_SMOOTH_L1,    /* (p x)^2 / 2 up to 1 / p^2, then a line */
+               NDRT_FUNCTION_LOG1P,
+               NDRT_FUNCTION_ADD, /* of x and p, as those up to LEAKY */
+               NDRT_FUNCTION_SUB,
+               NDRT_FUNCTION_RSUB,
+               NDRT_FUNCTION_MUL,
+               NDRT_FUNCTION_OVER,     /* x times 1 / p, which is rounded first */
+               NDRT_FUNCTION_NEG_OVER, /* the same, negative */
+               NDRT_FUNCTION_RDIV,
+               NDRT_FUNCTION_MAX, /* NaN stays NaN, and of two zeros x is given */
+               NDRT_FUNCTION_MIN,
+               NDRT_FUNCTION_LEAKY, /* x above 0, else p x */
+               NDRT_FUNCTION_CLIP,  /* at least p, at most q, which wins */
+               NDRT_FUNCTION_DIV,   /* of x and p, as those up to ELU */
+               NDRT_FUNCTION_POWER,
+               NDRT_FUNCTION_POWER_FROM, /* p to the power of x */
+               NDRT_FUNCTION_MOD,        /* with the divisor's sign; 0 where that is 0 */
+               NDRT_FUNCTION_RMOD,
+               NDRT_FUNCTION_HYPOT,
+               NDRT_FUNCTION_ELU, /* q x above 0, else p (exp(x) - 1) */
+               NDRT_FUNCTION_FIRST_SLOPE,
+               NDRT_FUNCTION_SOFTSIGN_SLOPE = NDRT_FUNCTION_FIRST_SLOPE,
+               NDRT_FUNCTION_RSQRT_SLOPE,
+               NDRT_FUNCTION_ERFINV_SLOPE, /* x is erfinv's output */
+               NDRT_FUNCTION_ERF_SLOPE,
+               NDRT_FUNCTION_MAXIMUM_SLOPE, /* of x and p */
+               NDRT_FUNCTION_MINIMUM_SLOPE,
+               NDRT_FUNCTION_HARD_SIGMOID_SLOPE,
+               NDRT_FUNCTION_SMOOTH_L1_SLOPE,
+               NDRT_FUNCTION_LOG1P_SLOPE,
+               NDRT_FUNCTION_EXPM1_SLOPE,
+               NDRT_FUNCTION_RECIPROCAL_SLOPE,
+               NDRT_FUNCTION_LEAKY_SLOPE, /* of x and p, as those behind it */
+               NDRT_FUNCTION_RDIV_SLOPE,
+               NDRT_FUNCTION_POWER_SLOPE,
+               NDRT_FUNCTION_POWER_FROM_SLOPE, /* x is the power */
+               NDRT_FUNCTION_RMOD_SLOPE,
+               NDRT_FUNCTION_HYPOT_SLOPE,
+               NDRT_FUNCTION_ELU_SLOPE
 } ndrt_function_id;
 enum { NDRT_REDUCE_BLOCK = 4096 };
 typedef enum {
