@@ -73,7 +73,8 @@ typedef enum { /* of x and two numbers; a slope is multiplied by the gradient */
                NDRT_FUNCTION_MOD,        /* with the divisor's sign; 0 where that is 0 */
                NDRT_FUNCTION_RMOD,
                NDRT_FUNCTION_HYPOT,
-               NDRT_FUNCTION_ELU, /* q x above 0, else p (exp(x) - 1) */
+               NDRT_FUNCTION_ELU,  /* q x above 0, else p (exp(x) - 1) */
+               NDRT_FUNCTION_SILU, /* x / (1 + exp(-x)) */
                NDRT_FUNCTION_FIRST_SLOPE,
                NDRT_FUNCTION_SOFTSIGN_SLOPE = NDRT_FUNCTION_FIRST_SLOPE,
                NDRT_FUNCTION_RSQRT_SLOPE,
@@ -92,7 +93,8 @@ typedef enum { /* of x and two numbers; a slope is multiplied by the gradient */
                NDRT_FUNCTION_POWER_FROM_SLOPE, /* x is the power */
                NDRT_FUNCTION_RMOD_SLOPE,
                NDRT_FUNCTION_HYPOT_SLOPE,
-               NDRT_FUNCTION_ELU_SLOPE
+               NDRT_FUNCTION_ELU_SLOPE,
+               NDRT_FUNCTION_SILU_SLOPE
 } ndrt_function_id;
 enum { NDRT_REDUCE_BLOCK = 4096 };
 typedef enum {

@@ -257,15 +257,15 @@ PLACES = {
     "ndarray_rt.ops.tensor.transpose": "transpose SwapAxis swapaxes",
     "ndarray_rt.ops.tensor.unary": (
         "negative abs _backward_abs sign relu _backward_relu sigmoid _backward_sigmoid tanh "
-        "_backward_tanh softsign _backward_softsign exp _backward_exp expm1 _backward_expm1 log "
-        "_backward_log log2 _backward_log2 log10 _backward_log10 log1p _backward_log1p sqrt "
-        "_backward_sqrt rsqrt _backward_rsqrt cbrt _backward_cbrt rcbrt _backward_rcbrt square "
-        "_backward_square reciprocal _backward_reciprocal floor ceil round rint fix trunc sin "
-        "_backward_sin cos _backward_cos tan _backward_tan sinh _backward_sinh cosh "
-        "_backward_cosh arcsin _backward_arcsin arccos _backward_arccos arctan _backward_arctan "
-        "arcsinh _backward_arcsinh arccosh _backward_arccosh arctanh _backward_arctanh degrees "
-        "radians erf _backward_erf erfinv _backward_erfinv gamma _backward_gamma gammaln "
-        "_backward_gammaln logical_not"
+        "_backward_tanh softsign _backward_softsign silu _backward_silu exp _backward_exp expm1 "
+        "_backward_expm1 log _backward_log log2 _backward_log2 log10 _backward_log10 log1p "
+        "_backward_log1p sqrt _backward_sqrt rsqrt _backward_rsqrt cbrt _backward_cbrt rcbrt "
+        "_backward_rcbrt square _backward_square reciprocal _backward_reciprocal floor ceil round "
+        "rint fix trunc sin _backward_sin cos _backward_cos tan _backward_tan sinh _backward_sinh "
+        "cosh _backward_cosh arcsin _backward_arcsin arccos _backward_arccos arctan "
+        "_backward_arctan arcsinh _backward_arcsinh arccosh _backward_arccosh arctanh "
+        "_backward_arctanh degrees radians erf _backward_erf erfinv _backward_erfinv gamma "
+        "_backward_gamma gammaln _backward_gammaln logical_not"
     ),
     "ndarray_rt.ops.tensor.where": "where",
     "ndarray_rt.ops.tensor.windows": (
@@ -358,8 +358,8 @@ HIDDEN = (
     "_backward_rdiv_scalar _backward_reciprocal _backward_relu _backward_repeat "
     "_backward_reshape _backward_rmod_scalar _backward_rpower_scalar _backward_rsqrt "
     "_backward_sample_multinomial _backward_selfatt_qk _backward_selfatt_valatt "
-    "_backward_sigmoid _backward_sin _backward_sinh _backward_slice _backward_slice_axis "
-    "_backward_slice_like _backward_smooth_l1 _backward_softmax "
+    "_backward_sigmoid _backward_silu _backward_sin _backward_sinh _backward_slice "
+    "_backward_slice_axis _backward_slice_like _backward_smooth_l1 _backward_softmax "
     "_backward_softmax_cross_entropy _backward_softmin _backward_softsign _backward_sqrt "
     "_backward_square _backward_subgraph _backward_sum _backward_take _backward_tan "
     "_backward_tanh _backward_tile _backward_topk _constant _fold_batch_norm _fused_BatchNorm "

@@ -68,6 +68,7 @@ NO_GOLDEN = {
     "_rnn_param_concat": "tests/data/mxnet_rnn has its data",
     "_broadcast_reduce": "it is not among MXNet's",
     "_index": "it is not among MXNet's",
+    "silu": "it is not among MXNet's",
     "_contrib_fft": "MXNet's runs on GPUs only",
     "_contrib_ifft": "MXNet's runs on GPUs only",
     "_contrib_count_sketch": "MXNet's runs on GPUs only",

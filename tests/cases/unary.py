@@ -22,6 +22,7 @@ SMOOTH = {
     "relu": (lambda x: np.maximum(x, 0), "away", -1, 1),
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), "uniform", -5, 5),
     "tanh": (np.tanh, "uniform", -3, 3), "softsign": (lambda x: x / (1 + np.abs(x)), "away", 0, 0),
+    "silu": (lambda x: x / (1 + np.exp(-x)), "uniform", -5, 5),
     "log2": (np.log2, "positive", 0, 1), "log10": (np.log10, "positive", 0, 1),
     "log1p": (np.log1p, "positive", 0, 1), "expm1": (np.expm1, "uniform", -1, 1),
     "cbrt": (np.cbrt, "away", -1, 1), "rcbrt": (lambda x: 1 / np.cbrt(x), "away", -1, 1),
@@ -34,9 +35,9 @@ SMOOTH = {
     "degrees": (np.degrees, "uniform", -4, 4), "radians": (np.radians, "uniform", -200, 200),
 }
 NATIVE = {"negative", "abs", "sqrt", "square", "reciprocal", "relu", "sigmoid", "tanh", "degrees",
-          "radians", "erf", "exp", "softsign", "rsqrt", "log", "log1p"}
+          "radians", "erf", "exp", "silu", "softsign", "rsqrt", "log", "log1p"}
 NATIVE_SLOPE = {"abs", "relu", "sigmoid", "tanh", "exp", "log", "log2", "log10", "sqrt", "square",
-                "softsign", "rsqrt", "log1p", "expm1", "erf", "reciprocal"}
+                "silu", "softsign", "rsqrt", "log1p", "expm1", "erf", "reciprocal"}
 STEPS = {
     "sign": np.sign, "floor": np.floor, "ceil": np.ceil, "fix": np.trunc, "trunc": np.trunc,
     "round": half_away, "rint": half_down, "logical_not": lambda x: (x == 0).astype(x.dtype),
@@ -76,6 +77,8 @@ CASES += [Case(name, {}, [Input((2, 3), values=[np.nan, np.inf, -np.inf, 0.0, 20
               "relu": lambda x: np.maximum(x, 0), "exp": np.exp, "tanh": np.tanh, "erf": erf,
               "sigmoid": lambda x: np.where(x > 0, 1 / (1 + np.exp(-np.abs(x))),
                                             np.where(x <= 0, np.exp(x) / (1 + np.exp(x)), x)),
+              "silu": lambda x: np.where(x > 0, x / (1 + np.exp(-np.abs(x))),
+                                         np.where(x <= 0, x * np.exp(x) / (1 + np.exp(x)), x)),
               "sqrt": np.sqrt, "log": np.log, "abs": np.abs, "square": np.square,
               "reciprocal": lambda x: 1 / x, "floor": np.floor, "round": np.round,
               "rint": np.round, "fix": np.trunc}.items()]

@@ -95,6 +95,7 @@ def test_factors_that_are_no_parameters_of_channels_stay() -> None:
     lambda x: mx.sym.LeakyReLU(x, act_type="elu", slope=0.7), mx.sym.sigmoid, mx.sym.tanh,
     lambda x: mx.sym.LeakyReLU(x, act_type="gelu"), lambda x: mx.sym.relu(x * 2 + 1),
     lambda x: mx.sym.Activation(x, act_type="softrelu"), lambda x: 3 - x, mx.sym.square,
+    mx.sym.silu,
 ])
 @pytest.mark.parametrize("layer", ["conv", "dense"])
 def test_functions_go_into_the_layer(layer: str, after: Any) -> None:

@@ -293,6 +293,17 @@ static void power(float *out, const float *in, const float *dy, int64_t n, float
     }
 }
 
+/* 1 / (1 + exp(-x)), by an exponential of at most 1. */
+static inline __attribute__((always_inline)) float sigmoid_of(float x) {
+    float e = ndrt_exp_of(-fabsf(x));
+    return (x < 0 ? e : 1.0f) / (1.0f + e);
+}
+
+static inline __attribute__((always_inline)) float silu_slope_of(float x) {
+    float y = sigmoid_of(x);
+    return y * (1 + x * (1 - y));
+}
+
 #define SIGN ((x > 0) - (x < 0))
 VALUE(sign, SIGN)
 VALUE(no, x == 0)
@@ -331,6 +342,7 @@ VALUE(modulo_p, modulo(x, p))
 VALUE(modulo_x, modulo(p, x))
 VALUE(hypot_of, root_of_squares(x, p))
 VALUE(elu, x > 0 ? q * x : expm1_of(x > 0 ? 0 : x) * p)
+VALUE(silu, x *sigmoid_of(x))
 SLOPE(leaky_slope, x > 0 ? 1.0f : p)
 SLOPE(softsign_slope, 1 / ((1 + fabsf(x)) * (1 + fabsf(x))))
 SLOPE(rsqrt_slope, -0.5f / (sqrtf(x) * x))
@@ -359,6 +371,7 @@ SLOPE(power_from_slope, p == 0 && fabsf(x) < INFINITY ? 0 : x * log_of(p))
 SLOPE(modulo_x_slope, -floorf(p / x))
 SLOPE(hypot_slope, share_of(x, root_of_squares(x, p)))
 SLOPE(elu_slope, x > 0 ? 1 : p * ndrt_exp_of(x > 0 ? 0 : x))
+SLOPE(silu_slope, silu_slope_of(x))
 
 static function *const functions[] = {
     [NDRT_FUNCTION_SIGN] = sign,
@@ -402,6 +415,7 @@ static function *const functions[] = {
     [NDRT_FUNCTION_RMOD] = modulo_x,
     [NDRT_FUNCTION_HYPOT] = hypot_of,
     [NDRT_FUNCTION_ELU] = elu,
+    [NDRT_FUNCTION_SILU] = silu,
     [NDRT_FUNCTION_SOFTSIGN_SLOPE] = softsign_slope,
     [NDRT_FUNCTION_RSQRT_SLOPE] = rsqrt_slope,
     [NDRT_FUNCTION_ERFINV_SLOPE] = erfinv_slope,
@@ -420,6 +434,7 @@ static function *const functions[] = {
     [NDRT_FUNCTION_RMOD_SLOPE] = modulo_x_slope,
     [NDRT_FUNCTION_HYPOT_SLOPE] = hypot_slope,
     [NDRT_FUNCTION_ELU_SLOPE] = elu_slope,
+    [NDRT_FUNCTION_SILU_SLOPE] = silu_slope,
 };
 enum { NFUNCTIONS = sizeof functions / sizeof functions[0] };
 

@@ -14,7 +14,7 @@ from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
 from ...native import lib
 from ...op.context import OpContext
-from ...op.elementwise import Elementwise
+from ...op.elementwise import Elementwise, X
 from ...op.infer import same_shape, same_type
 from ...op.params import NoParams
 from ...op.registry import Emit, GradNode, OpDef, register
@@ -152,6 +152,17 @@ def _inverse_root_cubed(x: Term) -> Term:
     return x("rsqrt") / x
 
 
+def _silu_slope(x: AnyArray) -> AnyArray:
+    y = sigmoid(x)
+    made: AnyArray = y * (1 + x * (1 - y))
+    return made
+
+
+def _silu_curve(dy: Term, x: Term) -> Term:
+    y = x("sigmoid")
+    return dy * y * (1 - y) * (2 + x * (1 - 2 * y))
+
+
 TABLE: dict[str, Unary] = {
     "negative": Unary("-data", np.negative, lambda x: -np.ones_like(x),
                       whole=lambda x: x if x.dtype.kind == "b" else np.negative(x),
@@ -179,6 +190,11 @@ TABLE: dict[str, Unary] = {
                       curve=lambda dy, x: dy * x("sign") * -2 / (1 + x("abs")) ** 3,
                       native=_function(lib.NDRT_FUNCTION_SOFTSIGN),
                       native_slope=_slope(lib.NDRT_FUNCTION_SOFTSIGN_SLOPE)),
+    "silu": Unary("data / (1 + exp(-data)), which is data * sigmoid(data)",
+                  lambda x: x * sigmoid(x), _silu_slope, curve=_silu_curve,
+                  native=_function(lib.NDRT_FUNCTION_SILU),
+                  native_slope=_slope(lib.NDRT_FUNCTION_SILU_SLOPE),
+                  known_as=Elementwise("swish", (X, 1.0))),
     "exp": Unary("e to the power of data", np.exp, _same, from_output=True,
                  native_slope=_times(1.0), curve=lambda dy, y: dy,
                  native=_kernel(reduce.exp, keeps_zero=False)),
