@@ -91,7 +91,8 @@ PLACES = {
     ),
     "ndarray_rt.ops.nn.resize": (
         "_contrib_BilinearResize2D _backward_contrib_BilinearResize2D "
-        "_contrib_AdaptiveAvgPooling2D _backward_contrib_AdaptiveAvgPooling2D"
+        "_contrib_AdaptiveAvgPooling2D _backward_contrib_AdaptiveAvgPooling2D "
+        "_fused__contrib_AdaptiveAvgPooling2D"
     ),
     "ndarray_rt.ops.nn.sequence_ends": "SequenceLast _backward_SequenceLast SequenceReverse",
     "ndarray_rt.ops.nn.sequence_mask": "SequenceMask",
@@ -364,6 +365,7 @@ HIDDEN = (
     "_backward_square _backward_subgraph _backward_sum _backward_take _backward_tan "
     "_backward_tanh _backward_tile _backward_topk _constant _fold_batch_norm _fused_BatchNorm "
     "_fused_Convolution _fused_Deconvolution _fused_FullyConnected _fused_Pooling "
-    "_fused_batch_dot _fused_dot _fused_elementwise _fused_normed_Convolution "
-    "_fused_separable_Convolution _masked_RNN _numpy_function _quantized _scale_batch_norm"
+    "_fused__contrib_AdaptiveAvgPooling2D _fused_batch_dot _fused_dot _fused_elementwise "
+    "_fused_normed_Convolution _fused_separable_Convolution _masked_RNN _numpy_function "
+    "_quantized _scale_batch_norm"
 )

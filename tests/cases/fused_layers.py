@@ -84,6 +84,12 @@ def pool(post_ops: str, after: object, kind: str, data: tuple[int, ...] = (2, 20
                 atol={"float32": 1e-5})
 
 
+def adaptive(post_ops: str, after: object, data: tuple[int, ...]) -> Case:
+    return Case("_fused__contrib_AdaptiveAvgPooling2D", {"post_ops": post_ops}, [Input(data)],
+                reference=lambda x: after(x.mean(axis=(2, 3), keepdims=True)), onednn=True,
+                rtol={"float32": 1e-4}, atol={"float32": 1e-5})
+
+
 OUT = (2, 20, 10, 10)
 SPLIT = {"heads": 2, "split_a": True, "split_b": True}
 
@@ -96,6 +102,8 @@ CASES = [
     pool("linear:2.0:1.0,tanh", lambda y: np.tanh(2 * y + 1), "avg"),
     pool("relu", relu, "sum"),
     pool("hardsigmoid:0.5:0.25", lambda y: np.clip(0.5 * y + 0.25, 0, 1), "avg", whole=True),
+    adaptive("relu", relu, (2, 20, 4, 6)),
+    adaptive("linear:2.0:1.0,tanh", lambda y: np.tanh(2 * y + 1), (1, 3, 5, 7)),
     dot("relu", relu, (3, 4), (4, 20)),
     dot("add,relu", lambda y, a: relu(y + a), (3, 4), (4, 20), (3, 20)),
     dot("add,tanh", lambda y, a: np.tanh(y + a), (3, 4), (20, 4), (1, 20), transpose_b=True),

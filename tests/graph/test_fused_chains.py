@@ -242,6 +242,15 @@ def test_pooling_takes_functions(kind: str) -> None:
     check(relu(power), ["Pooling", "Activation"], data=SHAPE)
 
 
+def test_means_of_images_take_functions() -> None:
+    """Those to one pixel; several windows may overlap, and have no primitive then."""
+    name = "_contrib_AdaptiveAvgPooling2D"
+    pool = S.contrib.AdaptiveAvgPooling2D
+    check(relu(pool(DATA) * 2), [f"_fused_{name}"], data=SHAPE)
+    check(relu(pool(DATA, output_size=(1, 1))), [f"_fused_{name}"], data=SHAPE)
+    check(relu(pool(DATA, output_size=5)), [name, "Activation"], data=SHAPE)
+
+
 @pytest.mark.parametrize("turned", [False, True])
 def test_products_take_post_ops(turned: bool) -> None:
     w = var((7, 5) if turned else (5, 7), "w")

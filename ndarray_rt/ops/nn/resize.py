@@ -16,6 +16,7 @@ from ...dtypes import FLOAT32
 from ...errors import ShapeError
 from ...native import lib
 from ...op.context import OpContext
+from ...op.epilogue import Epilogue
 from ...op.infer import ShapeList, merge, need_rank
 from ...op.params import (
     Params,
@@ -29,8 +30,13 @@ from ...op.params import (
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import channels_last_desc, default_desc
 from ...storage.kernels.vision import resize_axis
+from ...storage.primitive import eltwise_post
 from ..blas import uses_blas
 from ..floats import same_float_type, wide
+from ..fused.params import PostOpParams, with_post_ops
+from ..fused.post_ops import ELTWISE, apply_chain, chain_of_params
+from .pool_onednn import PoolKernel, run_forward
+from .pool_window import Windows
 
 MODES = ("size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up")
 
@@ -55,6 +61,11 @@ class BilinearResize2DParams(Params):
 class AdaptiveAvgPooling2DParams(Params):
     output_size: tuple[int, ...] = shape((), low=1, doc="(rows, columns), one number for both, "
                                                         "or () for one pixel")
+
+
+@params_class
+class FusedAdaptiveAvgPooling2DParams(AdaptiveAvgPooling2DParams, PostOpParams):
+    """AdaptiveAvgPooling2D's parameters and the post-ops, which are elementwise functions."""
 
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
@@ -208,7 +219,8 @@ def compute(family: Family, ctx: OpContext, p: Any, ins: list[AnyArray],
     x, made = wide(ins[0]), outs[0].shape
     rows = family.matrix(p, x.shape[2], made[2])
     columns = family.matrix(p, x.shape[3], made[3])
-    outs[0].write(_both(x, rows, columns).astype(ins[0].dtype, copy=False))
+    y = apply_chain(chain_of_params(p), _both(x, rows, columns), ())
+    outs[0].write(y.astype(ins[0].dtype, copy=False))
 
 
 def refuses(p: Any, ins: list[NDArray]) -> str | None:
@@ -218,6 +230,18 @@ def refuses(p: Any, ins: list[NDArray]) -> str | None:
 def compute_ex(family: Family, ctx: OpContext, p: Any, ins: list[NDArray],
                outs: list[Output]) -> None:
     resize_images(ctx, family.kind(p), ins[0], outs[0])
+
+
+def compute_ex_pool(ctx: OpContext, p: AdaptiveAvgPooling2DParams, ins: list[NDArray],
+                    outs: list[Output]) -> None:
+    chain, size = chain_of_params(p), ins[0].shape[2:]
+    if not chain:
+        resize_images(ctx, lib.NDRT_RESIZE_MEAN, ins[0], outs[0])
+        return
+    kernel = PoolKernel(lib.NDRT_POOLING_AVG_EXCLUDE_PADDING,
+                        Windows(size, (1, 1), (0, 0), size, (1, 1)), False)
+    run_forward(ctx, kernel, ins[0], outs[0], tuple([
+        eltwise_post(ELTWISE[op.name][0], op.alpha, op.beta) for op in chain]))
 
 
 def gradient(family: Family, emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> list[Any]:
@@ -251,29 +275,37 @@ def compute_ex_backward(family: Family, ctx: OpContext, p: Any, ins: list[NDArra
     resize_back(ctx, family.kind(p), ins[0], outs[0])
 
 
-def _register(family: Family, params: type[Params], inputs: Any, doc: str) -> None:
-    register(OpDef(family.name, params, inputs=inputs, infer_shape=partial(infer_shape, family),
-                   infer_type=same_float_type, compute=partial(compute, family),
-                   compute_ex=partial(compute_ex, family), refuses=refuses,
-                   gradient=partial(gradient, family),
-                   ignores=lambda p: tuple(range(1, len(inputs(p)))) if callable(inputs) else (),
-                   doc=doc))
+def _register(family: Family, params: type[Params], inputs: Any, run: Any, doc: str,
+              epilogue: Epilogue | None = None) -> OpDef:
+    made = register(OpDef(
+        family.name, params, inputs=inputs, infer_shape=partial(infer_shape, family),
+        infer_type=same_float_type, compute=partial(compute, family), compute_ex=run,
+        refuses=refuses, gradient=partial(gradient, family),
+        ignores=lambda p: tuple(range(1, len(inputs(p)))) if callable(inputs) else (),
+        epilogue=epilogue, doc=doc))
     register(OpDef(f"_backward{family.name}", params, inputs=("out_grad", "data"),
                    outputs=("data_grad",), infer_shape=infer_shape_backward,
                    infer_type=same_float_type, compute=partial(compute_backward, family),
                    compute_ex=partial(compute_ex_backward, family), refuses=refuses,
                    ignores=(1,), gradient=partial(gradient_backward, family),
                    is_backward=True))
+    return made
 
 
-_register(RESIZE, BilinearResize2DParams, input_names,
+_register(RESIZE, BilinearResize2DParams, input_names, partial(compute_ex, RESIZE),
           "Images of another size, each pixel from its four neighbours.\n\n"
           "data (N, C, H, W); the output's size follows from mode. One float dtype. Raises "
           "ShapeError for an output without pixels. Source: MXNet's contrib.BilinearResize2D; a "
           "native kernel.")
-_register(POOL, AdaptiveAvgPooling2DParams, ("data",),
-          "Images of another size, each pixel the mean of a window; windows cover the image "
-          "evenly.\n\n"
-          "data (N, C, H, W), output (N, C, *output_size). Row i of n is made of rows floor(i H / "
-          "n) up to ceil((i + 1) H / n). One float dtype. Source: MXNet's "
-          "contrib.AdaptiveAvgPooling2D; a native kernel.")
+# several windows may overlap: these have no primitive, so nothing is fused into them
+ADAPTIVE = _register(
+    POOL, AdaptiveAvgPooling2DParams, ("data",), compute_ex_pool,
+    "Images of another size, each pixel the mean of a window; windows cover the image evenly.\n\n"
+    "data (N, C, H, W), output (N, C, *output_size). Row i of n is made of rows floor(i H / n) up "
+    "to ceil((i + 1) H / n). One float dtype. Source: MXNet's contrib.AdaptiveAvgPooling2D; a "
+    "native kernel.",
+    Epilogue(f"_fused_{POOL.name}", takes=lambda p: set(p.output_size) <= {1}))
+register(with_post_ops(
+    ADAPTIVE, FusedAdaptiveAvgPooling2DParams,
+    "AdaptiveAvgPooling2D to one pixel, and what is done to its result.\n\n"
+    "data (N, C, H, W). Made by passes. Source: oneDNN pooling with post-ops."))
