@@ -310,6 +310,11 @@ KERNELS: tuple[Kernel, ...] = (
            "Up to NDRT_FEW_CHANNELS_MOST channels, windows of up to NDRT_FEW_CHANNELS_WINDOW, "
            "strides of 1, 2 or 4; data is plain, out channels-last, weights (for each 16 filters: "
            "y x channels 16)."),
+    Kernel("window_products", "window_products", ">out data weights bias? added?",
+           "images channels height width filters window*2 stride*2 pad*2 rows columns", "low high",
+           "Windows over channels-last images, plus bias plus `added` within bounds: out (images, "
+           "rows, columns, filters), weights (for each NDRT_PACKED_FILTERS filters: y x channels "
+           "filters), padded."),
     Kernel("products", "products", ">out data weights bias? added?",
            "rows features columns width", "low high",
            "data times weights plus bias plus `added` within bounds; weights as of few_rows, in "
@@ -339,6 +344,6 @@ FOLDERS = {
     "vision": ("regions", "boxes", "images", "resize"),
     "pool": ("maxima",),
     "gemm": ("few_rows", "products", "whole_windows"),
-    "conv": ("windows", "separable"),
+    "conv": ("windows", "window_products", "separable"),
     "rnn": ("lstm",),
 }

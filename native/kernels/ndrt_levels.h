@@ -55,6 +55,7 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_family_byte_ranges LEVELED(ndrt_family_byte_ranges)
 #define ndrt_family_whole_windows LEVELED(ndrt_family_whole_windows)
 #define ndrt_family_windows LEVELED(ndrt_family_windows)
+#define ndrt_family_window_products LEVELED(ndrt_family_window_products)
 #define ndrt_family_few_rows LEVELED(ndrt_family_few_rows)
 #define ndrt_family_products LEVELED(ndrt_family_products)
 #define ndrt_family_lstm LEVELED(ndrt_family_lstm)

@@ -69,6 +69,12 @@ DEPTHWISE_PIXELS = 100
 FEW_CHANNELS_WINDOWS: tuple[tuple[int, int], ...] = ((2, 2), (3, 3))
 if not has_avx512():
     FEW_CHANNELS_WINDOWS += (9, 9), (10, 10), (11, 11)
+# Products of windows with AVX2: the windows of which oneDNN's convolution takes 1.0 to 1.4 times as
+# long, and from how many channels on. Of fewer it is up to 15 % faster, of 5x5 and 7x7 up to 35 %;
+# of images of fewer pixels, and of fewer filters behind the last whole block, up to 15 % too.
+LEAST_CHANNELS_OF_WINDOWS: dict[tuple[int, ...], int] = (
+    {} if has_avx512() else {(3, 3): 8, (1, 1): 128})
+LEAST_PIXELS_OF_WINDOWS, LEAST_OF_LAST_BLOCK = 49, 9
 # pixels of a window, from which on oneDNN's kernel for these images writes blocks faster than
 # channels-last results
 LEAST_BLOCKED_WINDOW = 10

@@ -43,6 +43,27 @@ static inline ndrt_few_channels_args ndrt_read_few_channels(const ndrt_kernel_ca
     };
 }
 
+/* Windows over channels-last images, plus bias plus `added` within bounds: out (images, rows,
+ * columns, filters), weights (for each NDRT_PACKED_FILTERS filters: y x channels filters), padded.
+ * */
+typedef struct {
+    float *out; const float *data; const float *weights; const float *bias; const float *added;
+    int64_t images; int64_t channels; int64_t height; int64_t width; int64_t filters;
+    const int64_t *window; const int64_t *stride; const int64_t *pad; int64_t rows; int64_t columns;
+    float low; float high;
+} ndrt_window_products_args;
+static inline ndrt_window_products_args ndrt_read_window_products(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_window_products_args){
+        .out = call->data[0], .data = call->data[1], .weights = call->data[2],
+        .bias = call->data[3], .added = call->data[4], .images = call->counts[0],
+        .channels = call->counts[1], .height = call->counts[2], .width = call->counts[3],
+        .filters = call->counts[4], .window = &call->counts[5], .stride = &call->counts[7],
+        .pad = &call->counts[9], .rows = call->counts[11], .columns = call->counts[12],
+        .low = (float)numbers[0], .high = (float)numbers[1],
+    };
+}
+
 /* Products of pixels (the expansion), windows of 3x3 over these, products of the pixels of that,
  * each within bounds; `slots`: threads that scratch has room for, each ndrt_separable_scratch
  * numbers. */

@@ -28,6 +28,7 @@ extern const ndrt_family ndrt_family_few_rows;
 extern const ndrt_family ndrt_family_whole_windows;
 extern const ndrt_family ndrt_family_lstm;
 extern const ndrt_family ndrt_family_windows;
+extern const ndrt_family ndrt_family_window_products;
 extern const ndrt_family ndrt_family_products;
 extern const ndrt_family ndrt_family_separable;
 
@@ -131,6 +132,7 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_LSTM_STEPS] = &ndrt_family_lstm, \
     [NDRT_KERNEL_DEPTHWISE] = &ndrt_family_windows, \
     [NDRT_KERNEL_FEW_CHANNELS] = &ndrt_family_windows, \
+    [NDRT_KERNEL_WINDOW_PRODUCTS] = &ndrt_family_window_products, \
     [NDRT_KERNEL_PRODUCTS] = &ndrt_family_products,
 
 #define NDRT_WIDE_FAMILIES \

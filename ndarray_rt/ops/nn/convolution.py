@@ -47,7 +47,7 @@ from .conv_geometry import (
 )
 from .image_convolution import IMAGES
 from .pointwise_convolution import ONE_PIXEL, PIXELS, PRODUCT
-from .window_kernels import DEPTHWISE, FEW_CHANNELS
+from .window_kernels import DEPTHWISE, FEW_CHANNELS, WINDOW_PRODUCTS
 
 
 @params_class
@@ -172,7 +172,7 @@ def _run_onednn(ctx: OpContext, call: ConvolutionCall) -> None:
 
 
 FORWARD = Selection(convolution_call, (
-    *ONE_PIXEL, PIXELS, DEPTHWISE, FEW_CHANNELS, IMAGES, PRODUCT, COLUMN,
+    *ONE_PIXEL, PIXELS, DEPTHWISE, FEW_CHANNELS, WINDOW_PRODUCTS, IMAGES, PRODUCT, COLUMN,
     Implementation("oneDNN convolution", ONEDNN, _run_onednn)))
 
 

@@ -1,24 +1,32 @@
-"""Convolutions by kernels of the package: depthwise ones, and those of images of a few channels.
+"""Convolutions by kernels of the package: depthwise ones, those of images of a few channels, and
+with AVX2 those of 3x3 and strided ones of one pixel.
 
 oneDNN's depthwise kernels load a vector of data for each multiply-add, and its first convolution of
-a network wastes a third of its time where windows are small.
+a network wastes a third of its time where windows are small. Its other kernels for AVX2 multiply
+what lies in the padding of small images too, and do not ask for weights ahead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
-from ..._array.layout import grouped_dims
+from ..._array.layout import get_data_reorder, grouped_dims
 from ...native import lib
-from ...op.calibration import FEW_CHANNELS_WINDOWS
+from ...op.calibration import (
+    FEW_CHANNELS_WINDOWS,
+    LEAST_CHANNELS_OF_WINDOWS,
+    LEAST_OF_LAST_BLOCK,
+    LEAST_PIXELS_OF_WINDOWS,
+)
 from ...op.choose import BLOCK, CHANNELS_LAST, OURS
 from ...op.context import OpContext
 from ...op.select import Implementation
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, tagged_desc
 from ...storage.kernel_call import KernelCall
-from ...storage.kernels.conv import depthwise, few_channels
+from ...storage.kernels.conv import depthwise, few_channels, window_products
 from .conv_call import ConvolutionCall
-from .kept_products import operands
+from .kept_products import MORE_IS_DONE, operands
 
 DEPTHWISE_WINDOW, DEPTHWISE_STRIDES = (3, 3), ((1, 1), (2, 2))
 FEW_CHANNELS_STRIDES = ((1, 1), (2, 2), (4, 4))
@@ -64,13 +72,13 @@ def _accepts_few_channels(ctx: OpContext, call: ConvolutionCall) -> str | None:
     return _accepts(call)
 
 
-def _few_channels_weights(call: ConvolutionCall) -> MemDesc:
+def _filter_blocks(call: ConvolutionCall) -> MemDesc:
     return tagged_desc(call.data.dtype, call.weight.shape, f"Acdb{BLOCK}a")
 
 
 def _run_few_channels(ctx: OpContext, call: ConvolutionCall) -> None:
     _run(ctx, call, few_channels, default_desc(call.data.dtype, call.data.shape),
-         _few_channels_weights(call))
+         _filter_blocks(call))
 
 
 def _run(ctx: OpContext, call: ConvolutionCall, kernel: Callable[..., KernelCall], data: MemDesc,
@@ -87,9 +95,54 @@ def _run(ctx: OpContext, call: ConvolutionCall, kernel: Callable[..., KernelCall
             low=finish.low, high=finish.high))
 
 
+def _accepts_window_products(ctx: OpContext, call: ConvolutionCall) -> str | None:
+    geo = call.geo
+    if not LEAST_CHANNELS_OF_WINDOWS:
+        return "measured with AVX2 alone"
+    if call.finish is None:
+        return MORE_IS_DONE
+    if geo.groups != 1 or len(geo.kernel) != 2 or set(geo.dilate) != {1} or geo.pad != geo.pad_end:
+        return "groups, or windows that are not of two axes, or have gaps or uneven padding"
+    return "an array is empty" if 0 in call.data.shape or 0 in call.out.shape else None
+
+
+def _pays_as_window_products(ctx: OpContext, call: ConvolutionCall) -> str | None:
+    geo, (_, channels, *_), (_, filters, *image) = call.geo, call.data.shape, call.out.shape
+    least = LEAST_CHANNELS_OF_WINDOWS.get(geo.kernel)
+    if least is None or channels < least:
+        return f"a window of {geo.kernel}, or of too few channels"
+    if prod(image) < LEAST_PIXELS_OF_WINDOWS:
+        return f"an image has fewer than {LEAST_PIXELS_OF_WINDOWS} pixels"
+    if 0 < filters % BLOCK < LEAST_OF_LAST_BLOCK:
+        return f"the last of {BLOCK} filters are fewer than {LEAST_OF_LAST_BLOCK}"
+    return None
+
+
+def _run_window_products(ctx: OpContext, call: ConvolutionCall) -> None:
+    geo, out, finish = call.geo, call.out, call.finish
+    assert finish is not None
+    images, channels, height, width = call.data.shape
+    _, filters, rows, columns = out.shape
+    seen = channels_last_desc(call.data.dtype, out.shape)
+    sources = operands(ctx, call.data, channels_last_desc(call.data.dtype, call.data.shape),
+                       call.weight, _filter_blocks(call), call.bias)
+    added = None
+    if finish.added is not None:
+        added = get_data_reorder(finish.added, seen, ctx.stream)
+    with out.open(seen, ctx.stream, inplace_of=added) as y:
+        ctx.kernel(window_products(
+            out=y, data=sources.data, weights=sources.weight, bias=sources.bias, added=added,
+            images=images, channels=channels, height=height, width=width, filters=filters,
+            window=geo.kernel, stride=geo.stride, pad=geo.pad, rows=rows, columns=columns,
+            low=finish.low, high=finish.high))
+
+
 DEPTHWISE = Implementation[ConvolutionCall](
     "direct depthwise convolution", OURS, _run_depthwise, _accepts_depthwise,
     packs=_depthwise_weights, families=(CHANNELS_LAST,))
 FEW_CHANNELS = Implementation[ConvolutionCall](
     "direct convolution of few channels", OURS, _run_few_channels, _accepts_few_channels,
-    packs=_few_channels_weights, families=(CHANNELS_LAST,))
+    packs=_filter_blocks, families=(CHANNELS_LAST,))
+WINDOW_PRODUCTS = Implementation[ConvolutionCall](
+    "packed GEMM of windows", OURS, _run_window_products, _accepts_window_products,
+    _pays_as_window_products, _filter_blocks, families=(CHANNELS_LAST,))

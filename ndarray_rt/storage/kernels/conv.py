@@ -5,6 +5,8 @@ Written by `make docs` from native/kernel_table.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...native import lib
 from ..kernel_call import KernelCall
 from ..stream import Mem
@@ -26,6 +28,21 @@ def few_channels(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None, 
     1, 2 or 4; data is plain, out channels-last, weights (for each 16 filters: y x channels 16)."""
     return KernelCall(lib.NDRT_KERNEL_FEW_CHANNELS, (out, data, weights, bias), (images, channels,
                       height, width, filters, window, stride, pad_y, pad_x), (low, high))
+
+
+def window_products(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None,
+                    added: Mem | None = None, images: int, channels: int, height: int, width: int,
+                    filters: int, window: Sequence[int], stride: Sequence[int], pad: Sequence[int],
+                    rows: int, columns: int, low: float, high: float) -> KernelCall:
+    """Windows over channels-last images, plus bias plus `added` within bounds: out (images, rows,
+    columns, filters), weights (for each NDRT_PACKED_FILTERS filters: y x channels filters),
+    padded."""
+    assert len(window) == 2
+    assert len(stride) == 2
+    assert len(pad) == 2
+    return KernelCall(lib.NDRT_KERNEL_WINDOW_PRODUCTS, (out, data, weights, bias, added), (images,
+                      channels, height, width, filters, *window, *stride, *pad, rows, columns),
+                      (low, high))
 
 
 def separable(*, out: Mem, data: Mem, scratch: Mem, depthwise: Mem, projection: Mem,
