@@ -61,8 +61,12 @@ LEAST_CHANNELS = 48
 # network's time.
 LEAST_IMAGE_WORK = 3_000_000
 # oneDNN's newer kernel of depthwise convolutions comes first in its list, but on images of at least
-# so many pixels the older one is faster (up to 1.5 times)
-DEPTHWISE_PIXELS = 100
+# so many pixels the older one is faster (up to 1.5 times; with AVX2 on all, 1.1 to 1.4 times).
+DEPTHWISE_PIXELS = 100 if has_avx512() else 0
+# Of images of at least so many pixels our kernel is faster than both. With AVX2 it takes up to 1.35
+# times as long of smaller ones, and up to 1.1 times where the pixels that it reads one behind the
+# other are a multiple of so many numbers apart: they lie in the same sets of the first cache.
+LEAST_DEPTHWISE_PIXELS, ALIASING_PIXELS = (0, 0) if has_avx512() else (100, 512)
 # Windows of images of a few channels of which the direct kernel is faster than oneDNN's. With AVX2
 # that of 3x3 is 0.91 to 1.09 times as fast, of 5x5 and 7x7 0.7 to 0.8 times; from 9x9 on oneDNN has
 # only its general product, which takes two to three times as long.

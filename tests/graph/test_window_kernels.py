@@ -9,6 +9,8 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt.cpu_level import has_avx512
+from ndarray_rt.op import calibration
+from ndarray_rt.ops.nn import window_kernels
 from ndarray_rt.symbol.symbol import Symbol
 from tests.graph.kernel_checks import RNG, check_other_batches, check_right
 
@@ -86,7 +88,21 @@ LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
 }
 
 
+if not has_avx512():  # oneDNN's kernel is faster
+    LEFT |= {
+        "depthwise, small images": (depthwise(DATA, 32), (2, 32, 9, 9)),
+        "depthwise, pixels that alias": (depthwise(DATA, 256, stride=(2, 2)), (1, 256, 20, 20)),
+    }
+
+
+@pytest.fixture
+def small_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Images of depthwise convolutions are never too small."""
+    monkeypatch.setattr(window_kernels, "LEAST_DEPTHWISE_PIXELS", 0)
+
+
 @pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.usefixtures("small_pays")
 def test_takes_the_kernel(name: str) -> None:
     kernel, net, shape = TAKEN[name]
     assert f"ndrt:{kernel}" in check_right(net, shape)
@@ -100,9 +116,18 @@ def test_leaves_it_to_onednn(name: str) -> None:
 
 @pytest.mark.parametrize("batches", [(1, 2, 40), (40, 6, 1)])
 @pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.usefixtures("small_pays")
 def test_other_batches_find_the_weight_as_it_is_packed(name: str, batches: tuple[int, ...]) -> None:
     _, net, shape = TAKEN[name]
     check_other_batches(net, shape[1:], batches)
+
+
+@pytest.mark.parametrize("channels", [64, 512])
+def test_depthwise_of_large_images(channels: int) -> None:
+    """By the kernel, unless the pixels lie in the same sets of a cache."""
+    kernels = check_right(depthwise(DATA, channels), (1, channels, 10, 10))
+    is_left = calibration.ALIASING_PIXELS and channels % calibration.ALIASING_PIXELS == 0
+    assert ("ndrt:depthwise" in kernels) == (not is_left)
 
 
 def test_a_weight_written_to_between_runs() -> None:

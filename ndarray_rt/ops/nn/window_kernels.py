@@ -14,8 +14,10 @@ from math import prod
 from ..._array.layout import get_data_reorder, grouped_dims
 from ...native import lib
 from ...op.calibration import (
+    ALIASING_PIXELS,
     FEW_CHANNELS_WINDOWS,
     LEAST_CHANNELS_OF_WINDOWS,
+    LEAST_DEPTHWISE_PIXELS,
     LEAST_OF_LAST_BLOCK,
     LEAST_PIXELS_OF_WINDOWS,
 )
@@ -51,6 +53,15 @@ def _accepts_depthwise(ctx: OpContext, call: ConvolutionCall) -> str | None:
     if geo.kernel != DEPTHWISE_WINDOW or geo.stride not in DEPTHWISE_STRIDES:
         return f"a window of {geo.kernel} with strides of {geo.stride}"
     return _accepts(call)
+
+
+def _pays_as_depthwise(ctx: OpContext, call: ConvolutionCall) -> str | None:
+    if prod(call.out.shape[2:]) < LEAST_DEPTHWISE_PIXELS:
+        return f"an image has fewer than {LEAST_DEPTHWISE_PIXELS} pixels"
+    apart = call.geo.stride[1] * call.data.shape[1]
+    if ALIASING_PIXELS and apart % ALIASING_PIXELS == 0:
+        return f"its pixels are {apart} numbers apart"
+    return None
 
 
 def _depthwise_weights(call: ConvolutionCall) -> MemDesc:
@@ -138,8 +149,8 @@ def _run_window_products(ctx: OpContext, call: ConvolutionCall) -> None:
 
 
 DEPTHWISE = Implementation[ConvolutionCall](
-    "direct depthwise convolution", OURS, _run_depthwise, _accepts_depthwise,
-    packs=_depthwise_weights, families=(CHANNELS_LAST,))
+    "direct depthwise convolution", OURS, _run_depthwise, _accepts_depthwise, _pays_as_depthwise,
+    _depthwise_weights, families=(CHANNELS_LAST,))
 FEW_CHANNELS = Implementation[ConvolutionCall](
     "direct convolution of few channels", OURS, _run_few_channels, _accepts_few_channels,
     packs=_filter_blocks, families=(CHANNELS_LAST,))
