@@ -5,6 +5,7 @@ Holds no conversion of data.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,14 +33,39 @@ NATIVE_CODES = {"float16": 1, "bfloat16": 2, "float32": 3, "int32": 4, "int8": 5
                 "float64": 7}
 
 
+# NumPy makes the dtype's name of this one and of the bits
+class bfloat(np.void):  # type: ignore[misc]  # noqa: N801
+    """An element of bfloat16 where ml_dtypes is not installed: NumPy can not compute with it."""
+
+
+# of the same name and size as ml_dtypes' bfloat16, and with the field that MXNet's programs give it
+_BARE = np.dtype((bfloat, [("bfloat16", np.uint16)]))
+
+
+@cache
 def bfloat16() -> DType:
-    """The bfloat16 dtype of the ml_dtypes package; MissingPackage when it is not installed."""
+    """The bfloat16 dtype of the ml_dtypes package.
+
+    Without that package a dtype of the same name, which NumPy sees as bytes: arrays have it,
+    operators compute with it, and what hands its elements to NumPy raises MissingPackage.
+    """
     try:
         import ml_dtypes
     except ImportError:
-        raise MissingPackage.of("dtype bfloat16", "ml_dtypes", "bfloat16") from None
+        return _BARE
     made: DType = np.dtype(ml_dtypes.bfloat16)
     return made
+
+
+def is_bare(value: DType) -> bool:
+    """Is it bfloat16 without the package that teaches it to NumPy?"""
+    return value.type is bfloat
+
+
+def need_numbers(value: DType) -> None:
+    """MissingPackage where NumPy can not read elements of a dtype."""
+    if value.type is bfloat:
+        raise MissingPackage.of("bfloat16 as a NumPy array", "ml_dtypes", "bfloat16")
 
 
 def find_dtype(value: object) -> DType:
@@ -48,7 +74,7 @@ def find_dtype(value: object) -> DType:
     Raises TypeMismatch when it is none that an array may have.
     """
     if isinstance(value, np.dtype):
-        if value.names == ("bfloat16",):  # MXNet's programs spell it so
+        if value.names == ("bfloat16",):  # MXNet's programs spell it so, and the bare one is so
             return bfloat16()
         made: DType = value
     elif isinstance(value, str) and value == "bfloat16":

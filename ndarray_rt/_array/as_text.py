@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from .. import markup
+from ..dtypes import is_bare
 from ..errors import ParameterError
 from ..storage.desc import FORMAT_BLOCKED, MemDesc
 from .access import Access
+from .copy import read_numbers
 from .interop import asnumpy
-from .layout import AnyArray, plain_numpy
+from .layout import AnyArray, numbers, plain_numpy
 from .ndarray import NDArray
 
 
@@ -82,11 +84,15 @@ def _corners(x: NDArray, edge: int | None) -> AnyArray:
     NumPy leaves that one out when it writes the array.
     """
     if edge is None:
-        return asnumpy(x)
+        with Access(read=(x,)) as stream:
+            return read_numbers(x, stream)
     places = [np.r_[0:edge + 1, dim - edge:dim] if dim > 2 * edge else np.arange(dim)
               for dim in x.shape]
     made: AnyArray
-    with Access(read=(x,)):
+    with Access(read=(x,)) as stream:
+        if is_bare(x.dtype):
+            made = numbers(x, stream)[np.ix_(*places)]
+            return made
         desc = x._chunk.mkl_mem
         if desc is None:
             made = plain_numpy(x)[np.ix_(*places)]

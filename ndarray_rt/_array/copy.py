@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType
+from ..dtypes import DType, is_bare, need_numbers
 from ..errors import ShapeError
 from ..native import ffi, lib
 from ..storage.desc import default_desc
 from ..storage.kernels import elementwise
 from ..storage.reorder import reorder_mem
 from ..storage.stream import Mem, Stream
+from .bare import numbers_of
 from .layout import (
     AnyArray,
     create_data,
-    default_numpy,
+    default_elements,
     get_data,
+    numbers,
     overwrite,
     plain_numpy,
     write_mem,
@@ -31,7 +33,21 @@ Place = tuple[tuple[int, ...], DType, int, int, int]
 
 
 def read_numpy(x: NDArray, stream: Stream) -> AnyArray:
-    """The contents as a new numpy array; the array's layout stays."""
+    """The contents as a new numpy array; the array's layout stays.
+
+    Raises MissingPackage for bfloat16 without ml_dtypes.
+    """
+    need_numbers(x.dtype)
+    return read_elements(x, stream)
+
+
+def read_numbers(x: NDArray, stream: Stream) -> AnyArray:
+    """`read_numpy`; bfloat16 without ml_dtypes comes as float32."""
+    return numbers_of(read_elements(x, stream))
+
+
+def read_elements(x: NDArray, stream: Stream) -> AnyArray:
+    """`read_numpy` for code that only moves elements: no dtype is refused."""
     special = x._chunk.mkl_mem
     if special is not None and special.dims == x.shape and not x.is_view:
         made: AnyArray = np.empty(x.shape, x.dtype)
@@ -40,7 +56,7 @@ def read_numpy(x: NDArray, stream: Stream) -> AnyArray:
             handle = x._chunk.handle
             reorder_mem(stream, Mem(special, handle.ptr, handle, stream.epoch), target)
         return made
-    return np.array(default_numpy(x, stream))
+    return np.array(default_elements(x, stream))
 
 
 def write_numpy(x: NDArray, value: AnyArray, stream: Stream) -> None:
@@ -79,7 +95,10 @@ def _copy_into(source: NDArray, target: NDArray, stream: Stream, add: bool) -> N
     if add and source.dtype == target.dtype == np.float32 and source.size:
         write_mem(target, get_data(source, stream), stream, add=True)
         return
-    value = default_numpy(source, stream)
+    value = numbers(source, stream)
+    if add and is_bare(target.dtype):
+        write_numpy(target, numbers(target, stream) + value, stream)
+        return
     if add:
         target._chunk.reorder_to_default(stream)
         view = plain_numpy(target)

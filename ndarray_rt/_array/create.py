@@ -14,8 +14,9 @@ from ..context import Context
 from ..dtypes import FLOAT32, DType, find_dtype, is_float
 from ..errors import OutOfMemory, ParameterError, ShapeError, TypeMismatch, shown
 from .access import Access
+from .bare import numbers_of
 from .copy import copy_into, write_numpy
-from .layout import AnyArray, default_numpy, overwrite, plain_numpy
+from .layout import AnyArray, default_elements, elements, overwrite
 from .ndarray import NDArray, check_shape, new_array
 
 
@@ -34,7 +35,7 @@ def as_plain_data(source: object, what: str) -> AnyArray:
     if not (made.dtype.kind in "biu" or is_float(made.dtype)):
         raise TypeMismatch(f"{what} must be array like, of numbers; got {type(source).__name__} "
                            f"with elements of {made.dtype}")
-    return made
+    return numbers_of(made)
 
 
 def _numbers(source: object, dtype: DType) -> AnyArray:
@@ -239,7 +240,7 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
                      first.ctx)
     with Access(read=arrays, written=(made,)) as stream:
         made._chunk.wrote()
-        np.concatenate([default_numpy(a, stream) for a in arrays], axis, out=plain_numpy(made))
+        np.concatenate([default_elements(a, stream) for a in arrays], axis, out=elements(made))
     return made
 
 

@@ -17,9 +17,10 @@ from ..dtypes import is_float
 from ..errors import NdrtError, ParameterError, ShapeError
 from ..np_shape import is_np_shape
 from .access import Access
+from .bare import cast
 from .create import as_plain_data
 from .interop import asnumpy
-from .layout import AnyArray, default_numpy, overwrite, plain_numpy
+from .layout import AnyArray, elements, numbers, overwrite
 from .ndarray import NDArray
 
 # Stands in a key where an index array stands, which travels apart.
@@ -181,7 +182,7 @@ def fast_view(x: NDArray, key: Any) -> NDArray | None:
 
 def view_of(x: NDArray, key: Key) -> NDArray | None:
     """The view that a basic key makes, None when it is not contiguous: that takes a copy."""
-    whole = plain_numpy(x)
+    whole = elements(x)
     part = _take(x, whole, key.items)
     if not part.flags.c_contiguous:
         return None
@@ -229,14 +230,14 @@ def assign(x: NDArray, key: Key, value: Any) -> None:
         if source is None:
             data = as_plain_data(value, "the value assigned")
         else:
-            data = default_numpy(source, stream)
+            data = numbers(source, stream)
             if source._chunk is x._chunk:
                 data = np.array(data)
         with np.errstate(all="ignore"):
-            data = data.astype(x.dtype, copy=False)
+            data = cast(data, x.dtype)
         if key.is_basic:
             # before old contents are given up: the assignment will not fail
-            data = _fitting(x, data, _take(x, plain_numpy(x), key.items).shape)
+            data = _fitting(x, data, _take(x, elements(x), key.items).shape)
         if whole_key:
             overwrite(x, data, stream)
         else:
@@ -256,7 +257,7 @@ def _fitting(x: NDArray, data: AnyArray, target: tuple[int, ...]) -> AnyArray:
 
 
 def _store(x: NDArray, key: Key, data: AnyArray) -> None:
-    whole = plain_numpy(x)
+    whole = elements(x)
     if key.is_basic:
         target = _take(x, whole, key.items)
         x._chunk.wrote()

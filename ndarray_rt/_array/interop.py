@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..context import Context
-from ..dtypes import find_dtype
+from ..dtypes import find_dtype, need_numbers
 from ..errors import NdrtError, TypeMismatch, shown
 from ..native import ffi, with_gil
 from ..storage.chunk import Chunk
@@ -91,6 +91,7 @@ def export(x: NDArray, writable: bool = True) -> AnyArray:
 
 
 def _pinned(x: NDArray, writable: bool) -> AnyArray:
+    need_numbers(x.dtype)
     handle = x._chunk.handle
     owner = ffi.gc(ffi.cast("char *", handle.address), _Pin(x._chunk, handle, writable))
     made: AnyArray = np.ndarray(x.shape, x.dtype, buffer=ffi.buffer(owner, handle.nbytes),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import config
-from ..dtypes import FLOAT32, UINT8, find_dtype, native_code
+from ..dtypes import FLOAT32, UINT8, find_dtype, is_bare, native_code, need_numbers
 from ..errors import NdrtError, ShapeError, TypeMismatch, Unsupported, shown
 from ..native import ffi
 from ..storage.desc import (
@@ -24,6 +24,7 @@ from ..storage.desc import (
 from ..storage.lease import Exclusive
 from ..storage.reorder import reorder_mem
 from ..storage.stream import Mem, Stream
+from .bare import cast, numbers_of
 from .ndarray import NDArray
 
 AnyArray = np.ndarray[Any, np.dtype[Any]]
@@ -234,8 +235,10 @@ def overwrite(x: NDArray, value: Any, stream: Stream) -> None:
     try:
         chunk.invalidate_data()
         chunk.check_and_alloc(x._byte_offset + x.nbytes)
-        target = plain_numpy(x)
+        target = elements(x)
         with np.errstate(all="ignore"):
+            if is_bare(x.dtype):
+                value = cast(value, x.dtype)
             chunk.wrote()
             # an assignment and no call: no interrupt is served between the two lines
             target[...] = value
@@ -248,17 +251,38 @@ def overwrite(x: NDArray, value: Any, stream: Stream) -> None:
 def default_numpy(x: NDArray, stream: Stream) -> AnyArray:
     """The contents in the default layout as a numpy array; valid like every access here.
 
-    Writing to it reaches the array only when the Chunk is default.
+    Writing to it reaches the array only when the Chunk is default. Raises MissingPackage for
+    bfloat16 without ml_dtypes.
     """
+    need_numbers(x.dtype)
+    return default_elements(x, stream)
+
+
+def numbers(x: NDArray, stream: Stream) -> AnyArray:
+    """`default_numpy` to read from alone: of bfloat16 without ml_dtypes a copy in float32."""
+    return numbers_of(default_elements(x, stream))
+
+
+def default_elements(x: NDArray, stream: Stream) -> AnyArray:
+    """`default_numpy` for code that only moves elements: no dtype is refused."""
     if x._chunk.mkl_mem is None:
-        return plain_numpy(x)
+        return elements(x)
     mem = get_default(x, stream)
     made: AnyArray = np.ndarray(x.shape, x.dtype, buffer=ffi.buffer(mem.ptr, x.nbytes))
     return made
 
 
 def plain_numpy(x: NDArray) -> AnyArray:
-    """The array's own default-layout bytes as a numpy array; the caller keeps x alive."""
+    """The array's own default-layout bytes as a numpy array; the caller keeps x alive.
+
+    Raises MissingPackage for bfloat16 without ml_dtypes.
+    """
+    need_numbers(x.dtype)
+    return elements(x)
+
+
+def elements(x: NDArray) -> AnyArray:
+    """`plain_numpy` for code that only moves elements: no dtype is refused."""
     handle = x._chunk.handle
     made: AnyArray = np.ndarray(x.shape, x.dtype, buffer=handle.buffer(), offset=x._byte_offset)
     return made

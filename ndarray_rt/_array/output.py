@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import FLOAT32, is_bare, need_numbers
 from ..errors import ShapeError
 from ..storage.desc import MemDesc
 from ..storage.stream import Mem, Stream
@@ -14,6 +15,7 @@ from .layout import (
     AnyArray,
     create_data,
     get_data_if,
+    numbers,
     overwrite,
     plain_numpy,
     trains_in_layout,
@@ -145,13 +147,15 @@ class NumpyOutput(Requested):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self.array.dtype
+        """What `compute` makes the value in: float32 where NumPy does not know the array's."""
+        return FLOAT32 if is_bare(self.array.dtype) else self.array.dtype
 
     def write(self, value: Any) -> None:
         """Gives the computed value; it must have exactly the output's shape."""
         if self.req == Req.kNullOp:
             return
         made = np.asarray(value)
+        need_numbers(made.dtype)
         if made.shape != self.array.shape:
             raise ShapeError(f"compute gave shape {made.shape}, "
                              f"inference said {self.array.shape}")
@@ -171,6 +175,9 @@ class NumpyOutput(Requested):
             overwrite(array, self.value, stream)
             return
         chunk.reorder_to_default(stream)
+        if is_bare(array.dtype):
+            overwrite(array, numbers(array, stream) + self.value, stream)
+            return
         target = plain_numpy(array)
         with np.errstate(all="ignore"):
             chunk.wrote()

@@ -21,8 +21,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .._array.copy import read_numpy
-from .._array.layout import plain_numpy
+from .._array.copy import read_elements
+from .._array.layout import elements
 from .._array.ndarray import MAX_DIMS, NDArray, has_arrays, new_array
 from ..context import cpu
 from ..dtypes import FLAG_NAMES, FLOAT32, TYPE_FLAGS, DType, dtype_name, find_dtype
@@ -104,7 +104,7 @@ def _write(file: BinaryIO, names: Sequence[str], arrays: Sequence[NDArray]) -> N
         file.write(struct.pack(f"<Iii{rank}qiii", form, 0, rank, *x.shape,
                                x.context.device_typeid, x.context.device_id,
                                TYPE_FLAGS[dtype_name(x.dtype)]))
-        file.write(_bytes_of(read_numpy(x, thread_context().stream)))
+        file.write(_bytes_of(read_elements(x, thread_context().stream)))
     file.write(struct.pack("<Q", len(names)))
     for name in names:
         text = name.encode("utf-8")
@@ -324,7 +324,7 @@ class _Reader:
         made = new_array(shape, dtype, cpu())
         if nbytes:
             made._chunk.check_and_alloc(soon=True)
-            target = plain_numpy(made).reshape(-1).view(np.uint8)
+            target = elements(made).reshape(-1).view(np.uint8)
             made._chunk.wrote()
             if self.file.readinto(target.data) != nbytes:  # type: ignore[attr-defined]
                 raise self.bad("the file became shorter while it was read")

@@ -13,7 +13,7 @@ import numpy as np
 from .._array.copy import read_numpy
 from .._array.ndarray import MAX_DIMS, NDArray, has_arrays
 from ..context import cpu
-from ..dtypes import DType, find_dtype
+from ..dtypes import DType, find_dtype, need_numbers
 from ..errors import MissingPackage, ModelFormatError, MXNetError, ParameterError, TypeMismatch
 from ..op.context import thread_context
 from ..symbol.atomic_file import write_atomic
@@ -152,6 +152,7 @@ def _dtype(name: Any, what: str, place: str) -> DType:
 
 def _tensor(file: Any, name: str, what: str) -> NDArray:
     dtype = _dtype(file.get_slice(name).get_dtype(), what, f"array {name[:200]!r}")
+    need_numbers(dtype)
     values = np.ascontiguousarray(file.get_tensor(name))
     if dtype == np.bool_:
         # numpy's bool must be 0 or 1 in memory

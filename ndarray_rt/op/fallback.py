@@ -7,10 +7,12 @@ from collections import Counter
 
 import numpy as np
 
-from .._array.layout import AnyArray, plain_numpy
+from .._array.bare import cast
+from .._array.layout import AnyArray, elements
 from .._array.ndarray import NDArray
 from .._array.output import NumpyOutput
 from .._array.req import Req
+from ..dtypes import is_bare, need_numbers
 from ..errors import OutOfMemory, where
 from ..fork import renew_in_child
 from ..storage.chunk import Chunk
@@ -73,6 +75,7 @@ def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
     """
     stream = ctx.stream
     for position in op.mutated(params):
+        need_numbers(ins[position].dtype)
         chunk = ins[position]._chunk
         chunk.reorder_to_default(stream)
         chunk.wrote()
@@ -84,7 +87,7 @@ def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
         output.commit(stream)
     if reason is None:
         return
-    targets = [(output, plain_numpy(output.array)) for output in outputs if output.requested]
+    targets = [(output, elements(output.array)) for output in outputs if output.requested]
     mode = ctx.mode
 
     def again() -> None:
@@ -100,7 +103,8 @@ def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
         with np.errstate(all="ignore"):
             for output, target in targets:
                 if output.value is not None:
-                    target[...] = output.value
+                    target[...] = cast(output.value, target.dtype) if is_bare(
+                        target.dtype) else output.value
     stream.note(again)
 
 
@@ -127,7 +131,7 @@ def _detach_shared(outputs: list[NumpyOutput]) -> None:
         for other in allocated:
             own: Chunk = other.array._chunk
             special = own.mkl_mem is not None
-            if special or np.may_share_memory(output.value, plain_numpy(other.array)):
+            if special or np.may_share_memory(output.value, elements(other.array)):
                 if other is output and _is_same(output):
                     continue
                 output.own()
@@ -136,7 +140,7 @@ def _detach_shared(outputs: list[NumpyOutput]) -> None:
 
 def _is_same(output: NumpyOutput) -> bool:
     """The value is the very memory it is to be written to."""
-    target, value = plain_numpy(output.array), output.value
+    target, value = elements(output.array), output.value
     return (value is not None and value.dtype == target.dtype and value.strides == target.strides
             and value.__array_interface__["data"][0] == target.__array_interface__["data"][0]
             and output.req != Req.kAddTo)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from .. import config
-from .._array.layout import AnyArray, default_numpy
+from .._array.layout import AnyArray, numbers
 from .._array.ndarray import NDArray
 from ..dtypes import FLOAT32, DType
 from ..storage.stream import Stream
@@ -70,4 +70,4 @@ def transform(ins: list[NDArray], key: KernelKey, stream: Stream) -> list[AnyArr
     """Inputs as the numpy kernel wants them: default layout, private copies where they are not."""
     if key.library != "numpy":
         raise ValueError(f"inputs of {key.library} kernels stay as they are")
-    return [default_numpy(array, stream) for array in ins]
+    return [numbers(array, stream) for array in ins]

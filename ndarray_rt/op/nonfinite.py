@@ -11,7 +11,7 @@ from types import FrameType
 
 import numpy as np
 
-from .._array.copy import read_numpy
+from .._array.copy import read_numbers
 from .._array.layout import AnyArray
 from .._array.ndarray import NDArray
 from .._array.req import Req
@@ -152,7 +152,7 @@ def _floats(x: NDArray, stream: Stream) -> AnyArray | None:
     """The contents where they are floats of any width."""
     if x.dtype.kind in "iub":
         return None
-    value = read_numpy(x, stream)
+    value = read_numbers(x, stream)
     return value if value.dtype.kind == "f" else value.astype(np.float32)
 
 

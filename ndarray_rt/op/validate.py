@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._array.copy import read_numpy
+from .._array.copy import read_numbers
 from .._array.layout import AnyArray
 from .._array.ndarray import NDArray, new_array
 from .._array.output import NumpyOutput
@@ -42,8 +42,8 @@ class Validation:
                  outs: list[NDArray], reqs: list[Req]) -> None:
         stream = Stream()
         self._call = (op, params, ctx, ins, outs, reqs)
-        self._arrays = [read_numpy(array, stream) for array in ins]
-        self._before = [read_numpy(out, stream) if req == Req.kAddTo else None
+        self._arrays = [read_numbers(array, stream) for array in ins]
+        self._before = [read_numbers(out, stream) if req == Req.kAddTo else None
                         for out, req in zip(outs, reqs, strict=True)]
         self._random = ctx.random.get_state()
 
@@ -60,10 +60,10 @@ class Validation:
             if old is not None:
                 value = old + value.astype(out.dtype)
                 truth = old + truth
-            self._check(f"output {i}", read_numpy(out, stream), value, truth)
+            self._check(f"output {i}", read_numbers(out, stream), value, truth)
         for position in op.mutated(params):
             self._check(f"input {position}, which it changes,",
-                        read_numpy(ins[position], stream), changed[position], exactly[position])
+                        read_numbers(ins[position], stream), changed[position], exactly[position])
 
     def _compute(self, wide: bool) -> tuple[list[AnyArray | None], list[AnyArray]]:
         """The outputs and the inputs after the call, in numpy; random bits are the same again."""

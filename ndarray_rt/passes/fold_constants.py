@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .._array.copy import read_numpy
+from .._array.copy import read_elements
 from .._array.layout import AnyArray
 from .._array.ndarray import MAX_DIMS, NDArray, new_array
 from .._array.req import Req
@@ -53,7 +53,7 @@ def _values(heads: Sequence[Entry]) -> dict[Node, list[AnyArray]]:
             outs = _run(ctx, node, [found[e.node][e.index] for e in node.inputs])
             if outs is not None:
                 found[node] = outs
-    return {node: [read_numpy(out, ctx.stream) for out in outs] for node, outs in found.items()}
+    return {node: [read_elements(out, ctx.stream) for out in outs] for node, outs in found.items()}
 
 
 def _is_constant(node: Node, found: Mapping[Node, object]) -> bool:

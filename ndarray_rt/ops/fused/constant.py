@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..._array.bare import numbers_of
 from ..._array.layout import AnyArray
 from ..._array.ndarray import NDArray
 from ..._array.output import NumpyOutput, Output
@@ -54,15 +55,20 @@ class ConstantParams(Params):
         return made
 
     @cached_property
-    def array(self) -> AnyArray:
-        """The array, which nobody can write to."""
+    def elements(self) -> AnyArray:
+        """The array, which nobody can write to, in its dtype."""
         found: AnyArray = np.frombuffer(base64.b64decode(self.data), find_dtype(self.dtype))
         return found.reshape(self.shape)
 
     @cached_property
+    def array(self) -> AnyArray:
+        """The array as one that NumPy computes with: float32 of bfloat16 without ml_dtypes."""
+        return numbers_of(self.elements)
+
+    @cached_property
     def handle(self) -> Handle:
         """The bytes where kernels can read them."""
-        return Handle.borrowed(self.array.ctypes.data, self.array.nbytes, self.array)
+        return Handle.borrowed(self.elements.ctypes.data, self.elements.nbytes, self.elements)
 
 
 def infer_shape(p: ConstantParams, ins: ShapeList, outs: ShapeList,

@@ -1,0 +1,34 @@
+"""bfloat16 without the package that teaches it to NumPy: its bits from numbers, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType, is_bare
+
+AnyArray = np.ndarray[Any, np.dtype[Any]]
+
+
+def cast(value: Any, dtype: DType) -> AnyArray:
+    """`value` as an array of a dtype; of the bare bfloat16, of its elements' bits."""
+    made: AnyArray = np.asarray(value)
+    if not is_bare(dtype) or made.dtype == dtype:
+        return made.astype(dtype, copy=False)
+    single = np.ascontiguousarray(made, np.float32).reshape(made.shape)
+    bits = single.view(np.uint32)
+    # to the nearest, ties to even; what is cut off of a NaN may be all that made it one
+    rounded = (bits + np.uint32(0x7FFF) + (bits >> 16 & 1)) >> 16
+    kept: AnyArray = np.where(np.isnan(single), bits >> 16 | 0x40, rounded).astype(np.uint16)
+    made = kept.view(dtype)
+    return made
+
+
+def numbers_of(elements: AnyArray) -> AnyArray:
+    """Elements of any dtype as an array that NumPy computes with: float32 for the bare bfloat16."""
+    if not is_bare(elements.dtype):
+        return elements
+    plain = np.ascontiguousarray(elements).reshape(elements.shape)
+    made: AnyArray = (plain.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return made
