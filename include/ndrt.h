@@ -380,6 +380,7 @@ typedef struct {
     const char *prefer; /* how the name of a better implementation begins; may be NULL */
     int any_kernel;     /* also one that is known to be wrong: for the check of oneDNN */
     int nthreads;       /* 0: the current setting; small work takes 1 anyhow */
+    int low_products;   /* float32 numbers may be rounded to bfloat16 before they are multiplied */
     const ndrt_desc *src, *weights, *bias, *dst;
     const ndrt_desc *diff_src, *diff_weights, *diff_bias, *diff_dst;
     /* recurrent layers; two directions where dims[1] of weights is 2 */

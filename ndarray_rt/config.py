@@ -52,6 +52,21 @@ def _text(text: str) -> str:
     return text
 
 
+# what ndarray_rt.precision tells of
+PRECISIONS = ("strict", "float32", "medium", "bfloat16", "auto")
+
+
+def parse_precision(text: str) -> str:
+    """The name of a precision; ValueError for what is none."""
+    name = text.strip().lower()
+    if name == "high":
+        raise ValueError("there are no kernels of three bfloat16 products to a float32 one, which "
+                         f"'high' asks for; expected one of {', '.join(PRECISIONS)}")
+    if name not in PRECISIONS:
+        raise ValueError(f"expected one of {', '.join(PRECISIONS)}")
+    return name
+
+
 SWITCHES: tuple[Switch, ...] = (
     Switch(
         "NDRT_ONEDNN_LIBRARY",
@@ -111,6 +126,13 @@ SWITCHES: tuple[Switch, ...] = (
         "oneDNN's while they are trained; 0: in the default layout",
         _flag,
     ),
+    Switch(
+        "NDRT_PRECISION",
+        "float32",
+        "what graphs for inference compute in, where nothing else is said when they are bound: "
+        "strict, float32, medium, bfloat16, auto",
+        parse_precision,
+    ),
     Switch("NDRT_CAPTURE", True, "0 makes executors run step by step, without recording", _flag),
     Switch(
         "NDRT_CACHE_SHAPES",
@@ -167,6 +189,7 @@ NDRT_BATCH_TILES: bool
 NDRT_SKIP_PASSES: str
 NDRT_TRAINING_LAYOUTS: bool
 NDRT_CAPTURE: bool
+NDRT_PRECISION: str
 NDRT_SHADOW_MXNET: bool
 NDRT_CACHE_SHAPES: int
 NDRT_POOL_MIB: int

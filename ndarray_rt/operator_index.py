@@ -16,6 +16,7 @@ PLACES = {
     "ndarray_rt.ops.fused.normed_convolution": "_fused_normed_Convolution",
     "ndarray_rt.ops.fused.numpy_function": "_numpy_function",
     "ndarray_rt.ops.fused.quantized": "_quantized",
+    "ndarray_rt.ops.fused.round_weight": "_round_weight",
     "ndarray_rt.ops.fused.scale_batch_norm": "_scale_batch_norm",
     "ndarray_rt.ops.fused.separable_convolution": "_fused_separable_Convolution",
     "ndarray_rt.ops.image.border": "_cvcopyMakeBorder",
@@ -367,5 +368,5 @@ HIDDEN = (
     "_fused_Convolution _fused_Deconvolution _fused_FullyConnected _fused_Pooling "
     "_fused__contrib_AdaptiveAvgPooling2D _fused_batch_dot _fused_dot _fused_elementwise "
     "_fused_normed_Convolution _fused_separable_Convolution _masked_RNN _numpy_function "
-    "_quantized _scale_batch_norm"
+    "_quantized _round_weight _scale_batch_norm"
 )

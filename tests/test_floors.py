@@ -22,7 +22,7 @@ FLOORS = {
     "fork": 0.0, "markup": 0.0, "value_key": 0.0, "_native": 0.0,
     "collector": 0.02, "public": 0.03, "errors": 0.05,
     "dtypes": 0.1, "config": 0.1, "np_shape": 0.1,
-    "native": 0.2, "cpu_level": 0.3, "context": 0.3,
+    "native": 0.2, "cpu_level": 0.3, "context": 0.3, "precision": 0.4,
     "storage": 1.0,
     "_array": 2.0,
     "op": 3.0, "ops": 3.1,

@@ -91,6 +91,9 @@ static ndrt_status attr_new(const ndrt_spec *spec, dnnl_primitive_attr_t *out) {
         ndrt_check(dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user),
                    "dnnl_primitive_attr_set_scratchpad_mode");
     if (status == NDRT_OK) status = set_post_ops(*out, spec);
+    if (status == NDRT_OK && spec->low_products)
+        status = ndrt_check(dnnl_primitive_attr_set_fpmath_mode(*out, dnnl_fpmath_mode_bf16),
+                            "dnnl_primitive_attr_set_fpmath_mode");
     if (status != NDRT_OK) dnnl_primitive_attr_destroy(*out);
     return status;
 }

@@ -21,8 +21,8 @@ def cast(value: Any, dtype: DType) -> AnyArray:
     # to the nearest, ties to even; what is cut off of a NaN may be all that made it one
     rounded = (bits + np.uint32(0x7FFF) + (bits >> 16 & 1)) >> 16
     kept: AnyArray = np.where(np.isnan(single), bits >> 16 | 0x40, rounded).astype(np.uint16)
-    made = kept.view(dtype)
-    return made
+    found: AnyArray = kept.view(dtype)
+    return found
 
 
 def numbers_of(elements: AnyArray) -> AnyArray:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..precision import Precision, find_precision
 from .arguments import tolerance
 from .inputs import add_input_arguments, inputs_of
 from .model_file import Array, add_model_arguments, naive, open_model
@@ -15,14 +16,17 @@ from .output import busy, show_json, table
 
 NAME, HELP = "check", "compare a usual run with NumPy's, output by output"
 DIFFERENT = 1
+# of an output's largest number; with bfloat16, of which each number is 2**-9 off
+TOLERANCE, LOW_TOLERANCE = 1e-4, 0.05
 RUNS = 3  # the third one is replayed from a recording
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     add_input_arguments(parser)
-    parser.add_argument("--tolerance", type=tolerance, default=1e-4, metavar="T",
-                        help="of an output's largest number (default: 1e-4)")
+    parser.add_argument("--tolerance", type=tolerance, metavar="T",
+                        help="of an output's largest number (default: "
+                        f"{TOLERANCE:g}; {LOW_TOLERANCE:g} where layers compute in bfloat16)")
 
 
 def run(given: argparse.Namespace) -> int:
@@ -32,10 +36,14 @@ def run(given: argparse.Namespace) -> int:
         expected = model.again().run(values)
     for _ in range(RUNS):
         got = model.run(values)
-    rows = [compare(slot.name, a, b, given.tolerance)
+    allowed = given.tolerance
+    if allowed is None:
+        precision = find_precision(given.precision, "check")
+        allowed = TOLERANCE if precision in (Precision.STRICT, Precision.FLOAT32) else LOW_TOLERANCE
+    rows = [compare(slot.name, a, b, allowed)
             for slot, a, b in zip(model.outputs, expected, got, strict=True)]
     if given.json:
-        show_json({"tolerance": given.tolerance, "outputs": rows,
+        show_json({"tolerance": allowed, "outputs": rows,
                    "equal": all(row["equal"] for row in rows)})
     else:
         print(table([("output", "shape", "largest", "difference", ""), *(

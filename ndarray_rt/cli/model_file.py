@@ -95,6 +95,8 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--params", metavar="FILE", help="parameters of MXNet's symbol, where they "
                         "are not beside it, or there are several files")
     parser.add_argument("--threads", type=positive, metavar="N", help="how many compute")
+    parser.add_argument("--precision", choices=config.PRECISIONS, metavar="P", help="what layers "
+                        f"compute in: {', '.join(config.PRECISIONS)} (docs/precision.md)")
 
 
 def regular(path: str) -> None:
@@ -117,9 +119,9 @@ def open_model(given: argparse.Namespace) -> Model:
             raise ParameterError("--params is for MXNet's models: an .onnx file has its own")
         regular(path)
         from .onnx_model import OnnxModel
-        return OnnxModel(path)
+        return OnnxModel(path, given.precision)
     from .mxnet_model import MXNetModel
-    return MXNetModel(*find_pair(path, given.params))
+    return MXNetModel(*find_pair(path, given.params), given.precision)
 
 
 def find_pair(path: str, params: str | None) -> tuple[str, str]:

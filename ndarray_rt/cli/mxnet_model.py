@@ -27,8 +27,9 @@ class MXNetModel(Model):
 
     kind = MXNET
 
-    def __init__(self, symbol_file: str, params_file: str) -> None:
+    def __init__(self, symbol_file: str, params_file: str, precision: str | None = None) -> None:
         self.files = symbol_file, params_file
+        self._precision = precision
         self.symbol = load_symbol(symbol_file)
         self._args, self._aux = params_from_file(params_file)
         names = self.symbol.list_arguments()
@@ -148,11 +149,13 @@ class MXNetModel(Model):
                 args[name] = self._args[name]
             else:
                 args[name] = to_array(np.zeros(shape, np.float32))
-        made: Executor = self.symbol.bind(cpu(), args, grad_req="null", aux_states=self._aux)
+        made: Executor = self.symbol.bind(cpu(), args, grad_req="null", aux_states=self._aux,
+                                          precision=self._precision)
         return made
 
     def again(self) -> MXNetModel:
-        return MXNetModel(*self.files)
+        symbol_file, params_file = self.files
+        return MXNetModel(symbol_file, params_file, self._precision)
 
     def tune(self, values: Values) -> list[Any]:
         self.run(values)

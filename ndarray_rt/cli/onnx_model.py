@@ -19,9 +19,10 @@ class OnnxModel(Model):
 
     kind = ONNX
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, precision: str | None = None) -> None:
         self.files = (path,)
-        self._model: Any = load(path)
+        self._precision = precision
+        self._model: Any = load(path, precision=precision)
 
     @property
     def inputs(self) -> list[Slot]:
@@ -36,7 +37,7 @@ class OnnxModel(Model):
         return found
 
     def again(self) -> OnnxModel:
-        return OnnxModel(self.files[0])
+        return OnnxModel(self.files[0], self._precision)
 
     def tune(self, values: Values) -> list[Any]:
         found: list[Any] = self._model.tune(**values)

@@ -23,6 +23,7 @@ from ..errors import (
     name_call,
 )
 from ..op.registry import Shape
+from ..precision import Precision, find_precision
 from ..symbol.compose import arguments_and_aux, variables
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry
@@ -99,10 +100,12 @@ def _unique(names: Sequence[str], what: str) -> None:
 @resting_collector()
 def bind(symbol: Symbol, ctx: Context | None, args: Any, args_grad: Any = None,
          grad_req: Any = "write", aux_states: Any = None, group2ctx: Any = None,
-         shared_exec: Executor | None = None, tune: bool = False) -> Executor:
+         shared_exec: Executor | None = None, tune: bool = False,
+         precision: str | Precision | None = None) -> Executor:
     """An Executor over the arrays given; see MXNet's Symbol.bind.
 
-    With `tune` its first run for inference calls `Executor.tune`.
+    With `tune` its first run for inference calls `Executor.tune`. `precision` is what inference
+    computes in, by default what NDRT_PRECISION says (docs/precision.md).
     """
     names, aux_names = _variable_names(symbol)
     _unique([*names, *aux_names], "arguments")
@@ -122,7 +125,7 @@ def bind(symbol: Symbol, ctx: Context | None, args: Any, args_grad: Any = None,
     shapes = infer_graph_shapes(symbol.entries,
                                 {n: a.shape for n, a in {**arrays, **aux}.items()})
     return Executor(symbol, _context_of(ctx, "bind"), arrays, grads, requests, aux,
-                    _memory_of(shared_exec), tune=bool(tune), shapes=shapes)
+                    _memory_of(shared_exec), tune=bool(tune), shapes=shapes, precision=precision)
 
 
 def _context_of(ctx: Any, what: str) -> Context:
@@ -150,11 +153,13 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
                 group2ctx: Any = None, shared_arg_names: Iterable[str] | None = None,
                 shared_exec: Executor | None = None,
                 shared_buffer: dict[str, NDArray] | None = None, tune: bool = False,
-                **shapes: Any) -> Executor:
+                precision: str | Precision | None = None, **shapes: Any) -> Executor:
     """An Executor over new zeroed arrays, their shapes inferred from those given by name.
 
-    With `tune` its first run for inference calls `Executor.tune`.
+    With `tune` its first run for inference calls `Executor.tune`. `precision` is what inference
+    computes in, by default what NDRT_PRECISION says (docs/precision.md).
     """
+    precision = find_precision(precision, "simple_bind")
     ctx = _context_of(ctx, "simple_bind")
     names, aux_names = _variable_names(symbol)
     _unique([*names, *aux_names], "arguments")
@@ -184,7 +189,7 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
     grads = {n: reuse.grad(n, args[n]) for n in names if requests[n] != Req.kNullOp}
     aux = {n: reuse.aux(n, of_name[n], t) for n, t in zip(aux_names, aux_types, strict=True)}
     return Executor(symbol, ctx, args, grads, requests, aux, _memory_of(shared_exec),
-                    tune=bool(tune), shapes=table)
+                    tune=bool(tune), shapes=table, precision=precision)
 
 
 def _inferred_shapes(symbol: Symbol, given: Mapping[str, tuple[int, ...]], names: Sequence[str],
@@ -316,7 +321,7 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
             grads[name] = fitted(name, grad, of_name[name], name in shapes)
     aux = {name: fitted(name, old.aux_dict[name], of_name[name], False) for name in aux_names}
     made = Executor(symbol, old.context, args, grads, old.requests, aux, old._sharing(),
-                    shapes=table)
+                    shapes=table, precision=old.precision)
     made._bound.borrowed.update(old.borrowed)
     made.set_watch(old._runs.monitor)
     return made

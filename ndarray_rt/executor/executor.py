@@ -18,6 +18,7 @@ from ..op.packing import PackedStore
 from ..op.prim_cache import CACHE
 from ..op.random_state import RandomState, random_state
 from ..op.registry import Shape
+from ..precision import Precision, find_precision
 from ..storage.account import Account, SessionBytes
 from ..storage.stream import BUDGET, Stream
 from ..storage.tmp_mem import TmpMemMgr
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from ..op.nonfinite import NonFinite
     from ..symbol.symbol import Symbol
     from .explain import Explanation
+    from .precision_check import OutputError
     from .tuning.search import Tuned
 
 _replay = lib.ndrt_replay_run
@@ -65,12 +67,13 @@ class Executor:
                  grads: dict[str, NDArray], requests: dict[str, Req], aux: dict[str, NDArray],
                  share: Sharing | None = None, trained: Collection[str] = (),
                  random: RandomState | None = None, tune: bool = False,
-                 shapes: Mapping[Entry, Shape | None] | None = None) -> None:
+                 shapes: Mapping[Entry, Shape | None] | None = None,
+                 precision: str | Precision | None = None) -> None:
         """`share` is what others have of use for this one. `trained` are arguments that something
         else trains: inference does not convert them in place. `random` is where random numbers come
         from, if not from the process's stream. With `tune` the first run for inference tunes.
         `shapes` are those of the symbol's entries where they were inferred for these arrays
-        already."""
+        already. `precision` is one of `ndarray_rt.precision.Precision` or its name."""
         share = share or Sharing()
         self._session = share.session
         self._bound = bound = Bound(symbol, ctx.check(), args, grads, requests, aux, shapes,
@@ -95,7 +98,8 @@ class Executor:
         if bound.requests:
             context.kept_runs = KeptRuns()
         context.packed = PackedStore(share.packed)
-        self._inference = InferenceProgram(bound, context, work, share.model)
+        self._inference = InferenceProgram(bound, context, work, share.model,
+                                           find_precision(precision, "bind"))
         self._runs = Runs(bound, context, account, work, number, self._inference,
                           self._training)
         self._trainer = Trainer(bound, self._runs, share.session)
@@ -132,6 +136,11 @@ class Executor:
     def requests(self) -> dict[str, Req]:
         """The request of each argument that has a gradient."""
         return dict(self._bound.requests)
+
+    @property
+    def precision(self) -> Precision:
+        """What inference computes in."""
+        return self._inference.precision
 
     @property
     def arg_arrays(self) -> list[NDArray]:
@@ -345,8 +354,15 @@ class Executor:
             return explain(Subject(
                 bound.symbol.entries, optimized, program, is_train, parts,
                 [*bound.variables.values(), *bound.gradients()],
-                [*self._training.head_grads.values()], runs.context),
+                [*self._training.head_grads.values()], runs.context, self.precision),
                 check_repeat("explain", repeat))
+
+    def check_precision(self) -> list[OutputError]:
+        """Runs inference with what is bound, in this executor's precision and in strict float32,
+        and gives for each output how far the two are from one another."""
+        from .precision_check import compare_with_strict
+        self._runs.work.refuse_own_run()
+        return compare_with_strict(self)
 
     def find_nonfinite(self, is_train: bool = False, out_grads: Any = None, infinite: bool = True,
                        **kwargs: Any) -> NonFinite | None:

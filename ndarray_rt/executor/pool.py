@@ -33,7 +33,7 @@ def clone_executor(old: Executor, inputs: Iterable[str]) -> Executor:
         args[name] = new_array(given.shape, given.dtype, given.ctx)
         copy_value(given, args[name], name)
     made = Executor(old.symbol, old.context, args, {}, {}, dict(old.aux_dict),
-                    old._sharing(memory=False))
+                    old._sharing(memory=False), precision=old.precision)
     made._bound.note_fed(names)
     made._bound.borrowed.update(args.keys() - names)
     return made

@@ -22,6 +22,7 @@ from ..executor.session import Session
 from ..executor.sharing import Sharing
 from ..native import check, ffi, lib
 from ..op.random_state import RandomState, random_state
+from ..precision import Precision
 from ..storage.lease import Leases
 from .call_recording import copies
 
@@ -155,7 +156,8 @@ class Instance:
             {names[i]: self.inputs[i] for i in sorted(group.aux)}, Sharing(group.session),
             trained=[names[i] for i, b in enumerate(group.bound)
                      if b.trained and b.array is not None and i not in group.aux],
-            random=None if self.draws is None else self.draws.stream)
+            random=None if self.draws is None else self.draws.stream,
+            precision=group.precision)
 
     def run_kept(self, is_train: bool) -> tuple[int, int] | None:
         """A forward that backward may follow; where it stood in the random stream, if it draws."""
@@ -199,7 +201,8 @@ class Group:
     """
 
     def __init__(self, symbol: Symbol, session: Session, ctx: Context, bound: Sequence[Bound],
-                 aux: frozenset[int], is_train: bool, is_kept: bool, is_random: bool) -> None:
+                 aux: frozenset[int], is_train: bool, is_kept: bool, is_random: bool,
+                 precision: Precision) -> None:
         self.symbol = symbol
         self.session = session
         self.ctx = ctx
@@ -209,6 +212,7 @@ class Group:
         self.is_train = is_train
         self.is_kept = is_kept
         self.is_random = is_random
+        self.precision = precision
         self.by_value = [i for i, b in enumerate(bound) if b.array is None]
         # those by reference whose values a gradient may read
         self.kept = [(i, b.array) for i, b in enumerate(bound)

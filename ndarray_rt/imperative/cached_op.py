@@ -20,6 +20,7 @@ from ..executor.session import Session
 from ..fork import renew_in_child
 from ..op.infer import need_like
 from ..op.params import Params, boolean, integer, params_class, shape, text
+from ..precision import find_precision
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry, Node, topological
 from ..symbol.symbol import Symbol
@@ -48,6 +49,8 @@ class Flags(Params):
     data_indices: tuple[int, ...] = shape((), low=0, doc="inputs that are other arrays each time")
     param_indices: tuple[int, ...] = shape((), low=0, doc="inputs that stay the same arrays")
     subgraph: str = text("", doc="a backend of subgraphs; no effect here")
+    precision: str = text("", doc="what inference computes in; empty: what NDRT_PRECISION says "
+                          "when the CachedOp is made (docs/precision.md)")
 
 
 class CachedOp:
@@ -77,6 +80,7 @@ class CachedOp:
         self._aux = frozenset(
             i for i, name in enumerate(self._distinct.list_inputs()) if name in states)
         self._flags = self._parse(flags)
+        self.precision = find_precision(self._flags.precision or None, self.name)
         nodes = topological(sym.entries)
         operators = sum(node.op is not None for node in nodes)
         # what a history shows in place of this
@@ -231,7 +235,7 @@ class CachedOp:
                                None if by_value else ref(x), i in self._trained, bool(want),
                                target))
         group = Group(self._distinct, self._session, ctx, bound, self._aux, is_train,
-                      wanted is not None, self._is_random)
+                      wanted is not None, self._is_random, self.precision)
         # in place: what leaves is to be gone before the new one looks at the layouts of its arrays
         self._groups[:] = [g for g in self._groups if not self._is_stale(g, inputs)]
         self._groups.append(group)

@@ -14,6 +14,7 @@ from .._array.ndarray import NDArray, new_array
 from ..collector import resting_collector
 from ..context import Context
 from ..executor.executor import Executor
+from ..precision import Precision, find_precision
 from ..symbol.node import Entry, topological
 from ..symbol.symbol import Symbol
 from .build import Constants, GraphBuilder
@@ -70,10 +71,13 @@ class Loaded:
     """What plans of one model share. Not to be used by two threads at a time."""
 
     def __init__(self, file: ModelFile, ctx: Context, max_bytes: int,
-                 like: Loaded | None = None) -> None:
+                 like: Loaded | None = None, precision: Precision | None = None) -> None:
+        """`like` is another one's, whose constants and precision it has."""
         self.file = file
         self.ctx = ctx
         self.max_bytes = max_bytes
+        self.precision: Precision = (find_precision(precision, "onnx.load") if like is None
+                                     else like.precision)
         if like is None:
             without_unused(file.graph)
         self.constants: Constants = Constants() if like is None else like.constants
@@ -185,7 +189,7 @@ class Loaded:
                  for name in symbol.list_inputs()}
         made: Executor = symbol.bind(
             self.ctx, {name: given[name] for name in symbol.list_arguments()}, grad_req="null",
-            aux_states={name: given[name] for name in aux})
+            aux_states={name: given[name] for name in aux}, precision=self.precision)
         return made
 
     def _reshaped(self, symbol: Symbol, shapes: dict[str, tuple[int, ...]]) -> Executor | None:

@@ -24,6 +24,7 @@ from ..errors import (
     shown,
 )
 from ..fork import renew_in_child
+from ..precision import Precision, find_precision
 from .graph import Array, ModelFile, ValueInfo
 from .loaded import Loaded, with_inputs
 from .opsets import check_supported
@@ -40,15 +41,16 @@ _MOST_TAKING = 4
 
 
 def load(source: str | os.PathLike[str] | bytes | Any, *, ctx: Context | None = None,
-         max_bytes: int | None = None) -> Model:
+         max_bytes: int | None = None, precision: str | Precision | None = None) -> Model:
     """The model in an ONNX file, in bytes, or in an `onnx.ModelProto`.
 
     `max_bytes` is how large a tensor may be that the file only describes (ConstantOfShape, Expand,
-    Tile and the like), by default half of the free memory. Raises MissingPackage where the package
-    onnx is needed and not installed: for numbers of 8 bits and fewer that NumPy has not, operator
-    sets newer than those known here, and operators that are functions. Raises ModelFormatError for
-    what is no model or a wrong one, Unsupported with a list of all nodes that can not run,
-    TypeMismatch for another kind of source.
+    Tile and the like), by default half of the free memory. `precision` is what layers
+    compute in, by default what NDRT_PRECISION says (docs/precision.md). Raises MissingPackage where
+    the package onnx is needed and not installed: for numbers of 8 bits and fewer that NumPy has
+    not, operator sets newer than those known here, and operators that are functions. Raises
+    ModelFormatError for what is no model or a wrong one, Unsupported with a list of all nodes that
+    can not run, TypeMismatch for another kind of source.
     """
     if max_bytes is None:
         max_bytes = _free_bytes() // 2
@@ -58,7 +60,8 @@ def load(source: str | os.PathLike[str] | bytes | Any, *, ctx: Context | None = 
     with resting_collector():
         file = read_model(source)
         check_supported(file)
-        return Model(Loaded(file, (ctx or cpu()).check(), max_bytes))
+        return Model(Loaded(file, (ctx or cpu()).check(), max_bytes,
+                            precision=find_precision(precision, "onnx.load")))
 
 
 def _free_bytes() -> int:
@@ -108,6 +111,11 @@ class Model:
     def outputs(self) -> list[ValueInfo]:
         """Name, dtype and shape of each output, as the file tells them."""
         return list(self._loaded.file.outputs)
+
+    @property
+    def precision(self) -> Precision:
+        """What its layers compute in."""
+        return self._loaded.precision
 
     @property
     def metadata(self) -> dict[str, Any]:

@@ -117,20 +117,21 @@ class ModelMetadata:
 class InferenceSession:
     """A model as ONNX Runtime's class of this name runs it: `run(output_names, feed)`.
 
-    `path_or_bytes` is what `load` takes. `sess_options`, `providers` and what else ONNX Runtime
-    knows is taken and has no effect; a provider that is not here is passed over as there. Raises
-    what `load` raises, ParameterError for another option.
+    `path_or_bytes` and `precision` are what `load` takes. `sess_options`, `providers` and what else
+    ONNX Runtime knows is taken and has no effect; a provider that is not here is passed over as
+    there. Raises what `load` raises, ParameterError for another option.
     """
 
     def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes,
                  sess_options: SessionOptions | None = None,
                  providers: Sequence[Any] | None = None,
-                 provider_options: Sequence[Any] | None = None, **kwargs: Any) -> None:
+                 provider_options: Sequence[Any] | None = None, *,
+                 precision: str | None = None, **kwargs: Any) -> None:
         for name in kwargs:
             if name not in ("disabled_optimizers", "read_config_from_model"):
                 raise ParameterError(f"InferenceSession: unknown option {name!r}")
         self._options = sess_options or SessionOptions()
-        self.model: Model = load(path_or_bytes)
+        self.model: Model = load(path_or_bytes, precision=precision)
         self._outputs = [info.name for info in self.model.outputs]
 
     def get_inputs(self) -> list[NodeArg]:

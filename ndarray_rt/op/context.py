@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..dtypes import UINT8
 from ..native import ffi, lib
+from ..precision import Precision
 from ..storage.account import Account
 from ..storage.desc import default_desc
 from ..storage.kernel_call import KernelCall
 from ..storage.parameters import ParameterBlock
-from ..storage.primitive import Primitive
+from ..storage.primitive import Primitive, low_products
 from ..storage.stream import Args, Mem, Stream
 from ..storage.tmp_mem import TmpMemMgr
 from ..value_key import values_key
@@ -39,12 +40,13 @@ class Mode(NamedTuple):
     """What a caller says of one operator call besides its arrays and parameters.
 
     `family` of layouts or kernels is what the plan has for the call (op/choose.py), "" leaves it
-    open. `in_numpy`: it is to run in NumPy.
+    open. `in_numpy`: it is to run in NumPy. `precision` is that of the graph.
     """
 
     is_train: bool = False
     family: str = ""
     in_numpy: bool = False
+    precision: Precision = Precision.FLOAT32
 
 
 INFERENCE, TRAINING = Mode(), Mode(is_train=True)
@@ -155,10 +157,14 @@ class OpContext:
         group = self._group
         if group is None:
             group = self._group = self._find_group(self._call_shapes)
-        is_train, family, _ = self.mode
+        is_train, family, _, precision = self.mode
         self.lookups += 1
-        return self.cache.find(
-            group, (*values_key(sign), is_train, family, lib.ndrt_threads_get()), build)
+        is_low = precision.has_low_products
+        key = (*values_key(sign), is_train, family, is_low, lib.ndrt_threads_get())
+        if not is_low:
+            return self.cache.find(group, key, build)
+        with low_products():
+            return self.cache.find(group, key, build)
 
     @contextmanager
     def any_batch(self) -> Iterator[None]:

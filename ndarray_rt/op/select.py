@@ -65,6 +65,8 @@ class Implementation(Generic[C]):
         family = asked.family
         if not self.level.is_here:
             return self.level.lack
+        if self.library == OURS and ctx.mode.precision.has_low_products:
+            return "oneDNN's kernels have bfloat16 products"
         if asked.weight.dtype not in self.dtypes:
             return f"it is not for {asked.weight.dtype}"
         if family == ONEDNN and self.library == OURS:

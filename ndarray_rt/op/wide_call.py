@@ -16,6 +16,7 @@ from .._array.req import Req
 from .._array.widened import Widened, round_into, wide_output, write_back
 from ..dtypes import is_half
 from ..errors import Unsupported
+from ..precision import Precision, has_low_products
 from .params import Params
 
 if TYPE_CHECKING:
@@ -46,12 +47,17 @@ class WideCall:
         rooms = [x._chunk._handle for x in made]
         # what is kept for backward is found by the arrays' own chunks, which these have not
         kept, ctx.kept_runs = ctx.kept_runs, None
+        mode = ctx.mode
+        if (has_low_products() and mode.precision is not Precision.STRICT
+                and all(x.dtype.name == "bfloat16" for x in self._ins if is_half(x.dtype))):
+            # nothing is lost of numbers that are stored in it
+            ctx.mode = mode._replace(precision=Precision.MEDIUM)
         try:
             op.compute_ex(ctx, self._params, self._wide, [
                 Output(x, Req.kWriteTo if x is not out and req == Req.kWriteInplace else req)
                 for x, out, req in zip(made, outs, reqs, strict=True)])
         finally:
-            ctx.kept_runs = kept
+            ctx.kept_runs, ctx.mode = kept, mode
         for x, room, out, req in zip(made, rooms, outs, reqs, strict=True):
             if x is out or req == Req.kNullOp:
                 continue

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from .. import config
 from ..dtypes import DType
 from ..errors import MXNetError
+from ..precision import Precision
 from ..symbol.infer import Answers, infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry, Node, topological
 from .common_subexpressions import merge_equal_nodes
@@ -19,6 +20,7 @@ from .fuse_elementwise import fuse_elementwise
 from .fuse_norms_into_convolutions import fuse_norms_into_convolutions
 from .fuse_post_ops import fuse_post_ops
 from .fuse_separable_convolutions import fuse_separable_convolutions
+from .lower_precision import lower_precision
 from .move_strides_up import move_strides_up
 from .recognize_activations import recognize_activations
 from .recognize_norms import recognize_norms
@@ -26,6 +28,8 @@ from .rewrite import Facts, Heads
 from .scale_batch_norms import scale_batch_norms
 from .simplify_scalars import simplify_scalars
 
+# the pass that graphs of the precision "bfloat16" go through, and others do not
+LOWERING = "lower_precision"
 _WIDEST = 80  # characters of a parameter in a text
 
 Pass = Callable[[Sequence[Entry], Facts], Heads]
@@ -40,6 +44,7 @@ PASSES: dict[str, Pass] = {
     "scale_batch_norms": scale_batch_norms,
     "fold_batch_norms": fold_batch_norms,
     "move_strides_up": move_strides_up,
+    "lower_precision": lower_precision,
     "fuse_attention": fuse_attention,
     "fuse_post_ops": fuse_post_ops,
     "fuse_norms_into_convolutions": fuse_norms_into_convolutions,
@@ -79,10 +84,11 @@ class Optimized:
 
 
 def skipped_passes() -> frozenset[str]:
-    """Names that NDRT_SKIP_PASSES lists; "all" stands for each of them."""
+    """Names that NDRT_SKIP_PASSES lists; "all" stands for each of them but `lower_precision`, which
+    changes what is computed."""
     names = frozenset(filter(None, config.NDRT_SKIP_PASSES.replace(" ", "").split(",")))
     if "all" in names:
-        return frozenset(PASSES)
+        return frozenset(PASSES) - {LOWERING}
     unknown = names - set(PASSES)
     if unknown:
         raise MXNetError(f"NDRT_SKIP_PASSES: {min(unknown)!r} is no pass; there are: "
@@ -92,14 +98,17 @@ def skipped_passes() -> frozenset[str]:
 
 def optimize(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
              types: Mapping[str, DType], skip: Collection[str] = (),
-             known: Facts | None = None) -> Optimized:
+             known: Facts | None = None, precision: Precision = Precision.FLOAT32) -> Optimized:
     """Runs all passes on an inference graph, but for those switched off and those in `skip`.
 
-    `shapes` and `types` are those of all variables by name, `known` is what follows from them for
+    `shapes` and `types` are those of all variables by name, `precision` is what they are to be
+    computed in, `known` is what follows from them for
     the graph as it is, where that was found before. Raises MXNetError when a pass changes
     the shape or dtype of a head: that is a bug of the pass.
     """
     skipped = skipped_passes() | set(skip)
+    if precision is not Precision.BFLOAT16:
+        skipped |= {LOWERING}
     # most nodes of a pass's result are those that it got, over new inputs like the old ones
     answers: Answers = {}
     facts = _facts(list(heads), shapes, types, answers) if known is None else known

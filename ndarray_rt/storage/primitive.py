@@ -5,7 +5,9 @@ Holds no memory objects: those belong to the call or to the plan step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import IntEnum
 from math import prod
 from typing import Any
@@ -212,6 +214,22 @@ def _refuse_large_images(kind: Kind, fields: Mapping[str, Any]) -> None:
                           f"of {largest} elements")
 
 
+_low_products: ContextVar[bool] = ContextVar("low_products", default=False)
+# what multiplies and sums up
+_OF_PRODUCTS = frozenset({Kind.CONVOLUTION, Kind.DECONVOLUTION, Kind.INNER_PRODUCT, Kind.MATMUL,
+                          Kind.VANILLA_RNN, Kind.LSTM, Kind.LBR_GRU})
+
+
+@contextmanager
+def low_products() -> Iterator[None]:
+    """Primitives made inside it may round float32 numbers to bfloat16 before they multiply them."""
+    token = _low_products.set(True)
+    try:
+        yield
+    finally:
+        _low_products.reset(token)
+
+
 def make_primitive(kind: Kind, direction: Direction = Direction.NONE, *, alg: int = 0,
                    srcs: Sequence[MemDesc] = (), scales: Sequence[float] = (),
                    post_sum: bool = False, post_ops: Sequence[PostSpec] = (),
@@ -228,6 +246,7 @@ def make_primitive(kind: Kind, direction: Direction = Direction.NONE, *, alg: in
         _refuse_large_images(kind, fields)
     spec = ffi.new("ndrt_spec *")
     spec.kind, spec.direction, spec.alg = kind, direction, alg
+    spec.low_products = kind in _OF_PRODUCTS and _low_products.get()
     keep: list[Any] = []
     for name in _DESC_FIELDS:
         desc = fields.pop(name, None)

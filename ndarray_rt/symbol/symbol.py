@@ -353,27 +353,30 @@ class Symbol:
 
     def bind(self, ctx: Any, args: Any, args_grad: Any = None, grad_req: Any = "write",
              aux_states: Any = None, group2ctx: Any = None, shared_exec: Any = None,
-             tune: bool = False) -> Any:
+             tune: bool = False, precision: Any = None) -> Any:
         """An Executor on these arrays (lists in the order of `list_arguments`, or dicts).
 
         With `tune` its first run for inference measures which layouts are fastest here.
+        `precision` is what inference computes in (docs/precision.md).
         """
         return hooks.call("bind", self, ctx, args, args_grad=args_grad, grad_req=grad_req,
                           aux_states=aux_states, group2ctx=group2ctx, shared_exec=shared_exec,
-                          tune=tune)
+                          tune=tune, precision=precision)
 
     def simple_bind(self, ctx: Any = None, grad_req: Any = "write", type_dict: Any = None,
                     stype_dict: Any = None, group2ctx: Any = None, shared_arg_names: Any = None,
                     shared_exec: Any = None, shared_buffer: Any = None, tune: Any = False,
-                    **kwargs: Any) -> Any:
+                    precision: Any = None, **kwargs: Any) -> Any:
         """An Executor on new arrays, whose shapes follow from `kwargs` (name=shape).
 
         With `tune` its first run for inference measures which layouts are fastest here.
+        `precision` is what inference computes in (docs/precision.md).
         """
         return hooks.call("simple_bind", self, ctx, grad_req=grad_req, type_dict=type_dict,
                           stype_dict=stype_dict, group2ctx=group2ctx,
                           shared_arg_names=shared_arg_names, shared_exec=shared_exec,
-                          shared_buffer=shared_buffer, tune=tune, **kwargs)
+                          shared_buffer=shared_buffer, tune=tune, precision=precision,
+                          **kwargs)
 
     def optimize_for(self, backend: str, args: Any = None, aux: Any = None, ctx: Any = None,
                      shape_dict: Any = None, type_dict: Any = None, stype_dict: Any = None,

@@ -262,6 +262,10 @@ def test_check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
     assert [row["name"] for row in found["outputs"]] == [
         MXNetModel("net-symbol.json", "net-0000.params").outputs[0].name]
     assert "equal" in text(capsys, "check", "mlp")
+    low = told(capsys, "check", "mlp", "--precision", "bfloat16")
+    assert low["equal"]
+    assert low["outputs"][0]["difference"] > 10 * found["tolerance"] * low["outputs"][0]["largest"]
+    assert "high" in refused(capsys, "check", "mlp", "--precision", "high")
     run = MXNetModel.run
     calls = []
 

@@ -36,6 +36,7 @@ class Row:
     operator: str
     fused_from: tuple[str, ...]
     is_backward: bool
+    dtype: str  # of the outputs; with that of the first input before it where it is another
     kernel: str  # oneDNN's implementation names, "memory only", or "numpy: reason"
     is_reference: bool  # a slow generic implementation of oneDNN's
     layout_in: str
@@ -126,16 +127,16 @@ class Explanation:
 
 # ---- text ---------------------------------------------------------------------------------------
 
-_HEAD = ("node", "operator", "kernel", "in", "out", "weights", "packed", "reorders", "ms", "%",
-         "GFLOP/s", "% of peak", "GB/s", "fused from")
-_LEFT = frozenset({0, 1, 2, 3, 4, 5, 6, 13})
+_HEAD = ("node", "operator", "dtype", "kernel", "in", "out", "weights", "packed", "reorders", "ms",
+         "%", "GFLOP/s", "% of peak", "GB/s", "fused from")
+_LEFT = frozenset({0, 1, 2, 3, 4, 5, 6, 7, 14})
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     peak = "" if row.share_of_peak is None else f"{row.share_of_peak * 100:.0f}"
     node = row.node if row.tiles == 1 else f"{row.tiles} x {row.node}"
-    return (node, row.operator, row.kernel, row.layout_in, row.layout_out, row.layout_weights,
-            row.weights, str(len(row.reorders)), f"{row.milliseconds:.3f}",
+    return (node, row.operator, row.dtype, row.kernel, row.layout_in, row.layout_out,
+            row.layout_weights, row.weights, str(len(row.reorders)), f"{row.milliseconds:.3f}",
             f"{row.share_of_time * 100:.1f}", f"{row.gflops:.1f}" if row.flops else "", peak,
             f"{row.gigabytes:.1f}", _fused_from(row))
 
@@ -155,7 +156,7 @@ def _fused_from(row: Row) -> str:
 def _table(rows: Sequence[Row], totals: Mapping[str, Any]) -> str:
     time = totals["milliseconds"]
     rate = totals["flops"] / time / 1e6 if time else 0.0
-    total = ("total", f"{totals['steps']} steps",
+    total = ("total", f"{totals['steps']} steps", "",
              f"{totals['numpy']} in numpy, {totals['reference']} reference", "", "", "", "",
              str(totals["reorders"]), f"{totals['milliseconds']:.3f}", "100.0",
              f"{rate:.1f}", f"{rate / totals['peak_gflops'] * 100:.0f}", "", "")
@@ -183,6 +184,7 @@ def summary(totals: Mapping[str, Any]) -> str:
         f"({t['peak_gflops']:.1f} GFLOP/s of multiply-adds in registers, {t['threads']} thread(s))",
         f"graph: {t['nodes']} nodes as bound: {t['kept']} kept, {t['fused']} fused, "
         f"{t['folded']} folded, {t['merged']} merged, {t['dropped']} dropped; {t['steps']} steps",
+        f"precision: {t['precision']}",
         f"weights: {packed}; {t['folded_bytes'] / 1e6:.1f} MB computed once from parameters",
         f"reorders: {t['reorders']}, {t['reorder_bytes'] / 1e6:.2f} MB a run",
         f"activations: {t['unshared_bytes'] / 1e6:.1f} MB without sharing, "

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ..._array.ndarray import NDArray
 from ...errors import MXNetError
 from ...passes import PASSES, Optimized, optimize
-from ...passes.pipeline import graph_text, skipped_passes
+from ...passes.pipeline import LOWERING, graph_text, skipped_passes
 from ...symbol.node import Entry
 
 
@@ -24,6 +24,8 @@ def explain_pass(name: str, heads: Sequence[Entry], bound: Mapping[str, NDArray]
         return f"{name} did not run: NDRT_SKIP_PASSES switches it off"
     done = used or optimize(heads, {n: a.shape for n, a in bound.items()},
                             {n: a.dtype for n, a in bound.items()})
+    if name == LOWERING and all(stage.name != name for stage in done.stages):
+        return f"{name} did not run: it is for the precision 'bfloat16'"
     stage = done.stage(name)
     if graph_text(stage.before) == graph_text(stage.after):
         return f"{name} changed nothing"

@@ -12,10 +12,13 @@ from ..._array.ndarray import NDArray
 from ...native import kernel_name, lib
 from ...op.context import OpContext
 from ...passes import Optimized
+from ...passes.pipeline import LOWERING
+from ...precision import Precision, has_low_products
 from ...storage.primitive import Arg, Kind, Primitive
 from ...symbol.node import Entry, Node
 from ..program import plan as planning
 from ..program.program import Program
+from ..program.step import BoundStep
 from ..values import copy_value
 from .explanation import Explanation, Reorder, Row
 from .flops import flops
@@ -42,6 +45,7 @@ class Subject:
     arrays: Sequence[NDArray]
     head_grads: Sequence[NDArray]
     context: OpContext
+    precision: Precision
 
     @property
     def plan(self) -> planning.Plan:
@@ -136,7 +140,7 @@ def _row(group: Sequence[Call], subject: Subject, origins: Origins, peak: float,
     return Row(
         node=step.name, operator=step.op.name,
         fused_from=(step.name,) if planned.is_backward else origins.of(step.name),
-        is_backward=planned.is_backward, kernel=_kernel(call),
+        is_backward=planned.is_backward, dtype=_dtype(step), kernel=_kernel(call),
         is_reference=any(prim.is_reference for prim in prims),
         layout_in=told.layouts_in[0] if told.layouts_in else "-",
         layout_out=",".join(dict.fromkeys(told.layouts_out)) or "-",
@@ -149,6 +153,31 @@ def _row(group: Sequence[Call], subject: Subject, origins: Origins, peak: float,
                        + sum(array.nbytes for array, want in zip(step.outs, wanted, strict=True)
                              if want)),
         share_of_peak=work / seconds / 1e9 / peak if work and seconds and is_float else None)
+
+
+def _dtype(step: BoundStep) -> str:
+    """Of the outputs, behind that of the first input where that is another one."""
+    made = ",".join(dict.fromkeys(out.dtype.name for out, req in
+                                  zip(step.outs, step.reqs, strict=True) if req))
+    read = step.ins[0].dtype.name if step.ins else made
+    return made if read == made else f"{read} -> {made}"
+
+
+def _precision(subject: Subject) -> str:
+    """What the program computes in, and why that is not what was asked for where it is not."""
+    asked = subject.precision
+    if subject.optimized is None:
+        return f"{Precision.STRICT.value}: the graph runs as it was bound" + (
+            "" if asked in (Precision.STRICT, Precision.FLOAT32) else f", not in {asked.value}")
+    if asked is Precision.MEDIUM and not has_low_products():
+        return "medium, as float32: this CPU has no bfloat16 products"
+    if asked is Precision.BFLOAT16:
+        if all(stage.before == stage.after for stage in subject.optimized.stages
+               if stage.name == LOWERING):
+            return "bfloat16, as float32: no layer of this graph computes in it"
+        if not has_low_products():
+            return "bfloat16, through float32: this CPU has no bfloat16 products"
+    return asked.value
 
 
 def _kernel(call: Call) -> str:
@@ -227,7 +256,7 @@ def _totals(subject: Subject, measured: Sequence[Measured], rows: Sequence[Row],
         "overhead_milliseconds": sum(part.overhead for part in measured),
         "is_replayed": all(part.state == "captured" for part in measured),
         "capture": [part.state for part in measured],
-        "threads": threads, "peak_gflops": peak,
+        "threads": threads, "precision": _precision(subject), "peak_gflops": peak,
         "flops": work, "gflops": rate, "share_of_peak": rate / peak,
         "bytes": sum(row.bytes for row in rows),
         "reorders": sum(len(row.reorders) for row in rows),

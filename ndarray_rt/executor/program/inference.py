@@ -13,6 +13,7 @@ from ...dtypes import DType
 from ...errors import MXNetError
 from ...passes import Optimized, optimize, prologue_nodes
 from ...passes.rewrite import Facts as RewriteFacts
+from ...precision import Precision
 from ...symbol.node import Entry, Node, topological
 from ..layout.choose import note_layouts, plan_layouts
 from ..layout.measured import measured_plan
@@ -47,12 +48,13 @@ class InferenceGraph:
 @resting_collector()
 def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
                     outputs: Sequence[NDArray], facts: Facts,
-                    like: InferenceGraph | None = None) -> InferenceGraph | None:
+                    like: InferenceGraph | None = None,
+                    precision: Precision = Precision.FLOAT32) -> InferenceGraph | None:
     """The planned graph for inference over arrays by name, or None where no pass may run.
 
     `outputs` are the arrays of the heads, `facts` those of the graph as it was bound. `like` is
     that of the same heads for other shapes: where it is right for these too, no pass is run again,
-    and nodes have its layouts where nothing better was measured.
+    and nodes have its layouts where nothing better was measured; it is of the same precision.
     """
     if any(node.is_in_numpy for node in topological(heads)):
         return None  # a pass would take it into something that runs natively
@@ -65,7 +67,8 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
         optimized = like.optimized
     else:
         optimized = optimize(heads, shapes, types,
-                             known=RewriteFacts(facts.shapes, facts.types, list(heads)))
+                             known=RewriteFacts(facts.shapes, facts.types, list(heads)),
+                             precision=precision)
         if not optimized.stages:
             return None
         known = Facts(all_known(optimized.facts.shapes), dict(optimized.facts.types))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ... import config
 from ...op.context import OpContext
+from ...precision import Precision
 from ..memory.workspace import Workspace
 from .inference import InferenceGraph, build_inference, shared_prologue
 from .program import Program
@@ -26,11 +27,12 @@ class InferenceProgram:
     other switches. `model` is another executor's for the same symbol and parameters."""
 
     def __init__(self, bound: Bound, context: OpContext, workspace: Workspace,
-                 model: Model | None) -> None:
+                 model: Model | None, precision: Precision) -> None:
         self._bound = bound
         self._context = context
         self._workspace = workspace
         self._model = model
+        self.precision = precision
         self._switches: tuple[str, bool, bool] | None = None
         self.graph: InferenceGraph | None = None
         # None where it was not made yet, and where no pass may run
@@ -59,12 +61,13 @@ class InferenceProgram:
         self.program = self.graph = None
         bound = self._bound
         graph = build_inference(bound.symbol.entries, bound.variables, bound.outputs, bound.facts,
-                                planned if model is None else model.graph)
+                                planned if model is None else model.graph, self.precision)
         if graph is not None:
             prologue = None if model is None else shared_prologue(graph, *model)
             self.program = Program(graph.plan, graph.given, self._context, bound.ctx,
                                    bound.is_plain, self._workspace.arena(), prologue,
-                                   None if prologue is None or model is None else model.program)
+                                   None if prologue is None or model is None else model.program,
+                                   self.precision)
             self._workspace.add(self.program.state)
         self.graph = graph
 

@@ -15,6 +15,7 @@ from ...context import Context
 from ...native import lib
 from ...op.context import OpContext
 from ...op.dispatch import dispatch, dispatch_planned, is_observed, is_watched
+from ...precision import Precision
 from ...storage.chunk import Chunk
 from ...storage.handle import Handle
 from ...storage.lease import Leases
@@ -53,22 +54,24 @@ class Program:
     `given` are the arrays of variables, gradients and outputs. With `plainly_bound` no array that
     is written shares memory with another one, so that all leases can be taken for a whole run.
     `prologue` is that of a program whose constants are among `given`; `like` is one that ran the
-    same steps for other shapes.
+    same steps for other shapes. `precision` is what operators are told.
     """
 
     @resting_collector()
     def __init__(self, plan: Plan, given: Mapping[Entry, NDArray], context: OpContext,
                  ctx: Context, plainly_bound: bool, arena: Handle | None = None,
-                 prologue: Prologue | None = None, like: Program | None = None) -> None:
+                 prologue: Prologue | None = None, like: Program | None = None,
+                 precision: Precision = Precision.FLOAT32) -> None:
         self.plan = plan
         self._context = context
         self._plainly_bound = plainly_bound
         self.state = PlanArrays(plan, given, ctx, arena)
         first = plan.num_prologue
-        self.prologue = prologue or Prologue([BoundStep(s, self.state) for s in plan.steps[:first]])
+        self.prologue = prologue or Prologue([BoundStep(s, self.state, precision)
+                                              for s in plan.steps[:first]])
         assert len(self.prologue.steps) == first
         self.steps = [*self.prologue.steps,
-                      *(BoundStep(step, self.state) for step in plan.steps[first:])]
+                      *(BoundStep(step, self.state, precision) for step in plan.steps[first:])]
         context.varying.update(c.native.id for c in self.written(self.steps[first:]))
         self._outputs = {self.state.arrays[v.index]._chunk for v in plan.values
                          if v.kind is Kind.OUTPUT}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..._array.ndarray import NDArray
 from ..._array.req import Req
 from ...op.context import Mode
+from ...precision import Precision
 from ...symbol.node import Entry
 from .arrays import PlanArrays
 from .plan import Step
@@ -26,7 +27,8 @@ class BoundStep:
 
     __slots__ = ("_step", "ins", "lane", "modes", "name", "op", "outs", "params", "reqs")
 
-    def __init__(self, step: Step, state: PlanArrays) -> None:
+    def __init__(self, step: Step, state: PlanArrays,
+                 precision: Precision = Precision.FLOAT32) -> None:
         op, params = step.node.op, step.node.params
         assert op is not None
         assert params is not None
@@ -35,7 +37,7 @@ class BoundStep:
         self.params = params
         self.name = step.node.name
         # of inference, and of training
-        self.modes = tuple([Mode(is_train, step.family, step.node.is_in_numpy)
+        self.modes = tuple([Mode(is_train, step.family, step.node.is_in_numpy, precision)
                             for is_train in (False, True)])
         self.lane = step.team, step.lane
         self.ins = [state.arrays[i] for i in step.ins]

@@ -9,6 +9,7 @@ from ... import nd, sym
 from ...context import Context, current_context
 from ...errors import MXNetError, ParameterError
 from ...nd import NDArray
+from ...precision import find_precision
 from ...symbol.contrib_functions import DynamicShape
 from ...symbol.naming import AttrScope
 from ...symbol.node import USE_ONEDNN
@@ -77,22 +78,26 @@ class HybridBlock(Block):
     def hybridize(self, active: bool = True, backend: str | None = None, clear: bool = True,
                   static_alloc: bool = False, static_shape: bool = False, inline_limit: int = 2,
                   forward_bulk_size: int | None = None, backward_bulk_size: int | None = None,
-                  **kwargs: Any) -> None:
+                  precision: str | None = None, **kwargs: Any) -> None:
         """Switches to running as one graph, or back; children too.
 
         `backend` is one of `Symbol.optimize_for`, with `kwargs` as its options; the flags are
-        those of CachedOp. With `clear` the graph is traced anew at the next call.
+        those of CachedOp. `precision` is what inference computes in (docs/precision.md). With
+        `clear` the graph is traced anew at the next call.
         """
+        if precision is not None:
+            find_precision(precision, "hybridize")
         if kwargs:
             self._backend_opts = kwargs
         self._backend = backend
         self._active = active
         self._flags = [("static_alloc", static_alloc), ("static_shape", static_shape),
                        ("inline_limit", inline_limit)]
-        for name, size in (("forward_bulk_size", forward_bulk_size),
-                           ("backward_bulk_size", backward_bulk_size)):
-            if size is not None:
-                self._flags.append((name, size))
+        for name, value in (("forward_bulk_size", forward_bulk_size),
+                            ("backward_bulk_size", backward_bulk_size),
+                            ("precision", precision)):
+            if value is not None:
+                self._flags.append((name, value))
         if clear:
             self._clear_cached_op()
         if active and (self._forward_hooks or self._forward_pre_hooks):
@@ -101,7 +106,7 @@ class HybridBlock(Block):
                           stacklevel=2)
         super().hybridize(active, static_alloc=static_alloc, static_shape=static_shape,
                           inline_limit=inline_limit, forward_bulk_size=forward_bulk_size,
-                          backward_bulk_size=backward_bulk_size)
+                          backward_bulk_size=backward_bulk_size, precision=precision)
 
     def optimize_for(self, x: Any, *args: Any, backend: str | None = None, clear: bool = False,
                      static_alloc: bool = False, static_shape: bool = False,

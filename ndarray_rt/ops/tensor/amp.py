@@ -71,6 +71,7 @@ def numbered(prefix: str) -> Any:
 register(OpDef("amp_cast", AmpCastParams, inputs=("data",), infer_shape=same_shape,
                infer_type=infer_type_cast, compute=compute, compute_ex=compute_ex_cast,
                gradient=gradient_each, identity=True,
+               per_sample=True,
                doc="data in another float dtype; other dtypes stay.\n\n"
                    "Source: MXNet's amp_cast."))
 register(OpDef("amp_multicast", AmpMulticastParams, inputs=numbered("data_"),

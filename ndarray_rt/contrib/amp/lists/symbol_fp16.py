@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ....passes import amp_lists as common
 from ....public import shows
-from . import common
 
 __all__ = [
     "CONDITIONAL_FP32_FUNCS", "FP16_FP32_FUNCS", "FP16_FUNCS", "FP32_FUNCS",

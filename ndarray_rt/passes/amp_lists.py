@@ -1,10 +1,14 @@
-"""What the lists of both 16-bit types share. Source: MXNet's contrib.amp.lists."""
+"""Operators by what mixed precision does to them: what the lists of both 16-bit types share, and
+those of bfloat16, which graphs of the precision "bfloat16" follow.
+
+Source: MXNet's contrib.amp.lists.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ....op.registry import REGISTRY
+from ..op.registry import REGISTRY
 
 # (operator, parameter, values of it for which it runs in float32)
 CONDITIONAL_FP32_FUNCS = [("Activation", "act_type", ["softrelu"]),
@@ -71,3 +75,23 @@ def all_others(*lists: Iterable[str]) -> list[str]:
     """Every public operator, aliases too, that is in none of the lists and is no cast of AMP."""
     taken = {"amp_cast", "amp_multicast", *(name for one in lists for name in one)}
     return [name for name in REGISTRY.names() if REGISTRY.is_public(name) and name not in taken]
+
+
+# ---- bfloat16 ----------------------------------------------------------------------------------
+
+# inputs are cast to bfloat16
+BF16_FUNCS = ["Convolution", "FullyConnected"]
+# inputs stay as they are
+BF16_FP32_FUNCS = registered([
+    "abs", "_add", "BatchNorm", "BatchNormWithReLU", "clip", "Concat", "concat", "LRN", "Pooling",
+    "relu", "shuffle", "_shuffle", "sqrt", "square", "tanh"])
+# inputs are cast to the widest of their dtypes
+BF16_WIDEST_TYPE_CASTS = registered([
+    *WIDEST_TYPE_CASTS, "_contrib_MultiBoxDetection", "_contrib_MultiBoxPrior",
+    "_contrib_MultiBoxTarget"])
+# inputs are cast to float32
+BF16_OTHER_FUNCS = all_others(BF16_FUNCS, BF16_FP32_FUNCS, BF16_WIDEST_TYPE_CASTS,
+                               (name for name, _, _ in CONDITIONAL_FP32_FUNCS))
+# operators with inputs that stay float32: "" stands for the one that does not
+BF16_USE_FP32_PARAMS = {name: ["", "gamma", "beta", "moving_mean", "moving_var"]
+                        for name in ("BatchNormWithReLU", "BatchNorm")}
