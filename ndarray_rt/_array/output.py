@@ -14,6 +14,7 @@ from ..storage.stream import Mem, Stream
 from .layout import (
     AnyArray,
     create_data,
+    elements,
     get_data_if,
     numbers,
     overwrite,
@@ -139,16 +140,30 @@ class NumpyOutput(Requested):
     so that an output that shares memory with an input can not change it under the computation.
     """
 
-    __slots__ = ("value",)
+    __slots__ = ("_room", "value")
 
     def __init__(self, array: NDArray, req: Req) -> None:
         super().__init__(array, req)
         self.value: AnyArray | None = None
+        self._room: AnyArray | None = None
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """What `compute` makes the value in: float32 where NumPy does not know the array's."""
         return FLOAT32 if is_bare(self.array.dtype) else self.array.dtype
+
+    def room(self, dtype: np.dtype[Any]) -> AnyArray | None:
+        """The output's own memory, of its shape, to make the value in and give it to `write`; its
+        contents are garbage. None where it is to be made elsewhere: the output is of another dtype
+        than `dtype`, or holds something that has to stay until the value is there.
+        """
+        array, chunk = self.array, self.array._chunk
+        if (self.req != Req.kWriteTo or chunk.is_allocated or array.is_view
+                or array.dtype != dtype or is_bare(dtype) or not array.size):
+            return None
+        chunk.check_and_alloc()
+        self._room = elements(array)
+        return self._room
 
     def write(self, value: Any) -> None:
         """Gives the computed value; it must have exactly the output's shape."""
@@ -171,6 +186,9 @@ class NumpyOutput(Requested):
         if self.value is None:
             return
         array, chunk = self.array, self.array._chunk
+        if self._room is not None and _is_same(self.value, self._room):
+            chunk.wrote()
+            return
         if self.req != Req.kAddTo:
             overwrite(array, self.value, stream)
             return
@@ -182,3 +200,9 @@ class NumpyOutput(Requested):
         with np.errstate(all="ignore"):
             chunk.wrote()
             np.add(target, self.value, out=target, casting="unsafe")
+
+
+def _is_same(a: AnyArray, b: AnyArray) -> bool:
+    """The very same elements, whatever their shape; both are contiguous."""
+    return (a.dtype == b.dtype and a.nbytes == b.nbytes and a.flags.c_contiguous
+            and bool(a.ctypes.data == b.ctypes.data))

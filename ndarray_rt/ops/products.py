@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._array.layout import AnyArray
+from .._array.output import NumpyOutput
 from .blas import uses_blas
 
 # whole numbers below it are exact in float64, in whatever order they are summed
@@ -53,6 +54,15 @@ def _through(function: Callable[[AnyArray, AnyArray], AnyArray], a: AnyArray, b:
     return function(a.astype(np.float64), b.astype(np.float64)).astype(np.int64)
 
 
-def product(a: AnyArray, b: AnyArray) -> AnyArray:
-    """np.matmul, of integers by `bilinear`."""
-    return bilinear(np.matmul, a, b, a.shape[-1])
+@uses_blas
+def product(a: AnyArray, b: AnyArray, out: NumpyOutput | None = None) -> AnyArray:
+    """np.matmul, of integers by `bilinear`; in the room of `out` where it has some."""
+    if a.dtype.kind in "iu" or out is None:
+        return bilinear(np.matmul, a, b, a.shape[-1])
+    dtype = np.result_type(a, b)
+    room = out.room(dtype)
+    if room is None:
+        made: AnyArray = np.matmul(a, b)
+        return made
+    np.matmul(a, b, out=room.reshape(*a.shape[:-1], b.shape[-1]))
+    return room

@@ -1,6 +1,7 @@
 """Windows sliding over spatial dimensions, shared by convolution and deconvolution.
 
-The numpy loops here are the definition of both: one matrix product for each place in the kernel.
+The numpy code here is the definition of both: forward multiplies the weights with what a few rows
+of outputs meet, backward does one matrix product for each place in the kernel.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from ..._array.layout import AnyArray
 from ...errors import ShapeError
 from ...op.registry import Shape
+from ..blas import uses_blas
 from ..products import bilinear
 
 
@@ -75,6 +77,8 @@ def output_dims(dims: Shape, geo: Geometry) -> Shape:
 
 
 ALL = slice(None)
+# bytes of what a matrix product reads beside the weights
+_IN_CACHE = 1 << 19
 
 
 def _places(geo: Geometry, out: Shape) -> Iterator[tuple[int, Any, Any]]:
@@ -92,16 +96,55 @@ def _padded(x: AnyArray, geo: Geometry) -> AnyArray:
     return np.pad(x, widths) if any(map(any, widths)) else x
 
 
-def conv_forward(x: AnyArray, w: AnyArray, geo: Geometry, out_dims: Shape) -> AnyArray:
-    """y[n, o, ...] = sum over c and kernel places of x[n, c, ...] w[o, c, place]."""
-    n, groups = x.shape[0], geo.groups
-    padded = _padded(x, geo).reshape(n, groups, x.shape[1] // groups, *_spatial(x, geo))
-    weight = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
-    y = np.zeros((groups, weight.shape[1], n, *out_dims), x.dtype)
-    for group, place, met in _places(geo, out_dims):
-        y[group] += _contracted(weight[place], padded[met], (1,), (1,))
-    return np.ascontiguousarray(np.moveaxis(
-        y.reshape(w.shape[0], n, *out_dims), 0, 1))
+@uses_blas
+def conv_forward(x: AnyArray, w: AnyArray, geo: Geometry, out_dims: Shape,
+                 room: AnyArray | None = None) -> AnyArray:
+    """y[n, o, ...] = sum over c and kernel places of x[n, c, ...] w[o, c, place].
+
+    `room` is memory of y's shape and dtype to put it in.
+    """
+    n, groups, channels = x.shape[0], geo.groups, w.shape[1]
+    padded = _padded(x, geo).reshape(n, groups, channels, *_spatial(x, geo))
+    terms = channels * prod(geo.kernel)
+    weight = w.reshape(groups, w.shape[0] // groups, terms)
+    whole = np.empty((n, w.shape[0], *out_dims), x.dtype) if room is None else room
+    if not whole.size or not terms:
+        whole[...] = 0
+        return whole
+    y = whole.reshape(n, groups, weight.shape[1], -1)
+
+    def multiply(a: AnyArray, b: AnyArray, to: AnyArray) -> None:
+        if a.dtype.kind == "f":
+            np.matmul(a, b, out=to)
+        else:
+            to[...] = bilinear(np.matmul, a, b, terms)
+    if set(geo.kernel) == set(geo.stride) == {1}:
+        multiply(weight, padded.reshape(n, groups, channels, -1), y)
+        return whole
+    # a few rows at a time, so that what each output meets stays in the caches
+    row = terms * prod(out_dims[1:]) * x.itemsize
+    rows = min(out_dims[0], max(1, _IN_CACHE // row))
+    met = np.empty((channels, *geo.kernel, rows, *out_dims[1:]), x.dtype)
+    for sample, group, begin in product(range(n), range(groups), range(0, out_dims[0], rows)):
+        count = min(rows, out_dims[0] - begin)
+        part = met if count == rows else np.empty((*met.shape[:-len(out_dims)], count,
+                                                   *out_dims[1:]), x.dtype)
+        for place in product(*map(range, geo.kernel)):
+            to: Any = (ALL, *place)
+            at: Any = (sample, group, ALL, *_met(place, geo, begin, (count, *out_dims[1:])))
+            part[to] = padded[at]
+        begin *= prod(out_dims[1:])
+        seen = part.reshape(terms, -1)
+        multiply(weight[group], seen, y[sample, group, :, begin:begin + seen.shape[1]])
+    return whole
+
+
+def _met(place: Sequence[int], geo: Geometry, begin: int, out: Shape) -> tuple[slice, ...]:
+    """What a place in the kernel meets in the padded input, of outputs from row `begin` on."""
+    starts = (begin, *[0] * (len(out) - 1))
+    return tuple(slice(first := at * d + start * s, first + (count - 1) * s + 1, s)
+                 for at, d, s, count, start in
+                 zip(place, geo.dilate, geo.stride, out, starts, strict=True))
 
 
 def conv_backward_data(dy: AnyArray, w: AnyArray, geo: Geometry, x_shape: Shape) -> AnyArray:

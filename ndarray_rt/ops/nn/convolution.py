@@ -129,7 +129,8 @@ def compute(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
     done = chain_of_params(p)
     x, w, *rest = (wide(value) for value in ins) if done else ins
-    y = conv_forward(x, w, p.geometry(), outs[0].shape[2:])
+    y = conv_forward(x, w, p.geometry(), outs[0].shape[2:],
+                     None if done else outs[0].room(x.dtype))
     if not p.no_bias:
         y += rest.pop(0).reshape(-1, *(1,) * len(p.kernel))
     outs[0].write(apply_chain(done, y, rest).astype(ins[0].dtype, copy=False))

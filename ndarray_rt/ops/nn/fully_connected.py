@@ -82,7 +82,8 @@ def infer_shape(p: FullyConnectedParams, ins: ShapeList, outs: ShapeList,
 
 def compute(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
             outs: list[NumpyOutput]) -> None:
-    y = product(wide(ins[0].reshape(matrix(p, ins[0].shape))), wide(ins[1]).T)
+    y = product(wide(ins[0].reshape(matrix(p, ins[0].shape))), wide(ins[1]).T,
+                outs[0] if p.no_bias and not chain_of_params(p) else None)
     if not p.no_bias:
         y = y + wide(ins[2])
     made = apply_chain(chain_of_params(p), y.reshape(outs[0].shape),

@@ -107,9 +107,9 @@ def _matrix(x: AnyArray, rows: int, columns: int, turned: bool) -> AnyArray:
     return x.reshape(columns, rows).T if turned else x.reshape(rows, columns)
 
 
-def _product(a: AnyArray, b: AnyArray) -> AnyArray:
-    """The matrix product; halves are summed as floats."""
-    return product(a, b) if is_integer(a.dtype) else product(wide(a), wide(b))
+def _product(a: AnyArray, b: AnyArray, out: NumpyOutput | None = None) -> AnyArray:
+    """The matrix product, in the room of `out` where it has some; halves are summed as floats."""
+    return product(a, b, out) if is_integer(a.dtype) else product(wide(a), wide(b), out)
 
 
 def _finished(p: DotParams, y: AnyArray, ins: list[AnyArray]) -> AnyArray:
@@ -122,7 +122,8 @@ def compute_dot(ctx: OpContext, p: DotParams, ins: list[AnyArray],
                 outs: list[NumpyOutput]) -> None:
     a, b = ins[:2]
     m, k, n = _sizes(p, a.shape, b.shape)
-    y = _product(_matrix(a, m, k, p.transpose_a), _matrix(b, k, n, p.transpose_b))
+    y = _product(_matrix(a, m, k, p.transpose_a), _matrix(b, k, n, p.transpose_b),
+                 None if chain_of_params(p) else outs[0])
     outs[0].write(_finished(p, y.reshape(outs[0].shape), ins))
 
 
@@ -292,7 +293,9 @@ def compute_batch(ctx: OpContext, p: DotParams, ins: list[AnyArray],
     heads, split_a, split_b, join = p.attention()
     a = _split(ins[0], heads) if split_a else ins[0]
     b = _split(ins[1], heads) if split_b else ins[1]
-    y = _finished(p, _product(_swapped(a, p.transpose_a), _swapped(b, p.transpose_b)), ins)
+    y = _product(_swapped(a, p.transpose_a), _swapped(b, p.transpose_b),
+                 None if join or chain_of_params(p) else outs[0])
+    y = _finished(p, y, ins)
     if join:
         count, rows, columns = y.shape
         y = y.reshape(count // heads, heads, rows, columns).transpose(0, 2, 1, 3)
