@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from .. import nd
+from ..dtypes import is_half
 from ..errors import ParameterError, TypeMismatch
 from ..lr_scheduler import LRScheduler
 from ..nd import NDArray
@@ -48,7 +49,7 @@ class Optimizer:
     is off for names that end neither in `_weight` nor `_gamma`. `sym` is the graph, whose
     attributes `__lr_mult__` and `__wd_mult__` are factors of a weight's rate and decay, as are
     `lr_mult` and `wd_mult` of the parameters in `param_dict` (by index).
-    `multi_precision` keeps a float32 copy of each float16 weight and steps that.
+    `multi_precision` keeps a float32 copy of each weight of 16 bits and steps that.
     """
 
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
@@ -116,7 +117,7 @@ class Optimizer:
         """What is kept of a weight from step to step: an array, a tuple of arrays, None."""
 
     def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
-        """The same of a float16 weight under `multi_precision`: (float32 copy, its state)."""
+        """The same of a weight of 16 bits under `multi_precision`: (float32 copy, its state)."""
         if self._has_master(weight):
             master = weight.astype(np.float32)
             return master, self.create_state(index, master)
@@ -226,13 +227,13 @@ class Optimizer:
     # ---- helpers of rules ---------------------------------------------------------------------
 
     def _has_master(self, weight: NDArray) -> bool:
-        """A float16 weight that has a float32 copy; warns of one that has none."""
-        if weight.dtype != np.float16:
+        """A weight of 16 bits that has a float32 copy; warns of one that has none."""
+        if not is_half(weight.dtype):
             return False
         if not self.multi_precision:
-            warnings.warn("Accumulating with float16 in optimizer can lead to poor accuracy or "
-                          "slow convergence. Consider using multi_precision=True option of the "
-                          f"{type(self).__name__} optimizer", stacklevel=4)
+            warnings.warn(f"Accumulating with {weight.dtype.name} in optimizer can lead to poor "
+                          "accuracy or slow convergence. Consider using multi_precision=True "
+                          f"option of the {type(self).__name__} optimizer", stacklevel=4)
         return self.multi_precision
 
     def _operator_numbers(self, lr: float, wd: float, **more: float) -> dict[str, float]:
@@ -274,7 +275,7 @@ class SteppedOptimizer(Optimizer):
     Many weights are stepped in one recorded native call then (`Updater`).
     """
 
-    # the operators take the float32 copies of float16 weights, which their states have
+    # the operators take the float32 copies of weights of 16 bits, which their states have
     steps_masters = False
 
     def step_of(self, index: Any, lr: float, wd: float, state: Any) -> Step:

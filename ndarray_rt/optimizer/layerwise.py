@@ -113,7 +113,7 @@ class LBSGD(Optimizer):
         self.admult = 1
 
     def create_state(self, index: Any, weight: NDArray) -> Any:
-        """Momentum or None; with it the float32 copy of a float16 weight."""
+        """Momentum or None; with it the float32 copy of a weight of 16 bits."""
         if self._has_master(weight):
             return (zeros_like(weight, "float32") if self.momentum != 0.0 else None,
                     weight.astype("float32"))

@@ -16,7 +16,7 @@ def aggregation_size(default: int) -> int:
 
 
 class _WithMomentum(SteppedOptimizer):
-    """A momentum array a weight, none where `momentum` is 0; float16 weights have operators."""
+    """A momentum array a weight, none where `momentum` is 0; weights of 16 bits have operators."""
 
     steps_masters = True
     momentum: float
@@ -27,7 +27,7 @@ class _WithMomentum(SteppedOptimizer):
         return zeros_like(weight) if self.momentum != 0.0 else None
 
     def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
-        """(momentum, float32 copy) of a float16 weight under `multi_precision`."""
+        """(momentum, float32 copy) of a weight of 16 bits under `multi_precision`."""
         if self._has_master(weight):
             master = weight.astype("float32")
             return self.create_state(index, master), master

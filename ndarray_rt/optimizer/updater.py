@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from operator import is_
 from typing import Any
 
-import numpy as np
-
+from ..dtypes import is_half
 from ..executor.session import Session
 from ..executor.training.update import Trained, Update
 from ..nd import NDArray
@@ -161,7 +160,7 @@ class Updater:
         if len(set(indices)) != len(indices):
             return False
         if (optimizer.multi_precision and not optimizer.steps_masters
-                and any(w.dtype == np.float16 for w in weights)):
+                and any(is_half(w.dtype) for w in weights)):
             return False
         optimizer._update_count(indices)
         groups = self._step_groups(indices, weights, grads)
