@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from enum import Enum
 
 from ..op.context import OpContext
 from ..storage.chunk import Chunk
 from .deferred import Deferred, StepFailed
+from .recipe import Recipe
 from .recorder import Recorder, stream_into
-from .recording import Recording
-from .replay import Capture
 
 
-class Recorded(NamedTuple):
-    """What was recorded, and what a replay of it does, as `Counters` tell."""
+class Obstacle(Enum):
+    """Why what a run did can not be replayed."""
 
-    recording: Recording
-    counters: dict[str, int]
+    FAILED = "the recording failed"
+    PYTHON = "a step runs in Python"
+    MOVED = "a step moves memory"
 
 
 def record(run: Callable[[int], object], ctx: OpContext, chunks: Iterable[Chunk],
-           capture: Capture, sink: Recorder | Deferred) -> Recorded | None:
-    """Runs `run` with a stream into `sink` as the context's, and gives what it recorded.
+           sink: Recorder | Deferred) -> Recipe | Obstacle:
+    """Runs `run` with a stream into `sink` as the context's, and gives what it did.
 
     `run(position)` calls the operators from that position of the stream on, and sets it. Where a
     step fails that had to wait, the operator that it was of is called once more, at once, to raise
-    what it raises. `chunks` are all that it touches. None where the recording can not be replayed;
-    `capture` is told why.
+    what it raises. `chunks` are all that it touches.
     """
-    before, plain = _Before(ctx, chunks), ctx.stream
+    chunks = list(chunks)
+    moves, fallbacks, plain = sum([chunk.moves for chunk in chunks]), ctx.fallbacks, ctx.stream
     stream, failed_at = stream_into(sink), None
     try:
         ctx.stream = stream
@@ -51,30 +51,11 @@ def record(run: Callable[[int], object], ctx: OpContext, chunks: Iterable[Chunk]
         stream.count_for(plain)
     if failed_at is not None:
         run(failed_at)
-    if not before.allows(sink, capture):
-        return None
-    return Recorded(sink.recording, stream.counters.as_dict())
-
-
-class _Before:
-    """How things were before a run, to see whether its recording can be replayed."""
-
-    def __init__(self, ctx: OpContext, chunks: Iterable[Chunk]) -> None:
-        self._ctx = ctx
-        self._chunks = list(chunks)
-        self._moves = sum(chunk.moves for chunk in self._chunks)
-        self._fallbacks = ctx.fallbacks
-
-    def allows(self, sink: Recorder | Deferred, capture: Capture) -> bool:
-        """Now that the run is done; `capture` is told why not."""
-        recording = sink.recording
-        if recording.failed is not None:
-            capture.ran_plainly()  # the run is done; the next one is recorded
-        elif self._ctx.fallbacks != self._fallbacks or (
-                recording.stops and not sink.takes_python):
-            capture.refuse("a step runs in Python")
-        elif sum(chunk.moves for chunk in self._chunks) != self._moves:
-            capture.postpone("a step moves memory")
-        else:
-            return True
-        return False
+    recording = sink.recording
+    if recording.failed is not None:
+        return Obstacle.FAILED
+    if ctx.fallbacks != fallbacks or (recording.stops and not sink.takes_python):
+        return Obstacle.PYTHON
+    if sum([chunk.moves for chunk in chunks]) != moves:
+        return Obstacle.MOVED
+    return Recipe(recording, stream.counters.as_dict())

@@ -1,40 +1,53 @@
-"""Captured: a run recorded as native steps, and the guards under which it may be replayed.
+"""Replay: a recipe over the memory that it was recorded with, and the guards of that.
 
 Holds no operator and plans nothing.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import IntEnum
 from time import perf_counter
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
+from .. import config
 from .._array.ndarray import NDArray
 from ..errors import NdrtError, name_call
 from ..native import check, ffi, lib, make
+from ..op.kept_runs import KeptRuns
 from ..storage.chunk import Chunk, Placement
 from ..storage.lease import Leases, Packed
 from ..storage.stream import BUDGET
-from .recording import Recording
+from .recipe import Recipe
 
-# guards that break this often stop capture: recording costs more than it brings
-MAX_BREAKS = 3
-# a recording that was replayed this often has paid for itself
-WORTH = 8
 
-# why there is no recording
-NOTHING_RAN = "nothing ran yet"
-NOT_RECORDED = "no run so far was one that may be recorded"
+class Result(IntEnum):
+    """How a replay went: what is neither DONE, UNFINISHED nor FAILED did nothing."""
+
+    DONE = lib.NDRT_REPLAY_DONE
+    UNFINISHED = lib.NDRT_REPLAY_UNFINISHED
+    BUSY = lib.NDRT_REPLAY_BUSY
+    MOVED = lib.NDRT_REPLAY_MOVED
+    CHANGED = lib.NDRT_REPLAY_CHANGED
+    THREADS = lib.NDRT_REPLAY_THREADS
+    FAILED = lib.NDRT_REPLAY_FAILED
+    # of guards in Python alone
+    GIVEN_UP = FAILED + 1
+    CUT = FAILED + 2
+
+
+# plain numbers, which compare faster, for what each run looks at
+DONE, UNFINISHED, FAILED = map(int, (Result.DONE, Result.UNFINISHED, Result.FAILED))
+# guards that end a recording
+BROKEN = {Result.MOVED: "the memory or layout of a bound array changed",
+          Result.CHANGED: "a weight with a packed copy was written to",
+          Result.THREADS: "the number of threads changed",
+          Result.GIVEN_UP: "memory that forward leaves something in was given up",
+          Result.CUT: "a run step by step came between"}
 
 _run, _go_on, _fed = lib.ndrt_replay_run, lib.ndrt_replay_go_on, lib.ndrt_replay_fed
-DONE, UNFINISHED, BUSY = lib.NDRT_REPLAY_DONE, lib.NDRT_REPLAY_UNFINISHED, lib.NDRT_REPLAY_BUSY
-CHANGED, FAILED = lib.NDRT_REPLAY_CHANGED, lib.NDRT_REPLAY_FAILED
-MOVED, THREADS = lib.NDRT_REPLAY_MOVED, lib.NDRT_REPLAY_THREADS
-BROKEN = {MOVED: "the memory or layout of a bound array changed",
-          lib.NDRT_REPLAY_CHANGED: "a weight with a packed copy was written to",
-          THREADS: "the number of threads changed"}
 
 
 class Feed:
@@ -59,52 +72,64 @@ class Feed:
         copy.source_offset = source._byte_offset
 
 
-class Captured:
-    """One recorded run and what must still be true for its pointers and layouts to be right.
+class Guards(NamedTuple):
+    """What must still be true for the pointers and layouts of a recipe to be right.
 
-    Every chunk the run touched has the version it had at the end of the recording: the bytes are
-    where they were, in the layout they were. What packed copies and folded weights were computed
-    from has its write counter too, and no writable export. The thread count is the recorded one.
-    While this lives, the special layouts it relies on are not converted by readers.
-
-    `own` are the chunks that nobody else can reach: only runs of the same program move them. The
-    parts of a program use them in turn: `start` says how they were when the recording began, if
-    the part reads there what another one has left. `renewed` are those of the `reachable` whose
-    contents a run makes anew without reading them. `names` are operator and node for each position
-    of the stream that was recorded, `written_at` the first ones that write to a chunk.
+    Every chunk that the run touched has the version it had at the end of the recording: the bytes
+    are where they were, in the layout they were. `own` are those that nobody else can reach: only
+    runs of the same program move them. The parts of a program use them in turn: `start` says how
+    they were when the recording began, if the part reads there what another one has left.
+    `renewed` are those of the `reachable` whose contents a run makes anew without reading them.
+    What packed copies and folded weights were computed from, the `sources`, have their write
+    counters too, and no writable export. What forward leaves in `kept` is where it was.
     """
 
-    def __init__(self, recording: Recording, counters: Mapping[str, int], leases: Leases,
-                 own: Sequence[Chunk], start: Sequence[Placement] | None,
-                 reachable: Sequence[Chunk], written: Sequence[Chunk],
-                 sources: Mapping[Chunk, int], renewed: Collection[Chunk] = (),
-                 names: Sequence[tuple[str, str | None]] = (),
-                 written_at: Mapping[Chunk, int] | None = None) -> None:
-        self._recording = recording
+    leases: Leases
+    reachable: Sequence[Chunk]
+    written: Sequence[Chunk]
+    own: Sequence[Chunk] = ()
+    start: Sequence[Placement] | None = None
+    sources: Mapping[Chunk, int] = MappingProxyType({})
+    renewed: Collection[Chunk] = ()
+    kept: KeptRuns | None = None
+
+
+class Replay:
+    """One recorded run, bound to memory. The thread count is the recorded one.
+
+    While this lives, the special layouts it relies on are not converted by readers. `epoch` is that
+    of the switches under which `replay` may be called.
+    """
+
+    def __init__(self, recipe: Recipe, guards: Guards) -> None:
+        self._recipe = recipe
+        self._recording = recording = recipe.recording
         self._stops = recording.stops
         self._times: Any = None
-        self._names = names
-        self._written_at = written_at or {}
-        self.counters = dict(counters)
-        self.leases = leases
-        self._own = own
-        self._start = start
+        self.counters = recipe.counters
+        self.epoch = -1
+        self.leases = leases = guards.leases
+        self._own = own = guards.own
+        self._start = guards.start
         self._end = [chunk.placement for chunk in own]
-        self._reachable = [(chunk, chunk.placement) for chunk in reachable]
-        self._renewed = frozenset(renewed)
-        self._sources = list(sources)
+        self._reachable = [(chunk, chunk.placement) for chunk in guards.reachable]
+        self._renewed = frozenset(guards.renewed)
+        self._sources = list(guards.sources)
+        self._kept = guards.kept
+        self._kept_epoch = 0 if guards.kept is None else guards.kept.epoch
         self._counted = 0
         # native arrays of what the call below reads
         kept = [ffi.new("ndrt_chunk *[]", [chunk.native for chunk in chunks])
-                for chunks in (reachable, self._sources, written)]
-        changes = ffi.new("uint64_t[]", list(sources.values()))
+                for chunks in (guards.reachable, self._sources, guards.written)]
+        changes = ffi.new("uint64_t[]", list(guards.sources.values()))
         spec = ffi.new("ndrt_replay_spec *", {
-            "plan": recording.native_plan(), "leases": leases.native, "nguards": len(reachable),
-            "guards": kept[0], "nsources": len(sources), "sources": kept[1], "changes": changes,
-            "nwritten": len(written), "written": kept[2]})
+            "plan": recording.native_plan(), "leases": leases.native,
+            "nguards": len(guards.reachable), "guards": kept[0], "nsources": len(self._sources),
+            "sources": kept[1], "changes": changes, "nwritten": len(guards.written),
+            "written": kept[2]})
         self.native: Any = make(lib.ndrt_replay_new, spec, out="ndrt_replay **",
                                 free=lib.ndrt_replay_free, what="watching a recorded run")
-        self._packed = Packed(chunk for chunk in (*own, *reachable) if chunk.is_special)
+        self._packed = Packed(chunk for chunk in (*own, *guards.reachable) if chunk.is_special)
 
     def is_whole(self) -> bool:
         """The program's own memory is where it was, and what is read of it in the same layout."""
@@ -115,7 +140,7 @@ class Captured:
                    for chunk, (handle, _) in zip(self._own, self._end, strict=True))
 
     def run(self) -> int:
-        """One replay under leases that are waited for; says how it went (`ndrt_replay_result`).
+        """One replay under leases that are waited for; says how it went (`Result`).
 
         What stops it does so where no array is half written.
         """
@@ -124,8 +149,12 @@ class Captured:
 
     def run_leased(self) -> int:
         """The same where the caller has the leases."""
+        if self._kept is not None and self._kept.epoch != self._kept_epoch:
+            return Result.GIVEN_UP
+        if not self.is_whole():
+            return Result.CUT
         result: int = _run(self.native, BUDGET, 1)
-        if result == MOVED and (moved := self._moved_outputs()) is not None:
+        if result == Result.MOVED and (moved := self._moved_outputs()) is not None:
             result = self._run_over(moved)
         while result == UNFINISHED:
             result = self._go_on()
@@ -164,8 +193,8 @@ class Captured:
 
     def _name(self, error: NdrtError) -> None:
         position = self._recording.position_of(lib.ndrt_replay_cursor(self.native))
-        if position is not None and position < len(self._names):
-            name_call(error, *self._names[position])
+        if position is not None and position < len(self._recipe.names):
+            name_call(error, *self._recipe.names[position])
 
     @property
     def has_stops(self) -> bool:
@@ -195,7 +224,7 @@ class Captured:
         """
         before = [(chunk, chunk.placement) for chunk, _ in moved]
         # an interrupt is served when `extend` is done, and what native code said is here by then
-        results: list[int] = [MOVED]
+        results: list[int] = [Result.MOVED]
         try:
             for chunk, was in moved:
                 chunk.restore(was)
@@ -209,7 +238,7 @@ class Captured:
                 ran = results[-1] in (UNFINISHED, FAILED)
                 at = self._recording.position_of(lib.ndrt_replay_cursor(self.native)) if ran else 0
                 for chunk, placement in before:
-                    if at is not None and self._written_at.get(chunk, -1) >= at:
+                    if at is not None and self._recipe.written_at.get(chunk, -1) >= at:
                         chunk.restore(placement)
         return results[-1]
 
@@ -217,6 +246,8 @@ class Captured:
         """A whole replay of which nothing is noted; False, and nothing is done, where a guard does
         not hold, or where somebody has one of the arrays just now. What `feed` copies comes first.
         """
+        if self.epoch != config.epoch:
+            return False
         try:
             result: int = (_run(self.native, BUDGET, 0) if feed is None else
                            _fed(self.native, feed.count, feed.copies, BUDGET))
@@ -239,7 +270,7 @@ class Captured:
         """Ends a run that native code began by itself, with leases of its own."""
         self.leases.adopt()
         try:
-            result = UNFINISHED
+            result: int = UNFINISHED
             while result == UNFINISHED:
                 result = self._go_on()
         finally:
@@ -277,91 +308,3 @@ class Captured:
     def drop(self) -> None:
         """Gives the layouts free; this is not to be replayed any more."""
         self._packed.give_back()
-
-
-class Capture:
-    """When one part of a program is recorded, replayed, or left be."""
-
-    def __init__(self, settled: bool = False) -> None:
-        """`settled`: a run of another program has settled layouts and scratch for this one too."""
-        self.captured: Captured | None = None
-        # of the context's `kept_runs`, where steps of the recording write or read
-        self.kept_epoch = 0
-        # by what broke: a guard's reason, or a chunk that moved
-        self._breaks: Counter[str | int] = Counter()
-        self.reason = NOTHING_RAN
-        self._settled = settled
-        self._possible = True
-        self._failures = 0
-
-    @property
-    def should_record(self) -> bool:
-        """The next run is to be recorded."""
-        return self._possible and self._settled and self.captured is None
-
-    @property
-    def breaks(self) -> int:
-        """How often the guard that broke most did, since the last recording that was of use."""
-        return max(self._breaks.values(), default=0)
-
-    def ran_plainly(self) -> None:
-        """A run took the ordinary path: the next one finds everything settled."""
-        self._settled = True
-        if self.reason in (NOTHING_RAN, NOT_RECORDED):
-            self.reason = "the first run settled layouts and scratch, the next one is recorded"
-
-    def ran_unrecorded(self) -> None:
-        """A run took a path that settles nothing for later ones."""
-        if self.reason == NOTHING_RAN:
-            self.reason = NOT_RECORDED
-
-    def broke(self, reason: str) -> None:
-        """A guard did not hold: the recorded run is dropped.
-
-        Chunks that moved count each for itself: where weights lose their packing one after the
-        other, each of them does so once. Another number of threads does not count: it says nothing
-        of the runs that follow it.
-        """
-        captured = self.captured
-        if captured is None:
-            return
-        if captured.runs >= WORTH:
-            self._breaks.clear()
-        moved = captured.moved() if reason == BROKEN[MOVED] else []
-        captured.drop()
-        self.captured = None
-        self._settled = False
-        self.reason = reason
-        if reason == BROKEN[THREADS]:
-            return
-        kinds: list[str | int] = [*moved] or [reason]
-        self._breaks.update(kinds)
-        if self.breaks >= MAX_BREAKS:
-            self._possible = False
-            self.reason = f"capture stopped after {self.breaks} breaks: {reason}"
-
-    def keep(self, captured: Captured) -> None:
-        """From now on runs are replayed."""
-        self.captured = captured
-        self.reason = "captured"
-
-    def restart(self, reason: str) -> None:
-        """Drops the recorded run: the next runs settle and record anew."""
-        if self.captured is not None:
-            self.captured.drop()
-            self.captured = None
-        self._settled = False
-        if self._possible:
-            self.reason = reason
-
-    def postpone(self, reason: str) -> None:
-        """This recording came to nothing, which a later one need not; so often and no more."""
-        self._failures += 1
-        self.reason = reason
-        if self._failures >= MAX_BREAKS:
-            self.refuse(reason)
-
-    def refuse(self, reason: str) -> None:
-        """This graph can not be captured."""
-        self._possible = False
-        self.reason = reason

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, overload
 from .. import config
 from .._array.ndarray import NDArray
 from .._array.req import Req
-from ..capture.replay import DONE, NOTHING_RAN, UNFINISHED
+from ..capture.capture import NOTHING_RAN
+from ..capture.replay import DONE, UNFINISHED
 from ..context import Context
 from ..errors import NameMismatch, not_picklable
 from ..native import lib
@@ -240,7 +241,7 @@ class Executor:
                 with runs.account:
                     runs.copy_inputs(kwargs)
             ready = runs.ready
-            if ready is not None and not is_train and runs.ready_epoch == config.epoch:
+            if ready is not None and not is_train and ready.epoch == config.epoch:
                 # nothing but this and native code until the outputs are there
                 runs.ran = None
                 work.last = runs.number

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import config
-from ..capture.replay import Captured, Feed
+from ..capture.replay import Feed, Replay
 from ..fork import renew_in_child
 from ..op.context import OpContext
 from ..op.dispatch import is_checked
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
 
 
 class Chain(NamedTuple):
-    """The recordings of one whole step, which may follow each other while the epoch is this:
-    forward, backward and, where there is one, the update."""
+    """The recordings of one whole step, which may follow each other: forward, backward and, where
+    there is one, the update."""
 
     update: Update | None
-    parts: list[Captured]
-    epoch: int
+    parts: list[Replay]
 
 
 class Runs:
@@ -41,8 +40,8 @@ class Runs:
     """
 
     __slots__ = ("__weakref__", "account", "bound", "chain", "context", "inference", "is_running",
-                 "is_spent", "left", "monitor", "number", "ran", "ready",
-                 "ready_epoch", "stream", "training", "work")
+                 "is_spent", "left", "monitor", "number", "ran", "ready", "stream", "training",
+                 "work")
 
     def __init__(self, bound: Bound, context: OpContext, account: Account, work: Workspace,
                  number: int, inference: InferenceProgram, training: TrainingProgram) -> None:
@@ -62,15 +61,14 @@ class Runs:
         self.is_running = False
         # the stream of plain runs; a run that is recorded has another one
         self.stream = context.stream
-        # the recording of an inference run that may be replayed as it is while the epoch is this
-        self.ready: Captured | None = None
-        self.ready_epoch = -1
+        # the recording of an inference run that may be replayed as it is
+        self.ready: Replay | None = None
         # a step that may be replayed as it is; the last run of the training program was such a
         # step, or its forward
         self.chain: Chain | None = None
         # a forward of that chain which was replayed, and of which Python does not know yet where it
         # left what it wrote
-        self.left: Captured | None = None
+        self.left: Replay | None = None
         renew_in_child(self)
 
     def _renew_locks(self) -> None:
@@ -141,11 +139,9 @@ class Runs:
         finally:
             self.is_running = False
         if not is_train and not kept and self.monitor is None:
-            # the epoch first: a switch that changes in between makes it stale
-            self.ready_epoch = config.epoch
             self.ready = program.ready()
 
-    def finish(self, ready: Captured) -> None:
+    def finish(self, ready: Replay) -> None:
         """The rest of a replay that is so long that signals are served meanwhile, or calls Python.
         """
         # long ones go the way of all others from now on, which costs little beside their length
@@ -156,8 +152,8 @@ class Runs:
         finally:
             self.is_running = False
 
-    def replay(self, part: Captured, feed: Feed | None = None) -> bool:
-        """`Captured.replay` of a part of a step."""
+    def replay(self, part: Replay, feed: Feed | None = None) -> bool:
+        """`Replay.replay` of a part of a step."""
         self.is_running = True
         try:
             return part.replay(feed)

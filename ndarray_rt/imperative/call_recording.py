@@ -14,10 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from .._array.ndarray import NDArray
-from ..capture.recorder import Recorder, stream_into
+from ..capture.record import Obstacle, record
+from ..capture.recorder import Recorder
 from ..errors import NdrtError
-from ..native import ffi, lib, with_gil
+from ..native import check, ffi, lib, with_gil
 from ..op.context import thread_context
+from ..op.dispatch import is_watched
 from ..op.numbers import Tagged
 from ..op.params import Params
 from ..op.registry import OpDef
@@ -112,6 +114,19 @@ class Told(NamedTuple):
     kept: tuple[Any, ...] = ()
 
 
+def is_to_note(made: object, op: OpDef) -> bool:
+    """Native code did not make the call: it gave the key of one that is worth recording now.
+
+    Raises what a status says that it gave.
+    """
+    if made.__class__ is int:
+        check(made, f"Error in operator {op.name}")
+    if made.__class__ is not tuple or is_watched():
+        return False
+    know_numbers(op)
+    return STATE.calls.came_before(made)
+
+
 def note(key: tuple[Any, ...], op: OpDef, watched: Sequence[NDArray], names: tuple[str, ...],
          run: Callable[[], T], tell: Callable[[T], Told | None]) -> T:
     """Runs the long way, on a stream that notes the steps; what they are is kept, if they can be.
@@ -120,22 +135,21 @@ def note(key: tuple[Any, ...], op: OpDef, watched: Sequence[NDArray], names: tup
     with; `run` gives the operator them as Tagged.
     """
     ctx = thread_context(depth())
-    plain, fallbacks = ctx.stream, ctx.fallbacks
     scratch = _NotedScratch()
-    recorder = Recorder(scratch=scratch)
-    stream = stream_into(recorder)
+    recorder, results = Recorder(scratch=scratch), list[T]()
     before = [x._chunk.version for x in watched]
     lookups = ctx.lookups
-    ctx.stream, ctx.numbers_vary = stream, bool(names)
+    ctx.numbers_vary = bool(names)
     try:
-        result = run()
+        recipe = record(lambda _: results.append(run()), ctx, (), recorder)
     finally:
-        ctx.stream, ctx.numbers_vary = plain, False
-        stream.count_for(plain)
+        ctx.numbers_vary = False
+    result, = results
     if [x._chunk.version for x in watched] != before:
         return result  # an array was converted: the next call finds it as it will stay
     try:
-        told = None if ctx.fallbacks != fallbacks or recorder.operators != 1 else tell(result)
+        told = (None if isinstance(recipe, Obstacle) or recorder.operators != 1
+                else tell(result))
         made = told and _made(op, told, recorder, scratch, ctx.lookups - lookups, names)
     except (MemoryError, NdrtError):
         return result  # the call itself is done
@@ -158,8 +172,7 @@ def _made(op: OpDef, told: Told, recorder: Recorder, scratch: _NotedScratch, hit
     changed = op.mutated(params)
     plan = recording.native_plan()
     written = [*[y for y in outs if y is not None], *[inputs[i] for i in changed]]
-    if (recording.failed is not None or recording.stops or not steps
-            or op.draws(params) or max(len(inputs), len(outs)) > MAX_ARRAYS
+    if (not steps or op.draws(params) or max(len(inputs), len(outs)) > MAX_ARRAYS
             or [None if x is None else x._chunk for x in written] != recorder.written):
         return None
     bindings = _bindings(inputs, outs, steps, scratch)

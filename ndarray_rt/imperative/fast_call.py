@@ -16,12 +16,10 @@ from typing import Any
 
 from .. import config
 from .._array.ndarray import NDArray
-from ..native import check
-from ..op.dispatch import is_watched
 from ..op.params import Params
 from ..op.registry import OpDef, find
 from .call import infer_outputs, parse
-from .call_recording import Told, know_numbers, names_in, note, run, tagged
+from .call_recording import Told, is_to_note, names_in, note, run, tagged
 from .dependency import needs_of
 from .invoke import invoke
 from .tape import STATE, needs_record, record
@@ -83,12 +81,8 @@ def _call_recorded(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], sl
 
 def _long_way(made: Any, op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], out: Any,
               slow: Slow) -> Any:
-    if made.__class__ is int:
-        check(made, f"Error in operator {op.name}")
-    if made.__class__ is tuple and not is_watched():
-        know_numbers(op)
-        if STATE.calls.came_before(made):
-            return _note(made, op, inputs, attrs, out, slow)
+    if is_to_note(made, op):
+        return _note(made, op, inputs, attrs, out, slow)
     return slow(op, inputs, attrs, out)
 
 

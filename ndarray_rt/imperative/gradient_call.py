@@ -13,12 +13,10 @@ from .. import config
 from .._array.ndarray import NDArray, new_array
 from .._array.req import Req
 from ..context import Context
-from ..native import check
-from ..op.dispatch import is_watched
 from ..op.params import Params
 from ..op.registry import OpDef
 from .call import infer_outputs, run_op
-from .call_recording import Told, again, know_numbers, names_in, note, tagged
+from .call_recording import Told, again, is_to_note, names_in, note, tagged
 from .fast_call import TRAINING
 from .tape import STATE, Held, Outline, array_of
 
@@ -50,12 +48,8 @@ def run(call: Call, ins: tuple[Given, ...], wishes: tuple[Wish, ...], adds: int,
     made = again(table, op, TRAINING if is_train else 0, ins, call.attrs, wishes, adds, ctx)
     if made.__class__ is list:
         return made
-    if made.__class__ is int:
-        check(made, f"Error in operator {op.name}")
-    if made.__class__ is tuple and not is_watched() and op.pure:
-        know_numbers(op)
-        if table.came_before(made):
-            return _note(made, call, ins, wishes, adds, ctx, is_train)
+    if is_to_note(made, op) and op.pure:
+        return _note(made, call, ins, wishes, adds, ctx, is_train)
     return _run_long(call, call.params, arrays_of(ins), wishes, adds, ctx, is_train)
 
 

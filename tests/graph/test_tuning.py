@@ -10,12 +10,13 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.capture.replay import Capture
+from ndarray_rt.capture.capture import Capture
 from ndarray_rt.errors import MXNetError, NameMismatch, ParameterError
 from ndarray_rt.executor.explain import measure as measuring
 from ndarray_rt.executor.layout.choose import FAMILIES
 from ndarray_rt.executor.tuning.file import TABLE
 from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST
+from ndarray_rt.storage.stream import Counters
 
 from .fake_costs import (
     FILTERS,
@@ -138,7 +139,7 @@ def test_disturbed_runs_are_measured_for_longer(runs, repeat, taken, monkeypatch
     monkeypatch.setattr(measuring, "_replay", lambda captured: 1.0)
     monkeypatch.setattr(measuring, "_time_replays", lambda parts, calls, repeat: [
         measuring._Times([left.pop(0)], [[]], [0.0])])
-    part = measuring.Part([], [], Capture(), lambda: None)
+    part = measuring.Part([], [], Capture(Counters()), lambda: None)
     found = measuring._time_apart([part], [[]], repeat)
     assert found[0].runs == runs[:taken]
 

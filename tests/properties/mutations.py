@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from inspect import signature
 from math import prod
 from typing import Any
 
@@ -28,7 +27,8 @@ from ndarray_rt._array.ndarray import NDArray
 from ndarray_rt._array.output import Output
 from ndarray_rt._array.req import Req
 from ndarray_rt.capture.deferred import Deferred
-from ndarray_rt.capture.replay import Captured
+from ndarray_rt.capture.recipe import Recipe
+from ndarray_rt.capture.replay import Guards, Replay
 from ndarray_rt.errors import OutOfMemory, Unsupported
 from ndarray_rt.executor.program.prologue import Prologue
 from ndarray_rt.native import ffi
@@ -110,12 +110,11 @@ def no_version(patch: Patch) -> None:
 
 def _captured_without(patch: Patch, **others: object) -> None:
     """Recorded runs that watch other things than they should."""
-    begin = Captured.__init__
+    begin = Replay.__init__
 
-    def careless(self: Captured, *args: object) -> None:
-        names = list(signature(begin).parameters)[1:]
-        begin(self, **{**dict(zip(names, args, strict=True)), **others})  # type: ignore[arg-type]
-    patch.setattr(Captured, "__init__", careless)
+    def careless(self: Replay, recipe: Recipe, guards: Guards) -> None:
+        begin(self, recipe, guards._replace(**others))
+    patch.setattr(Replay, "__init__", careless)
 
 
 def no_version_check(patch: Patch) -> None:

@@ -14,15 +14,16 @@ from time import perf_counter
 
 import numpy as np
 
+from ...capture.capture import Capture, hindrance
 from ...capture.deferred import Deferred
-from ...capture.recorder import Recorder, stream_into
+from ...capture.record import record
+from ...capture.recorder import Recorder
 from ...capture.recording import Recording
-from ...capture.replay import DONE, Capture, Captured
+from ...capture.replay import DONE, Replay
 from ...op.context import OpContext
 from ...op.dispatch import Dispatched, observe
 from ...storage.primitive import Primitive
 from ..program.plan import Step
-from ..program.program import hindrance
 from ..program.step import BoundStep
 
 # runs that are this near to one another tell the same time
@@ -157,13 +158,8 @@ def _look(parts: Sequence[Part], ctx: OpContext, listener: _Listener) -> list[li
 
 
 def _recorded(part: Part, ctx: OpContext, listener: _Listener) -> list[_Heard]:
-    plain = ctx.stream
-    ctx.stream = stream = stream_into(Recorder(plain.tmp.estimate))
-    try:
-        return listener.run(part)
-    finally:
-        ctx.stream = plain
-        stream.count_for(plain)
+    record(lambda _: listener.run(part), ctx, (), Recorder(ctx.stream.tmp.estimate))
+    return listener.heard
 
 
 def _matched(part: Part, heard: Sequence[_Heard]) -> list[Call]:
@@ -254,9 +250,9 @@ def _is_settled(runs: Sequence[float]) -> bool:
     return second <= first * (1 + AGREES)
 
 
-def _replay(captured: Captured | None) -> float | None:
+def _replay(captured: Replay | None) -> float | None:
     """One replay's milliseconds, straight from the recording as in forward; None: not possible."""
-    if captured is None or not captured.is_whole():
+    if captured is None:
         return None
     start = perf_counter()
     result = captured.run()

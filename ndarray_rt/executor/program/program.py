@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ... import config
 from ..._array.ndarray import NDArray
+from ...capture.capture import NOTHING_RAN, Capture, hindrance
 from ...capture.deferred import Deferred
-from ...capture.record import record
+from ...capture.record import Obstacle, record
 from ...capture.recorder import Recorder
-from ...capture.replay import BROKEN, CHANGED, DONE, MOVED, NOTHING_RAN, Capture, Captured
+from ...capture.replay import Guards, Replay
 from ...collector import resting_collector
 from ...context import Context
 from ...native import lib
 from ...op.context import OpContext
-from ...op.dispatch import dispatch, dispatch_planned, is_observed, is_watched
+from ...op.dispatch import dispatch, dispatch_planned, is_watched
 from ...precision import Precision
 from ...storage.chunk import Chunk
 from ...storage.handle import Handle
@@ -28,24 +28,6 @@ from .watched_gradients import WatchedGradients
 
 Part = tuple[int, int, bool]
 Watch = Callable[[BoundStep, bool], None]  # a step, and whether it has run
-
-
-def hindrance() -> str:
-    """Why switches or observers allow no run that is replayed; empty where they do."""
-    if not config.NDRT_CAPTURE:
-        return "switched off by NDRT_CAPTURE=0"
-    if not config.NDRT_ONEDNN:
-        return "NDRT_ONEDNN=0 lets all steps run in Python"
-    if config.NDRT_TRACE:
-        return "NDRT_TRACE prints each step"
-    if config.NDRT_VALIDATE:
-        return "NDRT_VALIDATE compares each step with NumPy"
-    return "an observer, such as a profiler, is told of each step" if is_observed() else ""
-
-
-def may_capture() -> bool:
-    """The switches and observers allow runs that are replayed."""
-    return not hindrance()
 
 
 class Program:
@@ -64,6 +46,7 @@ class Program:
                  precision: Precision = Precision.FLOAT32) -> None:
         self.plan = plan
         self._context = context
+        self._counters = context.stream.counters
         self._plainly_bound = plainly_bound
         self.state = PlanArrays(plan, given, ctx, arena)
         first = plan.num_prologue
@@ -93,10 +76,10 @@ class Program:
     def _run(self, part: Part, watch: Watch | None) -> None:
         ctx = self._context
         found, is_apart = self._capture_of(part), watch is not None or not self._plainly_bound
-        capture = None if is_apart or not may_capture() else found
+        capture = None if is_apart or hindrance() else found
         if capture is None:
             found.ran_unrecorded()
-        elif self._replay(capture):
+        elif capture.run(self._refresh):
             return
         ctx.begin_run()
         if is_apart:
@@ -141,7 +124,7 @@ class Program:
     def _has_lanes(self) -> bool:
         """Steps of lanes are for one thread, as recordings run them: planned for as many lanes as
         there are threads now."""
-        return 1 < self.plan.lanes == lib.ndrt_threads_get() and may_capture()
+        return 1 < self.plan.lanes == lib.ndrt_threads_get() and not hindrance()
 
     def _run_apart(self, part: Part, watch: Watch | None) -> None:
         """Each step by itself, with leases of its own."""
@@ -170,36 +153,16 @@ class Program:
     def _capture_of(self, part: Part) -> Capture:
         found = self._captures.get(part)
         if found is None:
-            found = self._captures[part] = Capture(self._is_settled and not part[2])
+            found = self._captures[part] = Capture(self._counters, self._is_settled and not part[2])
         return found
 
-    def _replay(self, capture: Capture) -> bool:
-        """Runs what is recorded, if that is right; else it is to be run step by step."""
-        captured = capture.captured
-        if captured is None:
-            return False
-        kept = self._context.kept_runs
-        if kept is not None and capture.kept_epoch != kept.epoch:
-            self._broke(capture, "memory that forward leaves something in was given up")
-            return False
-        if not captured.is_whole():
-            self._broke(capture, "a run step by step came between")
-            return False
-        result = captured.run()
-        if result == CHANGED:
-            while (refreshed := self._run_refreshed(captured)) is None:
-                pass
-            result = refreshed
-        if result == DONE:
-            return True
-        self._broke(capture, BROKEN[result])
-        return False
+    def _refresh(self, captured: Replay) -> int:
+        """A replay after what was computed from arrays that changed is computed anew."""
+        while (result := self._run_refreshed(captured)) is None:
+            pass
+        return result
 
-    def _broke(self, capture: Capture, reason: str) -> None:
-        self.count_replays()
-        capture.broke(reason)
-
-    def _run_refreshed(self, captured: Captured) -> int | None:
+    def _run_refreshed(self, captured: Replay) -> int | None:
         """Computes anew, in the same places, what was computed from arrays that changed, and
         replays under the same leases; None where somebody wrote before they were there."""
         ctx = self._context
@@ -213,7 +176,7 @@ class Program:
             ctx.stream.begin_operator()
             ctx.packed.refresh(ctx.stream)
             captured.renew(self._sources())
-            return captured.run_leased() if captured.is_whole() else MOVED
+            return captured.run_leased()
 
     def _sources(self) -> dict[Chunk, int]:
         assert self._context.packed is not None
@@ -232,21 +195,21 @@ class Program:
         estimate = ctx.stream.tmp.estimate
         sink = (Recorder(estimate, takes_python=not part[2]) if part[2] or is_watched()
                 else Deferred(max(self._scratch, estimate)))
-        recorded = record(lambda begin: self._run_steps(part, begin), ctx, chunks, capture, sink)
-        if recorded is not None:
-            self._scratch = recorded.recording.estimate
+        made = record(lambda begin: self._run_steps(part, begin), ctx, chunks, sink)
+        if isinstance(made, Obstacle):
+            capture.could_not(made)
+        else:
+            self._scratch = made.recording.estimate
             # training reads weights as they are: what inference has packed of them is not its own
             sources = {} if part[2] else self._sources()
-            capture.kept_epoch = 0 if ctx.kept_runs is None else ctx.kept_runs.epoch
             touched = {*chunks, *self.prologue.sources}
-            capture.keep(Captured(
-                recorded.recording, recorded.counters, self._leases, own, start,
-                [c for c in chunks if c not in storages],
-                [c for c in self.written(steps) if c not in storages],
+            recipe = made._replace(names=[(step.op.name, step.name) for step in steps], written_at={
+                c: i for i in reversed(range(len(steps))) for c in self.written(steps[i:i + 1])})
+            capture.keep(Replay(recipe, Guards(
+                self._leases, [c for c in chunks if c not in storages],
+                [c for c in self.written(steps) if c not in storages], own, start,
                 {c: n for c, n in sources.items() if c in touched},
-                () if is_backward else self._outputs,
-                [(step.op.name, step.name) for step in steps],
-                {c: i for i in reversed(range(len(steps))) for c in self.written(steps[i:i + 1])}))
+                () if is_backward else self._outputs, ctx.kept_runs)))
             self._take_huge_pages(chunks)
 
     def _take_huge_pages(self, read: Sequence[Chunk]) -> None:
@@ -272,7 +235,6 @@ class Program:
 
     def restart(self, reason: str) -> None:
         """Forgets all recordings."""
-        self.count_replays()
         for capture in self._captures.values():
             capture.restart(reason)
 
@@ -318,19 +280,15 @@ class Program:
             made[f"{part}, {'training' if is_train else 'inference'}"] = hindered or capture.reason
         return made
 
-    def ready(self) -> Captured | None:
+    def ready(self) -> Replay | None:
         """The recording of forward for inference, where it may be replayed as it is."""
-        captured = self.forward_capture().captured
-        return captured if captured is not None and may_capture() and captured.is_whole() else None
+        captured = self.forward_capture().ready()
+        return captured if captured is not None and captured.is_whole() else None
 
     def count_replays(self) -> None:
         """Adds what replays did since the last time to the context's counters."""
         for capture in self._captures.values():
-            captured = capture.captured
-            if captured is not None:
-                runs = captured.uncounted()
-                self._context.stream.counters.add(
-                    {name: value * runs for name, value in captured.counters.items()})
+            capture.count()
 
     def _make_leases(self) -> Leases:
         values, arrays = self.plan.values, self.state.arrays

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ... import config
 from ..._array.copy import place_of
 from ..._array.ndarray import NDArray
 from ..._array.req import Req
@@ -15,7 +14,6 @@ from ...capture.replay import Feed
 from ...errors import MXNetError, NameMismatch, ParameterError, TypeMismatch
 from ..bound import Bound
 from ..checks import check_list, check_mapping, check_names
-from ..program.program import may_capture
 from ..runs import Chain, Runs
 from ..session import Session
 from ..values import copy_value, head_gradients
@@ -58,7 +56,7 @@ class Trainer:
         """Replays the forward of a step that was replayed before; False, and nothing is done, where
         that can not be. The caller has the lock."""
         runs, chain = self._runs, self._runs.chain
-        if chain is None or chain.epoch != config.epoch:
+        if chain is None:
             return False
         runs.forget_replays()
         runs.begin()
@@ -149,7 +147,7 @@ class Trainer:
         that can not be."""
         runs = self._runs
         chain, left = runs.chain, runs.left
-        if left is None or chain is None or chain.epoch != config.epoch:
+        if left is None or chain is None:
             return False
         runs.chain = runs.left = None
         self._clear_unused()
@@ -241,20 +239,19 @@ class Trainer:
 
     def _may_run(self, chain: Chain, update: Update | None) -> bool:
         """Nothing that the native guards do not see has changed."""
-        return (chain.epoch == config.epoch and chain.update is update
-                and (update is None or update.captured is chain.parts[-1]))
+        return chain.update is update and (
+            update is None or update.captured is chain.parts[-1])
 
     def _make_chain(self, update: Update | None) -> Chain | None:
         """The recordings of the step that just ran, if all of it is recorded."""
-        epoch = config.epoch
         program = self._runs.training.program
-        if program is None or self._runs.monitor is not None or not may_capture():
+        if program is None or self._runs.monitor is not None:
             return None
-        parts = [program.forward_capture(True).captured, program.backward_capture().captured]
+        parts = [program.forward_capture(True).ready(), program.backward_capture().ready()]
         if update is not None:
             parts.append(update.captured)
         found = [part for part in parts if part is not None]
-        return Chain(update, found, epoch) if len(found) == len(parts) else None
+        return Chain(update, found) if len(found) == len(parts) else None
 
     def _run_chain(self, chain: Chain) -> int:
         """Replays a step; says how many of its parts were done before a guard did not hold.

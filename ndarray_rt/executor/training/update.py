@@ -6,12 +6,12 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ... import config
 from ..._array.ndarray import NDArray, new_array
 from ..._array.req import Req
-from ...capture.record import record
+from ...capture.capture import NOTHING_RAN, Capture, hindrance
+from ...capture.record import Obstacle, record
 from ...capture.recorder import Recorder
-from ...capture.replay import BROKEN, DONE, NOTHING_RAN, Capture, Captured
+from ...capture.replay import Guards, Replay
 from ...errors import NameMismatch, ParameterError, TypeMismatch, not_picklable
 from ...op.context import OpContext
 from ...op.dispatch import dispatch, overlap
@@ -26,7 +26,6 @@ from ...storage.tmp_mem import TmpMemMgr
 from ...value_key import same_value
 from ..checks import check_float, check_mapping
 from ..memory.workspace import Workspace
-from ..program.program import hindrance
 from ..session import Session
 
 
@@ -104,10 +103,7 @@ class Update:
         self._is_plain = not any(
             a._chunk is b._chunk or overlap(a, b) for one in self.trained
             for i, a in enumerate(one.arrays) for b in one.arrays[:i])
-        self._capture = Capture()
-        # the recording that may be replayed as it is while the epoch is this
-        self._ready: Captured | None = None
-        self._ready_epoch = -1
+        self._capture = Capture(self._stream.counters)
 
     # ---- running ----------------------------------------------------------------------------
 
@@ -139,44 +135,35 @@ class Update:
 
     def _replay(self) -> bool:
         """Replays the last step, if that is right."""
-        ready = self._ready
-        return ready is not None and self._ready_epoch == config.epoch and ready.replay()
+        captured = self._capture.captured
+        return captured is not None and captured.replay()
 
     def _run(self) -> None:
         """A step whatever has changed since the last one."""
-        self._ready = None
-        # the epoch first: a switch that changes in between makes it stale
-        self._ready_epoch = config.epoch
-        self._run_as_it_is()
-        if self._is_plain and not hindrance():
-            self._ready = self._capture.captured
-
-    def _run_as_it_is(self) -> None:
-        ctx = self._context
+        ctx, capture = self._context, self._capture
         # a fork may have come into the midst of a recording
         ctx.stream = self._stream
-        capture = self._capture if self._is_plain and not hindrance() else None
-        captured = None if capture is None else capture.captured
-        if capture is not None and captured is not None:
-            result = captured.run()
-            if result == DONE:
-                return
-            self._count_replays()
-            capture.broke(BROKEN[result])
-        ctx.begin_run()
-        ctx.own_leases = not self._is_plain
-        if not self._is_plain:
-            self._run_steps()
-            return
-        with self._leases:
-            if capture is None:
-                self._run_steps()
-                self._capture.ran_unrecorded()
-            elif capture.should_record:
-                self._record(capture)
+        may_capture = self._is_plain and not hindrance()
+        if not (may_capture and capture.run()):
+            ctx.begin_run()
+            ctx.own_leases = not self._is_plain
+            if self._is_plain:
+                with self._leases:
+                    self._run_leased(may_capture)
             else:
                 self._run_steps()
-                capture.ran_plainly()
+        capture.ready()
+
+    def _run_leased(self, may_capture: bool) -> None:
+        capture = self._capture
+        if may_capture and capture.should_record:
+            self._record(capture)
+            return
+        self._run_steps()
+        if may_capture:
+            capture.ran_plainly()
+        else:
+            capture.ran_unrecorded()
 
     def _run_steps(self) -> None:
         ctx, op = self._context, self.op
@@ -191,24 +178,20 @@ class Update:
         # all arrays are read before they are written: one that ended in another layout than it
         # began in would be read as what it no longer is
         before = [chunk.mkl_mem for chunk in self._chunks]
-        recorded = record(lambda _: self._run_steps(), self._context, self._chunks, capture,
-                          Recorder(self._stream.tmp.estimate))
-        if recorded is not None and [chunk.mkl_mem for chunk in self._chunks] != before:
+        made = record(lambda _: self._run_steps(), self._context, self._chunks,
+                      Recorder(self._stream.tmp.estimate))
+        if isinstance(made, Obstacle):
+            capture.could_not(made)
+        elif [chunk.mkl_mem for chunk in self._chunks] != before:
             capture.postpone("a step changes the layout of what it reads")
-        elif recorded is not None:
-            capture.keep(Captured(recorded.recording, recorded.counters, self._leases, (), None,
-                                  list(dict.fromkeys(self._chunks)), self._written, {}))
-
-    def _count_replays(self) -> None:
-        captured = self._capture.captured
-        if captured is not None:
-            runs = captured.uncounted()
-            self._stream.counters.add({n: v * runs for n, v in captured.counters.items()})
+        else:
+            capture.keep(Replay(made, Guards(
+                self._leases, list(dict.fromkeys(self._chunks)), self._written)))
 
     # ---- what is told -------------------------------------------------------------------------
 
     @property
-    def captured(self) -> Captured | None:
+    def captured(self) -> Replay | None:
         """What is replayed, once it is recorded."""
         return self._capture.captured
 
@@ -238,7 +221,7 @@ class Update:
     def counters(self) -> dict[str, int]:
         """What the steps did so far: primitives, kernels, callbacks, reorders."""
         with self._work.lock:
-            self._count_replays()
+            self._capture.count()
             return self._stream.counters.as_dict()
 
     # ---- numbers ------------------------------------------------------------------------------
