@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from ..errors import NdrtError
 from ..native import call, ffi, lib
-from ..storage.atom import Atom, Step
 from ..storage.chunk import Chunk, Placement
 from ..storage.stream import BUDGET
 from ..storage.tmp_mem import TmpMemMgr
+from ..storage.transaction import Step, Transaction
 from .recording import Recording
 
 
@@ -34,10 +34,10 @@ class _Begun(NamedTuple):
 
 
 class _Accepted(NamedTuple):
-    """Steps that an operator wants done as a whole: up to where, and the operator's atom."""
+    """Steps that were accepted: up to where, and the transaction that the last ones are of."""
 
     steps: int
-    atom: Atom | None
+    transaction: Transaction | None
 
 
 class Deferred:
@@ -64,7 +64,7 @@ class Deferred:
         self._cursor: Any = ffi.new("int64_t *")
         self._accepted = _Accepted(0, None)
         self._begun: list[_Begun] = []
-        # (steps before those that write, memory and layouts before), for each atom with steps
+        # for each transaction with steps (steps before it, memory and layouts before)
         self._undo: list[tuple[int, list[tuple[Chunk, Placement]]]] = []
         # steps that wait, for what they point into
         self._kept: list[Step] = []
@@ -89,26 +89,26 @@ class Deferred:
         step.run()
         self.recording.add(step)
 
-    def run_whole(self, atom: Atom) -> None:
+    def commit(self, transaction: Transaction) -> None:
         begin = self._count
         if self._waits:
-            for step in atom.steps:
+            for step in transaction.steps:
                 self._kept.append(step)
                 self.recording.add(step)
             if self.recording.failed is None:
-                self._count = begin + len(atom.steps)
-                self._undo.append((begin, atom.undo))
+                self._count = begin + len(transaction.steps)
+                self._undo.append((begin, transaction.undo))
                 # one assignment: an interrupt finds the steps accepted for good, or not at all
-                self._accepted = _Accepted(self._count, atom)
+                self._accepted = _Accepted(self._count, transaction)
                 return
             self.recording.cut(begin)
             self.stop()
-        atom.run()
-        for step in atom.steps:
+        transaction.run()
+        for step in transaction.steps:
             self.recording.add(step)
 
-    def is_accepted(self, atom: Atom) -> bool:
-        return atom is self._accepted.atom
+    def is_accepted(self, transaction: Transaction) -> bool:
+        return transaction is self._accepted.transaction
 
     def end(self, position: int) -> None:
         self.recording.end_whole(position)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..storage.atom import Atom, Step
 from ..storage.chunk import Chunk
 from ..storage.stream import Stream
 from ..storage.tmp_mem import TmpMemMgr
+from ..storage.transaction import Step, Transaction
 from .deferred import Deferred
 from .recording import Recording
 
@@ -41,16 +41,16 @@ class Recorder:
         step.run()
         self._note(step)
 
-    def run_whole(self, atom: Atom) -> None:
-        atom.run()
-        for step in atom.steps:
+    def commit(self, transaction: Transaction) -> None:
+        transaction.run()
+        for step in transaction.steps:
             self._note(step)
 
     def _note(self, step: Step) -> None:
         self.steps.append(step)
         self.recording.add(step)
 
-    def is_accepted(self, atom: Atom) -> bool:
+    def is_accepted(self, transaction: Transaction) -> bool:
         return False
 
     def end(self, position: int) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 from ..errors import NdrtError
 from ..native import call, ffi, lib, make
-from ..storage.atom import Step
 from ..storage.primitive import Primitive
 from ..storage.stream import BUDGET
 from ..storage.tmp_mem import TmpMemMgr
+from ..storage.transaction import Step
 
 # stands for a stop among what a recording has issued
 STOP = -1

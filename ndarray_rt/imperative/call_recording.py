@@ -23,12 +23,12 @@ from ..op.dispatch import is_watched
 from ..op.numbers import Tagged
 from ..op.params import Params
 from ..op.registry import OpDef
-from ..storage.atom import Step
 from ..storage.chunk import Chunk
 from ..storage.handle import Handle
 from ..storage.kernel_call import KernelCall
 from ..storage.primitive import Primitive
 from ..storage.tmp_mem import TmpMemMgr, align_up
+from ..storage.transaction import Step
 from ..value_key import NAN, NEGATIVE_ZERO, NUMBER
 from .call import depth
 from .call_table import KEYED

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import NdrtError
 from ..native import ffi, kernel_name
-from .atom import Atom, Step
 from .desc import MemDesc
 from .kernel_call import KernelCall
 from .parameters import ParameterBlock
 from .primitive import Arg, Primitive
 from .tmp_mem import TmpMemMgr
+from .transaction import Step, Transaction
 
 if TYPE_CHECKING:
     from .chunk import Chunk
@@ -92,16 +92,16 @@ class Sink(Protocol):
         """An operator begins, at this position of the stream."""
 
     def hold(self, written: Sequence[Chunk]) -> None:
-        """The operator is to write these as a whole, or not at all."""
+        """The operator begins a transaction that writes these."""
 
     def run(self, step: Step) -> None:
         """A step, behind all that came before."""
 
-    def run_whole(self, atom: Atom) -> None:
-        """The steps of an atom, as a whole."""
+    def commit(self, transaction: Transaction) -> None:
+        """Runs the steps of a transaction, all or none."""
 
-    def is_accepted(self, atom: Atom) -> bool:
-        """The steps of the atom run, whatever becomes of its operator."""
+    def is_accepted(self, transaction: Transaction) -> bool:
+        """The steps of the transaction run, whatever becomes of its operator."""
 
     def end(self, position: int) -> None:
         """The operator at this position has left every array whole."""
@@ -135,10 +135,10 @@ class Immediate:
     def run(self, step: Step) -> None:
         step.run()
 
-    def run_whole(self, atom: Atom) -> None:
-        atom.run()
+    def commit(self, transaction: Transaction) -> None:
+        transaction.run()
 
-    def is_accepted(self, atom: Atom) -> bool:
+    def is_accepted(self, transaction: Transaction) -> bool:
         return False
 
     def end(self, position: int) -> None:
@@ -168,7 +168,7 @@ class Stream:
     the arrays' memory and layouts back.
     """
 
-    __slots__ = ("_atom", "counters", "epoch", "impls", "once", "position", "sink", "tmp")
+    __slots__ = ("_transaction", "counters", "epoch", "impls", "once", "position", "sink", "tmp")
 
     def __init__(self, tmp: TmpMemMgr | None = None, sink: Sink = _IMMEDIATE) -> None:
         self.tmp = tmp or TmpMemMgr()
@@ -181,7 +181,7 @@ class Stream:
         self.once = self.counters if sink is _IMMEDIATE else Counters()
         # names of what ran since the operator began: primitives and kernels
         self.impls: list[str] = []
-        self._atom: Atom | None = None
+        self._transaction: Transaction | None = None
 
     # ---- all or nothing -------------------------------------------------------------------
 
@@ -191,48 +191,49 @@ class Stream:
         `written` count as written right before the first step that may write to them; with `early`
         that is now.
         """
-        self._atom = atom = Atom(written)
+        self._transaction = transaction = Transaction(written)
         self.sink.hold(written)
         if early:
-            atom.count_writes()
+            transaction.count_writes()
 
     def touch(self, chunk: Chunk) -> None:
         """Memory or layout of `chunk` is about to change, for contents still to come."""
-        if self._atom is not None:
-            self._atom.undo.append((chunk, chunk.placement))
+        if self._transaction is not None:
+            self._transaction.undo.append((chunk, chunk.placement))
 
     def open(self, chunk: Chunk) -> None:
         """Like `touch`; and steps issued from now on may write to the chunk."""
-        atom = self._atom
-        if atom is not None:
-            atom.undo.append((chunk, chunk.placement))
-            atom.waits = True
+        transaction = self._transaction
+        if transaction is not None:
+            transaction.undo.append((chunk, chunk.placement))
+            transaction.waits = True
 
     def settle(self) -> None:
         """Runs what waits; whole from here on."""
-        atom = self._atom
-        if atom is not None:
-            atom.count_writes()
-            if atom.steps:
-                self.sink.run_whole(atom)
-            self._atom = None
+        transaction = self._transaction
+        if transaction is not None:
+            transaction.count_writes()
+            if transaction.steps:
+                self.sink.commit(transaction)
+            self._transaction = None
         self.sink.end(self.position)
 
     def drop(self) -> None:
         """Forgets what waits, and puts back memory and layouts that nothing was written to."""
-        atom, self._atom = self._atom, None
-        if atom is not None and not atom.has_run and not self.sink.is_accepted(atom):
-            for chunk, placement in reversed(atom.undo):
+        transaction, self._transaction = self._transaction, None
+        if (transaction is not None and not transaction.has_run
+                and not self.sink.is_accepted(transaction)):
+            for chunk, placement in reversed(transaction.undo):
                 chunk.restore(placement)
 
     def flush(self) -> None:
         """Runs what waits, as memory is needed now; that can not be undone any more."""
-        atom = self._atom
-        if atom is not None and atom.waits:
-            atom.count_writes()
-            if atom.steps:
-                self.sink.run_whole(atom)
-            self._atom = Atom(())
+        transaction = self._transaction
+        if transaction is not None and transaction.waits:
+            transaction.count_writes()
+            if transaction.steps:
+                self.sink.commit(transaction)
+            self._transaction = Transaction(())
         self.sink.catch_up()
 
     @property
@@ -269,7 +270,7 @@ class Stream:
         self.epoch += 1
         self.tmp.reset()
         self.impls.clear()
-        self._atom = None
+        self._transaction = None
         self.sink.begin(self.position)
 
     def scratch(self, desc: MemDesc) -> Mem:
@@ -294,16 +295,16 @@ class Stream:
         self._take(step)
 
     def _take(self, step: Step) -> None:
-        atom = self._atom
-        if atom is not None and atom.waits:
-            atom.steps.append(step)
+        transaction = self._transaction
+        if transaction is not None and transaction.waits:
+            transaction.steps.append(step)
         else:
             self.sink.run(step)
 
     def _take_now(self, step: Step, read: Mem | None) -> None:
         """The step has run when this is done, and so has what was to write what it reads."""
-        atom = self._atom
-        if atom is not None and read is not None and atom.uses(read.keep):
+        transaction = self._transaction
+        if transaction is not None and read is not None and transaction.uses(read.keep):
             self.flush()
         self.sink.run(step)
         self.sink.catch_up()

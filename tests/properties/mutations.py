@@ -37,13 +37,13 @@ from ndarray_rt.op.context import OpContext
 from ndarray_rt.ops.tensor import concat, joins
 from ndarray_rt.storage import chunk as chunk_module
 from ndarray_rt.storage import stream as stream_module
-from ndarray_rt.storage.atom import Atom
 from ndarray_rt.storage.chunk import Chunk
 from ndarray_rt.storage.desc import MemDesc
 from ndarray_rt.storage.lease import Leases
 from ndarray_rt.storage.primitive import Primitive
 from ndarray_rt.storage.stream import Mem, Stream
 from ndarray_rt.storage.tmp_mem import TmpMemMgr
+from ndarray_rt.storage.transaction import Transaction
 from ndarray_rt.testing.layout_model import offsets
 from tests.capture import test_deferred
 from tests.graph import test_computed_weights, test_executor, test_inference, test_joins
@@ -161,7 +161,7 @@ def dirty_padding(patch: Patch) -> None:
 
 def no_write_counter(patch: Patch) -> None:
     patch.setattr(Chunk, "wrote", _nothing)
-    patch.setattr(Atom, "count_writes", _nothing)
+    patch.setattr(Transaction, "count_writes", _nothing)
 
 
 def packed_for_ever(patch: Patch) -> None:

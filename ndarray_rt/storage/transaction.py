@@ -1,4 +1,4 @@
-"""Atom: the steps of one operator that write to arrays, run as a whole or not at all.
+"""Transaction: the steps of one operator that write to arrays, run all or not at all.
 
 Everything that they need is acquired when they are issued. They run in one native call, so that
 neither a lack of memory nor a signal can come between them.
@@ -50,7 +50,7 @@ class Step(NamedTuple):
                  what=self.prim.impl)
 
 
-class Atom:
+class Transaction:
     """Steps that wait, the chunks that they write to, and how those were before."""
 
     __slots__ = ("_cursor", "_statuses", "_written", "steps", "undo", "waits")
