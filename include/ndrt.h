@@ -151,7 +151,8 @@ typedef struct {
     ndrt_account *account; /* of the session that made it; its memory is charged there */
     void *data;            /* where the bytes are; NULL: not allocated yet */
     int64_t layout;        /* id of the special layout that they are in; 0: the default one */
-    ndrt_reader *readers; /* holds that read it now or will again, and are not counted in `lease` */
+    ndrt_reader
+        *readers; /* biased: they read it now or will again, and are not counted in `lease` */
 } ndrt_chunk;
 ndrt_status ndrt_chunk_new(ndrt_chunk **out);
 /* The same as the fields, for callers that have no pointers. */
@@ -176,42 +177,43 @@ int ndrt_chunk_lease(ndrt_chunk *chunk);
 int ndrt_chunk_copy(intptr_t to, size_t to_offset, intptr_t from, size_t from_offset,
                     size_t nbytes);
 
-/* A hold is something to be had on chunks, and the note of whether it is had. Taking and noting are
- * one call, giving back what is not held does nothing, and freeing gives back. For one thread
- * at a time. A chunk may be named more than once and counts once, exclusive if once so. */
+/* A lock set: leases on several chunks, acquired and released as a unit, and the note of whether
+ * they are held. Taking and noting are one call, giving back what is not held does nothing, and
+ * freeing gives back. For one thread at a time. A chunk may be named more than once and counts
+ * once, exclusive if once so. */
 typedef enum {
-    NDRT_HOLD_LEASES = 1,  /* shared or exclusive ones, taken all at once or waited for */
-    NDRT_HOLD_UPGRADE = 2, /* one chunk: an exclusive lease in place of the caller's shared one,
+    NDRT_LOCKSET_LEASES = 1,  /* shared or exclusive ones, taken all at once or waited for */
+    NDRT_LOCKSET_UPGRADE = 2, /* one chunk: an exclusive lease in place of the caller's shared one,
                               or, where `exclusive` is set, of none; got only when nobody else has
                               any, never waited for */
-    NDRT_HOLD_PACKED = 3   /* counts as a packer */
-} ndrt_hold_kind;
-typedef struct ndrt_hold ndrt_hold;
+    NDRT_LOCKSET_PACKED = 3   /* counts as a packer */
+} ndrt_lockset_kind;
+typedef struct ndrt_lockset ndrt_lockset;
 typedef struct {
-    ndrt_hold *hold;
+    ndrt_lockset *set;
     intptr_t address; /* the same, for callers that have no pointers */
-} ndrt_new_hold;
-ndrt_status ndrt_hold_new(ndrt_hold_kind kind, int n, ndrt_chunk *const *chunks,
-                          const uint8_t *exclusive /* NULL: none */, ndrt_new_hold *out);
+} ndrt_new_lockset;
+ndrt_status ndrt_lockset_new(ndrt_lockset_kind kind, int n, ndrt_chunk *const *chunks,
+                             const uint8_t *exclusive /* NULL: none */, ndrt_new_lockset *out);
 /* 1 when it is held then; 0 when it was held already, or an upgrade was not to be had. */
-int ndrt_hold_take(ndrt_hold *hold);
-/* For who reads the same chunks again and again: from now on they know this hold. */
-ndrt_status ndrt_hold_introduce(ndrt_hold *hold);
-/* Leases of a hold that was introduced, but 0 instead of waiting. As long as nobody changes one of
+int ndrt_lockset_take(ndrt_lockset *set);
+/* For who reads the same chunks again and again: its shared leases are biased from now on. */
+ndrt_status ndrt_lockset_bias(ndrt_lockset *set);
+/* Takes a biased lock set, but 0 instead of waiting. As long as nobody changes one of
  * the chunks that are read, hundreds cost what one does. Those that are changed again and again are
  * counted as usual for the next thousand times. */
-int ndrt_hold_try(ndrt_hold *hold);
-/* While the hold is had by trying: a number that stays until a chunk that knows it is taken for
- * writing or changes its version, writes, or writable exports. Else 0. */
-uint64_t ndrt_hold_calm(const ndrt_hold *hold);
-int ndrt_hold_is_known(const ndrt_hold *hold, const ndrt_chunk *chunk);
-void ndrt_hold_give_back(ndrt_hold *hold);
+int ndrt_lockset_try(ndrt_lockset *set);
+/* While the set is held by trying: a number that stays until a biased lease is revoked: its chunk
+ * is taken for writing, or changes its version, writes, or writable exports. Else 0. */
+uint64_t ndrt_lockset_unrevoked(const ndrt_lockset *set);
+int ndrt_lockset_is_biased(const ndrt_lockset *set, const ndrt_chunk *chunk);
+void ndrt_lockset_give_back(ndrt_lockset *set);
 /* 0: this thread does not have `held`; 1: it does; 2: it does, and `wanted` would wait for that.
  * Both are leases. */
-int ndrt_hold_meets(const ndrt_hold *held, const ndrt_hold *wanted);
+int ndrt_lockset_meets(const ndrt_lockset *held, const ndrt_lockset *wanted);
 /* Gives back; with the arguments of Python's __exit__, which are not looked at. */
-int ndrt_hold_exit(ndrt_hold *hold, void *keep, void *kind, void *error, void *trace);
-void ndrt_hold_free(ndrt_hold *hold);
+int ndrt_lockset_exit(ndrt_lockset *set, void *keep, void *kind, void *error, void *trace);
+void ndrt_lockset_free(ndrt_lockset *set);
 
 /* ---- layout descriptors: interned, equal layouts are one pointer ----------------------- */
 typedef enum {

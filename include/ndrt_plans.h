@@ -54,8 +54,8 @@ ndrt_status ndrt_plan_profile(ndrt_plan *plan, double budget_ms, int64_t *cursor
 /* ---- replays: a plan, and what must hold for its recorded pointers and layouts to be right -- */
 typedef struct {
     ndrt_plan *plan;
-    ndrt_hold *leases; /* taken for each run */
-    int nguards;       /* chunks whose bytes stay where and as they are now */
+    ndrt_lockset *leases; /* taken for each run */
+    int nguards;          /* chunks whose bytes stay where and as they are now */
     ndrt_chunk *const *guards;
     int nsources; /* chunks that something was computed from, when they had these changes */
     ndrt_chunk *const *sources;

@@ -11,14 +11,14 @@ typedef struct {
 
 struct ndrt_replay {
     ndrt_plan *plan;
-    ndrt_hold *leases;
+    ndrt_lockset *leases;
     int threads, leased;
     ndrt_status failure;
     int nguards, nsources, nwritten;
     int64_t cursor, runs;
     double *times;              /* of the steps of a run, where somebody wants them */
-    uint64_t calm;              /* of the leases, when all held; 0: it is not known that all does */
-    int nrestless, *restless;   /* guards and sources that such a number says nothing of */
+    uint64_t unrevoked;         /* of the leases, when all held; 0: it is not known that all does */
+    int nunbiased, *unbiased;   /* guards and sources that such a number says nothing of */
     watched *sources, *written; /* in the one array that begins with the guards */
     watched guards[];
 };
@@ -41,15 +41,15 @@ static uint64_t changes_of(const ndrt_chunk *chunk) {
 }
 
 ndrt_status ndrt_replay_new(const ndrt_replay_spec *spec, ndrt_replay **out) {
-    TRY(ndrt_hold_introduce(spec->leases));
+    TRY(ndrt_lockset_bias(spec->leases));
     size_t n = (size_t)spec->nguards + (size_t)spec->nsources + (size_t)spec->nwritten;
     ndrt_replay *made = ndrt_calloc(1, sizeof *made + n * sizeof *made->guards);
-    int *restless = made ? ndrt_malloc((n + 1) * sizeof *restless) : NULL;
-    if (!restless) {
+    int *unbiased = made ? ndrt_malloc((n + 1) * sizeof *unbiased) : NULL;
+    if (!unbiased) {
         free(made);
         return ndrt_fail(NDRT_NOMEM, "no memory to watch %zu chunks", n);
     }
-    made->restless = restless;
+    made->unbiased = unbiased;
     made->plan = spec->plan;
     made->leases = spec->leases;
     made->threads = ndrt_threads_get();
@@ -71,19 +71,19 @@ void ndrt_replay_free(ndrt_replay *replay) {
     if (!replay) return;
     int n = replay->nguards + replay->nsources + replay->nwritten;
     for (int i = 0; i < n; i++) ndrt_chunk_free(replay->guards[i].chunk);
-    free(replay->restless);
+    free(replay->unbiased);
     free(replay);
 }
 
 void ndrt_replay_rewatch(ndrt_replay *replay) {
     for (int i = 0; i < replay->nguards; i++)
         replay->guards[i].was = version_of(replay->guards[i].chunk);
-    replay->calm = 0;
+    replay->unrevoked = 0;
 }
 
 void ndrt_replay_renew(ndrt_replay *replay, const uint64_t *changes) {
     for (int i = 0; i < replay->nsources; i++) replay->sources[i].was = changes[i];
-    replay->calm = 0;
+    replay->unrevoked = 0;
 }
 
 void ndrt_replay_profile(ndrt_replay *replay, double *times) { replay->times = times; }
@@ -107,31 +107,31 @@ static ndrt_replay_result guard_one(const ndrt_replay *replay, int at) {
 static ndrt_replay_result guard_all(ndrt_replay *replay) {
     ndrt_replay_result result = NDRT_REPLAY_DONE;
     int n = replay->nguards + replay->nsources;
-    replay->nrestless = 0;
+    replay->nunbiased = 0;
     for (int i = 0; i < n && result == NDRT_REPLAY_DONE; i++) {
         result = guard_one(replay, i);
-        if (!ndrt_hold_is_known(replay->leases, replay->guards[i].chunk))
-            replay->restless[replay->nrestless++] = i;
+        if (!ndrt_lockset_is_biased(replay->leases, replay->guards[i].chunk))
+            replay->unbiased[replay->nunbiased++] = i;
     }
     return result;
 }
 
 static ndrt_replay_result guard(ndrt_replay *replay) {
-    uint64_t calm = ndrt_hold_calm(replay->leases);
+    uint64_t unrevoked = ndrt_lockset_unrevoked(replay->leases);
     ndrt_replay_result result = NDRT_REPLAY_DONE;
-    if (calm && calm == replay->calm) {
-        for (int i = 0; i < replay->nrestless && result == NDRT_REPLAY_DONE; i++)
-            result = guard_one(replay, replay->restless[i]);
+    if (unrevoked && unrevoked == replay->unrevoked) {
+        for (int i = 0; i < replay->nunbiased && result == NDRT_REPLAY_DONE; i++)
+            result = guard_one(replay, replay->unbiased[i]);
     } else {
         result = guard_all(replay);
-        replay->calm = result == NDRT_REPLAY_DONE ? calm : 0;
+        replay->unrevoked = result == NDRT_REPLAY_DONE ? unrevoked : 0;
     }
     if (result != NDRT_REPLAY_DONE || replay->threads == ndrt_threads_get()) return result;
     return NDRT_REPLAY_THREADS;
 }
 
 static ndrt_replay_result leave(const ndrt_replay *replay, ndrt_replay_result result) {
-    if (!replay->leased) ndrt_hold_give_back(replay->leases);
+    if (!replay->leased) ndrt_lockset_give_back(replay->leases);
     return result;
 }
 
@@ -148,7 +148,7 @@ static ndrt_replay_result advance(ndrt_replay *replay, double budget_ms) {
 }
 
 ndrt_replay_result ndrt_replay_run(ndrt_replay *replay, double budget_ms, int leased) {
-    if (!leased && !ndrt_hold_try(replay->leases)) return NDRT_REPLAY_BUSY;
+    if (!leased && !ndrt_lockset_try(replay->leases)) return NDRT_REPLAY_BUSY;
     replay->leased = leased;
     /* With the leases: nobody converts or writes in between. */
     ndrt_replay_result broken = guard(replay);

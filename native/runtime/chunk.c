@@ -12,7 +12,7 @@
  *
  * Who reads the same hundreds of chunks again and again does not count himself in each: the chunks
  * know him (`readers`), and one word of his says whether he reads now. He sets the word, then looks
- * whether writers have stirred anything; a writer takes the chunk, then tells those whom it knows,
+ * whether writers have revoked anything; a writer takes the chunk, then tells its biased readers,
  * and looks whether one of them reads. As each does the one before the other, at least one of two
  * sees the other and steps back. */
 static pthread_mutex_t wait_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -47,12 +47,12 @@ int32_t ndrt_chunk_writable_pins_at(intptr_t chunk) {
 }
 
 int ndrt_chunks_note(int n, ndrt_chunk *const *chunks, uint64_t *writes) {
-    int calm = 1;
+    int readable = 1;
     for (int i = 0; i < n; i++) {
         writes[i] = __atomic_load_n(&chunks[i]->writes, __ATOMIC_SEQ_CST);
-        calm &= !__atomic_load_n(&chunks[i]->writable_pins, __ATOMIC_SEQ_CST);
+        readable &= !__atomic_load_n(&chunks[i]->writable_pins, __ATOMIC_SEQ_CST);
     }
-    return calm;
+    return readable;
 }
 
 int ndrt_chunks_unwritten(int n, ndrt_chunk *const *chunks, const uint64_t *writes) {
@@ -76,19 +76,19 @@ void ndrt_chunk_place(ndrt_chunk *chunk, void *data, int64_t layout) {
 
 void ndrt_chunk_add_version(ndrt_chunk *chunk) {
     __atomic_add_fetch(&chunk->version, 1, __ATOMIC_SEQ_CST);
-    ndrt_readers_stir(chunk);
+    ndrt_readers_revoke(chunk);
 }
 
 void ndrt_chunk_add_writes(ndrt_chunk *chunk) {
     __atomic_add_fetch(&chunk->writes, 1, __ATOMIC_SEQ_CST);
-    ndrt_readers_stir(chunk);
+    ndrt_readers_revoke(chunk);
 }
 
 void ndrt_chunk_add_pins(ndrt_chunk *chunk, int pins, int writable) {
     __atomic_add_fetch(&chunk->pins, pins, __ATOMIC_SEQ_CST);
     if (writable < 0) __atomic_add_fetch(&chunk->exports, (uint64_t)-writable, __ATOMIC_SEQ_CST);
     __atomic_add_fetch(&chunk->writable_pins, writable, __ATOMIC_SEQ_CST);
-    if (writable) ndrt_readers_stir(chunk);
+    if (writable) ndrt_readers_revoke(chunk);
 }
 
 /* ---- one chunk ----------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static int lease_change(ndrt_chunk *chunk, int32_t from, int32_t to) {
 
 int ndrt_lease_upgrade(ndrt_chunk *chunk, int32_t own) {
     if (!lease_change(chunk, own, -1)) return 0;
-    if (!ndrt_readers_stir(chunk)) return 1;
+    if (!ndrt_readers_revoke(chunk)) return 1;
     __atomic_store_n(&chunk->lease_word, ndrt_word_of(own), __ATOMIC_SEQ_CST);
     return 0;
 }

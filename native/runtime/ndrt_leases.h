@@ -1,5 +1,5 @@
-/* What native/runtime/chunk.c (leases of chunks), native/runtime/readers.c (who is known there) and
- * native/runtime/hold.c (what is had on many of them) share. */
+/* What native/runtime/chunk.c (leases of chunks), native/runtime/readers.c (biased leases) and
+ * native/runtime/lockset.c (leases on many of them) share. */
 #ifndef NDRT_LEASES_H
 #define NDRT_LEASES_H
 
@@ -47,28 +47,28 @@ int ndrt_leases_try(ndrt_lease *leases, int *n);
 void ndrt_leases_undo(const ndrt_lease *leases, int n); /* those that were taken */
 void ndrt_leases_wake(void); /* something was given back: the sleepers look again */
 
-/* ---- readers that chunks know --------------------------------------------------------------- */
+/* ---- biased readers --------------------------------------------------------------- */
 
 /* One who reads the same chunks again and again. */
 typedef struct {
     uint64_t reads;   /* like a chunk's word: whether he reads them now */
-    uint64_t stirred; /* grows whenever one of them is taken for writing, or changes */
+    uint64_t revoked; /* grows whenever one of them is taken for writing, or changes */
 } ndrt_reading;
 
 struct ndrt_reader {
     ndrt_reader *next; /* of the same chunk */
     ndrt_reading *of;
-    int known; /* in the chunk's list */
-    int stirred;
-    int times; /* looked at and found stirred */
+    int biased; /* in the chunk's list */
+    int revoked;
+    int times; /* looked at and found revoked */
 };
 
-/* Tells those who are known there; returns how many of them read now. */
-int ndrt_readers_stir(ndrt_chunk *chunk);
+/* Tells the biased readers of a chunk; returns how many of them read now. */
+int ndrt_readers_revoke(ndrt_chunk *chunk);
 int ndrt_readers_now(ndrt_chunk *chunk);
-/* Makes each reader known to the chunk of its lease, unless it is or that is exclusive. */
+/* Registers each reader at the chunk of its lease, unless it is there or that is exclusive. */
 void ndrt_readers_enter(ndrt_reader *readers, const ndrt_lease *leases, int n, ndrt_reading *of);
-/* Those whose chunks are stirred more than now and then are known no more. */
+/* Drops the bias for chunks that were revoked at two or more looks. */
 void ndrt_readers_settle(ndrt_reader *readers, const ndrt_lease *leases, int n);
 void ndrt_readers_leave(ndrt_reader *readers, const ndrt_lease *leases, int n);
 

@@ -1,10 +1,12 @@
-/* Readers that chunks know, so that they need not be counted there for each run. */
+/* Biased read locks (BRAVO: D. Dice and A. Kogan, 2019): a frequent reader registers at each chunk
+ * once, and from then on sets one flag for each run; a writer revokes, by going through the list.
+ */
 #include <pthread.h>
 
 #include "ndrt_leases.h"
 
-/* A chunk that was stirred at so many looks will be again: its reader is better counted. */
-enum { STIRRED_OFTEN = 2 };
+/* A lease that was revoked at so many looks will be again: it is better counted. */
+enum { REVOKED_OFTEN = 2 };
 
 /* Guards the lists. Nothing waits while it is held, and it may be taken under any other lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -13,13 +15,13 @@ static int reads_now(const ndrt_reader *reader) {
     return ndrt_count_in(__atomic_load_n(&reader->of->reads, __ATOMIC_SEQ_CST));
 }
 
-int ndrt_readers_stir(ndrt_chunk *chunk) {
+int ndrt_readers_revoke(ndrt_chunk *chunk) {
     if (!__atomic_load_n(&chunk->readers, __ATOMIC_SEQ_CST)) return 0;
     int n = 0;
     pthread_mutex_lock(&lock);
     for (ndrt_reader *r = chunk->readers; r; r = r->next) {
-        r->stirred = 1;
-        __atomic_add_fetch(&r->of->stirred, 1, __ATOMIC_SEQ_CST);
+        r->revoked = 1;
+        __atomic_add_fetch(&r->of->revoked, 1, __ATOMIC_SEQ_CST);
         n += reads_now(r);
     }
     pthread_mutex_unlock(&lock);
@@ -37,9 +39,9 @@ int ndrt_readers_now(ndrt_chunk *chunk) {
 void ndrt_readers_enter(ndrt_reader *readers, const ndrt_lease *leases, int n, ndrt_reading *of) {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < n; i++) {
-        if (leases[i].exclusive || readers[i].known) continue;
+        if (leases[i].exclusive || readers[i].biased) continue;
         ndrt_chunk *chunk = leases[i].chunk;
-        readers[i] = (ndrt_reader){.next = chunk->readers, .of = of, .known = 1};
+        readers[i] = (ndrt_reader){.next = chunk->readers, .of = of, .biased = 1};
         __atomic_store_n(&chunk->readers, &readers[i], __ATOMIC_SEQ_CST);
     }
     pthread_mutex_unlock(&lock);
@@ -53,15 +55,15 @@ static void forget(ndrt_reader *reader, ndrt_chunk *chunk) {
         while (before->next != reader) before = before->next;
         before->next = reader->next;
     }
-    reader->known = 0;
+    reader->biased = 0;
 }
 
 void ndrt_readers_settle(ndrt_reader *readers, const ndrt_lease *leases, int n) {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < n; i++) {
-        readers[i].times += readers[i].stirred;
-        readers[i].stirred = 0;
-        if (readers[i].known && readers[i].times >= STIRRED_OFTEN)
+        readers[i].times += readers[i].revoked;
+        readers[i].revoked = 0;
+        if (readers[i].biased && readers[i].times >= REVOKED_OFTEN)
             forget(&readers[i], leases[i].chunk);
     }
     pthread_mutex_unlock(&lock);
@@ -70,7 +72,7 @@ void ndrt_readers_settle(ndrt_reader *readers, const ndrt_lease *leases, int n) 
 void ndrt_readers_leave(ndrt_reader *readers, const ndrt_lease *leases, int n) {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < n; i++)
-        if (readers[i].known) forget(&readers[i], leases[i].chunk);
+        if (readers[i].biased) forget(&readers[i], leases[i].chunk);
     pthread_mutex_unlock(&lock);
 }
 

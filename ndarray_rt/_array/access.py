@@ -38,5 +38,5 @@ class Access:
             raise
         return stream
 
-    # as in Hold: an interrupt can not come before it
+    # as in LockSet: an interrupt can not come before it
     __exit__: Any = property(attrgetter("_given_back"))

@@ -1,4 +1,4 @@
-"""Leases and other holds: who reads, who writes, who has packed a Chunk right now (I8).
+"""Leases, in sets: who reads, who writes, who has packed a Chunk right now (I8).
 
 Holds no data. An exception of another thread or a signal (Ctrl-C) may come between any two Python
 steps, so nothing of importance is left to a Python `__exit__`, which may be struck down before
@@ -18,38 +18,39 @@ from ..errors import NdrtError, OutOfMemory
 from ..native import ffi, lib
 from .chunk import Chunk
 
-_NEW = ffi.typeof("ndrt_new_hold *")
-_take, _give_back, _meets = lib.ndrt_hold_take, lib.ndrt_hold_give_back, lib.ndrt_hold_meets
+_NEW = ffi.typeof("ndrt_new_lockset *")
+_take, _give_back = lib.ndrt_lockset_take, lib.ndrt_lockset_give_back
+_meets = lib.ndrt_lockset_meets
 _exit = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *(ctypes.py_object,) * 4)(
-    int(ffi.cast("intptr_t", ffi.addressof(lib, "ndrt_hold_exit"))))
+    int(ffi.cast("intptr_t", ffi.addressof(lib, "ndrt_lockset_exit"))))
 
 
-class Hold:
-    """Something that is had on chunks inside a `with` block, and given back once, however it ends.
+class LockSet:
+    """What is held on several chunks inside a `with` block, and given back once, however it ends.
 
     Where all else fails (the object is dropped without the block having ended), its end gives back.
     """
 
-    __slots__ = ("_given_back", "_hold")
+    __slots__ = ("_given_back", "_set")
 
     def __init__(self, kind: int, chunks: list[Any], exclusive: bytes) -> None:
         out = ffi.new(_NEW)
-        if lib.ndrt_hold_new(kind, len(chunks), chunks, exclusive, out):
-            raise OutOfMemory(f"no memory to hold {len(chunks)} chunks")
-        self._hold: Any = ffi.gc(out.hold, lib.ndrt_hold_free)
-        # keeps the native hold alive while the block runs
-        self._given_back: Callable[..., int] = partial(_exit, out.address, self._hold)
+        if lib.ndrt_lockset_new(kind, len(chunks), chunks, exclusive, out):
+            raise OutOfMemory(f"no memory for a lock set of {len(chunks)} chunks")
+        self._set: Any = ffi.gc(out.set, lib.ndrt_lockset_free)
+        # keeps the native lock set alive while the block runs
+        self._given_back: Callable[..., int] = partial(_exit, out.address, self._set)
 
     def give_back(self) -> None:
         """Ends it; what is not held may be given back too."""
-        _give_back(self._hold)
+        _give_back(self._set)
 
     def __enter__(self) -> bool:
         """Says whether it was got. What is interrupted here holds nothing."""
         try:
-            return bool(_take(self._hold))
+            return bool(_take(self._set))
         except BaseException:
-            _give_back(self._hold)
+            _give_back(self._set)
             raise
 
     # looked up before the block is entered, and called without a frame of Python
@@ -64,13 +65,13 @@ class _Mine(threading.local):
     """What this thread took, the innermost last; some of it may be given back already."""
 
     def __init__(self) -> None:
-        self.taken: list[Any] = []  # native holds
+        self.taken: list[Any] = []  # native lock sets
 
 
 _mine = _Mine()
 
 
-class Leases(Hold):
+class Leases(LockSet):
     """Shared leases on chunks read, exclusive ones on chunks written; taken all at once.
 
     Usable in a `with`, again and again. The same chunk may stand on both sides and then counts as
@@ -84,39 +85,39 @@ class Leases(Hold):
         chunks = [chunk.native for chunk in read]
         exclusive = bytes(len(chunks))
         chunks += [chunk.native for chunk in written]
-        Hold.__init__(self, lib.NDRT_HOLD_LEASES, chunks,
+        LockSet.__init__(self, lib.NDRT_LOCKSET_LEASES, chunks,
                       exclusive.ljust(len(chunks), b"\1"))
 
     def __enter__(self) -> bool:
-        hold, taken = self._hold, _mine.taken
+        own, taken = self._set, _mine.taken
         if taken:
             # the usual case: one that was given back since
-            if len(taken) == 1 and not _meets(taken[0], hold):
+            if len(taken) == 1 and not _meets(taken[0], own):
                 taken.clear()
             else:
-                _refuse_own(taken, hold)
+                _refuse_own(taken, own)
         try:
-            got = bool(_take(hold))
-            taken.append(hold)
+            got = bool(_take(own))
+            taken.append(own)
         except BaseException:
-            _give_back(hold)
+            _give_back(own)
             raise
         return got
 
 
     @property
     def native(self) -> Any:
-        """The native hold; valid as long as this lives."""
-        return self._hold
+        """The native lock set; valid as long as this lives."""
+        return self._set
 
     def adopt(self) -> None:
         """Native code took them for this thread: whoever runs inside the block is to know."""
-        _mine.taken.append(self._hold)
+        _mine.taken.append(self._set)
 
 
-def _refuse_own(taken: list[Any], hold: Any) -> None:
+def _refuse_own(taken: list[Any], wanted: Any) -> None:
     """LeaseError instead of waiting for ever for what this thread itself holds."""
-    meetings = [_meets(other, hold) for other in taken]
+    meetings = [_meets(other, wanted) for other in taken]
     if 0 in meetings:
         taken[:] = [other for other, met in zip(taken, meetings, strict=True) if met]
     if 2 in meetings:
@@ -126,7 +127,7 @@ def _refuse_own(taken: list[Any], hold: Any) -> None:
             "the call")
 
 
-class Exclusive(Hold):
+class Exclusive(LockSet):
     """One exclusive lease in place of the caller's `held` shared leases (0 or 1); never waits.
 
     `with Exclusive(chunk, held=1) as got:`; not got when anybody else has a lease.
@@ -135,15 +136,15 @@ class Exclusive(Hold):
     __slots__ = ()
 
     def __init__(self, chunk: Chunk, held: int) -> None:
-        Hold.__init__(self, lib.NDRT_HOLD_UPGRADE, [chunk.native], b"\0" if held else b"\1")
+        LockSet.__init__(self, lib.NDRT_LOCKSET_UPGRADE, [chunk.native], b"\0" if held else b"\1")
 
 
-class Packed(Hold):
+class Packed(LockSet):
     """Notes on chunks that a living plan relies on their layout; held from the start."""
 
     __slots__ = ()
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
         natives = [chunk.native for chunk in chunks]
-        Hold.__init__(self, lib.NDRT_HOLD_PACKED, natives, bytes(len(natives)))
+        LockSet.__init__(self, lib.NDRT_LOCKSET_PACKED, natives, bytes(len(natives)))
         self.__enter__()

@@ -19,28 +19,28 @@ def chunk() -> Any:
     return own(out[0], lib.ndrt_chunk_free)
 
 
-class Hold:
-    """A native hold, taken at once unless told otherwise."""
+class LockSet:
+    """A native lock set, taken at once unless told otherwise."""
 
-    def __init__(self, *pairs: tuple[Any, int], kind: int = lib.NDRT_HOLD_LEASES,
+    def __init__(self, *pairs: tuple[Any, int], kind: int = lib.NDRT_LOCKSET_LEASES,
                  take: bool = True) -> None:
-        out = ffi.new("ndrt_new_hold *")
-        call(lib.ndrt_hold_new, kind, len(pairs), [c for c, _ in pairs],
-             bytes(m for _, m in pairs), out, what="hold")
-        self.ptr = own(out.hold, lib.ndrt_hold_free)
-        assert int(ffi.cast("intptr_t", out.hold)) == out.address
-        self.got = take and bool(lib.ndrt_hold_take(self.ptr))
+        out = ffi.new("ndrt_new_lockset *")
+        call(lib.ndrt_lockset_new, kind, len(pairs), [c for c, _ in pairs],
+             bytes(m for _, m in pairs), out, what="lock set")
+        self.ptr = own(out.set, lib.ndrt_lockset_free)
+        assert int(ffi.cast("intptr_t", out.set)) == out.address
+        self.got = take and bool(lib.ndrt_lockset_take(self.ptr))
 
     def give_back(self) -> None:
-        lib.ndrt_hold_give_back(self.ptr)
+        lib.ndrt_lockset_give_back(self.ptr)
 
 
-def acquire(*pairs: tuple[Any, int]) -> Hold:
-    return Hold(*pairs)
+def acquire(*pairs: tuple[Any, int]) -> LockSet:
+    return LockSet(*pairs)
 
 
-def upgrade(c: Any, held: int) -> Hold:
-    return Hold((c, not held), kind=lib.NDRT_HOLD_UPGRADE)
+def upgrade(c: Any, held: int) -> LockSet:
+    return LockSet((c, not held), kind=lib.NDRT_LOCKSET_UPGRADE)
 
 
 def test_writes_are_noted_and_compared() -> None:
@@ -74,8 +74,8 @@ def test_counters() -> None:
 
 def test_packers() -> None:
     a, b = chunk(), chunk()
-    first = Hold((a, 0), (b, 0), (a, 0), kind=lib.NDRT_HOLD_PACKED)
-    second = Hold((a, 0), kind=lib.NDRT_HOLD_PACKED)
+    first = LockSet((a, 0), (b, 0), (a, 0), kind=lib.NDRT_LOCKSET_PACKED)
+    second = LockSet((a, 0), kind=lib.NDRT_LOCKSET_PACKED)
     assert (a.packers, b.packers, a.lease) == (2, 1, 0), "a chunk named twice counts once"
     first.give_back()
     first.give_back()
@@ -84,24 +84,24 @@ def test_packers() -> None:
     assert a.packers == 0
 
 
-def test_a_hold_knows_whether_it_is_held() -> None:
+def test_a_lock_set_knows_whether_it_is_held() -> None:
     a = chunk()
-    held = Hold((a, 1), take=False)
+    held = LockSet((a, 1), take=False)
     held.give_back()
     assert a.lease == 0, "giving back what was not taken does nothing"
-    assert lib.ndrt_hold_take(held.ptr)
-    assert not lib.ndrt_hold_take(held.ptr), "what is held can not be taken again"
+    assert lib.ndrt_lockset_take(held.ptr)
+    assert not lib.ndrt_lockset_take(held.ptr), "what is held can not be taken again"
     held.give_back()
     other = acquire((a, 0))
     held.give_back()
     assert a.lease == 1, "a second time does nothing either"
     other.give_back()
-    assert lib.ndrt_hold_take(held.ptr), "a hold may be used again"
+    assert lib.ndrt_lockset_take(held.ptr), "a lock set may be used again"
     del held
     assert a.lease == 0, "its end gives back"
 
 
-def test_a_hold_outlives_the_owner_of_its_chunk() -> None:
+def test_a_lock_set_outlives_the_owner_of_its_chunk() -> None:
     a = chunk()
     held = acquire((a, 1))
     del a
@@ -130,7 +130,7 @@ def test_a_chunk_named_often_counts_once_at_its_strongest(n: int) -> None:
 
 
 def test_no_chunk() -> None:
-    with pytest.raises(ParameterError, match="hold 0 of 1 has no chunk"):
+    with pytest.raises(ParameterError, match="lease 0 of 1 has no chunk"):
         acquire((ffi.NULL, 0))
     acquire().give_back()
 

@@ -186,11 +186,11 @@ def sequence() -> None:
     chunk = ffi.new("ndrt_chunk **")
     call(lib.ndrt_chunk_new, chunk, what="chunk")
     try:
-        hold = ffi.new("ndrt_new_hold *")
-        call(lib.ndrt_hold_new, lib.NDRT_HOLD_LEASES, 100, [chunk[0]] * 100, bytes(100), hold,
-             what="hold")
-        assert lib.ndrt_hold_take(hold.hold)
-        lib.ndrt_hold_free(hold.hold)
+        hold = ffi.new("ndrt_new_lockset *")
+        call(lib.ndrt_lockset_new, lib.NDRT_LOCKSET_LEASES, 100, [chunk[0]] * 100, bytes(100), hold,
+             what="lock set")
+        assert lib.ndrt_lockset_take(hold.set)
+        lib.ndrt_lockset_free(hold.set)
     finally:
         lib.ndrt_chunk_free(chunk[0])
     plan = ffi.new("ndrt_plan **")
@@ -226,7 +226,7 @@ def test_every_allocation_may_fail() -> None:
 def test_freeing_nothing() -> None:
     lib.ndrt_buffer_free(ffi.NULL)
     lib.ndrt_chunk_free(ffi.NULL)
-    lib.ndrt_hold_free(ffi.NULL)
+    lib.ndrt_lockset_free(ffi.NULL)
     lib.ndrt_prim_free(ffi.NULL)
     lib.ndrt_plan_free(ffi.NULL)
     assert isinstance(text(lib.ndrt_last_error()), str)

@@ -1,4 +1,4 @@
-"""Readers that chunks know: not counted in each of them, and seen by every writer."""
+"""Biased read locks: not counted in each chunk, and seen by every writer."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ import pytest
 from ndarray_rt.errors import OutOfMemory
 from ndarray_rt.native import call, ffi, lib
 
-from .test_chunk import Hold, acquire, chunk, upgrade
+from .test_chunk import LockSet, acquire, chunk, upgrade
 
 
-def reader(*chunks: Any, written: Any = None) -> Hold:
-    """A hold that is to be tried again and again."""
+def reader(*chunks: Any, written: Any = None) -> LockSet:
+    """A lock set that is to be tried again and again."""
     pairs = [(one, 0) for one in chunks] + ([] if written is None else [(written, 1)])
-    hold = Hold(*pairs, take=False)
-    assert not lib.ndrt_hold_try(hold.ptr), "nobody knows it yet"
+    locks = LockSet(*pairs, take=False)
+    assert not lib.ndrt_lockset_try(locks.ptr), "nothing is biased yet"
     for _ in range(2):
-        call(lib.ndrt_hold_introduce, hold.ptr, what="introduction")
-    return hold
+        call(lib.ndrt_lockset_bias, locks.ptr, what="biasing")
+    return locks
 
 
-def reads(hold: Hold) -> bool:
-    return bool(lib.ndrt_hold_try(hold.ptr))
+def reads(locks: LockSet) -> bool:
+    return bool(lib.ndrt_lockset_try(locks.ptr))
 
 
-def calm(hold: Hold) -> int:
+def unrevoked(locks: LockSet) -> int:
     """The number for one run."""
-    assert reads(hold)
-    number = int(lib.ndrt_hold_calm(hold.ptr))
-    hold.give_back()
+    assert reads(locks)
+    number = int(lib.ndrt_lockset_unrevoked(locks.ptr))
+    locks.give_back()
     return number
 
 
-def is_known(hold: Hold, one: Any) -> bool:
-    return bool(lib.ndrt_hold_is_known(hold.ptr, one))
+def is_biased(locks: LockSet, one: Any) -> bool:
+    return bool(lib.ndrt_lockset_is_biased(locks.ptr, one))
 
 
 def test_it_is_not_counted_but_seen() -> None:
     a, b, out = chunk(), chunk(), chunk()
-    hold = reader(a, b, written=out)
-    assert reads(hold)
-    assert not reads(hold), "what is held can not be had again"
+    locks = reader(a, b, written=out)
+    assert reads(locks)
+    assert not reads(locks), "what is held can not be had again"
     assert (a.lease, b.lease, out.lease) == (0, 0, -1)
     assert [lib.ndrt_chunk_lease(one) for one in (a, b, out)] == [1, 1, -1]
-    assert [is_known(hold, one) for one in (a, b, out, chunk())] == [True, True, False, False]
+    assert [is_biased(locks, one) for one in (a, b, out, chunk())] == [True, True, False, False]
     assert not upgrade(a, 0).got
     second = reader(a)
     assert reads(second)
@@ -58,7 +58,7 @@ def test_it_is_not_counted_but_seen() -> None:
     assert lib.ndrt_chunk_lease(a) == 3
     assert not upgrade(a, 1).got
     assert a.lease == 1, "what was not got is not given back"
-    for one in (second, hold):
+    for one in (second, locks):
         one.give_back()
         one.give_back()
     assert upgrade(a, 1).got
@@ -68,17 +68,17 @@ def test_it_is_not_counted_but_seen() -> None:
 
 def test_it_does_not_wait_and_leaves_nothing() -> None:
     a, b, out = chunk(), chunk(), chunk()
-    hold = reader(a, b, written=out)
+    locks = reader(a, b, written=out)
     for in_the_way in ((a, 1), (b, 1), (out, 1), (out, 0)):
         other = acquire(in_the_way)
         for _ in range(3):
-            assert not reads(hold)
+            assert not reads(locks)
         others = [one for one in (a, b, out) if one is not in_the_way[0]]
         assert [lib.ndrt_chunk_lease(one) for one in others] == [0, 0]
-        assert lib.ndrt_hold_calm(hold.ptr) == 0
+        assert lib.ndrt_lockset_unrevoked(locks.ptr) == 0
         other.give_back()
-        assert reads(hold)
-        hold.give_back()
+        assert reads(locks)
+        locks.give_back()
 
 
 @pytest.mark.parametrize("change", [
@@ -88,75 +88,75 @@ def test_it_does_not_wait_and_leaves_nothing() -> None:
     lambda a: upgrade(a, 0).give_back()])
 def test_each_change_is_told(change: Callable[[Any], None]) -> None:
     a, b = chunk(), chunk()
-    hold = reader(a, b)
-    before = calm(hold)
+    locks = reader(a, b)
+    before = unrevoked(locks)
     assert before > 0
     acquire((a, 0), (b, 0)).give_back()
     lib.ndrt_chunk_add_pins(b, 1, 0)
-    assert calm(hold) == before, "readers change nothing"
+    assert unrevoked(locks) == before, "readers change nothing"
     change(b)
-    assert calm(hold) != before
+    assert unrevoked(locks) != before
 
 
 def test_a_change_while_it_reads_is_told_the_next_time() -> None:
     a = chunk()
-    hold = reader(a)
-    assert reads(hold)
-    before = lib.ndrt_hold_calm(hold.ptr)
+    locks = reader(a)
+    assert reads(locks)
+    before = lib.ndrt_lockset_unrevoked(locks.ptr)
     lib.ndrt_chunk_add_pins(a, 1, 1)
-    assert lib.ndrt_hold_calm(hold.ptr) == before, "it is of this run"
-    hold.give_back()
-    assert lib.ndrt_hold_calm(hold.ptr) == 0
-    assert calm(hold) != before
+    assert lib.ndrt_lockset_unrevoked(locks.ptr) == before, "it is of this run"
+    locks.give_back()
+    assert lib.ndrt_lockset_unrevoked(locks.ptr) == 0
+    assert unrevoked(locks) != before
 
 
 def test_what_changes_again_and_again_is_counted() -> None:
     a, b = chunk(), chunk()
-    hold = reader(a, b)
-    calm(hold)
+    locks = reader(a, b)
+    unrevoked(locks)
     for _ in range(3):
         lib.ndrt_chunk_add_writes(b)
-        calm(hold)
-    assert is_known(hold, a)
-    assert not is_known(hold, b)
-    before = calm(hold)
+        unrevoked(locks)
+    assert is_biased(locks, a)
+    assert not is_biased(locks, b)
+    before = unrevoked(locks)
     lib.ndrt_chunk_add_writes(b)
-    assert reads(hold)
-    assert lib.ndrt_hold_calm(hold.ptr) == before
+    assert reads(locks)
+    assert lib.ndrt_lockset_unrevoked(locks.ptr) == before
     assert (a.lease, b.lease) == (0, 1)
     assert not upgrade(b, 0).got
-    hold.give_back()
+    locks.give_back()
     assert (a.lease, b.lease) == (0, 0)
 
 
-def test_what_changes_no_more_is_known_again() -> None:
+def test_what_changes_no_more_is_biased_again() -> None:
     a, b, out = chunk(), chunk(), chunk()
-    hold = reader(a, b, written=out)
+    locks = reader(a, b, written=out)
     for _ in range(3):
         lib.ndrt_chunk_add_writes(b)
-        calm(hold)
-    assert not is_known(hold, b)
-    before = calm(hold)
+        unrevoked(locks)
+    assert not is_biased(locks, b)
+    before = unrevoked(locks)
     for _ in range(1100):
-        calm(hold)
-    assert is_known(hold, b)
-    assert calm(hold) != before, "who guards it looks at all again"
-    before = calm(hold)
+        unrevoked(locks)
+    assert is_biased(locks, b)
+    assert unrevoked(locks) != before, "who guards it looks at all again"
+    before = unrevoked(locks)
     lib.ndrt_chunk_add_writes(b)
-    assert calm(hold) != before
-    assert reads(hold)
+    assert unrevoked(locks) != before
+    assert reads(locks)
     assert (a.lease, b.lease, out.lease) == (0, 0, -1)
 
 
 def test_taken_in_the_usual_way_it_is_counted() -> None:
     a = chunk()
-    hold = reader(a)
-    calm(hold)
-    assert lib.ndrt_hold_take(hold.ptr)
+    locks = reader(a)
+    unrevoked(locks)
+    assert lib.ndrt_lockset_take(locks.ptr)
     assert a.lease == 1
-    assert lib.ndrt_hold_calm(hold.ptr) == 0
+    assert lib.ndrt_lockset_unrevoked(locks.ptr) == 0
     assert upgrade(a, 1).got, "its own word says nothing now"
-    hold.give_back()
+    locks.give_back()
     assert lib.ndrt_chunk_lease(a) == 0
 
 
@@ -174,8 +174,8 @@ def test_the_dead_are_forgotten(order: tuple[int, ...]) -> None:
 
 def test_its_end_wakes_who_waits() -> None:
     a, b = chunk(), chunk()
-    hold = reader(a, b)
-    assert reads(hold)
+    locks = reader(a, b)
+    assert reads(locks)
     got = threading.Event()
 
     def want() -> None:
@@ -185,7 +185,7 @@ def test_its_end_wakes_who_waits() -> None:
     thread = threading.Thread(target=want)
     thread.start()
     assert not got.wait(0.05)
-    hold.give_back()
+    locks.give_back()
     assert got.wait(5)
     thread.join()
 
@@ -193,15 +193,15 @@ def test_its_end_wakes_who_waits() -> None:
 @pytest.mark.parametrize("n", [0, 1])
 def test_no_memory_to_be_known(n: int) -> None:
     a = chunk()
-    hold = Hold((a, 0), take=False)
+    locks = LockSet((a, 0), take=False)
     lib.ndrt_memory_fail_after(n)
     try:
-        with pytest.raises(OutOfMemory, match="introduce a reader to 1 chunks"):
-            call(lib.ndrt_hold_introduce, hold.ptr, what="introduction")
+        with pytest.raises(OutOfMemory, match="bias leases on 1 chunks"):
+            call(lib.ndrt_lockset_bias, locks.ptr, what="biasing")
     finally:
         lib.ndrt_memory_fail_after(-1)
     assert a.readers == ffi.NULL
-    assert not reads(hold)
+    assert not reads(locks)
 
 
 @pytest.fixture
@@ -226,12 +226,12 @@ def test_many_threads_never_read_what_is_written(seed: int) -> None:
         rng = random.Random(f"{seed} reader {number}")
         for _ in range(6):
             picks = rng.sample(range(5), rng.randint(1, 4))
-            hold = reader(*(chunks[i] for i in picks))
+            locks = reader(*(chunks[i] for i in picks))
             for _ in range(400):
-                got = reads(hold)
+                got = reads(locks)
                 tried[got] += 1
                 if not got:
-                    lib.ndrt_hold_take(hold.ptr)
+                    lib.ndrt_lockset_take(locks.ptr)
                 with count:
                     for i in picks:
                         readers[i] += 1
@@ -240,19 +240,19 @@ def test_many_threads_never_read_what_is_written(seed: int) -> None:
                 with count:
                     for i in picks:
                         readers[i] -= 1
-                hold.give_back()
+                locks.give_back()
 
     def write(number: int) -> None:
         rng = random.Random(f"{seed} writer {number}")
         for _ in range(2500):
             i = rng.randrange(5)
-            hold = upgrade(chunks[i], 0) if rng.random() < 0.5 else acquire((chunks[i], 1))
-            if hold.got:
+            locks = upgrade(chunks[i], 0) if rng.random() < 0.5 else acquire((chunks[i], 1))
+            if locks.got:
                 writers[i] += 1
                 if readers[i] or writers[i] != 1:
                     failures.append(f"chunk {i} is written while others have it")
                 writers[i] -= 1
-            hold.give_back()
+            locks.give_back()
     threads = [threading.Thread(target=work, args=(i,), daemon=True)
                for i in range(3) for work in (read, write)]
     for thread in threads:

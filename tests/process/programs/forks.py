@@ -148,14 +148,14 @@ def chunks_that_know_a_reader():
     from ndarray_rt.storage.lease import Leases
     x, y = mx.nd.ones((3, 4)), mx.nd.ones((3, 4))
     leases = Leases([x._chunk, y._chunk], [])
-    assert not lib.ndrt_hold_introduce(leases.native)
-    assert lib.ndrt_hold_try(leases.native)
+    assert not lib.ndrt_lockset_bias(leases.native)
+    assert lib.ndrt_lockset_try(leases.native)
 
     def child():
         assert lib.ndrt_chunk_lease(x._chunk.native) == 0
         x[:] = 5
         for _ in range(3):
-            assert lib.ndrt_hold_try(leases.native)
+            assert lib.ndrt_lockset_try(leases.native)
             assert lib.ndrt_chunk_lease(x._chunk.native) == 1
             leases.give_back()
         y[:] = 6
