@@ -32,7 +32,7 @@ struct ndrt_plan {
     int64_t nlanes;
     double took; /* the last run with a budget, in milliseconds; HUGE_VAL: none that came through */
 };
-/* Of plans that take a small part of the budget: how many steps run between looks at the clock. */
+/* The clock is read after so many steps if the last run took a small part of the budget. */
 enum { LOOK_EACH = 32 };
 
 ndrt_status ndrt_plan_new(ndrt_plan **out) {

@@ -11,7 +11,7 @@ from ..symbol.node import Entry, Node, topological
 from .post_op_rules import binary_of, chain_of
 from .rewrite import Facts, Heads, make, rewrite
 
-# of pixels: every so manieth along each axis
+# the subsampling step along each spatial axis
 Step = tuple[int, ...]
 
 

@@ -1,5 +1,4 @@
-"""Joins in place: what is put one behind the other is computed where it is to lie. Allocates
-nothing.
+"""In-place concat: producers write directly into their slice of the output. Allocates nothing.
 
 A Concat whose parts lie one behind the other in memory moves nothing, if each part was computed
 at its place in the result. What lies there is the operator's to see when it runs: parts that came

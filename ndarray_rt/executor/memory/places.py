@@ -24,10 +24,10 @@ LIFE = np.dtype([(name, np.int64) for name in
                  ("nbytes", "born", "dies", "team", "lane", "offset")])
 Lives = np.ndarray[tuple[int], np.dtype[np.void]]
 
-# so many comparisons may looking for gaps take, and so many more for each of n storages and each
-# digit of n
+# comparisons that the search for gaps may make: always, and for each of n storages and each digit
+# of n
 WORK_ALWAYS, WORK_EACH = 1 << 24, 16
-# so many times what placing anew takes may an arena of scaled places take
+# scaled offsets are accepted if the arena is at most 3 % larger than that of a fresh plan
 WASTE = 1.03
 
 
