@@ -241,6 +241,11 @@ KERNELS: tuple[Kernel, ...] = (
            "n is_scaled:flag is_signed:flag",
            doc="An int8 bias as int32; scaled: in the steps of sums of products of int8 or uint8 "
            "data and int8 weights, cut off towards 0."),
+    Kernel("least_loss", "entropy", ">threshold >lost hist edges >scratch",
+           "bins levels slots:int",
+           doc="Beyond which value of a histogram of `bins` around 0, an odd number, what is cut "
+           "off and told apart by `levels` loses least entropy, and what that is; `slots`: "
+           "threads that scratch has room for, each 2 bins, behind them a number for each bin."),
     Kernel("widen", "halves", ">out data:any", "n kind:int",
            doc="Numbers of 16 bits, of kind F16 or BF16, as floats."),
     Kernel("narrow", "halves", ">out:any data", "n kind:int",
@@ -336,7 +341,7 @@ WIDE_FAMILIES = ("separable",)
 # the folders below native/kernels/ with the families whose code is there
 FOLDERS = {
     "elementwise": ("basic", "functions", "scalars", "quantized", "halves", "byte_ranges"),
-    "reduce": ("math", "ordering", "softmax_grad"),
+    "reduce": ("math", "ordering", "entropy", "softmax_grad"),
     "norm": ("norms", "batch_stats", "last_axis", "lrn", "folded_norms"),
     "index": ("gather", "moves", "joins"),
     "optimizer": ("optimizers",),

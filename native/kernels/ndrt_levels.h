@@ -52,6 +52,7 @@ const ndrt_level *ndrt_level_of_cpu(void);
 #define ndrt_family_scalars LEVELED(ndrt_family_scalars)
 #define ndrt_family_quantized LEVELED(ndrt_family_quantized)
 #define ndrt_family_halves LEVELED(ndrt_family_halves)
+#define ndrt_family_entropy LEVELED(ndrt_family_entropy)
 #define ndrt_family_byte_ranges LEVELED(ndrt_family_byte_ranges)
 #define ndrt_family_whole_windows LEVELED(ndrt_family_whole_windows)
 #define ndrt_family_windows LEVELED(ndrt_family_windows)

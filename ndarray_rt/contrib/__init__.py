@@ -8,15 +8,16 @@ from ..public import loads, shows
 from . import autograd
 
 if TYPE_CHECKING:
-    from . import amp, io, onnx, svrg_optimization, tensorboard, text
+    from . import amp, io, onnx, quantization, svrg_optimization, tensorboard, text
 
 nd: Any = vars(_nd)["contrib"]
 sym: Any = vars(_sym)["contrib"]
 ndarray, symbol = nd, sym
 
-__all__ = ["amp", "autograd", "io", "nd", "ndarray", "onnx", "svrg_optimization", "sym", "symbol",
-           "tensorboard", "text"]
+__all__ = ["amp", "autograd", "io", "nd", "ndarray", "onnx", "quant", "quantization",
+           "svrg_optimization", "sym", "symbol", "tensorboard", "text"]
 __dir__ = shows(globals())
-__getattr__ = loads(globals(), {name: name for name in ("amp", "io", "onnx",
-                                                        "svrg_optimization", "tensorboard",
-                                                        "text")})
+__getattr__ = loads(globals(), {
+    **{name: name for name in ("amp", "io", "onnx", "quantization", "svrg_optimization",
+                               "tensorboard", "text")},
+    "quant": "quantization"})

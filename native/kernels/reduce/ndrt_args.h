@@ -160,4 +160,19 @@ static inline ndrt_softmax_grad_args ndrt_read_softmax_grad(const ndrt_kernel_ca
     };
 }
 
+/* Beyond which value of a histogram of `bins` around 0, an odd number, what is cut off and told
+ * apart by `levels` loses least entropy, and what that is; `slots`: threads that scratch has room
+ * for, each 2 bins, behind them a number for each bin. */
+typedef struct {
+    float *threshold; float *lost; const float *hist; const float *edges; float *scratch;
+    int64_t bins; int64_t levels; int slots;
+} ndrt_least_loss_args;
+static inline ndrt_least_loss_args ndrt_read_least_loss(const ndrt_kernel_call *call) {
+    return (ndrt_least_loss_args){
+        .threshold = call->data[0], .lost = call->data[1], .hist = call->data[2],
+        .edges = call->data[3], .scratch = call->data[4], .bins = call->counts[0],
+        .levels = call->counts[1], .slots = ndrt_int_of(call->counts[2]),
+    };
+}
+
 #endif

@@ -20,6 +20,7 @@ extern const ndrt_family ndrt_family_functions;
 extern const ndrt_family ndrt_family_scalars;
 extern const ndrt_family ndrt_family_quantized;
 extern const ndrt_family ndrt_family_byte_ranges;
+extern const ndrt_family ndrt_family_entropy;
 extern const ndrt_family ndrt_family_halves;
 extern const ndrt_family ndrt_family_draws;
 extern const ndrt_family ndrt_family_joins;
@@ -112,6 +113,7 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_QUANTIZED] = &ndrt_family_quantized, \
     [NDRT_KERNEL_PRODUCT_RANGE] = &ndrt_family_byte_ranges, \
     [NDRT_KERNEL_WHOLE_BIAS] = &ndrt_family_byte_ranges, \
+    [NDRT_KERNEL_LEAST_LOSS] = &ndrt_family_entropy, \
     [NDRT_KERNEL_WIDEN] = &ndrt_family_halves, \
     [NDRT_KERNEL_NARROW] = &ndrt_family_halves, \
     [NDRT_KERNEL_PHILOX] = &ndrt_family_draws, \

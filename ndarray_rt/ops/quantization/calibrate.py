@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._array.layout import AnyArray
-from ..._array.output import NumpyOutput
+from ..._array.layout import AnyArray, get_default
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32
 from ...errors import ShapeError
+from ...native import lib
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, need_rank
 from ...op.params import Params, integer, params_class
 from ...op.registry import OpDef, Shape, register
+from ...storage.desc import default_desc
+from ...storage.kernels.reduce import least_loss
 from .ranges import ends_shape, floats_type, one
 
 OUTPUTS = ("threshold", "divergence")
@@ -72,7 +76,8 @@ def smoothed(counts: AnyArray) -> AnyArray | None:
 def divergence(p: AnyArray, q: AnyArray) -> np.float32:
     """How much is lost where q stands for p (Kullback and Leibler)."""
     p, q = p / summed(p), q / summed(q)
-    return summed(p * np.log(p / q))
+    logs = np.log((p / q).astype(np.float64)).astype(FLOAT32)
+    return summed(p * logs)
 
 
 def quantized(middle: AnyArray, outer: AnyArray, bins: int) -> AnyArray:
@@ -101,7 +106,8 @@ def compute(ctx: OpContext, p: CalibrateEntropyParams, ins: list[AnyArray],
         outer = hist[start:stop].copy()
         outer[0] = summed(hist[:start + 1])
         outer[-1] = summed(hist[stop - 1:])
-        middle = np.trunc(hist[start:stop]).astype(np.int64)
+        with np.errstate(invalid="ignore"):
+            middle = np.trunc(hist[start:stop]).astype(np.int64)
         middle[0] = 0
         given, kept = smoothed(outer), smoothed(
             quantized(middle, outer, p.num_quantized_bins))
@@ -115,9 +121,22 @@ def compute(ctx: OpContext, p: CalibrateEntropyParams, ins: list[AnyArray],
     outs[1].write(one(best))
 
 
+def compute_ex(ctx: OpContext, p: CalibrateEntropyParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    bins, desc = ins[0].size, default_desc(FLOAT32, (1,))
+    slots = lib.ndrt_threads_get()
+    scratch = ctx.stream.scratch(default_desc(FLOAT32, ((2 * slots + 1) * bins,)))
+    hist, edges = (get_default(array, ctx.stream) for array in ins)
+    with outs[0].open(desc, ctx.stream) as threshold, outs[1].open(desc, ctx.stream) as lost:
+        ctx.kernel(least_loss(threshold=threshold, lost=lost, hist=hist, edges=edges,
+                              scratch=scratch, bins=bins, levels=p.num_quantized_bins,
+                              slots=slots))
+
+
 register(OpDef(
     "_contrib_calibrate_entropy", CalibrateEntropyParams, inputs=("hist", "hist_edges"),
     outputs=OUTPUTS, infer_shape=infer_shape, infer_type=infer_type, compute=compute,
+    compute_ex=compute_ex,
     no_gradient="it is for calibration, and MXNet has none",
     doc="The threshold beyond which values of a histogram are best cut off before quantization.\n\n"
         "hist (bins,) with an odd number of bins around 0, hist_edges (bins + 1,). The outputs, "

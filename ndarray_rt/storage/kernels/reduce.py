@@ -88,3 +88,12 @@ def softmax_grad(*, dx: Mem, y: Mem, dy: Mem, outer: int, length: int, inner: in
     output."""
     return KernelCall(lib.NDRT_KERNEL_SOFTMAX_GRAD, (dx, y, dy), (outer, length, inner, log),
                       (divisor, sign))
+
+
+def least_loss(*, threshold: Mem, lost: Mem, hist: Mem, edges: Mem, scratch: Mem, bins: int,
+               levels: int, slots: int) -> KernelCall:
+    """Beyond which value of a histogram of `bins` around 0, an odd number, what is cut off and told
+    apart by `levels` loses least entropy, and what that is; `slots`: threads that scratch has room
+    for, each 2 bins, behind them a number for each bin."""
+    return KernelCall(lib.NDRT_KERNEL_LEAST_LOSS, (threshold, lost, hist, edges, scratch), (bins,
+                      levels, slots), ())

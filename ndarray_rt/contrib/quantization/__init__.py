@@ -1,0 +1,41 @@
+"""`contrib.quantization`: models on 8-bit numbers. Source: MXNet's `mx.contrib.quantization`.
+
+`quantize_model` quantizes a symbol and its parameters. `quantize_graph` and `calib_graph` do it in
+two steps, for programs that run the data for calibration themselves.
+"""
+
+from ...public import shows
+from .collectors import (
+    _collect_layer_statistics as _collect_layer_statistics,
+)
+from .collectors import (
+    _LayerHistogramCollector as _LayerHistogramCollector,
+)
+from .collectors import (
+    _LayerOutputMinMaxCollector as _LayerOutputMinMaxCollector,
+)
+from .collectors import (
+    combine_histogram,
+)
+from .model import calib_graph, quantize_graph, quantize_model
+from .symbols import (
+    _calibrate_quantized_sym as _calibrate_quantized_sym,
+)
+from .symbols import (
+    _quantize_params as _quantize_params,
+)
+from .symbols import (
+    _quantize_symbol as _quantize_symbol,
+)
+from .thresholds import (
+    _get_optimal_threshold as _get_optimal_threshold,
+)
+from .thresholds import (
+    _get_optimal_thresholds as _get_optimal_thresholds,
+)
+from .thresholds import (
+    _smooth_distribution as _smooth_distribution,
+)
+
+__all__ = ["calib_graph", "combine_histogram", "quantize_graph", "quantize_model"]
+__dir__ = shows(globals())

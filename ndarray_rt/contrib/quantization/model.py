@@ -1,0 +1,181 @@
+"""Models of a symbol and its parameters, quantized."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from ...context import Context, cpu
+from ...errors import ParameterError
+from ...io import DataIter
+from ...module import Module
+from ...nd import NDArray
+from ...symbol.symbol import Symbol
+from .collectors import (
+    Logger,
+    _collect_layer_statistics,
+    _LayerHistogramCollector,
+    _LayerOutputMinMaxCollector,
+)
+from .symbols import (
+    _calibrate_quantized_sym,
+    _quantize_params,
+    _quantize_symbol,
+    check_kind,
+    check_names,
+)
+from .thresholds import _get_optimal_thresholds
+
+Params = dict[str, NDArray]
+CPU = cpu()
+
+
+def _check_context(ctx: Any) -> None:
+    if not isinstance(ctx, Context):
+        raise ParameterError(f"currently only supports single ctx, while received {ctx}")
+
+
+def _unknown_mode(calib_mode: Any, known: str) -> ParameterError:
+    return ParameterError(f"unknown calibration mode {calib_mode} received, expected {known}")
+
+
+def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params,
+                   data_names: Sequence[str] = ("data",),
+                   label_names: Sequence[str] | None = ("softmax_label",), ctx: Any = CPU,
+                   excluded_sym_names: list[str] | None = None,
+                   excluded_op_names: list[str] | None = None, calib_mode: str | None = "entropy",
+                   calib_data: DataIter | None = None, num_calib_examples: int | None = None,
+                   quantized_dtype: str = "int8", quantize_mode: str = "smart",
+                   quantize_granularity: str = "tensor-wise", logger: Logger = None,
+                   ) -> tuple[Symbol, Params, Params]:
+    """A model on 8-bit numbers: (symbol, parameters, auxiliary states).
+
+    Parameters
+    ----------
+    sym, arg_params, aux_params : the model on float32.
+    data_names, label_names : inputs, for the Module that runs on `calib_data`.
+    ctx : where that is.
+    excluded_sym_names, excluded_op_names : nodes and operators that stay on floats.
+    calib_mode : "none": ranges of outputs are looked for whenever the model runs; "naive": they are
+        those seen on `calib_data`; "entropy": those of the least loss of entropy there.
+    calib_data : a DataIter, for "naive" and "entropy".
+    num_calib_examples : how many samples of it are taken; None: all.
+    quantized_dtype : "int8", "uint8", or "auto": uint8 where calibration saw nothing below 0.
+    quantize_mode : "full": all operators that can be; "smart": layers, and what lies between them.
+    quantize_granularity : "tensor-wise", or "channel-wise": a range for each row of the weights of
+        fused dense layers.
+    logger : gets what is done.
+
+    Source: MXNet's contrib.quantization.quantize_model.
+    """
+    excluded_sym_names = check_names(excluded_sym_names, "excluded_sym_names", "symbols")
+    excluded_op_names = check_names(excluded_op_names, "excluded_op_names", "operators")
+    check_kind(quantized_dtype, quantize_granularity)
+    if logger:
+        logger.info("Quantizing symbol")
+    qsym, calib_layer = _quantize_symbol(
+        sym, ctx, excluded_sym_names, excluded_op_names, list(arg_params), quantized_dtype,
+        quantize_mode, quantize_granularity, logger)
+    th_dict: dict[str, tuple[Any, Any]] = {}
+    if calib_mode is not None and calib_mode != "none":
+        _check_context(ctx)
+        if calib_data is None:
+            raise ParameterError(f"calib_data must be provided when calib_mode={calib_mode}")
+        if not isinstance(calib_data, DataIter):
+            raise ParameterError("calib_data must be of DataIter type when calib_mode="
+                                 f"{calib_mode}, while received type {type(calib_data)}")
+        if calib_mode not in ("naive", "entropy"):
+            raise _unknown_mode(calib_mode, "`none`, `naive`, or `entropy`")
+        mod = Module(symbol=sym, data_names=data_names, label_names=label_names, context=ctx)
+        mod.bind(for_training=False, data_shapes=calib_data.provide_data,
+                 label_shapes=calib_data.provide_label or None)
+        mod.set_params(arg_params, aux_params)
+        collector = _collector(calib_mode, quantized_dtype, calib_layer, logger)
+        examples = _collect_layer_statistics(mod, calib_data, collector, num_calib_examples, logger)
+        if logger:
+            what = "outputs" if calib_mode == "entropy" else "output min/max values"
+            logger.info(f"Collected layer {what} from FP32 model using {examples} examples")
+        th_dict = _thresholds(calib_mode, quantized_dtype, collector, logger)
+        qsym = _calibrate_quantized_sym(qsym, th_dict)
+    if logger:
+        logger.info("Quantizing parameters")
+    return qsym, _quantize_params(qsym, arg_params, th_dict), aux_params
+
+
+def _collector(calib_mode: str, quantized_dtype: str, calib_layer: list[str],
+               logger: Logger) -> Any:
+    if calib_mode == "entropy":
+        return _LayerHistogramCollector(include_layer=calib_layer, logger=logger)
+    return _LayerOutputMinMaxCollector(quantized_dtype, calib_layer, logger)
+
+
+def _thresholds(calib_mode: str, quantized_dtype: str, collector: Any, logger: Logger,
+                ) -> dict[str, tuple[Any, Any]]:
+    """What a collector saw, as ranges by names of outputs."""
+    if calib_mode == "entropy":
+        if logger:
+            logger.info("Calculating optimal thresholds for quantization")
+        return _get_optimal_thresholds(collector.hist_dict, quantized_dtype, logger=logger)
+    found: dict[str, tuple[Any, Any]] = collector.min_max_dict
+    return found
+
+
+def quantize_graph(sym: Symbol, arg_params: Params, aux_params: Params, ctx: Any = CPU,
+                   excluded_sym_names: list[str] | None = None,
+                   excluded_op_names: list[str] | None = None, calib_mode: str | None = "entropy",
+                   quantized_dtype: str = "int8", quantize_mode: str = "full",
+                   quantize_granularity: str = "tensor-wise", LayerOutputCollector: Any = None,  # noqa: N803
+                   logger: Logger = None) -> tuple[Symbol, Params, Params, Any]:
+    """A model on 8-bit numbers without its ranges, and what collects these.
+
+    The collector's `collect(name, array)` is to be the monitor of an executor of `sym` (with
+    `monitor_all`) while it runs on data for calibration; `calib_graph` takes it then. Parameters
+    are those of `quantize_model`; with `calib_mode` "customize" the collector is
+    `LayerOutputCollector`, which is to have a dict `min_max_dict`.
+
+    Source: MXNet's contrib.quantization.quantize_graph.
+    """
+    excluded_sym_names = check_names(excluded_sym_names, "excluded_sym_names", "symbols")
+    _check_context(ctx)
+    check_kind(quantized_dtype, quantize_granularity)
+    if logger:
+        logger.info("Quantizing graph")
+    qsym, calib_layer = _quantize_symbol(
+        sym, ctx, excluded_sym_names, excluded_op_names, list(arg_params), quantized_dtype,
+        quantize_mode, quantize_granularity, logger)
+    collector = None
+    if calib_mode is not None and calib_mode != "none":
+        if calib_mode in ("entropy", "naive"):
+            collector = _collector(calib_mode, quantized_dtype, calib_layer, logger)
+            kind = "" if calib_mode == "entropy" else "minmax "
+        elif calib_mode == "customize" and LayerOutputCollector is not None:
+            collector, kind = LayerOutputCollector, "minmax "
+        else:
+            raise _unknown_mode(calib_mode, "`none`, `naive`, `entropy` or `customize`")
+        if logger:
+            logger.info(f"Create a layer output {kind}collector for {calib_mode} calibration")
+            logger.info("Collector created, please use set_monitor_callback to collect calibration "
+                        "information.")
+    if logger:
+        logger.info("Quantizing parameters")
+    return qsym, _quantize_params(qsym, arg_params, {}), aux_params, collector
+
+
+def calib_graph(qsym: Symbol, arg_params: Params, aux_params: Params, collector: Any,
+                calib_mode: str | None = "entropy", quantized_dtype: str = "int8",
+                logger: Any = logging) -> tuple[Symbol, Params, Params]:
+    """A quantized model with the ranges that a collector of `quantize_graph` saw.
+
+    `arg_params` are those of the model on float32. Source: MXNet's
+    contrib.quantization.calib_graph.
+    """
+    if calib_mode is None or calib_mode == "none":
+        raise ParameterError("please set calibration mode to naive or entropy.")
+    if calib_mode not in ("entropy", "naive", "customize"):
+        raise _unknown_mode(calib_mode, "`none`, `naive`, `entropy` or `customize`")
+    th_dict = _thresholds(calib_mode, quantized_dtype, collector, logger)
+    qsym = _calibrate_quantized_sym(qsym, th_dict)
+    if logger:
+        logger.info("Quantizing parameters")
+    return qsym, _quantize_params(qsym, arg_params, th_dict), aux_params

@@ -1,0 +1,73 @@
+"""What becomes of operators when a graph is quantized. Knows no graph.
+
+Source: what MXNet's operators declare for its pass QuantizeGraph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..dtypes import find_dtype
+
+
+def _always(params: Any) -> bool:
+    return True
+
+
+def _none(params: Any) -> frozenset[int]:
+    return frozenset()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The operator on 8-bit numbers that stands for an operator on floats.
+
+    The smart mode starts from what `leads`, and takes of the others what lies between. The inputs
+    `floats` stay what they are. What `widens` has int32 sums, which are brought back to 8 bits.
+    """
+
+    quantized: str
+    leads: bool = False
+    widens: bool = False
+    accepts: Callable[[Any], bool] = _always
+    floats: Callable[[Any], frozenset[int]] = _none
+
+
+def _is_embedding_of_floats(params: Any) -> bool:
+    return bool(find_dtype(params.dtype).name == "float32")
+
+
+RULES: dict[str, Rule] = {
+    "Convolution": Rule("_contrib_quantized_conv", leads=True, widens=True),
+    "FullyConnected": Rule("_contrib_quantized_fully_connected", leads=True, widens=True),
+    "elemwise_add": Rule("_contrib_quantized_elemwise_add", widens=True),
+    "elemwise_mul": Rule("_contrib_quantized_elemwise_mul", widens=True),
+    "Activation": Rule("_contrib_quantized_act", accepts=lambda p: p.act_type == "relu"),
+    "Pooling": Rule("_contrib_quantized_pooling",
+                    accepts=lambda p: p.pool_type in ("max", "avg")),
+    "Concat": Rule("_contrib_quantized_concat", accepts=lambda p: p.dim > 0),
+    "Flatten": Rule("_contrib_quantized_flatten"),
+    "BatchNorm": Rule("_contrib_quantized_batch_norm", floats=lambda p: frozenset(range(1, 5))),
+    "Embedding": Rule("_contrib_quantized_embedding", accepts=_is_embedding_of_floats,
+                      floats=lambda p: frozenset({0})),
+}
+
+# Operators whose outputs MXNet calls by names; those of others it numbers when it quantizes them.
+NAMED_OUTPUTS = frozenset((
+    "Activation", "BatchNorm", "BatchNorm_v1", "BilinearSampler", "CTCLoss", "Concat",
+    "Convolution", "Convolution_v1", "Correlation", "Crop", "Custom", "Deconvolution", "Dropout",
+    "FullyConnected", "GridGenerator", "GroupNorm", "IdentityAttachKLSparseReg", "InstanceNorm",
+    "L2Normalization", "LRN", "LayerNorm", "LeakyReLU", "MakeLoss", "Pad", "Pooling",
+    "Pooling_v1", "RNN", "ROIPooling", "SVMOutput", "SequenceLast", "SequenceMask",
+    "SequenceReverse", "SliceChannel", "SoftmaxActivation", "SoftmaxOutput", "SpatialTransformer",
+    "SwapAxis", "UpSampling", "_contrib_BatchNormWithReLU", "_contrib_DeformableConvolution",
+    "_contrib_DeformablePSROIPooling", "_contrib_MultiBoxDetection", "_contrib_MultiBoxPrior",
+    "_contrib_MultiBoxTarget", "_contrib_MultiProposal", "_contrib_PSROIPooling",
+    "_contrib_Proposal", "_contrib_ROIAlign", "_contrib_RROIAlign", "_contrib_SyncBatchNorm",
+    "_contrib_calibrate_entropy", "_contrib_count_sketch", "_contrib_fft", "_contrib_hawkesll",
+    "_contrib_ifft", "_contrib_index_array", "_contrib_interleaved_matmul_encdec_qk",
+    "_contrib_interleaved_matmul_encdec_valatt", "_contrib_interleaved_matmul_selfatt_qk",
+    "_contrib_interleaved_matmul_selfatt_valatt", "col2im", "elemwise_add", "im2col",
+    "make_loss", "softmax", "softmin"))

@@ -1,0 +1,222 @@
+"""contrib.quantization: graphs, thresholds, parameters and results as MXNet 1.9.1 has them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt.contrib import quantization
+from tests.data.make_mxnet_quantization import (
+    CALIBRATED,
+    FILE,
+    calibrated,
+    graphs,
+    iterator,
+    nodes,
+    outputs,
+    parameters,
+    residual,
+    samples,
+    simple,
+)
+
+WANTED: dict[str, Any] = json.loads(FILE.read_text())
+
+
+def quantized(symbol: Any, **options: Any) -> Any:
+    args, aux = parameters(mx, symbol)
+    return quantization.quantize_model(symbol, args, aux, label_names=None, **options)
+
+
+# ---- as MXNet ----------------------------------------------------------------------------------
+
+
+def test_graphs_equal_mxnets() -> None:
+    made = graphs(mx, quantization)
+    assert made.keys() == WANTED["graphs"].keys()
+    for name, want in WANTED["graphs"].items():
+        assert made[name] == want, name
+
+
+def test_thresholds_and_parameters_equal_mxnets() -> None:
+    made = calibrated(mx, quantization)
+    assert made.keys() == CALIBRATED.keys()
+    for name, (want, params) in WANTED["calibrated"].items():
+        for found, row in zip(made[name][0], want, strict=True):
+            assert found[:3] == row[:3], name
+            if len(row) < 4:
+                continue
+            assert found[3].keys() == row[3].keys(), name
+            for key, value in row[3].items():
+                if key.endswith("_range"):
+                    assert float(found[3][key]) == pytest.approx(float(value), abs=2e-6), name
+                else:
+                    assert found[3][key] == value, name
+        assert made[name][1] == params
+
+
+def test_outputs_equal_mxnets() -> None:
+    for mode, made in outputs(mx, quantization).items():
+        np.testing.assert_allclose(made, WANTED["outputs"][mode], rtol=1e-6, atol=1e-6)
+
+
+# ---- what MXNet does not do --------------------------------------------------------------------
+
+
+def test_what_is_read_as_floats_may_be_an_output_too() -> None:
+    """MXNet dequantizes such an output twice, which can not run."""
+    last = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    graph, params, _ = quantized(mx.sym.Group([last, mx.sym.tanh(last)]), calib_mode="none")
+    assert [row[1] for row in nodes(graph)[:-1]].count("fc_dequantize") == 1
+    data = mx.nd.array(samples(4))
+    first, second = graph.bind(mx.cpu(), {**params, "data": data}).forward()
+    np.testing.assert_allclose(second.asnumpy(), np.tanh(first.asnumpy()), rtol=1e-6)
+
+
+def test_what_there_is_no_operator_on_bytes_for_stays_on_floats() -> None:
+    data = mx.sym.var("data")
+    pooled = mx.sym.Pooling(data, kernel=(2, 2), pool_type="sum", name="pool")
+    rows = mx.sym.Embedding(mx.sym.var("ids"), input_dim=7, output_dim=3, dtype="float64",
+                            name="rows")
+    graph = quantized(mx.sym.Group([pooled, rows]), calib_mode="none", quantize_mode="full")[0]
+    assert [row[0] for row in nodes(graph)[:-1]] == ["null", "Pooling", "null", "null", "Embedding"]
+
+
+def test_parameters_of_any_name_are_quantized() -> None:
+    data, w = mx.sym.var("data"), mx.sym.var("w")
+    dense = mx.sym.FullyConnected(data, w, num_hidden=2, no_bias=True, name="fc")
+    params = quantized(dense, calib_mode="none")[1]
+    assert sorted(params) == ["w_quantize", "w_quantize_max", "w_quantize_min"]
+
+
+def test_the_model_on_floats_stays_as_it_is() -> None:
+    symbol = residual(mx)
+    before = symbol.tojson()
+    graph = quantized(symbol, calib_mode="none")[0]
+    again = graph.tojson()
+    made = quantization._calibrate_quantized_sym(graph, {"conv0_output": (np.float32(-1), 2.0)})
+    assert (symbol.tojson(), graph.tojson()) == (before, again)
+    told = made.attr_dict()["requantize_conv0"]
+    assert (told["min_calib_range"], told["max_calib_range"]) == ("-1.000000", "2.000000")
+    assert quantization._calibrate_quantized_sym(graph, {}) is graph
+
+
+# ---- in two steps ------------------------------------------------------------------------------
+
+
+class Widest:
+    """A collector of a user's."""
+
+    def __init__(self) -> None:
+        self.min_max_dict: dict[str, tuple[float, float]] = {}
+
+    def collect(self, name: str, arr: Any) -> None:
+        self.min_max_dict[name] = (-8.0, 8.0)
+
+
+@pytest.mark.parametrize("mode", ["naive", "entropy", "customize"])
+def test_two_steps_equal_one(mode: str) -> None:
+    symbol = simple(mx)
+    args, aux = parameters(mx, symbol)
+    graph, params, _, collector = quantization.quantize_graph(
+        symbol, args, aux, calib_mode=mode, quantize_mode="smart", LayerOutputCollector=Widest())
+    executor = symbol.bind(mx.cpu(), {**args, "data": mx.nd.zeros((4, 4, 6, 6))}, grad_req="null")
+    executor.set_monitor_callback(collector.collect, monitor_all=True)
+    for batch in iterator(mx):
+        executor.forward(data=batch.data[0])
+    made, params, _ = quantization.calib_graph(graph, args, aux, collector, mode, logger=None)
+    if mode == "customize":
+        ends = {value for attrs in made.attr_dict().values() for key, value in attrs.items()
+                if key.endswith("_range")}
+        assert ends == {"-8.000000", "8.000000"}
+    else:
+        want = quantized(symbol, calib_mode=mode, calib_data=iterator(mx))
+        assert made.tojson() == want[0].tojson()
+        assert {name: value.asnumpy().tolist() for name, value in params.items()} == {
+            name: value.asnumpy().tolist() for name, value in want[1].items()}
+
+
+def test_only_as_many_samples_as_asked_for(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("quantization")
+    with caplog.at_level(logging.DEBUG):
+        quantized(simple(mx), calib_mode="naive", calib_data=iterator(mx), num_calib_examples=5,
+                  logger=logger)
+    assert "Collected statistics from 2 batches with batch_size=4" in caplog.text
+    assert "conv0 is quantized." in caplog.text
+    assert "Collecting layer conv0_output min_range=" in caplog.text
+
+
+@pytest.mark.parametrize("new_th", [0.5, 1.0, 3.7])
+def test_histograms_are_added(new_th: float) -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.uniform(-1, 1, 200), rng.uniform(-new_th, new_th, 300)
+    counts, edges = np.histogram(first, bins=11, range=(-1, 1))
+    made = quantization.combine_histogram((counts, edges, first.min(), first.max(), 1.0), second,
+                                          second.min(), second.max(), new_th)
+    both = np.concatenate([first, second])
+    reach = made[4]
+    assert reach >= max(1.0, new_th)
+    assert (len(made[0]) - 11) % 2 == 0
+    np.testing.assert_allclose(np.diff(made[1]), 2 / 11)
+    want, _ = np.histogram(both, bins=len(made[0]), range=(-reach, reach))
+    assert made[0].sum() == want.sum() == 500
+    assert abs(made[0] - want).sum() <= 2  # of those that lie on an edge
+    assert made[2:4] == (both.min(), both.max())
+
+
+# ---- errors ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"calib_mode": "naive"}, "calib_data must be provided when calib_mode=naive"),
+    ({"calib_data": [1]}, "calib_data must be of DataIter type when calib_mode=entropy"),
+    ({"calib_mode": "best", "calib_data": True}, "unknown calibration mode best received"),
+    ({"quantized_dtype": "int4"}, "unknown quantized_dtype int4 received, expected `int8`"),
+    ({"quantize_granularity": "row"}, "quantize_granularity row received"),
+    ({"quantize_mode": "most"}, "unrecognized quantize mode: 'most'"),
+    ({"excluded_sym_names": "conv0"}, "excluded_sym_names must be a list of strings"),
+    ({"excluded_op_names": [1]}, "excluded_op_names must be a list of strings"),
+    ({"ctx": [mx.cpu()], "calib_data": True}, "currently only supports single ctx")])
+def test_wrong_arguments_are_named(change: dict[str, Any], said: str) -> None:
+    if change.get("calib_data") is True:
+        change = {**change, "calib_data": iterator(mx)}
+    with pytest.raises(ValueError, match=said):
+        quantized(simple(mx), **change)
+
+
+def test_steps_that_do_not_fit_are_refused() -> None:
+    symbol = simple(mx)
+    args, aux = parameters(mx, symbol)
+    with pytest.raises(mx.errors.TypeMismatch, match="expected a Symbol"):
+        quantization.quantize_model("net.json", args, aux)
+    with pytest.raises(ValueError, match="expected `none`, `naive`, `entropy` or `customize`"):
+        quantization.quantize_graph(symbol, args, aux, calib_mode="customize")
+    for mode in (None, "none"):
+        with pytest.raises(ValueError, match="please set calibration mode to naive or entropy"):
+            quantization.calib_graph(symbol, args, aux, None, mode)
+    with pytest.raises(ValueError, match="Only supports data as a type of DataIter"):
+        quantization._collect_layer_statistics(None, [], None)
+
+
+def test_values_that_are_not_finite_are_named() -> None:
+    data = samples(12)
+    data[3, 0] = np.nan
+    with pytest.raises(ValueError, match="data has values that are not finite"):
+        quantized(simple(mx), calib_mode="entropy", quantize_mode="smart",
+                  calib_data=mx.io.NDArrayIter(data, batch_size=4))
+
+
+def test_a_distribution_is_smoothed() -> None:
+    made = quantization._smooth_distribution(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), eps=1e-3)
+    np.testing.assert_allclose(made, [1e-3, 1e-3, 0.996, 1e-3, 1e-3])
+    with pytest.raises(ValueError, match="All entries are 0"):
+        quantization._smooth_distribution(np.zeros(2))
+    with pytest.raises(AssertionError, match="n_zeros=3, n_nonzeros=1"):
+        quantization._smooth_distribution(np.array([1.0, 0, 0, 0]), eps=0.5)
+    with pytest.raises(AssertionError, match="an odd number"):
+        quantization._get_optimal_threshold((np.ones(4), np.ones(5), 0, 1, 1), "int8")
