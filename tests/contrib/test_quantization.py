@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -167,6 +170,64 @@ def test_histograms_are_added(new_th: float) -> None:
     assert made[0].sum() == want.sum() == 500
     assert abs(made[0] - want).sum() <= 2  # of those that lie on an edge
     assert made[2:4] == (both.min(), both.max())
+
+
+@pytest.mark.slow("trains a network")
+@pytest.mark.parametrize("mode", ["naive", "entropy"])
+@pytest.mark.parametrize("dtype", ["int8", "auto"])
+def test_digits_are_told_as_well_as_by_floats(trained: Any, mode: str, dtype: str) -> None:
+    symbol, args, aux, seen, held = trained
+    graph, params, aux = quantization.quantize_model(
+        symbol, args, aux, calib_mode=mode, calib_data=seen, quantized_dtype=dtype)
+    wanted, found = accuracy(symbol, args, aux, held), accuracy(graph, params, aux, held)
+    assert wanted > 0.9
+    assert found >= wanted - 0.005
+
+
+def accuracy(symbol: Any, args: Any, aux: Any, data: Any) -> float:
+    module = mx.mod.Module(symbol)
+    module.bind(data.provide_data, data.provide_label, for_training=False)
+    module.set_params(args, aux)
+    return float(module.score(data, "acc")[0][1])
+
+
+@pytest.fixture(scope="module")
+def trained() -> Any:
+    """LeNet without biases of convolutions: the graph, parameters, what it saw, 1,024 samples that
+    it did not see."""
+    pixels, labels = digits()
+    mx.random.seed(1)
+    np.random.seed(1)
+    net = mx.sym.var("data")
+    for name, filters in (("1", 20), ("2", 50)):
+        net = mx.sym.Convolution(net, kernel=(5, 5), num_filter=filters, no_bias=True,
+                                 name=f"conv{name}")
+        net = mx.sym.Pooling(mx.sym.Activation(net, act_type="relu", name=f"relu{name}"),
+                             kernel=(2, 2), stride=(2, 2), pool_type="max", name=f"pool{name}")
+    net = mx.sym.FullyConnected(mx.sym.Flatten(net, name="flat"), num_hidden=500, name="fc1")
+    net = mx.sym.FullyConnected(mx.sym.Activation(net, act_type="relu", name="relu3"),
+                                num_hidden=10, name="fc2")
+    net = mx.sym.SoftmaxOutput(net, name="softmax")
+    count = len(pixels) - 1024
+    module = mx.mod.Module(net)
+    module.fit(mx.io.NDArrayIter(pixels[:count], labels[:count], 32, shuffle=True), num_epoch=12,
+               optimizer_params={"learning_rate": 0.05, "momentum": 0.9},
+               initializer=mx.init.Xavier())
+    return (net, *module.get_params(), mx.io.NDArrayIter(pixels[:count], labels[:count], 128),
+            mx.io.NDArrayIter(pixels[count:], labels[count:], 128))
+
+
+def digits() -> Any:
+    """Pixels (1797, 1, 28, 28) and labels of the digits of the examples, shuffled."""
+    path = str(Path(__file__).parents[2] / "examples")
+    sys.path.insert(0, path)
+    try:
+        module = importlib.import_module("digits")
+    finally:
+        sys.path.remove(path)
+    pixels, labels = module.load()
+    order = np.random.RandomState(0).permutation(len(pixels))
+    return pixels[order], labels[order]
 
 
 # ---- errors ------------------------------------------------------------------------------------
