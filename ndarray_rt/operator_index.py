@@ -123,6 +123,7 @@ PLACES = {
     "ndarray_rt.ops.quantization.quantize": (
         "_contrib_quantize _contrib_quantize_v2 _contrib_quantize_asym"
     ),
+    "ndarray_rt.ops.quantization.recurrent": "_contrib_quantized_rnn",
     "ndarray_rt.ops.quantization.requantize": "_contrib_dequantize _contrib_requantize",
     "ndarray_rt.ops.random.by_array": (
         "_sample_uniform sample_uniform _sample_normal sample_normal _sample_gamma sample_gamma "

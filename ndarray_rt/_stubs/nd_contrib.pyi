@@ -197,6 +197,13 @@ def quantized_pooling(data: NDArray, min_data: NDArray, max_data: NDArray, *,
     pooling_convention: str = 'valid', stride: _Ints = ..., pad: _Ints = ...,
     p_value: int | None = None, count_include_pad: bool | None = None, layout: str | None = None,
     out: Any = None, name: str | None = None, ctx: Any = None) -> list[NDArray]: ...
+def quantized_rnn(data: NDArray, parameters: NDArray, state: NDArray, state_cell: NDArray,
+    min_data: NDArray, max_data: NDArray, *, state_size: int, num_layers: int,
+    bidirectional: bool = False, mode: str, p: float = 0.0, state_outputs: bool = False,
+    projection_size: int | None = None, lstm_state_clip_min: float | None = None,
+    lstm_state_clip_max: float | None = None, lstm_state_clip_nan: bool = False,
+    use_sequence_length: bool = False, quantized: bool = True, out: Any = None,
+    name: str | None = None, ctx: Any = None) -> Any: ...
 def requantize(data: NDArray, min_range: NDArray, max_range: NDArray, *, out_type: str = 'int8',
     min_calib_range: float | None = None, max_calib_range: float | None = None, out: Any = None,
     name: str | None = None, ctx: Any = None) -> list[NDArray]: ...

@@ -222,6 +222,14 @@ def quantized_pooling(data: Symbol | None = None, min_data: Symbol | None = None
     pad: _Ints = ..., p_value: int | None = None, count_include_pad: bool | None = None,
     layout: str | None = None, name: str | None = None,
     attr: dict[str, str] | None = None) -> Symbol: ...
+def quantized_rnn(data: Symbol | None = None, parameters: Symbol | None = None,
+    state: Symbol | None = None, state_cell: Symbol | None = None,
+    min_data: Symbol | None = None, max_data: Symbol | None = None, *, state_size: int = ...,
+    num_layers: int = ..., bidirectional: bool = False, mode: str = ..., p: float = 0.0,
+    state_outputs: bool = False, projection_size: int | None = None,
+    lstm_state_clip_min: float | None = None, lstm_state_clip_max: float | None = None,
+    lstm_state_clip_nan: bool = False, use_sequence_length: bool = False, quantized: bool = True,
+    name: str | None = None, attr: dict[str, str] | None = None) -> Any: ...
 def requantize(data: Symbol | None = None, min_range: Symbol | None = None,
     max_range: Symbol | None = None, *, out_type: str = 'int8',
     min_calib_range: float | None = None, max_calib_range: float | None = None,

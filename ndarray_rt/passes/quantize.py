@@ -17,10 +17,10 @@ from ..symbol.compose import copy_graph, output_name, parse_params
 from ..symbol.node import Entry, Node, topological
 from .quantize_rules import NAMED_OUTPUTS, RULES, Rule
 
-QUANTIZE, DEQUANTIZE, REQUANTIZE = (
-    "_contrib_quantize_v2", "_contrib_dequantize", "_contrib_requantize")
+QUANTIZE, SHIFT, DEQUANTIZE, REQUANTIZE = (
+    "_contrib_quantize_v2", "_contrib_quantize_asym", "_contrib_dequantize", "_contrib_requantize")
 # operators that stand for a calibrated range, of their first input or of their first output
-OF_INPUT = frozenset((QUANTIZE, REQUANTIZE, "_contrib_quantize_asym"))
+OF_INPUT = frozenset((QUANTIZE, SHIFT, REQUANTIZE))
 OF_OUTPUT = frozenset(("_contrib_quantized_batch_norm",))
 PREFIX = "quantized_"
 MODES = ("full", "smart")
@@ -137,6 +137,7 @@ class _Quantization:
         self._old: dict[Node, Node] = {}
         # old entry -> the same as the other kind of numbers
         self._bytes: dict[Entry, _Bytes] = {}
+        self._shifted: dict[Entry, _Bytes] = {}
         self._floats: dict[Entry, Entry] = {}
 
     def result(self) -> Quantized:
@@ -153,13 +154,13 @@ class _Quantization:
                     [self._as_floats(entry) for entry in node.inputs])
 
     def _quantized(self, node: Node, rule: Rule) -> Node:
-        op, attrs = find(rule.quantized), dict(node.attrs)
+        op, attrs = find(rule.quantized), {**node.attrs, **dict(rule.attrs)}
         floats, inputs, ends = rule.floats(node.params), [], []
         for i, entry in enumerate(node.inputs):
             if i in floats:
                 inputs.append(self._as_floats(entry))
             else:
-                data, low, high = self._as_bytes(entry)
+                data, low, high = self._as_bytes(entry, i in rule.shifted)
                 inputs.append(data)
                 ends += [low, high]
         name = PREFIX + node.name
@@ -170,7 +171,7 @@ class _Quantization:
                      {"out_type": self._wanted.dtype})
 
     def _as_floats(self, entry: Entry) -> Entry:
-        if entry.node not in self._rules:
+        if not self._is_bytes(entry):
             return Entry(self._made[entry.node], entry.index)
         if entry not in self._floats:
             made = _node(DEQUANTIZE, f"{entry.node.name}_dequantize", self._as_bytes(entry), {})
@@ -178,19 +179,29 @@ class _Quantization:
             self._floats[entry] = Entry(made, 0)
         return self._floats[entry]
 
-    def _as_bytes(self, entry: Entry) -> _Bytes:
+    def _is_bytes(self, entry: Entry) -> bool:
+        rule = self._rules.get(entry.node)
+        return rule is not None and not rule.gives_floats
+
+    def _as_bytes(self, entry: Entry, shifted: bool = False) -> _Bytes:
+        if shifted:
+            if entry not in self._shifted:
+                self._shifted[entry] = self._narrowed(entry, True)
+            return self._shifted[entry]
         if entry not in self._bytes:
             self._bytes[entry] = (_Bytes(*self._made[entry.node].outputs[:3])
-                                  if entry.node in self._rules else self._narrowed(entry))
+                                  if self._is_bytes(entry) else self._narrowed(entry, False))
         return self._bytes[entry]
 
-    def _narrowed(self, entry: Entry) -> _Bytes:
-        """What was floats, quantized when the graph runs, or beforehand."""
+    def _narrowed(self, entry: Entry, shifted: bool) -> _Bytes:
+        """What is floats, quantized when the graph runs, or beforehand."""
         source, name = entry.node, entry.node.name
         if source.op is not None:
             named = source.op.name in NAMED_OUTPUTS
             name = output_name(entry) if named else f"{name}_{entry.index}"
         name += "_quantize"
+        if shifted:
+            return _Bytes(*_node(SHIFT, name, [self._as_floats(entry)], {}).outputs)
         if source.is_variable and source.name in self._wanted.offline:
             return _Bytes(*(Entry(Node(None, name + end), 0) for end in ("", "_min", "_max")))
         made = _node(QUANTIZE, name, [self._as_floats(entry)], {"out_type": self._wanted.dtype})

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..dtypes import find_dtype
+from ..ops.quantization.recurrent import is_plain_lstm
 
 
 def _always(params: Any) -> bool:
@@ -25,7 +26,9 @@ class Rule:
     """The operator on 8-bit numbers that stands for an operator on floats.
 
     The smart mode starts from what `leads`, and takes of the others what lies between. The inputs
-    `floats` stay what they are. What `widens` has int32 sums, which are brought back to 8 bits.
+    `floats` stay what they are, those that are `shifted` become uint8 with a scale and a shift in
+    place of a range. What `widens` has int32 sums, which are brought back to 8 bits; what
+    `gives_floats` has outputs of floats.
     """
 
     quantized: str
@@ -33,6 +36,9 @@ class Rule:
     widens: bool = False
     accepts: Callable[[Any], bool] = _always
     floats: Callable[[Any], frozenset[int]] = _none
+    shifted: frozenset[int] = frozenset()
+    gives_floats: bool = False
+    attrs: tuple[tuple[str, str], ...] = ()
 
 
 def _is_embedding_of_floats(params: Any) -> bool:
@@ -52,6 +58,9 @@ RULES: dict[str, Rule] = {
     "BatchNorm": Rule("_contrib_quantized_batch_norm", floats=lambda p: frozenset(range(1, 5))),
     "Embedding": Rule("_contrib_quantized_embedding", accepts=_is_embedding_of_floats,
                       floats=lambda p: frozenset({0})),
+    "RNN": Rule("_contrib_quantized_rnn", leads=True, accepts=is_plain_lstm,
+                floats=lambda p: frozenset((1, 2, 3)), shifted=frozenset({0}), gives_floats=True,
+                attrs=(("quantized", "true"),)),
 }
 
 # Operators whose outputs MXNet calls by names; those of others it numbers when it quantizes them.

@@ -14,12 +14,14 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt.contrib import quantization
+from ndarray_rt.errors import ParameterError
 from tests.data.make_mxnet_quantization import (
     CALIBRATED,
     FILE,
     calibrated,
     graphs,
     iterator,
+    lstm,
     nodes,
     outputs,
     parameters,
@@ -68,6 +70,12 @@ def test_outputs_equal_mxnets() -> None:
         np.testing.assert_allclose(made, WANTED["outputs"][mode], rtol=1e-6, atol=1e-6)
 
 
+def test_an_lstm_equals_mxnets() -> None:
+    for name, made in lstm(mx).items():
+        for found, want in zip(made, WANTED["lstm"][name], strict=True):
+            np.testing.assert_allclose(found, want, rtol=1e-6, atol=1e-6)
+
+
 # ---- what MXNet does not do --------------------------------------------------------------------
 
 
@@ -88,6 +96,14 @@ def test_what_there_is_no_operator_on_bytes_for_stays_on_floats() -> None:
                             name="rows")
     graph = quantized(mx.sym.Group([pooled, rows]), calib_mode="none", quantize_mode="full")[0]
     assert [row[0] for row in nodes(graph)[:-1]] == ["null", "Pooling", "null", "null", "Embedding"]
+    for mode, more in (("gru", {}), ("lstm", {"projection_size": 2}),
+                       ("lstm", {"use_sequence_length": True})):
+        cells = mx.sym.RNN(mx.sym.reshape(data, shape=(4, 4, 36)), state_size=3, num_layers=1,
+                           mode=mode, name="rnn", **more)
+        graph = quantized(cells, calib_mode="none", quantize_mode="full")[0]
+        assert "_contrib_quantized_rnn" not in [row[0] for row in nodes(graph)[:-1]]
+        with pytest.raises(ParameterError, match="expected mode 'lstm' without projection_size"):
+            mx.sym.contrib.quantized_rnn(state_size=3, num_layers=1, mode=mode, **more)
 
 
 def test_parameters_of_any_name_are_quantized() -> None:
@@ -107,6 +123,20 @@ def test_the_model_on_floats_stays_as_it_is() -> None:
     told = made.attr_dict()["requantize_conv0"]
     assert (told["min_calib_range"], told["max_calib_range"]) == ("-1.000000", "2.000000")
     assert quantization._calibrate_quantized_sym(graph, {}) is graph
+
+
+def test_an_lstm_without_weights_or_steps() -> None:
+    """Rows of zeros have no range, and no step no output."""
+    states = [mx.nd.ones((1, 2, 3)) * value for value in (0.25, 0.5)]
+    for steps in (0, 2):
+        data = mx.nd.zeros((steps, 2, 5), dtype="uint8")
+        out, hidden, cell = mx.nd.contrib.quantized_rnn(
+            data, mx.nd.zeros((4 * 3 * 10,)), *states, mx.nd.array([64.0]), mx.nd.array([64.0]),
+            state_size=3, num_layers=1, mode="lstm", state_outputs=True)
+        assert out.shape == (steps, 2, 3)
+        np.testing.assert_allclose(cell.asnumpy(), 0.5 ** (steps + 1))
+        want = 0.25 if not steps else np.rint(0.5 * np.tanh(0.125) * 64) / 64
+        np.testing.assert_allclose(hidden.asnumpy(), want)
 
 
 # ---- in two steps ------------------------------------------------------------------------------

@@ -65,6 +65,15 @@ def branches(mx: Any) -> Any:
     return mx.sym.Group([product, mx.sym.elemwise_add(left, right, name="sum"), stacked])
 
 
+def recurrent(mx: Any) -> Any:
+    """An LSTM between layers, whose outputs are floats."""
+    data = mx.sym.reshape(mx.sym.var("data"), shape=(4, 4, 36), name="rows")
+    made = mx.sym.RNN(data, state_size=3, num_layers=1, mode="lstm", state_outputs=True,
+                      name="lstm")
+    dense = mx.sym.FullyConnected(made[0], num_hidden=2, flatten=False, name="fc")
+    return mx.sym.Group([dense, made[1], mx.sym.tanh(made[2], name="curved")])
+
+
 def simple(mx: Any) -> Any:
     """What MXNet computes in uint8, where what is below 0 becomes 0."""
     x = mx.sym.Convolution(mx.sym.var("data"), kernel=(3, 3), num_filter=4, name="conv0")
@@ -107,8 +116,10 @@ def nodes(symbol: Any) -> list[Any]:
 def graphs(mx: Any, quantization: Any) -> dict[str, list[Any]]:
     """Quantized graphs without ranges, and what they want the ranges of."""
     made = {}
-    for network in (residual, branches):
+    for network in (residual, branches, recurrent):
         for name, options in GRAPHS.items():
+            if network is recurrent and "without" in name:
+                continue
             symbol = network(mx)
             args, aux = parameters(mx, symbol)
             graph, _, _, collector = quantization.quantize_graph(
@@ -152,11 +163,28 @@ def outputs(mx: Any, quantization: Any) -> dict[str, Any]:
     return made
 
 
+def lstm(mx: Any) -> dict[str, Any]:
+    """Outputs and states of quantized LSTMs."""
+    made = {}
+    for bidirectional in (False, True):
+        rng = np.random.RandomState(3)
+        size = (1 + bidirectional) * 4 * 3 * (5 + 3 + 2)
+        data = rng.randint(0, 129, (4, 2, 5)).astype(np.uint8)
+        states = [rng.uniform(-1, 1, (1 + bidirectional, 2, 3)) for _ in range(2)]
+        given = [mx.nd.array(rng.uniform(-0.5, 0.5, size)), *map(mx.nd.array, states),
+                 mx.nd.array([64.0]), mx.nd.array([64.0])]
+        outputs = mx.nd.contrib.quantized_rnn(
+            mx.nd.array(data, dtype="uint8"), *given, state_size=3, num_layers=1, mode="lstm",
+            bidirectional=bidirectional, state_outputs=True)
+        made[str(bidirectional)] = [out.asnumpy().tolist() for out in outputs]
+    return made
+
+
 def main() -> None:
     import mxnet as mx
     from mxnet.contrib import quantization
     parts = {"graphs": graphs(mx, quantization), "calibrated": calibrated(mx, quantization),
-             "outputs": outputs(mx, quantization)}
+             "outputs": outputs(mx, quantization), "lstm": lstm(mx)}
     rows = [f"{json.dumps(part)}: {{\n" + ",\n".join(
         f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}"
         for key, value in content.items()) + "\n}" for part, content in parts.items()]

@@ -101,6 +101,12 @@ ALL = [
          {"input_dim": 4, "output_dim": 3}),
     Call(C + "quantized_embedding", [Given([[0, 3], [7, -1]], "int32"), s8(4, 3), *ends(-1., 2.)],
          {"input_dim": 4, "output_dim": 3}),
+    # numbers whose products MXNet can add up on CPUs without VNNI
+    *(Call(C + "quantized_rnn",
+           [u8(4, 2, 5, most=128), Array(((1 + both) * 4 * 3 * 10,), -0.5, 0.5),
+            Array((1 + both, 2, 3), seed=1), Array((1 + both, 2, 3), seed=2), *ends(64.0, 64.0)],
+           {"state_size": 3, "num_layers": 1, "mode": "lstm", "bidirectional": both,
+            "state_outputs": told}) for both, told in ((False, True), (True, True), (True, False))),
     *(Call(C + "calibrate_entropy", [hist, EDGES], {"num_quantized_bins": bins})
       for hist in (HIST, SPARSE) for bins in (31, 63, 255)),
 ]
