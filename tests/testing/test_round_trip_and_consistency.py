@@ -94,7 +94,7 @@ def test_dirty_padding_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_stale_view_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A view that does not notice that its Chunk is special reads the blocked bytes."""
     monkeypatch.setattr(mx.ndarray.ndarray.NDArray, "is_special", property(lambda x: False))
-    monkeypatch.setattr("ndarray_rt._array.copy.default_numpy", lambda x, stream: np.array(
+    monkeypatch.setattr("ndarray_rt._array.copy.default_elements", lambda x, stream: np.array(
         np.ndarray(x.shape, x.dtype, buffer=x._chunk.handle.buffer(), offset=x._byte_offset)))
     with pytest.raises(AssertionError):
         check_layout_round_trip((2, 3, 4, 5), ["acdb"])

@@ -88,8 +88,7 @@ NUMPY = {
     "broadcast maximum": {"_backward_broadcast_maximum"},  # NaN is lost
 }
 if not has_avx512():  # oneDNN has none for AVX2
-    NUMPY |= {"lrn": {"_backward_LRN"}, "softmax of channels": {"_backward_softmax"},
-              "log softmax": {"_backward_log_softmax"}}
+    NUMPY |= {"lrn": {"_backward_LRN"}}
 
 
 @pytest.mark.parametrize("name", NETS)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ..._array.layout import get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
-from ...cpu_level import has_avx512
+from ...cpu_level import has_avx512, lanes
 from ...native import lib
 from ...op.calibration import (
     MOST_FEATURES,
@@ -29,7 +29,7 @@ from ...op.choose import OURS
 from ...op.context import OpContext
 from ...op.packing import weights
 from ...op.select import Implementation
-from ...storage.desc import MemDesc, default_desc
+from ...storage.desc import MemDesc, channels_last_desc, default_desc
 from ...storage.kernels.gemm import few_rows, products
 from ...storage.stream import Mem
 from .product_weights import block_width, blocks_of_columns
@@ -176,7 +176,11 @@ def write_products(ctx: OpContext, dims: tuple[int, int, int, int], sources: Ope
 
 def packed_for_pixels(weight: NDArray) -> tuple[int, MemDesc]:
     """Columns of a block, and the layout, for NDRT_KERNEL_PRODUCTS where rows are pixels."""
-    width, packed = packed_for(weight, None, WIDTHS_FOR_PIXELS)
+    seen = None
+    if not has_avx512() and weight.shape[1] % lanes() == 0:
+        # the same bytes by the name that oneDNN's convolutions for AVX2 have for them
+        seen = channels_last_desc(weight.dtype, (1, *weight.shape[1:]))
+    width, packed = packed_for(weight, seen, WIDTHS_FOR_PIXELS)
     assert packed is not None
     return width, packed
 

@@ -29,6 +29,7 @@ from ...storage.kernel_call import KernelCall
 from ...storage.kernels.conv import depthwise, few_channels, window_products
 from .conv_call import ConvolutionCall
 from .kept_products import MORE_IS_DONE, operands
+from .pointwise_convolution import is_pointwise
 
 DEPTHWISE_WINDOW, DEPTHWISE_STRIDES = (3, 3), ((1, 1), (2, 2))
 FEW_CHANNELS_STRIDES = ((1, 1), (2, 2), (4, 4))
@@ -112,6 +113,9 @@ def _accepts_window_products(ctx: OpContext, call: ConvolutionCall) -> str | Non
         return "measured with AVX2 alone"
     if call.finish is None:
         return MORE_IS_DONE
+    if is_pointwise(geo, call.data.shape, call.out.shape):
+        # those of small images find their weight in another layout
+        return "a product of matrices"
     if geo.groups != 1 or len(geo.kernel) != 2 or set(geo.dilate) != {1} or geo.pad != geo.pad_end:
         return "groups, or windows that are not of two axes, or have gaps or uneven padding"
     return "an array is empty" if 0 in call.data.shape or 0 in call.out.shape else None
