@@ -32,8 +32,8 @@ def scatter(start: Array, data: Array, indices: Array) -> Array:
 
 
 def native_for(indices: Input) -> Any:
-    """Half indices are not read; nothing copies int64 but numpy."""
-    if indices.dtype == "float16" or 0 in indices.shape:
+    """Nothing copies int64 but numpy."""
+    if 0 in indices.shape:
         return False
     return "auto" if indices.dtype == "int64" else True
 
