@@ -24,10 +24,10 @@ def failing_buffer(nth: int) -> Iterator[None]:
         return
     make, left = Handle.__init__, [nth]
 
-    def failing(self: Handle, *args: Any) -> None:
+    def failing(self: Handle, *args: Any, **more: Any) -> None:
         lib.ndrt_memory_fail_after(0 if left[0] == 0 else NO_FAULT)
         left[0] -= 1
-        make(self, *args)
+        make(self, *args, **more)
     Handle.__init__ = failing  # type: ignore[method-assign]
     try:
         yield
