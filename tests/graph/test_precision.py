@@ -305,3 +305,21 @@ assert ex.capture_state == "captured"
 assert {row.dtype for row in ex.explain(repeat=1).rows} >= {"bfloat16", "float32"}
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
+
+
+def test_weights_in_layouts_of_training_are_rounded_anew() -> None:
+    """A copy that a layer put into its layout, of a weight that an update put into another."""
+    x = mx.nd.array(np.random.RandomState(0).uniform(-1, 1, (4, 3, 14, 14)))
+    net = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), num_filter=16, no_bias=True,
+                             name="c")
+    executor = net.simple_bind(mx.cpu(), data=x.shape, precision="bfloat16",
+                               grad_req={"data": "null", "c_weight": "write"})
+    weight = executor.arg_dict["c_weight"]
+    weight[:] = mx.nd.array(np.random.RandomState(1).normal(0, 0.3, weight.shape))
+    for _ in range(4):
+        executor.forward(is_train=True, data=x)
+        executor.backward([mx.nd.ones(executor.outputs[0].shape)])
+        mx.nd.sgd_update(weight, executor.grad_dict["c_weight"], lr=0.01, out=weight)
+        got = executor.forward(data=x)[0].asnumpy()
+        want = mx.nd.Convolution(x, weight, kernel=(3, 3), num_filter=16, no_bias=True).asnumpy()
+        np.testing.assert_allclose(got, want, rtol=0, atol=0.02 * np.abs(want).max())

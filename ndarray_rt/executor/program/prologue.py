@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..._array.layout import get_default
 from ..._array.ndarray import NDArray, new_array
 from ...dtypes import find_dtype
 from ...op.context import OpContext
@@ -79,8 +80,8 @@ def _put(made: NDArray, out: NDArray, ctx: OpContext) -> None:
     layout, stream, chunk = out._chunk.mkl_mem, ctx.stream, out._chunk
     assert layout is not None
     stream.begin_operator()
-    source = made._chunk.handle
+    # an operator may hand on the layout of what it reads; the dims of `out`'s may be others
     plain = default_desc(find_dtype(layout.dtype_name), layout.dims)
+    source = get_default(made, stream).as_desc(plain)
     chunk.wrote()
-    reorder_mem(stream, Mem(plain, source.ptr, source, stream.epoch),
-                Mem(layout, chunk.handle.ptr, chunk.handle, stream.epoch))
+    reorder_mem(stream, source, Mem(layout, chunk.handle.ptr, chunk.handle, stream.epoch))
