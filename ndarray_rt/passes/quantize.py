@@ -22,6 +22,8 @@ QUANTIZE, SHIFT, DEQUANTIZE, REQUANTIZE = (
 # operators that stand for a calibrated range, of their first input or of their first output
 OF_INPUT = frozenset((QUANTIZE, SHIFT, REQUANTIZE))
 OF_OUTPUT = frozenset(("_contrib_quantized_batch_norm",))
+# operators on floats that can be quantized only where calibration follows
+NEED_RANGES = tuple(name for name, rule in RULES.items() if rule.quantized in OF_OUTPUT)
 PREFIX = "quantized_"
 MODES = ("full", "smart")
 

@@ -14,7 +14,7 @@ import pytest
 
 import ndarray_rt as mx
 from ndarray_rt.contrib import quantization
-from ndarray_rt.errors import ParameterError
+from ndarray_rt.errors import ParameterError, TypeMismatch
 from tests.data.make_mxnet_quantization import (
     CALIBRATED,
     FILE,
@@ -311,3 +311,39 @@ def test_a_distribution_is_smoothed() -> None:
         quantization._smooth_distribution(np.array([1.0, 0, 0, 0]), eps=0.5)
     with pytest.raises(AssertionError, match="an odd number"):
         quantization._get_optimal_threshold((np.ones(4), np.ones(5), 0, 1, 1), "int8")
+
+
+def test_without_calibration_batch_normalization_stays_on_floats() -> None:
+    net = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), num_filter=4, name="c0")
+    net = mx.sym.BatchNorm(net, fix_gamma=False, name="bn")
+    net = mx.sym.Convolution(net, kernel=(3, 3), num_filter=4, name="c1")
+    executor = net.simple_bind(mx.cpu(), data=(2, 3, 9, 9), grad_req="null")
+    for i, (name, array) in enumerate({**executor.arg_dict, **executor.aux_dict}.items()):
+        low = 0.5 if name.endswith(("gamma", "var")) else -1
+        array[:] = np.random.RandomState(i).uniform(low, 1, array.shape)
+        if name.endswith("bias"):
+            array[:] = 0
+    want = executor.forward()[0].asnumpy()
+    args = {name: value for name, value in executor.arg_dict.items() if name != "data"}
+    qsym, qargs, qaux = mx.contrib.quantization.quantize_model(
+        net, args, executor.aux_dict, calib_mode="none", quantize_mode="full")
+    bound = qsym.bind(mx.cpu(), {**qargs, "data": executor.arg_dict["data"]}, aux_states=qaux)
+    got = bound.forward()[0].asnumpy()
+    assert np.linalg.norm(got - want) < 0.05 * np.linalg.norm(want)
+
+
+def test_arguments_that_can_not_be_meant() -> None:
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
+    quantize = mx.contrib.quantization.quantize_model
+    args = {"fc_weight": mx.nd.ones((2, 3)), "fc_bias": mx.nd.ones(2)}
+    with pytest.raises(ParameterError, match="num_calib_examples got 0, expected at least 1"):
+        quantize(net, args, {}, calib_mode="none", num_calib_examples=0)
+    with pytest.raises(TypeMismatch, match=r"parameter .fc_weight. is .*expected an NDArray"):
+        quantize(net, {**args, "fc_weight": np.ones((2, 3))}, {}, calib_mode="none")
+
+
+def test_ranges_of_large_sums_are_finite() -> None:
+    data = mx.nd.array([[1000, -2000]], dtype="int32")
+    _, low, high = mx.nd.contrib.requantize(data, mx.nd.array([-1e38]), mx.nd.array([1e38]))
+    np.testing.assert_allclose([low.asscalar(), high.asscalar()],
+                               [-2000 * 1e38 / 2**31, 2000 * 1e38 / 2**31], rtol=1e-6)

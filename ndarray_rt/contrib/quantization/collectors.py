@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Any
 
@@ -38,7 +39,7 @@ def combine_histogram(old_hist: Histogram, arr: npt.NDArray[Any], new_min: Any, 
     return wider, edges, *ends, reach
 
 
-class _Collector:
+class _Collector(ABC):
     """Called with the name and the array of each input and output; looks at those of layers."""
 
     def __init__(self, include_layer: Collection[str] | None, logger: Logger) -> None:
@@ -50,8 +51,9 @@ class _Collector:
         if name in (self.include_layer or ()):
             self._see(name, arr)
 
+    @abstractmethod
     def _see(self, name: str, arr: NDArray) -> None:
-        raise NotImplementedError
+        """Takes from the array of a layer what the ranges are made of."""
 
 
 class _LayerHistogramCollector(_Collector):

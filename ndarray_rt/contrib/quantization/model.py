@@ -11,6 +11,7 @@ from ...errors import ParameterError
 from ...io import DataIter
 from ...module import Module
 from ...nd import NDArray
+from ...passes.quantize import NEED_RANGES
 from ...symbol.symbol import Symbol
 from .collectors import (
     Logger,
@@ -63,6 +64,7 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params,
     num_calib_examples : how many samples of it are taken; None: all.
     quantized_dtype : "int8", "uint8", or "auto": uint8 where calibration saw nothing below 0.
     quantize_mode : "full": all operators that can be; "smart": layers, and what lies between them.
+        Without calibration batch normalization stays on floats, as its operator needs a range.
     quantize_granularity : "tensor-wise", or "channel-wise": a range for each row of the weights of
         fused dense layers.
     logger : gets what is done.
@@ -72,13 +74,19 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params,
     excluded_sym_names = check_names(excluded_sym_names, "excluded_sym_names", "symbols")
     excluded_op_names = check_names(excluded_op_names, "excluded_op_names", "operators")
     check_kind(quantized_dtype, quantize_granularity)
+    if num_calib_examples is not None and num_calib_examples < 1:
+        raise ParameterError(f"num_calib_examples got {num_calib_examples}, expected at least 1, "
+                             "or None for all")
+    calibrated = calib_mode is not None and calib_mode != "none"
+    if not calibrated:
+        excluded_op_names = [*excluded_op_names, *NEED_RANGES]
     if logger:
         logger.info("Quantizing symbol")
     qsym, calib_layer = _quantize_symbol(
         sym, ctx, excluded_sym_names, excluded_op_names, list(arg_params), quantized_dtype,
         quantize_mode, quantize_granularity, logger)
     th_dict: dict[str, tuple[Any, Any]] = {}
-    if calib_mode is not None and calib_mode != "none":
+    if calibrated:
         _check_context(ctx)
         if calib_data is None:
             raise ParameterError(f"calib_data must be provided when calib_mode={calib_mode}")

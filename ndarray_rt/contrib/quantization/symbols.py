@@ -79,6 +79,8 @@ def _quantize_params(qsym: Symbol, params: Mapping[str, NDArray], th_dict: Table
             made[name] = params[name]
         elif plain != name and plain in params:
             param = params[plain]
+            if not isinstance(param, NDArray):
+                raise TypeMismatch(f"parameter {plain!r} is {shown(param)}, expected an NDArray")
             for end, array in zip(("", "_min", "_max"), nd.contrib.quantize(
                     param, nd.min(param), nd.max(param), out_type="int8"), strict=True):
                 made[name + end] = array

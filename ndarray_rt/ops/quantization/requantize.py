@@ -64,8 +64,9 @@ def compute(ctx: OpContext, p: CalibratedParams, ins: list[AnyArray],
     if p.calibrated is None:
         x = ins[0].astype(np.int64)
         most = max(-int(x.min(initial=0)), int(x.max(initial=0)))
+        # a step first: the product of both may be beyond float32
         with np.errstate(all="ignore"):
-            wanted = np.float32(np.float32(most) * given / HALF_OVER[INT32])
+            wanted = np.float32(np.float32(most) * ratio(given, HALF_OVER[INT32]))
     else:
         wanted = widest(*p.calibrated)
     with np.errstate(all="ignore"):
