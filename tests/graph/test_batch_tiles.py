@@ -85,7 +85,6 @@ def test_first_layers_run_in_tiles_and_later_ones_do_not():
     assert executor.inference_plan.arena_bytes < whole.arena_bytes
 
 
-@pytest.mark.skipif(not prefers_channels_last(), reason="layouts are oneDNN's own choice here")
 def test_results_of_tiles_lie_where_they_are_joined():
     executor = bound(network(), (4, 3, 12, 12))
     (join,) = joins(executor)
@@ -279,7 +278,6 @@ def test_random_networks(symbol, batch, cache, family):
             check(symbol, executor)
 
 
-@pytest.mark.skipif(not prefers_channels_last(), reason="layouts are oneDNN's own choice here")
 @pytest.mark.parametrize(("filters", "in_place"), [(16, True), (20, False)])
 def test_one_samples_concat_in_blocks_of_channels_moves_nothing(filters, in_place, monkeypatch):
     """As in a dense block: each layer's channels are put behind all before."""

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.op import calibration
 from ndarray_rt.ops.nn import pool_onednn
 from ndarray_rt.symbol.symbol import Symbol
@@ -15,9 +14,6 @@ from ndarray_rt.testing.case import Case
 from ndarray_rt.testing.operator import run_every_shape, run_forward
 from tests.case_table import all_cases, unique_ids
 from tests.graph.kernel_checks import check_other_batches, check_right
-
-channels_last = pytest.mark.skipif(not has_avx512(),
-                                   reason="convolutions hand on other layouts")
 
 DATA = mx.sym.var("data")
 IMAGE = (5, 14, 13)
@@ -75,7 +71,6 @@ def test_is_right_for_all_requests_and_memory(case: Case) -> None:
     run_every_shape(case)
 
 
-@channels_last
 @pytest.mark.parametrize("batches", [(2, 1, 5), (1, 4)])
 @pytest.mark.usefixtures("whatever_the_work")
 def test_other_batches_make_nothing(batches: tuple[int, ...], made: list[int]) -> None:
@@ -83,13 +78,11 @@ def test_other_batches_make_nothing(batches: tuple[int, ...], made: list[int]) -
     assert made == [1]
 
 
-@channels_last
 def test_maxima_need_no_primitive(made: list[int]) -> None:
     check_other_batches(NETS["max"], IMAGE, (2, 1, 5))
     assert not made
 
 
-@channels_last
 def test_small_images_are_pooled_together(made: list[int]) -> None:
     check_right(NETS["average"], (3, *IMAGE))
     assert made == [3]

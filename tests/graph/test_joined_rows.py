@@ -11,9 +11,6 @@ from hypothesis import strategies as st
 
 import ndarray_rt as mx
 from ndarray_rt import config
-from ndarray_rt.op.choose import prefers_channels_last
-
-pytestmark = pytest.mark.skipif(not prefers_channels_last(), reason="layouts are blocked here")
 
 
 def network(filters: list[int], dim: int = 1) -> Any:

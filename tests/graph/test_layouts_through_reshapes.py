@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import ndarray_rt as mx
-from ndarray_rt.op.choose import prefers_channels_last
 from ndarray_rt.symbol.symbol import Symbol
 
 SHAPE = (2, 32, 6, 1)
@@ -49,7 +48,6 @@ def test_values(what: str, is_read_before: bool) -> None:
     assert executor.capture_state == "captured"
 
 
-@pytest.mark.skipif(not prefers_channels_last(), reason="convolutions are in blocked layouts here")
 def test_no_layout_is_converted_between_convolutions_of_columns_and_of_rows() -> None:
     first = convolved(mx.sym.Variable("x"), "first", (3, 1))
     net = convolved(mx.sym.squeeze(first, axis=3), "second", (2,))

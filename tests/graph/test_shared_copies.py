@@ -98,7 +98,6 @@ def test_weights_that_changed_before_the_first_run_are_packed_anew(fills: list[i
     assert len(fills) > before
 
 
-@pytest.mark.skipif(not prefers_channels_last(), reason="all batches are computed alike")
 def test_a_run_lets_go_of_what_it_does_not_use() -> None:
     first = bound(1)
     other = rebound(first, 16)  # another implementation, with layouts of its own
