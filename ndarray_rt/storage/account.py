@@ -60,8 +60,8 @@ class Account:
             raise
         return self
 
-    # looked up before the block is entered, and called without a frame of Python: an interrupt can
-    # not come before its first line
+    # bound methods of C objects: `with` calls them without a Python frame, so that no interrupt
+    # can come before their first line
     __exit__: Any = property(attrgetter("_leave"))
 
     def __del__(self) -> None:
@@ -84,13 +84,13 @@ def read_sessions() -> dict[str, SessionBytes]:
 
 
 def reset_session_peaks() -> None:
-    """Lets the peaks of all sessions start again from what is live."""
+    """Resets the peak of each session to what is live now."""
     lib.ndrt_account_reset_peak(lib.ndrt_account_arrays())
     for account in _living():
         lib.ndrt_account_reset_peak(account.ptr)
 
 
 def _living() -> list[Account]:
-    # one step for the interpreter: other threads open accounts meanwhile
+    # list() is one step for the interpreter, and other threads may open accounts meanwhile
     found = [reference() for reference in _open.valuerefs()]
     return [account for account in found if account is not None]

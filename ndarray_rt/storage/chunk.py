@@ -30,12 +30,12 @@ class Chunk:
     are in: always over this Chunk's own Handle, never larger than it (I1). Memory is allocated
     when first needed.
 
-    Native calls make Chunks too, without `native` and `_handle`: these are made when they are
-    first asked for, out of `_state` and `_bytes`, which own what they stand for.
+    Native calls create Chunks without `native` and `_handle`, which are then made on first access
+    from `_state` and `_bytes`, the native owners of the chunk and of its bytes.
 
-    `is_trained_in_layout` says whether training may leave it in a special layout; None, as long as
-    nobody has set it: the switch NDRT_TRAINING_LAYOUTS says. `brought` is how often an optimizer
-    brought it into one soon after the time before, and the write counter of the last time.
+    `is_trained_in_layout` says whether training may leave the contents in a special layout; None
+    means that the switch NDRT_TRAINING_LAYOUTS decides. `brought` is how often in a row an
+    optimizer has converted it to one, and the write counter at the last time.
     """
 
     __slots__ = ("__weakref__", "_bytes", "_handle", "_planned", "_state", "address", "brought",
@@ -49,7 +49,7 @@ class Chunk:
                  zero: bool = False) -> None:
         self.native: Any = make(lib.ndrt_chunk_new, out="ndrt_chunk **", free=lib.ndrt_chunk_free,
                                 what="making a chunk")
-        # of the native chunk, for calls that have no pointers
+        # pointer to the native chunk, for native calls that take an integer
         self.address = int(ffi.cast("intptr_t", self.native))
         self.storage_shape = shape
         self.dtype = dtype
@@ -61,7 +61,7 @@ class Chunk:
         self._handle = handle
         self._bytes: object = None
         self.zero = zero
-        # how often another Handle took the place of one
+        # how often the Handle was replaced
         self.moves = 0
         if handle is not None:
             lib.ndrt_chunk_place(self.native, handle.ptr, 0)
@@ -75,7 +75,7 @@ class Chunk:
         if name == "_handle":
             desc = self.mkl_mem
             nbytes = self._planned if desc is None else max(self._planned, desc.nbytes)
-            # two threads may come here at once: the owner stays until the memory is given up
+            # two threads may come here at once: the native owner lives until the Handle is freed
             self._handle = handle = Handle.borrowed(
                 int(ffi.cast("intptr_t", self.native.data)), nbytes, self._bytes)
             return handle
@@ -103,7 +103,7 @@ class Chunk:
         return self._planned if self._handle is None else self._handle.nbytes
 
     def check_and_alloc(self, nbytes: int = 0, soon: bool = False) -> Handle:
-        """Makes sure of at least `nbytes`; never shrinks.
+        """Allocates or grows to at least `nbytes`; never shrinks.
 
         Growth loses the contents and the special layout, leaves an arena, and bumps `version`: each
         array on this Chunk sees the new memory. Raises PinnedError when growth would move
@@ -121,7 +121,7 @@ class Chunk:
         return handle
 
     def _place(self, handle: Handle | None, special: MemDesc | None) -> None:
-        # no call but the last: an interrupt finds all of it done, or nothing
+        # one native call does all of it, so that an interrupt finds all of it done, or nothing
         if handle is not self._handle:
             self.moves += self._handle is not None
             self._bytes = None
@@ -136,7 +136,7 @@ class Chunk:
         return self._handle, self.mkl_mem
 
     def restore(self, placement: Placement) -> None:
-        """Memory and layout as they were, while nothing was written to that memory since."""
+        """Puts memory and layout back; only while nothing was written to that memory since."""
         handle, special = placement
         if handle is not self._handle or special is not self.mkl_mem:
             self._place(handle, special)
@@ -153,7 +153,7 @@ class Chunk:
         return self.mkl_mem is not None
 
     def set_layout(self, desc: MemDesc) -> None:
-        """From now on the bytes are in `desc`'s layout; moves nothing, contents are garbage.
+        """Declares the bytes to be in `desc`'s layout; moves nothing, so the contents are garbage.
 
         Grows when the layout needs more than there is.
         """
@@ -186,18 +186,18 @@ class Chunk:
         if self.native.pins:
             self._refuse_if_pinned(f"converted to {desc.layout()}")
         if source is None:
-            # of the layout's dtype: a storage that values reuse has bytes for its own
+            # bytes count in the layout's dtype: reused storage has a dtype of its own
             source = default_desc(find_dtype(desc.dtype_name), desc.dims)
         old = self.handle
-        # a new buffer and a change of owner: a reorder can not run in place. Not smaller than the
-        # old one: other arrays of this Chunk may be larger than what is converted
+        # A reorder can not run in place, so it gets a new buffer, which replaces the old one and is
+        # not smaller than it: other arrays on this Chunk may be larger.
         new = Handle(max(desc.nbytes, old.nbytes), False, self.native.account, soon)
         reorder_mem(stream, Mem(source, old.ptr, old, stream.epoch),
                     Mem(desc, new.ptr, new, stream.epoch), now=True)
         self._place(new, None if desc.is_default else desc)
 
     def reorder_to_default(self, stream: Stream) -> None:
-        """Converts the contents to the default layout in place; nothing to do is no error."""
+        """Converts the contents to the default layout in place; does nothing if they are in it."""
         special = self.mkl_mem
         if special is not None:
             self.reorder(default_desc(find_dtype(special.dtype_name), special.dims), stream)
@@ -216,12 +216,12 @@ class Chunk:
 
     @property
     def writable_pins(self) -> int:
-        """Exports alive that somebody may write through, unseen."""
+        """Live exports through which somebody may write without this package noticing."""
         return int(_writable_pins(self.address))
 
     @property
     def changes(self) -> int:
-        """Bumped by each write, and by each writable export that ended: for packed copies."""
+        """Bumped by each write and each end of a writable export; packed copies compare it."""
         return int(self.native.writes + self.native.exports)
 
     @property
@@ -230,7 +230,7 @@ class Chunk:
         return int(self.native.pins)
 
     def wrote(self) -> None:
-        """Notes that the contents change: called before they do, so that no write is missed."""
+        """Counts a write; called before the write starts, so that none is missed."""
         lib.ndrt_chunk_add_writes(self.native)
 
     def pin(self, writable: bool) -> None:

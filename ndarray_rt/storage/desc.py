@@ -19,7 +19,7 @@ _CODE_NAMES = {code: name for name, code in NATIVE_CODES.items()}
 _DATA_LETTERS = {1: "x", 2: "nc", 3: "ncw", 4: "nchw", 5: "ncdhw"}
 _WEIGHT_LETTERS = {1: "o", 2: "oi", 3: "oiw", 4: "oihw", 5: "oidhw"}
 
-# layouts kept for speed beyond the last user of each: making one again costs some microseconds
+# layouts kept alive after their last user: making one again costs some microseconds
 KEPT = 512
 
 _live: WeakValueDictionary[int, MemDesc] = WeakValueDictionary()
@@ -28,9 +28,9 @@ _live: WeakValueDictionary[int, MemDesc] = WeakValueDictionary()
 class MemDesc:
     """A memory layout: dtype, dims, strides, inner blocks, padding.
 
-    Equal layouts are the same object, so that `is` compares layouts. `same_as` goes further: two
-    layouts that put the same bytes in the same places have it in common although they name
-    the strides of dimensions of size 1 differently.
+    Equal layouts are the same object, so that `is` compares layouts. Layouts that put the same
+    bytes in the same places, and differ only in the strides of dimensions of size 1, share
+    `same_as`.
     """
 
     __slots__ = ("__weakref__", "dims", "dtype_code", "format", "id", "inner_blks", "inner_idxs",
@@ -75,14 +75,14 @@ class MemDesc:
         return _adopt(out[0])
 
     def reshaped(self, dims: Sequence[int]) -> MemDesc:
-        """The same bytes under other dims; Unsupported when bytes would have to move."""
+        """The same bytes with other dims; Unsupported if bytes would have to move."""
         out = ffi.new("ndrt_desc **")
         call(lib.ndrt_desc_reshaped, self.ptr, len(dims), list(dims), out,
              what="reshaping a layout")
         return _adopt(out[0])
 
     def of_dtype(self, dtype: DType) -> MemDesc:
-        """The same layout of elements of another dtype; Unsupported when that has no name."""
+        """The same layout for another dtype; Unsupported if oneDNN has no such tag."""
         if not self.inner_blks:
             return strided_desc(dtype, self.dims, self.strides)
         made = tagged_desc(dtype, self.dims, self._named("abcdefghijkl"))
@@ -115,10 +115,10 @@ class MemDesc:
         return outer + inner
 
     def _outer_order(self) -> list[int]:
-        """The dims from the outermost in, without their blocks.
+        """The dims from the outermost to the innermost, blocks left out.
 
-        Strides of those of size 1 say nothing: they stand where they do in the first usual order
-        that the others are in, else at their own place.
+        Strides of dims of size 1 carry no information. They are placed as in the first common order
+        that agrees with the other dims, else at their own position.
         """
         n, sizes = self.ndims, list(self.padded_dims)
         for block, d in zip(self.inner_blks, self.inner_idxs, strict=True):
@@ -138,7 +138,7 @@ class MemDesc:
 
 
 def _adopt(ptr: Any) -> MemDesc:
-    """The MemDesc of a descriptor whose one reference the caller hands over."""
+    """The MemDesc of a descriptor; takes over the caller's reference."""
     owned = own(ptr, lib.ndrt_desc_free)
     info = lib.ndrt_desc_read(ptr)
     found = _live.get(info.id)
@@ -182,12 +182,12 @@ def tagged_desc(dtype: DType, dims: tuple[int, ...], tag: str) -> MemDesc:
 
 
 def plain_tag(name: str, ndims: int) -> str:
-    """oneDNN's tag of a layout by any name that `MemDesc.layout` gives it.
+    """oneDNN's tag for any name that `MemDesc.layout` returns.
 
     >>> plain_tag("nhwc", 4), plain_tag("nChw16c", 4), plain_tag("gOIhw16i16o", 5)
     ('acdb', 'aBcd16b', 'aBCde16c16b')
 
-    Names that are none of these stay as they are.
+    Other names are returned unchanged.
     """
     used = {letter.lower() for letter in name if letter.isalpha()}
     for letters in (_DATA_LETTERS.get(ndims, ""), _WEIGHT_LETTERS.get(ndims, ""),
@@ -228,6 +228,6 @@ def blocked_desc(dtype: DType, dims: tuple[int, ...], block: int) -> MemDesc:
 
 
 def clear_desc_caches() -> None:
-    """Forgets the descriptors kept for speed; living ones stay valid."""
+    """Drops the cached descriptors; those in use stay valid."""
     for made in (default_desc, tagged_desc, strided_desc):
         made.cache_clear()

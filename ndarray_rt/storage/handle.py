@@ -16,8 +16,8 @@ class Handle:
     goes back to the pool when the last reference goes. It is charged to `account`, a native one,
     else to the thread's current account.
 
-    With `soon` somebody waits for what fills it now, and it gets huge pages as long as making them
-    is quick; `take_huge_pages` is for later.
+    `soon`: the buffer is filled at once while somebody waits, so it gets huge pages only if that is
+    quick; `take_huge_pages` can add them later.
     """
 
     __slots__ = ("__weakref__", "_owner", "address", "may_have_small_pages", "nbytes", "ptr")
@@ -50,7 +50,7 @@ class Handle:
 
     @classmethod
     def borrowed(cls, address: int, nbytes: int, owner: object) -> Handle:
-        """Somebody else's bytes; `owner` is kept alive as long as this Handle."""
+        """Memory of another owner; `owner` is kept alive as long as this Handle."""
         made = cls.__new__(cls)
         made._owner = owner
         made.may_have_small_pages = False
@@ -61,12 +61,12 @@ class Handle:
 
     @property
     def is_own(self) -> bool:
-        """A buffer of its own, and not a span or borrowed."""
+        """Has a buffer of its own, neither a span nor borrowed."""
         return not isinstance(self._owner, Handle) and isinstance(self._owner, ffi.CData)
 
     def take_huge_pages(self) -> None:
-        """Huge pages in the place of small ones, for what is read again and again from now on: the
-        contents are copied, while others may use them, and stay at their address."""
+        """Moves the contents to huge pages, for bytes that will be read often from now on: they
+        keep their address, and others may use them meanwhile."""
         if self.may_have_small_pages:
             self.may_have_small_pages = False
             lib.ndrt_buffer_take_huge_pages(self._owner)
@@ -90,11 +90,10 @@ def memory_stats() -> MemoryStats:
     """The bytes of all arrays and scratch, in the whole process.
 
     `live` is in use, `peak` the most since the start or `reset_peak`, `cached` freed and kept for
-    reuse; `allocations` counts the buffers handed out. `sessions` gives live and peak for each
-    executor, for the imperative scratch of each thread, and under 'arrays' for all else; what
-    ended sessions left behind is in `live` alone. Bytes are those of whole buffers: up to an
-    eighth more than was asked for, up to a quarter where a free one was taken. Memory borrowed
-    from others is not counted.
+    reuse; `allocations` counts the buffers handed out. `sessions` gives live and peak of each
+    executor, of each thread's imperative scratch, and of everything else as 'arrays'; what ended
+    sessions left behind is only in `live`. Sizes are those of whole buffers: up to an eighth more
+    than was requested, up to a quarter if a free one was reused. Borrowed memory is not counted.
     """
     drain()
     out = ffi.new("ndrt_memory_stats *")
@@ -104,12 +103,12 @@ def memory_stats() -> MemoryStats:
 
 
 def trim() -> None:
-    """Gives cached buffers, and whatever else the C library holds unused, back to the system."""
+    """Returns cached buffers, and free memory of the C library, to the system."""
     drain()
     lib.ndrt_memory_trim()
 
 
 def reset_peak() -> None:
-    """Lets `peak` start again from what is live, for the process and for each session."""
+    """Resets `peak` to what is live now, for the process and for each session."""
     lib.ndrt_memory_reset_peak()
     reset_session_peaks()

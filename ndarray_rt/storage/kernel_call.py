@@ -1,4 +1,4 @@
-"""KernelCall: which native kernel does what to which memories, with which numbers.
+"""KernelCall: a native kernel with the arrays, counts and numbers that it gets.
 
 Made by the functions in `storage/kernels`, run or recorded by a stream.
 """
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class KernelCall(NamedTuple):
-    """A kernel of `ndrt_kernel_id` and all that it is given, each at its place."""
+    """A kernel of `ndrt_kernel_id` and its arguments, in the order that the kernel defines."""
 
     kernel: int
     arrays: tuple[Mem | None, ...]

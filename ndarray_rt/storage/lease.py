@@ -1,8 +1,8 @@
-"""Leases, in sets: who reads, who writes, who has packed a Chunk right now (I8).
+"""Leases on Chunks, taken in sets: who reads, writes or relies on the layout right now (I8).
 
-Holds no data. An exception of another thread or a signal (Ctrl-C) may come between any two Python
-steps, so nothing of importance is left to a Python `__exit__`, which may be struck down before
-its first line: leaving a `with` block here is one native call.
+Holds no data. A signal (Ctrl-C) or an exception raised from another thread can arrive between any
+two Python steps, even before the first line of a Python `__exit__`. So leaving a `with` block here
+is one native call.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _exit = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *(ctypes.py_object,) * 
 
 
 class LockSet:
-    """What is held on several chunks inside a `with` block, and given back once, however it ends.
+    """Leases on several chunks for the time of a `with` block, released exactly once.
 
-    Where all else fails (the object is dropped without the block having ended), its end gives back.
+    If the block never ends properly, they are released when the object is destroyed.
     """
 
     __slots__ = ("_given_back", "_set")
@@ -42,27 +42,27 @@ class LockSet:
         self._given_back: Callable[..., int] = partial(_exit, out.address, self._set)
 
     def give_back(self) -> None:
-        """Ends it; what is not held may be given back too."""
+        """Releases the leases; does nothing if they are not held."""
         _give_back(self._set)
 
     def __enter__(self) -> bool:
-        """Says whether it was got. What is interrupted here holds nothing."""
+        """Whether the leases were acquired. An interrupt here leaves none of them held."""
         try:
             return bool(_take(self._set))
         except BaseException:
             _give_back(self._set)
             raise
 
-    # looked up before the block is entered, and called without a frame of Python
+    # bound methods of C objects: called without a Python frame
     __exit__: Any = property(attrgetter("_given_back"))
 
 
 class LeaseError(NdrtError):
-    """Code that runs inside an operator call touches an array that this call has leased."""
+    """Code that runs inside an operator call accesses an array on which that call has a lease."""
 
 
 class _Mine(threading.local):
-    """What this thread took, the innermost last; some of it may be given back already."""
+    """Lock sets that this thread took, innermost last; some may be released already."""
 
     def __init__(self) -> None:
         self.taken: list[Any] = []  # native lock sets
@@ -72,11 +72,11 @@ _mine = _Mine()
 
 
 class Leases(LockSet):
-    """Shared leases on chunks read, exclusive ones on chunks written; taken all at once.
+    """Shared leases on chunks that are read, exclusive ones on those written; acquired together.
 
-    Usable in a `with`, again and again. The same chunk may stand on both sides and then counts as
-    written. Waiting releases the GIL. What the same thread holds already is not waited for:
-    LeaseError, if one of the two writes.
+    Can be used in a `with` repeatedly. A chunk that is both read and written counts as written.
+    Waiting releases the GIL. Never waits for the same thread: LeaseError if it holds a lease
+    already and one of the two writes.
     """
 
     __slots__ = ()
@@ -91,7 +91,7 @@ class Leases(LockSet):
     def __enter__(self) -> bool:
         own, taken = self._set, _mine.taken
         if taken:
-            # the usual case: one that was given back since
+            # the usual case: the innermost one was released, take its place
             if len(taken) == 1 and not _meets(taken[0], own):
                 taken.clear()
             else:
@@ -111,12 +111,12 @@ class Leases(LockSet):
         return self._set
 
     def adopt(self) -> None:
-        """Native code took them for this thread: whoever runs inside the block is to know."""
+        """Notes that native code acquired them for this thread, for calls inside the block."""
         _mine.taken.append(self._set)
 
 
 def _refuse_own(taken: list[Any], wanted: Any) -> None:
-    """LeaseError instead of waiting for ever for what this thread itself holds."""
+    """LeaseError instead of a deadlock when this thread itself holds what is wanted."""
     meetings = [_meets(other, wanted) for other in taken]
     if 0 in meetings:
         taken[:] = [other for other, met in zip(taken, meetings, strict=True) if met]
@@ -130,7 +130,7 @@ def _refuse_own(taken: list[Any], wanted: Any) -> None:
 class Exclusive(LockSet):
     """One exclusive lease in place of the caller's `held` shared leases (0 or 1); never waits.
 
-    `with Exclusive(chunk, held=1) as got:`; not got when anybody else has a lease.
+    `with Exclusive(chunk, held=1) as got:`; `got` is False if anybody else has a lease.
     """
 
     __slots__ = ()
@@ -140,7 +140,7 @@ class Exclusive(LockSet):
 
 
 class Packed(LockSet):
-    """Notes on chunks that a living plan relies on their layout; held from the start."""
+    """Marks chunks whose layout a living plan relies on; held from construction."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""ParameterBlock: a kernel's numbers in memory of their own, to be changed between two replays."""
+"""ParameterBlock: a kernel's numbers in memory that can be changed between two replays."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ ROOM: int = lib.NDRT_KERNEL_NUMBERS
 
 
 class ParameterBlock:
-    """Up to 8 numbers that a recorded kernel reads whenever it runs.
+    """Up to 8 numbers that a recorded kernel reads each time it runs.
 
-    Who records keeps the block alive as long as the recording, and changes it between runs only.
+    The owner of the recording keeps the block alive as long, and changes it between runs only.
     """
 
     __slots__ = ("ptr",)

@@ -1,4 +1,4 @@
-"""Primitive: one oneDNN primitive, shared by everybody who needs it; and the making of them.
+"""Primitive: one compiled oneDNN primitive, shared by all users; and making them.
 
 Holds no memory objects: those belong to the call or to the plan step.
 """
@@ -87,19 +87,19 @@ class Arg(IntEnum):
     POST_OP = lib.NDRT_ARG_POST_OP
 
 
-# Moving bytes is never arithmetic: a plain implementation of these is no reason to refuse.
+# These only move bytes, so that a reference implementation is no reason to refuse.
 _MOVERS = frozenset({Kind.REORDER, Kind.CONCAT})
-# What oneDNN calls "ref" of these is built on its matrix products, and about as fast as they are.
+# oneDNN names these "ref", but they are built on its matrix product and nearly as fast as that.
 _ON_PRODUCTS = frozenset({Kind.VANILLA_RNN, Kind.LSTM, Kind.LBR_GRU})
 
 
 def _impl_name(kind: Kind, name: str) -> str:
-    """oneDNN's name of an implementation, or a truer one."""
+    """oneDNN's name of an implementation, corrected where it is misleading."""
     return name.replace("ref", "gemm") if kind in _ON_PRODUCTS else name
 
 
-# bytes of one primitive with the code that is generated for it, about: as resident memory grew by
-# hundreds of them of small shapes
+# approximate bytes of one primitive with its generated code, from the growth of resident memory
+# over hundreds of primitives of small shapes
 _NBYTES = {Kind.CONVOLUTION: 96 << 10, Kind.DECONVOLUTION: 96 << 10, Kind.INNER_PRODUCT: 96 << 10,
            Kind.MATMUL: 96 << 10, Kind.VANILLA_RNN: 256 << 10, Kind.LSTM: 256 << 10,
            Kind.LBR_GRU: 256 << 10}
@@ -121,7 +121,7 @@ class Primitive:
 
     @property
     def nbytes(self) -> int:
-        """About what it takes, from its kind; its arguments and scratchpad apart."""
+        """Approximate size, from its kind; without arguments and scratchpad."""
         return _NBYTES.get(self.kind, _NBYTES_OF_OTHERS)
 
     def desc(self, arg: int) -> MemDesc:
@@ -165,10 +165,10 @@ class Primitive:
 
     @property
     def is_reference(self) -> bool:
-        """oneDNN's plain C++ loop, up to a thousand times slower than its kernels."""
+        """oneDNN's plain C++ loop, up to a thousand times slower than its optimized kernels."""
         if self.kind in _MOVERS:
             return False
-        # one primitive may be built on another: "conv:any+ref:any"
+        # the name lists primitives that this one is built on: "conv:any+ref:any"
         return any(part.startswith(("ref", "simple")) for part in self.impl.split("+"))
 
     def __repr__(self) -> str:
@@ -181,12 +181,12 @@ _DESC_FIELDS = ("src", "weights", "bias", "dst", "diff_src", "diff_weights", "di
 _DIMS_FIELDS = ("kernel", "strides", "dilates", "pad_l", "pad_r")
 
 
-# kind, algorithm, alpha, beta and, of a binary one, the layout of its operand
+# kind, algorithm, alpha, beta and, for a binary one, the layout of its operand
 PostSpec = tuple[int, int, float, float, MemDesc | None]
 
 
 def eltwise_post(alg: int, alpha: float, beta: float) -> PostSpec:
-    """The post-op that takes a function of the result."""
+    """The post-op that applies a function to the result."""
     return lib.NDRT_POST_ELTWISE, alg, alpha, beta, None
 
 
@@ -195,16 +195,16 @@ def binary_post(alg: int, desc: MemDesc) -> PostSpec:
     return lib.NDRT_POST_BINARY, alg, 0.0, 0.0, desc
 
 
-SUM_POST: PostSpec = (lib.NDRT_POST_SUM, 0, 1.0, 0.0, None)  # adds what the destination held
+SUM_POST: PostSpec = (lib.NDRT_POST_SUM, 0, 1.0, 0.0, None)  # adds the destination's old contents
 
 
-# oneDNN counts the elements of one image, and how far a window reaches, in 32 bits
+# oneDNN stores the elements of one image and the extent of a window in 32 bits
 _LARGEST_IMAGE = (1 << 31) - 1
 _WINDOWED = (Kind.CONVOLUTION, Kind.DECONVOLUTION, Kind.POOLING)
 
 
 def _refuse_large_images(kind: Kind, fields: Mapping[str, Any]) -> None:
-    """Unsupported where oneDNN's counts would overflow: it divides by zero then, or worse."""
+    """Unsupported where oneDNN's 32-bit counts would overflow, which can crash the process."""
     images = [fields[name] for name in ("src", "dst", "diff_src", "diff_dst")
               if fields.get(name) is not None]
     numbers = [number for name in _DIMS_FIELDS for number in fields.get(name) or ()]
@@ -215,14 +215,14 @@ def _refuse_large_images(kind: Kind, fields: Mapping[str, Any]) -> None:
 
 
 _low_products: ContextVar[bool] = ContextVar("low_products", default=False)
-# what multiplies and sums up
+# primitives that multiply and accumulate
 _OF_PRODUCTS = frozenset({Kind.CONVOLUTION, Kind.DECONVOLUTION, Kind.INNER_PRODUCT, Kind.MATMUL,
                           Kind.VANILLA_RNN, Kind.LSTM, Kind.LBR_GRU})
 
 
 @contextmanager
 def low_products() -> Iterator[None]:
-    """Primitives made inside it may round float32 numbers to bfloat16 before they multiply them."""
+    """Primitives made inside may round float32 operands to bfloat16 before multiplying."""
     token = _low_products.set(True)
     try:
         yield
@@ -238,8 +238,8 @@ def make_primitive(kind: Kind, direction: Direction = Direction.NONE, *, alg: in
 
     Layouts (`src`, `weights`, `bias`, `dst`, `diff_...`) are MemDescs or None; `kernel`, `strides`,
     `dilates` (oneDNN's: 0 is dense), `pad_l`, `pad_r` are tuples of equal length. `post_sum` adds
-    to the destination instead of overwriting it; `post_ops` are done to the result after that.
-    An implementation whose name begins with `prefer` is taken, if oneDNN has one, before its first.
+    to the destination instead of overwriting it; `post_ops` are applied to the result after that.
+    If oneDNN has an implementation whose name begins with `prefer`, that is taken.
     Raises Unsupported when oneDNN has no implementation, or (unless allowed) only a reference one.
     """
     if kind in _WINDOWED:

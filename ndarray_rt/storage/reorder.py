@@ -19,7 +19,7 @@ CAPACITY = 256
 
 
 class ReorderCache:
-    """Layout pair -> primitive; bounded, the least recently used leaves. Thread-safe."""
+    """Layout pair -> primitive; bounded, evicts the least recently used. Thread-safe."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
@@ -32,7 +32,7 @@ class ReorderCache:
         self._lock = threading.Lock()
 
     def get(self, src: MemDesc, dst: MemDesc, add: bool = False) -> Primitive:
-        """The reorder from `src` to `dst`; with `add` it adds to what is there."""
+        """The reorder from `src` to `dst`; with `add` it adds to the contents of `dst`."""
         key = (src.id, dst.id, add, lib.ndrt_threads_get())
         with self._lock:
             found = self._made.get(key)
@@ -61,17 +61,17 @@ def reorder_mem(stream: Stream, src: Mem, dst: Mem, add: bool = False,
                 now: bool = False) -> None:
     """Copies `src` into `dst` across layouts of equal dims; with `add` it adds.
 
-    With `now` it is done on return, even where the stream holds steps back. Padding of `dst` is
-    zero afterwards. Bits stay as they are, but for float16 and bfloat16, which are carried through
-    float32: the sign of a zero and the kind of a NaN may change. Raises Unsupported when oneDNN can
-    not.
+    With `now` it has run on return, even if the stream defers steps. Padding of `dst` is zero
+    afterwards. Bits are preserved, except for float16 and bfloat16, which go through float32: the
+    sign of a zero and the kind of a NaN may change. Raises Unsupported if oneDNN has no such
+    reorder.
     """
     if src.desc.dims != dst.desc.dims:
         raise Unsupported(f"no reorder between dims {src.desc.dims} and {dst.desc.dims}")
     if dst.desc.nbytes == 0:
         return
     if src.desc.dtype_code == dst.desc.dtype_code == lib.NDRT_S32 and not add:
-        # oneDNN carries int32 through float32 and rounds; as float32 the bits are only moved
+        # oneDNN converts int32 through float32 and rounds; declared as float32, bits only move
         src, dst = (mem.as_desc(mem.desc.of_dtype(FLOAT32)) for mem in (src, dst))
     if _HALVES.isdisjoint((src.desc.dtype_code, dst.desc.dtype_code)) or not _reorder_halves(
             stream, src, dst, add, now):
@@ -83,13 +83,13 @@ def _reorder(stream: Stream, src: Mem, dst: Mem, add: bool, now: bool) -> None:
 
 
 def widen_mem(stream: Stream, src: Mem, dst: Mem, now: bool = False) -> None:
-    """Numbers of 16 bits as float32 in the same layout."""
+    """Converts 16-bit floats to float32 in the same layout."""
     kind = src.desc.dtype_code
     stream.convert(widen(out=dst, data=src, n=src.desc.nbytes // 2, kind=kind), now)
 
 
 def narrow_mem(stream: Stream, src: Mem, dst: Mem, now: bool = False) -> None:
-    """float32 rounded to numbers of 16 bits in the same layout."""
+    """Rounds float32 to 16-bit floats in the same layout."""
     kind = dst.desc.dtype_code
     stream.convert(narrow(out=dst, data=src, n=dst.desc.nbytes // 2, kind=kind), now)
 
@@ -98,7 +98,7 @@ _HALVES = {lib.NDRT_F16, lib.NDRT_BF16}
 
 
 def widened(desc: MemDesc) -> MemDesc | None:
-    """The same layout for float32; None where it has none, or where bytes lie between elements."""
+    """The same layout for float32; None if there is none, or if elements are not contiguous."""
     if desc.dtype_code == lib.NDRT_F32:
         return desc
     if (desc.dtype_code not in _HALVES or desc.offset0
@@ -111,8 +111,8 @@ def widened(desc: MemDesc) -> MemDesc | None:
 
 
 def _reorder_halves(stream: Stream, src: Mem, dst: Mem, add: bool, now: bool) -> bool:
-    """A reorder of numbers of 16 bits by way of float32, for which oneDNN has fast primitives on
-    every CPU; False, and nothing is done, where a layout has no like for float32."""
+    """A reorder of 16-bit floats through float32, for which oneDNN has fast primitives on every
+    CPU; returns False and does nothing if a layout has no float32 equivalent."""
     read, made = widened(src.desc), widened(dst.desc)
     if read is None or made is None:
         return False

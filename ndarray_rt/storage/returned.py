@@ -1,7 +1,8 @@
-"""Lets go of the memory of exports that are over. Knows no array.
+"""Releases the memory of exports that ended. Knows no array.
 
-Exports end in C, in any thread and without Python (native/interop/dlpack.c), where no Python object
-can be let go. They queue, and the next allocation or garbage collection comes here.
+Exports end in C, in any thread and without the GIL (native/interop/dlpack.c), where no Python
+object can be released. They are queued, and the next allocation or garbage collection drains the
+queue.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ import gc
 from ..native import lib, with_gil
 
 _drain = with_gil("ndrt_exports_drain", None)
-# no function of Python's: what interrupts one while garbage is collected is lost
+# a C function, as an exception that interrupts a Python callback of the garbage collector is lost
 _at_collection = with_gil("ndrt_exports_at_collection", None, ctypes.py_object, ctypes.py_object)
 
 
 def drain() -> None:
-    """Lets go of what exports held that were given back."""
+    """Releases what ended exports held."""
     if lib.ndrt_exports_returned():
         _drain()
 
 
 gc.callbacks.append(_at_collection)
-# modules are taken apart later, with collections between
+# at exit modules are taken apart, and collections run in between
 atexit.register(gc.callbacks.remove, _at_collection)

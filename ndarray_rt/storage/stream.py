@@ -1,8 +1,8 @@
-"""Stream: where every step of work goes. What becomes of it is its sink's to say.
+"""Stream: where every step of work is issued. Its sink decides what happens to it.
 
-A step is an oneDNN primitive, a kernel of ours or a Python callback. Reorders, copies back and
-add-backs are steps like any other. A sink runs them at once (`Immediate`, here), or records them as
-well (capture/). Holds no knowledge of operators.
+A step is an oneDNN primitive, a native kernel or a Python callback. Reorders, copies back and
+additions to outputs are steps like any other. A sink runs them at once (`Immediate`, here), or also
+records them (capture/). Knows nothing of operators.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from .chunk import Chunk
 
 
-# after so many milliseconds a run comes back for a moment, so that Python can serve signals
+# milliseconds after which a native run returns for a moment so that Python can serve signals
 BUDGET = 20.0
 
 
 class Mem:
-    """References memory in a layout; valid inside the operator call it was handed out in."""
+    """A pointer with a layout; valid only in the operator call that it was handed out in."""
 
     __slots__ = ("desc", "epoch", "keep", "ptr")
 
@@ -43,18 +43,19 @@ class Mem:
         return self if desc is self.desc else Mem(desc, self.ptr, self.keep, self.epoch)
 
     def behind(self, nbytes: int) -> Mem:
-        """What lies so many bytes behind it, in the same layout."""
+        """The memory `nbytes` further on, in the same layout."""
         if not nbytes:
             return self
         return Mem(self.desc, ffi.cast("char *", self.ptr) + nbytes, self.keep, self.epoch)
 
 
 class StaleMemory(NdrtError):
-    """Memory of one operator call was used in a later one."""
+    """Memory handed out in one operator call was used in a later one."""
 
 
 class Counters:
-    """What a stream did: primitives and kernels run, reorders among them, bytes they wrote."""
+    """What a stream did: primitives and kernels run, reorders among them, bytes that those wrote.
+    """
 
     __slots__ = ("callbacks", "kernels", "primitives", "reorder_bytes", "reorders")
 
@@ -66,7 +67,7 @@ class Counters:
         self.reorders = self.reorder_bytes = 0
 
     def add(self, more: Mapping[str, int]) -> None:
-        """Adds what `as_dict` gave elsewhere."""
+        """Adds counters that another `as_dict` returned."""
         for name, value in more.items():
             setattr(self, name, getattr(self, name) + value)
 
@@ -78,50 +79,50 @@ Args = Sequence[tuple[int, Mem]]
 
 
 class Sink(Protocol):
-    """What becomes of the steps that a stream has packed, in the order in which they come."""
+    """Receives the packed steps of a stream, in the order in which they are issued."""
 
     @property
     def defers(self) -> bool:
-        """Steps may run later than they come, so that Python has to wait for them."""
+        """Steps may run later than they are issued, so that Python has to wait for them."""
 
     @property
     def takes_python(self) -> bool:
-        """Python functions that are steps are called again where this is run again."""
+        """Python functions can be steps: a replay calls them again."""
 
     def begin(self, position: int) -> None:
         """An operator begins, at this position of the stream."""
 
     def hold(self, written: Sequence[Chunk]) -> None:
-        """The operator begins a transaction that writes these."""
+        """The operator begins a transaction that writes these chunks."""
 
     def run(self, step: Step) -> None:
-        """A step, behind all that came before."""
+        """Takes one step, which runs after all earlier ones."""
 
     def commit(self, transaction: Transaction) -> None:
         """Runs the steps of a transaction, all or none."""
 
     def is_accepted(self, transaction: Transaction) -> bool:
-        """The steps of the transaction run, whatever becomes of its operator."""
+        """The steps of the transaction run even if its operator raises later."""
 
     def end(self, position: int) -> None:
-        """The operator at this position has left every array whole."""
+        """The operator at this position has ended: a consistent point."""
 
     def catch_up(self) -> None:
-        """Memory is needed: all steps that came have run when this is done."""
+        """Python needs memory: returns after all steps issued so far have run."""
 
     def stop(self) -> None:
-        """The same; and no step waits any longer from here on."""
+        """Like `catch_up`, and from here on no step is deferred."""
 
     def note(self, function: Callable[[], None]) -> None:
-        """Has a Python function called where the steps are run again; not now."""
+        """Registers a Python function that replays call here; does not call it now."""
 
     def lane(self, team: int, lane: int) -> TmpMemMgr | None:
-        """The steps from here on are of this lane of a team; -1: of none. Their scratch, where that
-        is another one."""
+        """Following steps belong to this lane of a team; -1: to none. Returns the lane's scratch if
+        it has its own."""
 
 
 class Immediate:
-    """Runs each step when it comes, and keeps nothing."""
+    """Runs each step when it is issued, and records nothing."""
 
     __slots__ = ()
     defers = takes_python = False
@@ -145,13 +146,13 @@ class Immediate:
         """Nothing to do."""
 
     def catch_up(self) -> None:
-        """All has run."""
+        """Nothing waits."""
 
     def stop(self) -> None:
-        """All has run."""
+        """Nothing waits."""
 
     def note(self, function: Callable[[], None]) -> None:
-        """This is not run again."""
+        """Nothing is replayed."""
 
     def lane(self, team: int, lane: int) -> TmpMemMgr | None:
         return None
@@ -161,11 +162,11 @@ _IMMEDIATE = Immediate()
 
 
 class Stream:
-    """Packs steps, and gives them to its sink; without one each runs when it is issued.
+    """Packs steps, and passes them to its sink; without one each runs when it is issued.
 
     Between `hold` and `settle`, steps wait from the moment that an array is opened for writing, and
-    run together at the end: what raises before that has written nothing, and `drop` puts
-    the arrays' memory and layouts back.
+    run together at the end: an error before that has written nothing, and `drop` restores the
+    arrays' memory and layouts.
     """
 
     __slots__ = ("_transaction", "counters", "epoch", "impls", "once", "position", "sink", "tmp")
@@ -174,22 +175,22 @@ class Stream:
         self.tmp = tmp or TmpMemMgr()
         self.sink = sink
         self.epoch = 0
-        # which step of a run is being called, as its caller counts
+        # position in the run, as the caller of operators counts
         self.position = 0
         self.counters = Counters()
-        # of what was done aside, which is not done again where the sink's steps are
+        # counters of work on streams from `aside`, which replays do not repeat
         self.once = self.counters if sink is _IMMEDIATE else Counters()
-        # names of what ran since the operator began: primitives and kernels
+        # primitives and kernels that ran since the operator began, by name
         self.impls: list[str] = []
         self._transaction: Transaction | None = None
 
-    # ---- all or nothing -------------------------------------------------------------------
+    # ---- transactions ---------------------------------------------------------------------
 
     def hold(self, written: Sequence[Chunk], early: bool) -> None:
-        """What follows is done as a whole or not at all.
+        """Begins a transaction: what follows runs as a whole or not at all.
 
-        `written` count as written right before the first step that may write to them; with `early`
-        that is now.
+        The writes to `written` are counted right before the first step that may write to them;
+        with `early` that is now.
         """
         self._transaction = transaction = Transaction(written)
         self.sink.hold(written)
@@ -197,19 +198,19 @@ class Stream:
             transaction.count_writes()
 
     def touch(self, chunk: Chunk) -> None:
-        """Memory or layout of `chunk` is about to change, for contents still to come."""
+        """The memory or layout of `chunk` is about to change, before new contents are written."""
         if self._transaction is not None:
             self._transaction.undo.append((chunk, chunk.placement))
 
     def open(self, chunk: Chunk) -> None:
-        """Like `touch`; and steps issued from now on may write to the chunk."""
+        """Like `touch`; steps issued from now on may write to the chunk."""
         transaction = self._transaction
         if transaction is not None:
             transaction.undo.append((chunk, chunk.placement))
             transaction.waits = True
 
     def settle(self) -> None:
-        """Runs what waits; whole from here on."""
+        """Commits: runs the steps that wait."""
         transaction = self._transaction
         if transaction is not None:
             transaction.count_writes()
@@ -219,7 +220,8 @@ class Stream:
         self.sink.end(self.position)
 
     def drop(self) -> None:
-        """Forgets what waits, and puts back memory and layouts that nothing was written to."""
+        """Rolls back: discards the steps that wait, restores placements of chunks not yet written.
+        """
         transaction, self._transaction = self._transaction, None
         if (transaction is not None and not transaction.has_run
                 and not self.sink.is_accepted(transaction)):
@@ -227,7 +229,7 @@ class Stream:
                 chunk.restore(placement)
 
     def flush(self) -> None:
-        """Runs what waits, as memory is needed now; that can not be undone any more."""
+        """Runs what waits because its memory is needed now; that part can not be rolled back."""
         transaction = self._transaction
         if transaction is not None and transaction.waits:
             transaction.count_writes()
@@ -238,30 +240,30 @@ class Stream:
 
     @property
     def notes_python(self) -> bool:
-        """Python functions that are steps are called again where this is run again."""
+        """Python functions can be steps: a replay calls them again."""
         return self.sink.takes_python
 
     def read_in_python(self) -> None:
-        """From here on Python itself reads and writes memory: no step waits any longer than this
-        operator."""
+        """From here on Python itself reads and writes memory: after this operator no step is
+        deferred."""
         if self.sink.defers:
             self.flush()
             self.sink.stop()
 
     def enter_lane(self, team: int, lane: int) -> None:
-        """The operators from here on are of this lane of a team; -1: of none."""
+        """Following operators belong to this lane of a team; -1: to none."""
         self.tmp = self.sink.lane(team, lane) or self.tmp
 
     def aside(self) -> Stream:
-        """A stream for what is done once, whatever is recorded of this one: its steps run at once,
-        behind all that waits here, in memory of its own."""
+        """A stream for work that is done once and not recorded: its steps run at once, after all
+        that waits here, with scratch of their own."""
         self.flush()
         made = Stream()
         made.counters = made.once = self.once
         return made
 
     def count_for(self, plain: Stream) -> None:
-        """Tells the stream that this one stands for what was done, aside too."""
+        """Adds the counters of work done aside to the stream that this one replaces."""
         for counters in (self.counters, self.once):
             plain.counters.add(counters.as_dict())
 
@@ -283,7 +285,7 @@ class Stream:
         self._issue(prim, args, self._scratchpad(prim))
 
     def run_each(self, prim: Primitive, calls: Iterable[Args]) -> None:
-        """Runs a primitive for several sets of arguments, one after the other in one scratchpad."""
+        """Runs a primitive for several sets of arguments in turn, with one scratchpad."""
         scratchpad = self._scratchpad(prim)
         for args in calls:
             self._issue(prim, args, scratchpad)
@@ -302,7 +304,7 @@ class Stream:
             self.sink.run(step)
 
     def _take_now(self, step: Step, read: Mem | None) -> None:
-        """The step has run when this is done, and so has what was to write what it reads."""
+        """Runs the step before returning, and before it all steps that write what it reads."""
         transaction = self._transaction
         if transaction is not None and read is not None and transaction.uses(read.keep):
             self.flush()
@@ -310,7 +312,7 @@ class Stream:
         self.sink.catch_up()
 
     def reorder(self, prim: Primitive, src: Mem, dst: Mem, now: bool = False) -> None:
-        """Runs a reorder, and counts it as one; with `now` it does not wait for others."""
+        """Runs a reorder, and counts it as one; with `now` it is not deferred."""
         self.counters.reorders += 1
         self.counters.reorder_bytes += dst.desc.nbytes
         args = ((Arg.SRC, src), (Arg.DST, dst))
@@ -321,8 +323,8 @@ class Stream:
             self._take(step)
 
     def convert(self, given: KernelCall, now: bool) -> None:
-        """Runs a kernel whose first array is the second one converted; with `now` it does not wait
-        for others."""
+        """Runs a kernel that converts its second array into its first; with `now` it is not
+        deferred."""
         step = Step(None, 0, self._kernel_call(given, None), given)
         if now:
             self._take_now(step, given.arrays[1])
@@ -330,9 +332,9 @@ class Stream:
             self._take(step)
 
     def kernel(self, given: KernelCall, parameters: ParameterBlock | None = None) -> None:
-        """Runs one of our own kernels over the memories given.
+        """Runs a native kernel.
 
-        With `parameters` the numbers there count, at each run those that it holds then.
+        With `parameters` it takes its numbers from there, at each run those that it holds then.
         """
         step = Step(None, 0, self._kernel_call(given, parameters), given, parameters)
         self.counters.kernels += 1
@@ -353,7 +355,7 @@ class Stream:
         return packed
 
     def note(self, function: Callable[[], None]) -> None:
-        """Has a Python function called wherever what was issued is run again; not now."""
+        """Registers a Python function that replays call here; does not call it now."""
         self.sink.note(function)
 
     def callback(self, function: Callable[[], None]) -> None:

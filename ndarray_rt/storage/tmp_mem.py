@@ -16,13 +16,13 @@ def align_up(nbytes: int, alignment: int = ALIGNMENT) -> int:
 
 
 class TmpMemMgr:
-    """Hands out pieces of one buffer; a piece that does not fit gets a buffer of its own.
+    """Allocates pieces of one buffer; a piece that does not fit gets a buffer of its own.
 
-    `init()` opens a run and sizes the buffer from what the largest operator has needed so far.
-    `reset()` ends an operator: its pieces are no longer valid. Not for several threads at once.
-    With `keep` no buffer is given back before the manager goes, as a recorded plan points into
-    them; where one is too small, a larger one takes its place. Memory is charged to `account`, else
-    to that of whoever runs.
+    `init()` begins a run and sizes the buffer by what the largest operator has needed so far.
+    `reset()` ends an operator: its pieces are no longer valid. Not thread-safe. With `keep` no
+    buffer is freed before the manager is, as a recorded plan points into them; a buffer that is too
+    small gets a larger one beside it. Memory is charged to `account`, else to the account of the
+    calling thread.
     """
 
     __slots__ = ("_account", "_buffer", "_extra", "_keep", "_kept", "_used", "estimate", "limit")
@@ -30,7 +30,7 @@ class TmpMemMgr:
     def __init__(self, estimate: int = 0, keep: bool = False, limit: int | None = None,
                  account: Account | None = None) -> None:
         self.estimate = estimate
-        # the largest buffer kept between runs; None: as large as the estimate
+        # upper bound of the buffer kept between runs; None: as large as the estimate
         self.limit = limit
         self._account: Any = ffi.NULL if account is None else account.ptr
         self._buffer: Handle | None = self._take(estimate) if estimate and keep else None
@@ -43,13 +43,13 @@ class TmpMemMgr:
         return Handle(nbytes, False, self._account)
 
     def init(self) -> None:
-        """Opens a run: makes the buffer as large as the estimate."""
+        """Begins a run: makes the buffer as large as the estimate."""
         self.reset()
         if self._keep:
             return
         wanted = self.estimate if self.limit is None else min(self.estimate, self.limit)
         if wanted and (self._buffer is None or self._buffer.nbytes < wanted):
-            self._buffer = None  # first give back, then take: the peak is one buffer
+            self._buffer = None  # freed before the next one is taken: the peak is one buffer
             self._buffer = self._take(wanted)
 
     def alloc(self, nbytes: int) -> tuple[Any, Handle]:
@@ -61,7 +61,7 @@ class TmpMemMgr:
         if self._buffer is not None and self._used <= self._buffer.nbytes:
             return ffi.cast("void *", self._buffer.address + start), self._buffer
         if self._keep:
-            # larger than is needed now, or each operator that needs a little more would add one
+            # larger than needed now, else each operator that needs a little more would add a buffer
             larger = self._take(align_up(self.estimate + self.estimate // 2))
             if self._buffer is not None:
                 self._kept.append(self._buffer)
@@ -72,13 +72,13 @@ class TmpMemMgr:
         return extra.ptr, extra
 
     def reset(self) -> None:
-        """Ends an operator. The estimate stays."""
+        """Ends an operator; keeps the estimate."""
         self._used = 0
         if self._extra:
             self._extra.clear()
 
     def release(self) -> None:
-        """Gives the buffer back; the estimate stays."""
+        """Frees the buffer; keeps the estimate."""
         self.reset()
         if not self._keep:
             self._buffer = None

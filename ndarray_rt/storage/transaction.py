@@ -1,7 +1,7 @@
-"""Transaction: the steps of one operator that write to arrays, run all or not at all.
+"""Transaction: the steps of one operator that write to arrays; all of them run, or none.
 
 Everything that they need is acquired when they are issued. They run in one native call, so that
-neither a lack of memory nor a signal can come between them.
+neither a failed allocation nor a signal can come between them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Step(NamedTuple):
-    """A primitive, or (None) a kernel, with packed arguments, and what those point into."""
+    """A primitive, or (if None) a kernel, with packed arguments, and the memory they point into."""
 
     prim: Primitive | None
     nargs: int
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     parameters: ParameterBlock | None = None
 
     def mems(self) -> Iterable[Mem]:
-        """The memory that it reads or writes, but for scratch."""
+        """The memory that it reads or writes, scratch excluded."""
         if isinstance(self.given, KernelCall):
             return [mem for mem in self.given.arrays if mem is not None]
         return [mem for _, mem in self.given]
@@ -42,7 +42,7 @@ class Step(NamedTuple):
             call(lib.ndrt_prim_run, self.prim.ptr, self.nargs, self.packed, what=self.prim.impl)
 
     def add_to(self, plan: Any) -> None:
-        """Puts it at the end of a native plan."""
+        """Appends it to a native plan."""
         if self.prim is None:
             call(lib.ndrt_plan_add_kernel, plan, self.packed, what="adding a kernel to a plan")
         else:
@@ -51,7 +51,7 @@ class Step(NamedTuple):
 
 
 class Transaction:
-    """Steps that wait, the chunks that they write to, and how those were before."""
+    """Steps that wait, the chunks that they write to, and the former placement of those."""
 
     __slots__ = ("_cursor", "_statuses", "_written", "steps", "undo", "waits")
 
@@ -65,7 +65,7 @@ class Transaction:
         self._cursor: Any = None
 
     def count_writes(self) -> None:
-        """Counts the writes to come, once: before them, so that none can be missed."""
+        """Counts the coming writes once, before they start, so that none is missed."""
         for chunk in self._written:
             lib.ndrt_chunk_add_writes(chunk.native)
         self._written = ()
@@ -76,16 +76,16 @@ class Transaction:
 
     @property
     def has_run(self) -> bool:
-        """Something was written, however the native call was left."""
+        """Something was written, however the native call ended."""
         return self._statuses == [0] or (self._cursor is not None and self._cursor[0] > 0)
 
     def run(self) -> None:
-        """Runs the steps in one native call; all that can fail is done before the first."""
+        """Runs the steps in one native call; whatever can fail is done before the first step."""
         if len(self.steps) > 1:
             self._run_plan()
             return
         prim, nargs, packed, *_ = self.steps[0]
-        # an interrupt is served when `extend` is done, and the status is in the list by then
+        # an interrupt is served after `extend`, and by then the status is in the list
         statuses: list[int] = []
         self._statuses = statuses
         if prim is None:
