@@ -44,7 +44,7 @@ void ndrt_plan_cut(ndrt_plan *plan, int64_t nsteps);
  * them from before; one that begins inside of them runs the rest as it comes. */
 ndrt_status ndrt_plan_add_lanes(ndrt_plan *plan, int64_t begin, int count, const int64_t *ends);
 /* The steps so far leave no array half written. */
-void ndrt_plan_mark_whole(ndrt_plan *plan);
+void ndrt_plan_mark_consistent(ndrt_plan *plan);
 /* Runs from step *cursor until the end, a stop, or until budget_ms has passed (below 0: no limit)
  * and no array is half written; *cursor is where to go on. */
 ndrt_status ndrt_plan_run(ndrt_plan *plan, double budget_ms, int64_t *cursor);

@@ -12,7 +12,7 @@
 typedef struct {
     const ndrt_prim *prim; /* NULL: a kernel */
     int nargs, nthreads;
-    int is_whole;          /* behind it no array is half written */
+    int is_consistent;     /* after it no array is half written */
     int is_stop;           /* nothing runs: the caller does something */
     dnnl_exec_arg_t *args; /* with memory objects of the step's own */
     ndrt_kernel_call kernel;
@@ -150,8 +150,8 @@ ndrt_status ndrt_plan_add_lanes(ndrt_plan *plan, int64_t begin, int count, const
 
 int64_t ndrt_plan_size(const ndrt_plan *plan) { return plan->nsteps; }
 
-void ndrt_plan_mark_whole(ndrt_plan *plan) {
-    if (plan->nsteps) plan->steps[plan->nsteps - 1].is_whole = 1;
+void ndrt_plan_mark_consistent(ndrt_plan *plan) {
+    if (plan->nsteps) plan->steps[plan->nsteps - 1].is_consistent = 1;
 }
 
 void ndrt_plan_bind(ndrt_plan *plan, int64_t at, int argument, void *data) {
@@ -259,7 +259,7 @@ ndrt_status ndrt_plan_profile(ndrt_plan *plan, double budget_ms, int64_t *cursor
             begun = ended;
         }
         if (status == NDRT_OK) ++*cursor;
-        if (budget_ms < 0 || !s->is_whole || (is_short && ++unlooked % LOOK_EACH)) continue;
+        if (budget_ms < 0 || !s->is_consistent || (is_short && ++unlooked % LOOK_EACH)) continue;
         if (now_ms() >= started + budget_ms) break;
     }
     if (budget_ms >= 0 && from_start)

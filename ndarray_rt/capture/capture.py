@@ -1,4 +1,4 @@
-"""Capture: when the runs of one part of a program are recorded, and replayed. Runs no operator."""
+"""Capture: decides when one part of a program is recorded and replayed. Runs no operator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..storage.stream import Counters
 from .record import Obstacle
 from .replay import BROKEN, Replay, Result
 
-# guards that break this often stop capture: recording costs more than it brings
+# a guard that breaks this often stops capture: recording costs more than it saves
 MAX_BREAKS = 3
 # a recording that was replayed this often has paid for itself
 WORTH = 8
@@ -22,7 +22,7 @@ NOT_RECORDED = "no run so far was one that may be recorded"
 
 
 def hindrance() -> str:
-    """Why switches or observers allow no run that is replayed; empty where they do."""
+    """Why switches or observers forbid replays; empty where they allow them."""
     if not config.NDRT_CAPTURE:
         return "switched off by NDRT_CAPTURE=0"
     if not config.NDRT_ONEDNN:
@@ -35,14 +35,14 @@ def hindrance() -> str:
 
 
 class Capture:
-    """When one part of a program is recorded, replayed, or left be."""
+    """Whether one part of a program is to be recorded, replayed, or run step by step."""
 
     def __init__(self, counters: Counters, settled: bool = False) -> None:
-        """`counters` are told of replays. `settled`: a run of another program has settled layouts
-        and scratch for this one too."""
+        """`counters` add up what replays do. `settled`: a run of another program has settled
+        layouts and scratch for this one too."""
         self.captured: Replay | None = None
         self._counters = counters
-        # by what broke: a guard's reason, or a chunk that moved
+        # breaks by cause: a guard's reason, or the number of a chunk that moved
         self._breaks: Counter[str | int] = Counter()
         self.reason = NOTHING_RAN
         self._settled = settled
@@ -56,11 +56,11 @@ class Capture:
 
     @property
     def breaks(self) -> int:
-        """How often the guard that broke most did, since the last recording that was of use."""
+        """How often the most frequent cause broke a guard, since the last useful recording."""
         return max(self._breaks.values(), default=0)
 
     def ran_plainly(self) -> None:
-        """A run took the ordinary path: the next one finds everything settled."""
+        """A run went step by step: layouts and scratch are settled for the next one."""
         self._settled = True
         if self.reason in (NOTHING_RAN, NOT_RECORDED):
             self.reason = "the first run settled layouts and scratch, the next one is recorded"
@@ -71,8 +71,8 @@ class Capture:
             self.reason = NOT_RECORDED
 
     def run(self, refresh: Callable[[Replay], int] | None = None) -> bool:
-        """Replays what is recorded; False, and nothing is done, where nothing is, and where a guard
-        does not hold, which ends the recording. `refresh` replays after sources changed."""
+        """Replays the recording. Returns False and does nothing if there is none, or if a guard
+        does not hold, which also drops the recording. `refresh` replays after sources changed."""
         captured = self.captured
         if captured is None:
             return False
@@ -84,8 +84,8 @@ class Capture:
         return result == Result.DONE
 
     def ready(self) -> Replay | None:
-        """What is recorded, where switches and observers let `Replay.replay` be called."""
-        # the epoch first: a switch that changes in between makes it stale
+        """The recording, if switches and observers allow `Replay.replay` to be called."""
+        # the epoch is read first: if a switch changes in between, `replay` sees that it is stale
         epoch, captured = config.epoch, self.captured
         if captured is None or hindrance():
             return None
@@ -93,7 +93,7 @@ class Capture:
         return captured
 
     def count(self) -> None:
-        """Tells the counters of replays since the last time."""
+        """Adds what replays did since the last call to the counters."""
         captured = self.captured
         if captured is not None:
             runs = captured.uncounted()
@@ -102,9 +102,9 @@ class Capture:
     def _broke(self, captured: Replay, result: Result) -> None:
         """A guard did not hold: the recorded run is dropped.
 
-        Chunks that moved count each for itself: where weights lose their packing one after the
-        other, each of them does so once. Another number of threads does not count: it says nothing
-        of the runs that follow it.
+        Each chunk that moved is counted separately, as weights that lose their packed layout one
+        after another do so once each. A change of the number of threads is not counted: it says
+        nothing about later runs.
         """
         if captured.runs >= WORTH:
             self._breaks.clear()
@@ -120,12 +120,12 @@ class Capture:
             self.reason = f"capture stopped after {self.breaks} breaks: {reason}"
 
     def keep(self, captured: Replay) -> None:
-        """From now on runs are replayed."""
+        """Replays `captured` from now on."""
         self.captured = captured
         self.reason = "captured"
 
     def restart(self, reason: str) -> None:
-        """Drops the recorded run: the next runs settle and record anew."""
+        """Drops the recording: the next runs settle layouts, then record again."""
         if self.captured is not None:
             self.count()
             self.captured.drop()
@@ -135,7 +135,7 @@ class Capture:
             self.reason = reason
 
     def could_not(self, obstacle: Obstacle) -> None:
-        """A recording of a run that is done came to nothing."""
+        """The run has finished, but its recording can not be used."""
         if obstacle is Obstacle.FAILED:
             self.ran_plainly()  # the next one is recorded
         elif obstacle is Obstacle.PYTHON:
@@ -144,13 +144,13 @@ class Capture:
             self.postpone(obstacle.value)
 
     def postpone(self, reason: str) -> None:
-        """This recording came to nothing, which a later one need not; so often and no more."""
+        """This recording failed; another one is tried, up to MAX_BREAKS times."""
         self._failures += 1
         self.reason = reason
         if self._failures >= MAX_BREAKS:
             self.refuse(reason)
 
     def refuse(self, reason: str) -> None:
-        """This graph can not be captured."""
+        """Never records again."""
         self._possible = False
         self.reason = reason

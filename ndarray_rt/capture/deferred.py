@@ -1,4 +1,4 @@
-"""Deferred: a sink of a stream that records steps first and runs them later, many in one call."""
+"""Deferred: a sink that records steps first and runs many of them later in one call."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .recording import Recording
 
 
 class StepFailed(Exception):
-    """A step failed later than it was issued: no error of the operator that is being called.
+    """A deferred step failed: the error of an earlier operator, not of the one being called.
 
-    `position` is the stream's at the call of the operator whose step it was; that operator and all
-    behind it wrote nothing that counts.
+    `position` is the stream's position at the call of the operator that issued the step. The
+    writes of that operator and of all after it were rolled back.
     """
 
     def __init__(self, position: int, error: NdrtError) -> None:
@@ -27,27 +27,27 @@ class StepFailed(Exception):
 
 
 class _Begun(NamedTuple):
-    """An operator that was called: the stream's position, and how many steps came before."""
+    """An operator that was called: the stream's position, and the steps issued before it."""
 
     position: int
     steps: int
 
 
 class _Accepted(NamedTuple):
-    """Steps that were accepted: up to where, and the transaction that the last ones are of."""
+    """The number of accepted steps, and the transaction that the last of them belong to."""
 
     steps: int
     transaction: Transaction | None
 
 
 class Deferred:
-    """Records steps, and runs those that wait when memory is needed in Python and at `finish`.
+    """Records steps; runs those that wait when Python needs memory, and at `finish`.
 
-    What Python does for the next operator costs several times as much behind a step that filled the
-    caches with something else. The order of steps is that in which they came, and arrays are in the
-    end as if each had run at once: what does not run because something fails or interrupts it
-    leaves memory and layouts as they were. The caller holds the leases until the end, and calls
-    `finish`, or `abandon` where an operator raised. What is recorded may call Python functions.
+    Preparing the next operator in Python takes several times as long right after a step that has
+    filled the caches with other data, so steps are run together. They keep their order and have the
+    same effect as if each had run at once: steps that do not run because of an error or an
+    interrupt leave memory and layouts as they were. The caller holds the leases until the end, and
+    calls `finish`, or `abandon` if an operator raised. Python functions may be recorded too.
     """
 
     __slots__ = ("_accepted", "_begun", "_count", "_cursor", "_kept", "_undo", "_waits",
@@ -55,21 +55,21 @@ class Deferred:
     defers = takes_python = True
 
     def __init__(self, estimate: int = 0) -> None:
-        """`estimate` is how much scratch operators take."""
+        """`estimate`: scratch bytes that operators are expected to take."""
         self.recording = Recording(TmpMemMgr(estimate, keep=True))
-        # steps wait, and do not run when they come
+        # steps are deferred; once False, each runs when it is issued
         self._waits = True
-        # steps that wait or ran; the cursor says how many ran
+        # steps deferred or run so far; the cursor says how many of them ran
         self._count = 0
         self._cursor: Any = ffi.new("int64_t *")
         self._accepted = _Accepted(0, None)
         self._begun: list[_Begun] = []
-        # for each transaction with steps (steps before it, memory and layouts before)
+        # for each transaction: the steps before it, memory and layouts before it
         self._undo: list[tuple[int, list[tuple[Chunk, Placement]]]] = []
-        # steps that wait, for what they point into
+        # deferred steps, which keep alive what they point into
         self._kept: list[Step] = []
 
-    # ---- steps come -------------------------------------------------------------------------
+    # ---- issuing steps ----------------------------------------------------------------------
 
     def begin(self, position: int) -> None:
         if self._waits:
@@ -98,7 +98,7 @@ class Deferred:
             if self.recording.failed is None:
                 self._count = begin + len(transaction.steps)
                 self._undo.append((begin, transaction.undo))
-                # one assignment: an interrupt finds the steps accepted for good, or not at all
+                # one assignment, so that an interrupt finds all steps accepted, or none
                 self._accepted = _Accepted(self._count, transaction)
                 return
             self.recording.cut(begin)
@@ -111,7 +111,7 @@ class Deferred:
         return transaction is self._accepted.transaction
 
     def end(self, position: int) -> None:
-        self.recording.end_whole(position)
+        self.recording.end_operator(position)
 
     def note(self, function: Callable[[], None]) -> None:
         self.recording.add_callback(function)
@@ -119,19 +119,19 @@ class Deferred:
     def lane(self, team: int, lane: int) -> TmpMemMgr:
         return self.recording.enter_lane(team, lane)
 
-    # ---- steps run --------------------------------------------------------------------------
+    # ---- running steps ----------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Runs what waits. Raises StepFailed, and what interrupts it."""
+        """Runs the deferred steps. Raises StepFailed, or whatever interrupts it."""
         self.recording.end_lanes()
         self.stop()
 
     def abandon(self) -> None:
-        """Runs what waits of operators that were called before the one that raised; after an
-        interrupt too, unless that came while steps ran: then memory and layouts are put back."""
+        """Runs the deferred steps of operators called before the one that raised. Also after an
+        interrupt, unless that came while steps ran: then memory and layouts are restored."""
         if not self._waits:
             return
-        # an interrupt may have come between a step and its counting
+        # an interrupt may have come after steps ran and before they were counted
         self._count = max(int(self._cursor[0]), self._accepted.steps)
         self.recording.cut(self._count)
         self.stop()
@@ -144,7 +144,7 @@ class Deferred:
         self._undo.clear()
 
     def catch_up(self) -> None:
-        """Runs all steps that wait, serving signals between operators."""
+        """Runs all deferred steps, serving signals between operators."""
         cursor, count = self._cursor, self._count
         if cursor[0] == count:
             return
@@ -162,7 +162,7 @@ class Deferred:
             raise
 
     def put_back(self) -> None:
-        """Memory and layouts as they were before what did not run; none of it will."""
+        """Rolls back the steps that did not run: memory and layouts are as they were before."""
         if self._cursor[0] == self._count:
             return
         for begin, undo in reversed(self._undo):

@@ -1,4 +1,4 @@
-"""Recipe: what a run did, to be done again."""
+"""Recipe: what a run did, so that it can be repeated."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .recording import Recording
 
 
 class Recipe(NamedTuple):
-    """The steps of a run, and what doing them again does, as `Counters` tell.
+    """The recorded steps of a run, and what one replay adds to the `Counters`.
 
-    `names` are operator and node for each position of the stream that was recorded, `written_at`
-    the first ones that write to a chunk.
+    `names` are operator and node for each position of the recorded stream. `written_at` maps a
+    chunk to the first position that writes to it.
     """
 
     recording: Recording

@@ -1,4 +1,4 @@
-"""Recording a run: its steps run once more, and what they do is noted."""
+"""Recording a run: executes its steps once more while a sink records them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .recorder import Recorder, stream_into
 
 
 class Obstacle(Enum):
-    """Why what a run did can not be replayed."""
+    """Why a run can not be replayed."""
 
     FAILED = "the recording failed"
     PYTHON = "a step runs in Python"
@@ -22,11 +22,11 @@ class Obstacle(Enum):
 
 def record(run: Callable[[int], object], ctx: OpContext, chunks: Iterable[Chunk],
            sink: Recorder | Deferred) -> Recipe | Obstacle:
-    """Runs `run` with a stream into `sink` as the context's, and gives what it did.
+    """Executes `run` with a stream into `sink` as the context's stream, and returns its recipe.
 
-    `run(position)` calls the operators from that position of the stream on, and sets it. Where a
-    step fails that had to wait, the operator that it was of is called once more, at once, to raise
-    what it raises. `chunks` are all that it touches.
+    `run(position)` calls the operators from that position of the stream on, and advances it. If a
+    deferred step fails, its operator is called again, not deferred, to raise its own error.
+    `chunks` are all chunks that the run touches.
     """
     chunks = list(chunks)
     moves, fallbacks, plain = sum([chunk.moves for chunk in chunks]), ctx.fallbacks, ctx.stream
@@ -44,9 +44,9 @@ def record(run: Callable[[int], object], ctx: OpContext, chunks: Iterable[Chunk]
     except StepFailed as failure:
         failed_at = failure.position
     finally:
-        # before any call: an interrupt is served where a function begins
+        # first, before any function call: that is where an interrupt can be served
         ctx.stream = plain
-        # where another interrupt kept the first one's handling from its end
+        # needed if a second interrupt cut short the handling of the first one
         sink.put_back()
         stream.count_for(plain)
     if failed_at is not None:

@@ -1,4 +1,4 @@
-"""Recorder: a sink of a stream that runs each step when it comes, and records it."""
+"""Recorder: a sink that runs each step when it is issued, and records it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .recording import Recording
 
 
 class Recorder:
-    """Runs each step when it comes, and notes it in `recording`."""
+    """Runs each step when it is issued, and adds it to `recording`."""
 
     __slots__ = ("operators", "recording", "steps", "takes_python", "written")
     defers = False
 
     def __init__(self, estimate: int = 0, takes_python: bool = False,
                  scratch: TmpMemMgr | None = None) -> None:
-        """`estimate` is how much scratch operators take, `scratch` where they get it from if not
-        from a manager of that size. With `takes_python` what the recording is for can call Python
+        """`estimate`: scratch bytes that operators are expected to take; `scratch`: where they are
+        allocated, a manager of that size by default. With `takes_python` replays can call Python
         functions between native steps."""
         self.recording = Recording(scratch or TmpMemMgr(estimate, keep=True))
         self.takes_python = takes_python
-        # how many operators began, and what the last one that was to be whole writes
+        # operators begun so far, and the chunks that the last transaction writes
         self.operators = 0
         self.written: list[Chunk] = []
         self.steps: list[Step] = []
@@ -54,13 +54,13 @@ class Recorder:
         return False
 
     def end(self, position: int) -> None:
-        self.recording.end_whole(position)
+        self.recording.end_operator(position)
 
     def catch_up(self) -> None:
-        """All has run."""
+        """Nothing waits."""
 
     def stop(self) -> None:
-        """All has run."""
+        """Nothing waits."""
 
     def note(self, function: Callable[[], None]) -> None:
         self.recording.add_callback(function)
@@ -71,14 +71,14 @@ class Recorder:
     # ---- the end of a run -------------------------------------------------------------------
 
     def finish(self) -> None:
-        """All is noted."""
+        """Ends the recording."""
         self.recording.end_lanes()
 
     def abandon(self) -> None:
-        """An operator raised: what ran before has run."""
+        """An operator raised; there is nothing to roll back."""
 
     def put_back(self) -> None:
-        """Nothing waits."""
+        """There is nothing to roll back."""
 
 
 def stream_into(sink: Recorder | Deferred) -> Stream:

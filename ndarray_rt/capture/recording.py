@@ -1,4 +1,4 @@
-"""Recording: steps of a run as a native plan, with the places where Python is called."""
+"""Recording: the steps of a run as a native plan, with stops where Python is called."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from ..storage.stream import BUDGET
 from ..storage.tmp_mem import TmpMemMgr
 from ..storage.transaction import Step
 
-# stands for a stop among what a recording has issued
+# marks a stop in the list of issued steps
 STOP = -1
 
 
 class Recording:
     """Recorded steps: a native plan, which stops where Python functions are called.
 
-    Scratch comes from managers that the recording keeps, so that recorded pointers stay good.
-    Nothing else is kept alive but primitives: the arrays' owners hold the arrays. Recording never
-    stops the run that is recorded: where it fails, `failed` says why.
+    Scratch comes from managers that the recording owns, so that recorded pointers stay valid. Apart
+    from primitives it keeps nothing else alive: the owners of arrays do. An error while recording
+    does not stop the run; `failed` holds the reason.
     """
 
-    __slots__ = ("_lanes", "_plan", "_wholes", "failed", "issued", "scratch", "stops")
+    __slots__ = ("_ends", "_lanes", "_plan", "failed", "issued", "scratch", "stops")
 
     def __init__(self, scratch: TmpMemMgr) -> None:
-        """`scratch` keeps what it gives."""
-        # of steps in no lane, and of each lane of a team
+        """`scratch` never frees what it has allocated."""
+        # for steps in no lane, then for each lane of a team
         self.scratch = [scratch]
         self.failed: str | None = None
-        # what each step of the plan is: a primitive, which lives as long as this, the number of a
-        # kernel, or STOP
+        # for each step of the plan: its primitive, which stays alive as long as this, the number of
+        # its kernel, or STOP
         self.issued: list[Primitive | int] = []
-        # step of the plan -> what is called there
+        # position in the plan -> functions called there
         self.stops: dict[int, list[Callable[[], None]]] = {}
         self._plan: Any = None
-        # of each operator: steps up to its end, and the stream's position
-        self._wholes: list[tuple[int, int]] = []
-        # teams whose lanes begin (-1: steps of none), and at which step
+        # for each operator: the number of steps up to its end, and the stream's position
+        self._ends: list[tuple[int, int]] = []
+        # where lanes begin: team (-1: steps in no lane), number of the first step
         self._lanes: list[tuple[int, int]] = []
 
     @property
     def estimate(self) -> int:
-        """The most scratch that an operator took."""
+        """The most scratch that one operator took."""
         return max(tmp.estimate for tmp in self.scratch)
 
     def add(self, step: Step) -> None:
-        """Notes a step that ran, or will."""
+        """Records a step that ran, or will."""
         if self.failed is not None:
             return
         try:
@@ -59,7 +59,7 @@ class Recording:
             self.failed = str(error)
 
     def add_callback(self, function: Callable[[], None]) -> None:
-        """Notes a Python function that ran."""
+        """Records a Python function that ran."""
         if self.failed is not None:
             return
         try:
@@ -79,7 +79,7 @@ class Recording:
         return int(lib.ndrt_plan_size(self.native_plan()))
 
     def enter_lane(self, team: int, lane: int) -> TmpMemMgr:
-        """The steps from here on are of this lane of a team; -1: of none. Gives their scratch."""
+        """Following steps belong to this lane of a team; -1: to none. Returns their scratch."""
         scratch, at = self.scratch, lane + 1
         while len(scratch) <= at:
             scratch.append(TmpMemMgr(scratch[-1].estimate, keep=True))
@@ -87,7 +87,7 @@ class Recording:
         return scratch[at]
 
     def end_lanes(self) -> None:
-        """All is noted: from now on lanes run at once. A stop among them prevents that."""
+        """Ends recording: from now on lanes run in parallel, unless a stop is among them."""
         if self.failed is not None:
             return
         begins: dict[int, list[int]] = {}
@@ -102,38 +102,37 @@ class Recording:
         except (MemoryError, NdrtError) as error:
             self.failed = str(error)
 
-    def end_whole(self, position: int) -> None:
-        """The steps noted so far leave every array whole; those behind the last such end are of
-        the operator at this position of the stream."""
+    def end_operator(self, position: int) -> None:
+        """Marks a consistent point: the operator at this position has issued all its steps."""
         if self._plan is not None:
-            lib.ndrt_plan_mark_whole(self._plan)
-            self._wholes.append((self.size, position))
+            lib.ndrt_plan_mark_consistent(self._plan)
+            self._ends.append((self.size, position))
 
     def position_of(self, step: int) -> int | None:
-        """The position of the operator that a step of the native plan is of, if it was noted."""
-        return next((position for end, position in self._wholes if step < end), None)
+        """The position of the operator that issued a step of the native plan, if known."""
+        return next((position for end, position in self._ends if step < end), None)
 
     @property
     def segments(self) -> int:
-        """Native calls and stops that one replay makes."""
+        """How many native calls and stops one replay makes."""
         return 1 + 2 * len(self.stops)
 
     def native_plan(self) -> Any:
-        """All of it as one native plan; what is called at its stops is in `stops`."""
+        """The native plan of all steps; the functions called at its stops are in `stops`."""
         if self._plan is None:
             self._plan = make(lib.ndrt_plan_new, out="ndrt_plan **", free=lib.ndrt_plan_free,
                               what="making a plan")
         return self._plan
 
     def cut(self, size: int) -> None:
-        """Forgets all steps but the first ones."""
+        """Drops all but the first `size` steps."""
         if self._plan is not None:
             lib.ndrt_plan_cut(self._plan, size)
 
     def replay(self) -> None:
-        """Runs all steps again, in order, with the arguments they were recorded with.
+        """Runs all steps again, in order, with the recorded arguments.
 
-        What interrupts it does so where no array is half written.
+        Interrupts are served at consistent points.
         """
         cursor, plan, size = ffi.new("int64_t *"), self.native_plan(), self.size
         while cursor[0] < size:

@@ -1,4 +1,4 @@
-"""Replay: a recipe over the memory that it was recorded with, and the guards of that.
+"""Replay: a recipe bound to the memory that it was recorded with, and its guards.
 
 Holds no operator and plans nothing.
 """
@@ -24,7 +24,7 @@ from .recipe import Recipe
 
 
 class Result(IntEnum):
-    """How a replay went: what is neither DONE, UNFINISHED nor FAILED did nothing."""
+    """How a replay ended. Results other than DONE, UNFINISHED and FAILED ran nothing."""
 
     DONE = lib.NDRT_REPLAY_DONE
     UNFINISHED = lib.NDRT_REPLAY_UNFINISHED
@@ -33,14 +33,14 @@ class Result(IntEnum):
     CHANGED = lib.NDRT_REPLAY_CHANGED
     THREADS = lib.NDRT_REPLAY_THREADS
     FAILED = lib.NDRT_REPLAY_FAILED
-    # of guards in Python alone
+    # results of guards that only Python checks
     GIVEN_UP = FAILED + 1
     CUT = FAILED + 2
 
 
-# plain numbers, which compare faster, for what each run looks at
+# the results that each run compares with, as ints, which compare faster
 DONE, UNFINISHED, FAILED = map(int, (Result.DONE, Result.UNFINISHED, Result.FAILED))
-# guards that end a recording
+# guards that drop a recording, and what to report
 BROKEN = {Result.MOVED: "the memory or layout of a bound array changed",
           Result.CHANGED: "a weight with a packed copy was written to",
           Result.THREADS: "the number of threads changed",
@@ -51,9 +51,9 @@ _run, _go_on, _fed = lib.ndrt_replay_run, lib.ndrt_replay_go_on, lib.ndrt_replay
 
 
 class Feed:
-    """Copies into bound arrays that come before a replay, in the same native call.
+    """Copies into bound arrays, made before a replay in the same native call.
 
-    Copies go between arrays in the default layout; the targets must live as long as this.
+    Source and target are in the default layout; targets must outlive this object.
     """
 
     __slots__ = ("copies", "count", "sources")
@@ -66,22 +66,22 @@ class Feed:
         self.sources: list[Any] = [self.copies[i] for i in range(self.count)]
 
     def give(self, i: int, source: NDArray) -> None:
-        """The next replay copies `source`, of equal shape and dtype, to the target number i."""
+        """The next replay copies `source`, of equal shape and dtype, to target number i."""
         copy = self.sources[i]
         copy.source = source._chunk.address
         copy.source_offset = source._byte_offset
 
 
 class Guards(NamedTuple):
-    """What must still be true for the pointers and layouts of a recipe to be right.
+    """The conditions under which the pointers and layouts of a recipe are valid.
 
-    Every chunk that the run touched has the version it had at the end of the recording: the bytes
-    are where they were, in the layout they were. `own` are those that nobody else can reach: only
-    runs of the same program move them. The parts of a program use them in turn: `start` says how
-    they were when the recording began, if the part reads there what another one has left.
-    `renewed` are those of the `reachable` whose contents a run makes anew without reading them.
-    What packed copies and folded weights were computed from, the `sources`, have their write
-    counters too, and no writable export. What forward leaves in `kept` is where it was.
+    `reachable` chunks must have the version that they had at the end of the recording: the same
+    memory in the same layout. `own` chunks can be reached by nobody else, so that only runs of the
+    same program move them, and its parts use them in turn: `start` is their placement when the
+    recording began, if this part reads what another part has left there. `renewed` are those of
+    `reachable` that a run overwrites without reading. `sources` are the chunks from which packed
+    copies and folded weights were computed: their write counters must be unchanged too, and no
+    writable export may exist. Memory in `kept`, where forward leaves results, must not have moved.
     """
 
     leases: Leases
@@ -95,10 +95,10 @@ class Guards(NamedTuple):
 
 
 class Replay:
-    """One recorded run, bound to memory. The thread count is the recorded one.
+    """One recorded run, bound to memory, for the recorded number of threads.
 
-    While this lives, the special layouts it relies on are not converted by readers. `epoch` is that
-    of the switches under which `replay` may be called.
+    While it lives, readers do not convert the special layouts that it relies on. `epoch` is that of
+    the switches under which `replay` may be called.
     """
 
     def __init__(self, recipe: Recipe, guards: Guards) -> None:
@@ -118,7 +118,7 @@ class Replay:
         self._kept = guards.kept
         self._kept_epoch = 0 if guards.kept is None else guards.kept.epoch
         self._counted = 0
-        # native arrays of what the call below reads
+        # native arrays that the call below reads
         kept = [ffi.new("ndrt_chunk *[]", [chunk.native for chunk in chunks])
                 for chunks in (guards.reachable, self._sources, guards.written)]
         changes = ffi.new("uint64_t[]", list(guards.sources.values()))
@@ -131,8 +131,8 @@ class Replay:
                                 free=lib.ndrt_replay_free, what="watching a recorded run")
         self._packed = Packed(chunk for chunk in (*own, *guards.reachable) if chunk.is_special)
 
-    def is_whole(self) -> bool:
-        """The program's own memory is where it was, and what is read of it in the same layout."""
+    def is_in_place(self) -> bool:
+        """The program's own memory has not moved; what is read of it has the recorded layout."""
         if self._start is not None:
             return all(chunk.placement == was
                        for chunk, was in zip(self._own, self._start, strict=True))
@@ -140,18 +140,18 @@ class Replay:
                    for chunk, (handle, _) in zip(self._own, self._end, strict=True))
 
     def run(self) -> int:
-        """One replay under leases that are waited for; says how it went (`Result`).
+        """Replays once, waiting for the leases; returns a `Result`.
 
-        What stops it does so where no array is half written.
+        Interrupts are served at consistent points.
         """
         with self.leases:
             return self.run_leased()
 
     def run_leased(self) -> int:
-        """The same where the caller has the leases."""
+        """Like `run`, for a caller that holds the leases."""
         if self._kept is not None and self._kept.epoch != self._kept_epoch:
             return Result.GIVEN_UP
-        if not self.is_whole():
+        if not self.is_in_place():
             return Result.CUT
         result: int = _run(self.native, BUDGET, 1)
         if result == Result.MOVED and (moved := self._moved_outputs()) is not None:
@@ -165,8 +165,7 @@ class Replay:
         return result
 
     def _go_on(self) -> int:
-        """What comes next of a run: where it stopped for that, functions of Python, then native
-        steps."""
+        """Continues a run: calls the Python functions if it is at a stop, then native steps."""
         if self._stops:
             at = lib.ndrt_replay_cursor(self.native)
             functions = self._stops.get(at)
@@ -184,7 +183,7 @@ class Replay:
         return result
 
     def _raise(self) -> None:
-        """What the step that failed says, with the operator and node that it is of."""
+        """Raises the error of the failed step, with the names of its operator and node."""
         try:
             check(lib.ndrt_replay_status(self.native), "running a plan")
         except NdrtError as error:
@@ -202,13 +201,13 @@ class Replay:
         return bool(self._stops)
 
     def moved(self) -> list[int]:
-        """Numbers of the chunks that are not as they were recorded."""
+        """Numbers of the chunks whose placement differs from the recorded one."""
         return [chunk.native.id for chunk, was in self._reachable if chunk.placement != was]
 
     def _moved_outputs(self) -> list[tuple[Chunk, Placement]] | None:
-        """What is not as it was recorded, and how that was: inference and training write one output
-        in turn, each in the layout that it has there. None where something else moved, or Python is
-        called, which may raise anything on the way.
+        """Chunks whose placement differs, with the recorded one, if all of them are outputs:
+        inference and training write one output in turn, each in a layout of its own. None if
+        anything else moved, or if Python is called, which may raise before the outputs are written.
         """
         if self._stops:
             return None
@@ -219,11 +218,11 @@ class Replay:
         return moved
 
     def _run_over(self, moved: list[tuple[Chunk, Placement]]) -> int:
-        """A whole replay after outputs are put back to what was recorded; where it does not come to
-        the steps that write them, they stay what they are. The caller has the leases.
+        """Restores outputs to their recorded layout and replays. If the replay fails, outputs not
+        yet written get their previous layout back. The caller holds the leases.
         """
         before = [(chunk, chunk.placement) for chunk, _ in moved]
-        # an interrupt is served when `extend` is done, and what native code said is here by then
+        # an interrupt is served after `extend`, and by then the native result is in the list
         results: list[int] = [Result.MOVED]
         try:
             for chunk, was in moved:
@@ -234,7 +233,7 @@ class Replay:
                 results.extend(map(_go_on, (self.native,), (BUDGET,)))
         finally:
             if results[-1] != DONE:
-                # how far it came: nowhere where a guard refused it
+                # position reached; 0 if a guard refused the run
                 ran = results[-1] in (UNFINISHED, FAILED)
                 at = self._recording.position_of(lib.ndrt_replay_cursor(self.native)) if ran else 0
                 for chunk, placement in before:
@@ -243,8 +242,9 @@ class Replay:
         return results[-1]
 
     def replay(self, feed: Feed | None = None) -> bool:
-        """A whole replay of which nothing is noted; False, and nothing is done, where a guard does
-        not hold, or where somebody has one of the arrays just now. What `feed` copies comes first.
+        """Replays at full speed: layouts of outputs are not updated (`leave` does that). Returns
+        False and does nothing if a guard does not hold, or if a lease is not free. The copies of
+        `feed` are made first.
         """
         if self.epoch != config.epoch:
             return False
@@ -262,12 +262,12 @@ class Replay:
         return bool(result == DONE)
 
     def leave(self) -> None:
-        """Notes where a replay left what it wrote, of which its native steps have said nothing."""
+        """Sets the chunks' layouts to those that native steps left, which do not set them."""
         for chunk, placement in zip(self._own, self._end, strict=True):
             chunk.restore(placement)
 
     def finish(self) -> None:
-        """Ends a run that native code began by itself, with leases of its own."""
+        """Ends a run that native code began with leases of its own."""
         self.leases.adopt()
         try:
             result: int = UNFINISHED
@@ -279,13 +279,15 @@ class Replay:
             self._raise()
 
     def renew(self, sources: Mapping[Chunk, int]) -> None:
-        """What was computed from the sources was computed anew, from what they are now."""
+        """Accepts the present contents of the sources, after results were computed from them anew.
+        """
         lib.ndrt_replay_renew(self.native, ffi.new("uint64_t[]", [
             sources[chunk] for chunk in self._sources]))
 
     @contextmanager
     def profiled(self) -> Iterator[Sequence[float]]:
-        """Replays inside it note the milliseconds of each native step, the last one's remain."""
+        """Replays inside it record the milliseconds of each native step; the last replay's remain.
+        """
         self._times = times = ffi.new("double[]", self._recording.size)
         lib.ndrt_replay_profile(self.native, times)
         try:
@@ -300,11 +302,11 @@ class Replay:
         return int(lib.ndrt_replay_runs(self.native))
 
     def uncounted(self) -> int:
-        """Finished replays since this was last asked for."""
+        """Finished replays since the last call of this."""
         runs = self.runs
         new, self._counted = runs - self._counted, runs
         return new
 
     def drop(self) -> None:
-        """Gives the layouts free; this is not to be replayed any more."""
+        """Releases the layouts; this must not be replayed any more."""
         self._packed.give_back()

@@ -84,7 +84,7 @@ def test_budget_and_cursor() -> None:
     for number in range(5):
         plan.add_kernel(lib.NDRT_KERNEL_ADD_TO, [4], [a.buffer.data, one.buffer.data])
         if number != 2:
-            lib.ndrt_plan_mark_whole(plan.ptr)
+            lib.ndrt_plan_mark_consistent(plan.ptr)
     cursor = 0
     stops = []
     while cursor < 5:
@@ -109,11 +109,11 @@ def test_a_plan_that_grew_is_not_as_short_as_it_was() -> None:
     small, large = (from_numpy(np.zeros(n, "f4")) for n in (4, 1 << 22))
     plan = Plan()
     plan.add_kernel(lib.NDRT_KERNEL_ADD_TO, [4], [small.buffer.data, small.buffer.data])
-    lib.ndrt_plan_mark_whole(plan.ptr)
+    lib.ndrt_plan_mark_consistent(plan.ptr)
     assert plan.run(0.5) == 1
     for _ in range(8):
         plan.add_kernel(lib.NDRT_KERNEL_ADD_TO, [1 << 22], [large.buffer.data, large.buffer.data])
-        lib.ndrt_plan_mark_whole(plan.ptr)
+        lib.ndrt_plan_mark_consistent(plan.ptr)
     assert plan.run(0.5, 1) < 5, "4 million sums take longer than half a millisecond"
     assert plan.run(0.5) < 5
 

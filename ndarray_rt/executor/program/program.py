@@ -283,7 +283,7 @@ class Program:
     def ready(self) -> Replay | None:
         """The recording of forward for inference, where it may be replayed as it is."""
         captured = self.forward_capture().ready()
-        return captured if captured is not None and captured.is_whole() else None
+        return captured if captured is not None and captured.is_in_place() else None
 
     def count_replays(self) -> None:
         """Adds what replays did since the last time to the context's counters."""
