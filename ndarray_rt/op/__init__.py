@@ -1,7 +1,7 @@
-"""Floor 3, the frame of operators: parameters, registry, inference, dispatch. Holds no operator.
+"""Floor 3, the framework of operators: parameters, registry, inference, dispatch.
 
-The names listed here are public: what an operator needs to be written and registered outside of
-this package. docs/own_operators.md shows how.
+Holds no operator. The names listed here are public: what is needed to write and register an
+operator outside of this package. docs/own_operators.md shows how.
 """
 
 from __future__ import annotations

@@ -16,32 +16,32 @@ T = TypeVar("T")
 
 
 def prefers_channels_last() -> bool:
-    """Of calls that no plan has a layout for: kernels for AVX-512 are fastest on channels-last
-    data; older ones on what `any` picks."""
+    """For calls without a planned layout: AVX-512 kernels are fastest on channels-last data, older
+    ones in the layout that oneDNN picks for `any`."""
     return has_avx512()
 
 
 def fills_no_blocks(shapes: Iterable[tuple[int, ...]]) -> bool:
-    """Whether blocks of channels would be padding in part, which is computed with all the rest."""
+    """Whether blocked layouts would contain padding channels, which are computed too."""
     return any(shape[1] > FEW_CHANNELS and shape[1] % AVX2_BLOCK for shape in shapes)
 
 
-# families of layouts for images and what convolutions make of them
+# names of layout families for images and results of convolutions
 CHANNELS_LAST, BLOCKED = "channels-last", "blocked"
-# of products and recurrent layers: whose kernels are to compute them, where both have one
+# for products and recurrent layers: whose kernels compute them, where both have one
 OURS, ONEDNN = "ours", "oneDNN"
 KERNELS = (OURS, ONEDNN)
 BLOCK = 16
-# of channels in the layouts that oneDNN picks for AVX2
+# channels per block in the layouts that oneDNN picks for AVX2
 AVX2_BLOCK = 8
-# of channels in blocked layouts here: a vector
+# channels per block in blocked layouts on this CPU: one vector
 VECTOR = BLOCK if has_avx512() else AVX2_BLOCK
-# convolutions read so few channels as they come: a block of them would be padding for the most part
+# convolutions read so few channels in plain layout: most of a block would be padding
 FEW_CHANNELS = 4
 
 
 def family_desc(dtype: DType, shape: tuple[int, ...], family: str) -> MemDesc:
-    """The layout of images, or of what convolutions make of them, in a family."""
+    """The layout of images, or of results of convolutions, in a family."""
     if family != BLOCKED:
         return channels_last_desc(dtype, shape)
     return (default_desc(dtype, shape) if shape[1] <= FEW_CHANNELS
@@ -50,10 +50,10 @@ def family_desc(dtype: DType, shape: tuple[int, ...], family: str) -> MemDesc:
 
 def data_candidates(dtype: DType, *shapes: tuple[int, ...],
                     family: str = "") -> Iterator[tuple[MemDesc, ...]]:
-    """Layouts to try for the data tensors of one primitive, best first; those of `family` before
-    all others.
+    """Layouts to try for the data tensors of one primitive, best first; those of `family` come
+    first.
 
-    Each is described when it is asked for: mostly the first one does.
+    A generator, as mostly the first one is taken.
     """
     if family == BLOCKED:
         yield tuple([family_desc(dtype, shape, family) for shape in shapes])
@@ -64,20 +64,20 @@ def data_candidates(dtype: DType, *shapes: tuple[int, ...],
         yield tuple([describe(dtype, shape) for shape in shapes])
 
 
-# oneDNN's older kernel of depthwise convolutions
+# oneDNN's older kernel for depthwise convolutions
 DEPTHWISE_KERNEL = "jit_dw:"
 
 
 def convolution_kernel(groups: int, data: tuple[int, ...], out: tuple[int, ...]) -> str:
-    """How the name of the best kernel for inference begins; "" leaves it to oneDNN."""
+    """Prefix of the name of the best kernel for inference; "" leaves the choice to oneDNN."""
     is_depthwise = groups == data[1] == out[1] and groups > 1
     return DEPTHWISE_KERNEL if is_depthwise and prod(out[2:]) >= DEPTHWISE_PIXELS else ""
 
 
 def first_supported(builders: Iterable[Callable[[], T]]) -> T:
-    """The first primitive (or several in one) that can be made; else Unsupported, with why.
+    """What the first builder that succeeds returns; Unsupported with all reasons if none does.
 
-    make_primitive refuses reference code, so that what is found is fast.
+    make_primitive refuses reference implementations, so that the result is fast.
     """
     reasons = []
     for build in builders:

@@ -1,4 +1,4 @@
-"""OpContext: what one caller of operators has at hand. Holds no operator and no array."""
+"""OpContext: the services that a caller offers to operators. Holds no operator and no array."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _sessions = itertools.count(1)
 _thread_numbers = itertools.count(1)
-# scratch that a thread keeps between imperative calls; more than that is taken for one call
+# most scratch that a thread keeps between imperative calls; more is freed after the call
 IMPERATIVE_SCRATCH = 32 << 20
 _RANDOM = default_desc(UINT8, (ffi.sizeof("ndrt_random"),))
 
 
 class Mode(NamedTuple):
-    """What a caller says of one operator call besides its arrays and parameters.
+    """How an operator is called, apart from its arrays and parameters.
 
-    `family` of layouts or kernels is what the plan has for the call (op/choose.py), "" leaves it
-    open. `in_numpy`: it is to run in NumPy. `precision` is that of the graph.
+    `family` is the planned layout or library (op/choose.py), "" if there is none. `in_numpy`: run
+    it in NumPy. `precision` is that of the graph.
     """
 
     is_train: bool = False
@@ -55,7 +55,7 @@ INFERENCE, TRAINING = Mode(), Mode(is_train=True)
 class OpContext:
     """Stream, primitive cache and random state of one executor or one thread.
 
-    `mode` is that of the call that runs; dispatch sets it. Not for several threads at once.
+    `mode` is that of the running call; dispatch sets it. Not thread-safe.
     """
 
     __slots__ = (
@@ -88,57 +88,57 @@ class OpContext:
         self.stream = stream or Stream()
         self.mode = INFERENCE
         self.session: Hashable = next(_sessions) if session is None else session
-        # None: each call's own input shapes are its group
+        # None: primitives are grouped by each call's own input shapes
         self.shapes = shapes
         self.random = random or default_random_state()
-        # imperative calls draw from `random`, not from the stream of the context they run in
+        # imperative calls draw from `random`, not from the stream of the device context
         self.is_drawing_elsewhere = False
         self.cache = cache or CACHE
         self.node_name: str | None = None
-        # True: a dispatch takes its own leases; False: the executor has taken them for the run
+        # True: a dispatch takes its own leases; False: the executor holds them for the run
         self.own_leases = True
-        # calls that numpy computed
+        # calls that NumPy computed
         self.fallbacks = 0
-        # how often its operators asked for a primitive
+        # how often operators asked for a primitive
         self.lookups = 0
-        # chunk ids of weights that inference must not convert in place: they are trained elsewhere
+        # ids of chunks of weights that inference must not convert in place: they are trained
         self.keep_plain: frozenset[int] = frozenset()
-        # chunk ids of arrays that runs write to: what is packed of them does not outlast a run
+        # ids of chunks that runs write to: packed copies of them are valid within one run only
         self.varying: set[int] = set()
-        # private packed copies of weights, where the owner of this context keeps some
+        # packed copies of weights, if the owner of this context keeps some
         self.packed: PackedStore | None = None
-        # what training's forward leaves for backward, where the owner of this context keeps that
+        # results that training's forward keeps for backward, if the owner of this context does so
         self.kept_runs: KeptRuns | None = None
-        # where the next call's kernel reads its numbers whenever it runs, for operators that
-        # have `numbers`; what it holds at the call is what the call's parameters say
+        # for operators with `numbers`: the block from which the next call's kernel reads its
+        # numbers at each run; its values at the time of the call equal the call's parameters
         self.parameters: ParameterBlock | None = None
-        # what is done now will be done again with other `numbers`
+        # this call is being recorded, and will be replayed with other `numbers`
         self.numbers_vary = False
-        # implementations that did not compute the call, and why, where select chose one
+        # implementations that did not compute the call, and why, if it has several
         self.refused: list[Refusal] = []
         self._group: Group | None = None
-        # of what batches of all sizes share
+        # cache entries that batches of all sizes share
         self._samples_group: Group | None = None
         self._call_shapes: Hashable = None
 
     @property
     def is_train(self) -> bool:
-        """The call is one of training."""
+        """Whether this is a call of training."""
         return self.mode.is_train
 
     @property
     def family(self) -> str:
-        """Of layouts or kernels that the plan has for the call, or ""."""
+        """The planned family of layouts or kernels, or ""."""
         return self.mode.family
 
     def begin(self, node_name: str | None, ins: Sequence[NDArray], mode: Mode = INFERENCE) -> None:
-        """An operator call begins."""
+        """Begins an operator call."""
         self.node_name = node_name
         self.mode = mode
         if self.refused:
             self.refused = []
         if self.shapes is None:
-            # looked up when a primitive is asked for: most calls in numpy need no group
+            # looked up only when a primitive is asked for: most calls in NumPy need no group
             self._group = self._samples_group = None
             self._call_shapes = tuple([x.shape for x in ins])
             self.stream.tmp.init()
@@ -147,13 +147,13 @@ class OpContext:
         self.stream.begin_operator()
 
     def begin_run(self) -> None:
-        """A run of many calls with the same input shapes begins: sizes scratch, finds its group."""
+        """Begins a run of calls with equal input shapes: sizes scratch, looks up its group."""
         self._group = self._find_group(self.shapes)
         self._samples_group = None
         self.stream.tmp.init()
 
     def primitive(self, sign: tuple[Hashable, ...], build: Callable[[], T]) -> T:
-        """The primitive (or whatever `build` makes) of a signature, from the cache."""
+        """The cached primitive (or other object that `build` makes) for a signature."""
         group = self._group
         if group is None:
             group = self._group = self._find_group(self._call_shapes)
@@ -168,9 +168,9 @@ class OpContext:
 
     @contextmanager
     def any_batch(self) -> Iterator[None]:
-        """What `primitive` makes inside it is kept for batches of all sizes.
+        """Inside it, results of `primitive` are shared by batches of all sizes.
 
-        Its signature has to tell all that it depends on.
+        The signature must contain everything else that they depend on.
         """
         if self._samples_group is None:
             shapes: Any = self._call_shapes if self.shapes is None else self.shapes
@@ -183,7 +183,7 @@ class OpContext:
             self._group = own
 
     def group(self) -> Group:
-        """What holds the primitives of the last call."""
+        """The cache group of the last call's primitives."""
         if self._group is None:
             self._group = self._find_group(self._call_shapes)
         return self._group
@@ -193,16 +193,15 @@ class OpContext:
         return self.cache.group(self.session, shapes, any_batch, room)
 
     def is_constant(self, w: NDArray) -> bool:
-        """Inference finds in this weight what it found there last time, until a user writes to it.
-        """
+        """The weight has the same contents at each inference, until a user writes to it."""
         return (not self.mode.is_train and w._grad_state is None
                 and w._chunk.native.id not in self.varying)
 
     def may_pack(self, w: NDArray) -> bool:
-        """Inference may convert this weight in place to the layout that a primitive wants."""
+        """Inference may convert this weight in place to the layout of a primitive."""
         return w._chunk.native.id not in self.keep_plain
 
-    # the stream's verbs, where operators look for them
+    # forwarded to the stream
     def run(self, prim: Primitive, args: Args) -> None:
         self.stream.run(prim, args)
 
@@ -213,12 +212,12 @@ class OpContext:
         self.stream.kernel(given, parameters)
 
     def random_mem(self) -> Mem:
-        """The random stream itself, for kernels that draw from it when they run."""
+        """The state of the random stream, for kernels that draw from it when they run."""
         return Mem(_RANDOM, self.random.ptr, self.random, self.stream.epoch)
 
 
 class _ThreadContexts(threading.local):
-    """The imperative contexts of one thread: the outermost, those of operators inside others."""
+    """The imperative contexts of one thread: the outermost, then those of nested operators."""
 
     def __init__(self) -> None:
         self.contexts: list[OpContext] = []
@@ -229,15 +228,16 @@ _threads = _ThreadContexts()
 
 
 def _thread_name() -> str:
-    """This thread's name; asking for the thread itself would register one of others for ever."""
+    """This thread's name. current_thread() is avoided: it would register a foreign thread for ever.
+    """
     own = threading.get_ident()
     return next((t.name for t in threading.enumerate() if t.ident == own), "not of Python")
 
 
 def thread_context(depth: int = 0) -> OpContext:
-    """This thread's context for imperative calls inside `depth` others; they share one session.
+    """This thread's context for imperative calls nested `depth` deep; all share one session.
 
-    It goes with the thread, and its scratch with it.
+    It and its scratch are freed with the thread.
     """
     contexts = _threads.contexts
     while len(contexts) <= depth:

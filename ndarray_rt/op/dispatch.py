@@ -1,6 +1,6 @@
-"""dispatch: the one place where an operator is run, on oneDNN or in numpy.
+"""dispatch: the one place where an operator is run, natively or in NumPy.
 
-Observers (profiler, tracing, tests) subscribe here; nothing of them is imported.
+Observers (profiler, tracing, tests) subscribe here; none of them is imported.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
 
 
 class Dispatched(NamedTuple):
-    """What observers are told of one operator call."""
+    """What observers are told about one operator call."""
 
     op: OpDef
     params: Params
     node: str | None
     key: KernelKey
-    reason: str | None  # why numpy, where it was numpy
-    impls: tuple[str, ...]  # what ran: oneDNN's names, kernels of ours; no reorders
+    reason: str | None  # why NumPy computed it, if it did
+    impls: tuple[str, ...]  # primitives (oneDNN's names) and kernels that ran; no reorders
     layouts_in: tuple[str, ...]
     layouts_out: tuple[str, ...]
     reorders: int
     seconds: float
-    refused: tuple[Refusal, ...] = ()  # implementations that another one was taken before, and why
+    refused: tuple[Refusal, ...] = ()  # implementations that were not taken, and why
 
 
 Observer = Callable[[Dispatched], None]
 _observers: list[Observer] = []
-# those of them that are to be told of each call, so that no run may be replayed
+# observers that must see each call, so that no run may be replayed
 _strict: list[Observer] = []
 
 
 def observe(observer: Observer, replays: bool = False) -> Callable[[], None]:
-    """Calls `observer` after each dispatch; returns what ends that.
+    """Calls `observer` after each dispatch; returns the function that unsubscribes it.
 
-    No executor replays a recorded run meanwhile, so that nothing is missed; with `replays` they do.
+    Meanwhile no executor replays a recorded run, so that no call is missed, unless `replays`.
     """
     lists = (_observers,) if replays else (_observers, _strict)
     for observers in lists:
@@ -69,16 +69,17 @@ def observe(observer: Observer, replays: bool = False) -> Callable[[], None]:
     return stop
 
 
-# what is called before each call with what it gets, and gives what is called after it, or None
+# called before each call with its arrays; returns a function to call after it, or None
 Check = Callable[[OpDef, Params, str | None, Sequence[NDArray], Sequence[NDArray], Sequence[Req]],
                  Callable[[], None] | None]
 _checks: list[Check] = []
 
 
 def check_calls(check: Check) -> Callable[[], None]:
-    """Lets `check` look at the arrays of each call, under its leases; returns what ends that.
+    """Lets `check` see the arrays of each call, under its leases; returns the function that ends
+    it.
 
-    Executors run the graph as it was bound meanwhile, node by node.
+    Meanwhile executors run the graph as it was bound, node by node.
     """
     _checks.append(check)
     unobserve = observe(_ignore)
@@ -95,28 +96,28 @@ def _ignore(told: Dispatched) -> None:
 
 
 def is_checked() -> bool:
-    """Somebody looks at the arrays of each call."""
+    """Some check sees the arrays of each call."""
     return bool(_checks)
 
 
 def is_observed() -> bool:
-    """Somebody wants to be told of each call."""
+    """Some observer must see each call."""
     return bool(_strict)
 
 
 def is_watched() -> bool:
-    """Calls are told of, printed or compared: none may take another way than `dispatch`."""
+    """Calls are observed, printed or compared: all of them must go through `dispatch`."""
     return bool(_observers) or config.NDRT_TRACE or config.NDRT_VALIDATE
 
 
 def dispatch(op: OpDef, params: Params, ctx: OpContext, ins: Sequence[NDArray],
              outs: Sequence[NDArray], reqs: Sequence[Req], node: str | None = None,
              mode: Mode = INFERENCE) -> None:
-    """Runs one operator: `ins` (aux states last) to `outs`, as `reqs` ask.
+    """Runs one operator on `ins` (aux states last), and stores into `outs` as `reqs` say.
 
-    Shapes and dtypes are right already. An output that shares memory with an input in a way that
-    the operator does not promise to bear is computed aside and copied, so that the result is what
-    numpy would give.
+    Shapes and dtypes must be right already. An output that shares memory with an input in a way
+    that the operator does not support is computed in a temporary and copied, so that the result is
+    the same as with separate memory.
     """
     mutated = op.mutated(params)
     if not mutated and all(req == Req.kNullOp for req in reqs):
@@ -134,7 +135,7 @@ def dispatch(op: OpDef, params: Params, ctx: OpContext, ins: Sequence[NDArray],
 def dispatch_planned(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
                      outs: list[NDArray], reqs: list[Req], node: str | None,
                      mode: Mode = INFERENCE) -> None:
-    """`dispatch` for a caller that has planned all sharing and holds all leases already."""
+    """`dispatch` for a caller that has planned all memory sharing and holds all leases."""
     stale: list[Chunk] = []
     busy = False
     for out, req in zip(outs, reqs, strict=True):
@@ -169,10 +170,10 @@ def _dispatch_leased(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArra
 def _prepare_outputs(op: OpDef, params: Params, ins: list[NDArray], outs: list[NDArray],
                      reqs: list[Req],
                      ) -> tuple[list[tuple[NDArray, NDArray, Req]], list[Chunk]]:
-    """Settles sharing between inputs and outputs.
+    """Resolves memory sharing between inputs and outputs.
 
-    Gives what is computed aside: (target, temporary, request), and chunks whose layout is of an
-    earlier life.
+    Returns the outputs to compute in temporaries as (target, temporary, request), and the chunks
+    whose layout belongs to an earlier life.
     """
     aside: list[tuple[NDArray, NDArray, Req]] = []
     stale: list[Chunk] = []
@@ -184,7 +185,7 @@ def _prepare_outputs(op: OpDef, params: Params, ins: list[NDArray], outs: list[N
         shared = out._chunk in in_chunks or any(
             other is not out and other._chunk is out._chunk and reqs[j] for j, other
             in enumerate(outs) if j < i)
-        # only foreign memory, which is pinned, can belong to two Chunks
+        # only imported memory, which is pinned, can belong to two Chunks
         twice = out._chunk.native.pins and any(
             overlap(out, other) for other in (*ins, *outs[:i]))
         if twice or (shared and not _may_share(op, params, i, ins, out, reqs, outs)):
@@ -200,7 +201,8 @@ def _prepare_outputs(op: OpDef, params: Params, ins: list[NDArray], outs: list[N
 
 
 def overlap(a: NDArray, b: NDArray) -> bool:
-    """Two Chunks have memory of these arrays in common: it was imported twice, or came back."""
+    """Arrays of two Chunks overlap in memory, because it was imported twice or exported and back.
+    """
     if a._chunk is b._chunk or not b._chunk.native.pins:
         return False
     begin = a._chunk.handle.address + a._byte_offset
@@ -210,7 +212,8 @@ def overlap(a: NDArray, b: NDArray) -> bool:
 
 def _may_share(op: OpDef, params: Params, i: int, ins: list[NDArray], out: NDArray,
                reqs: list[Req], outs: list[NDArray]) -> bool:
-    """Output i is exactly the memory of the input it may overwrite, and of no other."""
+    """Output i has exactly the memory of the input that it may overwrite, and shares with no other.
+    """
     if reqs[i] == Req.kAddTo:
         return False
     partner = op.inplace_pairs(params).get(i)
@@ -227,7 +230,7 @@ def _same_place(a: NDArray, b: NDArray) -> bool:
 
 
 class _Call(NamedTuple):
-    """One operator call with its sharing settled."""
+    """One operator call after its memory sharing was resolved."""
 
     op: OpDef
     params: Params
@@ -236,7 +239,7 @@ class _Call(NamedTuple):
     reqs: list[Req]
     node: str | None
     mutated: tuple[int, ...]
-    stale: list[Chunk]  # of outputs whose layout is of an earlier life
+    stale: list[Chunk]  # chunks of outputs whose layout belongs to an earlier life
     mode: Mode
 
 
@@ -312,7 +315,7 @@ def _execute_observed(call: _Call, ctx: OpContext) -> None:
 
 
 def trace_line(told: Dispatched) -> str:
-    """One call as a line: operator, kernel, layouts, reorders, time, and what was not chosen."""
+    """One call as a line: operator, kernel, layouts, reorders, time, refused implementations."""
     kernel = "+".join(told.impls) if told.reason is None else f"numpy ({told.reason})"
     return (f"{where(told.op.name, told.node)}: {kernel}; {', '.join(told.layouts_in)} -> "
             f"{', '.join(told.layouts_out)}; {told.reorders} reorder(s); "

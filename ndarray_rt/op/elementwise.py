@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Place(NamedTuple):
-    """The input at a position, as an argument."""
+    """An argument: the input at this position."""
 
     position: int
 
@@ -15,13 +15,13 @@ X, Y = Place(0), Place(1)
 
 
 class Elementwise(NamedTuple):
-    """A function of each element, by its word and arguments: places of inputs, or numbers.
+    """A function of each element, by name, with its arguments: inputs (`Place`) or numbers.
 
-    `add`, `sub`, `mul`, `div`, `maximum`, `minimum` and `power` take two arguments, `clip` a place,
-    low and high. Other words are a function of a place, with its numbers: `relu`, `leaky` (slope),
+    `add`, `sub`, `mul`, `div`, `maximum`, `minimum` and `power` take two arguments; `clip` an
+    input, low and high. Others are functions of one input and constants: `relu`, `leaky` (slope),
     `elu` (alpha), `selu`, `gelu`, `sigmoid`, `tanh`, `softrelu`, `swish` (factor), `mish`,
     `hardsigmoid` and `hardswish` (factor, shift), `exp`, `log`, `erf`, `sqrt`, `square`, `abs`,
-    `negative` and whatever else numpy calls so. A word that no pass knows says nothing.
+    `negative` and NumPy's names. Passes ignore names that they do not know.
     """
 
     word: str
@@ -31,7 +31,7 @@ class Elementwise(NamedTuple):
 class PostOp(NamedTuple):
     """One post-op: an elementwise function with its constants, or an operation with an operand.
 
-    An alpha of 1 says of an operand that its shape is the result's, so that either tells the other.
+    An operand of the result's shape has alpha 1: the two shapes then follow from each other.
     """
 
     name: str

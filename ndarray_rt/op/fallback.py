@@ -1,4 +1,4 @@
-"""fallback_compute: an operator in numpy, whatever layouts its arrays are in."""
+"""fallback_compute: an operator in NumPy, whatever layouts its arrays have."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .kernel_key import KernelKey, transform
 from .params import Params
 from .registry import OpDef
 
-# texts may name shapes: past so many, new ones are counted together
+# reasons may contain shapes: beyond this many texts, new ones are counted together
 MAX_REASONS = 1024
 OTHER_REASONS = "other reasons"
-# how numpy refuses arrays beyond an address space
+# NumPy's messages for arrays larger than the address space
 _TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded",
               "maximum supported dimension")
 
 
 class Reasons:
-    """How often each operator ran in numpy, and why."""
+    """How often each operator ran in NumPy, and why."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,7 +38,7 @@ class Reasons:
         renew_in_child(self)
 
     def _renew_locks(self) -> None:
-        """In a forked child."""
+        """Called in a forked child."""
         self._lock = threading.Lock()
 
     def add(self, op: str, reason: str) -> None:
@@ -64,14 +64,14 @@ REASONS = Reasons()
 def fallback_compute(op: OpDef, params: Params, ctx: OpContext, key: KernelKey,
                      ins: list[NDArray], outs: list[NDArray], reqs: list[Req],
                      reason: str | None = None) -> None:
-    """Runs `compute` on default-layout inputs and does what the requests ask for.
+    """Runs `compute` on default-layout inputs and stores the results as the requests say.
 
-    With a `reason` the stream notes it as a step of inference, which counts itself for that reason,
-    and computes and writes in the same places, whenever it runs again: for operators that write to
-    no inputs, and where nothing is added to an output.
+    With a `reason` the stream notes the call as a step of inference that replays run again, on the
+    same memory, each time counted under that reason: for operators that write to no inputs, and
+    requests that add to no output.
 
-    Inputs in a special layout are read through private copies. Inputs that the operator
-    writes to are converted in place first. Outputs end in the default layout.
+    Inputs in a special layout are read through private copies. Inputs that the operator writes to
+    are converted in place first. Outputs end in the default layout.
     """
     stream = ctx.stream
     for position in op.mutated(params):
@@ -123,7 +123,8 @@ def _compute(op: OpDef, params: Params, ctx: OpContext, arrays: list[AnyArray],
 
 
 def _detach_shared(outputs: list[NumpyOutput]) -> None:
-    """Copies values that another output's commit, or their own, would change while it is read."""
+    """Copies values that storing another output, or themselves, would change while they are read.
+    """
     allocated = [o for o in outputs if o.value is not None and o.array._chunk.is_allocated]
     for output in outputs:
         if output.value is None:
@@ -139,7 +140,7 @@ def _detach_shared(outputs: list[NumpyOutput]) -> None:
 
 
 def _is_same(output: NumpyOutput) -> bool:
-    """The value is the very memory it is to be written to."""
+    """The value already is the memory that it is to be stored in."""
     target, value = elements(output.array), output.value
     return (value is not None and value.dtype == target.dtype and value.strides == target.strides
             and value.__array_interface__["data"][0] == target.__array_interface__["data"][0]

@@ -25,7 +25,7 @@ def known(shape: Shape | None) -> bool:
 
 
 def merge(a: Shape | None, b: Shape | None, what: str = "shapes") -> Shape | None:
-    """What both say together; ShapeError where they disagree."""
+    """Combines two partly known shapes; ShapeError where they disagree."""
     if a is None or b is None:
         return b if a is None else a
     if a == b:
@@ -41,7 +41,7 @@ def merge(a: Shape | None, b: Shape | None, what: str = "shapes") -> Shape | Non
 
 
 def merge_all(shapes: Sequence[Shape | None], what: str = "shapes") -> Shape | None:
-    """What is known of one shape from several; ShapeError where they contradict."""
+    """Combines several partly known shapes; ShapeError where they disagree."""
     found: Shape | None = None
     for shape in shapes:
         found = merge(found, shape, what)
@@ -55,7 +55,7 @@ def merge_dim(a: int, b: int, what: str = "dimensions") -> int:
 
 
 def need_like(array: NDArray, like: NDArray, what: str, source: str) -> None:
-    """ShapeError or TypeMismatch where an array has not the shape and dtype of another."""
+    """ShapeError or TypeMismatch if an array does not have the shape and dtype of another."""
     if array.shape != like.shape:
         raise ShapeError(f"{what} has shape {array.shape}, expected {like.shape} from {source}")
     if array.dtype != like.dtype:
@@ -63,7 +63,7 @@ def need_like(array: NDArray, like: NDArray, what: str, source: str) -> None:
 
 
 def same_shape(params: Any, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
-    """All inputs and outputs have one shape."""
+    """Rule: all inputs and outputs have one shape."""
     one: Shape | None = None
     for i, shape in enumerate([*ins, *outs]):
         try:
@@ -75,7 +75,7 @@ def same_shape(params: Any, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList,
 
 
 def merge_types(types: Sequence[DType | None]) -> DType | None:
-    """The dtype that all known ones are; TypeMismatch where they differ."""
+    """The dtype of all known ones; TypeMismatch if they differ."""
     found: DType | None = None
     for dtype in types:
         if dtype is None:
@@ -87,13 +87,13 @@ def merge_types(types: Sequence[DType | None]) -> DType | None:
 
 
 def same_type(params: Any, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
-    """All inputs and outputs have one dtype."""
+    """Rule: all inputs and outputs have one dtype."""
     one = merge_types([*ins, *outs])
     return [one] * len(ins), [one] * len(outs)
 
 
 def normalize_axis(axis: int, ndim: int, what: str = "axis") -> int:
-    """The axis counted from the front; ShapeError when there is none such."""
+    """A negative axis counted from the front; ShapeError if there is no such axis."""
     if not -ndim <= axis < ndim:
         raise ShapeError(f"{what} {axis} is not within [-{ndim}, {ndim}), "
                          f"the axes of an array of rank {ndim}")
@@ -101,7 +101,7 @@ def normalize_axis(axis: int, ndim: int, what: str = "axis") -> int:
 
 
 def need_rank(shape: Shape | None, ranks: Sequence[int], what: str) -> None:
-    """ShapeError when a shape's rank is known and none of `ranks`."""
+    """ShapeError if the rank is known and not one of `ranks`."""
     if shape is not None and len(shape) not in ranks:
         allowed = " or ".join(str(rank) for rank in ranks)
         raise ShapeError(f"{what} has shape {shape}, expected rank {allowed}")
@@ -110,7 +110,7 @@ def need_rank(shape: Shape | None, ranks: Sequence[int], what: str) -> None:
 def run_infer_shape(op: OpDef, params: Params, ins: Sequence[Shape | None],
                     outs: Sequence[Shape | None], node: str | None = None,
                     ) -> tuple[ShapeList, ShapeList]:
-    """An operator's shape rule; its errors name operator and node."""
+    """Applies an operator's shape rule; errors name operator and node."""
     try:
         made = op.infer_shape(params, list(ins), list(outs))
     except NdrtError as error:
@@ -133,7 +133,7 @@ def run_infer_shape(op: OpDef, params: Params, ins: Sequence[Shape | None],
 def run_infer_type(op: OpDef, params: Params, ins: Sequence[DType | None],
                    outs: Sequence[DType | None], node: str | None = None,
                    ) -> tuple[TypeList, TypeList]:
-    """An operator's type rule; its errors name operator and node."""
+    """Applies an operator's type rule; errors name operator and node."""
     try:
         return op.infer_type(params, list(ins), list(outs))
     except NdrtError as error:

@@ -1,6 +1,7 @@
-"""KeptRuns: what a forward call leaves for the backward call of the same inputs. Knows no operator.
+"""KeptRuns: intermediate results that forward keeps for the backward call of the same inputs.
 
-A backward that needs more of forward than its inputs and outputs would have to compute it again.
+Without them a backward that needs more than forward's inputs and outputs computes them again. Knows
+no operator.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from ..storage.handle import Handle
 from ..storage.primitive import Primitive
 from ..storage.stream import Mem, Stream
 
-# calls of one executor that leave something
+# most calls of one executor that keep results
 MOST_RUNS = 256
 
 
 class _Run:
-    """Memory that one call left, and the contents of its inputs then, as their counters tell."""
+    """Memory that one call left, and the write counters of its inputs at that time."""
 
     __slots__ = ("contents", "descs", "handles", "primitives")
 
@@ -34,10 +35,10 @@ class _Run:
 
 
 class KeptRuns:
-    """Memory of an executor's own for what training's forward leaves, by signature and inputs.
+    """An executor's memory for what training's forward keeps, by signature and inputs.
 
-    It stays where it is, so that recorded runs write there and read there; `epoch` changes when
-    it is given up, and what was recorded before may not be replayed any more.
+    It does not move, so that recorded runs can write and read there. `epoch` changes when it is
+    freed; earlier recordings must then not be replayed any more.
     """
 
     def __init__(self) -> None:
@@ -46,24 +47,24 @@ class KeptRuns:
 
     def begin(self, sign: Hashable, inputs: Sequence[NDArray], primitives: Sequence[Primitive],
               descs: Sequence[MemDesc], stream: Stream) -> list[Mem]:
-        """Memory of these layouts for a forward call, which writes all of it.
+        """Memory of these layouts for a forward call, which must write all of it.
 
-        `primitives` are those of which a backward has to know that they ran.
+        `primitives` are those that forward ran; backward may need to know them.
         """
         key = _key(sign, inputs)
         run = self._runs.get(key)
         if run is None or run.primitives != list(primitives) or run.descs != list(descs):
             self.epoch += run is not None
             if len(self._runs) >= MOST_RUNS:
-                self.forget()  # inputs that are other arrays each time
+                self.forget()  # the inputs are other arrays each time
             run = self._runs[key] = _Run(descs, primitives)
         run.contents = _contents(inputs)
         return run.mems(stream)
 
     def find(self, sign: Hashable, inputs: Sequence[NDArray], primitives: Sequence[Primitive],
              stream: Stream) -> list[Mem] | None:
-        """What the last forward call of these inputs left there; None where it left nothing, or
-        they were written to since."""
+        """What the last forward call of these inputs left; None if there is nothing, or if the
+        inputs were written to since."""
         run = self._runs.get(_key(sign, inputs))
         if (run is None or run.primitives != list(primitives) or run.contents is None
                 or run.contents != _contents(inputs)):
@@ -71,7 +72,7 @@ class KeptRuns:
         return run.mems(stream)
 
     def forget(self) -> None:
-        """A forward call leaves nothing, or something else: nothing is true any more."""
+        """Invalidates everything: forward keeps nothing, or something else, from now on."""
         if self._runs:
             self.epoch += 1
             self._runs.clear()
@@ -82,7 +83,7 @@ def _key(sign: Hashable, inputs: Sequence[NDArray]) -> Hashable:
 
 
 def _contents(inputs: Sequence[NDArray]) -> list[tuple[int, int]] | None:
-    """Equal as long as nobody writes to them; None where somebody may unseen."""
+    """Equal as long as nobody writes to them; None if a write could go unnoticed."""
     chunks = [x._chunk for x in inputs]
     if any(chunk.writable_pins for chunk in chunks):
         return None

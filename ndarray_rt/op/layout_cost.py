@@ -1,4 +1,4 @@
-"""What an operator costs in each family of layouts: a model, in place of measuring."""
+"""What an operator costs in each family of layouts: a model, used without measurements."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Shape = tuple[int, ...]
 class LayoutCost(NamedTuple):
     """Milliseconds in channels-last layouts and in blocked ones.
 
-    `fills_blocks`: blocked ones are so much better that they may pay for a reorder of what follows,
-    also by this model alone, which is too coarse to say so of others. `needs_last`: its fast
-    kernel has channels-last data alone, with any CPU.
+    `fills_blocks`: blocked layouts are so much faster that they may pay for a reorder of the result
+    even by this coarse model. `needs_last`: its fast kernel reads channels-last data only, on any
+    CPU.
     """
 
     last: float
@@ -25,5 +25,5 @@ class LayoutCost(NamedTuple):
 
 
 def reorder_cost(shape: Shape) -> float:
-    """Milliseconds of a change of layout: all is read and written once."""
+    """Milliseconds of a change of layout, which reads and writes everything once."""
     return 1e-3 + 2 * 4.0 * prod(shape) / BYTES_PER_MS

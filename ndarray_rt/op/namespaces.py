@@ -1,7 +1,7 @@
-"""Modules whose attributes are operators: `nd`, `sym` and what is in them, as nd.contrib.
+"""Modules whose attributes are operators: `nd`, `sym` and their namespaces, such as nd.contrib.
 
-Functions are made when they are first asked for, so that an operator that is registered later is
-there too, and importing takes no time for those that a program never calls.
+Functions are made on first access, so that operators registered later are found too, and importing
+takes no time for those that a program never calls.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Make = Callable[[str, str], Function]
 
 
 def forgets_functions(namespace: dict[str, Any]) -> None:
-    """Takes functions of operators that are no longer registered out of a module's names."""
+    """Removes functions of operators that are no longer registered from a module's names."""
     def forget(op_name: str) -> None:
         stale = [name for name, value in namespace.items() if isinstance(value, FunctionType)
                  and vars(value).get("_operator") == op_name]
@@ -31,9 +31,9 @@ def forgets_functions(namespace: dict[str, Any]) -> None:
 
 
 class Namespace:
-    """The operators of one namespace by their public names; `make` makes their functions.
+    """The operators of one namespace by public name; `make` makes their functions.
 
-    With `hidden` it finds, and does not list, those that only gradients and passes make.
+    With `hidden` it also finds, but does not list, those that only gradients and passes use.
     """
 
     def __init__(self, space: str, make: Make, everything: bool = False,
@@ -44,7 +44,7 @@ class Namespace:
         self._hidden = hidden
 
     def find(self, attribute: str) -> Function | None:
-        """The function of a public name, made now; None when there is no such operator."""
+        """The function of a public name, made now; None if there is no such operator."""
         if attribute.startswith("__"):
             return None
         for candidate in self._candidates(attribute):
@@ -74,9 +74,9 @@ class Namespace:
 
 
 class OperatorModule(ModuleType):
-    """A module whose further attributes are the operators of a namespace.
+    """A module whose other attributes are the operators of a namespace.
 
-    `extra` are functions that stand before operators of the same name.
+    `extra` are functions that take precedence over operators of the same name.
     """
 
     def __init__(self, name: str, doc: str, space: str, make: Make, everything: bool = False,
@@ -102,7 +102,7 @@ class OperatorModule(ModuleType):
 
 
 def no_operator(module: str, attribute: str, names: Callable[[], Sequence[str]]) -> AttributeError:
-    """What to raise for a name that is no operator of a module; `names` are those that are."""
+    """The error for a name that is no operator of a module; `names` lists those that are."""
     if attribute.startswith("__"):
         hint = ""
     elif module.endswith(".sparse"):

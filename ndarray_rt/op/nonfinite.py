@@ -1,4 +1,4 @@
-"""Finding the operator call that makes NaN or infinity out of finite numbers."""
+"""Finds the operator call that produces NaN or infinity from finite numbers."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .params import Params
 from .registry import OpDef
 
 PACKAGE = os.path.dirname(os.path.dirname(__file__))
-KEPT = 100  # calls that a Finder keeps; more would be of one cause
+KEPT = 100  # calls that a Finder keeps; further ones mostly have the same cause
 
 
 @dataclass(frozen=True)
 class NonFinite:
-    """One call that made NaN or infinity out of finite inputs.
+    """One call that produced NaN or infinity from finite inputs.
 
     `node` is the name of the graph's node, or None. `output` is the name of the first output
-    that is not finite, `at` the place of its first such element. `inputs` describe what the call
+    that is not finite, `at` the index of its first such element. `inputs` describe what the call
     read. `location` is the line of the user's code that led to it.
     """
 
@@ -60,7 +60,7 @@ class NonFinite:
 
 
 class NonFiniteError(MXNetError):
-    """An operator made NaN or infinity out of finite inputs; `found` says which."""
+    """An operator produced NaN or infinity from finite inputs; `found` says which."""
 
     def __init__(self, found: NonFinite) -> None:
         super().__init__(str(found))
@@ -69,11 +69,11 @@ class NonFiniteError(MXNetError):
 
 @dataclass
 class Finder:
-    """Looks at all calls of one thread between `start` and `stop`.
+    """Checks all calls of one thread between `start` and `stop`.
 
-    `found` are the calls that made something not finite out of finite inputs, in their order; with
-    `raises` the first one raises instead. Calls without array inputs are not looked at: a user
-    asked for what they make. Without `infinite` only NaN counts.
+    `found` lists the calls that produced non-finite values from finite inputs, in order; with
+    `raises` the first one raises instead. Calls without array inputs are not checked: their values
+    are what the user asked for. Without `infinite` only NaN counts.
     """
 
     raises: bool = True
@@ -86,7 +86,7 @@ class Finder:
         return self.found[0] if self.found else None
 
     def start(self) -> Callable[[], None]:
-        """Begins; gives what ends it."""
+        """Begins; returns the function that ends it."""
         thread = get_ident()
 
         def check(op: OpDef, params: Params, node: str | None, ins: Sequence[NDArray],
@@ -98,7 +98,7 @@ class Finder:
 
     def _before(self, op: OpDef, params: Params, node: str | None, ins: Sequence[NDArray],
                 outs: Sequence[NDArray], reqs: Sequence[Req]) -> Callable[[], None] | None:
-        """Looks at what a call reads; gives what looks at its results, where that makes sense."""
+        """Looks at a call's inputs; returns the check of its results, if one makes sense."""
         if not ins:
             return None
         stream = Stream()
@@ -145,11 +145,11 @@ def _attrs(params: Params) -> dict[str, str]:
     try:
         return dict(params.to_attrs())
     except (TypeError, ValueError):
-        return {}  # those of Python calls are no text
+        return {}  # parameters that are Python objects have no text
 
 
 def _floats(x: NDArray, stream: Stream) -> AnyArray | None:
-    """The contents where they are floats of any width."""
+    """The contents if they are floats of any width, else None."""
     if x.dtype.kind in "iub":
         return None
     value = read_numbers(x, stream)

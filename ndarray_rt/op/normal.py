@@ -1,7 +1,7 @@
-"""Functions of random numbers, by additions, multiplications, divisions and roots alone.
+"""Functions for random numbers that use additions, multiplications, divisions and roots only.
 
-So the native kernels (native/kernels/random/ndrt_random.h) give the same bits, whatever the C
-library's functions do.
+So native kernels (native/kernels/random/ndrt_random.h) give the same bits, independent of the C
+library's functions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def log(x: F64) -> F64:
 
 
 def exp(x: F64) -> F64:
-    """exp(x) for x of at most 0, by its series; 0 where that is no normal number."""
+    """exp(x) for x <= 0, by its series; 0 where the result is not a normal number."""
     tiny = x < -708.0
     x = np.where(tiny, 0.0, x)
     n = np.floor(x * 1.4426950408889634 + 0.5)

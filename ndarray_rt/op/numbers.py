@@ -1,7 +1,7 @@
-"""Numbers among an operator's parameters that its kernels take as arguments.
+"""Parameters of an operator that its kernels take as arguments at each run.
 
-A recorded call is done again with other numbers, so that a number that changes from call to call
-makes neither a primitive nor a recording.
+A recorded call is replayed with other numbers, so that a number that changes from call to call
+needs neither a new primitive nor a new recording.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 
 class Domain(NamedTuple):
-    """Numbers that one recorded call serves; calls with others are told apart by them.
+    """The numbers that one recorded call can be replayed with; others need their own recording.
 
-    Sizes go from `least` to `most`, `zero` and `nan` say whether these two belong to them, and
-    `apart` are those that mean something of their own. What a parameter does not allow at all is in
-    no domain.
+    Magnitudes from `least` to `most`; `zero` and `nan` say whether those two are included, `apart`
+    are numbers with a special meaning, which are not. Values that the parameter does not allow are
+    in no domain.
     """
 
     least: float = 0.0
@@ -29,10 +29,10 @@ ALL_NUMBERS = Domain()
 
 
 class Tagged(float):
-    """A number that a recording may change; `place` is its place in `OpDef.numbers`.
+    """A number that a replay may replace; `place` is its position in `OpDef.numbers`.
 
-    The call that is recorded has such numbers among its parameters. Which numbers its kernels are
-    given as they are, the recording sees; what is computed from one is an ordinary float.
+    The parameters of a call being recorded contain such numbers. If a kernel is given one, the
+    recording knows which; the result of any arithmetic on one is an ordinary float.
     """
 
     __slots__ = ("place",)

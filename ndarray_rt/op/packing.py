@@ -1,4 +1,4 @@
-"""Weights in the layout that a primitive wants, converted as rarely as possible (I3, I11)."""
+"""Prepacking: weights in the layout that a kernel wants, converted rarely (I3, I11)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from ..storage.reorder import reorder_mem
 from ..storage.stream import Mem, Stream
 from .context import OpContext
 
-# makes a packed copy: (stream, where to)
+# makes a packed copy: (stream, destination)
 Fill = Callable[[Stream, Mem], None]
-# by the weight's chunk and offset, what it is of the weight, and the layout
+# the weight's chunk and offset, what is derived from the weight, and the layout
 Key = tuple[int, int, Hashable, int]
 Copies = dict[Key, "_Copy"]
 
 
 class _Copy:
-    """One packed copy: of which weight, in which layout, and how the weight was then.
+    """One packed copy: its weight, its layout, and the weight's state at packing time.
 
-    Executors of the same weights share it. Each of them makes it anew when it finds that the weight
-    changed, which nobody does while one of them runs.
+    Executors of the same weights share it. Each of them packs again when it finds that the weight
+    has changed, which cannot happen while one of them runs.
     """
 
     __slots__ = ("changes", "desc", "fill", "handle", "is_filled", "source", "version")
@@ -49,25 +49,25 @@ class _Copy:
         self.is_filled = False
 
     def is_true(self) -> bool:
-        """Nothing changed since; of what a user may write to at any time nobody knows."""
+        """The weight has not changed since; never true if users can write to it unnoticed."""
         chunk = self.source._chunk
         return (self.version == chunk.version and self.changes == chunk.changes
                 and not chunk.native.writable_pins)
 
     def make(self, stream: Stream) -> None:
-        """Packs anew, into the same memory."""
-        # the copy outlives this operator call, and what is recorded of it
+        """Packs again, into the same memory."""
+        # memory of its own: the copy outlives this operator call, and so do recordings that use it
         aside = stream.aside()
         chunk, self.version = self.source._chunk, -1
         changes = chunk.changes
-        # another executor may have found the change first and be reading what is there: it must
-        # not see the steps of filling, and the same bytes over the same bytes are none
+        # Another executor may have noticed the change first and be reading the copy: it must never
+        # see a partly written copy, and writing the same bytes over themselves is harmless.
         handle = Handle(self.desc.nbytes) if self.is_filled else self.handle
         self.fill(aside, Mem(self.desc, handle.ptr, handle, aside.epoch))
         if self.is_filled:
             ffi.memmove(self.handle.ptr, handle.ptr, self.desc.nbytes)
         self.is_filled = True
-        # reading may have moved the weight itself to the default layout
+        # reading the weight may have converted the weight itself to the default layout
         self.version, self.changes = chunk.version, changes
 
     def mem(self, stream: Stream) -> Mem:
@@ -75,21 +75,21 @@ class _Copy:
 
 
 class PackedStore:
-    """Private packed copies of weights that can not be converted in place.
+    """Packed copies of weights that can not be converted in place.
 
-    Each carries the version and the `changes` of its source and is made again, in place, when they
-    moved. A weight that was converted in place and is not in that layout any more, because somebody
-    wrote to it or another layer wants another layout, gets copies too from then on: recorded runs
-    stay right when it is written to again.
+    Each stores the version and the `changes` of its source and is packed again, in place, when they
+    differ. A weight that was converted in place but lost that layout, because somebody wrote to it
+    or another layer wants another layout, gets copies from then on: recorded runs then stay valid
+    when it is written to again.
 
-    `like` is the store of another executor of the same weights, whose copies serve here too. What
-    one of the two has converted in place the other one does not convert in place again: it would
-    take the weight away from under the other's recorded runs.
+    `like` is the store of another executor of the same weights, whose copies are shared. A weight
+    that one of the two has converted in place is not converted in place by the other, as that would
+    move it while recordings of the first rely on it.
     """
 
     def __init__(self, like: PackedStore | None = None) -> None:
         self._made: Copies = {}
-        # copies of others that may be of use to the first run
+        # copies of other stores that may be of use to the first run
         self._offered: Copies = {}
         if like is not None:
             offered = {**like._offered, **like._made}
@@ -97,9 +97,9 @@ class PackedStore:
         self._converted: set[int] = set() if like is None else like._converted
 
     def convert(self, w: NDArray, desc: MemDesc, stream: Stream) -> bool:
-        """Converts the weight itself to `desc`, where that may be and was not done before.
+        """Converts the weight itself to `desc`, if that is allowed and was not done before.
 
-        Not beside a copy in that layout: the weight would move, and the copy is as good.
+        Not if there is a copy in that layout, which is as good and does not move the weight.
         """
         own = w._chunk.native.id
         copy = _key(w, None, desc)
@@ -110,47 +110,47 @@ class PackedStore:
         return True
 
     def get(self, w: NDArray, desc: MemDesc, stream: Stream) -> Mem:
-        """`w` in the layout `desc`, from the store when it is still true."""
+        """`w` in the layout `desc`, from the store if its copy is up to date."""
         def fill(stream: Stream, kept: Mem) -> None:
             reorder_mem(stream, weights_source(w, desc, stream), kept)
         return self.made(w, None, desc, stream, fill)
 
     def made(self, w: NDArray, what: Hashable, desc: MemDesc, stream: Stream,
              fill: Fill) -> Mem:
-        """What `fill` makes of `w` in the layout `desc`, from the store when it is still true.
+        """What `fill` makes of `w` in the layout `desc`, from the store if it is up to date.
 
-        `what` tells the things that are made of one array apart.
+        `what` distinguishes different things made from one array.
         """
         key = _key(w, what, desc)
         found = self._made.get(key) or self._offered.get(key) or _Copy(w, desc, fill)
         if not found.is_true():
             found.make(stream)
-        # behind the making: a copy that an interrupt left empty is none
+        # stored after packing, so that an interrupt leaves no empty copy
         self._made[key] = found
         return found.mem(stream)
 
     def layouts(self, w: NDArray) -> list[MemDesc]:
-        """Of the packed copies of `w`."""
+        """Layouts of the packed copies of `w`."""
         own = w._chunk.native.id, w._byte_offset
         return [copy.desc for key, copy in self._made.items() if key[:2] == own]
 
     def refresh(self, stream: Stream) -> None:
-        """Packs anew what changed."""
+        """Packs again what changed."""
         for copy in self._made.values():
             if not copy.is_true():
                 copy.make(stream)
 
     def take_huge_pages(self) -> None:
-        """For copies that are read in many runs from now on."""
+        """For copies that many future runs will read."""
         for copy in self._made.values():
             copy.handle.take_huge_pages()
 
     def sources(self) -> list[tuple[Chunk, int]]:
-        """(a source's chunk, its `changes` at the time of packing) for each copy."""
+        """For each copy its source's chunk, and the source's `changes` when it was packed."""
         return [(copy.source._chunk, copy.changes) for copy in self._made.values()]
 
     def forget_offered(self) -> None:
-        """Lets go of others' copies that a whole run did not ask for."""
+        """Drops copies of other stores that a whole run did not use."""
         self._offered.clear()
 
     def clear(self) -> None:
@@ -160,7 +160,7 @@ class PackedStore:
 
 
 def _key(w: NDArray, what: Hashable, desc: MemDesc) -> Key:
-    # the offset too: two weights may be parts of one array
+    # the offset too, as two weights may be parts of one array
     return w._chunk.native.id, w._byte_offset, what, desc.id
 
 
@@ -170,7 +170,7 @@ def weights_source(w: NDArray, desc: MemDesc, stream: Stream) -> Mem:
 
 
 def keeps_packed(ctx: OpContext, w: NDArray) -> bool:
-    """`weights` converts this weight once and not at every call."""
+    """`weights` converts this weight once, not at every call."""
     if isinstance(w, Widened):
         return ctx.packed is not None and ctx.is_constant(w.source)
     if not ctx.is_constant(w):
@@ -181,7 +181,7 @@ def keeps_packed(ctx: OpContext, w: NDArray) -> bool:
 
 
 def is_kept(ctx: OpContext, w: NDArray, desc: MemDesc) -> bool:
-    """Inference finds this weight in `desc`, or converts it once and not at every call."""
+    """Inference finds this weight in `desc`, or converts it once, not at every call."""
     if isinstance(w, Widened):
         return keeps_packed(ctx, w)
     is_so = w._chunk.mkl_mem is desc and not w.is_view and not ctx.mode.is_train
@@ -191,9 +191,9 @@ def is_kept(ctx: OpContext, w: NDArray, desc: MemDesc) -> bool:
 def weights(ctx: OpContext, w: NDArray, desc: MemDesc, groups: int = 1) -> Mem:
     """A weight in exactly `desc`, which may also split its last axis into several.
 
-    Training, and weights that are computed in each run: its own memory, or scratch. Else converted
-    once, in place when nobody else holds it and it is not trained, or into a private copy; of a
-    Widened into a float32 copy.
+    In training, and for weights that each run computes: its own memory, or scratch. Otherwise it is
+    converted once: in place if nobody else uses it and it is not trained, else into a packed copy;
+    a Widened weight into a float32 copy.
     """
     if isinstance(w, Widened) and ctx.packed is not None and ctx.is_constant(w.source):
         source = w.source

@@ -31,21 +31,21 @@ P = TypeVar("P", bound="Params")
 
 REQUIRED: Any = MISSING
 
-# The most inputs or outputs that an operator may count: each of them has a name, which is made
-# before anything is known of arrays, so that a wrong count would take all memory.
+# Bound on counts of inputs or outputs. Each of them gets a name before any array is seen, so that a
+# wrong count could exhaust memory.
 MAX_COUNT = 1 << 18
 
-# characters of a tuple: Python takes some hundred times the memory to read it
+# longest text of a tuple: Python's parser takes some hundred times its size
 LONGEST_LITERAL = 1 << 17
 
-# what native code counts with
+# the range of native integers
 INT64 = 1 << 63
 
-# values that may be meant as parameters; others are inputs under a wrong name
+# types that may be meant as parameters; other values are inputs under a wrong name
 PLAIN = (str, bool, int, float, tuple, type(None))
 
-# Accepted on every operator and without effect: they steer GPU libraries, workspaces and
-# automatic placement, or belong to the symbol and not to the operator.
+# Accepted on every operator and without effect: settings of GPU libraries, workspaces and automatic
+# placement, or attributes of the symbol and not of the operator.
 IGNORED = frozenset({"workspace", "cudnn_tune", "cudnn_off", "cudnn_algo_verbose",
                      "cudnn_algo_fwd", "cudnn_algo_bwd_data", "cudnn_algo_bwd_filter",
                      "cudnn_tensor_core", "cudnn_tensor_core_only", "cudnn_use_acc_stats"})
@@ -66,7 +66,7 @@ def _literal(value: object) -> object:
 
 
 def _plain_literal(text: str) -> int | tuple[int, ...] | None:
-    """A whole number from 0 up, or a tuple of them: most strings of files, without a compiler."""
+    """A non-negative int, or a tuple of them, parsed without Python's parser; the common case."""
     if text.isdecimal():
         return int(text) if _is_plain(text) else None
     if text[:1] != "(" or text[-1:] != ")":
@@ -80,7 +80,7 @@ def _plain_literal(text: str) -> int | tuple[int, ...] | None:
 
 
 def _is_plain(text: str) -> bool:
-    # the bound is for int() itself, which refuses thousands of digits
+    # limited in length, as int() refuses thousands of digits
     return (text.isdecimal() and text.isascii() and len(text) < 20
             and (text == "0" or text[0] != "0"))
 
@@ -173,7 +173,7 @@ def integer(default: Any = REQUIRED, *, low: int | None = None, high: int | None
 
 
 def how_many(default: Any = REQUIRED, *, doc: str) -> Any:
-    """How many inputs or outputs there are: an int within [1, MAX_COUNT]."""
+    """A number of inputs or outputs: an int within [1, MAX_COUNT]."""
     return integer(default, low=1, high=MAX_COUNT, doc=doc)
 
 
@@ -312,10 +312,10 @@ def text(default: Any = REQUIRED, *, doc: str) -> Any:
 
 @dataclasses.dataclass(init=False, repr=False, eq=False)
 class Params:
-    """Base of all parameter classes; immutable and hashable, so that it can stand in a key.
+    """Base of all parameter classes; immutable and hashable, so that it can be part of a key.
 
-    Made with the values of its fields by name. What a dataclass compiles anew for each class is
-    written here once: there are some 200 of them, and all are made when the package is imported.
+    Constructed from its fields by name. The methods are written here once, as compiling a
+    dataclass's own for each of some 200 classes would slow down importing the package.
     """
 
     _known: ClassVar[Mapping[str, dataclasses.Field[Any]]] = {}
@@ -332,11 +332,11 @@ class Params:
 
     @classmethod
     def parse(cls: type[P], attrs: Mapping[str, object], op: str, node: str | None = None) -> P:
-        """The parameters that `attrs` (strings or Python values) stand for.
+        """The parameters that `attrs` (strings or Python values) specify.
 
-        Raises ParameterError naming the operator, the node, the parameter, what it got and what
-        is allowed. Names with double underscores and those in IGNORED are passed over, all names
-        by operators that take no parameters, with a warning.
+        Raises ParameterError naming the operator, the node, the parameter, the value and what is
+        allowed. Ignores names with double underscores and those in IGNORED. Operators without
+        parameters ignore all names, with a warning.
         """
         known = cls._known
         values: dict[str, Any] = {}
@@ -346,7 +346,7 @@ class Params:
                 if name in IGNORED or (name.startswith("__") and name.endswith("__")):
                     continue
                 if not known and isinstance(value, PLAIN):
-                    # MXNet does not look at what an operator without parameters is given
+                    # MXNet does not look at attributes of an operator without parameters
                     warnings.warn(f"{where(op, node)} takes no parameters: {name!r} is ignored",
                                   stacklevel=2)
                     continue
@@ -385,7 +385,7 @@ class Params:
         return {name: own[name] for name in self._known}
 
     def _key(self) -> tuple[Any, ...]:
-        """What equality and hash go by: -0.0 is not 0.0, and NaN is itself."""
+        """What equality and hash compare: -0.0 differs from 0.0, and NaN equals itself."""
         own = self.__dict__
         return values_key([own[name] for name in self._known])
 
@@ -402,7 +402,7 @@ class Params:
             return value
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the hash, which is another one in another process."""
+        """Without the hash, which differs between processes."""
         return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     def __repr__(self) -> str:
@@ -422,9 +422,9 @@ class Params:
 
 
 def params_class(cls: type[P]) -> type[P]:
-    """Class decorator: the fields of a dataclass, whose methods are those of Params."""
+    """Class decorator: the fields of a dataclass with the methods of Params."""
     if cls.__doc__ is None:
-        # else a dataclass writes one, from a signature that takes it longer than all else
+        # otherwise the dataclass generates a docstring from a signature, its slowest part
         cls.__doc__ = f"{cls.__name__}: parameters of an operator."
     made = dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     made._known = {f.name: f for f in dataclasses.fields(made)}

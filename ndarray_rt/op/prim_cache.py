@@ -1,4 +1,4 @@
-"""The store of primitives: session -> input-shape group -> signature. Makes none itself."""
+"""The cache of primitives: session -> input-shape group -> signature. Makes none itself."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from ..storage.primitive import Primitive
 T = TypeVar("T")
 
 IMPERATIVE = "imperative"  # the session that all threads' imperative calls share
-MOST_BYTES = 1 << 30  # of all entries together
+MOST_BYTES = 1 << 30  # bound on all entries together
 LEAST_DEPENDENTS = 64
 
 
 class Room(NamedTuple):
-    """What one group holds at most; bytes are those that primitives of the kinds take."""
+    """The most entries and bytes of one group; bytes are estimated from the primitives' kinds."""
 
     entries: int
     nbytes: int
 
 
-# calls of one operator for one set of shapes: more entries are those of numbers that change
+# calls of one operator with one set of shapes: many entries mean that a number keeps changing
 ROOM_OF_CALLS = Room(256, 8 << 20)
-# all nodes of a graph, which do not change
+# all nodes of one graph, whose number is fixed
 ROOM_OF_GRAPH = Room(1 << 17, MOST_BYTES)
 
 
 def nbytes_of(made: Any) -> int:
-    """About what an entry holds: its primitives, alone or in tuples."""
+    """Approximate size of an entry: of its primitives, alone or in tuples."""
     if isinstance(made, Primitive):
         return made.nbytes
     if isinstance(made, (tuple, list)):
@@ -41,7 +41,7 @@ def nbytes_of(made: Any) -> int:
 
 
 class Tally:
-    """What happened to the entries of one session, or of those that ended."""
+    """Counters of the entries of one session, or of all sessions that ended."""
 
     __slots__ = ("evictions", "hits", "misses")
 
@@ -55,7 +55,7 @@ class Tally:
 
 
 class Dependent(Protocol):
-    """Something that relies on what a group holds; called when that goes."""
+    """Something that relies on the entries of a group; called when they are dropped."""
 
     @property
     def is_alive(self) -> bool: ...
@@ -63,7 +63,7 @@ class Dependent(Protocol):
 
 
 class Group(dict[Hashable, Any]):
-    """The entries of one input-shape group, by signature, and the tally of its session."""
+    """The entries of one input-shape group, by signature, and the counters of its session."""
 
     __slots__ = ("_dependents", "_prune_at", "nbytes", "room", "tally")
 
@@ -80,14 +80,14 @@ class Group(dict[Hashable, Any]):
         return len(self) > self.room.entries or self.nbytes > self.room.nbytes
 
     def tell_leaving(self, dependent: Dependent) -> None:
-        """`dependent` is called when the group leaves the store, or starts again."""
+        """Calls `dependent` when the group is evicted or emptied."""
         if len(self._dependents) >= self._prune_at:
             self._dependents = [one for one in self._dependents if one.is_alive]
             self._prune_at = max(LEAST_DEPENDENTS, 2 * len(self._dependents))
         self._dependents.append(dependent)
 
     def leave(self) -> None:
-        """Is no longer kept: tells who relies on its entries."""
+        """The group is evicted: notifies those that rely on its entries."""
         dependents, self._dependents = self._dependents, []
         for tell in dependents:
             tell()
@@ -97,12 +97,12 @@ Groups = OrderedDict[tuple[Hashable, Hashable], Group]
 
 
 class PrimCache:
-    """Bounded by shape groups: over the bound, the least recently used group leaves as a whole.
+    """Bounded by shape groups: over the bound, the least recently used group is evicted as a whole.
 
-    A group that holds more than it has room for starts again, as its keys are numbers that change,
-    and over MOST_BYTES of all groups those leave that were not used for longest. What batches of
-    all sizes share is in groups of its own, under the same bound. Thread-safe. What two threads
-    build at once for one key is built twice and kept once.
+    A group that exceeds its own room is emptied, as its keys contain numbers that change; if all
+    groups exceed MOST_BYTES, the least recently used ones are evicted. Entries shared by batches of
+    all sizes have groups of their own, under the same bound. Thread-safe. If two threads build the
+    same key at once, both build it and one result is kept.
     """
 
     def __init__(self) -> None:
@@ -116,12 +116,12 @@ class PrimCache:
         renew_in_child(self)
 
     def _renew_locks(self) -> None:
-        """In a forked child."""
+        """Called in a forked child."""
         self._lock = threading.Lock()
 
     def group(self, session: Hashable, shapes: Hashable, any_batch: bool = False,
               room: Room = ROOM_OF_CALLS) -> Group:
-        """The signatures of one input-shape group, made when new, now the most recently used.
+        """The entries of one input-shape group, created if new, and marked as just used.
 
         With `any_batch` the shapes are those of samples, and batches of all sizes share the group.
         """
@@ -142,7 +142,7 @@ class PrimCache:
             return found
 
     def find(self, group: Group, sign: Hashable, build: Callable[[], T]) -> T:
-        """What `build` made for this signature in a group, now or earlier."""
+        """The group's entry for this signature, built if it has none."""
         found = group.get(sign)
         if found is None:
             group.tally.misses += 1
@@ -152,7 +152,7 @@ class PrimCache:
         return found
 
     def _keep(self, group: Group, sign: Hashable, made: T) -> T:
-        """Puts an entry into a group, unless another thread did; makes room for it."""
+        """Adds an entry unless another thread did already; evicts others if there is no room."""
         with self._lock:
             found: T = group.setdefault(sign, made)
             if found is not made:
@@ -178,11 +178,11 @@ class PrimCache:
         group.leave()
 
     def _evict(self, groups: Groups) -> None:
-        """Drops the group that was not used for longest."""
+        """Evicts the least recently used group."""
         _, evicted = groups.popitem(last=False)
         evicted.tally.evictions += 1
         self._nbytes -= evicted.nbytes
-        # whoever uses it now goes on with what it holds
+        # contexts that hold the group continue to use it
         evicted.nbytes = 0
         evicted.leave()
 
@@ -191,15 +191,15 @@ class PrimCache:
         with self._lock:
             for groups in (self._groups, self._shared):
                 for key in [k for k in groups if session is None or k[0] == session]:
-                    # emptied too: whoever ran last may still hold the group
+                    # emptied too, as the context that ran last may still hold it
                     self._empty(groups.pop(key))
 
     def release(self, session: Hashable) -> None:
-        """Drops a session at the next use of the store; takes no lock, for finalizers."""
+        """Drops a session at the next use of the cache; takes no lock, for finalizers."""
         self._released.append(session)
 
     def clear_released(self) -> None:
-        """Drops the sessions that were released; what they counted stays in the totals."""
+        """Drops the released sessions; their counters stay in the totals."""
         while self._released:
             session = self._released.popleft()
             self.clear(session)
@@ -207,7 +207,8 @@ class PrimCache:
                 self._ended.add(self._tallies.pop(session, Tally()))
 
     def stats(self, session: Hashable | None = None) -> dict[str, int]:
-        """Counters and the numbers of sessions, groups and entries held now; of one, or of all."""
+        """Counters, and the numbers of sessions, groups and entries held; of one session or of all.
+        """
         self.clear_released()
         with self._lock:
             groups = [(key[0], len(group)) for kept in (self._groups, self._shared)
@@ -223,7 +224,7 @@ class PrimCache:
                 "entries": sum(size for _, size in groups)}
 
     def reset_counters(self) -> None:
-        """Lets all counters start again from 0."""
+        """Resets all counters to 0."""
         with self._lock:
             for tally in (self._ended, *self._tallies.values()):
                 tally.hits = tally.misses = tally.evictions = 0

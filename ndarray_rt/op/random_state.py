@@ -1,4 +1,4 @@
-"""Random bits: Philox 4x32-10 (Salmon et al., 2011), counter based."""
+"""Random bits: the counter-based generator Philox 4x32-10 (Salmon et al., 2011)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _WORD = 0xFFFFFFFFFFFFFFFF
 
 
 def philox_blocks(index: U64, key: int, attempt: int = 0, stage: int = 0) -> Words:
-    """The four words of each block of the stream `key`, in numpy: the definition.
+    """The four words of each block of the stream `key`, in NumPy: the definition.
 
-    `attempt` and `stage` are the upper half of the counter, where the stream itself has 0: further
-    words for an element whose own block was not enough.
+    `attempt` and `stage` form the upper half of the counter, which is 0 in the stream itself: they
+    give more words to an element that needs more than its own block.
     """
     c0, c1 = index & _MASK, index >> _SHIFT
     c2, c3 = np.full_like(c0, attempt), np.full_like(c0, stage)
@@ -41,7 +41,7 @@ def philox_blocks(index: U64, key: int, attempt: int = 0, stage: int = 0) -> Wor
 
 
 def philox_numpy(n: int, key: int, counter: int) -> U32:
-    """`n` words of the stream `key` from block `counter` on, in numpy."""
+    """`n` words of the stream `key`, starting at block `counter`, in NumPy."""
     index = np.arange((n + 3) // 4, dtype=np.uint64) + np.uint64(counter)
     made: U32 = philox_blocks(index, key).reshape(-1)[:n]
     return made
@@ -71,17 +71,17 @@ def uniform_floats(words: U32) -> F32:
 
 
 class RandomState:
-    """A stream of random words by seed and position; both can be saved and set.
+    """A stream of random words defined by seed and position; both can be saved and restored.
 
-    They lie in native memory, from where kernels draw when they run (`NDRT_KERNEL_DROPOUT`): a
-    recorded run that is replayed draws the next numbers. Thread-safe: each draw gets a span of the
-    stream of its own.
+    They are in native memory, where kernels read them when they run (`NDRT_KERNEL_DROPOUT`), so
+    that a replayed run draws the next numbers. Thread-safe: each draw gets its own span of the
+    stream.
     """
 
     __slots__ = ("_memory", "ptr")
 
     def __init__(self, seed: int = 0) -> None:
-        # room for one at a multiple of its size
+        # twice the size, so that it can be aligned to its size
         self._memory: Any = ffi.new("ndrt_random[2]")
         size = ffi.sizeof("ndrt_random")
         beyond = int(ffi.cast("uintptr_t", self._memory)) % size
@@ -100,7 +100,7 @@ class RandomState:
         return philox(n, begin.key, begin.counter)
 
     def reserve(self, blocks: int) -> tuple[int, int]:
-        """Takes so many blocks of four words off the stream; says where they begin."""
+        """Advances the stream by this many blocks of four words; returns where they begin."""
         begin = ffi.new("ndrt_random *")
         lib.ndrt_random_draw(self.ptr, 4 * blocks, begin)
         return begin.key, begin.counter
@@ -120,13 +120,13 @@ class RandomState:
         return begin.key, begin.counter
 
     def set_state(self, state: tuple[int, int]) -> None:
-        """Goes on where `get_state` was called."""
+        """Continues where `get_state` was called."""
         key, counter = (int(part) & _WORD for part in state)
         lib.ndrt_random_set(self.ptr, key, counter)
 
 
 class RandomStreams:
-    """A stream of random words for each context that draws, made when it first does."""
+    """One stream of random words per device context, made on first use."""
 
     def __init__(self) -> None:
         self._streams: dict[tuple[str, int], RandomState] = {}
@@ -149,14 +149,14 @@ class RandomStreams:
         return found
 
     def seed(self, seed: int) -> None:
-        """Starts all streams anew, those still to be made as well; each is another one."""
+        """Restarts all streams, also those not made yet; each gets another sequence."""
         with self._lock:
             self._seed = seed
             for (kind, number), stream in self._streams.items():
                 stream.seed(self._key(Context(kind, number)))
 
     def _key(self, ctx: Context) -> int:
-        """The seed itself for cpu(0), and far from it for others."""
+        """The seed itself for cpu(0), a distant key for other contexts."""
         place = (ctx.device_typeid - 1 << 32) + ctx.device_id
         return self._seed + _SPREAD * place & _WORD
 
@@ -177,5 +177,5 @@ def default_random_state() -> RandomState:
 
 
 def seed_all(seed: int) -> None:
-    """Starts the streams of all contexts anew."""
+    """Restarts the streams of all contexts."""
     _STREAMS.seed(seed)

@@ -1,7 +1,6 @@
 """The registry: what an operator declares, and finding it by name. Runs nothing.
 
-An operator of this package is loaded with its module when it is first asked for; an index says
-which module that is.
+An operator of this package is imported on first use; an index maps its names to its module.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ Refuses = Callable[[Any, "list[NDArray]"], str | None]
 
 
 class GradNode(Protocol):
-    """What a gradient function may ask of the node it differentiates."""
+    """What a gradient function may read of the node that it differentiates."""
 
     @property
     def params(self) -> Any: ...
@@ -55,15 +54,15 @@ class GradNode(Protocol):
 
 
 class Emit(Protocol):
-    """Makes gradient nodes: for a graph, or run at once."""
+    """Creates the nodes of a gradient, in a graph or by running them at once."""
 
     def __call__(self, op: str, params: Params | Mapping[str, object] | None,
                  *inputs: Any) -> list[Any]:
-        """The output entries of a new node `op` with these input entries."""
+        """The output entries of a new node of operator `op` with these inputs."""
         ...
 
     def zeros_like(self, entry: Any) -> Any:
-        """An entry of zeros shaped as `entry`."""
+        """An entry of zeros with the shape of `entry`."""
         ...
 
 
@@ -77,35 +76,39 @@ Flops = Callable[[Any, Sequence[Shape], Sequence[Shape]], int]
 
 @dataclass(frozen=True, eq=False)
 class OpDef:
-    """All that is known of an operator.
+    """Everything that is declared about an operator.
 
-    `inputs`, `aux` and `outputs` are names, or functions of the parameters. Aux states stand
-    behind the inputs wherever inputs are listed. `mutates` are the positions of inputs or aux
-    states that a call writes to. `inplace` maps an output to the input whose memory it may take.
-    `ignores` are positions whose values are not read, only their shapes. `numbers` are parameters
-    that a recorded call reads whenever it runs: kernels are given them as they are, in this order
-    where they come from the context's ParameterBlock. What the gradient reads does not depend on
-    them, nor do shapes and dtypes; `domain` says with which numbers one recording is done again.
-    `by_name` are inputs that MXNet's operator has not: functions have a parameter in their place,
-    where an array counts as such an input.
+    `inputs`, `aux` and `outputs` are names, or functions of the parameters. Wherever inputs are
+    listed, aux states come after them. `mutates` are the positions of inputs or aux states that a
+    call writes to. `inplace` maps an output to the input whose memory it may use. `ignores` are
+    positions of which only the shapes are read. `numbers` are parameters that kernels read at each
+    replay of a recorded call, in this order, from the context's ParameterBlock; neither gradients,
+    shapes nor dtypes depend on them, and `domain` are the values that one recording serves.
+    `by_name` are inputs that MXNet's operator does not have: functions accept an array for the
+    parameter of the same name.
 
-    The last fields are facts that passes, plans, tuning and reports ask for. `elementwise` is what
-    it computes of each element, `one_value(params)` the number that all of its elements are.
-    `identity`: at inference its first output is its first input, where both have one shape and
-    dtype; as a function, of the parameters and the rank. `reshapes`: its output has the elements
-    and the dtype of its first input in row-major order. `permutes(params, rank)`: its output is its
-    input with the axes in this order. `flattens(params)`: it reads all axes of its first input but
-    axis 0 as one. `per_sample`: each sample of its first
-    output, along axis 0, is made of the same samples of the inputs, but for weights; as a function,
-    of the parameters and the output's rank. `joins_axis(params)`: its output is its inputs one
-    behind the other along this axis. `epilogue` and `folds_affine(params, rank of the result)` say
-    what a layer can do besides. `layout_cost(params, shapes of data and output)`: it computes in
-    the layouts that the plan chooses for it, at this cost. `flops` counts; of a backward operator
-    it is the layer's, and its inputs are the gradient of the output, data and weight. `pure`: what
-    it does follows from parameters, shapes and dtypes, it is no code of users. `is_prologue`: it is
-    small work on parameters, made by a pass, whose result is worth keeping. `names_data`: a monitor
-    is told of its only input as data, as MXNet does, not as input0. `sums_gradient`: of a backward
-    operator, its gradient is right for all of its outputs together only.
+    The other fields are facts for passes, plans, tuning and reports:
+
+    `elementwise`: the function that it computes of each element.
+    `one_value(params)`: the number that all elements of the output equal.
+    `identity`: at inference its first output equals its first input if both have one shape and
+    dtype; may be a function of parameters and rank.
+    `reshapes`: its output has the elements and dtype of its first input, in row-major order.
+    `permutes(params, rank)`: its output is its input with the axes in this order.
+    `flattens(params)`: it reads all axes of its first input except axis 0 as one.
+    `per_sample`: each sample of the first output, along axis 0, depends on the same samples of the
+    inputs only, weights apart; may be a function of parameters and the output's rank.
+    `joins_axis(params)`: its output is the concatenation of its inputs along this axis.
+    `epilogue`: the post-ops that it can compute; `folds_affine(params, rank of the result)`: how a
+    factor and shift after it are folded into its weight.
+    `layout_cost(params, shapes of data and output)`: it computes in the layout that the plan
+    chooses, at this cost.
+    `flops`: multiplications and additions; a backward operator has those of the layer, and gets the
+    shapes of the output's gradient, data and weight.
+    `pure`: its results depend on parameters, shapes and inputs only; it runs no code of users.
+    `is_prologue`: a pass has made it for small work on parameters whose result is worth keeping.
+    `names_data`: monitors call its only input data, as MXNet does, instead of input0.
+    `sums_gradient`: the gradient of this backward operator is right for all outputs together only.
     """
 
     name: str
@@ -121,20 +124,20 @@ class OpDef:
     compute_ex: FComputeEx | None = None
     refuses: Refuses | None = None
     gradient: Gradient | None = None
-    no_gradient: str = ""  # why there is none, where there is none
+    no_gradient: str = ""  # why it has no gradient
     inplace: Mapping[int, int] | Callable[[Any], Mapping[int, int]] = field(default_factory=dict)
     mutates: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
     ignores: tuple[int, ...] | Callable[[Any], tuple[int, ...]] = ()
     numbers: tuple[str, ...] = ()
     domain: Domain = ALL_NUMBERS
-    num_args: str | None = None  # the parameter that counts the inputs, such as "num_args"
+    num_args: str | None = None  # the parameter that is the number of inputs, such as "num_args"
     by_name: tuple[str, ...] = ()
     takes_any: bool = False  # inputs are given by position, however many the parameters ask for
     aliases: tuple[str, ...] = ()
     is_random: bool | Callable[[Any], bool] = False
     is_loss: bool = False  # its gradient does not depend on the output's gradient
-    is_backward: bool = False  # made by gradients only, hidden from nd and sym
-    is_fused: bool = False  # made by passes only, hidden from nd and sym
+    is_backward: bool = False  # used by gradients only, hidden from nd and sym
+    is_fused: bool = False  # used by passes only, hidden from nd and sym
     elementwise: Elementwise | Callable[[Any], Elementwise | None] | None = None
     one_value: Callable[[Any], float | None] | None = None
     identity: bool | Callable[[Any, int], bool] = False
@@ -166,7 +169,7 @@ class OpDef:
         return self.aux(params) if callable(self.aux) else self.aux
 
     def num_inputs(self, params: Params) -> int:
-        """How many inputs and aux states there are; where they are counted, no name is made."""
+        """The number of inputs and aux states; makes no names if a parameter counts them."""
         if self.num_args is not None:
             return int(getattr(params, self.num_args))
         return len(self.input_names(params)) + len(self.aux_names(params))
@@ -184,7 +187,7 @@ class OpDef:
         return self.visible_outputs
 
     def inplace_pairs(self, params: Params) -> Mapping[int, int]:
-        """Output -> the input whose memory it may take."""
+        """Output -> the input whose memory it may use."""
         return self.inplace(params) if callable(self.inplace) else self.inplace
 
     def mutated(self, params: Params) -> tuple[int, ...]:
@@ -197,34 +200,33 @@ class OpDef:
 
     @property
     def is_update(self) -> bool:
-        """It is a step of an optimizer, of one weight."""
+        """It is the step of an optimizer for one weight."""
         return bool(self.numbers) and not callable(self.inputs) and self.inputs[:1] == ("weight",)
 
     def numbers_of(self, params: Params) -> list[float]:
-        """What a ParameterBlock holds for a call with these parameters."""
+        """The values in a ParameterBlock for a call with these parameters."""
         return [getattr(params, name) for name in self.numbers]
 
     def fixed_of(self, params: Params) -> dict[str, Any]:
-        """The other parameters: a recorded call serves calls with the same of these."""
+        """The other parameters: one recorded call serves all calls with equal ones."""
         return {name: value for name, value in params.by_name().items() if name not in self.numbers}
 
     def draws(self, params: Params) -> bool:
-        """With these parameters two calls may give different results."""
+        """Two calls with these parameters may give different results."""
         return self.is_random(params) if callable(self.is_random) else self.is_random
 
     def elementwise_of(self, params: Params) -> Elementwise | None:
-        """What a call computes of each element; None where that is not known or something else."""
+        """The function of each element that a call computes; None if it is not known or not one."""
         return self.elementwise(params) if callable(self.elementwise) else self.elementwise
 
     def is_identity(self, params: Params, rank: int) -> bool:
-        """At inference the first output is the first input, if that has the same shape and dtype.
-        """
+        """At inference the first output equals the first input of the same shape and dtype."""
         if self.reshapes:
             return True
         return self.identity(params, rank) if callable(self.identity) else self.identity
 
     def is_per_sample(self, params: Params, rank: int) -> bool:
-        """Samples of the first output, which has this rank, are made of the same of the inputs."""
+        """Samples of the first output, of this rank, depend on the same samples of the inputs."""
         return self.per_sample(params, rank) if callable(self.per_sample) else self.per_sample
 
     def __repr__(self) -> str:
@@ -234,22 +236,22 @@ class OpDef:
 class Registry:
     """Operators by name and alias.
 
-    Any thread may ask for any operator at any time. One that is still to be loaded is given out
-    when the whole module has been imported, not as soon as it is registered.
+    Thread-safe. An operator that is not loaded yet becomes visible when its whole module has been
+    imported, not as soon as it is registered.
     """
 
     def __init__(self) -> None:
         self._ops: dict[str, OpDef] = {}
-        self._places: dict[str, str] = {}  # names that are not in _ops yet -> module
+        self._places: dict[str, str] = {}  # names not yet in _ops -> their module
         self._hidden: frozenset[str] = frozenset()
-        # of names in _places: what their module, as far as it was imported, has registered
+        # names in _places that a module under import has registered so far
         self._begun: dict[str, tuple[OpDef, ModuleType]] = {}
         self._when_gone: list[Callable[[str], None]] = []
 
     def load_later(self, places: Mapping[str, str], hidden: str = "") -> None:
-        """Leaves operators to modules that are imported when one of their names is asked for.
+        """Declares operators whose modules are imported on first use of one of their names.
 
-        `places` maps a module to the names that it registers; `hidden` are those that are not
+        `places` maps a module to the names that it registers, `hidden` are those that are not
         public. Names are separated by blanks.
         """
         for module, names in places.items():
@@ -257,7 +259,7 @@ class Registry:
         self._hidden |= frozenset(hidden.split())
 
     def register(self, op: OpDef) -> OpDef:
-        """Adds an operator under its name and aliases; a name taken already is refused."""
+        """Adds an operator under its name and aliases; NameMismatch if one is taken."""
         names = (op.name, *op.aliases)
         for name in names:
             if self._is_taken_later(name) or name in self._ops:
@@ -271,29 +273,29 @@ class Registry:
         return op
 
     def _is_taken_later(self, name: str) -> bool:
-        """Only the module that the index names may register `name`, and that once."""
+        """`name` belongs to another module of the index, or is registered already."""
         place = self._places.get(name)
         if place is None:
             return False
-        # a module whose import failed is imported anew, as another object
+        # after a failed import the module is imported again, as another object
         module = sys.modules.get(place)
         return module is None or (name in self._begun and self._begun[name][1] is module)
 
     def _load(self, name: str) -> OpDef | None:
-        """The operator of a name that no finished module has registered, if the index has it."""
+        """Imports the module that the index has for a name; the operator, or None."""
         place = self._places.get(name)
         if place is not None:
-            importlib.import_module(place)  # waits while another thread imports it
+            importlib.import_module(place)  # blocks while another thread imports it
             begun = self._begun.get(name)
             if begun is not None:
-                # in this order: other threads find the name in one place or the other
+                # in this order, so that other threads find the name in one place or the other
                 self._ops[name] = begun[0]
                 self._places.pop(name, None)
                 self._begun.pop(name, None)
         return self._ops.get(name)
 
     def unregister(self, name: str) -> None:
-        """Takes an operator with all its aliases away; NameMismatch when there is none."""
+        """Removes an operator with all its aliases; NameMismatch if there is none."""
         op = self.find(name)
         for key in (op.name, *op.aliases):
             self.find(key)
@@ -302,11 +304,11 @@ class Registry:
                 tell(key)
 
     def when_gone(self, tell: Callable[[str], None]) -> None:
-        """Calls `tell` with each name that is taken away from now on."""
+        """Calls `tell` with each name that is removed from now on."""
         self._when_gone.append(tell)
 
     def find(self, name: str) -> OpDef:
-        """The operator of a name or alias; NameMismatch when there is none."""
+        """The operator of a name or alias; NameMismatch if there is none."""
         found = self._ops.get(name)
         if found is None:
             found = self._load(name)
@@ -323,17 +325,17 @@ class Registry:
         return sorted({*self._places, *self._ops})
 
     def is_public(self, name: str) -> bool:
-        """Users can call the operator of this name, which is registered; loads nothing."""
+        """Users can call the registered operator of this name; loads nothing."""
         op = self._ops.get(name)
         return name not in self._hidden if op is None else op.is_public
 
     def ops(self) -> list[OpDef]:
-        """Each operator once, by name; loads them all."""
+        """Each operator once, sorted by name; loads them all."""
         return [op for name in self.names() if (op := self.find(name)).name == name]
 
 
 def keep_registered(namespace: dict[str, Any], needs: Mapping[str, str]) -> None:
-    """Takes those functions out of a namespace whose operator is not registered."""
+    """Removes from a namespace the functions whose operator is not registered."""
     for name, op in needs.items():
         if op not in REGISTRY:
             namespace.pop(name, None)

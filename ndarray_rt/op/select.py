@@ -1,8 +1,8 @@
-"""select: the one place where an operator's implementations are compared and one is taken.
+"""select: the one place where an operator's implementations are compared and one is chosen.
 
-An operator declares them in an order, best first. Of those that can compute a call, the ones that
-are expected to pay come first; what a plan has measured and found fastest stands above what is
-expected. Each refusal has its reason, which those who watch are told.
+An operator lists them in order of preference. Among those that can compute a call, those expected
+to be fast come first; a plan's measurements override expectations. Each refusal has a reason, which
+observers are told.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class Call(Protocol):
-    """What select itself asks of a call."""
+    """What select itself needs to know of a call."""
 
     @property
-    def family(self) -> str: ...  # of layouts or kernels that the plan has for it, or ""
+    def family(self) -> str: ...  # the planned layout family or library, or ""
     @property
-    def weight(self) -> NDArray: ...  # what an implementation packs, or data of the same dtype
+    def weight(self) -> NDArray: ...  # the array that is packed, or data of the same dtype
 
 
 C = TypeVar("C")
@@ -40,13 +40,13 @@ C = TypeVar("C")
 class Implementation(Generic[C]):
     """One way to compute an operator.
 
-    `library` is whose kernel it is: OURS or ONEDNN. `accepts(ctx, call)` says why it can not
-    compute a call, or None. `pays(ctx, call)` says why others are expected to be faster, where they
-    are; then it comes after them. `packs(call)` is the layout in which its kernel reads the weight,
-    which has to be kept in that; None there: the weight has no such layout. `families` are those of
-    layouts that it reads and writes, `level` that of the CPUs that its kernel is written for,
-    `dtypes` those of weights. `run(ctx, call)` computes; Unsupported, before anything is written,
-    where oneDNN has no fast kernel.
+    `library` says whose kernel it uses: OURS or ONEDNN. `accepts(ctx, call)` returns why it can not
+    compute a call, or None. `pays(ctx, call)` returns why others are expected to be faster, or
+    None; if so, it is tried after them. `packs(call)` is the layout of the prepacked weight that
+    its kernel reads; a result of None means that there is no such layout. `families` are the layout
+    families that it reads and writes, `level` the CPU level that its kernel needs, `dtypes` those
+    of weights. `run(ctx, call)` computes; if oneDNN has no fast kernel it raises Unsupported before
+    anything is written.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Implementation(Generic[C]):
     dtypes: tuple[DType, ...] = (FLOAT32,)
 
     def refusal(self, ctx: OpContext, call: C) -> str | None:
-        """Why it can not compute a call; None: it can, as far as is known before it tries."""
+        """Why it can not compute a call; None if nothing known beforehand prevents it."""
         asked: Any = call
         family = asked.family
         if not self.level.is_here:
@@ -82,7 +82,7 @@ class Implementation(Generic[C]):
         return None if is_kept(ctx, asked.weight, layout) else "the weight is not kept packed"
 
     def slower(self, ctx: OpContext, call: C) -> str | None:
-        """Why others are expected to be faster, where the plan has not measured that."""
+        """Why others are expected to be faster, unless the plan has measured this one."""
         asked: Any = call
         if self.pays is None or asked.family == self.library:
             return None
@@ -94,8 +94,8 @@ D = TypeVar("D")
 
 def seen_as(view: Callable[[D], C | str], one: Implementation[C], name: str = "",
             ) -> Implementation[D]:
-    """An implementation for calls of another kind: `view` makes its own kind of them, or says why
-    there is none."""
+    """Adapts an implementation to calls of another kind: `view` converts a call, or returns why it
+    can not."""
     def of(call: D) -> C:
         seen = view(call)
         assert not isinstance(seen, str)
@@ -126,7 +126,7 @@ class Refusal(NamedTuple):
 
 def compute(ctx: OpContext, implementations: Sequence[Implementation[C]], call: C) -> None:
     """Computes a call by the best implementation that can; Unsupported, with oneDNN's reasons or
-    else all, where none can. What it says of the others is in `ctx.refused`."""
+    else all of them, if none can. Reasons against the others are added to `ctx.refused`."""
     refused = ctx.refused
     later: list[Implementation[C]] = []
     failed: list[str] = []
@@ -160,10 +160,10 @@ def _try(ctx: OpContext, one: Implementation[C], call: C) -> str | None:
 
 
 class Selection(Generic[C]):
-    """An operator's `compute_ex` that select chooses for.
+    """An operator's `compute_ex` made of several implementations.
 
-    `call(ctx, params, ins, outs)` makes what implementations are given: all that the choice and
-    the kernels depend on, apart from what the context keeps for them.
+    `call(ctx, params, ins, outs)` makes the object that implementations get: everything that the
+    choice and the kernels depend on, apart from what the context keeps for them.
     """
 
     def __init__(self, call: Callable[[OpContext, Any, list[NDArray], list[Output]], C],
@@ -176,5 +176,5 @@ class Selection(Generic[C]):
 
     @property
     def has_libraries(self) -> bool:
-        """There are kernels of ours and oneDNN's for this CPU to choose from."""
+        """On this CPU there are kernels of this package and of oneDNN to choose from."""
         return len({one.library for one in self.implementations if one.level.is_here}) > 1

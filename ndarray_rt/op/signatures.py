@@ -1,6 +1,6 @@
 """Signatures and docstrings of operator functions, made from an OpDef. Makes no function.
 
-Serves `nd` and `sym` alike: both turn an operator into a function that takes its inputs, then its
+Used by `nd` and `sym`: both turn an operator into a function that takes its inputs, then its
 parameters, by position or by name.
 """
 
@@ -19,12 +19,12 @@ from ..errors import NameMismatch, TypeMismatch, shown
 from .params import IGNORED, Params
 from .registry import OpDef
 
-# Operators whose names begin so stand in a namespace of their own: `_linalg_gemm` is linalg.gemm.
+# Operators with these prefixes have a namespace of their own: `_linalg_gemm` is linalg.gemm.
 NAMESPACES = ("contrib", "linalg", "sparse", "image", "random")
 
 
 class _Required:
-    """The default that the signature shows for a parameter that must be given."""
+    """The default shown in a signature for a parameter that must be given."""
 
     __slots__ = ()
 
@@ -54,13 +54,13 @@ def public_name(name: str) -> tuple[str, str]:
 
 
 def all_inputs(op: OpDef) -> tuple[str, ...]:
-    """Every input an operator may have under any parameters, then its aux states."""
+    """Every input that an operator may have under any parameters, then its aux states."""
     found: list[str] = []
     for probe in _probes(op.params):
         try:
             names = (*op.input_names(probe), *op.aux_names(probe))
         except (TypeError, ValueError, AttributeError, KeyError, IndexError, ZeroDivisionError):
-            continue  # this made-up set of parameters has no meaning
+            continue  # this made-up set of parameters is not valid
         place = 0
         for name in names:
             if name in found:
@@ -72,11 +72,11 @@ def all_inputs(op: OpDef) -> tuple[str, ...]:
 
 
 def _probes(cls: type[Params]) -> Iterable[Any]:
-    """Made-up parameters that bring every optional input to light: each switch and choice."""
+    """Made-up parameters that make all optional inputs appear: each switch and choice in turn."""
     fields = dataclasses.fields(cls)
     plain = {f.name: None if f.default is dataclasses.MISSING else f.default for f in fields}
     yield _unchecked(cls, plain)
-    # all switches at once, so that two inputs with a switch each come in their order
+    # all switches at once, so that two inputs with a switch each appear in their order
     yield _unchecked(cls, {**plain, **{f.name: True for f in fields if True in _alternatives(f)}})
     for f in fields:
         for value in _alternatives(f):
@@ -113,20 +113,20 @@ class Signature:
 
     @property
     def is_variadic(self) -> bool:
-        """It takes any number of inputs by position, and counts them."""
+        """It takes any number of inputs by position, counted by a parameter."""
         return self.op.num_args is not None
 
     @property
     def takes_any(self) -> bool:
-        """It takes any number of inputs by position, whoever counts them."""
+        """It takes any number of inputs by position."""
         return self.is_variadic or self.op.takes_any
 
     def split(self, args: Sequence[Any], kwargs: Mapping[str, Any], arrays: type,
               ) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
         """(inputs by position, inputs by name, parameters) of one call.
 
-        `arrays` is the class that inputs have. Inputs that are None count as not given. Only an
-        operator that takes any number of inputs has them by position. Raises TypeMismatch.
+        `arrays` is the class of inputs. Inputs that are None count as not given. Only operators
+        with any number of inputs take all of them by position. Raises TypeMismatch.
         """
         if self.takes_any:
             return self._split_variadic(args, kwargs, arrays)
@@ -178,9 +178,9 @@ class Signature:
                                f"got {shown(value)}")
 
     def check_names(self, params: Mapping[str, Any], node: str | None = None) -> None:
-        """NameMismatch for a parameter of an operator that has none at all.
+        """NameMismatch if an operator without parameters is given one.
 
-        Params.parse finds the others; what stands in a scope may stay on such a node.
+        Params.parse refuses other unknown names; attributes of a scope may stay on such a node.
         """
         if self.params:
             return
@@ -212,7 +212,7 @@ class Signature:
     def docstring(self, array: str, trailing: Mapping[str, str]) -> str:
         """The operator's documentation; `array` is "NDArray" or "Symbol".
 
-        `trailing` are the further arguments that each function of a module takes, with their texts.
+        `trailing` are the additional arguments of each function of a module, with their texts.
         """
         lines = [self.op.doc.strip() or f"The operator {self.op.name}.", "", "Parameters",
                  "----------"]
@@ -238,15 +238,15 @@ class Signature:
 
 
 def check_name(op: OpDef, name: object) -> None:
-    """TypeMismatch for a name of a node, or of a call, that is no string."""
+    """TypeMismatch for a name of a node, or of a call, that is not a string."""
     if name is not None and not isinstance(name, str):
         raise TypeMismatch(f"{op.name}: name got {shown(name)}, expected a string")
 
 
 def dtype_text(value: object) -> str:
-    """A `dtype` argument as the name that is written; None counts as float64, as it does in MXNet.
+    """A `dtype` argument as the name that is written to attributes.
 
-    (numpy.dtype(None) is float64, and MXNet asks numpy.)
+    None counts as float64: MXNet asks NumPy, and numpy.dtype(None) is float64.
     """
     made: DType = np.dtype(np.float64) if value is None else find_dtype(value)
     return dtype_name(made)

@@ -1,4 +1,4 @@
-"""Counters of the whole process: the store of primitives, and reorders. Runs nothing."""
+"""Counters of the whole process: primitive cache and reorders. Runs nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .prim_cache import CACHE
 
 
 class CacheStats(TypedDict):
-    """What `cache_stats` gives."""
+    """The result of `cache_stats`."""
 
     hits: int
     misses: int
@@ -26,13 +26,13 @@ class CacheStats(TypedDict):
 
 
 def cache_stats() -> CacheStats:
-    """The store of primitives, in the whole process.
+    """Counters of the primitive cache, for the whole process.
 
-    `hits` (with those that recorded calls spare), `misses` and `evictions` (of groups) count since
-    the start or `reset_counters`. `sessions`, `groups` (of input shapes, bounded by
-    NDRT_CACHE_SHAPES) and `entries` are held now, and `reorders` beside them. `primitives` and
-    `layouts` are what lives of oneDNN's, whoever holds it. `kept` are the convolutions with an
-    activation that are used, or rest to be taken again (docs/memory.md).
+    `hits` (including those that recorded calls save), `misses` and `evictions` (of groups) count
+    since the start or `reset_counters`. `sessions`, `groups` (of input shapes, bounded by
+    NDRT_CACHE_SHAPES), `entries` and `reorders` are held now. `primitives` and `layouts` are live
+    oneDNN objects, whoever holds them. `kept` are convolutions with an activation that are in use,
+    or kept for reuse (docs/memory.md).
     """
     held = CACHE.stats()
     return {"hits": held["hits"] + lib.ndrt_call_hits(), "misses": held["misses"],
@@ -43,10 +43,10 @@ def cache_stats() -> CacheStats:
 
 
 def clear_cache() -> None:
-    """Drops all primitives, reorders and layouts that are kept; they are made again when needed.
+    """Drops all cached primitives, reorders and layouts; they are made again when needed.
 
-    What a recorded executor needs stays with it, and so do the convolutions that rest (`kept`), of
-    which oneDNN would not give all memory back.
+    Recorded executors keep what they need, and unused convolutions stay for reuse (`kept`), as
+    oneDNN would not free all of their memory.
     """
     CACHE.clear_released()
     CACHE.clear()
@@ -57,8 +57,8 @@ def clear_cache() -> None:
 def reorder_stats() -> dict[str, int]:
     """`reorders` run between layouts, and the `reorder_bytes` they wrote, in the whole process.
 
-    Counted since the start or `reset_counters`: of imperative calls, of users' own conversions, of
-    all executors, replayed runs included. `Executor.counters` are those of one executor.
+    Counts since the start or `reset_counters`: imperative calls, conversions by users and all
+    executors, including replayed runs. `Executor.counters` are those of one executor.
     """
     count, nbytes = ffi.new("int64_t *"), ffi.new("int64_t *")
     lib.ndrt_reorders_read(count, nbytes)
@@ -66,7 +66,7 @@ def reorder_stats() -> dict[str, int]:
 
 
 def reset_counters() -> None:
-    """Lets the counters of `cache_stats` and `reorder_stats` start again from 0."""
+    """Resets the counters of `cache_stats` and `reorder_stats` to 0."""
     CACHE.reset_counters()
     lib.ndrt_call_hits_reset()
     lib.ndrt_reorders_reset()

@@ -1,4 +1,4 @@
-"""NDRT_VALIDATE: every oneDNN call is repeated in numpy and compared. Changes no result."""
+"""NDRT_VALIDATE: repeats every native call in NumPy and compares. Changes no result."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from .registry import OpDef
 if TYPE_CHECKING:
     from .context import OpContext
 
-# roundings that an element may see besides those of its sums, as a share of the largest element
+# roundings per element besides those of its sums, relative to the largest element
 ROUNDINGS = 32
 
 
 class ValidationError(MXNetError):
-    """oneDNN and numpy disagree: a bug in one of the two."""
+    """The native path and NumPy disagree: a bug in one of the two."""
 
 
 class Validation:
-    """What one call reads, kept before it runs, so that `compare` can repeat it in numpy.
+    """Copies of what one call reads, made before it runs, so that `compare` can repeat it in NumPy.
 
-    The truth is computed in float64 where inputs are floats. What may differ from it is the
-    rounding of the dtype, growing with the root of how many products a sum has, and as much again
-    as numpy's own result in the dtype is off: where terms cancel, digits are lost by everybody.
+    The reference is computed in float64 if inputs are floats. The tolerance is the rounding of the
+    dtype, times the root of the number of products in a sum, plus the error of NumPy's own result
+    in that dtype: where terms cancel, every method loses digits.
     """
 
     def __init__(self, op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
@@ -48,7 +48,7 @@ class Validation:
         self._random = ctx.random.get_state()
 
     def compare(self) -> None:
-        """ValidationError with operator, node and the worst element, when they differ."""
+        """ValidationError with operator, node and the worst element if the results differ."""
         op, params, _, ins, outs, reqs = self._call
         stream = Stream()
         narrow, changed = self._compute(wide=False)
@@ -66,7 +66,7 @@ class Validation:
                         read_numbers(ins[position], stream), changed[position], exactly[position])
 
     def _compute(self, wide: bool) -> tuple[list[AnyArray | None], list[AnyArray]]:
-        """The outputs and the inputs after the call, in numpy; random bits are the same again."""
+        """Outputs and inputs after the call, computed in NumPy with the same random bits."""
         op, params, ctx, _, outs, reqs = self._call
         arrays = [a.astype(np.float64) if wide and is_float(a.dtype) else a.copy()
                   for a in self._arrays]
@@ -83,7 +83,7 @@ class Validation:
         return [output.value for output in expected], arrays
 
     def _terms(self, size: int) -> float:
-        """About how many products one element sums up, at most."""
+        """Upper estimate of the number of products that one element sums."""
         sizes = [a.size for a in self._arrays]
         if not sizes:
             return 1.0
@@ -96,7 +96,7 @@ class Validation:
         op, _, ctx, *_ = self._call
         a, b, c = (array.astype(np.float64) for array in (got, exact, narrow))
         with np.errstate(all="ignore"):
-            b = np.where(np.isfinite(c), b, c)  # too large for the dtype
+            b = np.where(np.isfinite(c), b, c)  # overflows in the dtype
             scale = float(np.max(np.abs(b), where=np.isfinite(b), initial=0.0))
             difference = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
             off = np.abs(c - b)

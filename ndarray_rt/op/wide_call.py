@@ -1,8 +1,8 @@
-"""WideCall: an operator that computes in float32, on arrays of float16 and bfloat16.
+"""WideCall: runs an operator in float32 on arrays of float16 and bfloat16.
 
-oneDNN and the kernels of this package know few operators for 16-bit numbers, and on many CPUs none.
-Their inputs are widened in scratch, the float32 implementation runs in the layouts that it likes,
-and each result is rounded once.
+oneDNN and the kernels of this package support few operators in 16 bits, on many CPUs none. The
+inputs are widened into scratch, the float32 implementation runs in the layouts that suit it, and
+each result is rounded once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class WideCall:
-    """One call with float32 arrays in the place of 16-bit ones."""
+    """One call on float32 copies of 16-bit arrays."""
 
     __slots__ = ("_ctx", "_ins", "_op", "_params", "_wide")
 
@@ -34,23 +34,23 @@ class WideCall:
         self._wide = [Widened(x, ctx.stream) if is_half(x.dtype) else x for x in ins]
 
     def refusal(self) -> str | None:
-        """Why the native path may not run either."""
+        """Why the native path can not run in float32 either."""
         return None if self._op.refuses is None else self._op.refuses(self._params, self._wide)
 
     def compute(self, outs: list[NDArray], reqs: Sequence[Req], mutated: Sequence[int]) -> None:
-        """Runs `compute_ex`, under the stream's hold."""
+        """Runs `compute_ex` in the stream's transaction."""
         op, ctx = self._op, self._ctx
         assert op.compute_ex is not None
         stream = ctx.stream
         made = [wide_output(out, req, stream) if is_half(out.dtype) else out
                 for out, req in zip(outs, reqs, strict=True)]
         rooms = [x._chunk._handle for x in made]
-        # what is kept for backward is found by the arrays' own chunks, which these have not
+        # results kept for backward are found by the chunks of the arrays, which these copies lack
         kept, ctx.kept_runs = ctx.kept_runs, None
         mode = ctx.mode
         if (has_low_products() and mode.precision is not Precision.STRICT
                 and all(x.dtype.name == "bfloat16" for x in self._ins if is_half(x.dtype))):
-            # nothing is lost of numbers that are stored in it
+            # the operands are bfloat16 values: rounding them to bfloat16 again loses nothing
             ctx.mode = mode._replace(precision=Precision.MEDIUM)
         try:
             op.compute_ex(ctx, self._params, self._wide, [
@@ -62,7 +62,7 @@ class WideCall:
             if x is out or req == Req.kNullOp:
                 continue
             if x._chunk._handle is not room:
-                # what is recorded has to stay in scratch
+                # a recording points to the scratch that the result began in
                 raise Unsupported(f"the result's layout takes more room than {out.shape} has")
             round_into(out, x, stream)
         for i in mutated:
@@ -73,7 +73,7 @@ class WideCall:
 
 def wide_call(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
               ) -> WideCall | None:
-    """The call in float32; None where the operator does not compute this one so either."""
+    """The call in float32; None if the operator can not compute it that way either."""
     if op.compute_ex is None or not any(is_half(x.dtype) for x in ins):
         return None
     call = WideCall(op, params, ctx, ins)
