@@ -34,7 +34,7 @@ def section(op: OpDef) -> str:
     lines += [op.doc, "", f"Inputs: {names(op.inputs)}."]
     if op.aux:
         lines[-1] += f" Aux states: {names(op.aux)}."
-    lines.append("oneDNN: " + ("yes, where it can." if op.compute_ex else "no, NumPy computes it."))
+    lines.append("Native path: " + ("yes." if op.compute_ex else "no, NumPy computes it."))
     params = fields(op.params)
     if params:
         lines += ["", "| parameter | takes | default | meaning |", "|---|---|---|---|"]

@@ -1,5 +1,5 @@
-"""Writes docs/onednn.md: which oneDNN primitives and kernels of our own computed each operator in
-the harness's cases, in which share of the calls, and why NumPy did where it did.
+"""Writes docs/onednn.md: which oneDNN primitives and kernels of this package computed each operator
+in the harness's cases, their share of the calls, and why NumPy computed the others.
 
 Takes some minutes; what it finds depends on the machine's instruction set.
 """
@@ -54,16 +54,16 @@ def main() -> None:
     stop = observe(lambda told: seen[told.op.name].add(told))
     try:
         for case in all_cases():
-            run_forward(case, "onednn")
+            run_forward(case, "native")
             if find(case.op).gradient is not None and "gradient" not in case.exempt:
-                run_backward(case, "onednn")
+                run_backward(case, "native")
     finally:
         stop()
     lines = ["# Operators and oneDNN", "",
-             "Written by `make docs-onednn`: the harness's calls of each operator on the oneDNN "
+             "Written by `make docs-onednn`: the harness's calls of each operator on the native "
              f"path ({text(lib.ndrt_engine_isa())}), in every kind of memory and with every "
-             "request. `ndrt:...` are kernels of our own. Where neither computes, NumPy does, for "
-             "the reasons given.", "",
+             "request. `ndrt:...` are kernels of this package. Where neither computes, NumPy "
+             "does, for the reasons given.", "",
              "| operator | computed by | share of calls | NumPy where |", "|---|---|---|---|"]
     lines += [seen[op.name].row(op.name) for op in REGISTRY.ops() if op.name in seen]
     (HERE / "onednn.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -35,7 +35,7 @@ def normal(x: Any) -> tuple[Any, Any, Any]:
     return ((wide - mean.astype(np.float32)) / np.sqrt(var + EPS), mean.ravel(), var.ravel())
 
 
-@pytest.fixture(params=[False, True], ids=["numpy", "onednn"])
+@pytest.fixture(params=[False, True], ids=["numpy", "native"])
 def path(request: pytest.FixtureRequest) -> Iterator[None]:
     with config.override(NDRT_ONEDNN=request.param):
         yield

@@ -59,14 +59,14 @@ def gradients(case: Case, values: list[Any]) -> list[Any]:
     return [x.grad.asnumpy().astype(np.float64) for x in wanted]
 
 
-@pytest.mark.parametrize("onednn", [True, False], ids=["onednn", "numpy"])
+@pytest.mark.parametrize("native", [True, False], ids=["native", "numpy"])
 @pytest.mark.parametrize("case", CASES, ids=unique_ids(CASES))
-def test_gradients(case: Case, onednn: bool) -> None:
+def test_gradients(case: Case, native: bool) -> None:
     """Gradients are those of float32 at the same numbers."""
     narrow = [value.astype(NARROW) if value.dtype == np.float32 else value
               for value in case.draw("float32")]
     full = [value.astype(np.float32) if value.dtype == NARROW else value for value in narrow]
-    with config.override(NDRT_ONEDNN=onednn):
+    with config.override(NDRT_ONEDNN=native):
         for got, want in zip(gradients(case, narrow), gradients(case, full), strict=True):
             finite = np.abs(want[np.isfinite(want)]).max(initial=1.0)
             np.testing.assert_allclose(got, want, TOLERANCE, TOLERANCE * finite)

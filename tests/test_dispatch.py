@@ -107,7 +107,7 @@ def test_refuses_is_asked_before_anything_runs() -> None:
 
 def test_without_onednn_nothing_runs_on_it() -> None:
     def never(ctx: Any, p: Any, ins: list[Any], outs: list[Any]) -> None:
-        raise AssertionError("ran on oneDNN")
+        raise AssertionError("ran natively")
     y = array(numbers())
     with config.override(NDRT_ONEDNN=False):
         dispatch(one_input(double, compute_ex=never), NoParams(), OpContext(),

@@ -42,12 +42,12 @@ def case(family: str, i: int, call: Call) -> Any:
     return pytest.param(family, i, call, id=f"{family}-{i}-{call.name}")
 
 
-@pytest.mark.parametrize("onednn", [True, False], ids=["onednn", "numpy"])
+@pytest.mark.parametrize("native", [True, False], ids=["native", "numpy"])
 @pytest.mark.parametrize(("family", "i", "call"), [case(*found) for found in all_calls()])
-def test_answers(family: str, i: int, call: Call, onednn: bool) -> None:
+def test_answers(family: str, i: int, call: Call, native: bool) -> None:
     known = answers(family)
     assert known["signs"][i] == call.sign, "the call has changed: its answer must be made anew"
-    with config.override(NDRT_ONEDNN=onednn):
+    with config.override(NDRT_ONEDNN=native):
         got = answer(mx, call)
     want = {key.split(".", 1)[1]: value for key, value in known.items()
             if key.startswith(f"{i}.")}

@@ -212,7 +212,7 @@ def test_what_can_not_be_is_counted_with_its_reason() -> None:
 
 
 def test_finds_a_run_that_forgets_its_output() -> None:
-    case = Case("relu", {}, [(2, 20, 3, 2)], reference=lambda x: np.maximum(x, 0), onednn=True)
+    case = Case("relu", {}, [(2, 20, 3, 2)], reference=lambda x: np.maximum(x, 0), native=True)
     subject = subject_of(case, "float32")
     bench = ExecutorBench(case, subject)
     failures = Failures()

@@ -39,7 +39,7 @@ def settle(ran: Ran) -> None:
     assert ran.executed
 
 
-@pytest.mark.parametrize("runtime", ["numpy", "onednn"])
+@pytest.mark.parametrize("runtime", ["numpy", "native"])
 @over_cases
 def test_forward(case: Case, runtime: str) -> None:
     settle(run_forward(case, runtime))
@@ -78,7 +78,7 @@ def test_second_gradient(case: Case) -> None:
     settle(run_second_gradient(case))
 
 
-@pytest.mark.parametrize("runtime", ["numpy", "onednn"])
+@pytest.mark.parametrize("runtime", ["numpy", "native"])
 @over_slopes
 def test_backward(case: Case, runtime: str) -> None:
     """The backward operators of a case pass the checks of any operator."""

@@ -1,6 +1,6 @@
 """What `make quick` asks of everything: each operator once, some graphs, a step of training.
 
-One case of each operator, forward and backward, on NumPy and on oneDNN, written and added to.
+One case of each operator, forward and backward, on NumPy and natively, written and added to.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def test_functions_take_what_dispatch_gives(op: OpDef) -> None:
                              (op.infer_shape, 3), (op.infer_type, 3), (op.gradient, 3)):
         if function is not None:
             inspect.signature(function).bind(*range(wanted))
-    assert op.refuses is None or op.compute_ex is not None, "refuses without an oneDNN path"
+    assert op.refuses is None or op.compute_ex is not None, "refuses without a native path"
 
 
 @pytest.mark.parametrize("case", CASES, ids=unique_ids(CASES))

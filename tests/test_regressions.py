@@ -94,10 +94,10 @@ def test_an_export_that_only_read_does_not_spoil_the_tape() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "expected"), [("float32", 0.0), ("float64", np.nan)])
-@pytest.mark.parametrize("onednn", [True, False])
-def test_relu_of_nan_is_mxnets(dtype: str, expected: float, onednn: bool) -> None:
+@pytest.mark.parametrize("native", [True, False])
+def test_relu_of_nan_is_mxnets(dtype: str, expected: float, native: bool) -> None:
     """MXNet 1.9.1 gives 0 in float32, where oneDNN computes it, and NaN in other dtypes."""
-    with config.override(NDRT_ONEDNN=onednn):
+    with config.override(NDRT_ONEDNN=native):
         y = mx.nd.Activation(mx.nd.array([np.nan, 1], dtype=dtype), act_type="relu")
     np.testing.assert_array_equal(y.asnumpy(), [expected, 1])
 

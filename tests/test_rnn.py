@@ -41,9 +41,9 @@ def assert_near(got: Array, want: Array, what: str) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5, err_msg=what)
 
 
-@pytest.mark.parametrize("onednn", [False, True])
+@pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("name", CONFIGS.CONFIGS)
-def test_equals_mxnet(name: str, onednn: bool) -> None:
+def test_equals_mxnet(name: str, native: bool) -> None:
     """Outputs, states and gradients."""
     params, want = CONFIGS.CONFIGS[name], golden(name)
     arrays = [mx.nd.array(value) for value in CONFIGS.inputs(params)]
@@ -52,7 +52,7 @@ def test_equals_mxnet(name: str, onednn: bool) -> None:
     inputs = dict(zip(("data", "parameters", "state"), arrays, strict=False))
     rest = ["state_cell"] if params["mode"] == "lstm" else []
     inputs |= dict(zip([*rest, "sequence_length"], arrays[3:], strict=False))
-    with config.override(NDRT_ONEDNN=onednn), mx.autograd.record():
+    with config.override(NDRT_ONEDNN=native), mx.autograd.record():
         outputs = mx.nd.RNN(**inputs, state_size=6, state_outputs=True, **params)
         got = {f"output{i}": out.asnumpy() for i, out in enumerate(outputs)}
         heads = [mx.nd.array(head) for head in CONFIGS.heads(list(got.values()))]
@@ -145,8 +145,8 @@ def test_dropout_between_layers() -> None:
     rng = np.random.default_rng(1)
     size = 8 * (8 + 8 + 2) * 2
     x, w, h = (mx.nd.array(rng.uniform(0.01, 0.1, s)) for s in ((5, 4, 8), size, (2, 4, 8)))
-    for onednn in (True, False):
-        with config.override(NDRT_ONEDNN=onednn):
+    for native in (True, False):
+        with config.override(NDRT_ONEDNN=native):
             plain = mx.nd.RNN(x, w, h, p=0.5, **params)
             same = mx.nd.RNN(x, w, h, **params)
             mx.random.seed(3)
@@ -166,18 +166,18 @@ def test_dropout_between_layers() -> None:
 
 
 def test_gradient_with_dropout() -> None:
-    """The gradient goes by the mask that forward drew, on oneDNN and in numpy."""
+    """The gradient goes by the mask that forward drew, natively and in NumPy."""
     params = {"mode": "lstm", "num_layers": 3, "state_size": 6, "bidirectional": True, "p": 0.4}
     rng = np.random.default_rng(2)
     size = 2 * 24 * ((5 + 8) + 2 * (12 + 8))
     values = [rng.uniform(-0.5, 0.5, s) for s in ((4, 3, 5), size, (6, 3, 6), (6, 3, 6))]
     found = []
-    for onednn in (True, False):
+    for native in (True, False):
         arrays = [mx.nd.array(value) for value in values]
         for array in arrays:
             array.attach_grad()
         mx.random.seed(11)
-        with config.override(NDRT_ONEDNN=onednn), mx.autograd.record():
+        with config.override(NDRT_ONEDNN=native), mx.autograd.record():
             y = mx.nd.RNN(*arrays, **params)
             y.backward()
         found.append([y.asnumpy(), *(array.grad.asnumpy() for array in arrays)])
@@ -252,9 +252,9 @@ def test_lengths_by_position() -> None:
     assert_near(got.asnumpy(), golden("lengths")["output0"], "output")
 
 
-@pytest.mark.parametrize("onednn", [False, True])
+@pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("mode", CONFIGS.GATES)
-def test_each_sequence_ends_where_it_says(mode: str, onednn: bool) -> None:
+def test_each_sequence_ends_where_it_says(mode: str, native: bool) -> None:
     """A batch of sequences is what each of them gives alone, whatever stands behind its end."""
     rng = np.random.default_rng(3)
     params = {"mode": mode, "num_layers": 2, "state_size": 6, "bidirectional": True,
@@ -270,7 +270,7 @@ def test_each_sequence_ends_where_it_says(mode: str, onednn: bool) -> None:
     for array in together:
         array.attach_grad()
     heads = [rng.uniform(-1, 1, (4, 3, 12)), *[rng.uniform(-1, 1, (4, 3, 6)) for _ in states]]
-    with config.override(NDRT_ONEDNN=onednn):
+    with config.override(NDRT_ONEDNN=native):
         with mx.autograd.record():
             got = mx.nd.RNN(*together, mx.nd.array(lengths, dtype="int32"),
                             use_sequence_length=True, **params)

@@ -45,14 +45,14 @@ SLOPES: dict[str, tuple[Callable[..., Any], list[Any], list[Any]]] = {
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("onednn", [False, True])
+@pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("name", SLOPES)
-def test_slope(name: str, onednn: bool) -> None:
+def test_slope(name: str, native: bool) -> None:
     function, given, wanted = SLOPES[name]
     arrays = [nd.array(np.array(x, np.float32)) for x in given]
     for x in arrays:
         x.attach_grad()
-    with config.override(NDRT_ONEDNN=onednn), mx.autograd.record():
+    with config.override(NDRT_ONEDNN=native), mx.autograd.record():
         y = function(*arrays)
         y.backward()
     for i, (x, slope) in enumerate(zip(arrays, wanted, strict=True)):
@@ -70,15 +70,15 @@ def test_second_slope_of_a_product() -> None:
     np.testing.assert_array_equal(x.grad.asnumpy(), [0, 0, 5])
 
 
-@pytest.mark.parametrize("onednn", [False, True])
+@pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("outputs", [False, True])
 @pytest.mark.parametrize("eps", [1e-5, 1e10, 1e30])
-def test_moving_variance_with_any_eps(eps: float, outputs: bool, onednn: bool) -> None:
+def test_moving_variance_with_any_eps(eps: float, outputs: bool, native: bool) -> None:
     """It is the variance, whatever is added to that."""
     data = np.random.default_rng(0).normal(0, 2, (8, 3, 4, 4)).astype(np.float32)
     x, gamma, beta, mean, var = (nd.array(a) for a in (data, *np.ones((4, 3))))
     x.attach_grad()
-    with config.override(NDRT_ONEDNN=onednn):
+    with config.override(NDRT_ONEDNN=native):
         with mx.autograd.record():
             y = nd.BatchNorm(x, gamma, beta, mean, var, eps=eps, momentum=0.5,
                              output_mean_var=outputs)
@@ -89,18 +89,18 @@ def test_moving_variance_with_any_eps(eps: float, outputs: bool, onednn: bool) -
                                    rtol=1e-5)
 
 
-@pytest.mark.parametrize("onednn", [False, True])
+@pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("shape", [(3, 4), (2, 4, 5), (2, 4, 3, 3)])
 @pytest.mark.parametrize("layout", [None, "channels last"])
 def test_prelu_above_zero_is_what_it_was(shape: tuple[int, ...], layout: str | None,
-                                         onednn: bool) -> None:
+                                         native: bool) -> None:
     """Whatever the slope is: it counts below only."""
     data = np.random.default_rng(1).normal(0, 1, shape).astype(np.float32)
     slopes = np.array([INF, -INF, math.nan, 2], np.float32)
     x = nd.array(data)
     if layout and len(shape) > 2:
         x = x.to_mkldnn()
-    with config.override(NDRT_ONEDNN=onednn):
+    with config.override(NDRT_ONEDNN=native):
         for _ in range(3):
             y = nd.LeakyReLU(x, nd.array(slopes), act_type="prelu").asnumpy()
             column = slopes.reshape(-1, *(1,) * (len(shape) - 2))

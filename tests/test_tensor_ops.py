@@ -192,12 +192,12 @@ def test_identities_in_place(op: str, params: dict[str, Any], shape: tuple[int, 
     assert np.array_equal(read_numpy(y, ctx.stream), value.reshape(shape))
 
 
-@pytest.mark.parametrize("onednn", [False, True])
+@pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize(("op", "dtype", "length"), [
     (op, dtype, length) for op in ("argmax", "argmin", "topk", "argsort")
     for dtype, length in (("uint8", 256), ("int8", 128), ("float16", 2048))
 ])
-def test_places_that_a_dtype_does_not_hold(op: str, dtype: str, length: int, onednn: bool) -> None:
+def test_places_that_a_dtype_does_not_hold(op: str, dtype: str, length: int, native: bool) -> None:
     """They are refused, and the last one that it holds is right."""
     order = {"topk": {"dtype": dtype}, "argsort": {"dtype": dtype, "is_ascend": False}}
     if op == "argsort" and dtype == "int8":
@@ -210,7 +210,7 @@ def test_places_that_a_dtype_does_not_hold(op: str, dtype: str, length: int, one
     params = order.get(op, {"axis": 0})
     if dtype == "int8" and op == "topk":
         params = {"dtype": "int32"}
-    with config.override(NDRT_ONEDNN=onednn):
+    with config.override(NDRT_ONEDNN=native):
         assert int(function(x, **params)[0].asscalar()) == length - 1
         if params.get("dtype") == "int32":
             return

@@ -46,7 +46,7 @@ def operator_items() -> list[Any]:
     return [Item(f"tests/test_x.py::test_forward[{runtime}-{name}]",
                  {"case": case, "runtime": runtime})
             for case, name in zip(CASES, unique_ids(CASES), strict=True)
-            for runtime in ("numpy", "onednn")]
+            for runtime in ("numpy", "native")]
 
 
 def others() -> list[Any]:
@@ -61,7 +61,7 @@ def others() -> list[Any]:
 
 def test_the_sample_has_each_operator_with_each_other_parameter() -> None:
     items = operator_items()
-    wanted = {(find(case.op).name, runtime) for case in CASES for runtime in ("numpy", "onednn")}
+    wanted = {(find(case.op).name, runtime) for case in CASES for runtime in ("numpy", "native")}
     samples = [select(items, "test", seed, EVERYTHING).taken for seed in range(3)]
     for sample in samples:
         assert {(find(item.callspec.params["case"].op).name, item.callspec.params["runtime"])

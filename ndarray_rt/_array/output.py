@@ -46,7 +46,7 @@ class Requested:
 
 
 class Output(Requested):
-    """One output of one operator call, on the oneDNN path.
+    """One output of one operator call, on the native path.
 
     `open(desc, stream)` and `open_weight_grad(desc, stream)` are context managers: they give
     memory in that layout, and on leaving do what the request asks for (MXNet's CreateMKLDNNMem and

@@ -1,7 +1,7 @@
-"""Which kernel a call gets: (place, library, dtype, layout). Runs nothing.
+"""Which kind of kernel a call gets: (place, library, dtype, layout). Runs nothing.
 
-`expected_kernel` and `transform` are what PaddlePaddle's Fluid calls GetExpectedKernelType and
-data transform.
+`expected_kernel` and `transform` are called GetExpectedKernelType and data transform in
+PaddlePaddle's Fluid.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 class KernelKey(NamedTuple):
-    """What a kernel needs its inputs to be."""
+    """What a kind of kernel requires of its inputs."""
 
     place: str  # "cpu"
-    library: str  # "onednn" or "numpy"
+    library: str  # "native" (oneDNN's kernels and this package's) or "numpy"
     dtype: str
-    layout: str  # "any": takes what there is; "default": row-major
+    layout: str  # "any" or "default" (row-major)
 
 
 def expected_kernel(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray],
                     outs: list[NDArray]) -> tuple[KernelKey, str | None, WideCall | None]:
-    """The kernel for these arrays, why it is not oneDNN's where it is not, and how it is called
-    where it computes in float32 what the arrays have in 16 bits."""
+    """The kind of kernel for these arrays; if it is not native, the reason; and how to call it if
+    it computes 16-bit arrays in float32."""
     dtype = ins[0].dtype if ins else outs[0].dtype
     reason = "use_onednn=False" if ctx.mode.in_numpy else _general_reason(op, ins, outs)
     if reason is None and op.refuses is not None:
@@ -47,15 +47,15 @@ def expected_kernel(op: OpDef, params: Params, ctx: OpContext, ins: list[NDArray
 
 
 @lru_cache(maxsize=64)
-def kernel_key(dtype: DType, onednn: bool) -> KernelKey:
-    """oneDNN's key takes any layout, numpy's the default one."""
-    return (KernelKey("cpu", "onednn", dtype.name, "any") if onednn
+def kernel_key(dtype: DType, native: bool) -> KernelKey:
+    """Native kernels take any layout, NumPy the default one."""
+    return (KernelKey("cpu", "native", dtype.name, "any") if native
             else KernelKey("cpu", "numpy", dtype.name, "default"))
 
 
 def _general_reason(op: OpDef, ins: list[NDArray], outs: list[NDArray]) -> str | None:
     if op.compute_ex is None:
-        return "the operator has no oneDNN path"
+        return "the operator has no native path"
     if not config.NDRT_ONEDNN:
         return "NDRT_ONEDNN=0"
     for array in (*ins, *outs):
@@ -67,7 +67,7 @@ def _general_reason(op: OpDef, ins: list[NDArray], outs: list[NDArray]) -> str |
 
 
 def transform(ins: list[NDArray], key: KernelKey, stream: Stream) -> list[AnyArray]:
-    """Inputs as the numpy kernel wants them: default layout, private copies where they are not."""
+    """Inputs for NumPy: in the default layout, as private copies if they are in another one."""
     if key.library != "numpy":
         raise ValueError(f"inputs of {key.library} kernels stay as they are")
     return [numbers(array, stream) for array in ins]

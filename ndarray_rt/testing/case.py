@@ -7,10 +7,10 @@ An operator's author writes `tests/cases/<family>.py` with a list `CASES`; nothi
 
     CASES = [
         # shapes are drawn uniformly from [-1, 1); the reference gets numpy arrays, inputs then aux
-        Case("broadcast_add", {}, [(2, 3), (1, 3)], reference=np.add, onednn=True),
+        Case("broadcast_add", {}, [(2, 3), (1, 3)], reference=np.add, native=True),
         # a kink at 0: keep away from it, so that finite differences are right
         Case("Activation", {"act_type": "relu"}, [Input((1, 20, 5, 5), kind="away")],
-             reference=lambda x: np.maximum(x, 0), onednn=True, onednn_backward=True),
+             reference=lambda x: np.maximum(x, 0), native=True, native_backward=True),
         # integer input, no finite differences for it; several dtypes for the rest
         Case("take", {"axis": 0}, [(5, 4), Input((3,), dtype="int32", values=[0, 4, 2])],
              reference=lambda x, i: x[i], no_grad={1}, dtypes=("float32", "float64", "int32")),
@@ -24,7 +24,7 @@ An operator's author writes `tests/cases/<family>.py` with a list `CASES`; nothi
 
 References come from numpy or a written-out formula, never from our own code. `tests/test_ops.py`
 runs each case through every runtime, request and kind of memory, checks its gradient by finite
-differences and that nothing fell back from oneDNN where the case says that it runs there.
+differences and that nothing fell back to NumPy where the case says that it runs natively.
 """
 
 from __future__ import annotations
@@ -140,10 +140,10 @@ class Case:
     writes to, by position. `gradients(*inputs, *aux, *out_grads)` gives the gradients of inputs,
     for operators whose gradient is not the slope (losses, quirks); None in it: not compared.
 
-    `onednn`: True: runs on oneDNN for float32 in plain and special layouts, and a fallback fails;
-    False: never does; "auto": may. `onednn_backward` says the same of the backward operators.
+    `native`: True: runs natively for float32 in plain and special layouts, and a fallback fails;
+    False: never does; "auto": may. `native_backward` says the same of the backward operators.
     `no_grad`: names or positions of inputs without finite differences.
-    `exempt`: runtime ("numpy", "onednn", "executor", "gradient") -> why not there.
+    `exempt`: runtime ("numpy", "native", "executor", "gradient") -> why not there.
     """
 
     op: str
@@ -154,8 +154,8 @@ class Case:
     check: Callable[[list[Array], list[Array]], None] | None = None
     after: Callable[..., Mapping[int, Array]] | None = None
     gradients: Reference | None = None
-    onednn: bool | Literal["auto"] = "auto"
-    onednn_backward: bool | Literal["auto"] = "auto"
+    native: bool | Literal["auto"] = "auto"
+    native_backward: bool | Literal["auto"] = "auto"
     is_train: bool = False
     no_grad: frozenset[str | int] | set[str | int] = frozenset()
     grad_eps: float = 1e-6

@@ -100,7 +100,7 @@ def _with_shapes(case: Case, shapes: Sequence[Shape], name: str) -> Case:
     made = [_resized(one, shape) for one, shape in zip(given, shapes, strict=True)]
     count = len(case.inputs)
     return replace(case, inputs=made[:count], aux=made[count:], reference=None, check=None,
-                   after=None, gradients=None, onednn="auto", onednn_backward="auto",
+                   after=None, gradients=None, native="auto", native_backward="auto",
                    exact=False, layouts=None, note=name)
 
 

@@ -96,7 +96,7 @@ def check_dtypes(case: Case, failures: Failures, dtypes: Sequence[str] = DTYPES)
             continue
         try:
             subject = subject_of(replace(case, reference=None, after=None, check=None,
-                                         onednn="auto", exact=False), dtype)
+                                         native="auto", exact=False), dtype)
             assert subject.out_dtypes
         except TypeMismatch as error:
             failures.skip(f"type inference refuses: {_form(str(error))}")
@@ -111,7 +111,7 @@ def check_dtypes(case: Case, failures: Failures, dtypes: Sequence[str] = DTYPES)
             failures.skip(f"compute refuses: {_form(refusal)}")
             continue
         _check_reference(case, subject, failures)
-        run_two(subject, "onednn", failures, subject.dtype)
+        run_two(subject, "native", failures, subject.dtype)
 
 
 def _check_reference(case: Case, subject: Subject, failures: Failures) -> None:

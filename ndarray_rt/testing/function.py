@@ -25,7 +25,7 @@ from .operator import run_steps
 from .report import Ran, Report
 from .subject import Subject, widen
 
-LIBRARIES = {"numpy": False, "onednn": True}  # name -> value of NDRT_ONEDNN
+LIBRARIES = {"numpy": False, "native": True}  # name -> value of NDRT_ONEDNN
 
 
 def check_function(function: Callable[..., Any], case: Case) -> Report:

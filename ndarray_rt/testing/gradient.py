@@ -248,5 +248,5 @@ def _subject(case: Case, call: Call, want: list[Array], after: dict[int, Array])
     def tolerance(dtype: str) -> tuple[float, float]:
         rtol, atol = case.tolerance(dtype)
         return 5 * rtol, 5 * atol
-    return Subject(call.op, call.params, call.values, tags, "float32", True, case.onednn_backward,
+    return Subject(call.op, call.params, call.values, tags, "float32", True, case.native_backward,
                    tolerance, list(want), after, False, groups)

@@ -26,14 +26,14 @@ from .subject import Subject, subject_of
 
 
 def run_forward(case: Case, runtime: str) -> Ran:
-    """The operator in the first dtype of a case, on "numpy" or "onednn": every check."""
+    """The operator in the first dtype of a case, on "numpy" or "native": every check."""
     if runtime in case.exempt:
         return Ran("forward", runtime, 0, case.exempt[runtime])
     return Ran("forward", runtime, _all_checks([subject_of(case, case.dtypes[0])], runtime))
 
 
 def run_quick(case: Case) -> Ran:
-    """Forward and the backward operators on NumPy and on oneDNN, written and added to once each."""
+    """Forward and the backward operators on NumPy and natively, written and added to once each."""
     subjects = [subject_of(case, case.dtypes[0])]
     if not why_no_gradient(case):
         subjects += backward_subjects(case)
@@ -45,7 +45,7 @@ def run_quick(case: Case) -> Ran:
                 if runtime not in case.exempt:
                     run_two(subject, runtime, failures, f"{subject.op.name} on {runtime},")
     failures.settle()
-    return Ran("forward and backward", "numpy, onednn", failures.count)
+    return Ran("forward and backward", "numpy, native", failures.count)
 
 
 def run_dtype(case: Case, dtype: str) -> Ran:
@@ -54,7 +54,7 @@ def run_dtype(case: Case, dtype: str) -> Ran:
     with no_leak():
         _run_pairs(subject_of(case, dtype), failures)
     failures.settle()
-    return Ran(f"forward in {dtype}", "onednn", failures.count)
+    return Ran(f"forward in {dtype}", "native", failures.count)
 
 
 def run_gradient(case: Case) -> Ran:
@@ -106,7 +106,7 @@ def run_every_dtype(case: Case) -> Ran:
     with no_leak():
         check_dtypes(case, failures)
     failures.settle()
-    return Ran("forward in other dtypes", "numpy, onednn", failures.count,
+    return Ran("forward in other dtypes", "numpy, native", failures.count,
                "" if failures.count else "inference takes no other dtype")
 
 
@@ -116,7 +116,7 @@ def run_every_shape(case: Case) -> Ran:
     with no_leak():
         check_shapes(case, failures)
     failures.settle()
-    return Ran("forward in other shapes", "numpy, onednn, executor", failures.count,
+    return Ran("forward in other shapes", "numpy, native, executor", failures.count,
                "" if failures.count else "inference takes no other shape")
 
 
@@ -161,7 +161,7 @@ def _run_checks(subject: Subject, runtime_name: str, failures: Failures) -> None
 
 
 def _run_pairs(subject: Subject, failures: Failures) -> None:
-    runtime = RUNTIMES["onednn"](subject.is_train)
+    runtime = RUNTIMES["native"](subject.is_train)
     bench = Bench(subject, runtime)
     for kinds in subject.kinds_of_inputs()[:2]:
         bench.check_pair(failures, kinds, "plain")
@@ -192,10 +192,10 @@ def check_operator(op: str | OpDef | Case | Callable[..., Any], inputs: Any = No
     shape, an Input, a numpy array, an NDArray or a list for each input; `aux` the same for aux
     states. `reference(*inputs, *aux)` gets numpy arrays, floats as float64, and gives what must
     come out; without it all ways must agree with one plain call computed by NumPy.
-    `facts` are further fields of Case, such as `onednn=True`, `dtypes`, `gradients`, `no_grad`,
+    `facts` are further fields of Case, such as `native=True`, `dtypes`, `gradients`, `no_grad`,
     `rtol`, `is_train`.
 
-    An operator is run on NumPy and on oneDNN, in each dtype, with each request, its inputs and
+    An operator is run on NumPy and natively, in each dtype, with each request, its inputs and
     outputs in every kind of memory (views, reused, pinned, special layouts), shared and
     overlapping; its gradient is compared with finite differences in float64, its backward
     operators are put through the same, and it is bound and run as a graph. A function is run on

@@ -11,7 +11,7 @@ class Ran:
     """One part of a check: how many calls were made and compared, or why none was."""
 
     check: str  # what was looked at, such as "forward", "backward", "gradient"
-    runtime: str  # what computed, such as "numpy", "onednn", "executor"
+    runtime: str  # what computed, such as "numpy", "native", "executor"
     executed: int
     skipped: str = ""  # the reason, where nothing ran
 

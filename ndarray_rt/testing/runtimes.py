@@ -1,4 +1,4 @@
-"""The ways of running an operator: in numpy, on oneDNN, and (executor.py) in a graph."""
+"""The ways of running an operator: in NumPy, natively, and (executor.py) in a graph."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def assert_library(self, told: Dispatched, must: bool | str) -> None:
-        """The library that is to be tested ran, and no slow part of it; `must` as in a case."""
+        """The library under test ran, without slow parts; `must` as in a case."""
 
     def close(self) -> None:
         """Gives back what calls have left."""
@@ -90,17 +90,17 @@ def lacks_kernel(told: Dispatched) -> bool:
 class OneDnnRuntime(Runtime):
     """`compute_ex` where the operator has one."""
 
-    name = "onednn"
+    name = "native"
 
     def assert_library(self, told: Dispatched, must: bool | str) -> None:
         library = told.key.library
         if library == "numpy":
             assert told.reason, "a fallback without a reason"
         if must is True and not lacks_kernel(told):
-            assert library == "onednn", f"fell back to numpy: {told.reason}"
+            assert library == "native", f"fell back to numpy: {told.reason}"
         elif must is False:
-            assert library == "numpy", "the case says that this never runs on oneDNN"
-        if library == "onednn" and told.op.name not in MOVERS:
+            assert library == "numpy", "the case says that this never runs natively"
+        if library == "native" and told.op.name not in MOVERS:
             slow = [impl for impl in told.impls if impl.startswith(REFERENCE_NAMES)]
             assert not slow, f"reference implementations ran: {slow}"
 

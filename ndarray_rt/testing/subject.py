@@ -230,7 +230,7 @@ def subject_of(case: Case, dtype: str) -> Subject:
 
     want = recompute(values) if case.reference is not None else []
     after = case.after(*[widen(v) for v in values]) if case.after is not None else {}
-    must = case.onednn if dtype == "float32" else "auto"
+    must = case.native if dtype == "float32" else "auto"
     return Subject(op, params, values, [case.tags(i) for i in range(len(values))], dtype,
                    case.is_train, must, case.tolerance, want, after, case.exact, groups,
                    recompute if case.reference is not None else None, case.check,

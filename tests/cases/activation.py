@@ -26,13 +26,13 @@ def _onednn(name: str, shape: tuple[int, ...]) -> bool | str:
 
 CASES = [
     Case("Activation", {"act_type": name}, [Input(shape, kind="away", low=-3, high=3)],
-         reference=NUMPY_OF[name], onednn=_onednn(name, shape),
-         onednn_backward=_onednn(name, shape))
+         reference=NUMPY_OF[name], native=_onednn(name, shape),
+         native_backward=_onednn(name, shape))
     for name in NUMPY_OF for shape in SHAPES
 ]
 CASES += [Case("Activation", {"act_type": "relu"}, [(0, 4)], reference=NUMPY_OF["relu"],
-               onednn=False, onednn_backward=False, note="no elements"),
+               native=False, native_backward=False, note="no elements"),
           Case("Activation", {"act_type": "sigmoid"}, [Input((2, 4), values=[
               -1000, -100, -1, 0, 1, 30, 100, 1000])],
                reference=lambda x: np.where(x < 0, np.exp(np.minimum(x, 0)), 1)
-               / (1 + np.exp(-np.abs(x))), onednn=True, note="far from zero")]
+               / (1 + np.exp(-np.abs(x))), native=True, note="far from zero")]

@@ -32,7 +32,7 @@ def weighted(v: Array, attention: Array) -> Array:
 def case(name: str, heads: int, shapes: list[tuple[int, ...]], reference: Any,
          dtypes: tuple[str, ...] = ("float32", "float64", "float16")) -> Case:
     return Case(f"_contrib_interleaved_matmul_{name}", {"heads": heads}, shapes,
-                reference=reference, onednn=True, onednn_backward=True, rtol=NEAR, atol=NEAR,
+                reference=reference, native=True, native_backward=True, rtol=NEAR, atol=NEAR,
                 dtypes=dtypes)
 
 
@@ -57,7 +57,7 @@ def gemm2(axis: int, turn_a: bool, turn_b: bool, alpha: float, a: tuple[int, ...
         left, right = "...km" if turn_a else "...mk", "...nk" if turn_b else "...kn"
         return np.moveaxis(alpha * np.einsum(f"{left},{right}->...mn", x, y), -2, axis)
     params = {"axis": axis, "transpose_a": turn_a, "transpose_b": turn_b, "alpha": alpha}
-    return Case("_linalg_gemm2", params, [a, b], reference=reference, onednn=True, rtol=NEAR,
+    return Case("_linalg_gemm2", params, [a, b], reference=reference, native=True, rtol=NEAR,
                 atol=NEAR)
 
 

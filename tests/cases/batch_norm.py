@@ -53,7 +53,7 @@ def slopes(x: Array, gamma: Array, beta: Array, mean: Array, var: Array, dy: Arr
 
 def case(data: tuple[int, ...], axis: int | None = None, fix: bool = False,
          train: bool = True, moving: bool = False, outputs: bool = False, eps: float = 1e-3,
-         note: str = "", onednn: bool | str = True) -> Case:
+         note: str = "", native: bool | str = True) -> Case:
     at = 1 if axis is None else axis
     params: dict[str, object] = {"fix_gamma": fix, "eps": eps}
     if axis is not None:
@@ -76,7 +76,7 @@ def case(data: tuple[int, ...], axis: int | None = None, fix: bool = False,
     return Case("BatchNorm", params, [Input(data, low=-2, high=3), Input(one, kind="positive"),
                                       Input(one)],
                 [Input(one), Input(one, kind="positive")], reference=reference,
-                gradients=gradients, is_train=train, onednn=onednn, onednn_backward=onednn,
+                gradients=gradients, is_train=train, native=native, native_backward=native,
                 rtol={"float32": 1e-4, "float64": 1e-8}, atol={"float32": 1e-4, "float64": 1e-8},
                 note=note or ("training" if train else "inference"))
 
@@ -106,8 +106,8 @@ CASES = [
     case((4, 3, 2), axis=0),
     case((4, 5), axis=0),
     case((2, 3, 4, 4), eps=0.0, note="no eps"),
-    case((0, 3, 2, 2), train=False, onednn=False, note="no images"),
-    case((2, 0, 2, 2), onednn=False, note="no channels"),
+    case((0, 3, 2, 2), train=False, native=False, note="no images"),
+    case((2, 0, 2, 2), native=False, note="no channels"),
 ]
 
 

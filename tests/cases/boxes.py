@@ -64,7 +64,7 @@ def plain_boxes(*shape: int, seed: int = 1) -> Input:
 
 def nms_case(data: Input, params: dict[str, Any], note: str = "", **words: Any) -> Case:
     return Case("_contrib_box_nms", params, [data], reference=lambda x: nms(x, **words),
-                onednn=True, onednn_backward=False, dtypes=("float32", "float64"), note=note)
+                native=True, native_backward=False, dtypes=("float32", "float64"), note=note)
 
 
 def all_iou(a: Array, b: Array) -> Array:
@@ -186,7 +186,7 @@ def target_case(count: int, params: dict[str, Any], **words: Any) -> Case:
     return Case("_contrib_MultiBoxTarget", params,
                 [plain_boxes(1, count), LABELS, Input((2, 4, count))],
                 reference=lambda a, b, c: target(a, b, c, **words),
-                gradients=lambda a, b, c, *_: zeros(a, b, c), onednn=True,
+                gradients=lambda a, b, c, *_: zeros(a, b, c), native=True,
                 dtypes=("float32", "float64"), **LOOSE)
 
 
@@ -194,7 +194,7 @@ def detect_case(count: int, classes: int, params: dict[str, Any], **words: Any) 
     return Case("_contrib_MultiBoxDetection", params,
                 [Input((2, classes, count), kind="distinct", low=0.0), (2, 4 * count),
                  plain_boxes(1, count)], reference=lambda *a: detect(*a, **words),
-                gradients=lambda a, b, c, *_: zeros(a, b, c), onednn=True,
+                gradients=lambda a, b, c, *_: zeros(a, b, c), native=True,
                 dtypes=("float32", "float64"), **LOOSE)
 
 
@@ -206,7 +206,7 @@ CASES = [
     nms_case(boxes(9, (2, 3)), {"topk": 4, "overlap_thresh": 0.2}, overlap=0.2, topk=4),
     nms_case(boxes(12), {"in_format": "center", "out_format": "center", "overlap_thresh": 0.2},
              overlap=0.2, center=True),
-    Case("_contrib_box_nms", {"topk": 0}, [boxes(5)], reference=lambda x: x, onednn=False,
+    Case("_contrib_box_nms", {"topk": 0}, [boxes(5)], reference=lambda x: x, native=False,
          note="as they are"),
     Case("_contrib_box_iou", {}, [plain_boxes(2, 3), plain_boxes(4, seed=2)], reference=all_iou,
          gradients=lambda a, b, _: zeros(a, b), dtypes=FLOATS, **LOOSE),
@@ -227,10 +227,10 @@ CASES = [
          reference=lambda d, a: decode(d, a, (1, 1, 1, 1), True), dtypes=FLOATS, **LOOSE),
     Case("_contrib_MultiBoxPrior", {"sizes": (0.75, 0.5, 0.25), "ratios": (1, 2, 0.5)},
          [(2, 3, 3, 4)], reference=lambda d: prior(d, (0.75, 0.5, 0.25), (1, 2, 0.5)),
-         gradients=lambda d, _: zeros(d), onednn=True, **LOOSE),
+         gradients=lambda d, _: zeros(d), native=True, **LOOSE),
     Case("_contrib_MultiBoxPrior", {"sizes": (0.9,), "ratios": (3,), "clip": True},
          [(1, 20, 2, 2)], reference=lambda d: prior(d, (0.9,), (3,), True),
-         gradients=lambda d, _: zeros(d), onednn=True, **LOOSE),
+         gradients=lambda d, _: zeros(d), native=True, **LOOSE),
     target_case(20, {}),
     target_case(20, {"overlap_threshold": 0.2}, threshold=0.2),
     target_case(17, {"negative_mining_ratio": 1.5}, ratio=1.5),

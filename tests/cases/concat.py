@@ -7,10 +7,10 @@ import numpy as np
 from ndarray_rt.testing.case import Case
 
 
-def case(shapes: list[tuple[int, ...]], axis: int, onednn: bool | str = True,
+def case(shapes: list[tuple[int, ...]], axis: int, native: bool | str = True,
          dtypes: tuple[str, ...] = ("float32", "float64"), op: str = "Concat") -> Case:
-    return Case(op, {"num_args": len(shapes), "dim": axis}, shapes, onednn=onednn,
-                onednn_backward=onednn, dtypes=dtypes,
+    return Case(op, {"num_args": len(shapes), "dim": axis}, shapes, native=native,
+                native_backward=native, dtypes=dtypes,
                 reference=lambda *arrays: np.concatenate(arrays, axis))
 
 
@@ -22,6 +22,6 @@ CASES = [
     case([(2, 20, 3, 2), (1, 20, 3, 2)], 0), case([(2, 5, 3, 2), (2, 5, 1, 2)], 2),
     case([(2, 5, 3, 2), (2, 5, 3, 4)], -1), case([(2, 5, 3), (2, 20, 3)], 1),
     case([(1, 3, 2, 2, 2), (1, 5, 2, 2, 2)], 1), case([(2, 1)] * 6, 1),
-    case([(0, 3), (2, 3)], 0, onednn=False), case([(2, 0), (2, 0)], 1, onednn=False),
+    case([(0, 3), (2, 3)], 0, native=False), case([(2, 0), (2, 0)], 1, native=False),
     case([(6,), (4,), (3,)], 0, op="_rnn_param_concat"),
 ]

@@ -24,7 +24,7 @@ def rounded(x: Array) -> Array:
 STEPS = [-2.5, -1.5, -0.4, 0.0, 0.3, 0.5, 1.5, 2.7]
 CASES = [
     Case(f"_contrib_{name}_ste", {}, [Input((2, 4), dtype, values=STEPS)], reference=step,
-         gradients=lambda x, dy: dy + 0, onednn=False,
+         gradients=lambda x, dy: dy + 0, native=False,
          dtypes=("float32",) if dtype else FLOATS,
          exempt={"gradient": "whole numbers have no differences"} if dtype else {})
     for name, step in (("round", rounded), ("sign", np.sign))
@@ -53,15 +53,15 @@ def ifft(x: Array) -> Array:
 
 
 CASES += [
-    Case(op, params, [shape], reference=reference, onednn=False, onednn_backward=False,
+    Case(op, params, [shape], reference=reference, native=False, native_backward=False,
          dtypes=FLOATS, **HALVES)
     for op, params, shape, reference in (
         ("_contrib_fft", {}, (3, 5), fft), ("_contrib_fft", {"compute_size": 1}, (2, 8), fft),
         ("_contrib_fft", {}, (2, 1, 3, 4), fft), ("_contrib_fft", {}, (4, 1), fft),
         ("_contrib_ifft", {}, (3, 10), ifft), ("_contrib_ifft", {"compute_size": 2}, (2, 8), ifft),
         ("_contrib_ifft", {}, (2, 1, 3, 6), ifft))]
-CASES += [Case(op, {}, [(0, 4)], reference=lambda x, n=n: np.zeros((0, n)), onednn=False,
-               onednn_backward=False, note="no rows")
+CASES += [Case(op, {}, [(0, 4)], reference=lambda x, n=n: np.zeros((0, n)), native=False,
+               native_backward=False, note="no rows")
           for op, n in (("_contrib_fft", 8), ("_contrib_ifft", 2))]
 
 
@@ -81,7 +81,7 @@ def sketch_case(shape: tuple[int, ...], places: list[int], length: int) -> Case:
     d = shape[-1]
     return Case("_contrib_count_sketch", {"out_dim": length},
                 [shape, Input((1, d), values=places), Input((1, d), values=[1, -1, 1, 1, -1][:d])],
-                reference=sketch(length), no_grad={1, 2}, onednn=False, onednn_backward=False,
+                reference=sketch(length), no_grad={1, 2}, native=False, native_backward=False,
                 dtypes=FLOATS, **HALVES)
 
 
@@ -121,7 +121,7 @@ def hawkes_case(n: int, t: int, k: int, length: list[float], **more: Any) -> Cas
         Input((k,), low=0.5, high=1.5), Input((n, k), kind="positive"),
         Input((n, t), low=0.1, high=1), Input((n, t), "int32", low=0, high=k),
         Input((n,), values=length), Input((n,), low=6, high=8)],
-        reference=hawkes, no_grad={5, 6}, onednn=False, onednn_backward=False,
+        reference=hawkes, no_grad={5, 6}, native=False, native_backward=False,
         grad_rtol=1e-4, **more)
 
 
@@ -140,35 +140,35 @@ def square_sum(axis: Any, keepdims: bool) -> Any:
 
 
 CASES += [Case("_square_sum", {"axis": axis, "keepdims": keepdims}, [shape],
-               reference=square_sum(axis, keepdims), onednn=False, onednn_backward="auto",
+               reference=square_sum(axis, keepdims), native=False, native_backward="auto",
                dtypes=FLOATS, **HALVES)
           for axis, keepdims, shape in (
               (1, False, (3, 4)), (0, True, (3, 4)), (None, False, (2, 3)),
               ((0, 2), False, (2, 3, 2)))]
 CASES += [
     Case("cast_storage", {"stype": "default"}, [(2, 20, 3, 3)], reference=lambda x: x + 0,
-         exact=True, onednn=True),
+         exact=True, native=True),
     *(Case("_scatter_plus_scalar", {"scalar": 1.5}, [shape], reference=lambda x: x + 1.5,
-           onednn=True) for shape in ((3, 4), (2, 20, 3, 3))),
+           native=True) for shape in ((3, 4), (2, 20, 3, 3))),
     Case("_scatter_minus_scalar", {"scalar": 1.5}, [(3, 4)], reference=lambda x: x - 1.5,
-         onednn=True),
+         native=True),
     Case("_scatter_elemwise_div", {}, [(3, 4), Input((3, 4), kind="away")],
-         reference=lambda x, y: x / y, onednn=True, onednn_backward=True),
+         reference=lambda x, y: x / y, native=True, native_backward=True),
 ]
 HOLES = Input((3, 4), values=[0, 1, 2, 0, -3, 0, 0, 0, 0.5, 6, 7, 8])
-CASES += [Case("_contrib_getnnz", {"axis": axis}, [HOLES], onednn=False, exact=True,
+CASES += [Case("_contrib_getnnz", {"axis": axis}, [HOLES], native=False, exact=True,
                reference=lambda x, axis=axis: np.reshape((x != 0).sum(axis), (-1,)))
           for axis in (None, 0, 1)]
 CASES += [Case("_contrib_edge_id", {}, [HOLES, Input((5,), values=[0, 0, 1, 2, 2]),
-                                        Input((5,), values=[0, 1, 0, 3, 0])], onednn=False,
+                                        Input((5,), values=[0, 1, 0, 3, 0])], native=False,
                reference=lambda x, u, v: np.array([x[int(i), int(j)] or -1 for i, j in zip(
                    u, v, strict=True)]).astype(x.dtype),
                dtypes=("float32", "int32"), exact=True)]
 CASES += [
     Case("_contrib_SparseEmbedding", {"input_dim": 4, "output_dim": 3},
          [Input((2, 3), values=[0, 3, 1, 1, 9, -2]), (4, 3)],
-         reference=lambda i, w: w[np.clip(i, 0, 3).astype(int)], no_grad={0}, onednn=True,
-         onednn_backward=True),
+         reference=lambda i, w: w[np.clip(i, 0, 3).astype(int)], no_grad={0}, native=True,
+         native_backward=True),
 ]
 
 
@@ -187,7 +187,7 @@ def adagrad(params: dict[str, float], w: Array, g: Array, h: Array) -> tuple[Arr
 CASES += [
     Case("_contrib_group_adagrad_update", params, [(3, 4), (3, 4), Input(rows, kind="positive")],
          reference=lambda w, g, h, params=params: adagrad(params, w, g, h)[0],
-         after=lambda w, g, h, params=params: {2: adagrad(params, w, g, h)[1]}, onednn=False,
+         after=lambda w, g, h, params=params: {2: adagrad(params, w, g, h)[1]}, native=False,
          dtypes=("float32", "float64"))
     for params in ({"lr": 0.1}, {"lr": 0.5, "rescale_grad": 2, "clip_gradient": 0.4,
                                  "epsilon": 0.1})

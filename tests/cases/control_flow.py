@@ -30,7 +30,7 @@ CASES = [
           "in_state_locs": (0,), "remain_locs": (1,),
           "subgraphs": graphs(mx.sym.Group([mx.sym.tanh(_STATE), mx.sym.identity(_STATE)]))},
          [Input((3, *shape)), Input(shape), Input(shape)], reference=scan,
-         dtypes=("float32", "float64"), onednn=False)
+         dtypes=("float32", "float64"), native=False)
     for shape in ((4,), (2, 3))
 ]
 
@@ -49,12 +49,12 @@ CASES += [
           "subgraphs": graphs(
               STEP < 3, mx.sym.Group([mx.sym.identity(_POWER), STEP + 1, _POWER]))},
          [Input((1,), values=[0]), Input((2, 3)), Input((2, 3))], reference=powers, no_grad={0},
-         dtypes=("float32", "float64"), onednn=False),
+         dtypes=("float32", "float64"), native=False),
     *(Case("_cond",
            {"num_args": 6, "num_outputs": 1, "cond_input_locs": (0,), "then_input_locs": (1, 2),
             "else_input_locs": (2,),
             "subgraphs": graphs(mx.sym.identity(STEP), X * W, W + 1)},
            [Input((1,), values=[test]), Input((2, 3)), Input((2, 3))],
            reference=lambda i, x, w: x * w if i[0] else w + 1, no_grad={0},
-           dtypes=("float32", "float64"), onednn=False) for test in (1, 0)),
+           dtypes=("float32", "float64"), native=False) for test in (1, 0)),
 ]

@@ -31,7 +31,7 @@ def convolve(x: Array, w: Array, b: Array | None, stride: tuple[int, ...],
 
 
 def case(data: tuple[int, ...], filters: int, kernel: tuple[int, ...], groups: int = 1,
-         bias: bool = True, note: str = "", onednn: bool | str = True, **params: object) -> Case:
+         bias: bool = True, note: str = "", native: bool | str = True, **params: object) -> Case:
     rank = len(kernel)
     weight = (filters, data[1] // groups, *kernel)
     given = {"kernel": kernel, "num_filter": filters, **params}
@@ -46,7 +46,7 @@ def case(data: tuple[int, ...], filters: int, kernel: tuple[int, ...], groups: i
         inputs.append(Input((filters,)))
     return Case("Convolution", given, inputs,
                 reference=lambda x, w, b=None: convolve(x, w, b, *geometry, groups),
-                onednn=onednn, onednn_backward=onednn, rtol={"float32": 1e-4},
+                native=native, native_backward=native, rtol={"float32": 1e-4},
                 atol={"float32": 1e-4}, grad_eps=1e-5,
                 dtypes=("float32", "float64", "float16"), note=note)
 
@@ -83,6 +83,6 @@ CASES = [
     case((2, 5, 1, 1), 4, (1, 1), stride=(3, 3), pad=(1, 1), note="the padding's pixel"),
     case((1, 3, 5, 5), 4, (2, 2), stride=(2, 2), pad=(1, 0), note="odd sizes"),
     case((1, 6, 5, 5), 9, (3, 3), groups=3, dilate=(2, 2), pad=(2, 2)),
-    case((0, 3, 5, 5), 4, (3, 3), onednn=False, note="no images"),
-    case((2, 0, 5, 5), 4, (3, 3), onednn=False, note="no channels"),
+    case((0, 3, 5, 5), 4, (3, 3), native=False, note="no images"),
+    case((2, 0, 5, 5), 4, (3, 3), native=False, note="no channels"),
 ]

@@ -41,8 +41,8 @@ def native_for(indices: Input) -> Any:
 def gather_case(shape: tuple[int, ...], indices: Input, dtypes: tuple[str, ...] = ("float32",),
                 note: str = "") -> Case:
     native = native_for(indices)
-    return Case("gather_nd", {}, [shape, indices], reference=gather, no_grad={1}, onednn=native,
-                onednn_backward=native, dtypes=dtypes, note=note)
+    return Case("gather_nd", {}, [shape, indices], reference=gather, no_grad={1}, native=native,
+                native_backward=native, dtypes=dtypes, note=note)
 
 
 def scatter_case(data: tuple[int, ...], indices: Input, shape: tuple[int, ...],
@@ -50,11 +50,11 @@ def scatter_case(data: tuple[int, ...], indices: Input, shape: tuple[int, ...],
     def reference(x: Array, i: Array) -> Array:
         return scatter(np.zeros(shape, x.dtype), x, i)
     return Case("scatter_nd", {"shape": shape}, [data, indices], reference=reference, no_grad={1},
-                onednn=native_for(indices), onednn_backward=native_for(indices), dtypes=dtypes,
+                native=native_for(indices), native_backward=native_for(indices), dtypes=dtypes,
                 note=note)
 
 
-def split(shape: tuple[int, ...], ends: Any, onednn: Any = True, note: str = "",
+def split(shape: tuple[int, ...], ends: Any, native: Any = True, note: str = "",
           dtypes: tuple[str, ...] = ("float32",), **params: Any) -> Case:
     """`ends`: what numpy.split takes."""
     axis = params.get("axis", 1)
@@ -64,35 +64,35 @@ def split(shape: tuple[int, ...], ends: Any, onednn: Any = True, note: str = "",
         return tuple(y.squeeze(axis) if params.get("squeeze_axis") else y for y in parts)
     params = ({"sections": ends, "indices": ()} if isinstance(ends, int)
               else {"indices": (0, *ends)}) | params
-    return Case("_split_v2", params, [shape], reference=reference, onednn=onednn, dtypes=dtypes,
+    return Case("_split_v2", params, [shape], reference=reference, native=native, dtypes=dtypes,
                 note=note)
 
 
 def crop(key: Any, *inputs: tuple[int, ...], **params: Any) -> Case:
     return Case("Crop", {"num_args": len(inputs), **params}, list(inputs),
-                reference=lambda x, *_: x[(..., *key)], onednn=True, onednn_backward=True,
+                reference=lambda x, *_: x[(..., *key)], native=True, native_backward=True,
                 dtypes=("float32", "float64"))
 
 
 def assign(key: Any, shape: tuple[int, ...], rhs: tuple[int, ...],
-           dtypes: tuple[str, ...] = ("float32",), onednn: Any = True, **params: Any) -> Case:
+           dtypes: tuple[str, ...] = ("float32",), native: Any = True, **params: Any) -> Case:
     def reference(x: Array, y: Array) -> Array:
         made = x.copy()
         made[key] = y
         return made
-    return Case("_slice_assign", params, [shape, rhs], reference=reference, onednn=onednn,
+    return Case("_slice_assign", params, [shape, rhs], reference=reference, native=native,
                 dtypes=dtypes)
 
 
 def assign_scalar(key: Any, shape: tuple[int, ...], value: float,
-                  dtypes: tuple[str, ...] = ("float32",), onednn: Any = True,
+                  dtypes: tuple[str, ...] = ("float32",), native: Any = True,
                   **params: Any) -> Case:
     def reference(x: Array) -> Array:
         made = x.copy()
         made[key] = value
         return made
     return Case("_slice_assign_scalar", {**params, "scalar": value}, [shape], reference=reference,
-                onednn=onednn, dtypes=dtypes)
+                native=native, dtypes=dtypes)
 
 
 def fill(lhs: Array, mhs: Array, rhs: Array) -> Array:
@@ -114,28 +114,28 @@ CASES = [
     scatter_case((2, 4), at([[3, 0]], "int32"), (5, 4), SOME),
     scatter_case((2, 2, 3), at([[[1, 0], [3, 2]]]), (4, 3)),
     Case("_scatter_set_nd", {"shape": (3, 4)}, [(3, 4), (2, 4), at([[2, 0]])], reference=scatter,
-         onednn=True, dtypes=SOME),
+         native=True, dtypes=SOME),
     Case("_scatter_set_nd", {"shape": (3, 4)}, [(3, 4), (2,), at([[2, 0], [-1, 1]])],
-         reference=scatter, onednn=True),
+         reference=scatter, native=True),
     split((2, 6), 3, dtypes=("float32", "int32", "float64")), split((2, 6), (1, 4)),
     split((2, 6), (2,), axis=-1), split((4, 3), 4, axis=0, squeeze_axis=True),
     split((2, 3), (1,), axis=0, squeeze_axis=True), split((2, 20, 3, 2), (8, 17)),
-    split((2, 4), (), note="one part"), split((2, 4), (2, 2), onednn=False),
-    split((3,), 3, onednn=False, axis=0, squeeze_axis=True),
+    split((2, 4), (), note="one part"), split((2, 4), (2, 2), native=False),
+    split((3,), 3, native=False, axis=0, squeeze_axis=True),
     crop(s[1:3, 2:4], (2, 3, 4, 5), h_w=(2, 2), offset=(1, 2)),
     crop(s[1:3, 1:4], (1, 2, 4, 5), h_w=(2, 3), center_crop=True),
     crop(s[0:3, 1:3], (1, 2, 4, 5), (1, 1, 3, 2), offset=(0, 1)),
     crop(s[0:3, 1:3], (1, 20, 4, 5), (2, 7, 3, 2), center_crop=True),
     assign(s[0:1, 1:3], (3, 4), (1, 2), ALL, begin=(0, 1), end=(1, 3)),
     assign(s[:, ::-2], (3, 4), (3, 2), begin=(None, None), end=(None, None), step=(None, -2),
-           onednn=False),
-    assign(s[2:1], (3, 4), (0, 4), onednn=False, begin=2, end=1),
+           native=False),
+    assign(s[2:1], (3, 4), (0, 4), native=False, begin=2, end=1),
     assign_scalar(s[1:2], (3, 4), 7.0, ALL, begin=1, end=2),
     assign_scalar(s[..., ::3], (2, 3, 4), -1.5, begin=(None, None, None), end=(None, None, None),
-                  step=(None, None, 3), onednn=False),
+                  step=(None, None, 3), native=False),
     assign(s[:, 2:10, ::2], (2, 20, 4), (2, 8, 2), begin=(0, 2, 0), end=(2, 10, 4),
            step=(1, 1, 2)),
     assign_scalar(s[:, 2:10], (2, 20, 3, 2), 2.5, begin=(0, 2), end=(2, 10)),
     Case("fill_element_0index", {}, [(4, 3), (4,), at([0, 2.9, -1, 9])], reference=fill,
-         onednn=False, dtypes=SOME),
+         native=False, dtypes=SOME),
 ]

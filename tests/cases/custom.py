@@ -39,6 +39,6 @@ class GatedProp(mx.operator.CustomOpProp):
 
 CASES = [
     Case("Custom", {"op_type": "cases_gated"}, [Input(shape), Input(shape)],
-         reference=lambda x, y: np.square(x) * y, dtypes=("float32", "float64"), onednn=False)
+         reference=lambda x, y: np.square(x) * y, dtypes=("float32", "float64"), native=False)
     for shape in ((3, 5), (2, 20, 3, 2))
 ]

@@ -30,7 +30,7 @@ def spread(x: Array, w: Array, b: Array | None, out: tuple[int, ...], stride: tu
 
 def case(data: tuple[int, ...], filters: int, kernel: tuple[int, ...], out: tuple[int, ...],
          groups: int = 1, bias: bool = False, begin: tuple[int, ...] | None = None,
-         note: str = "", onednn: bool | str = True, **params: tuple[int, ...]) -> Case:
+         note: str = "", native: bool | str = True, **params: tuple[int, ...]) -> Case:
     """`out` is the spatial shape expected, `begin` what is cut off in front (default: pad)."""
     rank = len(kernel)
     weight = (data[1], filters // groups, *kernel)
@@ -46,7 +46,7 @@ def case(data: tuple[int, ...], filters: int, kernel: tuple[int, ...], out: tupl
         inputs.append(Input((filters,)))
     return Case("Deconvolution", given, inputs,
                 reference=lambda x, w, b=None: spread(x, w, b, out, stride, dilate, cut, groups),
-                onednn=onednn, onednn_backward=onednn, rtol={"float32": 1e-4},
+                native=native, native_backward=native, rtol={"float32": 1e-4},
                 atol={"float32": 1e-4}, grad_eps=1e-5,
                 dtypes=("float32", "float64", "float16"), note=note)
 
@@ -70,6 +70,6 @@ CASES = [
     case((2, 4, 4), 6, (3,), (8,), groups=2, stride=(2,), pad=(1,), adj=(1,)),
     case((1, 3, 2, 3, 2), 4, (2, 3, 2), (4, 5, 4), stride=(2, 2, 2), pad=(0, 1, 0)),
     case((1, 4, 2, 2, 2), 4, (2, 2, 2), (3, 3, 3), groups=2, bias=True),
-    case((0, 3, 4, 4), 4, (3, 3), (6, 6), onednn=False, bias=True, note="no images"),
-    case((2, 3, 2), 4, (3,), (0,), pad=(2,), onednn=False, note="nothing left"),
+    case((0, 3, 4, 4), 4, (3, 3), (6, 6), native=False, bias=True, note="no images"),
+    case((2, 3, 2), 4, (3,), (0,), pad=(2,), native=False, note="nothing left"),
 ]

@@ -50,7 +50,7 @@ def deform(data: Array, offset: Array, weight: Array, bias: Any = 0.0, mask: Arr
 
 FAR = {"low": -1.4, "high": 1.4}
 LOOSE: dict[str, Any] = {"rtol": {"float16": 3e-2, "float32": 1e-4},
-                         "atol": {"float16": 3e-2, "float32": 1e-4}, "onednn": False,
+                         "atol": {"float16": 3e-2, "float32": 1e-4}, "native": False,
                          "dtypes": ("float32", "float64", "float16")}
 
 CASES = [
@@ -118,7 +118,7 @@ def psroi_case(dim: int, groups: int, bins: int, classes: int = 0, parts: int = 
     return Case("_contrib_DeformablePSROIPooling", params, inputs,
                 reference=lambda d, r, *t: psroi(d, r, t[0] if t else None, dim, groups, bins,
                                                  part, samples, scale, std),
-                no_grad={1}, onednn=False, onednn_backward=False, dtypes=("float32", "float64"))
+                no_grad={1}, native=False, native_backward=False, dtypes=("float32", "float64"))
 
 
 CASES += [psroi_case(2, 2, 3), psroi_case(4, 2, 2, classes=2, samples=2, std=0.1),

@@ -87,7 +87,7 @@ WHOLE = ("poisson", "negative_binomial", "generalized_negative_binomial")
 
 CASES = [Case(f"_random_{name}", {**params, "shape": shape, **given}, [],
               check=like_moments(mean, deviation, given.get("dtype", "float32"), name in WHOLE),
-              onednn="auto", dtypes=("float32",))
+              native="auto", dtypes=("float32",))
          for name, (params, mean, deviation) in MOMENTS.items()
          for shape, given in (((40, 50), {}), ((3,), {"dtype": "float64"}),
                               ((2000,), {"dtype": "float16"}))]

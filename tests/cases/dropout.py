@@ -25,28 +25,28 @@ def same(x: Array) -> tuple[Array, None]:
 
 
 CASES = [
-    Case("Dropout", {"p": 0.3}, [shape], check=check(0.3), is_train=True, onednn=True,
-         onednn_backward=True)
+    Case("Dropout", {"p": 0.3}, [shape], check=check(0.3), is_train=True, native=True,
+         native_backward=True)
     for shape in ((300,), (4, 5), (2, 20, 3, 4), (2, 16, 3, 3), (2, 3, 5), (1, 3, 2, 3, 2))
 ]
 CASES += [
     Case("Dropout", {"p": 0.5, "axes": axes}, [shape], check=check(0.5, axes), is_train=True,
-         onednn=True, onednn_backward=True)
+         native=True, native_backward=True)
     for shape, axes in (((40, 5), (1,)), ((4, 20, 3, 2), (2, 3)), ((4, 16, 3, 2), (1,)),
                         ((30, 3, 2, 2), (1, 2, 3)))
 ]
 CASES += [
-    Case("Dropout", {"mode": "always"}, [(6, 7)], check=check(0.5), onednn=True,
+    Case("Dropout", {"mode": "always"}, [(6, 7)], check=check(0.5), native=True,
          note="not training"),
-    Case("Dropout", {}, [(2, 20, 3, 4)], reference=same, onednn=True,
+    Case("Dropout", {}, [(2, 20, 3, 4)], reference=same, native=True,
          exempt={"gradient": "gradients run in training"}, note="not training"),
-    Case("Dropout", {"p": 0}, [(2, 20, 3, 4)], reference=same, is_train=True, onednn=True,
-         onednn_backward=True),
+    Case("Dropout", {"p": 0}, [(2, 20, 3, 4)], reference=same, is_train=True, native=True,
+         native_backward=True),
     Case("Dropout", {"p": 1}, [(2, 3)], reference=lambda x: (x * np.nan, x * np.nan),
-         is_train=True, onednn=True, onednn_backward=True,
+         is_train=True, native=True, native_backward=True,
          exempt={"gradient": "NaN has no slope"}, note="everything is lost"),
-    Case("Dropout", {}, [(0, 3)], reference=same, is_train=True, onednn=False,
-         onednn_backward=False, note="no elements"),
+    Case("Dropout", {}, [(0, 3)], reference=same, is_train=True, native=False,
+         native_backward=False, note="no elements"),
     Case("Dropout", {}, [(40, 5)], check=None, is_train=True, dtypes=("float32", "float16"),
-         onednn=True, onednn_backward=True, note="float16"),
+         native=True, native_backward=True, note="float16"),
 ]

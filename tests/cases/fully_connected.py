@@ -15,7 +15,7 @@ def transform(x: Array, w: Array, b: Array | None, flatten: bool) -> Array:
 
 
 def case(data: tuple[int, ...], hidden: int, features: int, bias: bool = True,
-         flatten: bool = True, note: str = "", onednn: bool | str = True) -> Case:
+         flatten: bool = True, note: str = "", native: bool | str = True) -> Case:
     params: dict[str, object] = {"num_hidden": hidden}
     if not bias:
         params["no_bias"] = True
@@ -26,7 +26,7 @@ def case(data: tuple[int, ...], hidden: int, features: int, bias: bool = True,
         inputs.append(Input((hidden,)))
     return Case("FullyConnected", params, inputs,
                 reference=lambda x, w, b=None: transform(x, w, b, flatten),
-                onednn=onednn, onednn_backward=onednn, rtol={"float32": 1e-4},
+                native=native, native_backward=native, rtol={"float32": 1e-4},
                 atol={"float32": 1e-4}, dtypes=("float32", "float64", "float16"), note=note)
 
 
@@ -47,7 +47,7 @@ CASES = [
     case((2, 3, 4), 5, 4, flatten=False),
     case((2, 3, 2, 7), 5, 7, flatten=False, bias=False),
     case((6,), 5, 6, flatten=False, note="rank 1"),
-    case((0, 4), 3, 4, onednn=False, note="no rows"),
-    case((2, 0), 3, 0, onednn=False, note="no features"),
-    case((2, 3, 0), 4, 0, onednn=False, note="no features"),
+    case((0, 4), 3, 4, native=False, note="no rows"),
+    case((2, 0), 3, 0, native=False, note="no features"),
+    case((2, 3, 0), 4, 0, native=False, note="no features"),
 ]

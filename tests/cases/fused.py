@@ -35,13 +35,13 @@ def conv(post_ops: str, after: object, operands: tuple[tuple[int, ...], ...] = (
     return Case("_fused_Convolution",
                 {"kernel": kernel, "num_filter": filters, "num_group": groups,
                  "no_bias": not bias, "post_ops": post_ops},
-                [*inputs, *map(Input, operands)], reference=reference, onednn=True,
+                [*inputs, *map(Input, operands)], reference=reference, native=True,
                 rtol={"float32": 1e-4}, atol={"float32": 1e-4}, note=note)
 
 
 def dense(post_ops: str, after: object, operands: tuple[tuple[int, ...], ...] = (),
           data: tuple[int, ...] = (3, 4), hidden: int = 20, flatten: bool = True,
-          bias: bool = True, onednn: bool = True, note: str = "") -> Case:
+          bias: bool = True, native: bool = True, note: str = "") -> Case:
     features = int(np.prod(data[1:])) if flatten else data[-1]
     inputs = [Input(data), Input((hidden, features), weight_groups=1)]
     if bias:
@@ -53,7 +53,7 @@ def dense(post_ops: str, after: object, operands: tuple[tuple[int, ...], ...] = 
     return Case("_fused_FullyConnected",
                 {"num_hidden": hidden, "flatten": flatten, "no_bias": not bias,
                  "post_ops": post_ops},
-                [*inputs, *map(Input, operands)], reference=reference, onednn=onednn,
+                [*inputs, *map(Input, operands)], reference=reference, native=native,
                 rtol={"float32": 1e-4}, atol={"float32": 1e-4}, note=note)
 
 
@@ -65,7 +65,7 @@ def norm(post_ops: str, after: object, data: tuple[int, ...], fix: bool = False)
     return Case("_fused_BatchNorm", {"fix_gamma": fix, "post_ops": post_ops},
                 [data, (channels,), (channels,)],
                 [(channels,), Input((channels,), kind="positive")], reference=reference,
-                onednn=True, rtol={"float32": 1e-4}, atol={"float32": 1e-4})
+                native=True, rtol={"float32": 1e-4}, atol={"float32": 1e-4})
 
 
 def fold(weight: tuple[int, ...], channels: int, transposed: bool = False, groups: int = 1,
@@ -90,7 +90,7 @@ def fold(weight: tuple[int, ...], channels: int, transposed: bool = False, group
         return folded, shift
     return Case("_fold_batch_norm", params,
                 [weight, *vectors, Input((channels,), kind="positive")], reference=reference,
-                onednn=True)
+                native=True)
 
 
 def relu(x: Array) -> Array:
@@ -145,10 +145,10 @@ CASES = [
     dense("gelu", gelu, data=(2, 3, 4), flatten=False),
     dense("add", lambda y, a: y + a, ((2, 3, 20),), data=(2, 3, 4), flatten=False),
     dense("add", lambda y, a: y + a, ((1, 1, 20),), data=(2, 3, 4), flatten=False),
-    dense("add", lambda y, a: y + a, ((2, 1, 20),), data=(2, 3, 4), flatten=False, onednn=False),
+    dense("add", lambda y, a: y + a, ((2, 1, 20),), data=(2, 3, 4), flatten=False, native=False),
     dense("add", lambda y, a: y + a, ((1, 3, 20),), data=(1, 3, 4), flatten=False),
-    dense("mul", lambda y, a: y * a, ((3, 1),), onednn=False),
-    dense("mul", lambda y, a: y * a, ((1, 1),), onednn=False),
+    dense("mul", lambda y, a: y * a, ((3, 1),), native=False),
+    dense("mul", lambda y, a: y * a, ((1, 1),), native=False),
     dense("relu", relu, data=(2, 20, 2, 2), note="blocked data"),
     norm("relu", relu, (2, 20, 3, 3)),
     norm("relu", relu, (2, 16, 4), fix=True),

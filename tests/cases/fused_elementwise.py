@@ -11,10 +11,10 @@ from ndarray_rt.testing.case import Array, Case, Input
 
 
 def chain(post_ops: str, reference: object, data: tuple[int, ...], *operands: tuple[int, ...],
-          onednn: bool = True, note: str = "", **contents: object) -> Case:
+          native: bool = True, note: str = "", **contents: object) -> Case:
     return Case("_fused_elementwise", {"post_ops": post_ops},
                 [Input(data), *(Input(shape, **contents) for shape in operands)],
-                reference=reference, onednn=onednn, rtol={"float32": 1e-4},
+                reference=reference, native=native, rtol={"float32": 1e-4},
                 atol={"float32": 1e-5}, note=note)
 
 
@@ -26,10 +26,10 @@ def sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-def constant(array: Array, onednn: bool | str) -> Case:
+def constant(array: Array, native: bool | str) -> Case:
     data = base64.b64encode(array.tobytes()).decode()
     return Case("_constant", {"shape": array.shape, "dtype": array.dtype.name, "data": data}, [],
-                reference=lambda: array, onednn=onednn)
+                reference=lambda: array, native=native)
 
 
 IMAGE, ROWS = (2, 20, 3, 5), (3, 4, 20)

@@ -27,18 +27,18 @@ def deconv(post_ops: str, after: object, *operands: tuple[int, ...],
     return Case("_fused_Deconvolution",
                 {"kernel": (2, 2), "stride": (2, 2), "num_filter": filters, "num_group": groups,
                  "no_bias": not bias, "post_ops": post_ops},
-                [*inputs, *map(Input, operands)], reference=reference, onednn=True,
+                [*inputs, *map(Input, operands)], reference=reference, native=True,
                 rtol={"float32": 1e-4}, atol={"float32": 1e-4})
 
 
 def dot(post_ops: str, after: object, a: tuple[int, ...], b: tuple[int, ...],
-        *operands: tuple[int, ...], onednn: bool = True, **params: bool) -> Case:
+        *operands: tuple[int, ...], native: bool = True, **params: bool) -> Case:
     def reference(x: Array, y: Array, *rest: Array) -> Array:
         x = np.moveaxis(x, 0, -1) if params.get("transpose_a") else x
         y = np.moveaxis(y, -1, 0) if params.get("transpose_b") else y
         return after(np.tensordot(x, y, 1), *rest)
     return Case("_fused_dot", {"post_ops": post_ops, **params},
-                [Input(a), Input(b), *map(Input, operands)], reference=reference, onednn=onednn,
+                [Input(a), Input(b), *map(Input, operands)], reference=reference, native=native,
                 rtol={"float32": 1e-4}, atol={"float32": 1e-4})
 
 
@@ -53,7 +53,7 @@ def together(x: Array, heads: int) -> Array:
 
 
 def products(post_ops: str, after: object, a: tuple[int, ...], b: tuple[int, ...],
-             *operands: tuple[int, ...], onednn: bool = True, **params: object) -> Case:
+             *operands: tuple[int, ...], native: bool = True, **params: object) -> Case:
     heads = int(params.get("heads", 0))  # type: ignore[call-overload]
 
     def reference(x: Array, y: Array, *rest: Array) -> Array:
@@ -65,7 +65,7 @@ def products(post_ops: str, after: object, a: tuple[int, ...], b: tuple[int, ...
         made = after(made, *rest)
         return together(made, heads) if params.get("join") else made
     return Case("_fused_batch_dot", {"post_ops": post_ops, **params},
-                [Input(a), Input(b), *map(Input, operands)], reference=reference, onednn=onednn,
+                [Input(a), Input(b), *map(Input, operands)], reference=reference, native=native,
                 rtol={"float32": 1e-4}, atol={"float32": 1e-4})
 
 
@@ -80,13 +80,13 @@ def pool(post_ops: str, after: object, kind: str, data: tuple[int, ...] = (2, 20
     params: dict[str, object] = {"global_pool": True} if whole else {
         "kernel": (2, 2), "stride": (2, 2)}
     return Case("_fused_Pooling", {"pool_type": kind, "post_ops": post_ops, **params},
-                [Input(data)], reference=reference, onednn=True, rtol={"float32": 1e-4},
+                [Input(data)], reference=reference, native=True, rtol={"float32": 1e-4},
                 atol={"float32": 1e-5})
 
 
 def adaptive(post_ops: str, after: object, data: tuple[int, ...]) -> Case:
     return Case("_fused__contrib_AdaptiveAvgPooling2D", {"post_ops": post_ops}, [Input(data)],
-                reference=lambda x: after(x.mean(axis=(2, 3), keepdims=True)), onednn=True,
+                reference=lambda x: after(x.mean(axis=(2, 3), keepdims=True)), native=True,
                 rtol={"float32": 1e-4}, atol={"float32": 1e-5})
 
 
@@ -110,7 +110,7 @@ CASES = [
     dot("linear:0.5:0.0,mul", lambda y, m: 0.5 * y * m, (4, 3), (4, 20), (1, 1),
         transpose_a=True),
     dot("relu", relu, (2, 3, 4), (4, 5)),
-    dot("add", lambda y, a: y + a, (2, 3, 4), (4, 5), (1, 1, 5), onednn=False),
+    dot("add", lambda y, a: y + a, (2, 3, 4), (4, 5), (1, 1, 5), native=False),
     products("linear:0.25:0.0", lambda y: 0.25 * y, (4, 3, 5), (4, 5, 6)),
     products("linear:0.25:0.0,add", lambda y, a: 0.25 * y + a, (4, 3, 5), (4, 6, 5), (4, 3, 6),
              transpose_b=True),

@@ -26,7 +26,7 @@ def reference(key: tuple[Any, ...]) -> Any:
 def case(shape: tuple[int, ...], text: str, key: tuple[Any, ...], *arrays: Any) -> Case:
     return Case("_index", {"key": text, "num_args": 1 + len(arrays)},
                 [shape, *(indices(a) for a in arrays)],
-                reference=reference(key), onednn=False, no_grad=set(range(1, 1 + len(arrays))),
+                reference=reference(key), native=False, no_grad=set(range(1, 1 + len(arrays))),
                 dtypes=("float32", "float64", "float16", "int32", "uint8"))
 
 

@@ -50,7 +50,7 @@ def same(name: str, params: dict[str, Any], shape: tuple[int, ...], reference: A
          low: float = 0, high: float = 1) -> Case:
     """The gradient is passed on as it is."""
     return Case(f"_image_{name}", params, [Input(shape, low=low, high=high)], reference=reference,
-                gradients=lambda x, dy: (dy,), onednn=False, dtypes=dtypes, rtol=SINGLE,
+                gradients=lambda x, dy: (dy,), native=False, dtypes=dtypes, rtol=SINGLE,
                 atol=SINGLE, note=note)
 
 
@@ -72,7 +72,7 @@ def flipped(inputs: list[Array], outputs: list[Array]) -> None:
 def drawn(name: str, params: dict[str, Any], check: Any, dtypes: tuple[str, ...] = ("float32",),
           ) -> Case:
     return Case(f"_image_{name}", params, [Input((4, 6, 3), low=5, high=250)], check=check,
-                gradients=lambda x, dy: (dy,), onednn=False, dtypes=dtypes)
+                gradients=lambda x, dy: (dy,), native=False, dtypes=dtypes)
 
 
 MARGIN = {"top": 1, "bot": 2, "left": 3, "right": 0}
@@ -91,29 +91,29 @@ LIGHT = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140],
                   [-0.5836, -0.6948, 0.4203]]) * [55.46, 4.794, 1.148]
 
 CASES = [
-    Case("_image_to_tensor", {}, [image(3, 4, 3)], onednn=False, dtypes=("float32",),
+    Case("_image_to_tensor", {}, [image(3, 4, 3)], native=False, dtypes=("float32",),
          reference=lambda x: x.transpose(2, 0, 1) / 255),
-    Case("_image_to_tensor", {}, [Input((2, 3, 4, 1), "uint8")], onednn=False, dtypes=("float32",),
+    Case("_image_to_tensor", {}, [Input((2, 3, 4, 1), "uint8")], native=False, dtypes=("float32",),
          reference=lambda x: x.transpose(0, 3, 1, 2) / 255),
-    *(Case("_image_normalize", params, [shape], onednn=False, rtol=SINGLE, atol=SINGLE,
+    *(Case("_image_normalize", params, [shape], native=False, rtol=SINGLE, atol=SINGLE,
            dtypes=("float32", "float64", "float16"), reference=reference)
       for params, shape, reference in (
           ({"mean": (0.5, 0.25, 1), "std": (2, 4, 0.5)}, (3, 4, 5),
            lambda x: (x - np.array([0.5, 0.25, 1])[:, None, None])
            / np.array([2, 4, 0.5])[:, None, None]),
           ({"mean": 0.5}, (2, 1, 3, 3), lambda x: x - 0.5), ({}, (1, 2, 2), lambda x: x))),
-    *(Case("_image_resize", {"size": size}, [shape], onednn=True, dtypes=("float32", "float64"),
+    *(Case("_image_resize", {"size": size}, [shape], native=True, dtypes=("float32", "float64"),
            reference=lambda x, s=size: bilinear(x, s[1], s[0]), rtol=SINGLE, atol=SINGLE)
       for size, shape in (((3, 4), (5, 7, 3)), ((9, 8), (2, 5, 7, 1)), ((1, 1), (3, 3, 20)))),
-    Case("_image_resize", {"size": (3, 2)}, [(4, 6, 3)], onednn=True, rtol=SINGLE, atol=SINGLE,
+    Case("_image_resize", {"size": (3, 2)}, [(4, 6, 3)], native=True, rtol=SINGLE, atol=SINGLE,
          dtypes=("float32", "float64"), note="means",
          reference=lambda x: x.reshape(2, 2, 3, 2, 3).mean((1, 3))),
     Case("_image_resize", {"size": 3, "keep_ratio": True, "interp": 0}, [image(4, 6, 3)],
-         reference=lambda x: nearest(x, 3, 4), onednn=False, dtypes=KINDS[:3]),
-    Case("_image_resize", {"size": (3, 2), "interp": 3}, [(4, 6, 3)], onednn=False, rtol=SINGLE,
+         reference=lambda x: nearest(x, 3, 4), native=False, dtypes=KINDS[:3]),
+    Case("_image_resize", {"size": (3, 2), "interp": 3}, [(4, 6, 3)], native=False, rtol=SINGLE,
          atol=SINGLE, reference=lambda x: x.reshape(2, 2, 3, 2, 3).mean((1, 3))),
     *(Case("_image_crop", {"x": 1, "y": 2, "width": 3, "height": 2}, [Input(shape)],
-           reference=lambda x: x[..., 2:4, 1:4, :], onednn=False, dtypes=KINDS)
+           reference=lambda x: x[..., 2:4, 1:4, :], native=False, dtypes=KINDS)
       for shape in ((5, 6, 3), (2, 4, 4, 1))),
     same("flip_left_right", {}, (3, 4, 3), lambda x: x[:, ::-1], KINDS),
     same("flip_top_bottom", {}, (3, 4, 1), lambda x: x[::-1], KINDS),
@@ -133,16 +133,16 @@ CASES = [
     drawn("random_color_jitter", {"brightness": 0.3, "contrast": 0.3, "saturation": 0.3,
                                   "hue": 0.3}, changed),
     drawn("random_lighting", {"alpha_std": 0.5}, changed),
-    *(Case("_cvimresize", {"w": 3, "h": 4}, [shape], onednn=True, dtypes=("float32", "float64"),
+    *(Case("_cvimresize", {"w": 3, "h": 4}, [shape], native=True, dtypes=("float32", "float64"),
            reference=lambda x: bilinear(x, 4, 3), rtol=SINGLE, atol=SINGLE)
       for shape in ((5, 7, 3), (3, 2, 1))),
     Case("_cvimresize", {"w": 4, "h": 3, "interp": 0}, [image(4, 6, 3)], dtypes=KINDS[:3],
-         reference=lambda x: nearest(x, 3, 4), onednn=False),
-    *(Case("_cvcopyMakeBorder", {**MARGIN, "type": kind}, [Input((4, 5, 3))], onednn=False,
+         reference=lambda x: nearest(x, 3, 4), native=False),
+    *(Case("_cvcopyMakeBorder", {**MARGIN, "type": kind}, [Input((4, 5, 3))], native=False,
            reference=lambda x, m=mode: np.pad(x, ((1, 2), (3, 0), (0, 0)), m), dtypes=KINDS)
       for kind, mode in ((1, "edge"), (2, "symmetric"), (3, "wrap"), (4, "reflect"))),
-    Case("_cvcopyMakeBorder", {**MARGIN, "value": 7}, [Input((2, 3, 3))], onednn=False,
+    Case("_cvcopyMakeBorder", {**MARGIN, "value": 7}, [Input((2, 3, 3))], native=False,
          reference=lambda x: np.pad(x, ((1, 2), (3, 0), (0, 0)), constant_values=7), dtypes=KINDS),
     Case("_cvcopyMakeBorder", {**MARGIN, "type": 16, "values": (1, 2)}, [Input((2, 3, 3))],
-         reference=filled, onednn=False, dtypes=KINDS),
+         reference=filled, native=False, dtypes=KINDS),
 ]

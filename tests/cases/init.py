@@ -9,32 +9,32 @@ from ndarray_rt.testing.case import Array, Case
 DTYPES = ("float32", "float64", "float16", "uint8", "int8", "int32", "int64", "bool")
 
 
-def case(op: str, want: Array, onednn: bool | str = False, **params: object) -> Case:
-    return Case(op, params, [], reference=lambda: want, exact=True, onednn=onednn,
+def case(op: str, want: Array, native: bool | str = False, **params: object) -> Case:
+    return Case(op, params, [], reference=lambda: want, exact=True, native=native,
                 dtypes=("float32",))
 
 
-CASES = [case(op, np.full((2, 3), value, dtype), shape=(2, 3), dtype=dtype, onednn="auto")
+CASES = [case(op, np.full((2, 3), value, dtype), shape=(2, 3), dtype=dtype, native="auto")
          for op, value in (("_zeros", 0), ("_ones", 1)) for dtype in DTYPES]
 CASES += [case("_full", np.full((2, 3), value, dtype), shape=(2, 3), dtype=dtype, value=value,
-               onednn=dtype == "float32")
+               native=dtype == "float32")
           for value in (0, 3) for dtype in DTYPES]
 CASES += [
-    case("_zeros", np.zeros(4, np.float32), shape=4, ctx="cpu(0)", onednn=True),
+    case("_zeros", np.zeros(4, np.float32), shape=4, ctx="cpu(0)", native=True),
     case("_ones", np.ones((2, 20, 3, 2), np.float32), shape=(2, 20, 3, 2), ctx="gpu(0)",
-         onednn=True),
+         native=True),
     case("_full", np.full((1,), 2, np.int32), shape=(1,), value=2.9, dtype="int32"),
-    case("_full", np.full((1,), np.inf, np.float32), shape=(1,), value="inf", onednn=True),
+    case("_full", np.full((1,), np.inf, np.float32), shape=(1,), value="inf", native=True),
     case("_linspace", np.array([0, 0.25, 0.5, 0.75, 1], np.float32), start=0, stop=1, num=5),
     case("_linspace", np.array([1, 0.5, 0, -0.5]), start=1, stop=-1, num=4, endpoint=False,
          dtype="float64"),
     case("_linspace", np.array([0, 3, 6, 10], np.int32), start=0, stop=10, num=4, dtype="int32"),
     case("_linspace", np.array([2], np.float32), start=2, stop=9, num=1),
-    case("_arange", np.arange(5, dtype=np.float32), start=5, onednn=True),
+    case("_arange", np.arange(5, dtype=np.float32), start=5, native=True),
     case("_arange", np.arange(5, dtype=np.float32), start=0, stop=5, ctx="cpu(0)",
-         onednn=True),
+         native=True),
     case("_arange", np.array([5, 5, 3, 3, 1, 1], np.float32), start=5, stop=0, step=-2, repeat=2,
-         onednn=True),
+         native=True),
     case("_arange", np.array([0, 1, 2, 3], np.int32), start=0.5, stop=5.5, step=1.5,
          dtype="int32"),
     case("_arange", np.array([1, 1.25, 1.5, 1.75]), start=1, stop=2, step=0.25, dtype="float64"),

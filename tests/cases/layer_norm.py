@@ -21,12 +21,12 @@ def normalize(x: Array, gamma: Array, beta: Array, axis: int, eps: float,
 
 
 def case(data: tuple[int, ...], axis: int = -1, eps: float = 1e-5, outputs: bool = False,
-         onednn: bool = True, note: str = "") -> Case:
+         native: bool = True, note: str = "") -> Case:
     vector = (data[axis],)
     params = {"axis": axis, "eps": eps, "output_mean_var": outputs}
     return Case("LayerNorm", params, [data, Input(vector, low=0.5, high=1.5), vector],
-                reference=lambda x, g, b: normalize(x, g, b, axis, eps), onednn=onednn,
-                onednn_backward=onednn, rtol={"float32": 1e-4, "float16": 1e-2},
+                reference=lambda x, g, b: normalize(x, g, b, axis, eps), native=native,
+                native_backward=native, rtol={"float32": 1e-4, "float16": 1e-2},
                 atol={"float32": 1e-4, "float16": 1e-2},
                 # gradients of the statistics go nowhere, as in MXNet
                 exempt={"gradient": "mean and std have no gradient of their own"} if outputs
@@ -45,5 +45,5 @@ CASES = [
     case((4, 90), axis=-2, outputs=True),
     case((3, 8), outputs=True),
     case((2, 1, 2, 1, 2, 6), note="rank 6"),
-    case((0, 4), onednn=False, note="no rows"),
+    case((0, 4), native=False, note="no rows"),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ndarray_rt.testing.case import Case
 
 CASES = [
-    Case(name, params, [shape], reference=lambda x: x + 0, onednn=True, exact=True,
+    Case(name, params, [shape], reference=lambda x: x + 0, native=True, exact=True,
          dtypes=("float32", "float64", "int32"), gradients=lambda x, dy: dy)
     for name, params in (("_contrib_to_mkldnn", {}), ("_contrib_to_mkldnn", {"layout": "aBcd16b"}),
                          ("_contrib_to_dense", {}))

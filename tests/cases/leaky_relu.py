@@ -28,15 +28,15 @@ def selu_gradient(x: Array, dy: Array) -> Array:
 def _case(act: str, shape: tuple[int, ...]) -> Case:
     return Case("LeakyReLU", {"act_type": act}, [Input(shape, kind="away", low=-3, high=3)],
                 reference=NUMPY_OF[act], gradients=selu_gradient if act == "selu" else None,
-                onednn=True, onednn_backward=True)
+                native=True, native_backward=True)
 
 
 def prelu(data: tuple[int, ...], gamma: tuple[int, ...], dims: tuple[int, ...],
-          onednn: bool = True) -> Case:
+          native: bool = True) -> Case:
     """`dims`: gamma's shape as numpy broadcasts it."""
     return Case("LeakyReLU", {"act_type": "prelu"}, [Input(data, kind="away"), Input(gamma)],
                 reference=lambda x, g: np.where(x > 0, x, x * g.reshape(dims)),
-                onednn=data[0] > 0, onednn_backward=onednn)
+                native=data[0] > 0, native_backward=native)
 
 
 def check_rrelu(inputs: list[Array], outputs: list[Array]) -> None:
@@ -50,10 +50,10 @@ def check_rrelu(inputs: list[Array], outputs: list[Array]) -> None:
 BOUNDS = {"act_type": "rrelu", "lower_bound": 0.2, "upper_bound": 0.4}
 CASES = [_case(act, shape) for act in NUMPY_OF for shape in SHAPES]
 CASES += [
-    Case("LeakyReLU", {"slope": -0.5}, [Input((3, 5), kind="away")], onednn=True,
-         onednn_backward=True, reference=lambda x: np.where(x > 0, x, -0.5 * x)),
-    Case("LeakyReLU", {"act_type": "gelu"}, [(0, 4)], reference=lambda x: x, onednn=False,
-         onednn_backward=False, note="no elements"),
+    Case("LeakyReLU", {"slope": -0.5}, [Input((3, 5), kind="away")], native=True,
+         native_backward=True, reference=lambda x: np.where(x > 0, x, -0.5 * x)),
+    Case("LeakyReLU", {"act_type": "gelu"}, [(0, 4)], reference=lambda x: x, native=False,
+         native_backward=False, note="no elements"),
     prelu((2, 3), (3,), (1, 3)),
     prelu((2, 20, 3, 2), (20,), (1, 20, 1, 1)),
     prelu((2, 16, 3, 2), (1, 16), (1, 16, 1, 1)),
@@ -61,14 +61,14 @@ CASES += [
     prelu((2, 3, 4), (3,), (1, 3, 1)),
     prelu((2, 3, 2, 2, 2), (3,), (1, 3, 1, 1, 1)),
     prelu((6,), (6,), (6,)),
-    prelu((6,), (1,), (1,), onednn=False),
-    prelu((2, 3, 4), (2, 3), (2, 3, 1), onednn=False),
-    prelu((2, 3, 4), (2,), (2, 1, 1), onednn=False),
-    prelu((4, 3), (4, 1), (4, 1), onednn=False),
-    prelu((0, 3), (3,), (1, 3), onednn=False),
+    prelu((6,), (1,), (1,), native=False),
+    prelu((2, 3, 4), (2, 3), (2, 3, 1), native=False),
+    prelu((2, 3, 4), (2,), (2, 1, 1), native=False),
+    prelu((4, 3), (4, 1), (4, 1), native=False),
+    prelu((0, 3), (3,), (1, 3), native=False),
     *[Case("LeakyReLU", BOUNDS, [Input(shape, kind="away")], check=check_rrelu, is_train=True,
-           onednn=True, onednn_backward=True) for shape in ((4, 5), (2, 20, 3, 5))],
-    Case("LeakyReLU", BOUNDS, [Input((2, 3, 4, 5), kind="away")], onednn=True,
+           native=True, native_backward=True) for shape in ((4, 5), (2, 20, 3, 5))],
+    Case("LeakyReLU", BOUNDS, [Input((2, 3, 4, 5), kind="away")], native=True,
          reference=lambda x: (np.where(x > 0, x, 0.3 * x), np.full(x.shape, 0.3)),
          exempt={"gradient": "gradients run in training, where slopes are random"},
          note="inference"),

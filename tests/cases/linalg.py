@@ -105,9 +105,9 @@ def numbers(x: Any) -> Array:
     return np.atleast_1d(np.asarray(x))
 
 
-CASES = [Case("_linalg_gemm", p, shapes, reference=gemm(p), onednn=onednn, rtol=NEAR, atol=NEAR,
+CASES = [Case("_linalg_gemm", p, shapes, reference=gemm(p), native=native, rtol=NEAR, atol=NEAR,
               dtypes=FLOATS)
-         for p, shapes, onednn in (
+         for p, shapes, native in (
              ({}, [(2, 3), (3, 4), (2, 4)], True),
              ({"transpose_a": True, "alpha": 0.5}, [(3, 2), (3, 4), (2, 4)], True),
              ({"transpose_b": True, "beta": 2.0}, [(2, 3), (4, 3), (2, 4)], True),
@@ -116,7 +116,7 @@ CASES = [Case("_linalg_gemm", p, shapes, reference=gemm(p), onednn=onednn, rtol=
                                                             (2, 3, 5, 6)], True),
              ({"beta": 0.0}, [(2, 3), (3, 4), (2, 4)], True),
              ({"axis": 0}, [(2, 2, 3), (3, 2, 4), (2, 2, 4)], False))]
-CASES += [Case("_linalg_syrk", p, [shape], onednn=True, dtypes=FLOATS, rtol=NEAR, atol=NEAR,
+CASES += [Case("_linalg_syrk", p, [shape], native=True, dtypes=FLOATS, rtol=NEAR, atol=NEAR,
                reference=lambda a, p=p: p.get("alpha", 1.0) * (
                    np.einsum("...ki,...kj->...ij", a, a) if p.get("transpose") else
                    np.einsum("...ik,...jk->...ij", a, a)))

@@ -104,7 +104,7 @@ def sync(shape: tuple[int, ...], fix: bool = True, train: bool = True, outputs: 
                 reference=lambda x, g, b, m, v: normalized(x, g, b, m, v, fix, train and not frozen,
                                                            outputs),
                 is_train=train, no_grad={1} if fix else frozenset(),
-                onednn=True, rtol=1e-4, atol=1e-4,
+                native=True, rtol=1e-4, atol=1e-4,
                 exempt={"gradient": "mean and var have no gradient of their own"} if outputs
                 else {})
 
@@ -120,12 +120,12 @@ CASES = [
     speech([[1], [2], [0]], [1, 1, 0], data=(1, 3, 3), note="one step"),
     sparse((3, 4)),
     sparse((2, 3, 4)),
-    Case("SoftmaxActivation", {}, [(3, 5)], reference=lambda x: softmax(x, -1), onednn=True,
-         onednn_backward=True, dtypes=("float32", "float64", "float16")),
+    Case("SoftmaxActivation", {}, [(3, 5)], reference=lambda x: softmax(x, -1), native=True,
+         native_backward=True, dtypes=("float32", "float64", "float16")),
     Case("SoftmaxActivation", {"mode": "channel"}, [(2, 20, 3, 2)],
-         reference=lambda x: softmax(x, 1), onednn=True, onednn_backward=True),
-    Case("SoftmaxActivation", {}, [(2, 3, 4)], reference=lambda x: softmax(x, -1), onednn=True,
-         onednn_backward=True),
+         reference=lambda x: softmax(x, 1), native=True, native_backward=True),
+    Case("SoftmaxActivation", {}, [(2, 3, 4)], reference=lambda x: softmax(x, -1), native=True,
+         native_backward=True),
     sync((3, 4, 5)),
     sync((2, 20, 3, 3), fix=False),
     sync((2, 4, 3, 3), fix=False, train=False),

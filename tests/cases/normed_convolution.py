@@ -34,7 +34,7 @@ def case(parts: list[tuple[int, ...]], filters: int, post_ops: str = "", after: 
     return Case("_fused_normed_Convolution",
                 {"num_args": len(parts), "kernel": ones, "num_filter": filters,
                  "act_type": act_type, "no_bias": not bias, "post_ops": post_ops},
-                inputs, reference=reference, onednn=True, rtol={"float32": 1e-4},
+                inputs, reference=reference, native=True, rtol={"float32": 1e-4},
                 atol={"float32": 1e-4}, note=note)
 
 
@@ -45,7 +45,7 @@ def affine(eps: float, fix: bool) -> Case:
         return scale, np.array([b - m * s for b, m, s in zip(beta, mean, scale, strict=True)])
     return Case("_affine_batch_norm", {"eps": eps, "fix_gamma": fix},
                 [Input((5,)), Input((5,)), Input((5,)), Input((5,), kind="positive")],
-                reference=reference, onednn=False)
+                reference=reference, native=False)
 
 
 def scaled(kind: str, fix: bool, shape: tuple[int, ...]) -> Case:
@@ -53,7 +53,7 @@ def scaled(kind: str, fix: bool, shape: tuple[int, ...]) -> Case:
         value, one = values.reshape(-1), np.ones(5) if fix else gamma
         return (one * value, beta * value) if kind == "mul" else (one, beta + value)
     return Case("_scale_batch_norm", {"kind": kind, "fix_gamma": fix},
-                [Input((5,)), Input((5,)), Input(shape)], reference=reference, onednn=False)
+                [Input((5,)), Input((5,)), Input(shape)], reference=reference, native=False)
 
 
 CASES = [

@@ -32,7 +32,7 @@ CASES = [
     Case("_numpy_function",
          {"num_args": 2, "function": both, "takes": ((shape, dtype), (shape, dtype)),
           "gives": ((shape, dtype), (shape[:-1], dtype))},
-         [Input(shape), Input(shape)], reference=both, dtypes=(dtype,), onednn=False,
+         [Input(shape), Input(shape)], reference=both, dtypes=(dtype,), native=False,
          exempt={"executor": "no text stands for a function"})
     for shape in ((2, 3), (2, 20, 3, 3)) for dtype in ("float32", "float64")
 ]
@@ -47,4 +47,4 @@ _FACTS = (((3, 5), "float32"),)
 CASES.append(Case("_numpy_function",
                   {"num_args": 1, "function": one, "takes": _FACTS, "gives": _FACTS},
                   [Input((3, 5))], reference=lambda x: np.sort(x, -1), dtypes=("float32",),
-                  onednn=False, exempt={"executor": "no text stands for a function"}))
+                  native=False, exempt={"executor": "no text stands for a function"}))

@@ -51,12 +51,12 @@ def pick(axis: int, wrap: bool = False, keepdims: bool = False) -> Callable[[Arr
 
 
 def case(op: str, params: dict[str, Any], inputs: list[Any], reference: Any, places: int,
-         onednn: Any = True, dtypes: tuple[str, ...] = ("float32",), note: str = "",
+         native: Any = True, dtypes: tuple[str, ...] = ("float32",), note: str = "",
          backward: Any = "auto") -> Case:
-    if onednn is True and inputs[places].dtype == "int64":
-        onednn = "auto"  # nothing copies int64 but numpy
-    return Case(op, params, inputs, reference=reference, no_grad={places}, onednn=onednn,
-                onednn_backward=backward, dtypes=dtypes, note=note)
+    if native is True and inputs[places].dtype == "int64":
+        native = "auto"  # nothing copies int64 but numpy
+    return Case(op, params, inputs, reference=reference, no_grad={places}, native=native,
+                native_backward=backward, dtypes=dtypes, note=note)
 
 
 def at(shape: tuple[int, ...], values: Any, dtype: str = "float32") -> Input:
@@ -75,11 +75,11 @@ CASES = [
          lambda i, w: take(0)(w, i), 0, backward=True),
     case("Embedding", {"input_dim": 3, "output_dim": 2}, [at((4,), [2, 0, 1, 7], "float16"),
                                                           (3, 2)],
-         lambda i, w: take(0)(w, i), 0, onednn=False, note="half places", backward=False),
+         lambda i, w: take(0)(w, i), 0, native=False, note="half places", backward=False),
     case("Embedding", {"input_dim": 3, "output_dim": 2, "sparse_grad": True},
          [at((2,), [2, 2]), (3, 2)], lambda i, w: take(0)(w, i), 0, backward=True),
     case("Embedding", {"input_dim": 3, "output_dim": 2}, [at((0,), []), (3, 2)],
-         lambda i, w: np.zeros((0, 2)), 0, onednn=False, note="no places", backward=False),
+         lambda i, w: np.zeros((0, 2)), 0, native=False, note="no places", backward=False),
     *(case("take", {"axis": axis, "mode": mode}, [(2, 4, 3), at((2, 4), [*WILD[:7], 2])],
            take(axis, mode == "wrap"), 1, dtypes=FLOATS, note="beyond", backward=True)
       for axis in (0, 1, -1) for mode in ("clip", "wrap")),
@@ -89,19 +89,19 @@ CASES = [
     case("take", {}, [(7,), at((2, 1), [5, 1])], take(0), 1, note="rank 1", backward=True),
     case("take", {"axis": 1}, [(2, 20, 3, 3), at((5,), [0, 19, 7, 7, 3])], take(1), 1,
          note="channels", backward=True),
-    case("take", {"mode": "raise"}, [(5, 4), at((3,), [4, 0, 4])], take(0), 1, onednn=False,
+    case("take", {"mode": "raise"}, [(5, 4), at((3,), [4, 0, 4])], take(0), 1, native=False,
          backward=True),
-    case("take", {}, [(5, 4), at((0,), [])], lambda a, i: np.zeros((0, 4)), 1, onednn=False,
+    case("take", {}, [(5, 4), at((0,), [])], lambda a, i: np.zeros((0, 4)), 1, native=False,
          note="no places", backward=False),
     *(case("one_hot", {"depth": 3}, [at((2, 3), [-1, -0.5, 0, 1.9, 3, 4], kind)], one_hot(3), 0,
            note=f"{kind} places") for kind in ("float32", "int32", "int64", "float64")),
     case("one_hot", {"depth": 4, "on_value": 2.5, "off_value": -1}, [at((3,), [0, 3, 9])],
          one_hot(4, 2.5, -1), 0),
     case("one_hot", {"depth": 4, "on_value": 8, "off_value": 1.7, "dtype": "int32"},
-         [at((3,), [0, 3, 9])], one_hot(4, 8, 1), 0, onednn="auto", note="int32 is not added"),
+         [at((3,), [0, 3, 9])], one_hot(4, 8, 1), 0, native="auto", note="int32 is not added"),
     *(case("one_hot", {"depth": 2, "dtype": dtype}, [at((3,), [0, 1, 9])], one_hot(2), 0,
-           onednn=False) for dtype in ("float64", "float16", "uint8", "int64")),
-    case("one_hot", {"depth": 0}, [at((3,), [0, 1, 9])], one_hot(0), 0, onednn=False),
+           native=False) for dtype in ("float64", "float16", "uint8", "int64")),
+    case("one_hot", {"depth": 0}, [at((3,), [0, 1, 9])], one_hot(0), 0, native=False),
     *(case("pick", {"axis": 1, "mode": mode}, [(2, 3, 4), at((2, 4), [0, 1, 9, -1, 2, 2, -5, 1.9])],
            pick(1, mode == "wrap"), 1, dtypes=FLOATS, note="beyond", backward=True)
       for mode in ("clip", "wrap")),

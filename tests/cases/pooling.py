@@ -52,7 +52,7 @@ REDUCE: dict[str, Reduce] = {
 
 
 def case(pool_type: str, data: tuple[int, ...], kernel: tuple[int, ...] = (), note: str = "",
-         onednn: bool | str = True, v1: bool = False, onednn_backward: bool | str | None = None,
+         native: bool | str = True, v1: bool = False, native_backward: bool | str | None = None,
          **params: object) -> Case:
     rank = len(data) - 2
     given: dict[str, object] = {"pool_type": pool_type, **params}
@@ -77,8 +77,8 @@ def case(pool_type: str, data: tuple[int, ...], kernel: tuple[int, ...] = (), no
     kind = {"max": "distinct", "lp": "positive"}.get(pool_type, "uniform")
     rtol = {"float32": 1e-4} if pool_type == "lp" else None
     return Case("Pooling_v1" if v1 else "Pooling", given, [Input(data, kind=kind)],
-                reference=reference, onednn=onednn,
-                onednn_backward=onednn if onednn_backward is None else onednn_backward,
+                reference=reference, native=native,
+                native_backward=native if native_backward is None else native_backward,
                 dtypes=("float32", "float64", "float16"), rtol=rtol, note=note)
 
 
@@ -95,7 +95,7 @@ for kind in KINDS:
         case(kind, (1, 3, 5, 6), (2, 3), stride=(2, 2), pooling_convention="full",
              note="beyond the end"),
         case(kind, (1, 5, 6, 6), (3, 3), stride=(2, 2), pad=(1, 1), pooling_convention="full",
-             note="beyond the padding", onednn=kind != "avg"),
+             note="beyond the padding", native=kind != "avg"),
         case(kind, (2, 3, 7), (3,), stride=(2,), pad=(1,)),
         case(kind, (2, 20, 5), (2,), stride=(2,), pooling_convention="full"),
         case(kind, (1, 3, 7), (3,), stride=(2,), pooling_convention="same"),
@@ -106,20 +106,20 @@ for kind in KINDS:
         case(kind, (1, 5, 4, 3), (2, 2), layout="NHWC"),
         case(kind, (2, 5, 3), (2,), stride=(2,), layout="NWC"),
         case(kind, (1, 2, 3, 4, 3), global_pool=True, layout="NDHWC"),
-        case(kind, (0, 3, 4, 4), (2, 2), onednn=False, note="no images"),
-        case(kind, (2, 0, 4, 4), (2, 2), onednn=False, note="no channels"),
+        case(kind, (0, 3, 4, 4), (2, 2), native=False, note="no images"),
+        case(kind, (2, 0, 4, 4), (2, 2), native=False, note="no channels"),
     ]
 CASES += [
     case("avg", (1, 20, 6, 5), (3, 3), stride=(2, 2), pad=(1, 1), count_include_pad=False),
     case("avg", (1, 3, 6, 6), (3, 3), stride=(2, 2), pad=(1, 1), pooling_convention="full",
          count_include_pad=False),
     case("avg", (1, 3, 6), (3,), stride=(2,), pad=(2,), count_include_pad=False),
-    case("avg", (1, 2, 4, 4), (2, 2), pad=(2, 2), onednn=False, note="windows of padding"),
-    case("sum", (1, 2, 7), (2,), stride=(2,), pad=(1,), pooling_convention="full", onednn=False,
+    case("avg", (1, 2, 4, 4), (2, 2), pad=(2, 2), native=False, note="windows of padding"),
+    case("sum", (1, 2, 7), (2,), stride=(2,), pad=(1,), pooling_convention="full", native=False,
          note="windows of padding"),
-    *[case("lp", (1, 3, 5, 5), (3, 3), stride=(2, 2), pad=(1, 1), p_value=p, onednn=False)
+    *[case("lp", (1, 3, 5, 5), (3, 3), stride=(2, 2), pad=(1, 1), p_value=p, native=False)
       for p in (1, 2, 3)],
-    case("lp", (2, 3, 4, 4), global_pool=True, p_value=2, onednn=False),
+    case("lp", (2, 3, 4, 4), global_pool=True, p_value=2, native=False),
 ]
 
 
@@ -144,9 +144,9 @@ def case_v1(pool_type: str, data: tuple[int, ...], kernel: tuple[int, ...] = (),
 for kind in KINDS:
     not_max = kind != "max"
     CASES += [
-        case_v1(kind, (2, 3, 5, 5), (2, 2), stride=(2, 2), onednn_backward=not_max),
-        case_v1(kind, (1, 20, 6, 5), (3, 3), stride=(2, 2), pad=(1, 1), onednn=not_max),
+        case_v1(kind, (2, 3, 5, 5), (2, 2), stride=(2, 2), native_backward=not_max),
+        case_v1(kind, (1, 20, 6, 5), (3, 3), stride=(2, 2), pad=(1, 1), native=not_max),
         case_v1(kind, (1, 3, 6, 6), (3, 3), stride=(2, 2), pooling_convention="full",
-                onednn_backward=not_max),
-        case_v1(kind, (2, 4, 3, 5), global_pool=True, onednn_backward=not_max),
+                native_backward=not_max),
+        case_v1(kind, (2, 4, 3, 5), global_pool=True, native_backward=not_max),
     ]

@@ -17,9 +17,9 @@ def at(values: Any, dtype: str = "float32") -> Input:
 
 
 def case(op: str, inputs: list[Any], reference: Any, dtypes: tuple[str, ...] = ("float32",),
-         no_grad: set[str | int] | None = None, note: str = "", onednn: Any = False,
+         no_grad: set[str | int] | None = None, note: str = "", native: Any = False,
          **params: Any) -> Case:
-    return Case(op, params, inputs, reference=reference, onednn=onednn, onednn_backward=onednn,
+    return Case(op, params, inputs, reference=reference, native=native, native_backward=native,
                 no_grad=no_grad or set(), dtypes=dtypes, note=note)
 
 
@@ -104,7 +104,7 @@ def ravel(x: Array) -> Array:
     return np.array([int(a) * 4 + int(b) for a, b in x.T])
 
 
-LENGTHS = {"use_sequence_length": True, "onednn": True}
+LENGTHS = {"use_sequence_length": True, "native": True}
 FLOATS = ("float32", "float64", "float16")
 CASES = [
     case("shape_array", [(2, 3, 4)], lambda x: np.array([2, 3, 4]), ALL),
@@ -126,15 +126,15 @@ CASES = [
     case("khatri_rao", [(2, 3), (4, 3)], khatri_rao, SOME, num_args=2),
     case("khatri_rao", [(2, 2), (1, 2), (3, 2)], khatri_rao, num_args=3),
     case("khatri_rao", [(2, 3)], khatri_rao, num_args=1),
-    case("SequenceLast", [(3, 2, 4)], last(0), ALL, onednn=True),
+    case("SequenceLast", [(3, 2, 4)], last(0), ALL, native=True),
     case("SequenceLast", [(3, 4, 2), at([1.9, 3, 0, 7])], last(0), ALL, {1}, **LENGTHS),
     case("SequenceLast", [(3, 2), at([1, 2, 2], "int32")], last(1), no_grad={1}, axis=1, **LENGTHS),
-    case("SequenceLast", [(4, 3, 20, 3)], last(1), SOME, axis=1, onednn=True),
+    case("SequenceLast", [(4, 3, 20, 3)], last(1), SOME, axis=1, native=True),
     case("SequenceLast", [(3, 20, 3, 3), at([2] * 19 + [0])], last(0), no_grad={1}, **LENGTHS),
-    case("SequenceReverse", [(3, 2, 4)], turned, ALL, onednn=True),
+    case("SequenceReverse", [(3, 2, 4)], turned, ALL, native=True),
     case("SequenceReverse", [(3, 4, 2), at([1.9, 3, 0, 7])], turned, ALL, {1}, **LENGTHS),
     case("SequenceReverse", [(4, 2), at([2, 3], "int64")], turned, no_grad={1},
-         use_sequence_length=True, onednn="auto"),
+         use_sequence_length=True, native="auto"),
     case("SequenceReverse", [(3, 20, 3, 3), at([2] * 19 + [0], "uint8")], turned, no_grad={1},
          **LENGTHS),
     im2col((2, 3, 4, 5), FLOATS, kernel=(2, 3)),

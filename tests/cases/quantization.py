@@ -396,5 +396,5 @@ CASES += [
     Case("_contrib_calibrate_entropy", {"num_quantized_bins": bins},
          [Input((101,), "float32", values=BINS),
           Input((102,), "float32", values=[(i - 50.5) / 40 for i in range(102)])],
-         reference=entropy(bins), dtypes=("float32",), rtol=1e-3, atol=1e-5, onednn=True)
+         reference=entropy(bins), dtypes=("float32",), rtol=1e-3, atol=1e-5, native=True)
     for bins in (15, 63)]

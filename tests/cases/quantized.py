@@ -25,7 +25,7 @@ def case(shape: tuple[int, ...], axis: int | None, low: int = 0, high: int = 255
     where = {} if axis is None else {"axis": axis}
     return Case("_quantized", {"low": low, "high": high, **where},
                 [Input(shape, values=x), Input((n,), values=scale), Input((n,), values=zero)],
-                reference=reference, onednn=True)
+                reference=reference, native=True)
 
 
 CASES = [

@@ -40,14 +40,14 @@ def normal(loc: float, scale: float, dtype: str):  # type: ignore[no-untyped-def
 
 CASES = [Case("_random_uniform", {"low": low, "high": high, "shape": shape, **given}, [],
               check=within(low, high, given.get("dtype", "float32")),
-              onednn="auto" if "dtype" in given else True, dtypes=("float32",))
+              native="auto" if "dtype" in given else True, dtypes=("float32",))
          for low, high, shape, given in (
              (0, 1, (50, 40), {}), (-2.5, 3, (2000,), {"ctx": "cpu(0)"}), (0, 1, (3,), {}),
              (1, 1, (3,), {}), (0, 1, (2, 20, 3, 2), {}), (0, 1, (2000,), {"dtype": "float64"}),
              (0, 0.001, (2000,), {"dtype": "float16"}), (5, 6, (2000,), {}))]
 CASES += [Case("_random_normal", {"loc": loc, "scale": scale, "shape": shape, **given}, [],
                check=normal(loc, scale, given.get("dtype", "float32")),
-               onednn="auto" if "dtype" in given else True, dtypes=("float32",))
+               native="auto" if "dtype" in given else True, dtypes=("float32",))
           for loc, scale, shape, given in (
               (0, 1, (50, 41), {}), (-2.5, 3, (2001,), {}), (0, 1, (3,), {"ctx": "cpu(0)"}),
               (5, 0.1, (2000,), {"dtype": "float64"}), (0, 1, (2000,), {"dtype": "float16"}))]

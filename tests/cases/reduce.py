@@ -11,7 +11,7 @@ from ndarray_rt.testing.case import Array, Case, Input
 NUMPY_OF = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "prod": np.prod}
 # max and min are kernels of ours, which leave few columns to numpy; oneDNN's product goes over the
 # innermost axes only; their backward has none of that
-ON_ONEDNN: dict[str, bool | str] = {"sum": True, "mean": True, "max": "auto", "min": "auto",
+IS_NATIVE: dict[str, bool | str] = {"sum": True, "mean": True, "max": "auto", "min": "auto",
                                     "prod": "auto"}
 ALL = None
 
@@ -30,8 +30,8 @@ def reference(op: str, axis: object, keepdims: bool = False, exclude: bool = Fal
 def case(op: str, shape: tuple[int, ...], axis: object, note: str = "", **params: bool) -> Case:
     kind = "positive" if op == "prod" else "distinct"
     return Case(op, {"axis": axis, **params}, [Input(shape, kind=kind)],
-                reference=reference(op, axis, **params), onednn=ON_ONEDNN[op],
-                onednn_backward="auto" if op == "prod" else True, note=note)
+                reference=reference(op, axis, **params), native=IS_NATIVE[op],
+                native_backward="auto" if op == "prod" else True, note=note)
 
 
 CASES = [case(op, (2, 20, 3, 2), axes) for op in NUMPY_OF
@@ -46,24 +46,24 @@ CASES += [case(op, (2, 3, 4), axis, **params) for op in NUMPY_OF for axis, param
     ((), {"exclude": True}))]
 CASES += [case(op, (2, 16, 2, 3), (2, 3), keepdims=True) for op in NUMPY_OF]
 CASES += [Case("prod", {"axis": axis}, [Input(shape, kind="positive")],
-               reference=reference("prod", axis), onednn=True, onednn_backward=True,
+               reference=reference("prod", axis), native=True, native_backward=True,
                layouts=layouts, note="innermost")
           for shape, axis, layouts in (((3, 5), 1, ()), ((2, 20, 3, 2), (2, 3), ("aBcd16b",)),
                                        ((2, 3, 4, 5), ALL, None), ((100, 7), 1, ()))]
 CASES += [case("sum", shape, axis) for shape, axis in (
     ((100, 7), 1), ((3, 300, 5), 1), ((3, 2, 4, 2, 5), (0, 2, 4)), ((2, 3, 2, 3, 2, 3), (1, 3, 4)))]
 CASES += [
-    Case("sum_axis", {"axis": 1}, [(2, 3)], reference=lambda x: x.sum(1), onednn=True),
+    Case("sum_axis", {"axis": 1}, [(2, 3)], reference=lambda x: x.sum(1), native=True),
     Case("max_axis", {"axis": 1}, [Input((2, 3), kind="distinct")],
-         reference=lambda x: x.max(1), onednn=True, onednn_backward=True),
+         reference=lambda x: x.max(1), native=True, native_backward=True),
     Case("min_axis", {"axis": 1}, [Input((2, 3), kind="distinct")],
-         reference=lambda x: x.min(1), onednn=True, onednn_backward=True),
+         reference=lambda x: x.min(1), native=True, native_backward=True),
 ]
 
 # ties: all that are equal get the whole gradient
 CASES += [
     Case(op, {"axis": 1}, [Input((2, 4), values=[1, 3, 3, 0, 2, 0, 2, 0])],
-         reference=lambda x, op=op: NUMPY_OF[op](x, 1), onednn=True, onednn_backward=True,
+         reference=lambda x, op=op: NUMPY_OF[op](x, 1), native=True, native_backward=True,
          gradients=lambda x, dy, op=op: dy[:, None] * (x == NUMPY_OF[op](x, 1, keepdims=True)),
          note="ties")
     for op in ("max", "min")
@@ -72,17 +72,17 @@ SPECIAL = [[np.nan, 1, 2], [1, np.nan, 2], [-np.inf, -np.inf, -np.inf], [np.inf,
            [-3.4e38, -np.inf, -2]]
 CASES += [
     Case(op, {"axis": 1}, [Input((5, 3), values=SPECIAL)], dtypes=("float32", "float64"),
-         reference=lambda x, op=op: NUMPY_OF[op](x, 1), onednn="auto",
+         reference=lambda x, op=op: NUMPY_OF[op](x, 1), native="auto",
          exempt={"gradient": "differences of infinity"}, note="NaN and infinity")
     for op in ("max", "min", "sum", "mean")
 ]
 CASES += [
     Case("prod", {"axis": 0}, [Input((3, 2), values=[0, 1, 2, 2, 3, 0.5])],
-         reference=lambda x: x.prod(0), onednn=False, note="a zero"),
+         reference=lambda x: x.prod(0), native=False, note="a zero"),
     Case("prod", {}, [Input((2, 3), values=[0, 1, 2, 2, 0, 0.5])],
-         reference=lambda x: np.array([x.prod()]), onednn_backward=True, note="two zeros"),
+         reference=lambda x: np.array([x.prod()]), native_backward=True, note="two zeros"),
     Case("prod", {"axis": 1}, [Input((2, 3, 10), low=-2, high=2)],
-         reference=lambda x: x.prod(1), onednn_backward=True, note="columns"),
+         reference=lambda x: x.prod(1), native_backward=True, note="columns"),
     Case("prod", {"axis": (0, 2)}, [Input((2, 3, 2), low=-2, high=2)],
          reference=lambda x: x.prod((0, 2)), note="axes apart"),
 ]
@@ -117,17 +117,17 @@ CASES += [
     for op in ("sum", "mean", "max", "min")
 ]
 CASES += [
-    Case(op, {"axis": 1}, [Input((3, 4))], reference=reference(op, 1), onednn="auto",
+    Case(op, {"axis": 1}, [Input((3, 4))], reference=reference(op, 1), native="auto",
          dtypes=("float16",), exempt={"gradient": "float16 is too coarse for differences"})
     for op in NUMPY_OF
 ]
 CASES += [
-    Case("sum", {"axis": 0}, [(0, 3)], reference=lambda x: np.zeros(3), onednn=False,
-         onednn_backward=False, note="no elements"),
-    Case("prod", {"axis": 1}, [(2, 0)], reference=lambda x: np.ones(2), onednn=False,
-         onednn_backward=False, note="no elements"),
-    Case("max", {"axis": 1}, [(0, 3)], reference=lambda x: np.zeros(0), onednn=False,
-         onednn_backward=False, note="no elements"),
-    Case("mean", {"axis": 0}, [(0, 3)], reference=lambda x: np.full(3, np.nan), onednn=False,
-         onednn_backward=False, note="no elements"),
+    Case("sum", {"axis": 0}, [(0, 3)], reference=lambda x: np.zeros(3), native=False,
+         native_backward=False, note="no elements"),
+    Case("prod", {"axis": 1}, [(2, 0)], reference=lambda x: np.ones(2), native=False,
+         native_backward=False, note="no elements"),
+    Case("max", {"axis": 1}, [(0, 3)], reference=lambda x: np.zeros(0), native=False,
+         native_backward=False, note="no elements"),
+    Case("mean", {"axis": 0}, [(0, 3)], reference=lambda x: np.full(3, np.nan), native=False,
+         native_backward=False, note="no elements"),
 ]

@@ -23,19 +23,19 @@ def backward(op: str, x: Array, label: Array, scale: float) -> Array:
 
 
 def case(op: str, data: tuple[int, ...], label: tuple[int, ...], scale: float = 1.0,
-         onednn: bool | str = True, values: object = None) -> Case:
+         native: bool | str = True, values: object = None) -> Case:
     # sigmoid(0) is not 0: padded layouts are left before, and that counts as oneDNN
     return Case(op, {"grad_scale": scale},
                 [Input(data, values=values), Input(label, values=values)],
                 reference=lambda x, t: FORWARD[op](x),
                 gradients=lambda x, t, dy: (backward(op, x, t, scale), None),
-                onednn=onednn, onednn_backward=onednn)
+                native=native, native_backward=native)
 
 
 SHAPES = (((4,), (4,)), ((4, 1), (4,)), ((4, 3), (4, 3)), ((2, 3, 4), (2, 12)),
           ((2, 20, 3, 2), (2, 20, 3, 2)), ((2, 5, 3, 2), (2, 30)), ((2, 3, 2, 2, 2), (2, 3, 8)))
 CASES = [case(op, data, label) for op in FORWARD for data, label in SHAPES]
 CASES += [case(op, (4, 3), (4, 3), 2.5) for op in FORWARD]
-CASES += [case(op, (0, 3), (0, 3), onednn=False) for op in FORWARD]
+CASES += [case(op, (0, 3), (0, 3), native=False) for op in FORWARD]
 # where data and label are equal the sign is negative
 CASES += [case("MAERegressionOutput", (2, 2), (2, 2), values=[1, 2, 3, 4])]

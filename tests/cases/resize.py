@@ -59,21 +59,21 @@ def spread(x: Array, w: Array, scale: int) -> Array:
     return y[:, :, pad:y.shape[2] - pad, pad:y.shape[3] - pad]
 
 
-def resize(data: tuple[int, ...], made: tuple[int, int], note: str = "", onednn: bool = True,
+def resize(data: tuple[int, ...], made: tuple[int, int], note: str = "", native: bool = True,
            **params: Any) -> Case:
     align = params.get("align_corners", True)
     if not {"mode", "scale_height"} & set(params):
         params = {"height": made[0], "width": made[1], **params}
     return Case("_contrib_BilinearResize2D", params, [data],
-                reference=lambda x: bilinear(x, *made, align), onednn=onednn,
-                onednn_backward=onednn, dtypes=("float32", "float64", "float16"), note=note)
+                reference=lambda x: bilinear(x, *made, align), native=native,
+                native_backward=native, dtypes=("float32", "float64", "float16"), note=note)
 
 
 def adaptive(data: tuple[int, ...], size: tuple[int, ...]) -> Case:
     full = (size or (1,)) * 2
     return Case("_contrib_AdaptiveAvgPooling2D", {"output_size": size}, [data],
-                reference=lambda x: pooled(x, full[0], size[-1] if size else 1), onednn=True,
-                onednn_backward=True, dtypes=("float32", "float64", "float16"))
+                reference=lambda x: pooled(x, full[0], size[-1] if size else 1), native=True,
+                native_backward=True, dtypes=("float32", "float64", "float16"))
 
 
 def nearest(scale: int, *shapes: tuple[int, ...], mode: str = "concat") -> Case:
@@ -81,7 +81,7 @@ def nearest(scale: int, *shapes: tuple[int, ...], mode: str = "concat") -> Case:
               "multi_input_mode": mode}
     return Case("UpSampling", params, list(shapes),
                 reference=lambda *arrays: repeated(scale, mode, *arrays),
-                onednn=len(shapes) == 1, onednn_backward=len(shapes) == 1,
+                native=len(shapes) == 1, native_backward=len(shapes) == 1,
                 dtypes=("float32", "float64", "float16"))
 
 
@@ -101,7 +101,7 @@ CASES = [
     resize((1, 1, 4, 5), (6, 9), mode="odd_scale", scale_height=1.5, scale_width=2.0),
     resize((1, 2, 4, 5), (5, 5), mode="to_odd_up"),
     resize((1, 2, 4, 5), (8, 3), scale_height=2.0, scale_width=0.7),
-    resize((0, 2, 4, 5), (2, 2), note="no images", onednn=False),
+    resize((0, 2, 4, 5), (2, 2), note="no images", native=False),
     Case("_contrib_BilinearResize2D", {"mode": "like"}, [(1, 2, 3, 4), (2, 1, 4, 2)],
          reference=lambda x, like: bilinear(x, 4, 2), no_grad={1}),
     adaptive((1, 2, 4, 5), ()),

@@ -72,7 +72,7 @@ def recurrent(mode: str, layers: int, both: bool, projected: int | None, units: 
 
 
 def case(mode: str, layers: int = 1, both: bool = False, projected: int | None = None,
-         shape: tuple[int, int, int] = (3, 2, 4), states: bool = True, onednn: bool = True,
+         shape: tuple[int, int, int] = (3, 2, 4), states: bool = True, native: bool = True,
          dtypes: tuple[str, ...] = ("float32", "float64"), units: int = STATE, note: str = "",
          lengths: list[int] | None = None, bound: float | None = None) -> Case:
     rows, hidden, ways = GATES[mode] * units, projected or units, 2 if both else 1
@@ -97,7 +97,7 @@ def case(mode: str, layers: int = 1, both: bool = False, projected: int | None =
         made = recurrent(mode, layers, both, projected, units, x, w, h,
                          rest[0] if lstm else np.zeros(0), steps, bound or np.inf)
         return made[:2 + lstm] if states else made[0]
-    return Case("RNN", params, inputs, reference=reference, onednn=onednn, onednn_backward=onednn,
+    return Case("RNN", params, inputs, reference=reference, native=native, native_backward=native,
                 rtol={"float32": 1e-4, "float16": 2e-2}, atol={"float32": 2e-5, "float16": 2e-2},
                 dtypes=dtypes, note=note)
 
@@ -111,16 +111,16 @@ CASES += [
     case("rnn_tanh", shape=(1, 1, 1), note="one of each"),
     case("lstm", 2, units=16, note="whole blocks"),
     case("lstm", units=16, shape=(2, 5, 3), states=False, note="whole blocks, more samples"),
-    case("lstm", shape=(3, 0, 4), onednn=False, note="no batch"),
+    case("lstm", shape=(3, 0, 4), native=False, note="no batch"),
 ]
-CASES += [case(mode, 2, both=True, lengths=[3, 0, 1], shape=(3, 3, 2), onednn=False)
+CASES += [case(mode, 2, both=True, lengths=[3, 0, 1], shape=(3, 3, 2), native=False)
           for mode in GATES]
 CASES += [
-    case("lstm", 2, both=True, projected=3, lengths=[1, 3], onednn=False),
-    case("gru", lengths=[2, 3], states=False, onednn=False),
-    case("lstm", 2, both=True, bound=0.1, onednn=False),
-    case("lstm", bound=0.2, lengths=[3, 1], onednn=False, dtypes=("float32", "float16")),
-    case("lstm", bound=0.1, projected=3, states=False, onednn=False),
+    case("lstm", 2, both=True, projected=3, lengths=[1, 3], native=False),
+    case("gru", lengths=[2, 3], states=False, native=False),
+    case("lstm", 2, both=True, bound=0.1, native=False),
+    case("lstm", bound=0.2, lengths=[3, 1], native=False, dtypes=("float32", "float16")),
+    case("lstm", bound=0.1, projected=3, states=False, native=False),
 ]
 
 
@@ -150,7 +150,7 @@ def masked(mode: str, holds: bool, shape: tuple[int, int, int] = (4, 2, 3), unit
         return (y, h, c)[:2 + lstm] if states else y
     return Case("_masked_RNN", {"mode": mode, "num_layers": 1, "state_size": units,
                                 "state_outputs": states, "holds": holds}, inputs,
-                reference=reference, onednn="auto", rtol={"float32": 1e-4},
+                reference=reference, native="auto", rtol={"float32": 1e-4},
                 atol={"float32": 2e-5}, dtypes=("float32", "float64"))
 
 

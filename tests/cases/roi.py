@@ -74,12 +74,12 @@ def regions(values: Any = ROIS) -> Input:
 
 def align_case(data: tuple[int, ...], bins: tuple[int, int], scale: float = 1.0, ratio: int = -1,
                split: bool = False, aligned: bool = False, values: Any = ROIS,
-               onednn: bool = True, note: str = "") -> Case:
+               native: bool = True, note: str = "") -> Case:
     return Case("_contrib_ROIAlign",
                 {"pooled_size": bins, "spatial_scale": scale, "sample_ratio": ratio,
                  "position_sensitive": split, "aligned": aligned}, [data, regions(values)],
                 reference=lambda d, r: align(d, r, bins, scale, ratio, split, aligned),
-                no_grad={1}, dtypes=FLOATS, onednn=onednn, onednn_backward=onednn, note=note,
+                no_grad={1}, dtypes=FLOATS, native=native, native_backward=native, note=note,
                 rtol={"float16": 1e-2}, atol={"float16": 1e-2})
 
 
@@ -87,14 +87,14 @@ def pool_case(data: Any, bins: tuple[int, int], scale: float = 1.0, values: Any 
     return Case("ROIPooling", {"pooled_size": bins, "spatial_scale": scale},
                 [Input(data, kind="distinct"), regions(values)],
                 reference=lambda d, r: pool(d, r, bins, scale), no_grad={1}, dtypes=FLOATS,
-                onednn=True, onednn_backward=True)
+                native=True, native_backward=True)
 
 
 CASES = [
     align_case((2, 3, 7, 8), (2, 3)),
     align_case((2, 20, 7, 8), (3, 2), 0.5, 2),
     align_case((2, 12, 6, 5), (2, 3), split=True),
-    align_case((2, 3, 7, 8), (2, 2), aligned=True, onednn=False,
+    align_case((2, 3, 7, 8), (2, 2), aligned=True, native=False,
                values=[roi for roi in ROIS if roi[3] > roi[1]]),
     align_case((2, 1, 1, 1), (2, 2), note="one pixel"),
     align_case((2, 3, 4, 4), (1, 1), 8.0, note="many samples"),

@@ -41,7 +41,7 @@ def case(data: tuple[int, ...], bins: tuple[int, int], scale: float = 1.0,
                 {"pooled_size": bins, "spatial_scale": scale, "sampling_ratio": ratio},
                 [data, Input((len(ROIS), 6), values=ROIS)],
                 reference=lambda d, r: turned(d, r, bins, scale, ratio), no_grad={1},
-                dtypes=("float32", "float64", "float16"), onednn=False, onednn_backward=False)
+                dtypes=("float32", "float64", "float16"), native=False, native_backward=False)
 
 
 CASES = [

@@ -118,7 +118,7 @@ def shared(a: Any, b: Any) -> float:
 
 def correlation(params: dict[str, Any], **words: Any) -> Case:
     return Case("Correlation", params, [Input((2, 3, 7, 8), kind="distinct"), (2, 3, 7, 8)],
-                reference=lambda a, b: correlate(a, b, **words), dtypes=FLOATS, onednn=False,
+                reference=lambda a, b: correlate(a, b, **words), dtypes=FLOATS, native=False,
                 **LOOSE)
 
 
@@ -128,7 +128,7 @@ def proposals(op: str, images: int, info: list[Any]) -> Case:
                 [Input((images, 4, 5, 6), kind="distinct", low=0), (images, 8, 5, 6),
                  Input((images, 3), values=info)],
                 reference=lambda a, b, c: propose(a, b, c, 12, 8, 0.4),
-                exempt={"gradient": "float32 only, and zero"}, dtypes=("float32",), onednn=False,
+                exempt={"gradient": "float32 only, and zero"}, dtypes=("float32",), native=False,
                 **LOOSE)
 
 
@@ -137,17 +137,17 @@ ROIS = [[0, 1, 1, 5, 4], [1, 0.6, 2.25, 7.4, 6], [1, -3, -2, 2, 3], [0, 4, 4, 2,
 
 CASES = [
     Case("GridGenerator", {"transform_type": "affine", "target_shape": (3, 4)}, [(2, 6)],
-         reference=lambda x: affine(x, 3, 4), dtypes=FLOATS, onednn=False, **LOOSE),
+         reference=lambda x: affine(x, 3, 4), dtypes=FLOATS, native=False, **LOOSE),
     Case("GridGenerator", {"transform_type": "warp"}, [(2, 2, 3, 4)], reference=warp,
-         dtypes=FLOATS, onednn=False, **LOOSE),
+         dtypes=FLOATS, native=False, **LOOSE),
     Case("BilinearSampler", {}, [(2, 3, 4, 5), Input((2, 2, 3, 3), low=-1.3, high=1.3)],
-         reference=sampled, dtypes=FLOATS[:2], onednn=False, **LOOSE),
+         reference=sampled, dtypes=FLOATS[:2], native=False, **LOOSE),
     Case("BilinearSampler", {}, [(1, 20, 3, 3), (1, 2, 4, 2)], reference=sampled,
-         dtypes=FLOATS[:2], onednn=False, **LOOSE),
+         dtypes=FLOATS[:2], native=False, **LOOSE),
     Case("SpatialTransformer",
          {"transform_type": "affine", "sampler_type": "bilinear", "target_shape": (4, 3)},
          [(2, 3, 5, 6), (2, 6)], reference=lambda d, m: sampled(d, affine(m, 4, 3)),
-         dtypes=FLOATS[:2], onednn=False, **LOOSE),
+         dtypes=FLOATS[:2], native=False, **LOOSE),
     correlation({}),
     correlation({"kernel_size": 3, "max_displacement": 2, "pad_size": 3, "stride2": 2}, kernel=3,
                 most=2, pad=3, stride2=2),
@@ -156,12 +156,12 @@ CASES = [
     Case("_contrib_PSROIPooling", {"spatial_scale": 1.0, "output_dim": 2, "pooled_size": 3},
          [(2, 18, 7, 8), Input((5, 5), values=ROIS)],
          reference=lambda d, r: pooled(d, r, 1.0, 2, 3, 3), no_grad={1}, dtypes=FLOATS,
-         onednn=False),
+         native=False),
     Case("_contrib_PSROIPooling",
          {"spatial_scale": 0.5, "output_dim": 3, "pooled_size": 3, "group_size": 2},
          [(2, 12, 7, 8), Input((5, 5), values=ROIS)],
          reference=lambda d, r: pooled(d, r, 0.5, 3, 3, 2), no_grad={1}, dtypes=FLOATS,
-         onednn=False),
+         native=False),
     proposals("_contrib_MultiProposal", 2, [[70, 90, 1.0], [80, 96, 0.5]]),
     proposals("_contrib_Proposal", 1, [[80, 96, 1.0]]),
 ]

@@ -32,7 +32,7 @@ POSITIVE = {"_power_scalar", "_rpower_scalar", "_rmod_scalar"}
 
 def case(name: str, shape: tuple[int, ...], number: float) -> Case:
     kind = "positive" if name in POSITIVE else "away"
-    return Case(name, {"scalar": number}, [Input(shape, kind=kind)], onednn=True,
+    return Case(name, {"scalar": number}, [Input(shape, kind=kind)], native=True,
                 reference=lambda x: FORMULAS[name](x, np.float64(number)),
                 dtypes=("float32", "float64", "float16"))
 
@@ -45,9 +45,9 @@ CASES += [case(name, (2, 20, 3, 3), 0.0) for name in ("_plus_scalar", "_mul_scal
                                                       "_maximum_scalar", "_minimum_scalar")]
 CASES += [case("_power_scalar", (2, 20, 3, 3), 2.0), case("_rminus_scalar", (7,), 1e-40)]
 CASES[-1] = Case("_rminus_scalar", {"scalar": 1e-40}, [(7,)], reference=lambda x: 1e-40 - x,
-                 onednn=False, note="too small for oneDNN")
+                 native=False, note="too small for oneDNN")
 CASES += [Case(name, {"scalar": number}, [Input((3, 4), kind="ints", low=-2, high=3)],
-               reference=lambda x, f=function, s=number: f(x, s).astype(x.dtype), onednn=True,
+               reference=lambda x, f=function, s=number: f(x, s).astype(x.dtype), native=True,
                dtypes=("float32", "int32", "uint8") if number == 1 else ("float32",))
           for name, function in STEPS.items() for number in (1, 0, 0.5)]
 # an integer array cuts the number off: 2.7 is 2, and the result stays an integer
@@ -55,7 +55,7 @@ CASES += [Case(name, {"scalar": number}, [Input((2, 3), dtype="int32",
                                                 values=[-7, -3, 1, 2, 5, 100])],
                reference=reference, dtypes=("float32",), note="integers",
                # what is added to whole numbers is added by NumPy
-               onednn="auto" if name in OF_WHOLE else False)
+               native="auto" if name in OF_WHOLE else False)
           for name, number, reference in (
               ("_plus_scalar", 2.7, lambda x: x + 2), ("_mul_scalar", -2.7, lambda x: x * -2),
               ("_div_scalar", 2.7, lambda x: np.trunc(x / 2)),
@@ -77,9 +77,9 @@ CASES += [Case("_plus_scalar", {"scalar": 1.5, "is_int": False},
                reference=lambda x: x + 2, dtypes=("float32",),
                exempt={"gradient": "a bool has no slope"}, note="bool")]
 CASES += [Case(name, {"scalar": 0.5}, [Input((2, 3), values=[np.nan, 1, -1, np.inf, -np.inf, 0])],
-               reference=lambda x, f=FORMULAS[name]: f(x, 0.5), onednn=True,
+               reference=lambda x, f=FORMULAS[name]: f(x, 0.5), native=True,
                exempt={"gradient": "not where it is infinite"}, note="NaN and infinity")
           for name in ("_maximum_scalar", "_minimum_scalar", "_plus_scalar", "_rdiv_scalar",
                        "_mul_scalar")]
-CASES += [Case("_mul_scalar", {"scalar": 2.0}, [shape], reference=lambda x: x * 2, onednn=False)
+CASES += [Case("_mul_scalar", {"scalar": 2.0}, [shape], reference=lambda x: x * 2, native=False)
           for shape in ((0, 3), ())]

@@ -26,7 +26,7 @@ def same(x: Array) -> Array:
 def case(data: tuple[int, int, int, int], between: int, filters: int, stride: int = 1, pad: int = 1,
          is_expanded: bool = True, biases: tuple[bool, bool, bool] = (True, True, True),
          post_ops: str = "", after: Change | None = None, add: bool = False,
-         inner: tuple[str, Change] = ("clip:0.0:6.0", clip6), onednn: bool = WIDE,
+         inner: tuple[str, Change] = ("clip:0.0:6.0", clip6), native: bool = WIDE,
          ) -> Case:
     geometry = ((1, 1), (stride, stride), (1, 1))
     strides, pads = geometry, ((0, 0), (pad, pad), (0, 0))
@@ -56,7 +56,7 @@ def case(data: tuple[int, int, int, int], between: int, filters: int, stride: in
              "no_depthwise_bias": not biases[1], "no_bias": not biases[2],
              "expansion_post_ops": inner[0], "depthwise_post_ops": inner[0],
              "post_ops": ",".join(filter(None, ("add:1.0:0.0" if add else "", post_ops)))}
-    return Case("_fused_separable_Convolution", given, inputs, reference=reference, onednn=onednn,
+    return Case("_fused_separable_Convolution", given, inputs, reference=reference, native=native,
                 rtol={"float32": 1e-4}, atol={"float32": 1e-4})
 
 
@@ -68,7 +68,7 @@ CASES = [
     case((3, 4, 5, 9), 48, 4, biases=(False, False, False), add=True, post_ops="clip:-1.0:1.0",
          after=lambda y: np.clip(y, -1, 1)),
     case((1, 3, 5, 5), 16, 3, pad=3, biases=(True, False, True), inner=("", same)),
-    case((1, 3, 5, 5), 20, 3, onednn=False),  # multiples of 16 channels only
-    case((1, 3, 9, 9), 16, 3, stride=3, onednn=False),  # strides of 1 and 2 only
-    case((1, 3, 5, 5), 16, 3, inner=("tanh", np.tanh), onednn=False),  # bounds only
+    case((1, 3, 5, 5), 20, 3, native=False),  # multiples of 16 channels only
+    case((1, 3, 9, 9), 16, 3, stride=3, native=False),  # strides of 1 and 2 only
+    case((1, 3, 5, 5), 16, 3, inner=("tanh", np.tanh), native=False),  # bounds only
 ]

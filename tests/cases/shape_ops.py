@@ -10,7 +10,7 @@ ALL = ("float32", "float64", "float16", "int32", "uint8", "int64", "bool")
 def case(op: str, shape: tuple[int, ...], want: tuple[int, ...], dtypes: tuple[str, ...] = (
         "float32",), /, **params: object) -> Case:
     return Case(op, params, [shape], reference=lambda x: x.reshape(want), exact=True,
-                onednn=0 not in shape and shape != () and want != (), dtypes=dtypes)
+                native=0 not in shape and shape != () and want != (), dtypes=dtypes)
 
 
 CASES = [

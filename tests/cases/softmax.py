@@ -42,19 +42,19 @@ def by_length(op: str, shape: tuple[int, ...], axis: int, lengths: list[int], dt
                 [shape, Input(left, dtype=dtype, values=lengths)],
                 reference=lambda x, n: masked(x, n, axis, op == "log_softmax",
                                               float(params.get("temperature", 1.0))),
-                onednn=False, onednn_backward=False)
+                native=False, native_backward=False)
 
 
 CASES = [
     Case(op, {"axis": axis}, [Input(shape, low=-4, high=4)],
          reference=lambda x, op=op, axis=axis: NUMPY_OF[op](x, axis),
-         onednn=True, onednn_backward=True)
+         native=True, native_backward=True)
     for op in NUMPY_OF for shape, axis in AXES
 ]
 CASES += [
     Case(op, {"temperature": t, "axis": axis}, [Input((2, 3, 2, 4), low=-4, high=4)],
          reference=lambda x, op=op, t=t, axis=axis: NUMPY_OF[op](x, axis, t),
-         onednn=True, onednn_backward=True)
+         native=True, native_backward=True)
     for op in NUMPY_OF for t, axis in ((2.5, -1), (0.5, 1), (-1.5, 0))
 ]
 CASES += [
@@ -64,18 +64,18 @@ CASES += [
     by_length("softmax", (5,), 0, [3]),
     by_length("log_softmax", (3, 4), 1, [1, 4, 2]),
     # computed in the dtype of data, as MXNet does
-    Case("softmax", {"dtype": "float64"}, [(3, 4)], reference=softmax, onednn=False,
-         onednn_backward=False, rtol=1e-6),
-    Case("softmax", {"dtype": "float32"}, [(3, 4)], reference=softmax, onednn=True,
-         onednn_backward=True, dtypes=("float32", "float16"),
+    Case("softmax", {"dtype": "float64"}, [(3, 4)], reference=softmax, native=False,
+         native_backward=False, rtol=1e-6),
+    Case("softmax", {"dtype": "float32"}, [(3, 4)], reference=softmax, native=True,
+         native_backward=True, dtypes=("float32", "float16"),
          exempt={"gradient": "differences need the output in float64"}),
-    Case("softmax", {}, [(3, 4)], reference=softmax, onednn=True, onednn_backward=True,
+    Case("softmax", {}, [(3, 4)], reference=softmax, native=True, native_backward=True,
          dtypes=("float32", "float64", "float16"), note="float16"),
-    Case("softmax", {}, [(0, 4)], reference=lambda x: x, onednn=False, onednn_backward=False,
+    Case("softmax", {}, [(0, 4)], reference=lambda x: x, native=False, native_backward=False,
          note="no rows"),
-    Case("log_softmax", {}, [(3, 0)], reference=lambda x: x, onednn=False, onednn_backward=False,
+    Case("log_softmax", {}, [(3, 0)], reference=lambda x: x, native=False, native_backward=False,
          note="no columns"),
     Case("softmax", {}, [Input((2, 4), values=[1000, -1000, 0, 1000, -1e30, 0, 3e38, -np.inf])],
-         reference=lambda x: np.array([[0.5, 0, 0, 0.5], [0, 0, 1, 0]]), onednn=True,
+         reference=lambda x: np.array([[0.5, 0, 0, 0.5], [0, 0, 1, 0]]), native=True,
          exempt={"gradient": "differences of infinity"}, note="far apart"),
 ]

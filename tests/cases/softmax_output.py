@@ -61,8 +61,8 @@ def backward(x: Array, label: Array, dy: Array, params: dict[str, Any]) -> Array
     return dx * dy if params.get("out_grad") else dx
 
 
-def case(data: Shape, label: Shape | None = None, values: Any = None, onednn: bool | str = True,
-         onednn_backward: bool | str | None = None, note: str = "", op: str = "SoftmaxOutput",
+def case(data: Shape, label: Shape | None = None, values: Any = None, native: bool | str = True,
+         native_backward: bool | str | None = None, note: str = "", op: str = "SoftmaxOutput",
          **params: Any) -> Case:
     classes = data[1] if params.get("multi_output") else data[-1]
     if label is None:
@@ -73,7 +73,7 @@ def case(data: Shape, label: Shape | None = None, values: Any = None, onednn: bo
             label, kind="ints", low=-1, high=classes + 1)],
         reference=lambda x, t: forward(x, params),
         gradients=lambda x, t, dy: (backward(x, t, dy, params), None),
-        onednn=onednn, onednn_backward=onednn if onednn_backward is None else onednn_backward,
+        native=native, native_backward=native if native_backward is None else native_backward,
         is_train=True, note=note)
 
 
@@ -97,7 +97,7 @@ CASES = [
     case((2, 3, 4), preserve_shape=True),
     case((2, 3, 2, 4), preserve_shape=True, normalization="batch"),
     # labels of a flattened array: MXNet reads the first of them
-    case((2, 3, 4), onednn_backward=False, note="flattened"),
+    case((2, 3, 4), native_backward=False, note="flattened"),
     case((4, 5), (4, 1), multi_output=True),
     case((2, 3, 4), multi_output=True),
     case((2, 20, 3, 2), multi_output=True, **IGNORE),
@@ -107,5 +107,5 @@ CASES = [
     case((2, 3, 1, 2, 1, 2), (2, 4), multi_output=True, note="rank 6"),
     case((2, 20, 3, 2), (2, 20, 3, 2), values=np.arange(240) / 240, multi_output=True,
          note="probabilities"),
-    case((0, 5), onednn=False, note="no rows"),
+    case((0, 5), native=False, note="no rows"),
 ]

@@ -28,44 +28,44 @@ def erfinv(y: Array) -> Array:
 
 CASES = [
     *(Case(name, {}, [Input(shape, low=low, high=high)], reference=function, dtypes=dtypes,
-           onednn=name == "erfinv", onednn_backward=name == "erfinv", rtol={"float16": 8e-3})
+           native=name == "erfinv", native_backward=name == "erfinv", rtol={"float16": 8e-3})
       for name, function, low, high in (("gamma", gamma, 0.2, 8), ("gammaln", lgamma, 2.2, 30),
                                         ("erfinv", erfinv, -0.99, 0.99))
       for shape, dtypes in ((SHAPE, FLOATS), ((3, 4), ("float32", "float16")))),
     Case("gamma", {}, [Input((2, 3), values=[-2.5, -0.5, 0.001, 12, 33.5, -7.25])],
-         reference=gamma, onednn=False, onednn_backward=False, exempt={
+         reference=gamma, native=False, native_backward=False, exempt={
              "gradient": "too steep for differences"}, note="far out"),
     Case("gammaln", {}, [Input((2, 3), values=[-2.5, -0.5, 0.001, 12, 1e6, 1.25])],
-         reference=lgamma, onednn=False, onednn_backward=False, grad_atol=1e-3, note="far out"),
+         reference=lgamma, native=False, native_backward=False, grad_atol=1e-3, note="far out"),
     Case("erfinv", {}, [Input((4,), values=[0.9999, -0.99999, 1e-20, 0.0])],
          reference=lambda y: np.where(np.abs(y) == 1, np.copysign(np.inf, y), erfinv(y)),
-         onednn=True, onednn_backward=True, exempt={
+         native=True, native_backward=True, exempt={
              "gradient": "too steep for differences"}, note="the ends"),
     *(Case(name, {}, [Input((4,), values=[np.nan, np.inf, 0.0, -1.0])],
-           reference=lambda x, want=want: np.array(want), onednn=name == "erfinv",
-           onednn_backward=name == "erfinv", exempt={"gradient": "not where it is infinite"},
+           reference=lambda x, want=want: np.array(want), native=name == "erfinv",
+           native_backward=name == "erfinv", exempt={"gradient": "not where it is infinite"},
            note="no numbers")
       for name, want in (("gamma", [np.nan, np.inf, np.inf, np.nan]),
                          ("gammaln", [np.nan, np.inf, np.inf, np.inf]),
                          ("erfinv", [np.nan, np.nan, 0, -np.inf]))),
     *(Case(name, {}, [Input((3,), dtype="int32", values=[1, 3, 10])], dtypes=("float32",),
-           reference=lambda x, want=want: np.array(want), onednn=False, note="integers")
+           reference=lambda x, want=want: np.array(want), native=False, note="integers")
       for name, want in (("gamma", [1, 2, 362880]), ("gammaln", [0, 0, 12]),
                          ("erfinv", [-2**31, 0, 0]))),
-    Case("hard_sigmoid", {}, [Input((3, 4), low=-4, high=4)], onednn=True,
-         onednn_backward=True, dtypes=(*FLOATS, "float16"), exempt={},
+    Case("hard_sigmoid", {}, [Input((3, 4), low=-4, high=4)], native=True,
+         native_backward=True, dtypes=(*FLOATS, "float16"), exempt={},
          reference=lambda x: np.clip(FIFTH * x + 0.5, 0, 1),
          gradients=lambda x, dy: dy * FIFTH * (np.abs(x) < 2.5)),
     Case("hard_sigmoid", {"alpha": 0.5, "beta": -0.25}, [Input(SHAPE, low=-4, high=4)],
-         reference=lambda x: np.clip(0.5 * x - 0.25, 0, 1), onednn=True, onednn_backward=True),
-    *(Case("smooth_l1", {"scalar": scalar}, [Input(SHAPE, low=-3, high=3)], onednn=True,
+         reference=lambda x: np.clip(0.5 * x - 0.25, 0, 1), native=True, native_backward=True),
+    *(Case("smooth_l1", {"scalar": scalar}, [Input(SHAPE, low=-3, high=3)], native=True,
            reference=lambda x, s=scalar: np.where(
                np.abs(x) > 1 / s**2, np.abs(x) - 0.5 / s**2, 0.5 * s**2 * x * x),
-           onednn_backward=True) for scalar in (1.0, 0.7, 2.0)),
+           native_backward=True) for scalar in (1.0, 0.7, 2.0)),
     Case("smooth_l1", {"scalar": 1}, [Input((3,), dtype="int32", values=[-3, 0, 2])],
          reference=lambda x: np.array([2, 0, 1]), dtypes=("float32",), note="integers"),
-    Case("_contrib_quadratic", {"a": 0.5, "b": -2, "c": 3}, [(3, 4)], onednn=False,
-         reference=lambda x: 0.5 * x * x - 2 * x + 3, onednn_backward=False),
+    Case("_contrib_quadratic", {"a": 0.5, "b": -2, "c": 3}, [(3, 4)], native=False,
+         reference=lambda x: 0.5 * x * x - 2 * x + 3, native_backward=False),
     Case("_contrib_quadratic", {"a": 1.5, "b": 2, "c": 3}, [Input((2,), dtype="int32",
                                                                   values=[1, 2])],
          reference=lambda x: np.array([6, 13]), dtypes=("float32",), note="integers"),
@@ -78,18 +78,18 @@ SLOPES = {
     "nanprod": lambda x, dy, y: np.where(np.isnan(x), 0, dy * y / x),
 }
 CASES += [
-    Case(op, {"axis": axis, "keepdims": True}, [Input((2, 3, 2), values=HOLES)], onednn=False,
+    Case(op, {"axis": axis, "keepdims": True}, [Input((2, 3, 2), values=HOLES)], native=False,
          reference=lambda x, f=function, a=axis: f(x, axis=a, keepdims=True),
          gradients=lambda x, dy, op=op, a=axis: SLOPES[op](x, dy, NAN_OF[op](
-             x, axis=a, keepdims=True)), onednn_backward=False, dtypes=FLOATS)
+             x, axis=a, keepdims=True)), native_backward=False, dtypes=FLOATS)
     for op, function in NAN_OF.items() for axis in (0, 1, (0, 2), None)]
 CASES += [
     Case(op, {"axis": 0, "exclude": True}, [Input((3, 4), kind="positive")],
-         reference=lambda x, f=function: f(x, axis=1), onednn=False, onednn_backward=False)
+         reference=lambda x, f=function: f(x, axis=1), native=False, native_backward=False)
     for op, function in NAN_OF.items()]
 CASES += [
     Case(op, {"axis": 1}, [Input((2, 3), low=1, high=100)], dtypes=("int32", "int8"), exact=True,
-         reference=lambda x, f=function: f(x, axis=1, dtype=x.dtype), onednn=False,
+         reference=lambda x, f=function: f(x, axis=1, dtype=x.dtype), native=False,
          exempt={"gradient": "whole numbers have no differences"}, note="whole numbers")
     for op, function in (("nansum", np.sum), ("nanprod", np.prod))]
 
@@ -105,7 +105,7 @@ def norm(ord: int, axis: object, keepdims: bool):  # type: ignore[no-untyped-def
 
 CASES += [
     Case("norm", {"ord": order, "axis": axis, "keepdims": keepdims}, [Input(shape, kind="away")],
-         reference=norm(order, axis, keepdims), onednn_backward=False)
+         reference=norm(order, axis, keepdims), native_backward=False)
     for order in (1, 2)
     for shape, axis, keepdims in (
         ((4, 5), None, False), ((4, 5), -1, False), ((12, 9), 0, True), ((2, 3, 8), 1, False),
@@ -119,12 +119,12 @@ CASES += [
          reference=lambda x: np.array([2**0.5 * 1e200, 5e-200]), dtypes=("float64",),
          exempt={"gradient": "too steep for differences"}, note="great and small", atol=0.0),
     Case("norm", {"ord": 1}, [Input((2, 3), low=-9, high=9)], dtypes=("int32", "int8"),
-         reference=lambda x: np.abs(x).sum(keepdims=True).reshape(1), onednn=False,
+         reference=lambda x: np.abs(x).sum(keepdims=True).reshape(1), native=False,
          exempt={"gradient": "whole numbers have no differences"}, note="whole numbers"),
     Case("norm", {"axis": 0, "out_dtype": "float64"}, [Input((3, 4), kind="away")],
-         reference=norm(2, 0, False), onednn=False, onednn_backward=False, exempt={}),
-    Case("norm", {"axis": 0}, [(0, 3)], reference=lambda x: np.zeros(3), onednn=False,
-         onednn_backward=False, note="no elements"),
+         reference=norm(2, 0, False), native=False, native_backward=False, exempt={}),
+    Case("norm", {"axis": 0}, [(0, 3)], reference=lambda x: np.zeros(3), native=False,
+         native_backward=False, note="no elements"),
 ]
 
 # ---- positions ----------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ CASES += [
     Case("argmax", {"axis": 0}, [Input((128, 2), dtype="int8", values=np.repeat(
         [0, 1], (254, 2)))], dtypes=("float32",), reference=lambda x: np.full(2, 127),
          note="the last place in int8"),
-    Case("argmax", {"axis": 1}, [(0, 3)], reference=lambda x: np.zeros(0), onednn=False,
+    Case("argmax", {"axis": 1}, [(0, 3)], reference=lambda x: np.zeros(0), native=False,
          note="no rows"),
     Case("argmax_channel", {}, [Input((3, 4), kind="distinct")],
          reference=lambda x: x.argmax(1)),
@@ -190,9 +190,9 @@ CASES += [
          dtypes=("int32", "int64", "int8", "uint8"),
          exempt={"gradient": "whole numbers have no differences"}),
     Case("cumsum", {"axis": 0, "dtype": "float64"}, [Input((3, 4))], reference=sums(0),
-         dtypes=("float32", "int32"), onednn=False, onednn_backward=False),
+         dtypes=("float32", "int32"), native=False, native_backward=False),
     Case("cumsum", {"dtype": "int32"}, [Input((4,), values=[1, 2.5, 3, -0.5])],
-         reference=lambda x: np.array([1, 3, 6, 6]), onednn=False,
+         reference=lambda x: np.array([1, 3, 6, 6]), native=False,
          gradients=lambda x, dy: dy[::-1].cumsum()[::-1], note="cut off first"),
     Case("cumsum", {"axis": 0}, [Input((3,), dtype="bool", values=[1, 0, 1])],
          reference=lambda x: np.array([1, 1, 2]), dtypes=("float32",), note="bool"),
@@ -209,14 +209,14 @@ def whole_moments(x: Array) -> tuple[Array, Array]:
 
 
 CASES += [
-    Case("moments", {"axes": axes, "keepdims": keepdims}, [(3, 4, 2)], onednn=False,
-         onednn_backward=False, reference=lambda x, a=axes, k=keepdims: tuple(
+    Case("moments", {"axes": axes, "keepdims": keepdims}, [(3, 4, 2)], native=False,
+         native_backward=False, reference=lambda x, a=axes, k=keepdims: tuple(
              np.reshape(m, np.shape(m) or (1,)) for m in (
                  x.mean(axis=a, keepdims=k), x.var(axis=a, keepdims=k))))
     for axes, keepdims in (((0,), False), ((-1, 0), True), ((0, 1, 2), False))]
 CASES += [
     Case("moments", {"axes": (1,)}, [Input((2, 3), values=[1, 2, 3, 4, 5, 9])], dtypes=("int32",),
-         reference=whole_moments, onednn=False,
+         reference=whole_moments, native=False,
          exempt={"gradient": "whole numbers have no differences"}, note="whole numbers"),
 ]
 
@@ -232,7 +232,7 @@ def one_hot(x: Array, t: Array) -> Array:
 
 CASES += [
     Case("softmax_cross_entropy", {}, [Input((4, 5), low=-3, high=3), Input(
-        (4,), values=labels)], no_grad={1}, onednn=False, onednn_backward=False,
+        (4,), values=labels)], no_grad={1}, native=False, native_backward=False,
          reference=lambda x, t: -np.log(np.maximum(
              (probabilities(x) * one_hot(x, t)).sum(1), 1e-8)).sum(keepdims=True),
          gradients=lambda x, t, dy: (dy * (probabilities(x) - one_hot(x, t)), None),
@@ -240,7 +240,7 @@ CASES += [
     for labels, note in (([0, 4, 2, 2], ""), ([0, 4, -1, 7], "beyond"), ([1.7, 0, 1, 1], "cut"))]
 FINITE = [1, 2, 3, 4]
 CASES += [
-    Case(op, {**params}, [Input((2, 2), values=values)] * count, onednn=False,
+    Case(op, {**params}, [Input((2, 2), values=values)] * count, native=False,
          reference=lambda *xs: np.array([float(all(np.isfinite(x).all() for x in xs))]),
          dtypes=(*FLOATS, "float16"))
     for op, params, count in (("all_finite", {}, 1), ("multi_all_finite", {"num_arrays": 1}, 1),
@@ -249,7 +249,7 @@ CASES += [
 CASES += [
     Case("_contrib_allclose", params, [Input((3,), values=a), Input((3,), values=b)],
          reference=lambda x, y, p=params: np.array(np.allclose(
-             x, y, **{"equal_nan": True, **p})), onednn=False, note=note)
+             x, y, **{"equal_nan": True, **p})), native=False, note=note)
     for a, b, params, note in (
         (FINITE[:3], FINITE[:3], {}, ""), (FINITE[:3], [1, 2, 3.1], {}, "other"),
         (FINITE[:3], [1, 2, 3.1], {"atol": 0.2}, ""), (FINITE[:3], [1, 2, 3.1], {"rtol": 0.1}, ""),
@@ -259,12 +259,12 @@ CASES += [
         ([1, np.inf, 2], [1, -np.inf, 2], {}, "two infinities"),
         ([1, 1, 2], [1, np.inf, 2], {}, "one infinity"))]
 CASES += [
-    Case("_histogram", {"bin_cnt": 4, "range": (-1, 1)}, [(5, 6)], onednn=False,
+    Case("_histogram", {"bin_cnt": 4, "range": (-1, 1)}, [(5, 6)], native=False,
          reference=lambda x: np.histogram(x, 4, (-1, 1))),
     Case("_histogram", {"bin_cnt": 3, "range": (0, 3)}, [Input((7,), dtype="int32", values=[
-        0, 1, 1, 2, 3, 4, -1])], dtypes=("float32",), onednn=False,
+        0, 1, 1, 2, 3, 4, -1])], dtypes=("float32",), native=False,
          reference=lambda x: (np.array([1, 2, 2]), np.arange(4)), note="integers"),
     Case("_histogram", {}, [Input((8,), values=[0, 1, 2.5, 3, 4, np.nan, -1, 3.5]), Input(
-        (4,), values=[0, 1, 3, 4])], onednn=False,
+        (4,), values=[0, 1, 3, 4])], native=False,
          reference=lambda x, edges: (np.array([1, 2, 3]), edges), note="edges"),
 ]

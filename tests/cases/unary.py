@@ -51,7 +51,7 @@ def case(name: str, shape: tuple[int, ...], dtypes: tuple[str, ...]) -> Case:
     function, kind, low, high = SMOOTH[name]
     slope: bool | str = name in NATIVE_SLOPE
     return Case(name, {}, [Input(shape, kind=kind, low=low, high=high)], reference=function,
-                onednn=name in NATIVE, onednn_backward=slope, dtypes=dtypes,
+                native=name in NATIVE, native_backward=slope, dtypes=dtypes,
                 rtol={"float16": 8e-3})
 
 
@@ -66,7 +66,7 @@ CASES += [Case(name, {}, [Input((2, 3), dtype="int32", values=WHOLE)], dtypes=("
 # what does not fit into an integer is cut off
 CASES += [Case(name, {}, [Input((3,), dtype="int32", values=[1, 2, 5])], dtypes=("float32",),
                reference=lambda x, f=SMOOTH[name][0]: np.trunc(f(x.astype(float))),
-               onednn=False, note="integers")
+               native=False, note="integers")
           for name in ("exp", "log", "sqrt", "rsqrt", "square", "reciprocal", "relu", "sigmoid",
                        "tanh", "softsign", "sin", "arcsinh", "erf", "cbrt", "degrees", "abs",
                        "negative")]
@@ -82,8 +82,8 @@ CASES += [Case(name, {}, [Input((2, 3), values=[np.nan, np.inf, -np.inf, 0.0, 20
               "sqrt": np.sqrt, "log": np.log, "abs": np.abs, "square": np.square,
               "reciprocal": lambda x: 1 / x, "floor": np.floor, "round": np.round,
               "rint": np.round, "fix": np.trunc}.items()]
-CASES += [Case(name, {}, [shape], reference=SMOOTH[name][0], onednn=False,
-               onednn_backward=False)
+CASES += [Case(name, {}, [shape], reference=SMOOTH[name][0], native=False,
+               native_backward=False)
           for name in ("sigmoid", "square") for shape in ((0, 3), ())]
 
 
@@ -92,23 +92,23 @@ def clipped(low: float, high: float):  # type: ignore[no-untyped-def]
 
 
 CASES += [Case("clip", {"a_min": low, "a_max": high}, [Input(shape, low=-1, high=1)],
-               reference=clipped(low, high), onednn=True, onednn_backward=True)
+               reference=clipped(low, high), native=True, native_backward=True)
           for low, high in ((0.0, 0.5), (-0.5, 0.25), (0.25, 0.5), (-2.0, 2.0))
           for shape in ((3, 4), SHAPE, (1, 3, 2, 2))]
 CASES += [Case("clip", {"a_min": 0, "a_max": 6}, [Input((6,), values=[-1, 0, 3, 6, 7, 6.5])],
-               reference=clipped(0, 6), onednn=True, gradients=lambda x, dy: dy * (
+               reference=clipped(0, 6), native=True, gradients=lambda x, dy: dy * (
                    (x >= 0) & (x <= 6)), note="at the ends"),
           Case("clip", {"a_min": 0, "a_max": 1}, [Input((3,), values=[np.nan, np.inf, -np.inf])],
-               reference=clipped(0, 1), onednn=True, exempt={"gradient": "NaN has no slope"},
+               reference=clipped(0, 1), native=True, exempt={"gradient": "NaN has no slope"},
                note="NaN"),
-          Case("clip", {"a_min": 1, "a_max": -1}, [(3,)], reference=clipped(1, -1), onednn=True,
+          Case("clip", {"a_min": 1, "a_max": -1}, [(3,)], reference=clipped(1, -1), native=True,
                note="ends the wrong way round"),
           Case("clip", {"a_min": -2.5, "a_max": 3.75}, [Input((6,), dtype="int32", values=WHOLE)],
                reference=lambda x: np.clip(x, -2, 3), dtypes=("float32",), note="integers")]
 
 ALL = ("float32", "float64", "float16", "int32", "uint8", "int64", "int8", "bool")
 CASES += [Case(name, {}, [shape], reference=lambda x: x, exact=True,
-               onednn=0 not in shape and shape != (), dtypes=ALL if shape == (3, 4) else (
+               native=0 not in shape and shape != (), dtypes=ALL if shape == (3, 4) else (
                    "float32",), gradients=gradients,
                exempt={"gradient": "tested with other shapes"} if 0 in shape else {})
           for name, gradients in (("_copy", None), ("BlockGrad", None),
@@ -121,7 +121,7 @@ CASES += [Case("MakeLoss", {"grad_scale": 3, **params}, [Input((2, 3), values=[
           for params, grad in (({"normalization": "batch"}, 1.5),
                                ({"normalization": "valid", "valid_thresh": 1}, 1.0),
                                ({"normalization": "valid", "valid_thresh": 9}, 3.0))]
-CASES += [Case("ones_like", {}, [shape], reference=np.ones_like, onednn=True)
+CASES += [Case("ones_like", {}, [shape], reference=np.ones_like, native=True)
           for shape in ((3, 4), SHAPE)]
 VALUES = [300.0, 11.1, -1.0, -3.9, 0.0, 127.0]
 
@@ -143,7 +143,7 @@ CASES += [Case("Cast", {"dtype": name}, [Input((2, 3), values=VALUES)], referenc
 CASES += [Case("Cast", {"dtype": name}, [shape], reference=lambda x: x,
                rtol={"float16": 1e-3}, exempt={} if name == "float64" else {
                    "gradient": "finite differences are lost in the cast"},
-               onednn=name == "float32" and 0 not in shape,
+               native=name == "float32" and 0 not in shape,
                dtypes=("float32", "float64", "int32", "bool"))
           for name in ("float32", "float64", "float16")
           for shape in ((3, 4), (2, 20, 3, 2), (0, 2))]

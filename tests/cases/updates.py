@@ -99,13 +99,13 @@ POSITIVE = {"adam_update": (3,), "rmsprop_update": (2,), "rmspropalex_update": (
 
 
 def case(op: str, shape: tuple[int, ...], dtypes: tuple[str, ...] = ("float32", "float64"),
-         onednn: bool = True, **params: Any) -> Case:
+         native: bool = True, **params: Any) -> Case:
     rule, states = RULES[op]
     inputs = [Input(shape) for _ in range(2 + states)]
     for position in POSITIVE.get(op, ()):
         inputs[position] = Input(shape, kind="positive")
     return Case(op, params, inputs, reference=lambda *a: rule(params, *a)[0],
-                after=lambda *a: dict(enumerate(rule(params, *a)[1:], 2)), onednn=onednn,
+                after=lambda *a: dict(enumerate(rule(params, *a)[1:], 2)), native=native,
                 dtypes=dtypes)
 
 
@@ -142,6 +142,6 @@ CASES = [case(op, shape, **named(op, SETTINGS[2])) for op in RULES for shape in 
 CASES += [case(op, (3, 5), **named(op, setting)) for op in RULES for setting in SETTINGS]
 CASES += [case(op, (3, 5), lr=0.125) for op in OLD]
 CASES += [case(op, (3, 5), ("float32", "float16"), **named(op, {"lr": 0.125})) for op in RULES]
-CASES += [case(op, (0, 5), onednn=False, **named(op, {"lr": 0.125})) for op in RULES]
+CASES += [case(op, (0, 5), native=False, **named(op, {"lr": 0.125})) for op in RULES]
 # padding stays zero also where 0 / 0 threatens
 CASES += [case("adam_update", (2, 20, 3, 2), lr=0.125, epsilon=0.0)]

@@ -46,7 +46,7 @@ def many(op: str, params: dict[str, Any], rule: Any, states: int,
         return changed
     return Case(op, params, inputs, reference=lambda *a: tuple(new for new, *_ in steps(a)),
                 after=after if states or has_master else None, dtypes=dtypes,
-                onednn=not has_master, rtol=SINGLE if has_master else LOOSE,
+                native=not has_master, rtol=SINGLE if has_master else LOOSE,
                 atol=SINGLE if has_master else LOOSE)
 
 
@@ -91,8 +91,8 @@ def lars(lr: Array, w: Array, g: Array, wd: Array) -> Array:
 
 CASES += [
     Case("multi_sum_sq", {"num_arrays": 2}, [(3, 5), (2, 20, 3, 2)], reference=sums,
-         dtypes=("float32", "float64", "float16"), onednn=True, rtol=LOOSE, atol=LOOSE),
-    Case("multi_sum_sq", {"num_arrays": 1}, [(9000,)], reference=sums, onednn=True, rtol=LOOSE,
+         dtypes=("float32", "float64", "float16"), native=True, rtol=LOOSE, atol=LOOSE),
+    Case("multi_sum_sq", {"num_arrays": 1}, [(9000,)], reference=sums, native=True, rtol=LOOSE,
          atol=LOOSE),
     Case("multi_lars", {"eta": 0.5, "eps": 0.25, "rescale_grad": 2.0},
          [(4,), Input((4,), values=[1.0, 0.0, 2.0, 0.5]), Input((4,), values=[0.5, 1.0, 0.0, 4.0]),

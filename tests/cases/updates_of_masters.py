@@ -72,7 +72,7 @@ def master(op: str, rule: Any, states: int, shape: tuple[int, ...], **p: Any) ->
         new, *changed = rule(p, a[-1], *a[1:-1])
         return dict(enumerate([*changed, new], 2))
     return Case(op, p, inputs, reference=lambda *a: rule(p, a[-1], *a[1:-1])[0], after=after,
-                dtypes=("float16", "float32"), onednn=False, rtol=SINGLE, atol=SINGLE)
+                dtypes=("float16", "float32"), native=False, rtol=SINGLE, atol=SINGLE)
 
 
 CASES = [master("mp_sgd_update", sgd, 0, shape, **SETTING) for shape in SHAPES]
@@ -93,7 +93,7 @@ def one_adamw(shape: tuple[int, ...], factor: float) -> Case:
                 [Input(shape), Input(shape), Input(shape), Input(shape, kind="positive"), scale],
                 reference=lambda *a: adamw(ADAMW, *a[:4], factor)[0],
                 after=lambda *a: dict(enumerate(adamw(ADAMW, *a[:4], factor)[1:], 2)),
-                dtypes=("float32", "float64"), onednn=True)
+                dtypes=("float32", "float64"), native=True)
 
 
 def master_adamw(shape: tuple[int, ...], factor: float) -> Case:
@@ -105,7 +105,7 @@ def master_adamw(shape: tuple[int, ...], factor: float) -> Case:
     return Case("_mp_adamw_update", ADAMW,
                 [Input(shape), Input(shape), single(shape), positive(shape), single(shape), scale],
                 reference=lambda *a: adamw(ADAMW, a[4], *a[1:4], factor)[0], after=after,
-                dtypes=("float16", "float32"), onednn=False, rtol=SINGLE, atol=SINGLE)
+                dtypes=("float16", "float32"), native=False, rtol=SINGLE, atol=SINGLE)
 
 
 CASES += [made(shape, factor) for made in (one_adamw, master_adamw) for shape in SHAPES[1:]
@@ -128,7 +128,7 @@ def phase1(p: dict[str, Any], shape: tuple[int, ...], has_master: bool) -> Case:
         return lamb_1(p, a[4 if has_master else 0], *a[1:4])
     return Case("mp_lamb_update_phase1" if has_master else "lamb_update_phase1", p,
                 [Input(shape), Input(shape), *states], reference=lambda *a: rule(*a)[0],
-                after=lambda *a: {2: rule(*a)[1], 3: rule(*a)[2]}, onednn=not has_master,
+                after=lambda *a: {2: rule(*a)[1], 3: rule(*a)[2]}, native=not has_master,
                 dtypes=("float16",) if has_master else ("float32", "float64"), rtol=SINGLE,
                 atol=SINGLE)
 
@@ -140,7 +140,7 @@ def phase2(p: dict[str, Any], shape: tuple[int, ...], has_master: bool, r2: floa
                 [Input(shape), Input(shape, dtype=given), *norms,
                  *([single(shape)] if has_master else [])],
                 reference=lambda *a: lamb_2(p, a[4 if has_master else 0], a[1], 1.5, r2),
-                onednn=not has_master,
+                native=not has_master,
                 dtypes=("float16",) if has_master else ("float32", "float64"), rtol=SINGLE,
                 atol=SINGLE)
 

@@ -11,28 +11,28 @@ from ndarray_rt.testing.case import Array, Case, Input
 ALL = ("float32", "float64", "float16", "int32")
 
 
-def cut(params: dict[str, Any], key: Any, data: tuple[int, ...], onednn: Any = True,
+def cut(params: dict[str, Any], key: Any, data: tuple[int, ...], native: Any = True,
         dtypes: tuple[str, ...] = ("float32",), note: str = "") -> Case:
-    return Case("slice", params, [data], reference=lambda x: x[key], onednn=onednn,
-                onednn_backward=onednn, dtypes=dtypes, note=note)
+    return Case("slice", params, [data], reference=lambda x: x[key], native=native,
+                native_backward=native, dtypes=dtypes, note=note)
 
 
 def cut_axis(axis: int, begin: int, end: int | None, key: Any, data: tuple[int, ...]) -> Case:
     return Case("slice_axis", {"axis": axis, "begin": begin, "end": end}, [data],
-                reference=lambda x: x[key], onednn=True, onednn_backward=True, dtypes=ALL)
+                reference=lambda x: x[key], native=True, native_backward=True, dtypes=ALL)
 
 
 def cut_like(data: tuple[int, ...], like: tuple[int, ...], key: Any, **params: Any) -> Case:
-    return Case("slice_like", params, [data, like], reference=lambda x, _: x[key], onednn=True,
-                onednn_backward=True, dtypes=("float32", "float64"))
+    return Case("slice_like", params, [data, like], reference=lambda x, _: x[key], native=True,
+                native_backward=True, dtypes=("float32", "float64"))
 
 
 def like(lhs: tuple[int, ...], rhs: tuple[int, ...], target: tuple[int, ...],
          **params: int) -> Case:
     def reference(x: Array, _: Array) -> Array:
         return x.reshape(target)
-    return Case("reshape_like", params, [lhs, rhs], reference=reference, onednn=True,
-                onednn_backward=True, dtypes=ALL)
+    return Case("reshape_like", params, [lhs, rhs], reference=reference, native=True,
+                native_backward=True, dtypes=ALL)
 
 
 s = np.s_
@@ -52,7 +52,7 @@ CASES = [
         dtypes=("float32", "int32")),
     cut({"begin": (0, None), "end": (2, None), "step": (1, -2)}, s[:, ::-2], (2, 3, 4),
         dtypes=("float32", "float16")),
-    cut({"begin": 2, "end": 1}, s[2:1], (3, 4), onednn=False, note="nothing"),
+    cut({"begin": 2, "end": 1}, s[2:1], (3, 4), native=False, note="nothing"),
     cut_axis(1, 0, 2, s[:, :2], (2, 3, 4)),
     cut_axis(-1, -3, -1, s[..., -3:-1], (2, 3, 4)),
     cut_axis(1, 3, None, s[:, 3:], (2, 20, 3, 3)),
@@ -65,5 +65,5 @@ CASES = [
     like((2, 12), (7, 3, 4), (2, 3, 4), lhs_begin=-1, rhs_begin=1),
     like((2, 3, 4), (6,), (6, 4), lhs_begin=0, lhs_end=-1),
     Case("slice", {"begin": 0, "end": 2}, [Input((3, 4), dtype="int64", kind="ints")],
-         reference=lambda x: x[:2], onednn=False, note="int64"),
+         reference=lambda x: x[:2], native=False, note="int64"),
 ]

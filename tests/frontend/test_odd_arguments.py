@@ -29,11 +29,11 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("onednn", [False, True])
+@pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,)])
 @pytest.mark.parametrize("name", DRAWS)
-def test_draws_of_nothing(name: str, shape: tuple[int, ...], onednn: bool) -> None:
-    with config.override(NDRT_ONEDNN=onednn):
+def test_draws_of_nothing(name: str, shape: tuple[int, ...], native: bool) -> None:
+    with config.override(NDRT_ONEDNN=native):
         for _ in range(3):
             assert DRAWS[name](shape).shape == shape
             assert nd.random.uniform(HALF, HALF + 1, shape=shape).shape == (2, *shape)
@@ -45,11 +45,11 @@ def test_a_zero_in_a_symbol_is_still_unknown() -> None:
     assert drawn.infer_shape(x=(2, 3))[1] == [(2, 3)]
 
 
-@pytest.mark.parametrize("onednn", [False, True])
-def test_parts_of_nothing(onednn: bool) -> None:
+@pytest.mark.parametrize("native", [False, True])
+def test_parts_of_nothing(native: bool) -> None:
     x = nd.ones((3, 4))
     x.attach_grad()
-    with config.override(NDRT_ONEDNN=onednn):
+    with config.override(NDRT_ONEDNN=native):
         for begin, end in ((1, 1), (3, 3), (-1, 2), (0, 0), (3, None)):
             with mx.autograd.record():
                 y = nd.slice_axis(x, axis=0, begin=begin, end=end)
@@ -108,10 +108,10 @@ def test_what_is_wrong(name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("onednn", [False, True])
-def test_no_class_is_any_number_below_zero(onednn: bool) -> None:
+@pytest.mark.parametrize("native", [False, True])
+def test_no_class_is_any_number_below_zero(native: bool) -> None:
     boxes = nd.array(np.random.default_rng(0).uniform(0, 1, (5, 6)))
-    with config.override(NDRT_ONEDNN=onednn):
+    with config.override(NDRT_ONEDNN=native):
         wanted = nd.contrib.box_nms(boxes, id_index=-1).asnumpy()
         np.testing.assert_array_equal(nd.contrib.box_nms(boxes, id_index=-2).asnumpy(), wanted)
 

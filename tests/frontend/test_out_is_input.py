@@ -66,11 +66,11 @@ def call(case: Case, values: list[Any], out_of: tuple[int, int] | None) -> list[
     return [one.asnumpy() for one in (made if isinstance(made, (list, tuple)) else [made])]
 
 
-@pytest.mark.parametrize("onednn", [True, False], ids=["onednn", "numpy"])
+@pytest.mark.parametrize("native", [True, False], ids=["native", "numpy"])
 @pytest.mark.parametrize("case", CASES, ids=unique_ids(tuple(CASES)))
-def test_out_is_input(case: Case, onednn: bool) -> None:
+def test_out_is_input(case: Case, native: bool) -> None:
     tried = 0
-    with config.override(NDRT_ONEDNN=onednn):
+    with config.override(NDRT_ONEDNN=native):
         for dtype in DTYPES:
             values = case.draw(dtype)
             for pair in pairs(case, values):

@@ -88,7 +88,7 @@ def test_is_right(net: Symbol, batch: int) -> None:
 @pytest.mark.parametrize("case", CASES, ids=unique_ids(CASES))
 @pytest.mark.usefixtures("whatever_the_work")
 def test_is_right_for_all_requests_and_memory(case: Case) -> None:
-    assert run_forward(case, "onednn").executed
+    assert run_forward(case, "native").executed
     run_every_shape(case)
 
 

@@ -28,11 +28,11 @@ def test_equals_mxnets() -> None:
     assert golden.describe(net, golden.FULL["length"]) == ANSWERS["full"]
 
 
-@pytest.mark.parametrize("onednn", [True, False])
-def test_numbers_are_mxnets(onednn: bool) -> None:
+@pytest.mark.parametrize("native", [True, False])
+def test_numbers_are_mxnets(native: bool) -> None:
     """Output and gradients of a small encoder with given parameters."""
     net = symbols.get_symbol("bert_encoder", **golden.SMALL)
-    with config.override(NDRT_ONEDNN=onednn):
+    with config.override(NDRT_ONEDNN=native):
         got = golden.answers(mx, net)
     for name, want in ANSWERS["small"].items():
         np.testing.assert_allclose(got[name], want, rtol=1e-4, atol=1e-4 * np.abs(want).max())

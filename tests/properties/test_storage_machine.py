@@ -21,7 +21,7 @@ DONE = ("access", "as_array refused", "stale memory refused", "refused by a pin"
         "export refused", "written through an export", "grown", "added", "no memory",
         "packed copies", "assigned from the same storage", "in place with an overlap",
         "copied over an overlap")
-OPERATORS = ("operators", "operator on onednn", "operator in numpy", "operator not asked",
+OPERATORS = ("operators", "operator on native", "operator in numpy", "operator not asked",
              "kWriteTo", "kWriteInplace", "kAddTo", "one array twice", "operator in place",
              "output overlaps an input", "output with a stale layout", "output exported",
              "input read by another")

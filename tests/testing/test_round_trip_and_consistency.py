@@ -106,7 +106,7 @@ def test_a_stale_view_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_operators_functions_and_symbols_are_consistent() -> None:
     report = check_consistency("Activation", [Input((2, 20, 3, 3), kind="away")],
                                {"act_type": "relu"})
-    assert set(report.by_runtime) == {f"{how} on {library}" for library in ("numpy", "onednn")
+    assert set(report.by_runtime) == {f"{how} on {library}" for library in ("numpy", "native")
                                       for how in ("eager", "unplanned", "planned", "captured")}
     assert {part.check for part in report.parts} == {
         f"{dtype} with {n} thread(s)" for dtype in ("float16", "float32", "float64")
@@ -169,7 +169,7 @@ def off_when_planned(ctx: Any, p: Any, ins: list[Any], outs: list[Any]) -> None:
 
 @pytest.mark.parametrize(("made", "found"), [
     (operator(off_in_float32), r"\[float32, eager on numpy"),
-    (operator(compute_ex=off_on_onednn), r"\[float16, eager on onednn"),
+    (operator(compute_ex=off_on_onednn), r"\[float16, eager on native"),
     (operator(off_with_threads), r"2 thread\(s\)"),
     (operator(off_when_planned), r"planned on numpy"),
 ], ids=["dtype", "library", "threads", "plan"])

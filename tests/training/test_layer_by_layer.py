@@ -47,9 +47,9 @@ def outputs_of(step: layers.Step) -> dict[str, Values]:
 def test_the_layers_of_a_whole_step_equal_numpys(model: str) -> None:
     """Each by the norm of the difference, which grows from layer to layer."""
     made = []
-    for onednn in (True, False):
+    for native in (True, False):
         mx.random.seed(1)
-        with config.override(NDRT_ONEDNN=onednn):
+        with config.override(NDRT_ONEDNN=native):
             made.append(outputs_of(layers.Step(model, *SIZES[model])))
     got, want = made
     assert got.keys() == want.keys()

@@ -125,10 +125,10 @@ def test_dropout_in_a_network_equals_numpys() -> None:
 
     So after some steps the weights are the same, but for rounding.
     """
-    def weights(onednn: bool) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
+    def weights(native: bool) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
         mx.random.seed(3)
         step = Step(convolutions(), (2, 3, 8, 8))
-        with config.override(NDRT_ONEDNN=onednn):
+        with config.override(NDRT_ONEDNN=native):
             for _ in range(3):
                 step()
         return [weight.asnumpy() for weight, *_ in step.weights]

@@ -97,10 +97,10 @@ def calls() -> tuple[tuple[Call, ...], ...]:
 
 
 class Operators(Base):
-    """Dispatch on oneDNN and in numpy."""
+    """Dispatch natively and in NumPy."""
 
-    @rule(data=st.data(), family=st.integers(0, 2), onednn=st.booleans())
-    def run_operator(self, data: st.DataObject, family: int, onednn: bool) -> None:
+    @rule(data=st.data(), family=st.integers(0, 2), native=st.booleans())
+    def run_operator(self, data: st.DataObject, family: int, native: bool) -> None:
         chosen = data.draw(st.sampled_from(calls()[family]), "call")
         op = find(chosen.op)
         params = op.params.parse(dict(chosen.attrs), op.name)
@@ -123,7 +123,7 @@ class Operators(Base):
         if changes is None:
             return
         _count(ins, outs, reqs)
-        self._dispatch(data, op, params, ins, outs, reqs, changes, onednn)
+        self._dispatch(data, op, params, ins, outs, reqs, changes, native)
 
     def _inputs(self, data: st.DataObject, chosen: Call) -> list[Held] | None:
         found: list[Held] = []
@@ -184,7 +184,7 @@ class Operators(Base):
 
     def _dispatch(self, data: st.DataObject, op: OpDef, params: Params, ins: list[Held],
                   outs: list[Held], reqs: list[Req], changes: list[Change],
-                  onednn: bool) -> None:
+                  native: bool) -> None:
         free = [out.home for out, req in zip(outs, reqs, strict=True) if not req and not any(
             out.home is other.home for other in (*ins, *(held for held, *_ in changes)))]
         before = [home.state() for home in free]
@@ -192,7 +192,7 @@ class Operators(Base):
         told: list[Dispatched] = []
         stop = observe(told.append)
         try:
-            with config.override(NDRT_ONEDNN=onednn):
+            with config.override(NDRT_ONEDNN=native):
                 done = self.attempt(
                     data, lambda: dispatch(op, params, self.ctx, [h.array for h in ins],
                                            [h.array for h in outs], reqs),
@@ -202,7 +202,7 @@ class Operators(Base):
         assert [home.state() for home in free] == before, "kNullOp touched an array (I6)"
         if done:
             assert all(chunk.writes > writes for chunk, writes in counters), "writes were not told"
-            REACHED["operator on onednn"] += any(t.key.library == "onednn" for t in told)
+            REACHED["operator on native"] += any(t.key.library == "native" for t in told)
             REACHED["operator in numpy"] += any(t.key.library == "numpy" for t in told)
             REACHED["operators"] += 1
 
