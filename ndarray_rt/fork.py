@@ -1,11 +1,17 @@
-"""What a forked child must make anew: locks that threads may have held which it does not have.
+"""What a fork waits for, and what the child makes anew: locks of threads that it does not have.
 
-The native layer does the same for its own (native/runtime/fork.c). Holds no lock itself.
+The native layer does the same for its own (native/runtime/fork.c).
 """
 
 from __future__ import annotations
 
 import os
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from typing import Protocol
 from weakref import WeakSet
 
@@ -28,9 +34,72 @@ def renew_in_child(owner: HasLocks) -> None:
     _enrolled.add(owner)
 
 
-def _renew_all() -> None:
+class _Imports:
+    """Which threads import a module of this package; a fork waits until no other thread does.
+
+    Python keeps a lock for each module that is being imported, and does not renew it in a child:
+    the child would wait for ever for a module that a thread of the parent was importing.
+    """
+
+    def __init__(self) -> None:
+        self._threads: Counter[int] = Counter()
+        self._changed = threading.Condition()
+
+    def begin(self) -> None:
+        with self._changed:
+            self._threads[threading.get_ident()] += 1
+
+    def end(self) -> None:
+        me = threading.get_ident()
+        with self._changed:
+            self._threads[me] -= 1
+            if not self._threads[me]:
+                del self._threads[me]
+                self._changed.notify_all()
+
+    def before_fork(self) -> None:
+        """Waits for the imports of others; from here to the fork, none of them begins another."""
+        self._wait_for_statements()
+        me = threading.get_ident()
+        self._changed.acquire()
+        # a thread that forks while it imports itself may be what the others wait for
+        while self._threads and me not in self._threads:
+            self._changed.wait()
+
+    def _wait_for_statements(self) -> None:
+        """Waits for modules that `import` statements inside functions are executing."""
+        for name, module in list(sys.modules.items()):
+            if (name.startswith(f"{__package__}.")
+                    and getattr(getattr(module, "__spec__", None), "_initializing", False)):
+                import_module(name)
+
+    def in_parent(self) -> None:
+        self._changed.release()
+
+    def in_child(self) -> None:
+        me = threading.get_ident()
+        self._threads = Counter({me: self._threads[me]} if me in self._threads else {})
+        self._changed = threading.Condition()
+
+
+_imports = _Imports()
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """A fork in another thread waits for the end of this block, which imports a module."""
+    _imports.begin()
+    try:
+        yield
+    finally:
+        _imports.end()
+
+
+def _in_child() -> None:
+    _imports.in_child()
     for owner in list(_enrolled):
         owner._renew_locks()
 
 
-os.register_at_fork(after_in_child=_renew_all)
+os.register_at_fork(before=_imports.before_fork, after_in_parent=_imports.in_parent,
+                    after_in_child=_in_child)

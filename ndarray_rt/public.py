@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from .collector import resting_collector
+from .fork import importing
 
 
 def shows(module: dict[str, Any]) -> Callable[[], list[str]]:
@@ -30,7 +31,7 @@ def loads(module: dict[str, Any], places: Mapping[str, str],
             raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}{more}",
                                  name=name)
         where, _, attribute = place.partition(":")
-        with resting_collector():
+        with resting_collector(), importing():
             made: Any = importlib.import_module(f".{where}", module["__package__"])
         if attribute:
             made = getattr(made, attribute)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..dtypes import DType
 from ..errors import NameMismatch, did_you_mean
+from ..fork import importing
 from .numbers import ALL_NUMBERS, Domain
 from .params import Params
 
@@ -285,7 +286,8 @@ class Registry:
         """Imports the module that the index has for a name; the operator, or None."""
         place = self._places.get(name)
         if place is not None:
-            importlib.import_module(place)  # blocks while another thread imports it
+            with importing():
+                importlib.import_module(place)  # blocks while another thread imports it
             begun = self._begun.get(name)
             if begun is not None:
                 # in this order, so that other threads find the name in one place or the other

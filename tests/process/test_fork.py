@@ -12,7 +12,9 @@ from tests.process.helpers import run_program
     "from_two_threads_at_once", "pool_of_processes", "other_programs",
     "with_more_threads_than_the_parent", "leases_of_other_threads", "chunks_that_know_a_reader",
     "a_run_of_another_thread", "while_threads_hand_over_a_lock",
-    "while_another_asks_first"])
+    "while_another_asks_first", "while_a_thread_finds_an_operator",
+    "while_a_thread_loads_an_operator", "while_a_thread_imports_a_module",
+    "in_the_midst_of_an_import"])
 def test_fork(way: str) -> None:
     assert run_program("forks", way).endswith("done\n")
 

@@ -9,6 +9,7 @@ import traceback
 import warnings
 
 import numpy as np
+import numpy.testing  # by one thread only: another may fork meanwhile
 
 import ndarray_rt as mx
 

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import threading
+import time
+from importlib.machinery import PathFinder
 
 import children
 from children import RIGHT, X, bind, check, convolution, fork, mx, np, wait, work
@@ -226,6 +228,91 @@ def while_threads_hand_over_a_lock():
         stop.set()
     for thread in threads:
         thread.join()
+
+
+LRN = "ndarray_rt.ops.nn.lrn"
+
+
+class _Import:
+    """Calls `job` in the midst of the import of a module: when it is found, or when it runs."""
+
+    def __init__(self, name, phase, job):
+        assert name not in sys.modules
+        self.name, self.phase, self.job = name, phase, job
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name:
+            return None
+        spec = PathFinder.find_spec(name, path)
+        if self.phase == "finds":
+            self.job()
+        else:
+            execute = spec.loader.exec_module
+
+            def with_job(module):
+                self.job()
+                execute(module)
+            spec.loader.exec_module = with_job
+        return spec
+
+
+def _fork_while_imported(name, phase, job):
+    """Forks while a thread does `job`, which imports the module; the child does it, too."""
+    begun = threading.Event()
+
+    def wait_in_import():
+        begun.set()
+        time.sleep(0.5)
+    _Import(name, phase, wait_in_import)
+    thread = threading.Thread(target=job)
+    thread.start()
+    assert begun.wait(20)
+    wait(fork(job), 20)
+    thread.join()
+    work()
+
+
+def _normalize():
+    check(mx.nd.LRN(mx.nd.ones((1, 2, 3, 3)), alpha=0.0, beta=0.75, knorm=1, nsize=3),
+          np.ones((1, 2, 3, 3)))
+
+
+def _visualize():
+    import ndarray_rt.visualization
+    assert ndarray_rt.visualization.print_summary
+
+
+def while_a_thread_finds_an_operator():
+    _fork_while_imported(LRN, "finds", _normalize)
+
+
+def while_a_thread_loads_an_operator():
+    _fork_while_imported(LRN, "runs", _normalize)
+
+
+def while_a_thread_imports_a_module():
+    _fork_while_imported("ndarray_rt.visualization", "runs", _visualize)
+
+
+def in_the_midst_of_an_import():
+    """A thread that forks while it imports does not wait for those that may wait for it."""
+    thread = threading.Thread(target=_normalize)
+    begun = threading.Event()
+
+    def waits_for_the_forking_thread():
+        begun.set()
+        _visualize()
+
+    def forks():
+        thread.start()
+        assert begun.wait(20)
+        wait(fork(work), 20)
+    _Import(LRN, "runs", waits_for_the_forking_thread)
+    _Import("ndarray_rt.visualization", "runs", forks)
+    mx.viz  # noqa: B018
+    thread.join()
+    work()
 
 
 def while_another_asks_first():
