@@ -241,6 +241,44 @@ KERNELS: tuple[Kernel, ...] = (
            "n is_scaled:flag is_signed:flag",
            doc="An int8 bias as int32; scaled: in the steps of sums of products of int8 or uint8 "
            "data and int8 weights, cut off towards 0."),
+    # Ends of ranges, and what numbers between such ranges are multiplied by: arrays of one element.
+    Kernel("quantize_range", "byte_ranges", ">low >high >scale data_low data_high",
+           "is_signed:flag", "most",
+           "What makes numbers of 8 bits of floats in a range whose greatest becomes `most`, and "
+           "their range: around 0 of int8."),
+    Kernel("dequantize_step", "byte_ranges", ">step data_low data_high", "", "most",
+           "What 1 stands for, where `most` is the greatest number of the range."),
+    Kernel("requantize_range", "byte_ranges",
+           ">low >high >scale data_low data_high least? greatest?", "is_signed:flag",
+           "most wanted",
+           "The same of int32 sums, whose range is what -2^31 and 2^31 stand for, and the range "
+           "`wanted` or that from the least to the greatest sum."),
+    Kernel("widen_range", "byte_ranges", "=low =high data_low data_high",
+           doc="A range that takes in another one."),
+    Kernel("rescale", "byte_ranges", ">scale data_low data_high low high", "",
+           "data_most most", "What brings numbers of 8 bits from one range to another; 1 where "
+           "both are the same."),
+    Kernel("sum_scales", "byte_ranges",
+           ">low >high >left_scale >right_scale left_low left_high right_low right_high",
+           "is_calibrated:flag", "left_most right_most most calibrated_low calibrated_high",
+           "What both terms of a sum are multiplied by, and its range: the calibrated one, or "
+           "that of both together."),
+    Kernel("to_bytes", "bytes", ">out:any data:any scale?", "n kind:int is_signed:flag", "factor",
+           "data, of kind F32, S32, S8 or U8, times the scale or else the factor, as int8 or "
+           "uint8: to the nearest, halves to even, and to the ends. NaN becomes 127 or 0."),
+    Kernel("join_bytes", "bytes", ">out:any data:any scale",
+           "rows width columns first is_data_signed:flag is_signed:flag",
+           doc="The same of rows of int8 or uint8, of which row r goes to the `columns` r of out, "
+           "from the `first` one on."),
+    Kernel("from_bytes", "bytes", ">out data:any step", "n is_signed:flag",
+           doc="int8 or uint8 times the step."),
+    Kernel("sum_bytes", "bytes", ">out:any left:any right:any left_scale right_scale",
+           "n left_signed:flag right_signed:flag kind:int",
+           doc="The sum of int8 or uint8 times its scale each, as kind S8, U8 or S32: rounded as "
+           "in `to_bytes`, NaN becomes the greatest signed number."),
+    Kernel("relu_bytes", "bytes", ">out:any data:any", "n", doc="int8, and 0 for what is below."),
+    Kernel("extent", "bytes", ">least >greatest data:any", "n kind:int",
+           doc="Of kind F32, where NaN is passed over, or S32; of none the ends of float32, or 0."),
     Kernel("least_loss", "entropy", ">threshold >lost hist edges >scratch",
            "bins levels slots:int",
            doc="Beyond which value of a histogram of `bins` around 0, an odd number, what is cut "
@@ -288,6 +326,12 @@ KERNELS: tuple[Kernel, ...] = (
            "outer lanes sides*3 windows*3 kernel*3 stride*3 pad*3", "low high",
            "Maxima within bounds; each window meets data, and along the first two axes has up to "
            "NDRT_MAX_POOL_ROWS places."),
+    Kernel("pool_bytes", "byte_pool", ">out:any data:any",
+           "outer lanes sides*3 windows*3 kernel*3 stride*3 pad*3 is_signed:flag is_max:flag "
+           "includes_pad:flag",
+           doc="Maxima or averages of int8 or uint8, (outer, three axes, lanes); an average is "
+           "the sum by the size of the kernel, or of what it meets of data, to the nearest, "
+           "halves to even. A maximum of nothing is the least number, an average 0."),
     Kernel("few_rows", "few_rows", ">out data weights bias?", "rows features columns width",
            "low high",
            "data times weights plus bias within bounds. Weights are blocks of `width` columns, of "
@@ -340,14 +384,14 @@ WIDE_FAMILIES = ("separable",)
 
 # the folders below native/kernels/ with the families whose code is there
 FOLDERS = {
-    "elementwise": ("basic", "functions", "scalars", "quantized", "halves", "byte_ranges"),
+    "elementwise": ("basic", "functions", "scalars", "quantized", "halves", "byte_ranges", "bytes"),
     "reduce": ("math", "ordering", "entropy", "softmax_grad"),
     "norm": ("norms", "batch_stats", "last_axis", "lrn", "folded_norms"),
     "index": ("gather", "moves", "joins"),
     "optimizer": ("optimizers",),
     "random": ("draws",),
     "vision": ("regions", "boxes", "images", "resize"),
-    "pool": ("maxima",),
+    "pool": ("maxima", "byte_pool"),
     "gemm": ("few_rows", "products", "whole_windows"),
     "conv": ("windows", "window_products", "separable"),
     "rnn": ("lstm",),

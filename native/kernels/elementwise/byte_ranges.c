@@ -1,5 +1,5 @@
-/* What sums of 8-bit products stand for, and biases in their steps. In float, as MXNet has it: the
- * numbers are read whenever the kernel runs. */
+/* What whole numbers stand for: ranges, the factors between them, and biases in the steps of sums.
+ * In float, as MXNet has it: the numbers are read whenever the kernel runs. */
 #include <math.h>
 
 #include "ndrt_args.h"
@@ -11,27 +11,6 @@ static const float INT32_END = 2147483648.0f, HALF_OVER_S8 = 127.5f, HALF_OVER_U
 static float widest(const float *low, const float *high) {
     const float a = fabsf(*low), b = fabsf(*high);
     return a > b ? a : b;
-}
-
-static ndrt_status no_threads_below_0(kernel_call *call, const char *name) {
-    return call->nthreads < 0 ? ndrt_fail(NDRT_INVALID, "%s: %d threads", name, call->nthreads)
-                              : NDRT_OK;
-}
-
-static ndrt_status check(kernel_call *call) {
-    const int is_bias = call->kernel == NDRT_KERNEL_WHOLE_BIAS;
-    const ndrt_status status = no_threads_below_0(call, is_bias ? "whole bias" : "product range");
-    if (status) return status;
-    if (!is_bias) return ndrt_need_arrays(call, 6);
-    const ndrt_whole_bias_args job = ndrt_read_whole_bias(call);
-    if (job.n < 0 || job.n >= INT32_MAX)
-        return ndrt_fail(NDRT_INVALID, "whole bias: %lld elements", (long long)job.n);
-    return ndrt_need_arrays(call, job.is_scaled ? 8 : 2);
-}
-
-static int threads(kernel_call *call) {
-    (void)call;
-    return 1;
 }
 
 /* NaN says nothing of what numbers stand for. `ends` are those of a call, in pairs. */
@@ -81,9 +60,121 @@ static ndrt_status whole_bias(kernel_call *call) {
     return NDRT_OK;
 }
 
+/* ---- between ranges ---------------------------------------------------------------------------
+ */
+
+static ndrt_status quantize_range(kernel_call *call) {
+    const ndrt_quantize_range_args job = ndrt_read_quantize_range(call);
+    const float low = *job.data_low, high = *job.data_high;
+    const float top = widest(job.data_low, job.data_high);
+    TRY(need_numbers("quantize range", (const float *[]){job.data_low, job.data_high}, 2));
+    *job.scale = job.most / top;
+    *job.low = job.is_signed ? -top : low;
+    *job.high = job.is_signed ? top : high;
+    return NDRT_OK;
+}
+
+static ndrt_status dequantize_step(kernel_call *call) {
+    const ndrt_dequantize_step_args job = ndrt_read_dequantize_step(call);
+    TRY(need_numbers("dequantize step", (const float *[]){job.data_low, job.data_high}, 2));
+    *job.step = widest(job.data_low, job.data_high) / job.most;
+    return NDRT_OK;
+}
+
+static ndrt_status requantize_range(kernel_call *call) {
+    const ndrt_requantize_range_args job = ndrt_read_requantize_range(call);
+    TRY(need_numbers("requantize range", (const float *[]){job.data_low, job.data_high}, 2));
+    const float step = widest(job.data_low, job.data_high) / INT32_END;
+    const float wanted = job.least ? widest(job.least, job.greatest) * step : job.wanted;
+    *job.scale = step * (job.most / wanted);
+    *job.low = job.is_signed ? -wanted : 0.0f;
+    *job.high = wanted;
+    return NDRT_OK;
+}
+
+static ndrt_status widen_range(kernel_call *call) {
+    const ndrt_widen_range_args job = ndrt_read_widen_range(call);
+    TRY(need_numbers("widen range", (const float *[]){job.data_low, job.data_high}, 2));
+    if (*job.data_low < *job.low) *job.low = *job.data_low;
+    if (*job.data_high > *job.high) *job.high = *job.data_high;
+    return NDRT_OK;
+}
+
+static ndrt_status rescale(kernel_call *call) {
+    const ndrt_rescale_args job = ndrt_read_rescale(call);
+    const float own = job.data_most / widest(job.data_low, job.data_high);
+    const float wanted = job.most / widest(job.low, job.high);
+    *job.scale = own == wanted && job.data_most == job.most ? 1.0f : wanted / own;
+    return NDRT_OK;
+}
+
+static ndrt_status sum_scales(kernel_call *call) {
+    const ndrt_sum_scales_args job = ndrt_read_sum_scales(call);
+    const float *ends[] = {job.left_low, job.left_high, job.right_low, job.right_high};
+    TRY(need_numbers("sum scales", ends, 4));
+    const float left = widest(job.left_low, job.left_high);
+    const float right = widest(job.right_low, job.right_high), both = left + right;
+    if (job.is_calibrated) {
+        const float scale = job.most / widest(&job.calibrated_low, &job.calibrated_high);
+        *job.left_scale = scale / (job.left_most / left);
+        *job.right_scale = scale / (job.right_most / right);
+    } else {
+        *job.left_scale = left * job.most / (both * job.left_most);
+        *job.right_scale = right * job.most / (both * job.right_most);
+    }
+    *job.low = job.is_calibrated ? job.calibrated_low : -both;
+    *job.high = job.is_calibrated ? job.calibrated_high : both;
+    return NDRT_OK;
+}
+
+/* ---- the family -------------------------------------------------------------------------------
+ */
+
+typedef struct {
+    const char *name;
+    ndrt_status (*run)(kernel_call *call);
+    int arrays;
+} ranges;
+
+static ranges ranges_of(kernel_call *call) {
+    switch (call->kernel) {
+    case NDRT_KERNEL_PRODUCT_RANGE: return (ranges){"product range", product_range, 6};
+    case NDRT_KERNEL_QUANTIZE_RANGE: return (ranges){"quantize range", quantize_range, 5};
+    case NDRT_KERNEL_DEQUANTIZE_STEP: return (ranges){"dequantize step", dequantize_step, 3};
+    case NDRT_KERNEL_REQUANTIZE_RANGE: return (ranges){"requantize range", requantize_range, 5};
+    case NDRT_KERNEL_WIDEN_RANGE: return (ranges){"widen range", widen_range, 4};
+    case NDRT_KERNEL_RESCALE: return (ranges){"rescale", rescale, 5};
+    case NDRT_KERNEL_SUM_SCALES: return (ranges){"sum scales", sum_scales, 8};
+    default:
+        return (ranges){"whole bias", whole_bias, ndrt_read_whole_bias(call).is_scaled ? 8 : 2};
+    }
+}
+
+static ndrt_status check(kernel_call *call) {
+    const ranges made = ranges_of(call);
+    if (call->nthreads < 0)
+        return ndrt_fail(NDRT_INVALID, "%s: %d threads", made.name, call->nthreads);
+    if (call->kernel == NDRT_KERNEL_WHOLE_BIAS) {
+        const int64_t n = ndrt_read_whole_bias(call).n;
+        if (n < 0 || n >= INT32_MAX)
+            return ndrt_fail(NDRT_INVALID, "whole bias: %lld elements", (long long)n);
+    }
+    if (call->kernel == NDRT_KERNEL_REQUANTIZE_RANGE) {
+        const ndrt_requantize_range_args job = ndrt_read_requantize_range(call);
+        if (!job.least != !job.greatest)
+            return ndrt_fail(NDRT_INVALID, "requantize range: one end of the sums without other");
+    }
+    return ndrt_need_arrays(call, made.arrays);
+}
+
+static int threads(kernel_call *call) {
+    (void)call;
+    return 1;
+}
+
 static ndrt_status execute(kernel_call *call, int nthreads) {
     (void)nthreads;
-    return call->kernel == NDRT_KERNEL_WHOLE_BIAS ? whole_bias(call) : product_range(call);
+    return ranges_of(call).run(call);
 }
 
 const ndrt_family ndrt_family_byte_ranges = {"byte ranges", check, threads, execute};

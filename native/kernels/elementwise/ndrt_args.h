@@ -151,6 +151,170 @@ static inline ndrt_whole_bias_args ndrt_read_whole_bias(const ndrt_kernel_call *
     };
 }
 
+/* What makes numbers of 8 bits of floats in a range whose greatest becomes `most`, and their range:
+ * around 0 of int8. */
+typedef struct {
+    float *low; float *high; float *scale; const float *data_low; const float *data_high;
+    int is_signed; float most;
+} ndrt_quantize_range_args;
+static inline ndrt_quantize_range_args ndrt_read_quantize_range(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_quantize_range_args){
+        .low = call->data[0], .high = call->data[1], .scale = call->data[2],
+        .data_low = call->data[3], .data_high = call->data[4],
+        .is_signed = ndrt_int_of(call->counts[0]), .most = (float)numbers[0],
+    };
+}
+
+/* What 1 stands for, where `most` is the greatest number of the range. */
+typedef struct {
+    float *step; const float *data_low; const float *data_high; float most;
+} ndrt_dequantize_step_args;
+static inline ndrt_dequantize_step_args ndrt_read_dequantize_step(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_dequantize_step_args){
+        .step = call->data[0], .data_low = call->data[1], .data_high = call->data[2],
+        .most = (float)numbers[0],
+    };
+}
+
+/* The same of int32 sums, whose range is what -2^31 and 2^31 stand for, and the range `wanted` or
+ * that from the least to the greatest sum. */
+typedef struct {
+    float *low; float *high; float *scale; const float *data_low; const float *data_high;
+    const float *least; const float *greatest; int is_signed; float most; float wanted;
+} ndrt_requantize_range_args;
+static inline ndrt_requantize_range_args ndrt_read_requantize_range(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_requantize_range_args){
+        .low = call->data[0], .high = call->data[1], .scale = call->data[2],
+        .data_low = call->data[3], .data_high = call->data[4], .least = call->data[5],
+        .greatest = call->data[6], .is_signed = ndrt_int_of(call->counts[0]),
+        .most = (float)numbers[0], .wanted = (float)numbers[1],
+    };
+}
+
+/* A range that takes in another one. */
+typedef struct {
+    float *low; float *high; const float *data_low; const float *data_high;
+} ndrt_widen_range_args;
+static inline ndrt_widen_range_args ndrt_read_widen_range(const ndrt_kernel_call *call) {
+    return (ndrt_widen_range_args){
+        .low = call->data[0], .high = call->data[1], .data_low = call->data[2],
+        .data_high = call->data[3],
+    };
+}
+
+/* What brings numbers of 8 bits from one range to another; 1 where both are the same. */
+typedef struct {
+    float *scale; const float *data_low; const float *data_high; const float *low;
+    const float *high; float data_most; float most;
+} ndrt_rescale_args;
+static inline ndrt_rescale_args ndrt_read_rescale(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_rescale_args){
+        .scale = call->data[0], .data_low = call->data[1], .data_high = call->data[2],
+        .low = call->data[3], .high = call->data[4], .data_most = (float)numbers[0],
+        .most = (float)numbers[1],
+    };
+}
+
+/* What both terms of a sum are multiplied by, and its range: the calibrated one, or that of both
+ * together. */
+typedef struct {
+    float *low; float *high; float *left_scale; float *right_scale; const float *left_low;
+    const float *left_high; const float *right_low; const float *right_high; int is_calibrated;
+    float left_most; float right_most; float most; float calibrated_low; float calibrated_high;
+} ndrt_sum_scales_args;
+static inline ndrt_sum_scales_args ndrt_read_sum_scales(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_sum_scales_args){
+        .low = call->data[0], .high = call->data[1], .left_scale = call->data[2],
+        .right_scale = call->data[3], .left_low = call->data[4], .left_high = call->data[5],
+        .right_low = call->data[6], .right_high = call->data[7],
+        .is_calibrated = ndrt_int_of(call->counts[0]), .left_most = (float)numbers[0],
+        .right_most = (float)numbers[1], .most = (float)numbers[2],
+        .calibrated_low = (float)numbers[3], .calibrated_high = (float)numbers[4],
+    };
+}
+
+/* data, of kind F32, S32, S8 or U8, times the scale or else the factor, as int8 or uint8: to the
+ * nearest, halves to even, and to the ends. NaN becomes 127 or 0. */
+typedef struct {
+    void *out; const void *data; const float *scale; int64_t n; int kind; int is_signed;
+    float factor;
+} ndrt_to_bytes_args;
+static inline ndrt_to_bytes_args ndrt_read_to_bytes(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_to_bytes_args){
+        .out = call->data[0], .data = call->data[1], .scale = call->data[2], .n = call->counts[0],
+        .kind = ndrt_int_of(call->counts[1]), .is_signed = ndrt_int_of(call->counts[2]),
+        .factor = (float)numbers[0],
+    };
+}
+
+/* The same of rows of int8 or uint8, of which row r goes to the `columns` r of out, from the
+ * `first` one on. */
+typedef struct {
+    void *out; const void *data; const float *scale; int64_t rows; int64_t width; int64_t columns;
+    int64_t first; int is_data_signed; int is_signed;
+} ndrt_join_bytes_args;
+static inline ndrt_join_bytes_args ndrt_read_join_bytes(const ndrt_kernel_call *call) {
+    return (ndrt_join_bytes_args){
+        .out = call->data[0], .data = call->data[1], .scale = call->data[2],
+        .rows = call->counts[0], .width = call->counts[1], .columns = call->counts[2],
+        .first = call->counts[3], .is_data_signed = ndrt_int_of(call->counts[4]),
+        .is_signed = ndrt_int_of(call->counts[5]),
+    };
+}
+
+/* int8 or uint8 times the step. */
+typedef struct {
+    float *out; const void *data; const float *step; int64_t n; int is_signed;
+} ndrt_from_bytes_args;
+static inline ndrt_from_bytes_args ndrt_read_from_bytes(const ndrt_kernel_call *call) {
+    return (ndrt_from_bytes_args){
+        .out = call->data[0], .data = call->data[1], .step = call->data[2], .n = call->counts[0],
+        .is_signed = ndrt_int_of(call->counts[1]),
+    };
+}
+
+/* The sum of int8 or uint8 times its scale each, as kind S8, U8 or S32: rounded as in `to_bytes`,
+ * NaN becomes the greatest signed number. */
+typedef struct {
+    void *out; const void *left; const void *right; const float *left_scale;
+    const float *right_scale; int64_t n; int left_signed; int right_signed; int kind;
+} ndrt_sum_bytes_args;
+static inline ndrt_sum_bytes_args ndrt_read_sum_bytes(const ndrt_kernel_call *call) {
+    return (ndrt_sum_bytes_args){
+        .out = call->data[0], .left = call->data[1], .right = call->data[2],
+        .left_scale = call->data[3], .right_scale = call->data[4], .n = call->counts[0],
+        .left_signed = ndrt_int_of(call->counts[1]), .right_signed = ndrt_int_of(call->counts[2]),
+        .kind = ndrt_int_of(call->counts[3]),
+    };
+}
+
+/* int8, and 0 for what is below. */
+typedef struct {
+    void *out; const void *data; int64_t n;
+} ndrt_relu_bytes_args;
+static inline ndrt_relu_bytes_args ndrt_read_relu_bytes(const ndrt_kernel_call *call) {
+    return (ndrt_relu_bytes_args){
+        .out = call->data[0], .data = call->data[1], .n = call->counts[0],
+    };
+}
+
+/* Of kind F32, where NaN is passed over, or S32; of none the ends of float32, or 0. */
+typedef struct {
+    float *least; float *greatest; const void *data; int64_t n; int kind;
+} ndrt_extent_args;
+static inline ndrt_extent_args ndrt_read_extent(const ndrt_kernel_call *call) {
+    return (ndrt_extent_args){
+        .least = call->data[0], .greatest = call->data[1], .data = call->data[2],
+        .n = call->counts[0], .kind = ndrt_int_of(call->counts[1]),
+    };
+}
+
 /* Numbers of 16 bits, of kind F16 or BF16, as floats. */
 typedef struct {
     float *out; const void *data; int64_t n; int kind;

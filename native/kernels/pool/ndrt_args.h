@@ -38,4 +38,22 @@ static inline ndrt_max_pool_args ndrt_read_max_pool(const ndrt_kernel_call *call
     };
 }
 
+/* Maxima or averages of int8 or uint8, (outer, three axes, lanes); an average is the sum by the
+ * size of the kernel, or of what it meets of data, to the nearest, halves to even. A maximum of
+ * nothing is the least number, an average 0. */
+typedef struct {
+    void *out; const void *data; int64_t outer; int64_t lanes; const int64_t *sides;
+    const int64_t *windows; const int64_t *kernel; const int64_t *stride; const int64_t *pad;
+    int is_signed; int is_max; int includes_pad;
+} ndrt_pool_bytes_args;
+static inline ndrt_pool_bytes_args ndrt_read_pool_bytes(const ndrt_kernel_call *call) {
+    return (ndrt_pool_bytes_args){
+        .out = call->data[0], .data = call->data[1], .outer = call->counts[0],
+        .lanes = call->counts[1], .sides = &call->counts[2], .windows = &call->counts[5],
+        .kernel = &call->counts[8], .stride = &call->counts[11], .pad = &call->counts[14],
+        .is_signed = ndrt_int_of(call->counts[17]), .is_max = ndrt_int_of(call->counts[18]),
+        .includes_pad = ndrt_int_of(call->counts[19]),
+    };
+}
+
 #endif

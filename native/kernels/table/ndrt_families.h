@@ -20,11 +20,13 @@ extern const ndrt_family ndrt_family_functions;
 extern const ndrt_family ndrt_family_scalars;
 extern const ndrt_family ndrt_family_quantized;
 extern const ndrt_family ndrt_family_byte_ranges;
+extern const ndrt_family ndrt_family_bytes;
 extern const ndrt_family ndrt_family_entropy;
 extern const ndrt_family ndrt_family_halves;
 extern const ndrt_family ndrt_family_draws;
 extern const ndrt_family ndrt_family_joins;
 extern const ndrt_family ndrt_family_maxima;
+extern const ndrt_family ndrt_family_byte_pool;
 extern const ndrt_family ndrt_family_few_rows;
 extern const ndrt_family ndrt_family_whole_windows;
 extern const ndrt_family ndrt_family_lstm;
@@ -113,6 +115,18 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_QUANTIZED] = &ndrt_family_quantized, \
     [NDRT_KERNEL_PRODUCT_RANGE] = &ndrt_family_byte_ranges, \
     [NDRT_KERNEL_WHOLE_BIAS] = &ndrt_family_byte_ranges, \
+    [NDRT_KERNEL_QUANTIZE_RANGE] = &ndrt_family_byte_ranges, \
+    [NDRT_KERNEL_DEQUANTIZE_STEP] = &ndrt_family_byte_ranges, \
+    [NDRT_KERNEL_REQUANTIZE_RANGE] = &ndrt_family_byte_ranges, \
+    [NDRT_KERNEL_WIDEN_RANGE] = &ndrt_family_byte_ranges, \
+    [NDRT_KERNEL_RESCALE] = &ndrt_family_byte_ranges, \
+    [NDRT_KERNEL_SUM_SCALES] = &ndrt_family_byte_ranges, \
+    [NDRT_KERNEL_TO_BYTES] = &ndrt_family_bytes, \
+    [NDRT_KERNEL_JOIN_BYTES] = &ndrt_family_bytes, \
+    [NDRT_KERNEL_FROM_BYTES] = &ndrt_family_bytes, \
+    [NDRT_KERNEL_SUM_BYTES] = &ndrt_family_bytes, \
+    [NDRT_KERNEL_RELU_BYTES] = &ndrt_family_bytes, \
+    [NDRT_KERNEL_EXTENT] = &ndrt_family_bytes, \
     [NDRT_KERNEL_LEAST_LOSS] = &ndrt_family_entropy, \
     [NDRT_KERNEL_WIDEN] = &ndrt_family_halves, \
     [NDRT_KERNEL_NARROW] = &ndrt_family_halves, \
@@ -129,6 +143,7 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_JOIN_SCALED] = &ndrt_family_joins, \
     [NDRT_KERNEL_LOST_MAXIMA] = &ndrt_family_maxima, \
     [NDRT_KERNEL_MAX_POOL] = &ndrt_family_maxima, \
+    [NDRT_KERNEL_POOL_BYTES] = &ndrt_family_byte_pool, \
     [NDRT_KERNEL_FEW_ROWS] = &ndrt_family_few_rows, \
     [NDRT_KERNEL_WHOLE_WINDOWS] = &ndrt_family_whole_windows, \
     [NDRT_KERNEL_LSTM_STEPS] = &ndrt_family_lstm, \

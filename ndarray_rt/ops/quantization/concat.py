@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ..._array.layout import AnyArray
-from ..._array.output import NumpyOutput
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import INT8, UINT8
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList
 from ...op.registry import OpDef, register
 from ..tensor import concat
 from ..tensor.concat import ConcatParams
+from . import own_kernels
 from .ranges import (
     BYTES,
     ends_shape,
@@ -67,10 +69,14 @@ def compute(ctx: OpContext, p: ConcatParams, ins: list[AnyArray],
     outs[2].write(one(high))
 
 
+def compute_ex(ctx: OpContext, p: ConcatParams, ins: list[NDArray], outs: list[Output]) -> None:
+    own_kernels.join(ctx, ins[:p.num_args], ins[p.num_args:], p.dim % len(outs[0].shape), outs)
+
+
 register(OpDef(
     "_contrib_quantized_concat", ConcatParams, inputs=input_names, outputs=OUTPUTS,
-    infer_shape=infer_shape, infer_type=infer_type, compute=compute, gradient=zero_gradients,
-    takes_any=True,
+    infer_shape=infer_shape, infer_type=infer_type, compute=compute, compute_ex=compute_ex,
+    gradient=zero_gradients,     takes_any=True,
     doc="Arrays of 8-bit numbers one behind the other along an axis.\n\n"
         "num_args arrays, int8 or uint8, of one shape but for the axis; then min and max (1,) of "
         "each. The output is int8 if one of them is; its range, (1,) and (1,), is the widest, with "

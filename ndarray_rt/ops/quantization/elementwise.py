@@ -7,12 +7,14 @@ from math import prod
 import numpy as np
 
 from ..._array.layout import AnyArray
-from ..._array.output import NumpyOutput
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, INT8, INT32, DType
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, same_shape
 from ...op.params import NoParams, Params, boolean, choice, optional_number, params_class
 from ...op.registry import OpDef, register
+from . import own_kernels
 from .ranges import (
     BYTES,
     HALF_OVER,
@@ -97,6 +99,10 @@ def compute_sum(ctx: OpContext, p: SumParams, ins: list[AnyArray],
         out.write(one(end))
 
 
+def compute_ex_sum(ctx: OpContext, p: SumParams, ins: list[NDArray], outs: list[Output]) -> None:
+    own_kernels.add(ctx, ins, outs, p.calibrated)
+
+
 # ---- products -----------------------------------------------------------------------------------
 
 
@@ -155,6 +161,11 @@ def compute_relu(ctx: OpContext, p: ActivationParams, ins: list[AnyArray],
     outs[2].write(ins[2])
 
 
+def compute_ex_relu(ctx: OpContext, p: ActivationParams, ins: list[NDArray],
+                    outs: list[Output]) -> None:
+    own_kernels.relu(ctx, ins, outs)
+
+
 def infer_shape_flatten(p: NoParams, ins: ShapeList, outs: ShapeList,
                         ) -> tuple[ShapeList, ShapeList]:
     data, out = ins[0], outs[0]
@@ -171,9 +182,15 @@ def compute_flatten(ctx: OpContext, p: NoParams, ins: list[AnyArray],
     outs[2].write(ins[2])
 
 
+def compute_ex_flatten(ctx: OpContext, p: NoParams, ins: list[NDArray], outs: list[Output],
+                       ) -> None:
+    own_kernels.flatten(ctx, ins, outs)
+
+
 register(OpDef(
     "_contrib_quantized_elemwise_add", SumParams, inputs=PAIR, outputs=OUTPUTS,
     infer_shape=infer_shape_pair, infer_type=infer_type_sum, compute=compute_sum,
+    compute_ex=compute_ex_sum,
     no_gradient="it is for inference, and MXNet has none",
     doc="Sum of two arrays of 8-bit numbers, element by element.\n\n"
         "lhs and rhs of one shape, int8 or uint8; then min and max (1,) of each. With a calibrated "
@@ -192,6 +209,7 @@ register(OpDef(
 register(OpDef(
     "_contrib_quantized_act", ActivationParams, inputs=("data", *RANGE), outputs=OUTPUTS,
     infer_shape=infer_shape, infer_type=infer_type, compute=compute_relu,
+    compute_ex=compute_ex_relu,
     no_gradient="it is for inference, and MXNet has none",
     doc="relu of 8-bit numbers.\n\n"
         "data of any shape, int8 or uint8; min_data and max_data (1,). The output has data's "
@@ -200,7 +218,7 @@ register(OpDef(
 register(OpDef(
     "_contrib_quantized_flatten", NoParams, inputs=("data", *RANGE), outputs=OUTPUTS,
     infer_shape=infer_shape_flatten, infer_type=infer_type, compute=compute_flatten,
-    gradient=zero_gradients,
+    compute_ex=compute_ex_flatten, gradient=zero_gradients,
     doc="All axes but the first as one, of 8-bit numbers.\n\n"
         "data (N, *axes), int8 or uint8; min_data and max_data (1,). The output (N, product of "
         "axes), then its range, which stays as it is. For inference: gradients are 0. Source: "

@@ -8,7 +8,8 @@ from typing import TypeVar
 import numpy as np
 
 from ..._array.layout import AnyArray
-from ..._array.output import NumpyOutput
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...errors import ParameterError, where
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge_types, need_rank
@@ -17,6 +18,7 @@ from ...op.registry import OpDef, register
 from ..nn import pooling
 from ..nn.pool_window import Windows, divisors, reduce_windows
 from ..nn.pooling import PoolingParams
+from . import own_kernels
 from .ranges import BYTES, ends_shape, floats_type, need_dtype, rounded, zero_gradients
 
 P = TypeVar("P", bound="QuantizedPoolingParams")
@@ -71,9 +73,21 @@ def compute(ctx: OpContext, p: QuantizedPoolingParams, ins: list[AnyArray],
     outs[2].write(ins[2])
 
 
+def refuses(p: QuantizedPoolingParams, ins: list[NDArray]) -> str | None:
+    return own_kernels.refuses_windows(p.windows(ins[0].shape))
+
+
+def compute_ex(ctx: OpContext, p: QuantizedPoolingParams, ins: list[NDArray],
+               outs: list[Output]) -> None:
+    own_kernels.pool(ctx, ins[0], outs[0], p.windows(ins[0].shape), p.channels_last,
+                     p.pool_type == "max", p.includes_pad)
+    own_kernels.pass_range(ctx, ins[1:], outs)
+
+
 register(OpDef(
     "_contrib_quantized_pooling", QuantizedPoolingParams, inputs=("data", *RANGE), outputs=OUTPUTS,
-    infer_shape=infer_shape, infer_type=infer_type, compute=compute, gradient=zero_gradients,
+    infer_shape=infer_shape, infer_type=infer_type, compute=compute, compute_ex=compute_ex,
+    refuses=refuses, gradient=zero_gradients,
     doc="Pooling of 8-bit numbers over 1 to 3 spatial axes.\n\n"
         "data as in Pooling, int8 or uint8; min_data and max_data (1,). The output is the maximum "
         "of each window, or its average to the nearest whole number, halves to even; then data's "

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..._array.layout import AnyArray
-from ..._array.output import NumpyOutput
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, INT8, UINT8, DType, find_dtype
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge
 from ...op.params import Params, choice, optional_number, params_class
 from ...op.registry import OpDef, register
+from ..tensor.places import can_add
+from ..tensor.pointwise import put
+from . import own_kernels
 from .ranges import (
     BYTES,
     HALF_OVER,
@@ -94,6 +98,11 @@ def compute(ctx: OpContext, p: QuantizeParams, ins: list[AnyArray],
     outs[2].write(one(high if dtype == UINT8 else most))
 
 
+def compute_ex(ctx: OpContext, p: QuantizeParams, ins: list[NDArray], outs: list[Output]) -> None:
+    ends = own_kernels.ends_of(ins[1:], ctx)
+    own_kernels.quantize(ctx, ins[0], ends, WHOLE[find_dtype(p.out_type)], outs)
+
+
 # ---- _contrib_quantize_v2 -----------------------------------------------------------------------
 
 
@@ -119,6 +128,37 @@ def compute_v2(ctx: OpContext, p: CalibratedParams, ins: list[AnyArray],
             low = np.float32(-high)
     outs[1].write(one(low))
     outs[2].write(one(high))
+
+
+def known_range(p: CalibratedParams, data: DType) -> tuple[np.float32, np.float32] | None:
+    """The range of the output, where data need not be looked at."""
+    if data == FLOAT32:
+        given = p.calibrated
+        if given is None or p.dtype == UINT8:
+            return given
+        return np.float32(-widest(*given)), widest(*given)
+    most = HALF_OVER[data]
+    return p.calibrated or (np.float32(0) if data == UINT8 else -most, most)
+
+
+def refuses_v2(p: CalibratedParams, ins: list[NDArray]) -> str | None:
+    if ins[0].dtype not in (FLOAT32, p.dtype):
+        return f"{ins[0].dtype} wraps round as {p.dtype}"
+    return None
+
+
+def compute_ex_v2(ctx: OpContext, p: CalibratedParams, ins: list[NDArray], outs: list[Output],
+                  ) -> None:
+    data, ends = ins[0], known_range(p, ins[0].dtype)
+    if ends is None:
+        own_kernels.quantize(ctx, data, own_kernels.extent(ctx, data), HALF_OVER[p.dtype], outs)
+        return
+    if data.dtype == FLOAT32:
+        own_kernels.to_bytes(ctx, data, outs[0], scale_of(p.dtype, *ends))
+    else:
+        can_add(outs[0])
+        put(ctx, own_kernels.dense(data, ctx), outs[0])
+    own_kernels.fill_range(ctx, outs, ends)
 
 
 def extent(x: AnyArray) -> tuple[np.float32, np.float32]:
@@ -153,7 +193,8 @@ def compute_asym(ctx: OpContext, p: QuantizeAsymParams, ins: list[AnyArray],
 
 register(OpDef(
     "_contrib_quantize", QuantizeParams, inputs=("data", *RANGE), outputs=OUTPUTS,
-    infer_shape=infer_shape, infer_type=infer_type, compute=compute, gradient=zero_gradients,
+    infer_shape=infer_shape, infer_type=infer_type, compute=compute, compute_ex=compute_ex,
+    gradient=zero_gradients,
     doc="float32 as whole numbers of 8 bits, by a given range.\n\n"
         "data of any shape; min_range and max_range (1,). The output is data times 127 (int8) or "
         "255 (uint8), by the greater absolute value of the range, to the nearest whole number "
@@ -162,7 +203,7 @@ register(OpDef(
 register(OpDef(
     "_contrib_quantize_v2", CalibratedParams, inputs=("data",), outputs=OUTPUTS,
     infer_shape=infer_shape, infer_type=infer_type_v2, compute=compute_v2,
-    gradient=zero_gradients,
+    compute_ex=compute_ex_v2, refuses=refuses_v2, gradient=zero_gradients,
     doc="float32 as whole numbers of 8 bits, by a range that is a parameter or data's own.\n\n"
         "data of any shape, float32, or int8 or uint8, which are passed on as they are. The output "
         "is data times 127.5 (int8) or 255.5 (uint8), by the greater absolute value of the "

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..._array.layout import AnyArray
-from ..._array.output import NumpyOutput
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, INT32, UINT8
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge
 from ...op.params import Params, choice, params_class
 from ...op.registry import OpDef, register
+from . import own_kernels
 from .quantize import OUTPUTS, RANGE, CalibratedParams, infer_shape
 from .ranges import (
     BYTES,
@@ -52,6 +54,11 @@ def compute_dequantize(ctx: OpContext, p: DequantizeParams, ins: list[AnyArray],
         outs[0].write(ins[0].astype(FLOAT32) * step)
 
 
+def compute_ex_dequantize(ctx: OpContext, p: DequantizeParams, ins: list[NDArray],
+                          outs: list[Output]) -> None:
+    own_kernels.dequantize(ctx, ins[0], ins[1:], outs[0])
+
+
 def infer_type(p: CalibratedParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
     made = need_dtype(outs[0], (p.dtype,), "the output")
     return ([need_dtype(ins[0], (INT32,), "data"), *floats_type(ins[1:], RANGE)],
@@ -76,17 +83,27 @@ def compute(ctx: OpContext, p: CalibratedParams, ins: list[AnyArray],
     outs[2].write(one(wanted))
 
 
+def compute_ex(ctx: OpContext, p: CalibratedParams, ins: list[NDArray], outs: list[Output],
+               ) -> None:
+    known = p.calibrated
+    wanted = own_kernels.extent(ctx, ins[0]) if known is None else widest(*known)
+    scale = own_kernels.requantize_range(ctx, ins[1:], wanted, WHOLE[p.dtype], p.dtype != UINT8,
+                                         outs)
+    own_kernels.to_bytes(ctx, ins[0], outs[0], scale)
+
+
 register(OpDef(
     "_contrib_dequantize", DequantizeParams, inputs=("data", *RANGE),
     infer_shape=infer_shape_dequantize, infer_type=infer_type_dequantize,
-    compute=compute_dequantize, gradient=zero_gradients,
+    compute=compute_dequantize, compute_ex=compute_ex_dequantize, gradient=zero_gradients,
     doc="Whole numbers of 8 bits as float32.\n\n"
         "data of any shape, int8 or uint8; min_range and max_range (1,), what it stands for. The "
         "output is data times the greater absolute value of the range, by 127.5 (int8) or 255.5 "
         "(uint8). For inference: gradients are 0. Source: MXNet's _contrib_dequantize."))
 register(OpDef(
     "_contrib_requantize", CalibratedParams, inputs=("data", *RANGE), outputs=OUTPUTS,
-    infer_shape=infer_shape, infer_type=infer_type, compute=compute, gradient=zero_gradients,
+    infer_shape=infer_shape, infer_type=infer_type, compute=compute, compute_ex=compute_ex,
+    gradient=zero_gradients,
     doc="int32 sums as whole numbers of 8 bits.\n\n"
         "data of any shape, int32; min_range and max_range (1,), what -2^31 and 2^31 stand for. "
         "The output stands for the calibrated range, or for that of data itself; then its range "

@@ -82,6 +82,89 @@ def whole_bias(*, out: Mem, bias: Mem, data_low: Mem | None = None, data_high: M
                       weight_high, bias_low, bias_high), (n, is_scaled, is_signed), ())
 
 
+def quantize_range(*, low: Mem, high: Mem, scale: Mem, data_low: Mem, data_high: Mem,
+                   is_signed: bool, most: float) -> KernelCall:
+    """What makes numbers of 8 bits of floats in a range whose greatest becomes `most`, and their
+    range: around 0 of int8."""
+    return KernelCall(lib.NDRT_KERNEL_QUANTIZE_RANGE, (low, high, scale, data_low, data_high),
+                      (is_signed,), (most,))
+
+
+def dequantize_step(*, step: Mem, data_low: Mem, data_high: Mem, most: float) -> KernelCall:
+    """What 1 stands for, where `most` is the greatest number of the range."""
+    return KernelCall(lib.NDRT_KERNEL_DEQUANTIZE_STEP, (step, data_low, data_high), (), (most,))
+
+
+def requantize_range(*, low: Mem, high: Mem, scale: Mem, data_low: Mem, data_high: Mem,
+                     least: Mem | None = None, greatest: Mem | None = None, is_signed: bool,
+                     most: float, wanted: float) -> KernelCall:
+    """The same of int32 sums, whose range is what -2^31 and 2^31 stand for, and the range `wanted`
+    or that from the least to the greatest sum."""
+    return KernelCall(lib.NDRT_KERNEL_REQUANTIZE_RANGE, (low, high, scale, data_low, data_high,
+                      least, greatest), (is_signed,), (most, wanted))
+
+
+def widen_range(*, low: Mem, high: Mem, data_low: Mem, data_high: Mem) -> KernelCall:
+    """A range that takes in another one."""
+    return KernelCall(lib.NDRT_KERNEL_WIDEN_RANGE, (low, high, data_low, data_high), (), ())
+
+
+def rescale(*, scale: Mem, data_low: Mem, data_high: Mem, low: Mem, high: Mem, data_most: float,
+            most: float) -> KernelCall:
+    """What brings numbers of 8 bits from one range to another; 1 where both are the same."""
+    return KernelCall(lib.NDRT_KERNEL_RESCALE, (scale, data_low, data_high, low, high), (),
+                      (data_most, most))
+
+
+def sum_scales(*, low: Mem, high: Mem, left_scale: Mem, right_scale: Mem, left_low: Mem,
+               left_high: Mem, right_low: Mem, right_high: Mem, is_calibrated: bool,
+               left_most: float, right_most: float, most: float, calibrated_low: float,
+               calibrated_high: float) -> KernelCall:
+    """What both terms of a sum are multiplied by, and its range: the calibrated one, or that of
+    both together."""
+    return KernelCall(lib.NDRT_KERNEL_SUM_SCALES, (low, high, left_scale, right_scale, left_low,
+                      left_high, right_low, right_high), (is_calibrated,), (left_most, right_most,
+                      most, calibrated_low, calibrated_high))
+
+
+def to_bytes(*, out: Mem, data: Mem, scale: Mem | None = None, n: int, kind: int, is_signed: bool,
+             factor: float) -> KernelCall:
+    """data, of kind F32, S32, S8 or U8, times the scale or else the factor, as int8 or uint8: to
+    the nearest, halves to even, and to the ends. NaN becomes 127 or 0."""
+    return KernelCall(lib.NDRT_KERNEL_TO_BYTES, (out, data, scale), (n, kind, is_signed), (factor,))
+
+
+def join_bytes(*, out: Mem, data: Mem, scale: Mem, rows: int, width: int, columns: int, first: int,
+               is_data_signed: bool, is_signed: bool) -> KernelCall:
+    """The same of rows of int8 or uint8, of which row r goes to the `columns` r of out, from the
+    `first` one on."""
+    return KernelCall(lib.NDRT_KERNEL_JOIN_BYTES, (out, data, scale), (rows, width, columns, first,
+                      is_data_signed, is_signed), ())
+
+
+def from_bytes(*, out: Mem, data: Mem, step: Mem, n: int, is_signed: bool) -> KernelCall:
+    """int8 or uint8 times the step."""
+    return KernelCall(lib.NDRT_KERNEL_FROM_BYTES, (out, data, step), (n, is_signed), ())
+
+
+def sum_bytes(*, out: Mem, left: Mem, right: Mem, left_scale: Mem, right_scale: Mem, n: int,
+              left_signed: bool, right_signed: bool, kind: int) -> KernelCall:
+    """The sum of int8 or uint8 times its scale each, as kind S8, U8 or S32: rounded as in
+    `to_bytes`, NaN becomes the greatest signed number."""
+    return KernelCall(lib.NDRT_KERNEL_SUM_BYTES, (out, left, right, left_scale, right_scale), (n,
+                      left_signed, right_signed, kind), ())
+
+
+def relu_bytes(*, out: Mem, data: Mem, n: int) -> KernelCall:
+    """int8, and 0 for what is below."""
+    return KernelCall(lib.NDRT_KERNEL_RELU_BYTES, (out, data), (n,), ())
+
+
+def extent(*, least: Mem, greatest: Mem, data: Mem, n: int, kind: int) -> KernelCall:
+    """Of kind F32, where NaN is passed over, or S32; of none the ends of float32, or 0."""
+    return KernelCall(lib.NDRT_KERNEL_EXTENT, (least, greatest, data), (n, kind), ())
+
+
 def widen(*, out: Mem, data: Mem, n: int, kind: int) -> KernelCall:
     """Numbers of 16 bits, of kind F16 or BF16, as floats."""
     return KernelCall(lib.NDRT_KERNEL_WIDEN, (out, data), (n, kind), ())

@@ -1,0 +1,268 @@
+/* Between numbers of 8 bits, int32 sums and floats, element by element. */
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+
+#include "ndrt_args.h"
+
+typedef const ndrt_kernel_call kernel_call;
+
+#define INLINED static inline __attribute__((always_inline))
+
+/* ---- to the nearest whole number, halves to even ----------------------------------------------
+ */
+
+/* Kept within the ends first: these are whole. The order decides what becomes of NaN. */
+INLINED int8_t to_s8(float x) {
+    const float below = x < 127.0f ? x : 127.0f, kept = below > -128.0f ? below : -128.0f;
+    return (int8_t)(int32_t)rintf(kept);
+}
+
+INLINED uint8_t to_u8(float x) {
+    const float above = x > 0.0f ? x : 0.0f, kept = above < 255.0f ? above : 255.0f;
+    return (uint8_t)(int32_t)rintf(kept);
+}
+
+/* The greatest float below 2^31 is a whole number and 127 less than the end of int32. */
+INLINED int32_t to_s32(float x) {
+    const float most = 2147483520.0f, below = x < most ? x : most;
+    const float kept = below > -2147483648.0f ? below : -2147483648.0f;
+    return x <= most ? (int32_t)rintf(kept) : INT32_MAX;
+}
+
+#define TO_BYTES(name, from, to, rounded)                                                          \
+    static void name(to *out, const from *in, int64_t n, float scale) {                            \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] =                               \
+            rounded((float)in[i] * scale);                                                         \
+    }
+TO_BYTES(s8_of_f32, float, int8_t, to_s8)
+TO_BYTES(u8_of_f32, float, uint8_t, to_u8)
+TO_BYTES(s8_of_s32, int32_t, int8_t, to_s8)
+TO_BYTES(u8_of_s32, int32_t, uint8_t, to_u8)
+TO_BYTES(s8_of_s8, int8_t, int8_t, to_s8)
+TO_BYTES(u8_of_s8, int8_t, uint8_t, to_u8)
+TO_BYTES(s8_of_u8, uint8_t, int8_t, to_s8)
+TO_BYTES(u8_of_u8, uint8_t, uint8_t, to_u8)
+
+static void to_bytes(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_to_bytes_args job = ndrt_read_to_bytes(call);
+    const float scale = job.scale ? *job.scale : job.factor;
+    const int64_t n = to - from;
+    int8_t *s8 = (int8_t *)job.out + from;
+    uint8_t *u8 = (uint8_t *)job.out + from;
+#define FROM(name, type)                                                                           \
+    {                                                                                              \
+        const type *in = (const type *)job.data + from;                                            \
+        if (job.is_signed)                                                                         \
+            s8_of_##name(s8, in, n, scale);                                                        \
+        else                                                                                       \
+            u8_of_##name(u8, in, n, scale);                                                        \
+        return;                                                                                    \
+    }
+    switch (job.kind) {
+    case NDRT_F32: FROM(f32, float)
+    case NDRT_S32: FROM(s32, int32_t)
+    case NDRT_S8: FROM(s8, int8_t)
+    default: FROM(u8, uint8_t)
+    }
+#undef FROM
+}
+
+static void join_bytes(kernel_call *call, int nthreads) {
+    const ndrt_join_bytes_args job = ndrt_read_join_bytes(call);
+    const float scale = *job.scale;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t r = 0; r < job.rows; r++) {
+        const int64_t at = r * job.width, to = r * job.columns + job.first;
+        const int8_t *s8 = (const int8_t *)job.data + at;
+        const uint8_t *u8 = (const uint8_t *)job.data + at;
+        if (job.is_signed && job.is_data_signed)
+            s8_of_s8((int8_t *)job.out + to, s8, job.width, scale);
+        else if (job.is_signed)
+            s8_of_u8((int8_t *)job.out + to, u8, job.width, scale);
+        else if (job.is_data_signed)
+            u8_of_s8((uint8_t *)job.out + to, s8, job.width, scale);
+        else
+            u8_of_u8((uint8_t *)job.out + to, u8, job.width, scale);
+    }
+}
+
+static void from_bytes(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_from_bytes_args job = ndrt_read_from_bytes(call);
+    const int8_t *s8 = job.data;
+    const uint8_t *u8 = job.data;
+    float *out = job.out, step = *job.step;
+    if (job.is_signed) {
+#pragma omp simd
+        for (int64_t i = from; i < to; i++) out[i] = s8[i] * step;
+    } else {
+#pragma omp simd
+        for (int64_t i = from; i < to; i++) out[i] = u8[i] * step;
+    }
+}
+
+#define SUM(name, left, right, to, rounded)                                                        \
+    static void name(void *result, const void *lhs, const void *rhs, int64_t from, int64_t end,    \
+                     float a, float b) {                                                           \
+        to *out = result;                                                                          \
+        const left *x = lhs;                                                                       \
+        const right *y = rhs;                                                                      \
+        _Pragma("omp simd") for (int64_t i = from; i < end; i++) out[i] =                          \
+            rounded(x[i] * a + y[i] * b);                                                          \
+    }
+#define SUMS(suffix, to, rounded)                                                                  \
+    SUM(u8_u8_##suffix, uint8_t, uint8_t, to, rounded)                                             \
+    SUM(u8_s8_##suffix, uint8_t, int8_t, to, rounded)                                              \
+    SUM(s8_u8_##suffix, int8_t, uint8_t, to, rounded)                                              \
+    SUM(s8_s8_##suffix, int8_t, int8_t, to, rounded)
+SUMS(s8, int8_t, to_s8)
+SUMS(u8, uint8_t, to_u8)
+SUMS(s32, int32_t, to_s32)
+
+typedef void sum_range(void *result, const void *lhs, const void *rhs, int64_t from, int64_t end,
+                       float a, float b);
+#define BY_TERMS(suffix) {u8_u8_##suffix, u8_s8_##suffix, s8_u8_##suffix, s8_s8_##suffix}
+static sum_range *const sums[][4] = {BY_TERMS(s32), BY_TERMS(s8), BY_TERMS(u8)};
+
+static void sum_bytes(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_sum_bytes_args job = ndrt_read_sum_bytes(call);
+    const int kind = job.kind == NDRT_S32 ? 0 : job.kind == NDRT_S8 ? 1 : 2;
+    const int terms = 2 * (job.left_signed != 0) + (job.right_signed != 0);
+    sums[kind][terms](job.out, job.left, job.right, from, to, *job.left_scale, *job.right_scale);
+}
+
+static void relu_bytes(kernel_call *call, int64_t from, int64_t to) {
+    const ndrt_relu_bytes_args job = ndrt_read_relu_bytes(call);
+    int8_t *out = job.out;
+    const int8_t *in = job.data;
+#pragma omp simd
+    for (int64_t i = from; i < to; i++) out[i] = in[i] > 0 ? in[i] : 0;
+}
+
+/* ---- the least and the greatest ---------------------------------------------------------------
+ */
+
+enum { STRIP = 4096, LANES = 64 };
+
+typedef struct {
+    float least, greatest;
+} ends;
+
+static ends taken_in(ends a, ends b) {
+    return (ends){b.least < a.least ? b.least : a.least,
+                  b.greatest > a.greatest ? b.greatest : a.greatest};
+}
+
+/* A comparison with NaN is false: what was found stays. */
+static ends extent_of_floats(const float *in, int64_t n, ends found) {
+    float least[LANES], greatest[LANES];
+    for (int j = 0; j < LANES; j++) {
+        least[j] = found.least;
+        greatest[j] = found.greatest;
+    }
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+#pragma omp simd
+        for (int j = 0; j < LANES; j++) {
+            least[j] = in[i + j] < least[j] ? in[i + j] : least[j];
+            greatest[j] = in[i + j] > greatest[j] ? in[i + j] : greatest[j];
+        }
+    }
+    for (int j = 0; j < LANES; j++) found = taken_in(found, (ends){least[j], greatest[j]});
+    for (; i < n; i++) found = taken_in(found, (ends){in[i], in[i]});
+    return found;
+}
+
+/* Rounding to float keeps the order. */
+static ends extent_of_sums(const int32_t *in, int64_t n, ends found) {
+    int32_t least = INT32_MAX, greatest = INT32_MIN;
+#pragma omp simd reduction(min : least) reduction(max : greatest)
+    for (int64_t i = 0; i < n; i++) {
+        least = in[i] < least ? in[i] : least;
+        greatest = in[i] > greatest ? in[i] : greatest;
+    }
+    return taken_in(found, (ends){(float)least, (float)greatest});
+}
+
+static void extent(kernel_call *call, int nthreads) {
+    const ndrt_extent_args job = ndrt_read_extent(call);
+    const int is_float = job.kind == NDRT_F32;
+    const ends none = is_float ? (ends){FLT_MAX, -FLT_MAX} : (ends){0.0f, 0.0f};
+    const int64_t strips = (job.n + STRIP - 1) / STRIP;
+    float least = none.least, greatest = none.greatest;
+#pragma omp parallel for schedule(static) num_threads(nthreads) reduction(min : least)             \
+    reduction(max : greatest)
+    for (int64_t s = 0; s < strips; s++) {
+        const int64_t from = s * STRIP, left = job.n - from, n = left < STRIP ? left : STRIP;
+        const ends found = is_float ? extent_of_floats((const float *)job.data + from, n, none)
+                                    : extent_of_sums((const int32_t *)job.data + from, n, none);
+        least = found.least < least ? found.least : least;
+        greatest = found.greatest > greatest ? found.greatest : greatest;
+    }
+    *job.least = least;
+    *job.greatest = greatest;
+}
+
+/* ---- the family -------------------------------------------------------------------------------
+ */
+
+typedef struct {
+    int64_t n;
+    int arrays, is_known; /* is_known: the kinds are */
+} demands;
+
+static int is_byte(int kind) { return kind == NDRT_S8 || kind == NDRT_U8; }
+
+static demands demands_of(kernel_call *call) {
+    switch (call->kernel) {
+    case NDRT_KERNEL_TO_BYTES: {
+        const ndrt_to_bytes_args job = ndrt_read_to_bytes(call);
+        const int is_known = job.kind == NDRT_F32 || job.kind == NDRT_S32 || is_byte(job.kind);
+        return (demands){job.n, 2, is_known};
+    }
+    case NDRT_KERNEL_JOIN_BYTES: {
+        const ndrt_join_bytes_args job = ndrt_read_join_bytes(call);
+        const int64_t sizes[] = {job.width, job.first, job.columns - job.first - job.width};
+        for (int i = 0; i < 3; i++)
+            if (sizes[i] < 0) return (demands){-1, 3, 1};
+        const int64_t room = ndrt_product(job.rows, job.columns, 1);
+        return (demands){room < 0 ? -1 : job.rows * job.width, 3, 1};
+    }
+    case NDRT_KERNEL_FROM_BYTES: return (demands){ndrt_read_from_bytes(call).n, 3, 1};
+    case NDRT_KERNEL_SUM_BYTES: {
+        const ndrt_sum_bytes_args job = ndrt_read_sum_bytes(call);
+        return (demands){job.n, 5, job.kind == NDRT_S32 || is_byte(job.kind)};
+    }
+    case NDRT_KERNEL_RELU_BYTES: return (demands){ndrt_read_relu_bytes(call).n, 2, 1};
+    default: {
+        const ndrt_extent_args job = ndrt_read_extent(call);
+        return (demands){job.n, job.n ? 3 : 2, job.kind == NDRT_F32 || job.kind == NDRT_S32};
+    }
+    }
+}
+
+static ndrt_status check(kernel_call *call) {
+    const demands d = demands_of(call);
+    if (call->nthreads < 0 || d.n < 0)
+        return ndrt_fail(NDRT_INVALID, "bytes: %lld elements, %d threads", (long long)d.n,
+                         call->nthreads);
+    if (!d.is_known) return ndrt_fail(NDRT_INVALID, "bytes: a kind that there is no form for");
+    return d.n || call->kernel == NDRT_KERNEL_EXTENT ? ndrt_need_arrays(call, d.arrays) : NDRT_OK;
+}
+
+static int threads(kernel_call *call) { return ndrt_team_for(call, demands_of(call).n); }
+
+static ndrt_status execute(kernel_call *call, int nthreads) {
+    const int64_t n = demands_of(call).n;
+    switch (call->kernel) {
+    case NDRT_KERNEL_TO_BYTES: ndrt_share_out(to_bytes, call, n, nthreads); break;
+    case NDRT_KERNEL_JOIN_BYTES: join_bytes(call, nthreads); break;
+    case NDRT_KERNEL_FROM_BYTES: ndrt_share_out(from_bytes, call, n, nthreads); break;
+    case NDRT_KERNEL_SUM_BYTES: ndrt_share_out(sum_bytes, call, n, nthreads); break;
+    case NDRT_KERNEL_RELU_BYTES: ndrt_share_out(relu_bytes, call, n, nthreads); break;
+    default: extent(call, nthreads);
+    }
+    return NDRT_OK;
+}
+
+const ndrt_family ndrt_family_bytes = {"bytes", check, threads, execute};
