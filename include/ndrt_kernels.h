@@ -16,8 +16,9 @@ enum {
 };
 enum { NDRT_MAX_POOL_ROWS = 32 };
 enum { NDRT_FEW_CHANNELS_MOST = 4, NDRT_FEW_CHANNELS_WINDOW = 11 };
-/* Windows over 8-bit numbers: filters of a block of weights; rows of scratch for each thread. */
-enum { NDRT_WHOLE_BLOCK = 16, NDRT_WHOLE_PANEL = 24 };
+/* Windows over 8-bit numbers: filters of a block of weights; rows of scratch for each thread, and
+ * numbers behind them. */
+enum { NDRT_WHOLE_BLOCK = 16, NDRT_WHOLE_PANEL = 24, NDRT_WHOLE_SLACK = 16 };
 enum { NDRT_PACKED_FILTERS = 16 };
 typedef enum {
     NDRT_DRAW_UNIFORM = 0,

@@ -272,10 +272,11 @@ KERNELS: tuple[Kernel, ...] = (
            "from the `first` one on."),
     Kernel("from_bytes", "bytes", ">out data:any step", "n is_signed:flag",
            doc="int8 or uint8 times the step."),
-    Kernel("sum_bytes", "bytes", ">out:any left:any right:any left_scale right_scale",
-           "n left_signed:flag right_signed:flag kind:int",
+    Kernel("sum_bytes", "bytes", ">out:any left:any right:any left_scale right_scale scale?",
+           "n left_signed:flag right_signed:flag kind:int rectify:flag?",
            doc="The sum of int8 or uint8 times its scale each, as kind S8, U8 or S32: rounded as "
-           "in `to_bytes`, NaN becomes the greatest signed number."),
+           "in `to_bytes`, NaN becomes the greatest signed number. With a scale the sum is rounded "
+           "to int32, and that times the scale to S8 or U8, with `rectify` 0 where it is below."),
     Kernel("relu_bytes", "bytes", ">out:any data:any", "n", doc="int8, and 0 for what is below."),
     Kernel("extent", "bytes", ">least >greatest data:any", "n kind:int",
            doc="Of kind F32, where NaN is passed over, or S32; of none the ends of float32, or 0."),
@@ -338,13 +339,15 @@ KERNELS: tuple[Kernel, ...] = (
            "as many features each time as a vector has lanes (16; 8 without AVX-512), the last "
            "ones padded."),
     Kernel("whole_windows", "whole_windows",
-           ">out:s32 data:any weights:any >scratch:any bias:s32?",
+           ">out:any data:any weights:any >scratch:any bias:s32? scale?",
            "images channels height width filters window*2 stride*2 dilate*2 pad*2 rows columns "
-           "is_signed:flag slots:int", doc="Windows over channels-last images of 8-bit numbers, in "
-           "int32: out (images, rows, columns, filters). Weights (for each NDRT_WHOLE_BLOCK "
-           "filters: y x, for each 2 channels: filters 2), padded with zeros; scratch has "
-           "NDRT_WHOLE_PANEL rows of y x channels of 16 bits, of an even number of channels, for "
-           "each of `slots` threads."),
+           "is_signed:flag slots:int kind:int rectify:flag",
+           doc="Windows over channels-last images of 8-bit numbers: out (images, rows, columns, "
+           "filters) of kind S32, or S8 or U8, which are the sums times the scale as in "
+           "`to_bytes`, and with `rectify` 0 where that is below. Weights (for each "
+           "NDRT_WHOLE_BLOCK filters: y, for each 2 of x channels: filters 2), padded with zeros; "
+           "scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, x channels padded to an "
+           "even number, and NDRT_WHOLE_SLACK numbers, for each of `slots` threads."),
     Kernel("lstm_steps", "lstm",
            ">out gates weights hidden cell >cells counts:u8? >states?",
            "steps batch size holds:flag",

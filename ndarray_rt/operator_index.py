@@ -16,6 +16,9 @@ PLACES = {
     "ndarray_rt.ops.fused.normed_convolution": "_fused_normed_Convolution",
     "ndarray_rt.ops.fused.numpy_function": "_numpy_function",
     "ndarray_rt.ops.fused.quantized": "_quantized",
+    "ndarray_rt.ops.fused.requantized": (
+        "_fused_quantized_conv _fused_quantized_fully_connected _fused_quantized_elemwise_add"
+    ),
     "ndarray_rt.ops.fused.round_weight": "_round_weight",
     "ndarray_rt.ops.fused.scale_batch_norm": "_scale_batch_norm",
     "ndarray_rt.ops.fused.separable_convolution": "_fused_separable_Convolution",
@@ -368,6 +371,7 @@ HIDDEN = (
     "_backward_tanh _backward_tile _backward_topk _constant _fold_batch_norm _fused_BatchNorm "
     "_fused_Convolution _fused_Deconvolution _fused_FullyConnected _fused_Pooling "
     "_fused__contrib_AdaptiveAvgPooling2D _fused_batch_dot _fused_dot _fused_elementwise "
-    "_fused_normed_Convolution _fused_separable_Convolution _masked_RNN _numpy_function "
-    "_quantized _round_weight _scale_batch_norm"
+    "_fused_normed_Convolution _fused_quantized_conv _fused_quantized_elemwise_add "
+    "_fused_quantized_fully_connected _fused_separable_Convolution _masked_RNN "
+    "_numpy_function _quantized _round_weight _scale_batch_norm"
 )

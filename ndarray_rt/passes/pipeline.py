@@ -19,6 +19,7 @@ from .fuse_attention import fuse_attention
 from .fuse_elementwise import fuse_elementwise
 from .fuse_norms_into_convolutions import fuse_norms_into_convolutions
 from .fuse_post_ops import fuse_post_ops
+from .fuse_requantize import fuse_requantize
 from .fuse_separable_convolutions import fuse_separable_convolutions
 from .lower_precision import lower_precision
 from .move_strides_up import move_strides_up
@@ -47,6 +48,7 @@ PASSES: dict[str, Pass] = {
     "lower_precision": lower_precision,
     "fuse_attention": fuse_attention,
     "fuse_post_ops": fuse_post_ops,
+    "fuse_requantize": fuse_requantize,
     "fuse_norms_into_convolutions": fuse_norms_into_convolutions,
     "fuse_separable_convolutions": fuse_separable_convolutions,
     "fuse_elementwise": fuse_elementwise,

@@ -97,6 +97,26 @@ def test_sum_bytes(n: int, dtypes: tuple[str, str, str], scales: tuple[float, fl
     assert out[-1] == 77
 
 
+@settings(max_examples=60, deadline=None)
+@given(SIZES, st.sampled_from(list(product(BYTES, BYTES, BYTES))),
+       st.sampled_from(((1e7, 8.4e6, 3e-8), (1e5, -1e5, 4e-6), (1e38, 1e38, 1e-8),
+                        (float("inf"), float("inf"), 1.0), (1e7, 1e7, float("nan")))),
+       st.booleans())
+def test_sum_bytes_over_int32(n: int, dtypes: tuple[str, str, str], scales: Any,
+                              rectify: bool) -> None:
+    left, right, made = dtypes
+    x, y, out = drawn(n, left, n), drawn(n, right, n + 1), extended(n, made)
+    kernel(lib.NDRT_KERNEL_SUM_BYTES,
+           (n, left == "i1", right == "i1", DTYPES[out.dtype], rectify),
+           [out, x, y, *(np.array([scale], "f4") for scale in scales)])
+    with np.errstate(all="ignore"):
+        between = rounded(x.astype("f4") * F(scales[0]) + y.astype("f4") * F(scales[1]),
+                          np.dtype("i4"))
+        want = rounded(between.astype("f4") * F(scales[2]), np.dtype(made))
+    np.testing.assert_array_equal(out[:-1], np.maximum(want, 0) if rectify else want)
+    assert out[-1] == 77
+
+
 @pytest.mark.parametrize("n", [0, 1, 31, 100, 9000])
 def test_relu_bytes(n: int) -> None:
     x, out = drawn(n, "i1", n), extended(n, "i1")
@@ -157,6 +177,7 @@ ONE = np.zeros(1, "f4")
     (lib.NDRT_KERNEL_JOIN_BYTES, (1, 3, 4, 2, 1, 1), [ONE] * 3, "bytes: -1 elements"),
     (lib.NDRT_KERNEL_JOIN_BYTES, (2**40, 1, 2**40, 0, 1, 1), [ONE] * 3, "bytes: -1 elements"),
     (lib.NDRT_KERNEL_SUM_BYTES, (1, 1, 1, lib.NDRT_F32), [ONE] * 5, "a kind that there is no"),
+    (lib.NDRT_KERNEL_SUM_BYTES, (1, 1, 1, lib.NDRT_S32), [ONE] * 6, "a kind that there is no"),
     (lib.NDRT_KERNEL_EXTENT, (1, lib.NDRT_S8), [ONE] * 3, "a kind that there is no form"),
     (lib.NDRT_KERNEL_EXTENT, (0, lib.NDRT_F32), [ONE, None], "array 1 has no bytes"),
     (lib.NDRT_KERNEL_POOL_BYTES, (1, 1, *[1] * 12, -1, 0, 0, 1, 1, 1), [ONE] * 2, "out of range"),

@@ -11,31 +11,32 @@ from hypothesis import strategies as st
 
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
-from tests.native.helpers import kernel
+from ndarray_rt.ops.quantization.ranges import rounded
+from tests.native.helpers import DTYPES, kernel
 
 BLOCK, PANEL = lib.NDRT_WHOLE_BLOCK, lib.NDRT_WHOLE_PANEL
 
 
 def packed(weight: Any) -> Any:
     """(filters, y, x, channels) as the kernel reads it."""
-    filters, *window, channels = weight.shape
-    more = [(0, -filters % BLOCK), (0, 0), (0, 0), (0, channels % 2)]
-    padded = np.pad(weight, more)
-    blocks = padded.reshape(padded.shape[0] // BLOCK, BLOCK, *window, -1, 2)
-    return np.ascontiguousarray(blocks.transpose(0, 2, 3, 4, 1, 5))
+    lines = weight.reshape(*weight.shape[:2], -1)
+    padded = np.pad(lines, [(0, -len(lines) % BLOCK), (0, 0), (0, lines.shape[2] % 2)])
+    blocks = padded.reshape(len(padded) // BLOCK, BLOCK, padded.shape[1], -1, 2)
+    return np.ascontiguousarray(blocks.transpose(0, 2, 3, 1, 4))
 
 
 def run(data: Any, weight: Any, bias: Any, strides: Any, dilate: Any, pad: Any, out: Any,
-        nthreads: int = 1) -> Any:
+        nthreads: int = 1, scale: Any = None, dtype: str = "i4", rectify: bool = False) -> Any:
     """The kernel's result, and 7 behind it."""
     filters, *window, channels = weight.shape
     slots = max(nthreads, 1)
-    scratch = np.zeros(slots * PANEL * window[0] * window[1] * (channels + channels % 2), "i2")
-    made = np.full(int(np.prod(data.shape[:1] + out)) * filters + 1, 7, "i4")
+    wide = window[1] * channels
+    scratch = np.zeros(slots * (PANEL * window[0] * (wide + wide % 2) + lib.NDRT_WHOLE_SLACK), "i2")
+    made = np.full(int(np.prod(data.shape[:1] + out)) * filters + 1, 7, dtype)
     dims = (data.shape[0], channels, *data.shape[1:3], filters, *window, *strides, *dilate, *pad,
-            *out, data.dtype == np.int8, slots)
+            *out, data.dtype == np.int8, slots, DTYPES[made.dtype], rectify)
     kernel(lib.NDRT_KERNEL_WHOLE_WINDOWS, dims,
-           [made, np.ascontiguousarray(data), packed(weight), scratch, bias], (), nthreads)
+           [made, np.ascontiguousarray(data), packed(weight), scratch, bias, scale], (), nthreads)
     return made
 
 
@@ -62,17 +63,25 @@ numbers = st.integers(1, 3)
        st.integers(1, 37), st.integers(1, 50), st.tuples(numbers, numbers),
        st.tuples(numbers, numbers), st.tuples(numbers, numbers),
        st.tuples(*[st.integers(0, 3)] * 2), st.tuples(*[st.integers(1, 7)] * 2), st.booleans(),
-       st.integers(0, 3), st.integers(0, 9))
+       st.integers(0, 3), st.integers(0, 9),
+       st.sampled_from(((None, "i4"), (1e-3, "i1"), (2e-4, "u1"), (np.nan, "i1"), (np.nan, "u1"),
+                        (np.inf, "i1"), (0.25, "u1"))), st.booleans())
 def test_equals_numpy(dtype: str, images: int, size: Any, channels: int, filters: int,
                       window: Any, strides: Any, dilate: Any, pad: Any, out: Any, with_bias: bool,
-                      nthreads: int, seed: int) -> None:
+                      nthreads: int, seed: int, made_as: Any, rectify: bool) -> None:
     rng = np.random.default_rng(seed)
     info = np.iinfo(dtype)
     data = rng.integers(info.min, info.max + 1, (images, *size, channels)).astype(dtype)
     weight = rng.integers(-128, 128, (filters, *window, channels)).astype("i1")
     bias = rng.integers(-2**31, 2**31, filters).astype("i4") if with_bias else None
-    made = run(data, weight, bias, strides, dilate, pad, out, nthreads)
+    scale, kind = made_as
+    factor = None if scale is None else np.array([scale], "f4")
+    made = run(data, weight, bias, strides, dilate, pad, out, nthreads, factor, kind, rectify)
     want = wanted(data, weight, bias, strides, dilate, pad, out)
+    if factor is not None:
+        with np.errstate(all="ignore"):
+            want = rounded(want.astype("f4") * factor, np.dtype(kind))
+        want = np.maximum(want, 0) if rectify else want
     np.testing.assert_array_equal(made[:-1].reshape(want.shape), want)
     assert made[-1] == 7
 
@@ -100,20 +109,27 @@ def test_a_bias_ends_where_int32_does() -> None:
     assert made[:-1].tolist() == [2**31 - 1, -2**31, 2 - 2**31, 2**31 - 3, 2**31 - 1, -2**31, 7, -7]
 
 
-GOOD = [1, 2, 3, 3, 4, 1, 1, 1, 1, 1, 1, 0, 0, 3, 3, 1, 1]
+GOOD = [1, 2, 3, 3, 4, 1, 1, 1, 1, 1, 1, 0, 0, 3, 3, 1, 1, lib.NDRT_S32, 0]
 
 
 @pytest.mark.parametrize(("at", "value", "error"), [
     *((at, -1, "a number is out of range") for at in range(15)), (16, 0, "out of range"),
+    (17, lib.NDRT_F32, "a kind that there is no form for"),
     (0, 2**31, "out of range"), (16, 2**31 - 1, "more elements than can be")])
 def test_refuses(at: int, value: int, error: str) -> None:
     dims = [2**30 if value == 2**31 - 1 and place in (1, 5) else given
             for place, given in enumerate(GOOD)]
     dims[at] = value
     with pytest.raises(ParameterError, match=f"whole windows: .*{error}"):
-        kernel(lib.NDRT_KERNEL_WHOLE_WINDOWS, dims, [np.zeros(99, "i4")] * 5, ())
+        kernel(lib.NDRT_KERNEL_WHOLE_WINDOWS, dims, [np.zeros(99, "i4")] * 6, ())
 
 
 def test_refuses_too_few_arrays() -> None:
     with pytest.raises(ParameterError, match="whole windows: array 3 has no bytes"):
         kernel(lib.NDRT_KERNEL_WHOLE_WINDOWS, GOOD, [np.zeros(99, "i4")] * 3, ())
+
+
+def test_refuses_8_bits_without_a_scale() -> None:
+    with pytest.raises(ParameterError, match="whole windows: a kind that there is no form for"):
+        kernel(lib.NDRT_KERNEL_WHOLE_WINDOWS, [*GOOD[:-2], lib.NDRT_S8, 0],
+               [np.zeros(99, "i4")] * 4, ())

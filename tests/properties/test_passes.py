@@ -94,6 +94,8 @@ def test_every_pass_meets_what_it_is_about() -> None:
     wanted = [*EXACT, "_constant", "_fold_batch_norm", "LayerNorm", "_fused_elementwise",
               "_fused_Convolution", "_fused_Deconvolution", "_fused_FullyConnected",
               "_fused_BatchNorm", "_fused_Pooling", "_fused_dot", "_fused_batch_dot"]
+    # the graphs are on floats: tests/graph/test_fuse_requantize.py has those on 8-bit numbers
+    wanted.remove("fuse_requantize")
     if not prefers_channels_last():
         wanted.remove("fuse_separable_convolutions")
     missing = [name for name in wanted if reached[name] < 3]

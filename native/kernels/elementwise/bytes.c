@@ -1,48 +1,27 @@
 /* Between numbers of 8 bits, int32 sums and floats, element by element. */
 #include <float.h>
 #include <limits.h>
-#include <math.h>
 
+#include "kernels/ndrt_bytes.h"
 #include "ndrt_args.h"
 
 typedef const ndrt_kernel_call kernel_call;
 
 #define INLINED static inline __attribute__((always_inline))
 
-/* ---- to the nearest whole number, halves to even ----------------------------------------------
- */
-
-/* Kept within the ends first: these are whole. The order decides what becomes of NaN. */
-INLINED int8_t to_s8(float x) {
-    const float below = x < 127.0f ? x : 127.0f, kept = below > -128.0f ? below : -128.0f;
-    return (int8_t)(int32_t)rintf(kept);
-}
-
-INLINED uint8_t to_u8(float x) {
-    const float above = x > 0.0f ? x : 0.0f, kept = above < 255.0f ? above : 255.0f;
-    return (uint8_t)(int32_t)rintf(kept);
-}
-
-/* The greatest float below 2^31 is a whole number and 127 less than the end of int32. */
-INLINED int32_t to_s32(float x) {
-    const float most = 2147483520.0f, below = x < most ? x : most;
-    const float kept = below > -2147483648.0f ? below : -2147483648.0f;
-    return x <= most ? (int32_t)rintf(kept) : INT32_MAX;
-}
-
 #define TO_BYTES(name, from, to, rounded)                                                          \
     static void name(to *out, const from *in, int64_t n, float scale) {                            \
         _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] =                               \
             rounded((float)in[i] * scale);                                                         \
     }
-TO_BYTES(s8_of_f32, float, int8_t, to_s8)
-TO_BYTES(u8_of_f32, float, uint8_t, to_u8)
-TO_BYTES(s8_of_s32, int32_t, int8_t, to_s8)
-TO_BYTES(u8_of_s32, int32_t, uint8_t, to_u8)
-TO_BYTES(s8_of_s8, int8_t, int8_t, to_s8)
-TO_BYTES(u8_of_s8, int8_t, uint8_t, to_u8)
-TO_BYTES(s8_of_u8, uint8_t, int8_t, to_s8)
-TO_BYTES(u8_of_u8, uint8_t, uint8_t, to_u8)
+TO_BYTES(s8_of_f32, float, int8_t, ndrt_to_s8)
+TO_BYTES(u8_of_f32, float, uint8_t, ndrt_to_u8)
+TO_BYTES(s8_of_s32, int32_t, int8_t, ndrt_to_s8)
+TO_BYTES(u8_of_s32, int32_t, uint8_t, ndrt_to_u8)
+TO_BYTES(s8_of_s8, int8_t, int8_t, ndrt_to_s8)
+TO_BYTES(u8_of_s8, int8_t, uint8_t, ndrt_to_u8)
+TO_BYTES(s8_of_u8, uint8_t, int8_t, ndrt_to_s8)
+TO_BYTES(u8_of_u8, uint8_t, uint8_t, ndrt_to_u8)
 
 static void to_bytes(kernel_call *call, int64_t from, int64_t to) {
     const ndrt_to_bytes_args job = ndrt_read_to_bytes(call);
@@ -101,34 +80,67 @@ static void from_bytes(kernel_call *call, int64_t from, int64_t to) {
     }
 }
 
-#define SUM(name, left, right, to, rounded)                                                        \
+/* What is made of the sums of two arrays. */
+typedef struct {
+    float left, right, scale;
+} factors;
+
+INLINED int8_t s8_again(float sum, float scale) {
+    return ndrt_to_s8((float)ndrt_to_s32(sum) * scale);
+}
+INLINED int8_t relu_again(float sum, float scale) {
+    const int8_t whole = s8_again(sum, scale);
+    return whole > 0 ? whole : 0;
+}
+INLINED uint8_t u8_again(float sum, float scale) {
+    return ndrt_to_u8((float)ndrt_to_s32(sum) * scale);
+}
+
+#define SUM(name, left_type, right_type, to, rounded)                                              \
     static void name(void *result, const void *lhs, const void *rhs, int64_t from, int64_t end,    \
-                     float a, float b) {                                                           \
+                     factors by) {                                                                 \
         to *out = result;                                                                          \
-        const left *x = lhs;                                                                       \
-        const right *y = rhs;                                                                      \
-        _Pragma("omp simd") for (int64_t i = from; i < end; i++) out[i] =                          \
-            rounded(x[i] * a + y[i] * b);                                                          \
+        const left_type *x = lhs;                                                                  \
+        const right_type *y = rhs;                                                                 \
+        _Pragma("omp simd") for (int64_t i = from; i < end; i++) {                                 \
+            const float sum = x[i] * by.left + y[i] * by.right;                                    \
+            out[i] = rounded;                                                                      \
+        }                                                                                          \
     }
 #define SUMS(suffix, to, rounded)                                                                  \
     SUM(u8_u8_##suffix, uint8_t, uint8_t, to, rounded)                                             \
     SUM(u8_s8_##suffix, uint8_t, int8_t, to, rounded)                                              \
     SUM(s8_u8_##suffix, int8_t, uint8_t, to, rounded)                                              \
     SUM(s8_s8_##suffix, int8_t, int8_t, to, rounded)
-SUMS(s8, int8_t, to_s8)
-SUMS(u8, uint8_t, to_u8)
-SUMS(s32, int32_t, to_s32)
+SUMS(s8, int8_t, ndrt_to_s8(sum))
+SUMS(u8, uint8_t, ndrt_to_u8(sum))
+SUMS(s32, int32_t, ndrt_to_s32(sum))
+SUMS(s8_again, int8_t, s8_again(sum, by.scale))
+SUMS(relu_again, int8_t, relu_again(sum, by.scale))
+SUMS(u8_again, uint8_t, u8_again(sum, by.scale))
 
 typedef void sum_range(void *result, const void *lhs, const void *rhs, int64_t from, int64_t end,
-                       float a, float b);
+                       factors by);
+enum { OF_S32, OF_S8, OF_U8, OF_S8_AGAIN, OF_RELU_AGAIN, OF_U8_AGAIN };
 #define BY_TERMS(suffix) {u8_u8_##suffix, u8_s8_##suffix, s8_u8_##suffix, s8_s8_##suffix}
-static sum_range *const sums[][4] = {BY_TERMS(s32), BY_TERMS(s8), BY_TERMS(u8)};
+static sum_range *const sums[][4] = {[OF_S32] = BY_TERMS(s32),
+                                     [OF_S8] = BY_TERMS(s8),
+                                     [OF_U8] = BY_TERMS(u8),
+                                     [OF_S8_AGAIN] = BY_TERMS(s8_again),
+                                     [OF_RELU_AGAIN] = BY_TERMS(relu_again),
+                                     [OF_U8_AGAIN] = BY_TERMS(u8_again)};
+
+static int form_of(const ndrt_sum_bytes_args *job) {
+    if (!job->scale) return job->kind == NDRT_S32 ? OF_S32 : job->kind == NDRT_S8 ? OF_S8 : OF_U8;
+    if (job->kind == NDRT_U8) return OF_U8_AGAIN;
+    return job->rectify ? OF_RELU_AGAIN : OF_S8_AGAIN;
+}
 
 static void sum_bytes(kernel_call *call, int64_t from, int64_t to) {
     const ndrt_sum_bytes_args job = ndrt_read_sum_bytes(call);
-    const int kind = job.kind == NDRT_S32 ? 0 : job.kind == NDRT_S8 ? 1 : 2;
     const int terms = 2 * (job.left_signed != 0) + (job.right_signed != 0);
-    sums[kind][terms](job.out, job.left, job.right, from, to, *job.left_scale, *job.right_scale);
+    const factors by = {*job.left_scale, *job.right_scale, job.scale ? *job.scale : 1.0f};
+    sums[form_of(&job)][terms](job.out, job.left, job.right, from, to, by);
 }
 
 static void relu_bytes(kernel_call *call, int64_t from, int64_t to) {
@@ -231,7 +243,7 @@ static demands demands_of(kernel_call *call) {
     case NDRT_KERNEL_FROM_BYTES: return (demands){ndrt_read_from_bytes(call).n, 3, 1};
     case NDRT_KERNEL_SUM_BYTES: {
         const ndrt_sum_bytes_args job = ndrt_read_sum_bytes(call);
-        return (demands){job.n, 5, job.kind == NDRT_S32 || is_byte(job.kind)};
+        return (demands){job.n, 5, is_byte(job.kind) || (job.kind == NDRT_S32 && !job.scale)};
     }
     case NDRT_KERNEL_RELU_BYTES: return (demands){ndrt_read_relu_bytes(call).n, 2, 1};
     default: {

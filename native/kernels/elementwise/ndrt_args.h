@@ -280,17 +280,20 @@ static inline ndrt_from_bytes_args ndrt_read_from_bytes(const ndrt_kernel_call *
 }
 
 /* The sum of int8 or uint8 times its scale each, as kind S8, U8 or S32: rounded as in `to_bytes`,
- * NaN becomes the greatest signed number. */
+ * NaN becomes the greatest signed number. With a scale the sum is rounded to int32, and that times
+ * the scale to S8 or U8, with `rectify` 0 where it is below. */
 typedef struct {
     void *out; const void *left; const void *right; const float *left_scale;
-    const float *right_scale; int64_t n; int left_signed; int right_signed; int kind;
+    const float *right_scale; const float *scale; int64_t n; int left_signed; int right_signed;
+    int kind; int rectify;
 } ndrt_sum_bytes_args;
 static inline ndrt_sum_bytes_args ndrt_read_sum_bytes(const ndrt_kernel_call *call) {
     return (ndrt_sum_bytes_args){
         .out = call->data[0], .left = call->data[1], .right = call->data[2],
-        .left_scale = call->data[3], .right_scale = call->data[4], .n = call->counts[0],
-        .left_signed = ndrt_int_of(call->counts[1]), .right_signed = ndrt_int_of(call->counts[2]),
-        .kind = ndrt_int_of(call->counts[3]),
+        .left_scale = call->data[3], .right_scale = call->data[4], .scale = call->data[5],
+        .n = call->counts[0], .left_signed = ndrt_int_of(call->counts[1]),
+        .right_signed = ndrt_int_of(call->counts[2]), .kind = ndrt_int_of(call->counts[3]),
+        .rectify = ndrt_int_of(call->counts[4]),
     };
 }
 

@@ -21,25 +21,28 @@ static inline ndrt_few_rows_args ndrt_read_few_rows(const ndrt_kernel_call *call
     };
 }
 
-/* Windows over channels-last images of 8-bit numbers, in int32: out (images, rows, columns,
- * filters). Weights (for each NDRT_WHOLE_BLOCK filters: y x, for each 2 channels: filters 2),
- * padded with zeros; scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, of an even
- * number of channels, for each of `slots` threads. */
+/* Windows over channels-last images of 8-bit numbers: out (images, rows, columns, filters) of kind
+ * S32, or S8 or U8, which are the sums times the scale as in `to_bytes`, and with `rectify` 0 where
+ * that is below. Weights (for each NDRT_WHOLE_BLOCK filters: y, for each 2 of x channels: filters
+ * 2), padded with zeros; scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, x channels
+ * padded to an even number, and NDRT_WHOLE_SLACK numbers, for each of `slots` threads. */
 typedef struct {
-    int32_t *out; const void *data; const void *weights; void *scratch; const int32_t *bias;
-    int64_t images; int64_t channels; int64_t height; int64_t width; int64_t filters;
-    const int64_t *window; const int64_t *stride; const int64_t *dilate; const int64_t *pad;
-    int64_t rows; int64_t columns; int is_signed; int slots;
+    void *out; const void *data; const void *weights; void *scratch; const int32_t *bias;
+    const float *scale; int64_t images; int64_t channels; int64_t height; int64_t width;
+    int64_t filters; const int64_t *window; const int64_t *stride; const int64_t *dilate;
+    const int64_t *pad; int64_t rows; int64_t columns; int is_signed; int slots; int kind;
+    int rectify;
 } ndrt_whole_windows_args;
 static inline ndrt_whole_windows_args ndrt_read_whole_windows(const ndrt_kernel_call *call) {
     return (ndrt_whole_windows_args){
         .out = call->data[0], .data = call->data[1], .weights = call->data[2],
-        .scratch = call->data[3], .bias = call->data[4], .images = call->counts[0],
-        .channels = call->counts[1], .height = call->counts[2], .width = call->counts[3],
-        .filters = call->counts[4], .window = &call->counts[5], .stride = &call->counts[7],
-        .dilate = &call->counts[9], .pad = &call->counts[11], .rows = call->counts[13],
-        .columns = call->counts[14], .is_signed = ndrt_int_of(call->counts[15]),
-        .slots = ndrt_int_of(call->counts[16]),
+        .scratch = call->data[3], .bias = call->data[4], .scale = call->data[5],
+        .images = call->counts[0], .channels = call->counts[1], .height = call->counts[2],
+        .width = call->counts[3], .filters = call->counts[4], .window = &call->counts[5],
+        .stride = &call->counts[7], .dilate = &call->counts[9], .pad = &call->counts[11],
+        .rows = call->counts[13], .columns = call->counts[14],
+        .is_signed = ndrt_int_of(call->counts[15]), .slots = ndrt_int_of(call->counts[16]),
+        .kind = ndrt_int_of(call->counts[17]), .rectify = ndrt_int_of(call->counts[18]),
     };
 }
 

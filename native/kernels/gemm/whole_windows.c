@@ -1,14 +1,17 @@
 /* Convolutions and products of 8-bit numbers, in int32: exact, and beyond int32 come round. A bias
- * is added up to the ends of int32.
+ * is added up to the ends of int32. With a scale the sums become 8-bit numbers while they are in
+ * the first cache.
  *
  * Rows of data, one for each window, are widened to 16 bits in scratch; two numbers of a row and
- * two of a filter are multiplied and added up at once (vpmaddwd), which can not saturate. A tile is
- * 6 rows by two vectors of filters: 12 sums in registers. */
+ * two of a filter are multiplied and added up at once (vpmaddwd; vpdpwssd, which also adds that to
+ * the sum, where there is AVX-512 VNNI), which can not saturate. A tile is 6 rows by two vectors of
+ * filters: 12 sums in registers. */
 #include <immintrin.h>
 #include <limits.h>
 #include <omp.h>
 #include <string.h>
 
+#include "kernels/ndrt_bytes.h"
 #include "ndrt_args.h"
 #include "onednn/ndrt_onednn.h"
 
@@ -21,7 +24,8 @@ enum {
     BLOCK = NDRT_WHOLE_BLOCK,
     TILE_ROWS = 6,
     PANEL_ROWS = NDRT_WHOLE_PANEL, /* they stay in cache while all filters go over them */
-    VECTORS = 2
+    VECTORS = 2,
+    STEP = NDRT_WHOLE_SLACK /* numbers that are widened at a time */
 };
 
 /* A vector of sums; of a block of filters there are 2 of them, or there is one. */
@@ -35,6 +39,11 @@ INLINED sums weights_of(const int8_t *w) {
 INLINED sums plus_products(sums s, sums x, sums w) {
     return _mm512_add_epi32(s, _mm512_madd_epi16(x, w));
 }
+/* The same in one instruction, of AVX-512 VNNI. */
+INLINED sums plus_fused(sums s, sums x, sums w) {
+    __asm__("vpdpwssd %2, %1, %0" : "+v"(s) : "v"(x), "v"(w));
+    return s;
+}
 INLINED void store(int32_t *out, sums s) { _mm512_storeu_si512(out, s); }
 #else
 typedef __m256i sums;
@@ -46,6 +55,7 @@ INLINED sums weights_of(const int8_t *w) {
 INLINED sums plus_products(sums s, sums x, sums w) {
     return _mm256_add_epi32(s, _mm256_madd_epi16(x, w));
 }
+INLINED sums plus_fused(sums s, sums x, sums w) { return plus_products(s, x, w); }
 INLINED void store(int32_t *out, sums s) { _mm256_storeu_si256((__m256i *)out, s); }
 #endif
 
@@ -65,8 +75,8 @@ typedef struct {
     int64_t depth;
 } tile;
 
-/* `rows` and `vectors` are constants where this is inlined. */
-INLINED void sum_rows(const tile *t, const int rows, const int vectors) {
+/* All but the tile are constants where this is inlined. */
+INLINED void sum_rows(const tile *t, const int rows, const int vectors, const int is_fused) {
     sums made[TILE_ROWS][VECTORS];
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++)
@@ -81,7 +91,9 @@ INLINED void sum_rows(const tile *t, const int rows, const int vectors) {
         for (int r = 0; r < rows; r++) {
             const sums x = pair_of(t->data + r * t->depth + k);
 #pragma GCC unroll 2
-            for (int v = 0; v < vectors; v++) made[r][v] = plus_products(made[r][v], x, w[v]);
+            for (int v = 0; v < vectors; v++)
+                made[r][v] =
+                    is_fused ? plus_fused(made[r][v], x, w[v]) : plus_products(made[r][v], x, w[v]);
         }
     }
 #pragma GCC unroll 6
@@ -90,54 +102,110 @@ INLINED void sum_rows(const tile *t, const int rows, const int vectors) {
         for (int v = 0; v < vectors; v++) store(t->out + (r * VECTORS + v) * LANES, made[r][v]);
 }
 
-INLINED void sum_tile(const tile *t, int rows, const int vectors) {
+INLINED void sum_tile(const tile *t, int rows, const int vectors, const int is_fused) {
     switch (rows) {
-    case 1: sum_rows(t, 1, vectors); return;
-    case 2: sum_rows(t, 2, vectors); return;
-    case 3: sum_rows(t, 3, vectors); return;
-    case 4: sum_rows(t, 4, vectors); return;
-    case 5: sum_rows(t, 5, vectors); return;
-    default: sum_rows(t, TILE_ROWS, vectors);
+    case 1: sum_rows(t, 1, vectors, is_fused); return;
+    case 2: sum_rows(t, 2, vectors, is_fused); return;
+    case 3: sum_rows(t, 3, vectors, is_fused); return;
+    case 4: sum_rows(t, 4, vectors, is_fused); return;
+    case 5: sum_rows(t, 5, vectors, is_fused); return;
+    default: sum_rows(t, TILE_ROWS, vectors, is_fused);
     }
 }
+
+typedef void sum_some(const tile *t, int rows);
+static void sum_one(const tile *t, int rows) { sum_tile(t, rows, 1, 0); }
+static void sum_two(const tile *t, int rows) { sum_tile(t, rows, 2, 0); }
+#ifdef __AVX512BW__
+static void sum_one_fused(const tile *t, int rows) { sum_tile(t, rows, 1, 1); }
+static void sum_two_fused(const tile *t, int rows) { sum_tile(t, rows, 2, 1); }
+static sum_some *const sum[][VECTORS] = {{sum_one, sum_two}, {sum_one_fused, sum_two_fused}};
+#else
+static sum_some *const sum[][VECTORS] = {{sum_one, sum_two}, {sum_one, sum_two}};
+#endif
 
 /* ---- rows of data --------------------------------------------------------------------------- */
 
-/* Channels of a row come in pairs: behind an odd number of them is a 0. */
-static int64_t pairs(int64_t channels) { return (channels + 1) / 2 * 2; }
+/* Numbers come in pairs: behind an odd number of them is one that meets a weight of 0. */
+static int64_t pairs(int64_t numbers) { return (numbers + 1) / 2 * 2; }
 
-static int64_t depth_of(const windows *job) {
-    return job->window[0] * job->window[1] * pairs(job->channels);
+/* Numbers of a line of a window. */
+static int64_t line_of(const windows *job) { return pairs(job->window[1] * job->channels); }
+
+static int64_t depth_of(const windows *job) { return job->window[0] * line_of(job); }
+
+/* Widens `n` numbers from `from` on; of `total` that there are. 16 at a time, so that up to 15 more
+ * are written. */
+INLINED void widen(int16_t *out, const void *data, int64_t from, int64_t n, int64_t total,
+                   const int is_signed) {
+    const int8_t *s8 = (const int8_t *)data + from;
+    const uint8_t *u8 = (const uint8_t *)data + from;
+    int64_t i = 0;
+    for (; i < n && from + i + STEP <= total; i += STEP) {
+        const __m128i few = _mm_loadu_si128((const __m128i *)(u8 + i));
+        _mm256_storeu_si256((__m256i *)(out + i),
+                            is_signed ? _mm256_cvtepi8_epi16(few) : _mm256_cvtepu8_epi16(few));
+    }
+    for (; i < n; i++) out[i] = is_signed ? s8[i] : u8[i];
 }
 
-static void widen(int16_t *out, const void *data, int64_t from, int64_t n, int is_signed) {
-    if (is_signed) {
-        const int8_t *in = (const int8_t *)data + from;
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) out[i] = in[i];
-    } else {
-        const uint8_t *in = (const uint8_t *)data + from;
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++) out[i] = in[i];
+/* Of rows: what they have in common. */
+typedef struct {
+    int64_t line, wide; /* numbers of a line of a window, with and without what pairs them */
+    int64_t total;      /* numbers of data */
+} lines;
+
+/* An output. */
+typedef struct {
+    int64_t image, row, column;
+} place_of;
+
+/* What the window of an output meets; what lies in the padding is 0. From its beginning to its end,
+ * so that what is written too much is written again. */
+INLINED void gather_row(const windows *job, const lines *of, const place_of *at, int16_t *row,
+                        const int is_signed) {
+    const int64_t channels = job->channels;
+    const int64_t first = at->column * job->stride[1] - job->pad[1];
+    const int is_inside = job->dilate[1] == 1 && first >= 0 && first + job->window[1] <= job->width;
+    int64_t y = at->row * job->stride[0] - job->pad[0];
+    for (int64_t j = 0; j < job->window[0]; j++, row += of->line, y += job->dilate[0]) {
+        const int64_t begin = (at->image * job->height + y) * job->width;
+        if (y < 0 || y >= job->height) {
+            memset(row, 0, (size_t)of->line * sizeof *row);
+            continue;
+        }
+        if (is_inside) {
+            widen(row, job->data, (begin + first) * channels, of->wide, of->total, is_signed);
+        } else {
+            for (int64_t i = 0; i < job->window[1]; i++) {
+                const int64_t x = first + i * job->dilate[1];
+                if (x < 0 || x >= job->width)
+                    memset(row + i * channels, 0, (size_t)channels * sizeof *row);
+                else
+                    widen(row + i * channels, job->data, (begin + x) * channels, channels,
+                          of->total, is_signed);
+            }
+        }
+        if (of->wide < of->line) row[of->wide] = 0;
     }
 }
 
-/* What the window of output `place` meets; what lies in the padding is 0. */
-static void gather_row(const windows *job, int64_t place, int16_t *row) {
-    const int64_t column = place % job->columns, line = place / job->columns % job->rows;
-    const int64_t image = place / job->columns / job->rows, each = pairs(job->channels);
-    for (int64_t j = 0; j < job->window[0]; j++) {
-        const int64_t y = line * job->stride[0] - job->pad[0] + j * job->dilate[0];
-        for (int64_t i = 0; i < job->window[1]; i++, row += each) {
-            const int64_t x = column * job->stride[1] - job->pad[1] + i * job->dilate[1];
-            if (y < 0 || y >= job->height || x < 0 || x >= job->width) {
-                memset(row, 0, (size_t)each * sizeof *row);
-                continue;
-            }
-            row[each - 1] = 0;
-            widen(row, job->data, ((image * job->height + y) * job->width + x) * job->channels,
-                  job->channels, job->is_signed);
-        }
+INLINED void gather_rows(const windows *job, int64_t place, int64_t rows, int16_t *scratch,
+                         const int is_signed) {
+    const lines of = {.line = line_of(job),
+                      .wide = job->window[1] * job->channels,
+                      .total = job->images * job->height * job->width * job->channels};
+    const int64_t depth = depth_of(job);
+    place_of at = {.image = place / job->columns / job->rows,
+                   .row = place / job->columns % job->rows,
+                   .column = place % job->columns};
+    for (int64_t r = 0; r < rows; r++, scratch += depth) {
+        gather_row(job, &of, &at, scratch, is_signed);
+        if (++at.column < job->columns) continue;
+        at.column = 0;
+        if (++at.row < job->rows) continue;
+        at.row = 0;
+        at.image++;
     }
 }
 
@@ -150,24 +218,78 @@ INLINED int32_t bounded_sum(int32_t a, int32_t b) {
     return ((a ^ sum) & (b ^ sum)) < 0 ? end : sum;
 }
 
-/* Filters `first` up to `first + count` of rows whose sums are in a tile. */
-static void write_tile(const windows *job, const int32_t *made, int64_t place, int rows,
-                       int64_t first, int64_t count) {
-    for (int r = 0; r < rows; r++) {
-        int32_t *out = job->out + (place + r) * job->filters + first;
-        const int32_t *in = made + r * VECTORS * LANES;
-        if (job->bias) {
-            for (int64_t f = 0; f < count; f++) out[f] = bounded_sum(in[f], job->bias[first + f]);
+INLINED void add_bias(int32_t *made, const int32_t *bias, int count) {
+#pragma omp simd
+    for (int f = 0; f < count; f++) made[f] = bounded_sum(made[f], bias[f]);
+}
+
+INLINED void narrow(uint8_t *out, const int32_t *made, float scale, const int is_signed,
+                    const int rectify) {
+#pragma omp simd
+    for (int f = 0; f < VECTORS * LANES; f++) {
+        const float x = (float)made[f] * scale;
+        const int8_t whole = ndrt_to_s8(x);
+        out[f] = is_signed ? (uint8_t)(rectify && whole < 0 ? 0 : whole) : ndrt_to_u8(x);
+    }
+}
+
+/* Fewer bytes than are made for a tile, as few overlapping words: a call for so few takes longer.
+ */
+INLINED void put(uint8_t *out, const uint8_t *bytes, int count) {
+    if (VECTORS * LANES > 16 && count >= 16) {
+        memcpy(out, bytes, 16);
+        memcpy(out + count - 16, bytes + count - 16, 16);
+    } else if (count >= 8) {
+        memcpy(out, bytes, 8);
+        memcpy(out + count - 8, bytes + count - 8, 8);
+    } else if (count >= 4) {
+        memcpy(out, bytes, 4);
+        memcpy(out + count - 4, bytes + count - 4, 4);
+    } else {
+        for (int f = 0; f < count; f++) out[f] = bytes[f];
+    }
+}
+
+static void to_bytes(uint8_t *out, const int32_t *made, const windows *job) {
+    if (job->kind == NDRT_U8)
+        narrow(out, made, *job->scale, 0, 0);
+    else if (job->rectify)
+        narrow(out, made, *job->scale, 1, 1);
+    else
+        narrow(out, made, *job->scale, 1, 0);
+}
+
+/* Filters `first` up to `first + count` of rows whose sums are in a tile. Sums behind them are
+ * whatever. */
+static void write_tile(const windows *job, int32_t *made, int64_t place, int rows, int64_t first,
+                       int count) {
+    enum { ALL = VECTORS * LANES };
+    uint8_t bytes[ALL];
+    for (int r = 0; r < rows; r++, made += ALL) {
+        const int64_t at = (place + r) * job->filters + first;
+        if (job->bias && count == ALL)
+            add_bias(made, job->bias + first, ALL);
+        else if (job->bias)
+            add_bias(made, job->bias + first, count);
+        if (job->kind == NDRT_S32) {
+            memcpy((int32_t *)job->out + at, made, (size_t)count * sizeof *made);
+        } else if (count == ALL) {
+            to_bytes((uint8_t *)job->out + at, made, job);
         } else {
-            memcpy(out, in, (size_t)count * sizeof *out);
+            to_bytes(bytes, made, job);
+            put((uint8_t *)job->out + at, bytes, count);
         }
     }
 }
 
 static void compute_panel(const windows *job, int64_t place, int64_t rows, int16_t *scratch) {
     const int64_t depth = depth_of(job), step = VECTORS * LANES;
-    int32_t made[TILE_ROWS * VECTORS * LANES];
-    for (int64_t r = 0; r < rows; r++) gather_row(job, place + r, scratch + r * depth);
+    int32_t made[TILE_ROWS * VECTORS * LANES] = {0};
+    sum_some *const *sums_of = sum[ndrt_cpu_has(NDRT_HAS_AVX512_VNNI) != 0];
+    if (job->is_signed)
+        gather_rows(job, place, rows, scratch, 1);
+    else
+        gather_rows(job, place, rows, scratch, 0);
     for (int64_t first = 0; first < job->filters; first += step) {
         const int64_t left = job->filters - first, count = left < step ? left : step;
         tile t = {.out = made,
@@ -177,17 +299,18 @@ static void compute_panel(const windows *job, int64_t place, int64_t rows, int16
         for (int64_t r = 0; r < rows; r += TILE_ROWS) {
             const int some = rows - r < TILE_ROWS ? (int)(rows - r) : TILE_ROWS;
             t.data = scratch + r * depth;
-            if (count > LANES)
-                sum_tile(&t, some, 2);
-            else
-                sum_tile(&t, some, 1);
-            write_tile(job, made, place + r, some, first, count);
+            sums_of[count > LANES](&t, some);
+            write_tile(job, made, place + r, some, first, (int)count);
         }
     }
 }
 
 static int64_t places_of(const windows *job) {
     return ndrt_product(job->images, job->rows, job->columns);
+}
+
+static int64_t data_of(const windows *job) {
+    return ndrt_product(ndrt_product(job->images, job->height, job->width), job->channels, 1);
 }
 
 /* ---- the family ----------------------------------------------------------------------------- */
@@ -206,8 +329,11 @@ static ndrt_status check(kernel_call *call) {
         !is_pair_of_counts(job.dilate, 1) || !is_pair_of_counts(job.pad, 0) ||
         !is_count(job.rows, 1) || !is_count(job.columns, 1) || job.slots < 1)
         return ndrt_fail(NDRT_INVALID, "whole windows: a number is out of range");
-    const int64_t area = ndrt_product(job.window[0], job.window[1], pairs(job.channels));
-    if (area < 0 || ndrt_product(area, PANEL_ROWS, job.slots) < 0 ||
+    const int64_t wide = ndrt_product(job.window[1], job.channels, 1);
+    const int64_t area = wide < 0 ? -1 : ndrt_product(job.window[0], pairs(wide), 1);
+    if (job.kind != NDRT_S32 && ((job.kind != NDRT_S8 && job.kind != NDRT_U8) || !job.scale))
+        return ndrt_fail(NDRT_INVALID, "whole windows: a kind that there is no form for");
+    if (area < 0 || data_of(&job) < 0 || ndrt_product(area, PANEL_ROWS + 1, job.slots) < 0 ||
         ndrt_product(area, job.filters + BLOCK, 1) < 0 || places_of(&job) < 0 ||
         ndrt_product(places_of(&job), job.filters, sizeof(int32_t)) < 0)
         return ndrt_fail(NDRT_INVALID, "whole windows: more elements than can be");
@@ -223,7 +349,7 @@ static int threads(kernel_call *call) {
 
 static ndrt_status execute(kernel_call *call, int nthreads) {
     const windows job = ndrt_read_whole_windows(call);
-    const int64_t places = places_of(&job), numbers = depth_of(&job) * PANEL_ROWS;
+    const int64_t places = places_of(&job), numbers = depth_of(&job) * PANEL_ROWS + STEP;
     const int64_t panels = (places + PANEL_ROWS - 1) / PANEL_ROWS;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int i = 0; i < nthreads; i++) {

@@ -78,10 +78,11 @@ def infer_type_sum(p: SumParams, ins: TypeList, outs: TypeList) -> tuple[TypeLis
             [out, *floats_type(outs[1:], OUTPUTS[1:])])
 
 
-def compute_sum(ctx: OpContext, p: SumParams, ins: list[AnyArray],
-                outs: list[NumpyOutput]) -> None:
+def summed(p: SumParams, ins: list[AnyArray], dtype: DType,
+           ) -> tuple[AnyArray, tuple[np.float32, np.float32]]:
+    """A sum of that dtype, and its range."""
     ends = [value_of(end) for end in ins[2:]]
-    dtype, most = outs[0].dtype, HALF_OVER[outs[0].dtype]
+    most = HALF_OVER[dtype]
     whole = np.float32(widest(*ends[:2]) + widest(*ends[2:]))
     parts = []
     for i, x in enumerate(ins[:2]):
@@ -94,8 +95,14 @@ def compute_sum(ctx: OpContext, p: SumParams, ins: list[AnyArray],
         with np.errstate(all="ignore"):
             parts.append(x.astype(FLOAT32) * scale)
     with np.errstate(all="ignore"):
-        outs[0].write(rounded(parts[0] + parts[1], dtype))
-    for out, end in zip(outs[1:], p.calibrated or (-whole, whole), strict=True):
+        return rounded(parts[0] + parts[1], dtype), p.calibrated or (-whole, whole)
+
+
+def compute_sum(ctx: OpContext, p: SumParams, ins: list[AnyArray],
+                outs: list[NumpyOutput]) -> None:
+    value, ends = summed(p, ins, outs[0].dtype)
+    outs[0].write(value)
+    for out, end in zip(outs[1:], ends, strict=True):
         out.write(one(end))
 
 

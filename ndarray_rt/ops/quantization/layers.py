@@ -12,7 +12,7 @@ from ..._array.output import NumpyOutput
 from ...dtypes import INT8, INT32
 from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList
-from ...op.registry import OpDef, register
+from ...op.registry import OpDef, Shape, register
 from ..blas import uses_blas
 from ..nn import convolution, fully_connected
 from ..nn.conv_geometry import conv_forward
@@ -36,6 +36,7 @@ from .ranges import (
 
 LayerParams = ConvolutionParams | FullyConnectedParams
 OUTPUTS = ("output", "min_output", "max_output")
+Ends = tuple[np.float32, np.float32]
 
 
 def arrays(p: LayerParams) -> tuple[str, ...]:
@@ -48,7 +49,7 @@ def input_names(p: LayerParams) -> tuple[str, ...]:
     return (*names, *(f"{end}_{name}" for name in names for end in ("min", "max")))
 
 
-def _with_ranges(rule: Callable[[Any, ShapeList, ShapeList], tuple[ShapeList, ShapeList]],
+def with_ranges(rule: Callable[[Any, ShapeList, ShapeList], tuple[ShapeList, ShapeList]],
                  ) -> Callable[[Any, ShapeList, ShapeList], tuple[ShapeList, ShapeList]]:
     """The shape rule of a layer whose arrays are followed by ranges."""
     def infer_shape(p: LayerParams, ins: ShapeList, outs: ShapeList,
@@ -87,29 +88,40 @@ def write_range(outs: Sequence[NumpyOutput], ends: tuple[Any, Any]) -> None:
         out.write(one(end))
 
 
-def compute_conv(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],
-                 outs: list[NumpyOutput]) -> None:
-    count = len(arrays(p))
-    y = conv_forward(ins[0].astype(np.float64), ins[1].astype(np.float64), p.geometry(),
-                     outs[0].shape[2:])
+def conv_sums(p: ConvolutionParams, ins: list[AnyArray], shape: Shape) -> tuple[AnyArray, Ends]:
+    """int32 sums of that shape and what -2^31 and 2^31 stand for."""
+    y = conv_forward(ins[0].astype(np.float64), ins[1].astype(np.float64), p.geometry(), shape[2:])
     sums = wrapped(y)
     if not p.no_bias:
         sums = plus_bias(sums, ins[2].reshape(-1, *(1,) * len(p.kernel)))
-    outs[0].write(sums)
     # MXNet tells the range of int8 products for uint8 data too
-    write_range(outs, product_range(INT8, ins[count:]))
+    return sums, product_range(INT8, ins[len(arrays(p)):])
 
 
 @uses_blas
-def compute_dense(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
-                  outs: list[NumpyOutput]) -> None:
+def dense_sums(p: FullyConnectedParams, ins: list[AnyArray], shape: Shape,
+               ) -> tuple[AnyArray, Ends]:
+    """The same of rows."""
     count, x = len(arrays(p)), ins[0]
     rows = x.reshape(matrix(p, x.shape)).astype(np.float64)
     sums = wrapped(rows @ ins[1].astype(np.float64).T)
     if not p.no_bias:
         sums = plus_bias(sums, bias_in_sums(ins[2], x.dtype, ins[count:]))
-    outs[0].write(sums.reshape(outs[0].shape))
-    write_range(outs, product_range(x.dtype, ins[count:]))
+    return sums.reshape(shape), product_range(x.dtype, ins[count:])
+
+
+def compute_conv(ctx: OpContext, p: ConvolutionParams, ins: list[AnyArray],
+                 outs: list[NumpyOutput]) -> None:
+    sums, ends = conv_sums(p, ins, outs[0].shape)
+    outs[0].write(sums)
+    write_range(outs, ends)
+
+
+def compute_dense(ctx: OpContext, p: FullyConnectedParams, ins: list[AnyArray],
+                  outs: list[NumpyOutput]) -> None:
+    sums, ends = dense_sums(p, ins, outs[0].shape)
+    outs[0].write(sums)
+    write_range(outs, ends)
 
 
 def bias_in_sums(bias: AnyArray, data: Any, ends: Sequence[AnyArray]) -> AnyArray:
@@ -129,7 +141,7 @@ def bias_in_sums(bias: AnyArray, data: Any, ends: Sequence[AnyArray]) -> AnyArra
 
 register(OpDef(
     "_contrib_quantized_conv", ConvolutionParams, inputs=input_names, outputs=OUTPUTS,
-    infer_shape=_with_ranges(convolution.infer_shape), infer_type=infer_type,
+    infer_shape=with_ranges(convolution.infer_shape), infer_type=infer_type,
     compute=compute_conv, compute_ex=whole_sums.compute_conv, refuses=whole_sums.refuses_conv,
     gradient=zero_gradients, flops=convolution.flops,
     doc="Convolution of 8-bit numbers, in int32.\n\n"
@@ -140,7 +152,7 @@ register(OpDef(
         "inference: gradients are 0. Source: MXNet's _contrib_quantized_conv."))
 register(OpDef(
     "_contrib_quantized_fully_connected", FullyConnectedParams, inputs=input_names,
-    outputs=OUTPUTS, infer_shape=_with_ranges(fully_connected.infer_shape),
+    outputs=OUTPUTS, infer_shape=with_ranges(fully_connected.infer_shape),
     infer_type=infer_type, compute=compute_dense, compute_ex=whole_sums.compute_dense,
     refuses=whole_sums.refuses_empty, gradient=zero_gradients,
     flops=fully_connected.flops,

@@ -107,12 +107,12 @@ def dequantize(ctx: OpContext, data: NDArray, ends: Sequence[NDArray], out: Outp
                                       is_signed=data.dtype == INT8))
 
 
-def requantize_range(ctx: OpContext, ends: Sequence[NDArray], wanted: np.float32 | tuple[Mem, Mem],
+def requantize_range(ctx: OpContext, ends: Sequence[Mem], wanted: np.float32 | tuple[Mem, Mem],
                      most: np.float32, is_signed: bool, outs: list[Output]) -> Mem:
     """Writes the range of 8-bit numbers, `wanted` or that of the sums, and gives the scale."""
     # before anything is added to a range: NumPy would add it again
     can_add(outs[0])
-    scale, (low, high) = number(ctx), ends_of(ends, ctx)
+    scale, (low, high) = number(ctx), ends
     least, greatest = wanted if isinstance(wanted, tuple) else (None, None)
     with outs[1].open(END, ctx.stream) as made_low, outs[2].open(END, ctx.stream) as made_high:
         ctx.kernel(kernels.requantize_range(
@@ -145,26 +145,39 @@ def flatten(ctx: OpContext, ins: list[NDArray], outs: list[Output]) -> None:
 
 
 def add(ctx: OpContext, ins: list[NDArray], outs: list[Output], calibrated: Ends | None) -> None:
-    lhs, rhs, (out, *told) = ins[0], ins[1], outs
-    can_add(out)
+    can_add(outs[0])
+    with outs[1].open(END, ctx.stream) as low, outs[2].open(END, ctx.stream) as high:
+        scales = sum_scales(ctx, ins, outs[0].array.dtype, calibrated, low, high)
+    write_sum(ctx, ins, outs[0], scales)
+
+
+def sum_scales(ctx: OpContext, ins: list[NDArray], dtype: DType, calibrated: Ends | None,
+               low: Mem, high: Mem) -> tuple[Mem, Mem]:
+    """Writes the range of a sum of that dtype, and gives what its terms are multiplied by."""
     scales = number(ctx), number(ctx)
-    low, high, right_low, right_high = ends_of(ins[2:], ctx)
-    with told[0].open(END, ctx.stream) as made_low, told[1].open(END, ctx.stream) as made_high:
-        ctx.kernel(kernels.sum_scales(
-            low=made_low, high=made_high, left_scale=scales[0], right_scale=scales[1],
-            left_low=low, left_high=high, right_low=right_low, right_high=right_high,
-            is_calibrated=calibrated is not None, left_most=float(HALF_OVER[lhs.dtype]),
-            right_most=float(HALF_OVER[rhs.dtype]), most=float(HALF_OVER[out.array.dtype]),
-            calibrated_low=0.0 if calibrated is None else float(calibrated[0]),
-            calibrated_high=0.0 if calibrated is None else float(calibrated[1])))
+    ends = ends_of(ins[2:], ctx)
+    ctx.kernel(kernels.sum_scales(
+        low=low, high=high, left_scale=scales[0], right_scale=scales[1],
+        left_low=ends[0], left_high=ends[1], right_low=ends[2], right_high=ends[3],
+        is_calibrated=calibrated is not None, left_most=float(HALF_OVER[ins[0].dtype]),
+        right_most=float(HALF_OVER[ins[1].dtype]), most=float(HALF_OVER[dtype]),
+        calibrated_low=0.0 if calibrated is None else float(calibrated[0]),
+        calibrated_high=0.0 if calibrated is None else float(calibrated[1])))
+    return scales
+
+
+def write_sum(ctx: OpContext, ins: list[NDArray], out: Output, scales: tuple[Mem, Mem],
+              scale: Mem | None = None, rectify: bool = False) -> None:
+    """The terms times their scales; with a scale that of int32 sums, as numbers of 8 bits."""
+    lhs, rhs = ins[:2]
     layout = layout_of(lhs, ctx)
     x, y = (get_data_reorder(array, layout(array.dtype, array.shape), ctx.stream)
             for array in (lhs, rhs))
     with out.open(layout(out.array.dtype, out.shape), ctx.stream) as made:
         ctx.kernel(kernels.sum_bytes(
-            out=made, left=x, right=y, left_scale=scales[0], right_scale=scales[1], n=lhs.size,
-            left_signed=lhs.dtype == INT8, right_signed=rhs.dtype == INT8,
-            kind=KINDS[out.array.dtype]))
+            out=made, left=x, right=y, left_scale=scales[0], right_scale=scales[1],
+            scale=scale, n=lhs.size, left_signed=lhs.dtype == INT8,
+            right_signed=rhs.dtype == INT8, kind=KINDS[out.array.dtype], rectify=rectify))
 
 
 def join(ctx: OpContext, parts: list[NDArray], ends: list[NDArray], axis: int,

@@ -65,11 +65,12 @@ def infer_type(p: CalibratedParams, ins: TypeList, outs: TypeList) -> tuple[Type
             [made, *floats_type(outs[1:], OUTPUTS[1:])])
 
 
-def compute(ctx: OpContext, p: CalibratedParams, ins: list[AnyArray],
-            outs: list[NumpyOutput]) -> None:
-    given = widest(*map(value_of, ins[1:]))
+def requantized(p: CalibratedParams, sums: AnyArray, ends: tuple[np.float32, np.float32],
+                ) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Numbers of 8 bits and their range, of int32 sums; `ends`: what -2^31 and 2^31 stand for."""
+    given = widest(*ends)
     if p.calibrated is None:
-        x = ins[0].astype(np.int64)
+        x = sums.astype(np.int64)
         most = max(-int(x.min(initial=0)), int(x.max(initial=0)))
         # a step first: the product of both may be beyond float32
         with np.errstate(all="ignore"):
@@ -78,17 +79,23 @@ def compute(ctx: OpContext, p: CalibratedParams, ins: list[AnyArray],
         wanted = widest(*p.calibrated)
     with np.errstate(all="ignore"):
         scale = ratio(given, HALF_OVER[INT32]) * ratio(WHOLE[p.dtype], wanted)
-    outs[0].write(scaled(ins[0], scale, p.dtype))
-    outs[1].write(one(0 if p.dtype == UINT8 else -wanted))
-    outs[2].write(one(wanted))
+    low = one(0 if p.dtype == UINT8 else -wanted)
+    return scaled(sums, scale, p.dtype), low, one(wanted)
+
+
+def compute(ctx: OpContext, p: CalibratedParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    ends = value_of(ins[1]), value_of(ins[2])
+    for out, value in zip(outs, requantized(p, ins[0], ends), strict=True):
+        out.write(value)
 
 
 def compute_ex(ctx: OpContext, p: CalibratedParams, ins: list[NDArray], outs: list[Output],
                ) -> None:
     known = p.calibrated
     wanted = own_kernels.extent(ctx, ins[0]) if known is None else widest(*known)
-    scale = own_kernels.requantize_range(ctx, ins[1:], wanted, WHOLE[p.dtype], p.dtype != UINT8,
-                                         outs)
+    scale = own_kernels.requantize_range(ctx, own_kernels.ends_of(ins[1:], ctx), wanted,
+                                         WHOLE[p.dtype], p.dtype != UINT8, outs)
     own_kernels.to_bytes(ctx, ins[0], outs[0], scale)
 
 

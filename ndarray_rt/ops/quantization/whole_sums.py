@@ -5,21 +5,24 @@ oneDNN's saturate at 16 bits on CPUs without VNNI.
 
 from __future__ import annotations
 
-from math import prod
+from typing import NamedTuple
+
+import numpy as np
 
 from ..._array.layout import get_data_reorder, get_default
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
-from ...dtypes import INT8, INT32, UINT8
+from ...dtypes import FLOAT32, INT8, INT32
 from ...errors import Unsupported
 from ...native import lib
 from ...op.context import OpContext
 from ...op.packing import weights
 from ...op.registry import Shape
-from ...storage.desc import channels_last_desc, default_desc, tagged_desc
+from ...storage.desc import channels_last_desc, default_desc, strided_desc, tagged_desc
 from ...storage.kernels.elementwise import product_range, whole_bias
 from ...storage.kernels.gemm import whole_windows
-from ...storage.stream import Mem
+from ...storage.reorder import reorder_mem
+from ...storage.stream import Mem, Stream
 from ..nn.conv_geometry import Geometry
 from ..nn.convolution import ConvolutionParams
 from ..nn.fully_connected import FullyConnectedParams, matrix
@@ -27,6 +30,7 @@ from ..tensor.places import can_add
 from .ranges import WHOLE
 
 PIXEL = Geometry((1, 1), (1, 1), (1, 1), (0, 0), (0, 0), 1)
+END = default_desc(FLOAT32, (1,))
 WEIGHTS = f"AcdB{lib.NDRT_WHOLE_BLOCK}a2b"
 
 
@@ -42,32 +46,82 @@ def refuses_empty(p: ConvolutionParams | FullyConnectedParams, ins: list[NDArray
     return "an array without elements" if 0 in ins[0].shape or 0 in ins[1].shape else None
 
 
+class Narrowed(NamedTuple):
+    """What becomes of sums that are not written: they are multiplied by the scale and rounded to 8
+    bits, with `rectify` to 0 and above."""
+
+    scale: Mem
+    rectify: bool
+
+
 def compute_conv(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray], outs: list[Output],
                  ) -> None:
-    data, out = ins[0], outs[0]
-    can_add(out)
-    count = 2 if p.no_bias else 3
-    packed = weights(ctx, ins[1], tagged_desc(INT8, ins[1].shape, WEIGHTS))
-    bias = None if p.no_bias else _bias(ctx, ins[2], None, ins[0])
+    can_add(outs[0])
+    write_conv(ctx, p, ins, outs[0])
+    with outs[1].open(END, ctx.stream) as low, outs[2].open(END, ctx.stream) as high:
+        conv_range(ctx, p, ins, low, high)
+
+
+def write_conv(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray], out: Output,
+               narrowed: Narrowed | None = None) -> None:
+    data = ins[0]
+    packed = _packed_lines(ctx, ins[1])
+    bias = None if p.no_bias else _bias(ctx, ins[2], None, data)
     x = get_data_reorder(data, channels_last_desc(data.dtype, data.shape), ctx.stream)
-    with out.open(channels_last_desc(INT32, out.shape), ctx.stream) as y:
-        _run(ctx, y, x, packed, bias, data.shape, p.geometry(), out.shape, data.dtype == INT8)
-    write_range(ctx, outs, ins[count:], is_signed=True)
+    with out.open(channels_last_desc(out.array.dtype, out.shape), ctx.stream) as y:
+        _run(ctx, y, x, packed, bias, data.shape, p.geometry(), out.shape, narrowed)
+
+
+def conv_range(ctx: OpContext, p: ConvolutionParams, ins: list[NDArray], low: Mem, high: Mem,
+               ) -> None:
+    """What -2^31 and 2^31 stand for, as MXNet tells it: of int8 data."""
+    _write_range(ctx, ins[2 if p.no_bias else 3:], WHOLE[INT8], low, high)
 
 
 def compute_dense(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], outs: list[Output],
                   ) -> None:
-    data, out = ins[0], outs[0]
-    can_add(out)
-    count = 2 if p.no_bias else 3
+    can_add(outs[0])
+    write_dense(ctx, p, ins, outs[0])
+    with outs[1].open(END, ctx.stream) as low, outs[2].open(END, ctx.stream) as high:
+        dense_range(ctx, p, ins, low, high)
+
+
+def write_dense(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], out: Output,
+                narrowed: Narrowed | None = None) -> None:
+    data, count = ins[0], 2 if p.no_bias else 3
     rows, features = matrix(p, data.shape)
     packed = weights(ctx, ins[1], tagged_desc(INT8, (p.num_hidden, features, 1, 1), WEIGHTS))
-    bias = None if p.no_bias else _bias(ctx, ins[2], ins[count:], ins[0])
+    bias = None if p.no_bias else _bias(ctx, ins[2], ins[count:], data)
     x = get_default(data, ctx.stream)
-    with out.open(default_desc(INT32, out.shape), ctx.stream) as y:
+    with out.open(default_desc(out.array.dtype, out.shape), ctx.stream) as y:
         _run(ctx, y, x, packed, bias, (rows, features, 1, 1), PIXEL, (rows, p.num_hidden, 1, 1),
-             data.dtype == INT8)
-    write_range(ctx, outs, ins[count:], is_signed=data.dtype == INT8)
+             narrowed)
+
+
+def dense_range(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], low: Mem, high: Mem,
+                ) -> None:
+    _write_range(ctx, ins[2 if p.no_bias else 3:], WHOLE[ins[0].dtype], low, high)
+
+
+def _packed_lines(ctx: OpContext, weight: NDArray) -> Mem:
+    """Blocks of filters, in which the channels of a line of the window stand one behind the other:
+    pairs of an odd number of channels reach over two pixels."""
+    filters, channels, height, width = weight.shape
+    if channels % 2 == 0 or width == 1:
+        return weights(ctx, weight, tagged_desc(INT8, weight.shape, WEIGHTS))
+    line = width * channels
+    made = tagged_desc(INT8, (filters, line, height, 1), WEIGHTS)
+    lines = strided_desc(INT8, (filters, line, height, 1), (height * line, 1, line, 1))
+
+    def fill(stream: Stream, packed: Mem) -> None:
+        last = stream.scratch(channels_last_desc(INT8, weight.shape))
+        reorder_mem(stream, get_default(weight, stream), last)
+        reorder_mem(stream, last.as_desc(lines), packed)
+    if ctx.packed is not None and ctx.is_constant(weight):
+        return ctx.packed.made(weight, "lines of windows", made, ctx.stream, fill)
+    packed = ctx.stream.scratch(made)
+    fill(ctx.stream, packed)
+    return packed
 
 
 def _bias(ctx: OpContext, bias: NDArray, ends: list[NDArray] | None, data: NDArray) -> Mem:
@@ -84,28 +138,28 @@ def _bias(ctx: OpContext, bias: NDArray, ends: list[NDArray] | None, data: NDArr
 
 
 def _run(ctx: OpContext, y: Mem, x: Mem, packed: Mem, bias: Mem | None, data: Shape,
-         geo: Geometry, out: Shape, is_signed: bool) -> None:
+         geo: Geometry, out: Shape, narrowed: Narrowed | None) -> None:
     images, channels, height, width = data
-    depth = prod(geo.kernel) * (channels + channels % 2)
+    line = geo.kernel[1] * channels
+    depth = geo.kernel[0] * (line + line % 2)
     slots = min(lib.ndrt_threads_get(), images * out[2] * out[3])
-    numbers = slots * lib.NDRT_WHOLE_PANEL * depth
+    numbers = slots * (lib.NDRT_WHOLE_PANEL * depth + lib.NDRT_WHOLE_SLACK)
     if numbers >= 1 << 31:
         raise Unsupported(f"windows over {depth} numbers")
     # of 16 bits, two of them in an int32
     scratch = ctx.stream.scratch(default_desc(INT32, (numbers // 2,)))
     ctx.kernel(whole_windows(
-        out=y, data=x, weights=packed, bias=bias, scratch=scratch, images=images,
-        channels=channels, height=height, width=width, filters=out[1], window=geo.kernel,
-        stride=geo.stride, dilate=geo.dilate, pad=geo.pad, rows=out[2], columns=out[3],
-        is_signed=is_signed, slots=slots))
+        out=y, data=x, weights=packed, bias=bias, scratch=scratch,
+        scale=None if narrowed is None else narrowed.scale, images=images, channels=channels,
+        height=height, width=width, filters=out[1], window=geo.kernel, stride=geo.stride,
+        dilate=geo.dilate, pad=geo.pad, rows=out[2], columns=out[3],
+        is_signed=x.desc.dtype_code == lib.NDRT_S8, slots=slots, kind=y.desc.dtype_code,
+        rectify=narrowed is not None and narrowed.rectify))
 
 
-def write_range(ctx: OpContext, outs: list[Output], ends: list[NDArray], is_signed: bool) -> None:
+def _write_range(ctx: OpContext, ends: list[NDArray], most: np.float32, low: Mem, high: Mem,
+                 ) -> None:
     """What the sums stand for. `ends` are min and max of data, then of weights."""
     given = [get_default(end, ctx.stream) for end in ends[:4]]
-    desc = default_desc(outs[1].array.dtype, (1,))
-    most = WHOLE[INT8 if is_signed else UINT8]
-    with outs[1].open(desc, ctx.stream) as low, outs[2].open(desc, ctx.stream) as high:
-        ctx.kernel(product_range(low=low, high=high, data_low=given[0], data_high=given[1],
-                                 weight_low=given[2], weight_high=given[3],
-                                 data_most=float(most)))
+    ctx.kernel(product_range(low=low, high=high, data_low=given[0], data_high=given[1],
+                             weight_low=given[2], weight_high=given[3], data_most=float(most)))

@@ -147,12 +147,14 @@ def from_bytes(*, out: Mem, data: Mem, step: Mem, n: int, is_signed: bool) -> Ke
     return KernelCall(lib.NDRT_KERNEL_FROM_BYTES, (out, data, step), (n, is_signed), ())
 
 
-def sum_bytes(*, out: Mem, left: Mem, right: Mem, left_scale: Mem, right_scale: Mem, n: int,
-              left_signed: bool, right_signed: bool, kind: int) -> KernelCall:
+def sum_bytes(*, out: Mem, left: Mem, right: Mem, left_scale: Mem, right_scale: Mem,
+              scale: Mem | None = None, n: int, left_signed: bool, right_signed: bool, kind: int,
+              rectify: bool = False) -> KernelCall:
     """The sum of int8 or uint8 times its scale each, as kind S8, U8 or S32: rounded as in
-    `to_bytes`, NaN becomes the greatest signed number."""
-    return KernelCall(lib.NDRT_KERNEL_SUM_BYTES, (out, left, right, left_scale, right_scale), (n,
-                      left_signed, right_signed, kind), ())
+    `to_bytes`, NaN becomes the greatest signed number. With a scale the sum is rounded to int32,
+    and that times the scale to S8 or U8, with `rectify` 0 where it is below."""
+    return KernelCall(lib.NDRT_KERNEL_SUM_BYTES, (out, left, right, left_scale, right_scale, scale),
+                      (n, left_signed, right_signed, kind, rectify), ())
 
 
 def relu_bytes(*, out: Mem, data: Mem, n: int) -> KernelCall:

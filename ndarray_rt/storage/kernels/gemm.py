@@ -21,21 +21,22 @@ def few_rows(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None, rows
 
 
 def whole_windows(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Mem | None = None,
-                  images: int, channels: int, height: int, width: int, filters: int,
-                  window: Sequence[int], stride: Sequence[int], dilate: Sequence[int],
-                  pad: Sequence[int], rows: int, columns: int, is_signed: bool,
-                  slots: int) -> KernelCall:
-    """Windows over channels-last images of 8-bit numbers, in int32: out (images, rows, columns,
-    filters). Weights (for each NDRT_WHOLE_BLOCK filters: y x, for each 2 channels: filters 2),
-    padded with zeros; scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, of an even
-    number of channels, for each of `slots` threads."""
+                  scale: Mem | None = None, images: int, channels: int, height: int, width: int,
+                  filters: int, window: Sequence[int], stride: Sequence[int], dilate: Sequence[int],
+                  pad: Sequence[int], rows: int, columns: int, is_signed: bool, slots: int,
+                  kind: int, rectify: bool) -> KernelCall:
+    """Windows over channels-last images of 8-bit numbers: out (images, rows, columns, filters) of
+    kind S32, or S8 or U8, which are the sums times the scale as in `to_bytes`, and with `rectify` 0
+    where that is below. Weights (for each NDRT_WHOLE_BLOCK filters: y, for each 2 of x channels:
+    filters 2), padded with zeros; scratch has NDRT_WHOLE_PANEL rows of y x channels of 16 bits, x
+    channels padded to an even number, and NDRT_WHOLE_SLACK numbers, for each of `slots` threads."""
     assert len(window) == 2
     assert len(stride) == 2
     assert len(dilate) == 2
     assert len(pad) == 2
-    return KernelCall(lib.NDRT_KERNEL_WHOLE_WINDOWS, (out, data, weights, scratch, bias), (images,
-                      channels, height, width, filters, *window, *stride, *dilate, *pad, rows,
-                      columns, is_signed, slots), ())
+    return KernelCall(lib.NDRT_KERNEL_WHOLE_WINDOWS, (out, data, weights, scratch, bias, scale),
+                      (images, channels, height, width, filters, *window, *stride, *dilate, *pad,
+                      rows, columns, is_signed, slots, kind, rectify), ())
 
 
 def products(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None,
