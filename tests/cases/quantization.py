@@ -242,7 +242,7 @@ def pooled(kind: str, kernel: tuple[int, int], stride: int, pad: int, inside: bo
     return reference
 
 
-def joined(*arrays: Array) -> Any:
+def rescaled(*arrays: Array) -> Any:
     count = len(arrays) // 3
     lows, highs = arrays[count::2], arrays[count + 1::2]
     low, high = min(0, *(a[0] for a in lows)), max(0, *(a[0] for a in highs))
@@ -253,7 +253,14 @@ def joined(*arrays: Array) -> Any:
         factor = wanted / own
         same = own == wanted and x.dtype.name == dtype
         parts.append(x if same else each(dtype, lambda v, factor=factor: F(v) * factor, x))
-    return np.concatenate(parts, 1), one(low), one(high)
+    return parts, one(low), one(high)
+
+
+def joined(axis: int) -> Callable[..., Any]:
+    def reference(*arrays: Array) -> Any:
+        parts, low, high = rescaled(*arrays)
+        return np.concatenate(parts, axis), low, high
+    return reference
 
 
 def summed(given: dict[str, float]) -> Callable[..., Any]:
@@ -323,11 +330,14 @@ CASES += [
            {"stride": 2, "pad": 0, "full": True}))),
     *(case("quantized_concat", {"num_args": 2, "dim": 1},
            [whole((2, 20, 3, 4), a), whole((2, 16, 3, 4), b), *ends(-1.5, 2.25, -0.5, 3.0)],
-           joined, no_grad={0, 1})
+           joined(1), no_grad={0, 1})
       for a in ("int8", "uint8") for b in ("int8", "uint8")),
     case("quantized_concat", {"num_args": 3, "dim": 1},
          [whole((2, 5)), whole((2, 3)), whole((2, 1)), *ends(-2.0, 1.5, -0.5, 2.0, 0.5, 1.0)],
-         joined, no_grad={0, 1, 2}),
+         joined(1), no_grad={0, 1, 2}),
+    *(case("quantized_concat", {"num_args": 2, "dim": dim},
+           [whole((2, 5, 3, 4)), whole((2, 5, 3, 4), "uint8"), *ends(-1.5, 2.25, -0.5, 3.0)],
+           joined(dim), no_grad={0, 1}) for dim in (0, 2, 3)),
     *(case("quantized_act", {"act_type": "relu"}, [whole(shape, dtype), *ends(-1.5, 2.25)],
            lambda x, low, high: (np.where(x > 0, x, 0).astype(x.dtype), low, high))
       for shape in SHAPES for dtype in ("int8", "uint8")),

@@ -191,9 +191,10 @@ def join(ctx: OpContext, parts: list[NDArray], ends: list[NDArray], axis: int,
     for i in range(len(parts)):
         ctx.kernel(kernels.widen_range(low=low, high=high, data_low=given[2 * i],
                                        data_high=given[2 * i + 1]))
-    layout = layout_of(parts[0], ctx)
+    # channels-last is a layout of axis 1
+    layout = layout_of(parts[0], ctx) if axis == 1 else default_desc
     # as rows of what lies behind the axis in memory, and of the axis itself
-    inner = 1 if axis == 1 and layout is channels_last_desc else prod(out.shape[axis + 1:])
+    inner = 1 if layout is channels_last_desc else prod(out.shape[axis + 1:])
     columns = out.shape[axis] * inner
     rows, first = prod(out.shape) // max(columns, 1), 0
     with out.open(layout(dtype, out.shape), ctx.stream) as y:
