@@ -263,6 +263,10 @@ KERNELS: tuple[Kernel, ...] = (
            "is_calibrated:flag", "left_most right_most most calibrated_low calibrated_high",
            "What both terms of a sum are multiplied by, and its range: the calibrated one, or "
            "that of both together."),
+    Kernel("norm_factors", "byte_ranges",
+           ">factors >shifts gamma beta mean var data_low data_high", "n", "epsilon wanted",
+           "What 8-bit numbers are multiplied by and what is added, for each of n channels, that "
+           "normalizes them and brings them to a range whose greatest is `wanted`."),
     Kernel("to_bytes", "bytes", ">out:any data:any scale?", "n kind:int is_signed:flag", "factor",
            "data, of kind F32, S32, S8 or U8, times the scale or else the factor, as int8 or "
            "uint8: to the nearest, halves to even, and to the ends. NaN becomes 127 or 0."),
@@ -270,6 +274,10 @@ KERNELS: tuple[Kernel, ...] = (
            "rows width columns first is_data_signed:flag is_signed:flag",
            doc="The same of rows of int8 or uint8, of which row r goes to the `columns` r of out, "
            "from the `first` one on."),
+    Kernel("norm_bytes", "bytes", ">out:any data:any factors shifts",
+           "outer channels inner is_signed:flag",
+           doc="int8 or uint8, which is brought to int8 first, times the factor plus the shift of "
+           "its channel, as int8 as in `to_bytes`."),
     Kernel("from_bytes", "bytes", ">out data:any step", "n is_signed:flag",
            doc="int8 or uint8 times the step."),
     Kernel("sum_bytes", "bytes", ">out:any left:any right:any left_scale right_scale scale?",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.ops.nn.pool_window import divisors, place_windows, reduce_windows
+from ndarray_rt.ops.quantization.batch_norm import BatchNormParams, affine
 from ndarray_rt.ops.quantization.ranges import rounded
 from tests.native.helpers import DTYPES, kernel
 
@@ -138,6 +139,34 @@ def test_extent(n: int, dtype: str, nthreads: int, kind: int) -> None:
     assert greatest[0] == F(np.fmax.reduce(x, initial=-most))
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 5), st.sampled_from((1, 3, 20, 33)), st.sampled_from((0, 1, 3, 40)),
+       st.sampled_from(BYTES), st.integers(0, 3))
+def test_norm_bytes(outer: int, channels: int, inner: int, dtype: str, nthreads: int) -> None:
+    x = drawn(outer * channels * inner, dtype, inner).reshape(outer, channels, inner)
+    rng = np.random.default_rng(outer)
+    gamma, beta, mean = rng.standard_normal((3, channels)).astype("f4")
+    var = rng.uniform(0, 2, channels).astype("f4")
+    var[0] = -1.0  # of which there is no root
+    low, high, factors, shifts = (np.array([-1.5], "f4"), np.array([2.25], "f4"),
+                                  extended(channels, "f4"), extended(channels, "f4"))
+    kernel(lib.NDRT_KERNEL_NORM_FACTORS, (channels,),
+           [factors, shifts, gamma, beta, mean, var, low, high], (1e-3, 1.25))
+    ins = [x, gamma, beta, mean, var, low, high]
+    with np.errstate(all="ignore"):
+        factor, shift = affine(BatchNormParams.parse({"eps": 1e-3}, "op"), ins, F(-1.25), F(0.5))
+        np.testing.assert_array_equal(factors[:-1], factor)
+        np.testing.assert_array_equal(shifts[:-1], shift)
+        whole = x if dtype == "i1" else rounded(x.astype("f4") * (F(127.5) / F(255.5)),
+                                                np.dtype("i1"))
+        want = rounded(whole.astype("f4") * factor[:, None] + shift[:, None], np.dtype("i1"))
+    out = extended(x.size, "i1")
+    kernel(lib.NDRT_KERNEL_NORM_BYTES, (*x.shape, dtype == "i1"), [out, x, factors, shifts], (),
+           nthreads)
+    np.testing.assert_array_equal(out[:-1].reshape(x.shape), want)
+    assert [out[-1], factors[-1], shifts[-1]] == [77] * 3
+
+
 AXIS = st.tuples(st.integers(1, 6), st.integers(1, 4), st.integers(1, 3), st.integers(0, 3))
 
 
@@ -178,6 +207,8 @@ ONE = np.zeros(1, "f4")
     (lib.NDRT_KERNEL_JOIN_BYTES, (2**40, 1, 2**40, 0, 1, 1), [ONE] * 3, "bytes: -1 elements"),
     (lib.NDRT_KERNEL_SUM_BYTES, (1, 1, 1, lib.NDRT_F32), [ONE] * 5, "a kind that there is no"),
     (lib.NDRT_KERNEL_SUM_BYTES, (1, 1, 1, lib.NDRT_S32), [ONE] * 6, "a kind that there is no"),
+    (lib.NDRT_KERNEL_NORM_BYTES, (2**40, 2**40, 1, 1), [ONE] * 4, "bytes: -1 elements"),
+    (lib.NDRT_KERNEL_NORM_FACTORS, (-1,), [ONE] * 8, "norm factors: -1 channels"),
     (lib.NDRT_KERNEL_EXTENT, (1, lib.NDRT_S8), [ONE] * 3, "a kind that there is no form"),
     (lib.NDRT_KERNEL_EXTENT, (0, lib.NDRT_F32), [ONE, None], "array 1 has no bytes"),
     (lib.NDRT_KERNEL_POOL_BYTES, (1, 1, *[1] * 12, -1, 0, 0, 1, 1, 1), [ONE] * 2, "out of range"),

@@ -127,6 +127,21 @@ static ndrt_status sum_scales(kernel_call *call) {
     return NDRT_OK;
 }
 
+/* As MXNet has it: the deviation is in double, and oneDNN normalizes once more by a variance of 1,
+ * to which it adds epsilon. */
+static ndrt_status norm_factors(kernel_call *call) {
+    const ndrt_norm_factors_args job = ndrt_read_norm_factors(call);
+    TRY(need_numbers("norm factors", (const float *[]){job.data_low, job.data_high}, 2));
+    const float given = widest(job.data_low, job.data_high), last = sqrtf(1.0f + job.epsilon);
+    for (int64_t c = 0; c < job.n; c++) {
+        const float inverse = (float)(1.0 / (double)sqrtf(job.var[c] + job.epsilon));
+        const float shift = job.beta[c] - job.mean[c] * job.gamma[c] * inverse;
+        job.factors[c] = job.gamma[c] * inverse * given / job.wanted / last;
+        job.shifts[c] = shift * HALF_OVER_S8 / job.wanted;
+    }
+    return NDRT_OK;
+}
+
 /* ---- the family -------------------------------------------------------------------------------
  */
 
@@ -144,6 +159,7 @@ static ranges ranges_of(kernel_call *call) {
     case NDRT_KERNEL_REQUANTIZE_RANGE: return (ranges){"requantize range", requantize_range, 5};
     case NDRT_KERNEL_WIDEN_RANGE: return (ranges){"widen range", widen_range, 4};
     case NDRT_KERNEL_RESCALE: return (ranges){"rescale", rescale, 5};
+    case NDRT_KERNEL_NORM_FACTORS: return (ranges){"norm factors", norm_factors, 8};
     case NDRT_KERNEL_SUM_SCALES: return (ranges){"sum scales", sum_scales, 8};
     default:
         return (ranges){"whole bias", whole_bias, ndrt_read_whole_bias(call).is_scaled ? 8 : 2};
@@ -158,6 +174,11 @@ static ndrt_status check(kernel_call *call) {
         const int64_t n = ndrt_read_whole_bias(call).n;
         if (n < 0 || n >= INT32_MAX)
             return ndrt_fail(NDRT_INVALID, "whole bias: %lld elements", (long long)n);
+    }
+    if (call->kernel == NDRT_KERNEL_NORM_FACTORS) {
+        const int64_t n = ndrt_read_norm_factors(call).n;
+        if (n < 0 || n >= INT32_MAX)
+            return ndrt_fail(NDRT_INVALID, "norm factors: %lld channels", (long long)n);
     }
     if (call->kernel == NDRT_KERNEL_REQUANTIZE_RANGE) {
         const ndrt_requantize_range_args job = ndrt_read_requantize_range(call);

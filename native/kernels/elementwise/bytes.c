@@ -66,6 +66,44 @@ static void join_bytes(kernel_call *call, int nthreads) {
     }
 }
 
+/* Of uint8 what int8 makes of the same range. */
+INLINED float signed_of_u8(uint8_t x) { return ndrt_to_s8((float)x * (127.5f / 255.5f)); }
+
+/* `count` numbers of one channel each, or where `is_one` all of one. */
+INLINED void norm_row(int8_t *out, const void *data, int64_t at, int64_t count,
+                      const float *factors, const float *shifts, const int is_one,
+                      const int is_signed) {
+    const int8_t *s8 = (const int8_t *)data + at;
+    const uint8_t *u8 = (const uint8_t *)data + at;
+    const float factor = *factors, shift = *shifts;
+    out += at;
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) {
+        const float x = is_signed ? s8[i] : signed_of_u8(u8[i]);
+        out[i] = ndrt_to_s8(x * (is_one ? factor : factors[i]) + (is_one ? shift : shifts[i]));
+    }
+}
+
+static void norm_bytes(kernel_call *call, int nthreads) {
+    const ndrt_norm_bytes_args job = ndrt_read_norm_bytes(call);
+    const int is_last = job.inner == 1;
+    const int64_t rows = is_last ? job.outer : job.outer * job.channels;
+    const int64_t width = is_last ? job.channels : job.inner;
+#pragma omp parallel for schedule(static) num_threads(nthreads)
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t c = is_last ? 0 : r % job.channels;
+        const float *factors = job.factors + c, *shifts = job.shifts + c;
+        if (is_last && job.is_signed)
+            norm_row(job.out, job.data, r * width, width, factors, shifts, 0, 1);
+        else if (is_last)
+            norm_row(job.out, job.data, r * width, width, factors, shifts, 0, 0);
+        else if (job.is_signed)
+            norm_row(job.out, job.data, r * width, width, factors, shifts, 1, 1);
+        else
+            norm_row(job.out, job.data, r * width, width, factors, shifts, 1, 0);
+    }
+}
+
 static void from_bytes(kernel_call *call, int64_t from, int64_t to) {
     const ndrt_from_bytes_args job = ndrt_read_from_bytes(call);
     const int8_t *s8 = job.data;
@@ -240,6 +278,10 @@ static demands demands_of(kernel_call *call) {
         const int64_t room = ndrt_product(job.rows, job.columns, 1);
         return (demands){room < 0 ? -1 : job.rows * job.width, 3, 1};
     }
+    case NDRT_KERNEL_NORM_BYTES: {
+        const ndrt_norm_bytes_args job = ndrt_read_norm_bytes(call);
+        return (demands){ndrt_product(job.outer, job.channels, job.inner), 4, 1};
+    }
     case NDRT_KERNEL_FROM_BYTES: return (demands){ndrt_read_from_bytes(call).n, 3, 1};
     case NDRT_KERNEL_SUM_BYTES: {
         const ndrt_sum_bytes_args job = ndrt_read_sum_bytes(call);
@@ -269,6 +311,7 @@ static ndrt_status execute(kernel_call *call, int nthreads) {
     switch (call->kernel) {
     case NDRT_KERNEL_TO_BYTES: ndrt_share_out(to_bytes, call, n, nthreads); break;
     case NDRT_KERNEL_JOIN_BYTES: join_bytes(call, nthreads); break;
+    case NDRT_KERNEL_NORM_BYTES: norm_bytes(call, nthreads); break;
     case NDRT_KERNEL_FROM_BYTES: ndrt_share_out(from_bytes, call, n, nthreads); break;
     case NDRT_KERNEL_SUM_BYTES: ndrt_share_out(sum_bytes, call, n, nthreads); break;
     case NDRT_KERNEL_RELU_BYTES: ndrt_share_out(relu_bytes, call, n, nthreads); break;

@@ -238,6 +238,23 @@ static inline ndrt_sum_scales_args ndrt_read_sum_scales(const ndrt_kernel_call *
     };
 }
 
+/* What 8-bit numbers are multiplied by and what is added, for each of n channels, that normalizes
+ * them and brings them to a range whose greatest is `wanted`. */
+typedef struct {
+    float *factors; float *shifts; const float *gamma; const float *beta; const float *mean;
+    const float *var; const float *data_low; const float *data_high; int64_t n; float epsilon;
+    float wanted;
+} ndrt_norm_factors_args;
+static inline ndrt_norm_factors_args ndrt_read_norm_factors(const ndrt_kernel_call *call) {
+    const double *numbers = call->parameters ? call->parameters : call->numbers;
+    return (ndrt_norm_factors_args){
+        .factors = call->data[0], .shifts = call->data[1], .gamma = call->data[2],
+        .beta = call->data[3], .mean = call->data[4], .var = call->data[5],
+        .data_low = call->data[6], .data_high = call->data[7], .n = call->counts[0],
+        .epsilon = (float)numbers[0], .wanted = (float)numbers[1],
+    };
+}
+
 /* data, of kind F32, S32, S8 or U8, times the scale or else the factor, as int8 or uint8: to the
  * nearest, halves to even, and to the ends. NaN becomes 127 or 0. */
 typedef struct {
@@ -265,6 +282,20 @@ static inline ndrt_join_bytes_args ndrt_read_join_bytes(const ndrt_kernel_call *
         .rows = call->counts[0], .width = call->counts[1], .columns = call->counts[2],
         .first = call->counts[3], .is_data_signed = ndrt_int_of(call->counts[4]),
         .is_signed = ndrt_int_of(call->counts[5]),
+    };
+}
+
+/* int8 or uint8, which is brought to int8 first, times the factor plus the shift of its channel, as
+ * int8 as in `to_bytes`. */
+typedef struct {
+    void *out; const void *data; const float *factors; const float *shifts; int64_t outer;
+    int64_t channels; int64_t inner; int is_signed;
+} ndrt_norm_bytes_args;
+static inline ndrt_norm_bytes_args ndrt_read_norm_bytes(const ndrt_kernel_call *call) {
+    return (ndrt_norm_bytes_args){
+        .out = call->data[0], .data = call->data[1], .factors = call->data[2],
+        .shifts = call->data[3], .outer = call->counts[0], .channels = call->counts[1],
+        .inner = call->counts[2], .is_signed = ndrt_int_of(call->counts[3]),
     };
 }
 

@@ -121,8 +121,10 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_WIDEN_RANGE] = &ndrt_family_byte_ranges, \
     [NDRT_KERNEL_RESCALE] = &ndrt_family_byte_ranges, \
     [NDRT_KERNEL_SUM_SCALES] = &ndrt_family_byte_ranges, \
+    [NDRT_KERNEL_NORM_FACTORS] = &ndrt_family_byte_ranges, \
     [NDRT_KERNEL_TO_BYTES] = &ndrt_family_bytes, \
     [NDRT_KERNEL_JOIN_BYTES] = &ndrt_family_bytes, \
+    [NDRT_KERNEL_NORM_BYTES] = &ndrt_family_bytes, \
     [NDRT_KERNEL_FROM_BYTES] = &ndrt_family_bytes, \
     [NDRT_KERNEL_SUM_BYTES] = &ndrt_family_bytes, \
     [NDRT_KERNEL_RELU_BYTES] = &ndrt_family_bytes, \

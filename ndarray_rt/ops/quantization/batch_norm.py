@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..._array.layout import AnyArray
-from ..._array.output import NumpyOutput
+from ..._array.ndarray import NDArray
+from ..._array.output import NumpyOutput, Output
 from ...dtypes import FLOAT32, INT8, UINT8
 from ...errors import ParameterError
 from ...op.context import OpContext
@@ -13,6 +14,7 @@ from ...op.infer import ShapeList, TypeList
 from ...op.registry import OpDef, register
 from ..nn import batch_norm
 from ..nn.batch_norm import BatchNormParams
+from . import own_kernels
 from .ranges import (
     BYTES,
     HALF_OVER,
@@ -58,13 +60,18 @@ def affine(p: BatchNormParams, ins: list[AnyArray], low: np.float32, high: np.fl
         return factor / np.sqrt(np.float32(1) + np.float32(p.eps)), summand
 
 
-def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
-            outs: list[NumpyOutput]) -> None:
+def calibrated(p: BatchNormParams) -> tuple[np.float32, np.float32]:
+    """The range of the output; ParameterError where there is none."""
     if p.min_calib_range is None or p.max_calib_range is None:
         raise ParameterError("parameters 'min_calib_range' and 'max_calib_range' got "
                              f"{p.min_calib_range} and {p.max_calib_range}, expected both: there "
                              "is no quantized batch normalization without calibration")
-    low, high = value_of(one(p.min_calib_range)), value_of(one(p.max_calib_range))
+    return value_of(one(p.min_calib_range)), value_of(one(p.max_calib_range))
+
+
+def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    low, high = calibrated(p)
     x = ins[0]
     if x.dtype == UINT8:
         x = scaled(x, ratio(HALF_OVER[INT8], HALF_OVER[UINT8]), INT8)
@@ -77,9 +84,20 @@ def compute(ctx: OpContext, p: BatchNormParams, ins: list[AnyArray],
     outs[2].write(one(high))
 
 
+def refuses(p: BatchNormParams, ins: list[NDArray]) -> str | None:
+    return "an array without elements" if 0 in ins[0].shape else None
+
+
+def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray], outs: list[Output]) -> None:
+    ends = calibrated(p)
+    own_kernels.norm(ctx, ins, p.axis % len(ins[0].shape), p.eps, widest(*ends), outs[0])
+    own_kernels.fill_range(ctx, outs, ends)
+
+
 register(OpDef(
     "_contrib_quantized_batch_norm", BatchNormParams, inputs=INPUTS, outputs=OUTPUTS,
     mutates=(3, 4), infer_shape=infer_shape, infer_type=infer_type, compute=compute,
+    compute_ex=compute_ex, refuses=refuses,
     gradient=zero_gradients,
     doc="Batch normalization of 8-bit numbers by moving statistics.\n\n"
         "data of any shape, int8 or uint8; gamma, beta, moving_mean and moving_var of its "

@@ -180,6 +180,30 @@ def write_sum(ctx: OpContext, ins: list[NDArray], out: Output, scales: tuple[Mem
             right_signed=rhs.dtype == INT8, kind=KINDS[out.array.dtype], rectify=rectify))
 
 
+def norm(ctx: OpContext, ins: list[NDArray], axis: int, epsilon: float, wanted: np.float32,
+         out: Output) -> None:
+    """Batch normalization over the channels of an axis, to a range whose greatest is `wanted`.
+
+    `ins`: data, gamma, beta, mean, variance and both ends of data's range.
+    """
+    data, channels = ins[0], ins[1].shape[0]
+    can_add(out)
+    made = default_desc(FLOAT32, (channels,))
+    factors, shifts = ctx.stream.scratch(made), ctx.stream.scratch(made)
+    gamma, beta, mean, var, low, high = ends_of(ins[1:], ctx)
+    ctx.kernel(kernels.norm_factors(
+        factors=factors, shifts=shifts, gamma=gamma, beta=beta, mean=mean, var=var, data_low=low,
+        data_high=high, n=channels, epsilon=epsilon, wanted=float(wanted)))
+    # channels-last is a layout of axis 1
+    layout = layout_of(data, ctx) if axis == 1 else default_desc
+    inner = 1 if layout is channels_last_desc else prod(data.shape[axis + 1:])
+    x = get_data_reorder(data, layout(data.dtype, data.shape), ctx.stream)
+    with out.open(layout(INT8, out.shape), ctx.stream) as y:
+        ctx.kernel(kernels.norm_bytes(
+            out=y, data=x, factors=factors, shifts=shifts, outer=data.size // (channels * inner),
+            channels=channels, inner=inner, is_signed=data.dtype == INT8))
+
+
 def join(ctx: OpContext, parts: list[NDArray], ends: list[NDArray], axis: int,
          outs: list[Output]) -> None:
     """One behind the other along an axis, in the widest of their ranges."""

@@ -127,6 +127,15 @@ def sum_scales(*, low: Mem, high: Mem, left_scale: Mem, right_scale: Mem, left_l
                       most, calibrated_low, calibrated_high))
 
 
+def norm_factors(*, factors: Mem, shifts: Mem, gamma: Mem, beta: Mem, mean: Mem, var: Mem,
+                 data_low: Mem, data_high: Mem, n: int, epsilon: float,
+                 wanted: float) -> KernelCall:
+    """What 8-bit numbers are multiplied by and what is added, for each of n channels, that
+    normalizes them and brings them to a range whose greatest is `wanted`."""
+    return KernelCall(lib.NDRT_KERNEL_NORM_FACTORS, (factors, shifts, gamma, beta, mean, var,
+                      data_low, data_high), (n,), (epsilon, wanted))
+
+
 def to_bytes(*, out: Mem, data: Mem, scale: Mem | None = None, n: int, kind: int, is_signed: bool,
              factor: float) -> KernelCall:
     """data, of kind F32, S32, S8 or U8, times the scale or else the factor, as int8 or uint8: to
@@ -140,6 +149,14 @@ def join_bytes(*, out: Mem, data: Mem, scale: Mem, rows: int, width: int, column
     `first` one on."""
     return KernelCall(lib.NDRT_KERNEL_JOIN_BYTES, (out, data, scale), (rows, width, columns, first,
                       is_data_signed, is_signed), ())
+
+
+def norm_bytes(*, out: Mem, data: Mem, factors: Mem, shifts: Mem, outer: int, channels: int,
+               inner: int, is_signed: bool) -> KernelCall:
+    """int8 or uint8, which is brought to int8 first, times the factor plus the shift of its
+    channel, as int8 as in `to_bytes`."""
+    return KernelCall(lib.NDRT_KERNEL_NORM_BYTES, (out, data, factors, shifts), (outer, channels,
+                      inner, is_signed), ())
 
 
 def from_bytes(*, out: Mem, data: Mem, step: Mem, n: int, is_signed: bool) -> KernelCall:
