@@ -118,11 +118,6 @@ static void from_bytes(kernel_call *call, int64_t from, int64_t to) {
     }
 }
 
-/* What is made of the sums of two arrays. */
-typedef struct {
-    float left, right, scale;
-} factors;
-
 INLINED int8_t s8_again(float sum, float scale) {
     return ndrt_to_s8((float)ndrt_to_s32(sum) * scale);
 }
@@ -134,51 +129,60 @@ INLINED uint8_t u8_again(float sum, float scale) {
     return ndrt_to_u8((float)ndrt_to_s32(sum) * scale);
 }
 
-#define SUM(name, left_type, right_type, to, rounded)                                              \
-    static void name(void *result, const void *lhs, const void *rhs, int64_t from, int64_t end,    \
-                     factors by) {                                                                 \
+/* Terms and sums of so many elements at a time: there is one loop for each kind of term, and one
+ * for each of the sum. */
+enum { TERMS = 512 };
+
+static void scaled_term(float *out, const void *data, int64_t from, int n, int is_signed,
+                        float scale) {
+    const int8_t *s8 = (const int8_t *)data + from;
+    const uint8_t *u8 = (const uint8_t *)data + from;
+    if (is_signed) {
+#pragma omp simd
+        for (int i = 0; i < n; i++) out[i] = s8[i] * scale;
+    } else {
+#pragma omp simd
+        for (int i = 0; i < n; i++) out[i] = u8[i] * scale;
+    }
+}
+
+#define SUM(name, to, rounded)                                                                     \
+    static void name(void *result, const float *x, const float *y, int n, float scale) {           \
         to *out = result;                                                                          \
-        const left_type *x = lhs;                                                                  \
-        const right_type *y = rhs;                                                                 \
-        _Pragma("omp simd") for (int64_t i = from; i < end; i++) {                                 \
-            const float sum = x[i] * by.left + y[i] * by.right;                                    \
+        (void)scale;                                                                               \
+        _Pragma("omp simd") for (int i = 0; i < n; i++) {                                          \
+            const float sum = x[i] + y[i];                                                         \
             out[i] = rounded;                                                                      \
         }                                                                                          \
     }
-#define SUMS(suffix, to, rounded)                                                                  \
-    SUM(u8_u8_##suffix, uint8_t, uint8_t, to, rounded)                                             \
-    SUM(u8_s8_##suffix, uint8_t, int8_t, to, rounded)                                              \
-    SUM(s8_u8_##suffix, int8_t, uint8_t, to, rounded)                                              \
-    SUM(s8_s8_##suffix, int8_t, int8_t, to, rounded)
-SUMS(s8, int8_t, ndrt_to_s8(sum))
-SUMS(u8, uint8_t, ndrt_to_u8(sum))
-SUMS(s32, int32_t, ndrt_to_s32(sum))
-SUMS(s8_again, int8_t, s8_again(sum, by.scale))
-SUMS(relu_again, int8_t, relu_again(sum, by.scale))
-SUMS(u8_again, uint8_t, u8_again(sum, by.scale))
+SUM(sum_s8, int8_t, ndrt_to_s8(sum))
+SUM(sum_u8, uint8_t, ndrt_to_u8(sum))
+SUM(sum_s32, int32_t, ndrt_to_s32(sum))
+SUM(sum_s8_again, int8_t, s8_again(sum, scale))
+SUM(sum_relu_again, int8_t, relu_again(sum, scale))
+SUM(sum_u8_again, uint8_t, u8_again(sum, scale))
 
-typedef void sum_range(void *result, const void *lhs, const void *rhs, int64_t from, int64_t end,
-                       factors by);
-enum { OF_S32, OF_S8, OF_U8, OF_S8_AGAIN, OF_RELU_AGAIN, OF_U8_AGAIN };
-#define BY_TERMS(suffix) {u8_u8_##suffix, u8_s8_##suffix, s8_u8_##suffix, s8_s8_##suffix}
-static sum_range *const sums[][4] = {[OF_S32] = BY_TERMS(s32),
-                                     [OF_S8] = BY_TERMS(s8),
-                                     [OF_U8] = BY_TERMS(u8),
-                                     [OF_S8_AGAIN] = BY_TERMS(s8_again),
-                                     [OF_RELU_AGAIN] = BY_TERMS(relu_again),
-                                     [OF_U8_AGAIN] = BY_TERMS(u8_again)};
+typedef void sum_terms(void *result, const float *x, const float *y, int n, float scale);
 
-static int form_of(const ndrt_sum_bytes_args *job) {
-    if (!job->scale) return job->kind == NDRT_S32 ? OF_S32 : job->kind == NDRT_S8 ? OF_S8 : OF_U8;
-    if (job->kind == NDRT_U8) return OF_U8_AGAIN;
-    return job->rectify ? OF_RELU_AGAIN : OF_S8_AGAIN;
+static sum_terms *form_of(const ndrt_sum_bytes_args *job) {
+    if (!job->scale)
+        return job->kind == NDRT_S32 ? sum_s32 : job->kind == NDRT_S8 ? sum_s8 : sum_u8;
+    if (job->kind == NDRT_U8) return sum_u8_again;
+    return job->rectify ? sum_relu_again : sum_s8_again;
 }
 
 static void sum_bytes(kernel_call *call, int64_t from, int64_t to) {
     const ndrt_sum_bytes_args job = ndrt_read_sum_bytes(call);
-    const int terms = 2 * (job.left_signed != 0) + (job.right_signed != 0);
-    const factors by = {*job.left_scale, *job.right_scale, job.scale ? *job.scale : 1.0f};
-    sums[form_of(&job)][terms](job.out, job.left, job.right, from, to, by);
+    sum_terms *sum = form_of(&job);
+    const float scale = job.scale ? *job.scale : 1.0f;
+    const int64_t size = job.kind == NDRT_S32 ? (int64_t)sizeof(int32_t) : 1;
+    float x[TERMS], y[TERMS];
+    for (int64_t at = from; at < to; at += TERMS) {
+        const int n = to - at < TERMS ? (int)(to - at) : TERMS;
+        scaled_term(x, job.left, at, n, job.left_signed, *job.left_scale);
+        scaled_term(y, job.right, at, n, job.right_signed, *job.right_scale);
+        sum((char *)job.out + at * size, x, y, n, scale);
+    }
 }
 
 static void relu_bytes(kernel_call *call, int64_t from, int64_t to) {
