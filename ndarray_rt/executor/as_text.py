@@ -1,4 +1,4 @@
-"""What an executor is bound to, as text and as a table for notebooks."""
+"""The arrays that an executor is bound to, as text and as a table for notebooks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .._array.req import GRAD_REQS, Req
 from ..markup import paragraph, table
 from .bound import Bound
 
-# arguments and outputs that an executor's text names
+# most arguments and outputs that the text names
 MOST_NAMED = 3
 
 

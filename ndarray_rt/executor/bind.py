@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def parse_requests(grad_req: Any, names: Sequence[str]) -> dict[str, Req]:
     """A request for each argument, from a string, a list in their order, or a dict by name.
 
-    Names that a dict leaves out get no gradient; those that are no arguments count for nothing, as
+    Names that a dict leaves out get no gradient; names that are not arguments are ignored, as
     in MXNet.
     """
     if isinstance(grad_req, str):
@@ -137,7 +137,7 @@ def _context_of(ctx: Any, what: str) -> Context:
 
 
 def _memory_of(shared: Executor | None) -> Sharing | None:
-    """Memory of intermediate values that an executor shares with another one of any symbol."""
+    """The memory of intermediate values shared with another executor of any symbol."""
     return None if shared is None else Sharing(workspace=shared._runs.work)
 
 
@@ -169,7 +169,7 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
                              "only 'default'")
     _check_shared(shared_exec, "simple_bind")
     known = {*names, *aux_names}
-    # what is neither an argument nor a shape counts for nothing, as in MXNet
+    # keyword arguments that are neither arguments nor shapes are ignored, as in MXNet
     given = {name: check_shape(shape, f"simple_bind: {name}") for name, shape in shapes.items()
              if name in known or isinstance(shape, (tuple, list))}
     for name in given:
@@ -194,9 +194,9 @@ def simple_bind(symbol: Symbol, ctx: Context | None, grad_req: Any = "write",
 
 def _inferred_shapes(symbol: Symbol, given: Mapping[str, tuple[int, ...]], names: Sequence[str],
                      what: str) -> tuple[dict[Entry, Shape | None], dict[str, tuple[int, ...]]]:
-    """The shape of each entry, and those of the variables by name, of which all must be known.
+    """The shape of each entry, and those of the variables by name, all of which must be known.
 
-    ShapeError, which begins with `what`, where one is not.
+    ShapeError, whose text begins with `what`, if one is not.
     """
     table = infer_graph_shapes(symbol.entries, given)
     found = {entry.node.name: shape for entry, shape in table.items() if entry.node.is_variable}
@@ -239,9 +239,9 @@ def _places(symbol: Symbol, contexts: Mapping[str, Context]) -> dict[str, Contex
 
 
 class _Reuse:
-    """Arrays for simple_bind: new ones, or those of a shared executor and buffer that fit.
+    """Arrays for simple_bind: those of a shared executor and buffer that fit, else new ones.
 
-    `places` are the contexts of new arrays by name, where they are not `ctx`.
+    `places` are the contexts of new arrays, by name, that are not `ctx`.
     """
 
     def __init__(self, ctx: Context, places: Mapping[str, Context], shared: Executor | None,
@@ -253,7 +253,7 @@ class _Reuse:
         self.buffer = buffer
 
     def array(self, name: str, shape: tuple[int, ...], dtype: DType) -> NDArray:
-        if name in self.names:  # a parameter: the buffer is for what each batch fills
+        if name in self.names:  # a parameter; the buffer is for inputs
             found = None if self.shared is None else self.shared.arg_dict.get(name)
             if found is not None and found.shape == shape and found.dtype == dtype:
                 return found

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class Bound:
-    """A symbol with the arrays of its variables; the arrays stay the user's.
+    """A symbol with the arrays of its variables, which belong to the user.
 
-    `requests` are those of arguments that have a gradient, `facts` the shape and dtype of each of
-    the symbol's entries. ShapeError where a shape does not follow from those of the arrays.
+    `requests` are those of arguments that get a gradient, `facts` the shape and dtype of each entry
+    of the symbol. ShapeError if a shape does not follow from those of the arrays.
     """
 
     def __init__(self, symbol: Symbol, ctx: Context, args: dict[str, NDArray],
                  grads: Mapping[str, NDArray], requests: Mapping[str, Req],
                  aux: dict[str, NDArray], shapes: Mapping[Entry, Shape | None] | None,
                  like: Facts | None) -> None:
-        """`shapes` and `like` are of the same symbol: shapes that were inferred for these arrays
-        already, facts whose dtypes are these, too, where the variables' are."""
+        """`shapes` and `like` belong to the same symbol: `shapes` were inferred for these arrays;
+        the dtypes of `like` are used if the variables have the same ones."""
         self.symbol = symbol
         self.ctx = ctx
         self.args = args
@@ -45,11 +45,11 @@ class Bound:
         self.facts = add_types(symbol.entries, known,
                                {n: a.dtype for n, a in self.variables.items()}, like)
         self.outputs: list[NDArray] = []
-        # no array that is written shares memory with another one
+        # no array that is written shares memory with another array
         self.is_plain = self._is_plain()
-        # arguments whose arrays are other executors' too, until this one is given some
+        # arguments whose arrays are shared with other executors, until this one is given values
         self.borrowed: set[str] = set()
-        # arguments that were given to forward by name, and where they lie
+        # arguments that were given to forward by name, and their arrays
         self._fed: dict[str, Place] = {}
 
     def _is_plain(self) -> bool:
@@ -58,7 +58,7 @@ class Bound:
         return len(set(written)) == len(written) and not read & set(written)
 
     def make_outputs(self) -> None:
-        """An array for each head, zeros; a handle on the user's where the head is a variable."""
+        """A zeroed array for each head; if the head is a variable, a handle on the user's array."""
         made: dict[Entry, NDArray] = {}
         for i, entry in enumerate(self.symbol.entries):
             if entry not in made:
@@ -72,13 +72,13 @@ class Bound:
         return self.facts.shapes[head], self.facts.types[head]
 
     def gradient(self, name: str) -> NDArray:
-        """Where the gradient of an argument goes that has a request."""
+        """The array for the gradient of an argument with a request."""
         grad = self.grads[name]
         assert grad is not None
         return grad
 
     def gradients(self) -> list[NDArray]:
-        """Those of all requests."""
+        """The gradient arrays of all requests."""
         return [self.gradient(name) for name in self.requests]
 
     # ---- inputs -----------------------------------------------------------------------------
@@ -89,12 +89,12 @@ class Bound:
         return list(self._fed)
 
     def note_fed(self, names: Iterable[str]) -> None:
-        """These arguments are inputs, as they are given to `forward`."""
+        """Notes that these arguments are inputs, as they are given to `forward`."""
         self._fed.update({name: place_of(self.variables[name]) for name in names})
 
     def copy_plain(self, given: Mapping[str, Any]) -> bool:
-        """Copies inputs that were given before, where that takes no memory and no check can fail;
-        else some are copied."""
+        """Copies inputs that were given before, if that allocates nothing and no check can fail;
+        returns False otherwise, when some may have been copied."""
         for name, value in given.items():
             place = self._fed.get(name)
             if place is None or not copy_to_place(value, place):
@@ -102,7 +102,7 @@ class Bound:
         return True
 
     def check_inputs(self, given: Iterable[str]) -> None:
-        """NameMismatch for what is no argument."""
+        """NameMismatch for a name that is not an argument."""
         for name in given:
             if name not in self.variables or name in self.aux:
                 raise NameMismatch(f"forward: {name!r} is no argument of this symbol; it has: "
@@ -115,8 +115,8 @@ class Bound:
         self.note_fed(given)
 
     def own(self, names: Iterable[str]) -> bool:
-        """Arrays of its own for the borrowed arguments among these, holding what those do now; says
-        whether there were any. What is written to them is not to be seen by others' runs."""
+        """Replaces those of these arguments that are borrowed by arrays of its own with the same
+        contents, as other executors must not see writes to them; returns whether there were any."""
         taken = self.borrowed.intersection(names)
         for name in sorted(taken):
             theirs = self.args[name]

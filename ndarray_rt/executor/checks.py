@@ -1,4 +1,4 @@
-"""What users hand to an executor's methods, checked before anything is done with it."""
+"""Checks of what users pass to an executor's methods, before anything is done with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def check_repeat(what: str, value: Any) -> int:
-    """A number of runs; ParameterError unless it is a whole number from 1 up."""
+    """A number of runs; ParameterError unless it is an int from 1 up."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ParameterError(f"{what}: repeat is {value!r}, expected a number from 1 up")
     return value
@@ -42,9 +42,9 @@ def check_arrays(what: str, value: Any) -> dict[str, NDArray]:
 
 
 def check_list(what: str, value: Any, expected: str) -> list[Any]:
-    """The items of a list or another iterable; TypeMismatch for what has none.
+    """The items of a list or another iterable; TypeMismatch for anything else.
 
-    Text has none either: its letters are never what is meant.
+    A string is refused too: its letters are never what is meant.
     """
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise TypeMismatch(f"{what} got {shown(value)}, expected {expected}")
@@ -61,7 +61,7 @@ def check_names(what: str, value: Any) -> list[str]:
 
 
 def check_float(what: str, value: Any) -> float:
-    """A number as a float; TypeMismatch for text, and for what is not one number."""
+    """A number as a float; TypeMismatch for text, and for anything that is not one number."""
     try:
         if not isinstance(value, (str, bytes, bytearray)):
             return float(value)
@@ -71,7 +71,7 @@ def check_float(what: str, value: Any) -> float:
 
 
 def check_path(what: str, value: Any) -> str:
-    """A file's name as a string; TypeMismatch for what is no string and no path of strings.
+    """A file name as a string; TypeMismatch unless it is a string or a path of strings.
 
     ParameterError for a name that no file can have.
     """
@@ -87,7 +87,7 @@ def check_path(what: str, value: Any) -> str:
 
 
 def check_callback(what: str, value: F) -> F:
-    """A function or None; TypeMismatch for what can not be called."""
+    """A function or None; TypeMismatch for anything that can not be called."""
     if value is not None and not callable(value):
         raise TypeMismatch(f"{what} got a {type(value).__name__}, expected a function")
     return value

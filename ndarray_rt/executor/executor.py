@@ -53,11 +53,11 @@ _replay = lib.ndrt_replay_run
 class Executor:
     """Runs a bound symbol forward and backward. Made by `Symbol.bind` and `Symbol.simple_bind`.
 
-    The bound arrays stay the user's: changes to them are seen by the next run. The outputs are
-    the executor's memory, the same at each call. Runs of one executor are serialised.
+    The bound arrays belong to the user: the next run sees changes to them. The outputs are the
+    executor's memory, the same arrays at each call. Runs of one executor are serialised.
 
-    `forward(is_train=False)` runs what the passes make of the graph (docs/executor.md), all else
-    the graph as it is. Either program is made when it is first needed.
+    `forward(is_train=False)` runs the graph that the passes produce (docs/executor.md), everything
+    else the graph as it was bound. Each program is made on first use.
     """
 
     __reduce_ex__ = not_picklable(
@@ -70,11 +70,11 @@ class Executor:
                  random: RandomState | None = None, tune: bool = False,
                  shapes: Mapping[Entry, Shape | None] | None = None,
                  precision: str | Precision | None = None) -> None:
-        """`share` is what others have of use for this one. `trained` are arguments that something
-        else trains: inference does not convert them in place. `random` is where random numbers come
-        from, if not from the process's stream. With `tune` the first run for inference tunes.
-        `shapes` are those of the symbol's entries where they were inferred for these arrays
-        already. `precision` is one of `ndarray_rt.precision.Precision` or its name."""
+        """`share`: what is taken over from other executors. `trained`: arguments that something
+        else trains, so that inference does not convert them in place. `random`: the source of
+        random numbers, by default the process's stream. With `tune` the first run for inference
+        tunes. `shapes`: those of the symbol's entries if already inferred for these arrays.
+        `precision`: a `ndarray_rt.precision.Precision` or its name."""
         share = share or Sharing()
         self._session = share.session
         self._bound = bound = Bound(symbol, ctx.check(), args, grads, requests, aux, shapes,
@@ -108,8 +108,8 @@ class Executor:
         self._is_to_tune = tune
 
     def _sharing(self, memory: bool = True) -> Sharing:
-        """For executors of the same symbol over the same parameters. With `memory` they have the
-        memory of intermediate values too, unless some backward needs what lies there."""
+        """What executors of the same symbol and parameters can share. With `memory` also the memory
+        of intermediate values, unless a backward needs it."""
         work = self._runs.work
         return Sharing(self._session, work if memory and not work.has_backward else Workspace(),
                        self._bound.facts, self._runs.context.packed, self._inference.as_model())
@@ -140,7 +140,7 @@ class Executor:
 
     @property
     def precision(self) -> Precision:
-        """What inference computes in."""
+        """The precision of inference."""
         return self._inference.precision
 
     @property
@@ -224,7 +224,8 @@ class Executor:
 
     @property
     def borrowed(self) -> frozenset[str]:
-        """Arguments whose arrays are other executors' too, until this one is given some."""
+        """Arguments whose arrays are shared with other executors, until this one is given
+        values."""
         return frozenset(self._bound.borrowed)
 
     # ---- running ----------------------------------------------------------------------------
@@ -242,7 +243,7 @@ class Executor:
                     runs.copy_inputs(kwargs)
             ready = runs.ready
             if ready is not None and not is_train and ready.epoch == config.epoch:
-                # nothing but this and native code until the outputs are there
+                # fast path: only this and native code run until the outputs are there
                 runs.ran = None
                 work.last = runs.number
                 try:
@@ -267,11 +268,11 @@ class Executor:
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Computes the gradients of the last `forward` into the bound arrays.
 
-        `out_grads`: one array, or a list with one an output; loss operators need none.
-        MXNetError behind a forward that did not finish, and a second time after one where the
-        memory plan lets backward take over memory of forward's. An inference run keeps nothing for
-        backward: it is done again, as the graph was bound, with what the inputs hold now. So it is
-        where there was no forward at all.
+        `out_grads`: one array, or a list with one per output; loss operators need none.
+        MXNetError after a forward that did not finish, and for a second backward if the memory plan
+        lets backward overwrite what forward left. An inference run keeps nothing for backward, so
+        after one, and without any forward, backward first runs the graph as it was bound with the
+        present inputs.
         """
         self._trainer.backward(out_grads, bool(is_train))
 
@@ -282,11 +283,11 @@ class Executor:
         """A step of an optimizer for the arguments `names`, or for all that have a gradient.
 
         `op_name` is an update operator such as "adam_update", `numbers` are its parameters.
-        `states` are its arrays by argument, in the operator's order, zeros where there are none.
-        `lr_mult` and `wd_mult` are factors by argument. MXNetError where no gradients are wanted,
+        `states` maps an argument to the operator's state arrays, in its order; zeros by default.
+        `lr_mult` and `wd_mult` are factors by argument. MXNetError if no gradients are computed,
         NameMismatch for an argument without one, ShapeError and TypeMismatch for arrays that do not
         fit, TypeMismatch for names that are no list, states that are no dict of lists, and factors
-        that are no numbers, ParameterError for a parameter that is wrong.
+        that are not numbers, ParameterError for a wrong parameter.
         """
         return self._trainer.bind_update(op_name, states, names, lr_mult, wd_mult, numbers)
 
@@ -295,24 +296,24 @@ class Executor:
         """forward(is_train=True), backward and `update` in one call; gives the outputs.
 
         `inputs` are copied into the arguments of those names first; `out_grads` as for backward.
-        Once all three are recorded they are three native calls. MXNetError without gradients,
-        TypeMismatch for an update that is not of `bind_update`, ParameterError for one of another
-        executor, unless both are bound to the same weights and gradients.
+        Once recorded, the three are three native calls. MXNetError without gradients, TypeMismatch
+        for an update that is not from `bind_update`, ParameterError for one of another executor,
+        unless both are bound to the same weights and gradients.
         """
         self._trainer.step(update, out_grads, inputs)
         return self._outputs[:]
 
-    # ---- looking into runs ------------------------------------------------------------------
+    # ---- inspecting runs --------------------------------------------------------------------
 
     def tune(self, repeat: int = TUNING_RUNS) -> Tuned:
-        """Chooses layouts and kernels of inference by measuring them here; returns what it found.
+        """Chooses layouts and kernels of inference by measuring them; returns what it found.
 
-        Runs the graph for inference with what is bound, `repeat` times and a few times more in
-        each family of layouts, and once more so in the plan that is cheapest by the times of its
-        nodes; then with our kernels and with oneDNN's, where layers have both. The one with the
-        shortest run is taken, for this executor and for all that are bound later for the same
-        graph, shapes and number of threads. Bound arrays and outputs stay what they are; backward
-        needs another forward after this. ParameterError unless `repeat` is a number from 1 up.
+        Runs inference on the bound arrays, `repeat` times and a few times more in each family of
+        layouts, again in the plan that is cheapest by the measured times of its nodes, then with
+        this package's kernels and with oneDNN's where layers have both. The plan with the shortest
+        run is used by this executor and by all bound later to the same graph, shapes and number of
+        threads. Bound arrays and outputs keep their contents; backward needs another forward after
+        this. ParameterError unless `repeat` is an int from 1 up.
         """
         check_repeat("tune", repeat)
         runs = self._runs
@@ -334,10 +335,10 @@ class Executor:
                 repeat: int = 10) -> Explanation | str:
         """What each step of a run does, with kernels, layouts, reorders and measured times.
 
-        Runs `forward(is_train)`, and backward where gradients are wanted, `repeat` times and a few
-        times more with what is bound. Bound arrays and the random stream stay what they are;
-        outputs are those of the last run, and backward needs another forward after this.
-        With the name of a pass: what the graph for inference was before and after it, as text.
+        Runs `forward(is_train)`, and backward if gradients are computed, `repeat` times and a few
+        times more on the bound arrays. These and the random stream keep their state; outputs are
+        those of the last run, and backward needs another forward after this. With the name of a
+        pass: the graph for inference before and after that pass, as text.
         """
         from .explain import Subject, explain, explain_pass
         runs, bound = self._runs, self._bound
@@ -359,25 +360,25 @@ class Executor:
                 check_repeat("explain", repeat))
 
     def check_precision(self) -> list[OutputError]:
-        """Runs inference with what is bound, in this executor's precision and in strict float32,
-        and gives for each output how far the two are from one another."""
+        """Runs inference on the bound arrays in this executor's precision and in strict float32,
+        and returns the difference of each output."""
         from .precision_check import compare_with_strict
         self._runs.work.refuse_own_run()
         return compare_with_strict(self)
 
     def find_nonfinite(self, is_train: bool = False, out_grads: Any = None, infinite: bool = True,
                        **kwargs: Any) -> NonFinite | None:
-        """The first node that makes NaN or infinity out of finite inputs, or None.
+        """The first node that produces NaN or infinity from finite inputs, or None.
 
-        Runs forward, with `is_train` backward too, with the bound arrays as they are; `kwargs` are
-        copied into the arguments of those names first, as forward does. Head gradients are ones
-        where not given. The graph runs as it was bound, node by node. Gradients and aux states
-        hold afterwards what they held before. With `infinite=False` only NaN counts.
+        Runs forward, with `is_train` backward too, on the bound arrays; `kwargs` are copied into
+        the arguments of those names first, as in forward. Head gradients default to ones. The graph
+        runs as it was bound, node by node. Gradients and aux states have their former contents
+        afterwards. With `infinite=False` only NaN counts.
         """
         from .find_nonfinite import find_nonfinite
         return find_nonfinite(self, is_train, out_grads, infinite, kwargs)
 
-    # ---- arrays in --------------------------------------------------------------------------
+    # ---- inputs and parameters --------------------------------------------------------------
 
     def copy_params_from(self, arg_params: Mapping[str, NDArray],
                          aux_params: Mapping[str, NDArray] | None = None,
@@ -394,12 +395,13 @@ class Executor:
                 copy_value(value, array, name)
 
     def set_monitor_callback(self, callback: Monitor, monitor_all: bool = False) -> None:
-        """Calls `callback(name, array)` with each output as it is computed, inputs too if all."""
+        """Calls `callback(name, array)` for each output when it is computed; with `monitor_all` for
+        inputs too."""
         check_callback("set_monitor_callback", callback)
         self.set_watch(None if callback is None else watching(callback, monitor_all))
 
     def set_watch(self, watch: Watch | None) -> None:
-        """Calls `watch` with each step, before it is run and after; runs are not recorded then."""
+        """Calls `watch` before and after each step; runs are not recorded then."""
         with self._runs.work.lock:
             self._runs.set_watch(watch)
 
@@ -407,10 +409,10 @@ class Executor:
                 **kwargs: Any) -> Executor:
         """An executor for other input shapes that shares this one's memory.
 
-        That of intermediate values too, where no gradients are wanted: the two take turns then,
-        whatever threads they are called from. Outputs are each one's own. Smaller arrays are views
-        of the old ones; larger ones need `allow_up_sizing` and are new. Arguments not named change
-        shape only with `partial_shaping`.
+        If no gradients are computed they also share the memory of intermediate values, and then
+        take turns, whatever threads call them. Outputs are never shared. Smaller arrays are views
+        of the old ones; larger ones are new and need `allow_up_sizing`. Arguments that are not
+        named change shape only with `partial_shaping`.
         """
         from .bind import reshape_executor
         with self._runs.work.lock, self._runs.account:
@@ -420,12 +422,12 @@ class Executor:
     def clone(self, inputs: Iterable[str] | None = None) -> Executor:
         """An executor on the same parameters, with inputs, outputs and memory of its own.
 
-        For threads that compute at the same time: weights, what is folded and packed of them, and
-        primitives are shared. `inputs` are the arguments that it gets arrays of its own for, with
-        what they hold now: those given to `forward` by name so far, if it is None. All other
-        arrays it shares until its own `forward` or `reshape` is given one. Only for inference:
-        MXNetError where gradients are wanted, NameMismatch for what is no argument, TypeMismatch
-        for what is no list of names.
+        For threads that compute at the same time: they share the weights, what is folded and packed
+        from them, and the primitives. `inputs` are the arguments for which it gets its own arrays,
+        with the present contents; None: those given to `forward` by name so far. All other arrays
+        are shared until its own `forward` or `reshape` is given a value. Only for inference:
+        MXNetError if gradients are computed, NameMismatch for a name that is not an argument,
+        TypeMismatch for anything but a list of names.
         """
         from .pool import clone_executor
         names = None if inputs is None else check_names("clone: inputs", inputs)
@@ -434,12 +436,13 @@ class Executor:
         return clone_executor(self, self._bound.fed if names is None else names)
 
     def debug_str(self) -> str:
-        """The plan as text, and how much memory it takes."""
+        """The plan as text, and its memory."""
         plan = self.plan
         return f"{plan}\nTotal {plan.planned_bytes >> 20} MB allocated"
 
     def get_optimized_symbol(self) -> Symbol:
-        """What inference runs: the symbol after the passes, fused operators among its nodes."""
+        """The symbol that inference runs, after all passes, with fused operators among its
+        nodes."""
         runs, graph_of = self._runs, self._inference
         with runs.work.lock, runs.account:
             program = runs.program_for(False)

@@ -1,4 +1,4 @@
-"""One run that is looked at node by node. Knows no operator."""
+"""One run that is checked node by node. Knows no operator."""
 
 from __future__ import annotations
 

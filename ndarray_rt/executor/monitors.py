@@ -9,14 +9,14 @@ from .program.program import Watch
 from .program.step import BoundStep
 
 Monitor = Callable[[str, NDArray], None]
-# names of an array and of its operator in bytes, and the array
+# the names of an array and of its operator as bytes, and the array
 OpHook = Callable[[bytes, bytes, NDArray], None]
 
 
 def watching(monitor: Monitor, with_inputs: bool) -> Watch:
-    """What calls `monitor` with the outputs of each step, and its inputs before it if wanted.
+    """A watch that calls `monitor` with the outputs of each step, and if wanted its inputs before.
 
-    An input that is a variable comes twice, as in MXNet: by the variable's name, and by its own.
+    An input that is a variable is passed twice, as in MXNet: by the variable's name and by its own.
     """
     def watch(step: BoundStep, has_run: bool) -> None:
         if not has_run:
@@ -35,7 +35,8 @@ def watching(monitor: Monitor, with_inputs: bool) -> Watch:
 
 
 def watching_ops(hook: OpHook, with_inputs: bool) -> Watch:
-    """What calls a hook of a CachedOp: as `watching`, but each input once, by its own name."""
+    """A watch for a hook of a CachedOp: like `watching`, but passes each input once, by its
+    name."""
     def watch(step: BoundStep, has_run: bool) -> None:
         operator = step.op.name.encode()
         if has_run:

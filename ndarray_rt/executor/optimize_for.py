@@ -1,5 +1,4 @@
-"""Symbol.optimize_for: the passes for inference, with folded weights computed once. Runs no step
-of the graph but those that fold."""
+"""Symbol.optimize_for: runs the passes for inference, and computes folded weights once."""
 
 from __future__ import annotations
 

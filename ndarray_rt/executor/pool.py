@@ -1,4 +1,4 @@
-"""Clones of an executor, and a pool of them: many threads that compute with one set of weights."""
+"""Clones of an executor, and a pool of them, for threads that share one set of weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..native import lib
 from .executor import Executor
 from .values import copy_value
 
-# each clone has an arena and outputs of its own: more than these are a mistake
+# each clone has an arena and outputs of its own: more of them must be a mistake
 MOST_CLONES = 1024
 
 
@@ -45,19 +45,19 @@ class ExecutorPool:
         with mx.executor.ExecutorPool(executor, size=4) as pool:
             outputs = pool.run(data=x)          # from any thread
 
-    A run takes a clone that is free, and waits where none is. Each clone computes with the number
-    of threads that is set: for throughput, as many clones as cores and `set_num_threads(1)`.
+    A run takes a free clone, or waits for one. Each clone computes with the current number of
+    threads: for throughput, use as many clones as cores and `set_num_threads(1)`.
     """
 
     __reduce_ex__ = not_picklable("an ExecutorPool", "make one in each process")
 
     def __init__(self, executor: Executor, size: int | None = None,
                  inputs: Iterable[str] | None = None) -> None:
-        """`size` clones, as many as threads are set where it is None; `inputs` as for `clone`.
+        """`size` clones, by default as many as threads are set; `inputs` as for `clone`.
 
         The first of them runs once, so that weights are packed before others read them.
-        TypeMismatch for what is no executor, ParameterError for a size that is no number from 1 to
-        1,024, and what `Executor.clone` raises.
+        TypeMismatch for anything but an executor, ParameterError for a size that is not an int from
+        1 to 1,024, and what `Executor.clone` raises.
         """
         if not isinstance(executor, Executor):
             raise TypeMismatch(f"ExecutorPool: executor got a {type(executor).__name__}, expected "
@@ -84,20 +84,20 @@ class ExecutorPool:
 
     @property
     def size(self) -> int:
-        """How many runs can be under way at the same time; 0 once it is closed."""
+        """The most runs at the same time; 0 once the pool is closed."""
         return len(self._clones)
 
     def run(self, **inputs: Any) -> list[NDArray]:
-        """`forward(**inputs)` of a clone that is free: copies of its outputs.
+        """`forward(**inputs)` of a free clone; returns copies of its outputs.
 
-        An input that is not given holds what this clone was given last. MXNetError when the pool
-        is closed.
+        An input that is not given has the value that this clone was given last. MXNetError if the
+        pool is closed.
         """
         free = self._free
         taken: list[Executor] = []
         try:
             if self._clones:
-                # an interrupt is served when it is in the list
+                # an interrupt is served once the clone is in the list
                 taken.extend(map(free.get, (True,)))
             if not self._clones:
                 raise MXNetError("ExecutorPool: run after close")
@@ -112,7 +112,7 @@ class ExecutorPool:
                 free.put(taken[0])
 
     def close(self) -> None:
-        """Gives the clones' memory back; runs under way end as they would."""
+        """Frees the clones' memory; runs in progress finish."""
         self._clones = []
         self._free = SimpleQueue()
 

@@ -1,4 +1,4 @@
-"""How far an executor's outputs for inference are from those of strict float32."""
+"""The difference between an executor's outputs for inference and strict float32."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .executor import Executor
 
 
 class OutputError(NamedTuple):
-    """An output: the largest finite number of the strict run, the largest difference from it, and
-    whether what is not finite is so in both."""
+    """One output: the largest finite magnitude of the strict run, the largest difference from it,
+    and whether the same elements are non-finite in both."""
 
     name: str
     largest: float
@@ -21,7 +21,7 @@ class OutputError(NamedTuple):
 
     @property
     def relative(self) -> float:
-        """The largest difference as a share of the largest number; 0 where both are 0."""
+        """The largest difference relative to the largest magnitude; 0 if both are 0."""
         return self.difference / self.largest if self.difference else 0.0
 
 

@@ -1,6 +1,6 @@
 """explain: what an executor runs, step by step, with kernels, layouts, reorders and times.
 
-Loaded when it is first asked for: most programs only run what they bind.
+Imported on first use: most programs only run what they bind.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Explanation: what explain found, as text, dict and picture."""
+"""Explanation: the result of explain, as text, dict and picture."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class Reorder:
 
 @dataclass(frozen=True)
 class Row:
-    """One step of a run, or those of one node in all tiles of the batch: `tiles` says how many.
+    """One step of a run; if its node runs once per tile of the batch, all `tiles` of these.
 
     `fused_from` are the nodes of the bound graph whose work it does. `weights` says how they came
     into `layout_weights`: "folded" (computed from parameters), "in place" (the bound array itself
-    is in it), "private copy", "no". `flops` is 0 where only bytes are moved, and `share_of_peak`
-    None then.
+    has it), "private copy", "no". For a step that only moves bytes `flops` is 0 and `share_of_peak`
+    None.
     """
 
     node: str
     operator: str
     fused_from: tuple[str, ...]
     is_backward: bool
-    dtype: str  # of the outputs; with that of the first input before it where it is another
+    dtype: str  # of the outputs, preceded by that of the first input if it differs
     kernel: str  # oneDNN's implementation names, "memory only", or "numpy: reason"
-    is_reference: bool  # a slow generic implementation of oneDNN's
+    is_reference: bool  # a slow reference implementation of oneDNN
     layout_in: str
     layout_out: str
     layout_weights: str
@@ -82,10 +82,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Rows in the order of the run, what reads what, totals, and what became of each bound node.
+    """Rows in the order of the run, dependencies, totals, and the fate of each bound node.
 
-    `edges` are pairs of positions in `rows`. `origins` maps each node of the bound graph to what
-    became of it ("kept", "fused", "folded", "merged", "dropped") and the node this has to do with.
+    `edges` are pairs of positions in `rows`. `origins` maps each node of the bound graph to its
+    fate ("kept", "fused", "folded", "merged", "dropped") and the node that now stands for it.
     """
 
     rows: Sequence[Row]
@@ -103,7 +103,7 @@ class Explanation:
                 f"{table([_cells(row) for row in self.rows], _HEAD)}")
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain lists, dicts, numbers and strings, as JSON takes them."""
+        """Everything as plain lists, dicts, numbers and strings, for JSON."""
         return {"totals": dict(self.totals), "rows": [row.as_dict() for row in self.rows],
                 "edges": [list(edge) for edge in self.edges],
                 "origins": {name: list(found) for name, found in self.origins.items()}}
@@ -111,8 +111,8 @@ class Explanation:
     def save(self, path: str | Path) -> None:
         """Writes a picture of the graph: `.svg`, or `.html` with totals and the table below it.
 
-        One file that needs nothing else. MXNetError for another suffix, TypeMismatch or
-        ParameterError for what is no name of a file, OSError where it can not be written.
+        One self-contained file. MXNetError for another suffix, TypeMismatch or ParameterError for
+        an invalid file name, OSError if it can not be written.
         """
         path = Path(check_path("explain().save: path", path))
         if path.suffix not in (".svg", ".html"):
@@ -142,7 +142,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _fused_from(row: Row) -> str:
-    """The names without what they have in common."""
+    """The names without their common parts."""
     names = row.fused_from
     if names in ((), (row.node,)):
         return ""

@@ -1,7 +1,7 @@
-"""Places for the boxes of a graph: in layers from top to bottom, lines round them.
+"""Graph drawing: boxes in layers from top to bottom, and lines around them.
 
-The method is that of Sugiyama, Tagawa and Toda (1981): layers by longest path, points on the way
-of long lines, order in a layer by the mean place of neighbours.
+The method of Sugiyama, Tagawa and Toda (1981): layers by longest path, dummy points on long lines,
+order within a layer by the mean position of neighbours.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 BOX = (256.0, 58.0)  # width and height
 GAP = (26.0, 34.0)  # between boxes, and between layers
 LANE = 14.0  # width of a line that passes a layer
-# lines over more layers than this go round the whole picture
+# lines that cross more layers than this are drawn around the whole picture
 LONGEST = 12
 SWEEPS = 8
 
@@ -22,7 +22,7 @@ Point = tuple[float, float]
 
 @dataclass
 class Placed:
-    """Middles of the boxes, points of each line, and the size of all."""
+    """Centres of the boxes, points of each line, and the size of the picture."""
 
     boxes: list[Point]
     lines: list[list[Point]]
@@ -31,7 +31,7 @@ class Placed:
 
 @dataclass
 class _Spot:
-    """A box, or (no row) where a line passes a layer."""
+    """A box, or (without a row) a place where a line crosses a layer."""
 
     row: int | None
     x: float = 0.0
@@ -42,7 +42,7 @@ class _Spot:
 
 
 def place(count: int, edges: Sequence[tuple[int, int]]) -> Placed:
-    """Places `count` boxes so that each of `edges`, which go to later boxes, goes down."""
+    """Places `count` boxes so that each edge, which leads to a later box, goes down."""
     depth = [0] * count
     for source, target in sorted(edges, key=lambda edge: edge[1]):
         depth[target] = max(depth[target], depth[source] + 1)
@@ -83,8 +83,8 @@ def _arrange(layers: Sequence[list[_Spot]], chains: Sequence[Sequence[_Spot]]) -
 
 
 def _spread(layer: Sequence[_Spot], wanted: Sequence[float]) -> None:
-    """Puts spots near where they want to be, in this order, without overlap."""
-    # spots that push one another form a group around the middle of what they want
+    """Places spots as near as possible to where they want to be, in order, without overlap."""
+    # spots that push one another form a group around the mean of their wanted places
     groups: list[tuple[list[_Spot], float, float]] = []  # spots, sum of wanted starts, width
     for spot, x in zip(layer, wanted, strict=True):
         spots, total, width = [spot], x - spot.width / 2, spot.width
@@ -129,7 +129,7 @@ def _finish(spots: Sequence[_Spot], depth: Sequence[int], chains: Sequence[Seque
             points += [(aside, top[1] + step), (aside, end[1] - step)]
         for i, spot in enumerate(chain[1:-1], depth[source] + 1):
             middle = i * step + step / 2
-            # straight down beside the boxes, bends are between layers
+            # vertical beside boxes, bent between layers
             points += [(spot.x - left, middle - BOX[1] / 2), (spot.x - left, middle + BOX[1] / 2)]
         points.append((end[0], end[1] - BOX[1] / 2))
         lines.append(points)

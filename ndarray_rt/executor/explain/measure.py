@@ -1,7 +1,7 @@
-"""Measuring a program's steps: first step by step, to see what each does, then as it really runs.
+"""Measures a program: first step by step, to see what each step does, then as it really runs.
 
-Where runs are replayed from a recording, times are those of the native steps of replays, taken
-by native code. Else they are those of the operator calls, with Python's share of each.
+If runs are replayed, times are those of the native steps, taken by native code. Otherwise they are
+those of the operator calls, including each call's overhead in Python.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from ...storage.primitive import Primitive
 from ..program.plan import Step
 from ..program.step import BoundStep
 
-# runs that are this near to one another tell the same time
+# runs whose times differ by at most this share agree
 AGREES = 0.02
-# how many times as often as wanted runs are repeated at most until some agree
+# runs are repeated at most this many times as often as wanted, until some agree
 PATIENCE = 4
 
 Issued = Sequence[Primitive | int]
@@ -46,12 +46,12 @@ class Part:
 
 @dataclass
 class Call:
-    """One step: what it did, and how long it takes."""
+    """One step: what it did, and its time."""
 
     planned: Step
     step: BoundStep
     told: Dispatched
-    first: int  # what it issued, as positions in a recording
+    first: int  # its first step in a recording
     end: int
     issued: Issued
     milliseconds: float = 0.0
@@ -59,9 +59,9 @@ class Call:
 
 @dataclass
 class Measured:
-    """The calls of one part, in milliseconds its own time and what of that is between the calls.
+    """The calls of one part; in milliseconds its total time, and the time between its calls.
 
-    `state` is "captured" where these are times of replays, else why not.
+    `state` is "captured" if these are times of replays, else the reason why not.
     """
 
     calls: list[Call]
@@ -78,7 +78,7 @@ class _Heard:
 
 
 class _Listener:
-    """Hears the dispatches of one context, and what they have issued to a recording by then."""
+    """Records the dispatches of one context, and how many steps each had added to a recording."""
 
     def __init__(self, ctx: OpContext) -> None:
         self._ctx = ctx
@@ -93,7 +93,7 @@ class _Listener:
                                      0 if recording is None else len(recording.issued)))
 
     def run(self, part: Part) -> list[_Heard]:
-        """Runs a part; what was heard of it."""
+        """Runs a part; returns the dispatches."""
         self.heard = []
         part.run()
         return self.heard
@@ -106,11 +106,11 @@ def median(values: Sequence[float]) -> float:
 def measure(parts: Sequence[Part], ctx: OpContext, repeat: int,
             apart: bool = False,
             of_runs: Callable[[Sequence[float]], float] = median) -> list[Measured]:
-    """Runs all parts in turns, a few times to see what they do and `repeat` times for the times.
+    """Runs all parts in turn, a few times to see what they do and `repeat` times for the times.
 
-    With `apart` none goes on from another one: each is timed behind a run of its own, with what
-    that leaves in caches, and more often while the shortest runs differ. `of_runs` makes one time
-    of those of several runs.
+    With `apart` no part continues another one: each is timed after a run of its own, so that it
+    finds its own data in caches, and more often as long as the shortest runs differ. `of_runs`
+    makes one time of those of several runs.
     """
     listener = _Listener(ctx)
     times: list[_Times] | None = None
@@ -125,7 +125,7 @@ def measure(parts: Sequence[Part], ctx: OpContext, repeat: int,
         with _observed(listener, replays=False):
             times = _time_calls(parts, calls, listener, repeat)
         for part in parts:
-            # the runs step by step moved what a recording of one part may rely on
+            # running step by step may have invalidated the recording of a part
             part.capture.restart("explain ran step by step")
     for of_part, time in zip(calls, times, strict=True):
         for call, found in zip(of_part, zip(*time.calls, strict=True), strict=True):
@@ -144,14 +144,14 @@ def _observed(listener: _Listener, replays: bool) -> Iterator[None]:
 
 
 def _look(parts: Sequence[Part], ctx: OpContext, listener: _Listener) -> list[list[Call]]:
-    """What the steps of each part do once everything has settled."""
+    """What the steps of each part do once layouts and scratch have settled."""
     for part in parts:
         part.capture.restart("explain records it anew")
     for part in parts:
         part.run()
     heard = [listener.run(part) for part in parts]
     if any(h.recording is None for of_part in heard for h in of_part):
-        # nothing is captured here: the recording is for looking at alone
+        # recorded only to be inspected, not to be replayed
         heard = [_recorded(part, ctx, listener) if part.capture.captured is None else of_part
                  for part, of_part in zip(parts, heard, strict=True)]
     return [_matched(part, of_part) for part, of_part in zip(parts, heard, strict=True)]
@@ -163,7 +163,7 @@ def _recorded(part: Part, ctx: OpContext, listener: _Listener) -> list[_Heard]:
 
 
 def _matched(part: Part, heard: Sequence[_Heard]) -> list[Call]:
-    """What was heard of each step; a step that has nothing to do is not heard of."""
+    """The dispatches of each step; a step without work has none."""
     calls: list[Call] = []
     at = 0
     for planned, step in zip(part.planned, part.steps, strict=True):
@@ -171,7 +171,7 @@ def _matched(part: Part, heard: Sequence[_Heard]) -> list[Call]:
         if found is None:
             continue
         hit = heard[found]
-        # only steps of one recording are in one order
+        # positions are comparable only within one recording
         same = found > 0 and heard[found - 1].recording is hit.recording
         first = heard[found - 1].end if same else 0
         issued: Issued = () if hit.recording is None else hit.recording.issued[first:hit.end]
@@ -189,7 +189,7 @@ def _is_of(told: Dispatched, step: BoundStep) -> bool:
 
 @dataclass
 class _Times:
-    """Milliseconds of a part's runs, of the calls in each, and of what came between these."""
+    """Milliseconds of a part's runs, of the calls in each, and of the gaps between calls."""
 
     runs: list[float] = field(default_factory=list)
     calls: list[list[float]] = field(default_factory=list)
@@ -203,7 +203,7 @@ class _Times:
 
 def _time_replays(parts: Sequence[Part], calls: Sequence[list[Call]], repeat: int,
                   ) -> list[_Times] | None:
-    """Times of replays; None when they do not stay possible."""
+    """Times of replays; None if replaying becomes impossible."""
     times = [_Times() for _ in parts]
     for _ in range(repeat):
         for part, time in zip(parts, times, strict=True):
@@ -226,9 +226,9 @@ def _time_replays(parts: Sequence[Part], calls: Sequence[list[Call]], repeat: in
 
 def _time_apart(parts: Sequence[Part], calls: Sequence[list[Call]], repeat: int,
                 ) -> list[_Times] | None:
-    """As `_time_replays`, of parts that have nothing to do with one another.
+    """Like `_time_replays`, for parts that do not continue one another.
 
-    Goes on for longer where the shortest runs are so far apart that all may have been disturbed.
+    Repeats if the shortest runs differ so much that all may have been disturbed.
     """
     times = [_Times() for _ in parts]
     for rounds in range(repeat * PATIENCE):
@@ -245,13 +245,13 @@ def _time_apart(parts: Sequence[Part], calls: Sequence[list[Call]], repeat: int,
 
 
 def _is_settled(runs: Sequence[float]) -> bool:
-    """The two shortest runs tell the same time."""
+    """The two shortest runs agree."""
     first, second = sorted(runs)[:2] if len(runs) > 1 else (runs[0], runs[0])
     return second <= first * (1 + AGREES)
 
 
 def _replay(captured: Replay | None) -> float | None:
-    """One replay's milliseconds, straight from the recording as in forward; None: not possible."""
+    """Milliseconds of one replay, called as forward does; None if it is not possible."""
     if captured is None:
         return None
     start = perf_counter()
@@ -261,7 +261,7 @@ def _replay(captured: Replay | None) -> float | None:
 
 def _time_calls(parts: Sequence[Part], calls: Sequence[list[Call]], listener: _Listener,
                 repeat: int) -> list[_Times]:
-    """Times of operator calls, as those who observe them are told."""
+    """Times of operator calls, as observers are told."""
     times = [_Times() for _ in parts]
     for _ in range(repeat):
         for part, of_part, time in zip(parts, calls, times, strict=True):

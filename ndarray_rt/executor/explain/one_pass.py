@@ -1,4 +1,4 @@
-"""What one pass made of an executor's graph, as text."""
+"""What one pass changed in an executor's graph, as text."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def explain_pass(name: str, heads: Sequence[Entry], bound: Mapping[str, NDArray]
                  used: Optimized | None) -> str:
     """The graph before and after a pass.
 
-    `used` is what the executor runs at inference; without one it runs the graph as it was bound.
-    MXNetError for a name that no pass has, with those that there are.
+    `used` is the graph that the executor runs for inference; None if it runs the bound one.
+    MXNetError for a name that is no pass, listing those that are.
     """
     if name not in PASSES:
         raise MXNetError(f"explain: {name!r} is no pass; there are: {', '.join(PASSES)}")

@@ -1,7 +1,7 @@
 """Origins: what became of each node of a graph that went through the passes.
 
-Nothing is noted by the passes. They keep the name of a node whose value is still computed, and a
-node that is gone is looked for with those who read it, one pass after the other.
+Passes record nothing about it. They keep the name of a node whose value is still computed; a node
+that disappeared is found through its readers, one pass after the other.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ...symbol.node import Entry, Node, topological
 class Fate(Enum):
     """What became of a node."""
 
-    KEPT = "kept"  # a step of its own name, which may do the work of others too
+    KEPT = "kept"  # still a step of its own name, which may do the work of others too
     FUSED = "fused"  # its work is done by a step of another name
-    FOLDED = "folded"  # computed from parameters alone, once for each change of theirs
-    MERGED = "merged"  # another node computed the same
-    DROPPED = "dropped"  # changes nothing: readers take its input
+    FOLDED = "folded"  # computed from parameters alone, again only when they change
+    MERGED = "merged"  # another node computes the same value
+    DROPPED = "dropped"  # has no effect: readers read its input
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The fate of a node, and the node that has to do with it now."""
+    """The fate of a node, and the node that now stands for it."""
 
     fate: Fate
     into: str
@@ -34,7 +34,7 @@ class Outcome:
 
 @dataclass
 class Origins:
-    """For each node of the bound graph its outcome, in the graph's order."""
+    """The outcome of each node of the bound graph, in the graph's order."""
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ def trace_origins(heads: Sequence[Entry], stages: Sequence[Stage],
         for name, outcome in outcomes.items():
             move = moved.get(outcome.into)
             if move is not None:
-                # what was dropped or merged once stays so, wherever the other node goes
+                # a dropped or merged node stays so, whatever becomes of the other node
                 fate = outcome.fate if outcome.fate in (Fate.DROPPED, Fate.MERGED) else move.fate
                 outcomes[name] = Outcome(fate, move.into)
     for name, outcome in outcomes.items():
@@ -73,13 +73,13 @@ def _operators(heads: Sequence[Entry]) -> list[Node]:
 
 
 class _Moves:
-    """Where the nodes went that one pass took out of a graph."""
+    """Where the nodes that one pass removed from a graph went."""
 
     def __init__(self, before: Sequence[Entry], after: Sequence[Entry]) -> None:
         self._before = {node.name: node for node in topological(before)}
         self._after = {node.name: node for node in topological(after)}
         self._order = [node for node in topological(before) if node.op is not None]
-        # a node -> where it is read: (reader, position); (None, position) is an output
+        # node -> its readers: (reader, position); (None, position) is an output
         self._readers: dict[str, list[tuple[Node | None, int]]] = {}
         for node in self._order:
             for i, entry in enumerate(node.inputs):
@@ -89,13 +89,13 @@ class _Moves:
         self._heads = after
 
     def outcomes(self) -> Mapping[str, Outcome]:
-        """The outcome of each node that is gone, found from its readers on."""
+        """The outcome of each removed node, found from its readers."""
         found: dict[str, Outcome] = {}
         for node in reversed(self._order):
             if node.name not in self._after:
                 seen = [outcome for reader, i in self._readers.get(node.name, ())
                         if (outcome := self._seen_by(node, reader, i, found)) is not None]
-                # one reader that does the node's work says more than others that do without it
+                # a reader that does the node's work says more than readers that do without it
                 rank = [Fate.FUSED, Fate.MERGED, Fate.DROPPED]
                 found[node.name] = min(seen, key=lambda o: rank.index(o.fate),
                                        default=Outcome(Fate.DROPPED, node.name))
@@ -113,7 +113,7 @@ class _Moves:
         return Outcome(Fate.FUSED, now.name)
 
     def _replaced(self, node: Node, by: Node) -> Outcome:
-        """The outcome of a node whose place `by` took, with readers that are as before."""
+        """The outcome of a node that `by` replaces at unchanged readers."""
         known = self._before.get(by.name)
         if known is None:
             return Outcome(Fate.FUSED, by.name)

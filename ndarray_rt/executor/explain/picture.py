@@ -1,4 +1,4 @@
-"""The picture of a graph: boxes coloured by their share of time. SVG and HTML by hand."""
+"""The picture of a graph: boxes coloured by their share of time, as SVG and HTML."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _lines(placed: Placed) -> list[str]:
 
 
 def _curve(points: Sequence[Point]) -> str:
-    """A line that leaves and enters each point downwards."""
+    """A curve through points that is vertical at each of them."""
     made = [f"M{points[0][0]:.1f} {points[0][1]:.1f}"]
     for (x0, y0), (x1, y1) in pairwise(points):
         middle = (y0 + y1) / 2
@@ -75,7 +75,7 @@ def _curve(points: Sequence[Point]) -> str:
 
 
 def _colour(heat: float) -> tuple[int, int, int]:
-    """From cool over warm to hot, for 0 to 1."""
+    """A colour from cool to hot, for 0 to 1."""
     low, high, t = ((_COOL, _WARM, heat * 2) if heat < 0.5 else (_WARM, _HOT, heat * 2 - 1))
     r, g, b = (round(a + (z - a) * t) for a, z in zip(low, high, strict=True))
     return r, g, b
@@ -105,7 +105,7 @@ def _box(row: Row, at: Point, hottest: float) -> str:
 
 
 def _badges(row: Row) -> list[tuple[str, str]]:
-    """What is to be seen at once: (words, colour)."""
+    """Facts shown at first sight: (text, colour)."""
     found = []
     if row.reorders:
         count = len(row.reorders)
@@ -149,7 +149,7 @@ def _legend(hottest: float) -> str:
 
 
 def _short(text: str, longest: int = LONGEST) -> str:
-    """The end of a name says more than its beginning."""
+    """The end of a long name, which says more than its beginning."""
     return text if len(text) <= longest else "…" + text[-longest + 1:]
 
 

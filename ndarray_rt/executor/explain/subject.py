@@ -1,4 +1,4 @@
-"""explain itself: an executor's program, measured, as rows."""
+"""explain: measures an executor's program and describes it as rows."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _WEIGHTS = ("weight", "parameters")
 
 @dataclass
 class Subject:
-    """What is explained: a program, the graph it came from, and what runs it.
+    """What is explained: a program, the graph that it came from, and the functions that run it.
 
-    `runs` runs forward and, where that is explained too, backward. `arrays` are all bound ones;
-    `head_grads` are those that backward reads.
+    `runs` runs forward and, if that is explained too, backward. `arrays` are all bound arrays,
+    `head_grads` the gradients of outputs that backward reads.
     """
 
     heads: Sequence[Entry]
@@ -53,13 +53,13 @@ class Subject:
 
 
 def explain(subject: Subject, repeat: int) -> Explanation:
-    """Runs the parts some times and says what each step does; the bound arrays stay what they are.
+    """Runs the parts several times and describes each step; bound arrays keep their contents.
 
-    The caller holds the executor.
+    The caller holds the executor's lock.
     """
     for array in subject.head_grads:
         copy_value(np.ones(array.shape, array.dtype), array, "explain")
-    # what is recorded goes away: what its replays did is to be counted before
+    # recordings are dropped below: count what their replays did first
     subject.program.count_replays()
     parts = _parts(subject)
     measured = _measure_unchanged(subject, parts, repeat)
@@ -85,12 +85,12 @@ def _parts(subject: Subject) -> list[Part]:
 
 
 def _measure_unchanged(subject: Subject, parts: Sequence[Part], repeat: int) -> list[Measured]:
-    """Puts back what the runs write into bound arrays, and the random stream."""
+    """Measures, and restores what the runs write: bound arrays and the random stream."""
     written = set(Program.written([step for part in parts for step in part.steps]))
     kept = [(array, array.copy()) for array in subject.arrays if array._chunk in written]
     random = subject.context.random
     state = random.get_state()
-    # no context manager: an interrupt may come before its exit has begun
+    # no context manager, as an interrupt may come before its exit has begun
     try:
         return measure(parts, subject.context, repeat)
     finally:
@@ -98,7 +98,7 @@ def _measure_unchanged(subject: Subject, parts: Sequence[Part], repeat: int) -> 
             random.set_state(state)
             _put_back(kept)
         except BaseException:
-            # a lack of memory or an interrupt comes in once
+            # a failed allocation or an interrupt may come in the first attempt
             random.set_state(state)
             _put_back(kept)
             raise
@@ -113,7 +113,7 @@ def _put_back(kept: Sequence[tuple[NDArray, NDArray]]) -> None:
 
 
 def _groups(calls: Sequence[Call]) -> list[list[Call]]:
-    """The calls of one node in all tiles together, where its first one is."""
+    """Calls of one node in all tiles as one group, at the position of the first call."""
     found: dict[Node, list[Call]] = {}
     for call in calls:
         found.setdefault(call.planned.tile_of or call.planned.node, []).append(call)
@@ -156,7 +156,7 @@ def _row(group: Sequence[Call], subject: Subject, origins: Origins, peak: float,
 
 
 def _dtype(step: BoundStep) -> str:
-    """Of the outputs, behind that of the first input where that is another one."""
+    """The dtype of the outputs, preceded by that of the first input if it differs."""
     made = ",".join(dict.fromkeys(out.dtype.name for out, req in
                                   zip(step.outs, step.reqs, strict=True) if req))
     read = step.ins[0].dtype.name if step.ins else made
@@ -164,7 +164,7 @@ def _dtype(step: BoundStep) -> str:
 
 
 def _precision(subject: Subject) -> str:
-    """What the program computes in, and why that is not what was asked for where it is not."""
+    """The precision of the program; if it is not the requested one, why."""
     asked = subject.precision
     if subject.optimized is None:
         return f"{Precision.STRICT.value}: the graph runs as it was bound" + (
@@ -194,13 +194,13 @@ def _kernel(call: Call) -> str:
 
 
 def _weights_layout(call: Call, prims: Sequence[Primitive], subject: Subject) -> str:
-    """The layout that the layer's primitive or kernel reads its weights in."""
+    """The layout in which the layer's primitive or kernel reads its weights."""
     at = _weights_at(call)
     if at is None:
         return "-"
     array, store = call.step.ins[at], subject.context.packed
     descs = [prim.desc_or_none(Arg.WEIGHTS) for prim in prims if prim.kind is not Kind.REORDER]
-    # of a kernel of ours: the array's own, or a copy's
+    # for a kernel of this package: the layout of the array, or of its packed copy
     descs.append(array._chunk.mkl_mem)
     if store is not None and not subject.is_train:
         descs += store.layouts(array)
@@ -223,13 +223,13 @@ def _weights(call: Call, subject: Subject) -> str:
     array, packed = call.step.ins[at], subject.context.packed
     if array.is_special:
         return "in place"
-    # training takes the weight itself, whatever inference has packed
+    # training reads the weight itself, whatever inference has packed
     is_copied = not subject.is_train and packed is not None and bool(packed.layouts(array))
     return "private copy" if is_copied else "no"
 
 
 def _edges(groups: Sequence[Sequence[Call]]) -> list[tuple[int, int]]:
-    """(row, row that reads what it computes), each once."""
+    """Pairs (row, row that reads its result), each once."""
     made = {value: i for i, group in enumerate(groups)
             for call in group for value in call.planned.outs}
     found = {(made[value], i): None for i, group in enumerate(groups)

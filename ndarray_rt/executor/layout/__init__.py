@@ -1,1 +1,1 @@
-"""Which layouts and kernels the nodes of a graph get."""
+"""Chooses layouts and kernels for the nodes of a graph."""

@@ -1,9 +1,9 @@
 """The layout plan: which family of layouts each node of an inference graph computes in.
 
 Convolutions are fast in channels-last or in blocked layouts, depending on their window and size;
-what they hand on goes through other operators as it is, and changing it costs a reorder. The
-cheapest choice for all nodes together is a minimum cut. oneDNN's own choice ("any") is made for one
-primitive at a time and pays for reorders that it does not see.
+their results pass through other operators in the same layout, and changing it costs a reorder. The
+cheapest assignment for all nodes together is a minimum cut. oneDNN's own choice ("any") considers
+one primitive at a time, without the reorders around it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..program.plan import Plan
 from .min_cut import cheapest_labels
 
 FAMILIES = (CHANNELS_LAST, BLOCKED)
-# (node, shape of its data, shape of its output) -> milliseconds in each family, or None: not known
+# (node, shape of its data, shape of its output) -> milliseconds in each family, None if unknown
 Costs = Callable[[Node, tuple[int, ...], tuple[int, ...]], tuple[float, float] | None]
 
 
@@ -27,20 +27,19 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
                  types: Mapping[Entry, DType], runs: Mapping[Node, int],
                  known: Costs | None = None,
                  reorder: Callable[[tuple[int, ...]], float] = reorder_cost) -> dict[Node, str]:
-    """The family of each node that has a choice of layouts; empty where the graph leaves none.
+    """The family of each node that has a choice of layouts; empty if no node has.
 
-    `known` gives measured costs, of convolutions and of what follows them in their layout; the
-    model stands in where it has none of a convolution. The model alone is too coarse to pay for
-    reorders within a graph: without `known` all nodes are channels-last, but for first layers
-    whose blocks pay for a reorder of what follows them; and below AVX-512 they are so only where
-    an operator needs it, and else left to oneDNN. `reorder` is what it costs to change the
-    layout of a tensor of some shape. `runs` tells how often a node runs, where that is more than
-    once.
+    `known` returns measured costs, of convolutions and of the nodes that keep their layout; the
+    model is used for convolutions without any. The model alone is too coarse to justify reorders
+    within a graph: without `known` all nodes are channels-last, except first layers that are so
+    much faster blocked that a reorder after them pays. Below AVX-512 only operators that need
+    channels-last get it; the others are left to oneDNN. `reorder` is the cost of a change of
+    layout for a tensor of some shape. `runs` says how often a node runs, if more than once.
     """
     movable: list[Node] = []
     reached: set[Node] = set()
     for node in nodes:
-        # what no convolution comes before has the user's layout
+        # data that no convolution comes before has the user's layout
         if _can_move(node, shapes, types) and (
                 _has_choice(node) or node.inputs[0].node in reached):
             movable.append(node)
@@ -60,7 +59,7 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
             before = place.get(entry.node)
             if before is None:
                 continue
-            # the others compute in the layout that their data has
+            # the other nodes compute in the layout of their data
             tied = position == 0 and not _has_choice(node)
             cost = inf if tied else times * reorder(shapes[entry])
             apart[before, i] = apart.get((before, i), 0.0) + cost
@@ -69,7 +68,7 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
 
 
 def note_layouts(plan: Plan, families: Mapping[Node, str]) -> None:
-    """Tells the steps their family, and their values how far blocked layouts pad them."""
+    """Stores each step's family, and in its values how far blocked layouts pad them."""
     for step in plan.steps:
         step.family = families.get(step.node, "")
         out = plan.values[step.outs[0]]

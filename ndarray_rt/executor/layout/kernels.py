@@ -1,4 +1,4 @@
-"""Whose kernels compute products and recurrent layers, where there are ours and oneDNN's."""
+"""Chooses between this package's kernels and oneDNN's for products and recurrent layers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..tuning.table import Machine, node_key
 
 
 def kernel_nodes(nodes: Sequence[Node], types: Mapping[Entry, DType]) -> list[Node]:
-    """The nodes that kernels of ours may compute; a plan without a word on them leaves it to a rule
-    of their operators."""
+    """The nodes that kernels of this package can compute; if the plan does not choose for one, its
+    operator's rule does."""
     return [node for node in nodes if node.op is not None and node.op.layout_cost is None
             and isinstance(node.op.compute_ex, Selection) and node.op.compute_ex.has_libraries
             and in_float32(types[node.inputs[0]])]
 
 
 def cheapest_kernels(machine: Machine, nodes: Sequence[Node], facts: Facts) -> dict[Node, str]:
-    """Of those of `nodes` that both kernels were measured of, the faster one."""
+    """For those of `nodes` for which both kernels were measured, the faster one."""
     found = {}
     for node in nodes:
         times = TABLE.node(node_key(machine, node, facts.shapes, facts.types))

@@ -1,4 +1,4 @@
-"""Layout plans from measured times, where all that they need is known. Measures nothing."""
+"""Layout plans from measured times, if all times that they need are known. Measures nothing."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .kernels import cheapest_kernels, kernel_nodes
 
 def measured_plan(heads: Sequence[Entry], nodes: Sequence[Node], facts: Facts,
                   ) -> tuple[dict[Node, str], Tiling | None] | None:
-    """The families and kernels of nodes, and the tiles, of a graph that was tuned, or of whose
-    convolutions each was; else None.
+    """Families and kernels of nodes, and tiles, if the graph, or each of its convolutions, was
+    measured; else None.
 
-    `nodes` are all of the graph, each after its inputs.
+    `nodes` are all nodes of the graph, each after its inputs.
     """
     if TABLE.is_empty:
         return None
@@ -53,14 +53,14 @@ def measured_plan(heads: Sequence[Entry], nodes: Sequence[Node], facts: Facts,
 
 def cheapest_layouts(machine: Machine, heads: Sequence[Entry], nodes: Sequence[Node],
                      facts: Facts, tiling: Tiling | None) -> dict[Node, str]:
-    """What is cheapest by the measured times; the model stands in for what has none."""
+    """The cheapest plan by measured times; the model is used for nodes without any."""
     shapes, types, runs = in_one_tile(heads, facts, tiling)
     return plan_layouts(nodes, shapes, types, runs, measured_costs(machine, Facts(shapes, types)),
                         reorder_costs(TABLE.reorders(machine)))
 
 
 def measured_costs(machine: Machine, facts: Facts) -> Costs:
-    """What the table knows of nodes."""
+    """The measured costs of nodes, from the table."""
     def known(node: Node, _data: Shape, _out: Shape) -> tuple[float, float] | None:
         times = TABLE.node(node_key(machine, node, facts.shapes, facts.types))
         if times is None or any(family not in times for family in FAMILIES):
@@ -71,7 +71,7 @@ def measured_costs(machine: Machine, facts: Facts) -> Costs:
 
 
 def reorder_costs(measured: Reorders | None) -> Callable[[Shape], float]:
-    """Milliseconds of a change of layout by shape, between and beyond the two sizes measured."""
+    """Milliseconds of a change of layout by shape, interpolated from the two measured sizes."""
     if measured is None:
         return reorder_cost
     (small, small_time), (large, large_time) = measured

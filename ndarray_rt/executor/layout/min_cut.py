@@ -1,4 +1,4 @@
-"""The cheapest way to give each of many nodes one of two labels: a minimum cut."""
+"""Assigns one of two labels to each of many nodes at the least cost: a minimum cut."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Pair = tuple[int, int]
 
 def cheapest_labels(costs: Sequence[tuple[float, float]],
                     apart: Mapping[Pair, float]) -> list[int]:
-    """For each node 0 or 1, so that the sum of costs is least; exact for any graph.
+    """0 or 1 for each node, so that the sum of costs is least; exact for any graph.
 
-    `costs[i]` is what node i costs with label 0 and with label 1, `apart[i, j]` what it costs that
-    i and j have different labels; infinity ties them. Costs are at least 0. Source: Boykov and
-    Kolmogorov's construction, solved by augmenting along shortest paths (Edmonds and Karp).
+    `costs[i]` are the costs of node i with label 0 and 1, `apart[i, j]` the cost of different
+    labels for i and j; infinity ties them. Costs are at least 0. Source: Boykov and Kolmogorov's
+    construction, solved by augmenting along shortest paths (Edmonds and Karp).
     """
     n = len(costs)
     source, sink = n, n + 1
@@ -25,7 +25,7 @@ def cheapest_labels(costs: Sequence[tuple[float, float]],
         room[b][a] = room[b].get(a, 0.0) + back
 
     for i, (zero, one) in enumerate(costs):
-        # on the source's side a node has label 0; what it costs is cut on the way to the sink
+        # nodes on the source's side have label 0: the edge to the sink, which is cut, costs that
         connect(source, i, one, 0.0)
         connect(i, sink, zero, 0.0)
     for (a, b), cost in apart.items():
@@ -48,7 +48,7 @@ def cheapest_labels(costs: Sequence[tuple[float, float]],
 
 
 def _path(room: Sequence[Mapping[int, float]], source: int, sink: int) -> dict[int, int] | None:
-    """From where each node on a shortest way to the sink is reached, or None without a way."""
+    """For each node on a shortest path to the sink, its predecessor; None if there is no path."""
     came = {source: source}
     waiting = deque([source])
     while waiting:

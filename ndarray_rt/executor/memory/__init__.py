@@ -1,1 +1,1 @@
-"""Where values lie: lifetimes, places in the arena, arenas that executors share."""
+"""Memory of values: lifetimes, offsets in the arena, arenas that executors share."""

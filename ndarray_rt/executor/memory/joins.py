@@ -1,8 +1,8 @@
 """In-place concat: producers write directly into their slice of the output. Allocates nothing.
 
-A Concat whose parts lie one behind the other in memory moves nothing, if each part was computed
-at its place in the result. What lies there is the operator's to see when it runs: parts that came
-in another layout than the plan thought are copied.
+A Concat whose parts are contiguous in its output moves nothing if each part was computed in its
+place there. The operator checks that when it runs: parts that have another layout than planned are
+copied.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ALIGNMENT = 64
 
 
 def place_parts(plan: Plan) -> None:
-    """Notes of values that are parts of others where within these they are to lie."""
+    """Assigns values that are parts of a Concat's output their place in it."""
     for step in plan.steps:
         op = step.node.op
         if not step.is_backward and op is not None and op.joins_axis is not None:
@@ -23,7 +23,7 @@ def place_parts(plan: Plan) -> None:
 
 
 def whole_of(plan: Plan, value: Value) -> tuple[Value, int]:
-    """The value that a value lies within, itself in nothing else, and how many bytes into it."""
+    """The outermost value that contains a value, and the offset in bytes."""
     offset = 0
     while value.within is not None:
         index, by = value.within
@@ -52,9 +52,9 @@ def _is_free(part: Value) -> bool:
 
 
 def _is_outermost(whole: Value, parts: list[Value], axis: int) -> bool:
-    """In the layouts that the plan knows of, the axis is the outermost one that is longer than 1.
+    """In all layouts that the plan can choose, no axis outside of this one is longer than 1.
 
-    The batch is outermost in all of them, channels only in blocked ones, without padding.
+    The batch is outermost in all of them, channels only in blocked ones without padding.
     """
     axis %= len(whole.shape)
     if axis == 0:

@@ -1,8 +1,8 @@
-"""The memory plan: which values share memory, and where in one arena they lie. Allocates nothing.
+"""The memory plan: which values share memory, and their offsets in one arena. Allocates nothing.
 
-An output takes over the storage of an input at its last use where the operator allows it (in
-place). Storages whose lives do not overlap may lie over one another, and parts of a value lie in
-its storage. Outputs and constants have memory of their own.
+An output takes over the storage of an input at its last use if the operator allows that (in place).
+Storages whose lifetimes do not overlap may overlap in memory, and parts of a value lie inside its
+storage. Outputs and constants have memory of their own.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from .places import ALIGNMENT, PAGE, fragmentation_of, place, place_as
 
 
 def plan_memory(plan: Plan, share: bool = True, like: Plan | None = None) -> None:
-    """Gives each planned value its storage, and marks outputs computed in place.
+    """Assigns each planned value its storage, and marks outputs computed in place.
 
-    With `share` false every value gets memory of its own and nothing is done in place. `like` is
-    the plan of the same steps for other shapes: its places serve, scaled, where they can.
+    Without `share` every value gets memory of its own and nothing is done in place. `like` is the
+    plan of the same steps for other shapes, whose offsets are scaled if that is good enough.
     """
     last_use = _last_uses(plan)
     if share:
@@ -58,13 +58,13 @@ def plan_memory(plan: Plan, share: bool = True, like: Plan | None = None) -> Non
 
 
 def _free_storages(plan: Plan) -> list[Storage]:
-    """Those that lie in no other one."""
+    """The storages that are not inside another one."""
     return [storage for storage in plan.storages if storage.inside is None]
 
 
 def _keep_lanes_apart(plan: Plan) -> None:
-    """Lanes of a team run at once: what one alone touches is noted as its own, and what others
-    touch too lives as long as the whole team."""
+    """Lanes of a team run at the same time: a storage that only one lane touches is marked as its
+    own, any other one that they touch lives as long as the whole team."""
     bounds = {number: (team.begin, team.ends[-1] - 1)
               for team in teams(plan.steps) for number in range(team.begin, team.ends[-1])}
     if not bounds:
@@ -87,8 +87,7 @@ def _keep_lanes_apart(plan: Plan) -> None:
 
 
 def _store(plan: Plan, value: Value, number: int) -> None:
-    """A storage that begins to live with this step; that of the whole is there before its parts'.
-    """
+    """Begins the life of a value's storage at this step, of a whole before its parts."""
     inside = None
     if value.within is not None:
         whole, offset = whole_of(plan, value)
@@ -101,7 +100,7 @@ def _store(plan: Plan, value: Value, number: int) -> None:
 
 
 def _spans(plan: Plan, value: Value) -> list[Storage]:
-    """The storage of a value, and that which it is inside of."""
+    """The storage of a value, and the one that contains it."""
     own = plan.storages[value.storage]
     return [own] if own.inside is None else [own, plan.storages[own.inside[0]]]
 
@@ -121,7 +120,7 @@ def _last_uses(plan: Plan) -> list[int]:
 
 
 def _take_in_place(plan: Plan, last_use: list[int], number: int, step: Step) -> None:
-    """Lets outputs take their input's storage."""
+    """Lets outputs take over an input's storage."""
     op, params = step.node.op, step.node.params
     taken: set[int] = set()
     if op is None or params is None:

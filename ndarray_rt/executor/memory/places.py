@@ -1,9 +1,9 @@
-"""Where in one arena the storages of a plan lie.
+"""Offsets of a plan's storages in one arena.
 
-They take as little memory as a greedy plan needs. Where several threads run it, the middle of a
-storage lies where it can at the middle of an earlier one: threads share the rows of a value evenly
-and in order, so its first half is written by the first half of the threads. To write to what a core
-with another last-level cache wrote before takes as long as to fetch it from there.
+The arena is as small as a greedy plan makes it. For several threads, the middle of a storage is put
+at the middle of an earlier one if possible: threads share the rows of a value evenly and in order,
+so that its first half is written by the first half of the threads. Writing to lines that a core
+with another last-level cache wrote before takes as long as fetching them from there.
 """
 
 from __future__ import annotations
@@ -24,22 +24,21 @@ LIFE = np.dtype([(name, np.int64) for name in
                  ("nbytes", "born", "dies", "team", "lane", "offset")])
 Lives = np.ndarray[tuple[int], np.dtype[np.void]]
 
-# comparisons that the search for gaps may make: always, and for each of n storages and each digit
-# of n
+# comparisons that the search for gaps may make: a fixed number, and one for each of n storages and
+# each binary digit of n
 WORK_ALWAYS, WORK_EACH = 1 << 24, 16
 # scaled offsets are accepted if the arena is at most 3 % larger than that of a fresh plan
 WASTE = 1.03
 
 
 def place(storages: Sequence[Storage], threads: int) -> int:
-    """Gives each storage its offset; none overlaps another that lives at the same time.
+    """Assigns each storage an offset at which it overlaps none that lives at the same time.
 
-    The largest first, each as low as those that live at the same time allow. Where so many do
-    that this takes too long, an allocator's places, which knows no future: as long as many
-    storages live these fill the gaps between them. For several threads they move within the arena
-    then, in the order in which they begin to live, to where the least of either half was written
-    last by the other half of the threads. Gives the number of comparisons that all of it took,
-    which grows no faster than n log n.
+    The largest first, each as low as possible. If so many live at the same time that this takes too
+    long, in order of time by best fit, and as many storages as time allows then fill the gaps. For
+    several threads storages are then moved within the arena, in the order of their births, to where
+    the fewest bytes of each half were last written by the other half of the threads. Returns the
+    number of comparisons, which grows no faster than n log n.
 
     Source: greedy by size (Pisarchyk and Lee, 2020), and best fit.
     """
@@ -62,9 +61,9 @@ def place(storages: Sequence[Storage], threads: int) -> int:
 
 
 def _place_in_time(lives: Lives) -> int:
-    """Places by best fit from the first step to the last or the other way, whichever takes less."""
+    """Best fit in the order of time or in reverse, whichever takes less memory."""
     born, dies, lanes = lives["born"].copy(), lives["dies"].copy(), lives["team"] >= 0
-    # what lanes have, which run at once, is held as long as their team runs
+    # storages of lanes, which run at the same time, are held as long as their team runs
     teams = lives["team"][lanes]
     for times, extreme in ((born, np.minimum), (dies, np.maximum)):
         of_team = times[lanes][np.unique(teams, return_index=True)[1]]
@@ -91,7 +90,7 @@ def _numbers(array: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Any:
 
 
 def _run(function: Callable[..., int], lives: Lives, *arguments: Any) -> int:
-    """Calls a native function that places lives; gives the number of its comparisons."""
+    """Calls a native function on lifetimes; returns the number of its comparisons."""
     work = ffi.new("int64_t *")
     call(function, len(lives), ffi.from_buffer("ndrt_life *", lives), *arguments, work,
          what="placing storages in an arena")
@@ -99,11 +98,11 @@ def _run(function: Callable[..., int], lives: Lives, *arguments: Any) -> int:
 
 
 def place_as(before: Sequence[Storage], storages: Sequence[Storage], fragmentation: float) -> bool:
-    """The places of the same storages `before`, scaled, where all grew or shrank by one ratio.
+    """Gives storages the offsets of the same storages `before`, scaled by one ratio.
 
-    `fragmentation` is what `place` reached for the storages whose places these are in the end.
-    False, with nothing changed, where these live at other times, not all fit into their scaled
-    spans, or the arena would be more than placing them anew takes by that.
+    `fragmentation` is what `place` reached for the plan whose offsets were scaled first. False, and
+    nothing is changed, if lifetimes differ, if not all storages fit, or if the arena would be
+    larger by more than the tolerance than that of a new plan.
     """
     if len(before) != len(storages) or not storages or any(
             _life(then) != _life(now) for then, now in zip(before, storages, strict=True)):
@@ -126,7 +125,7 @@ def place_as(before: Sequence[Storage], storages: Sequence[Storage], fragmentati
 
 
 def fragmentation_of(storages: Sequence[Storage]) -> float:
-    """The arena over the largest set of storages that live at one time."""
+    """Size of the arena over the most bytes that live at one time."""
     top = max((s.offset + s.nbytes for s in storages), default=0)
     return top / max(1, most_alive(storages))
 
@@ -136,7 +135,7 @@ def _life(storage: Storage) -> tuple[int, int, int, int]:
 
 
 def most_alive(storages: Sequence[Storage]) -> int:
-    """Bytes of the largest set that lives at one time."""
+    """The most bytes that live at one time."""
     changes: dict[int, int] = {}
     for storage in storages:
         changes[storage.born] = changes.get(storage.born, 0) + storage.nbytes

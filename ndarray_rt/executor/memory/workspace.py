@@ -1,4 +1,4 @@
-"""Workspace: arenas and the run lock that executors share which never run at the same time."""
+"""Workspace: the arenas and the run lock shared by executors that never run at the same time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _numbers = itertools.count(1)
 class Workspace:
     """The memory of one executor's programs, or of several executors bound with `shared_exec`.
 
-    Runs are serialised by `lock`. `last` is the number of the executor that ran last: what
-    another one's forward left for its backward is overwritten then.
+    `lock` serialises runs. `last` is the number of the executor that ran last: a run of another one
+    overwrites what forward left for backward.
     """
 
     def __init__(self) -> None:
-        # RLock is a function in the eyes of type checkers
+        # RLock is a function for type checkers
         self.lock: Any = threading.RLock()
         self.last = 0
         # one of the executors computes gradients
@@ -33,23 +33,23 @@ class Workspace:
         renew_in_child(self)
 
     def _renew_locks(self) -> None:
-        """In a forked child."""
-        # whatever it says of itself: a thread that was given the lock notes so a little later
+        """Called in a forked child."""
+        # a thread that was just given the lock may not have recorded that yet: always renewed
         self.lock = threading.RLock()
 
     def refuse_own_run(self) -> None:
-        """MXNetError instead of a run inside a run of the same thread."""
+        """MXNetError instead of a nested run in the same thread."""
         if self.lock._is_owned():
             raise MXNetError("this executor is running in this very thread, or one that it shares "
                              "memory with: a monitor, an operator or a signal handler can not run "
                              "it (`clone` makes one with memory of its own)")
 
     def add(self, state: PlanArrays) -> None:
-        """From now on others may use this state's arena."""
+        """Lets others use the arena of these arrays from now on."""
         self._states.add(state)
 
     def arena(self) -> Handle | None:
-        """The largest arena there is."""
+        """The largest arena so far."""
         arenas: Sequence[Handle] = [s.arena for s in self._states if s.arena is not None]
         return max(arenas, key=lambda arena: arena.nbytes, default=None)
 
