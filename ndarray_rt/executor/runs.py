@@ -1,4 +1,4 @@
-"""Runs: the programs of one executor, run one at a time, and what the last run left.
+"""Runs: runs the programs of one executor, one at a time, and tracks what the last run left.
 
 Knows no operator.
 """
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 class Chain(NamedTuple):
-    """The recordings of one whole step, which may follow each other: forward, backward and, where
-    there is one, the update."""
+    """The recordings of one training step, replayed in turn: forward, backward and, if there is
+    one, the update."""
 
     update: Update | None
     parts: list[Replay]
 
 
 class Runs:
-    """Which program runs, under which monitor, and what its memory holds now.
+    """Which program runs, with which monitor, and the present state of its memory.
 
-    Callers have the lock of `work`, and `account` is where what they allocate is counted.
+    Callers hold the lock of `work`. Allocations are charged to `account`.
     """
 
     __slots__ = ("__weakref__", "account", "bound", "chain", "context", "inference", "is_running",
@@ -45,7 +45,7 @@ class Runs:
 
     def __init__(self, bound: Bound, context: OpContext, account: Account, work: Workspace,
                  number: int, inference: InferenceProgram, training: TrainingProgram) -> None:
-        """`number` is one that no other executor has."""
+        """`number` is unique to this executor."""
         self.bound = bound
         self.context = context
         self.account = account
@@ -54,27 +54,27 @@ class Runs:
         self.training = training
         self.number = number
         self.monitor: Watch | None = None
-        # the mode of the last run, None where it did not finish; nothing was kept for backward yet
+        # mode of the last run; None if it did not finish, or if nothing was kept for backward
         self.ran: bool | None = False
-        # backward has taken over memory of forward's
+        # backward has overwritten memory of forward
         self.is_spent = False
         self.is_running = False
-        # the stream of plain runs; a run that is recorded has another one
+        # the stream of runs that are not recorded
         self.stream = context.stream
-        # the recording of an inference run that may be replayed as it is
+        # the recording of an inference run that may be replayed without checks in Python
         self.ready: Replay | None = None
-        # a step that may be replayed as it is; the last run of the training program was such a
-        # step, or its forward
+        # a training step that may be replayed so; set if the last run of the training program was
+        # such a step, or its forward
         self.chain: Chain | None = None
-        # a forward of that chain which was replayed, and of which Python does not know yet where it
-        # left what it wrote
+        # the forward of that step, if it was replayed and Python does not know yet in which layouts
+        # it left its results
         self.left: Replay | None = None
         renew_in_child(self)
 
     def _renew_locks(self) -> None:
-        """In a forked child, a run that another thread was in the midst of is not there any more.
+        """In a forked child, a run in progress in another thread does not exist any more.
 
-        Its arrays hold what they held then, and the next runs settle and record anew.
+        Arrays keep what they held at the fork; the next runs settle layouts and record again.
         """
         if self.is_running:
             self.is_running = False
@@ -86,48 +86,48 @@ class Runs:
     # ---- programs ---------------------------------------------------------------------------
 
     def programs(self) -> list[Program]:
-        """Those that were made."""
+        """The programs made so far."""
         return [p for p in (self.inference.program, self.training.program) if p is not None]
 
     def program_for(self, is_train: bool) -> Program:
-        """Inference takes the optimized graph; a monitor is to see each node as it was bound."""
+        """The optimized graph for inference, unless a monitor has to see each node as bound."""
         looked_at = self.monitor is not None or is_checked()
         if is_train or looked_at or not config.NDRT_ONEDNN:
             return self.training_program()
         return self.inference.make() or self.training_program()
 
     def training_program(self) -> Program:
-        """That of the graph as it was bound."""
+        """The program of the graph as it was bound."""
         return self.training.make(self.context, self.work)
 
     def restart(self, reason: str) -> None:
-        """Forgets all recordings."""
+        """Drops all recordings."""
         for program in self.programs():
             program.restart(reason)
 
     def forget_replays(self) -> None:
-        """The next runs look at everything anew."""
+        """The next runs do all checks again."""
         self.ready = self.chain = self.left = None
 
     def set_watch(self, watch: Watch | None) -> None:
-        """From now on `watch` is called before and after each step."""
+        """Calls `watch` before and after each step from now on."""
         self.forget_replays()
         self.monitor = watch
 
     # ---- running ----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """The arena is written to; until the run is done nothing of an earlier one counts."""
+        """The arena is about to be written: invalidates results of earlier runs until this ends."""
         self.ran, self.is_spent = None, False
         self.work.last = self.number
 
     def forward(self, is_train: bool, kept: bool = False) -> None:
-        """A run of forward. With `kept` backward may follow in either mode."""
+        """Runs forward. With `kept` a backward in either mode may follow."""
         self.run_forward(is_train, kept)
         self.ran = kept or is_train
 
     def run_forward(self, is_train: bool, kept: bool = False) -> None:
-        """`forward` that leaves nothing for a backward of users."""
+        """`forward` without anything kept for a user's backward."""
         self.ready = self.left = None
         self.begin()
         program = self.training_program() if kept else self.program_for(is_train)
@@ -142,9 +142,8 @@ class Runs:
             self.ready = program.ready()
 
     def finish(self, ready: Replay) -> None:
-        """The rest of a replay that is so long that signals are served meanwhile, or calls Python.
-        """
-        # long ones go the way of all others from now on, which costs little beside their length
+        """Finishes a replay that returned early, to serve signals or to call Python."""
+        # from now on it runs with all checks, whose cost is small compared to such a long run
         self.ready, self.is_running = None, True
         try:
             ready.finish()
@@ -153,7 +152,7 @@ class Runs:
             self.is_running = False
 
     def replay(self, part: Replay, feed: Feed | None = None) -> bool:
-        """`Replay.replay` of a part of a step."""
+        """`Replay.replay` of one part of a step."""
         self.is_running = True
         try:
             return part.replay(feed)
@@ -169,7 +168,8 @@ class Runs:
         self.bound.copy(given)
 
     def take_over(self, names: Iterable[str]) -> None:
-        """Arrays of its own for borrowed arguments; what runs is planned anew over them."""
+        """Replaces borrowed arguments by arrays of its own; programs are planned again over
+        them."""
         if not self.bound.own(names):
             return
         self.restart("an input got an array of its own")

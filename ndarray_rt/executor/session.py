@@ -1,4 +1,4 @@
-"""Session: what executors reshaped from one another share. Runs nothing."""
+"""Session: the cache key that executors reshaped from one another share. Runs nothing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _numbers = itertools.count(1)
 
 
 class Session:
-    """What the primitives of one executor, and of those reshaped from it, are kept under.
+    """The key under which the primitives of an executor, and of those reshaped from it, are cached.
 
-    They leave the store when the last of these executors is gone.
+    They are dropped with the last of these executors.
     """
 
     __slots__ = ("__weakref__", "key")
@@ -23,5 +23,5 @@ class Session:
         weakref.finalize(self, CACHE.release, self.key)
 
     def clear(self) -> None:
-        """Forgets the primitives of these executors; the next run makes them again."""
+        """Drops the primitives of these executors; the next run makes them again."""
         CACHE.clear(self.key)

@@ -1,4 +1,4 @@
-"""Sharing: what an executor takes over from others instead of making it. Runs nothing."""
+"""Sharing: what an executor takes over from others. Runs nothing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from .session import Session
 
 @dataclass(frozen=True)
 class Sharing:
-    """What several executors have in common; what is left out an executor makes for itself.
+    """What several executors have in common; an executor makes what is None itself.
 
-    `session`: the primitives. `workspace`: the memory of intermediate values and the run lock: the
-    executors never run at the same time, and the backward of one may not follow the run of another.
-    The rest is of an executor of the same symbol over the same parameters: `facts` are dtypes that
-    were inferred, `packed` copies of weights, `model` what passes and plans made of the graph for
-    inference.
+    `session`: the primitives. `workspace`: the memory of intermediate values and the run lock; such
+    executors never run at the same time, and a backward must follow a forward of the same one. The
+    rest comes from an executor of the same symbol and parameters: `facts`, its dtypes, `packed`
+    copies of weights, and `model`, the results of passes and plans for inference.
     """
 
     session: Session = field(default_factory=Session)

@@ -1,4 +1,4 @@
-"""What users hand to an executor's runs: values for bound arrays, gradients of outputs."""
+"""Conversion of values that users pass to an executor's runs: inputs, gradients of outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..errors import MXNetError, NameMismatch, ShapeError, TypeMismatch
 def copy_value(value: Any, target: NDArray, name: str) -> None:
     """Copies an array of any kind into a bound one, cast to its dtype.
 
-    ShapeError for another shape, TypeMismatch for what is no array of numbers.
+    ShapeError for another shape, TypeMismatch for anything but an array of numbers.
     """
     if copy_plain(value, target):
         return
@@ -44,8 +44,8 @@ def copy_value(value: Any, target: NDArray, name: str) -> None:
 def head_gradients(out_grads: Any, needed: Sequence[int], names: Sequence[str]) -> dict[int, Any]:
     """The gradients of outputs by position, from one array, a list, or a dict by name.
 
-    `needed` are the positions that must be there, `names` those of all outputs. More in a list than
-    there are outputs count for nothing, as in MXNet; NameMismatch for a name that is no output's.
+    `needed` are the positions that must be given, `names` those of all outputs. Additional entries
+    of a list are ignored, as in MXNet; NameMismatch for a name that is not an output's.
     """
     if out_grads is None:
         if needed:

@@ -14,11 +14,11 @@ from .plan import Kind, Plan, Value
 
 
 class PlanArrays:
-    """Arrays of one program: the user's and the executor's outputs by reference, others its own.
+    """The arrays of one program: the user's and the outputs by reference, the others its own.
 
     Each storage of the plan is a Chunk over its span of the arena, and each value an array that
-    reuses it (`_as_array`). A span that must grow leaves the arena by itself. `arena` is one to
-    share with a program that never runs at the same time, where it is large enough.
+    reuses it (`_as_array`). A span that must grow leaves the arena. `arena`: one to share with a
+    program that never runs at the same time, if it is large enough.
     """
 
     __slots__ = ("__weakref__", "arena", "arrays", "storages")
@@ -41,7 +41,7 @@ class PlanArrays:
         if value.kind in (Kind.EXTERNAL, Kind.OUTPUT):
             return given[value.entry]
         if value.kind is Kind.UNUSED:
-            # a shape only: nothing is ever computed for it, and no memory taken
+            # only its shape is used: nothing computes it, and it has no memory
             return NDArray(Chunk(value.shape, value.dtype), value.shape, value.dtype, ctx=ctx)
         if value.kind is Kind.CONSTANT:
             found = given.get(value.entry)

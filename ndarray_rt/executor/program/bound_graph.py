@@ -22,11 +22,11 @@ HEAD_GRAD = "__head_grad_{}"
 
 @dataclass
 class BoundGraph:
-    """A planned graph, and which of its entries are what to the user."""
+    """A planned graph, and the entries that correspond to the user's arrays."""
 
     plan: Plan
     variables: dict[str, Entry]
-    grads: dict[str, Entry]  # argument -> the entry written into its gradient array
+    grads: dict[str, Entry]  # argument -> the entry stored in its gradient array
     zero_grads: list[str]  # arguments that the outputs do not depend on
     head_grads: dict[int, Entry]  # position of an output -> the variable of its gradient
 
@@ -41,7 +41,7 @@ class Facts:
 
 def infer_shapes(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
                  ) -> dict[Entry, tuple[int, ...]]:
-    """From `shapes` of all variables by name; ShapeError where one does not follow."""
+    """The shape of each entry; ShapeError if one does not follow from those of the variables."""
     return all_known(infer_graph_shapes(heads, shapes))
 
 
@@ -57,17 +57,17 @@ def all_known(table: Mapping[Entry, Shape | None]) -> dict[Entry, tuple[int, ...
 
 def infer_facts(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
                 types: Mapping[str, DType], like: Facts | None = None) -> Facts:
-    """From `shapes` and `types` of all variables by name; MXNetError where one does not follow.
+    """Shapes and dtypes from those of all variables by name; MXNetError if one does not follow.
 
-    `like` is that of the same heads for other shapes: where the variables have the same dtypes, all
-    others have them too.
+    `like` are the facts of the same heads for other shapes: if the variables have the same dtypes,
+    so do all other entries.
     """
     return add_types(heads, infer_shapes(heads, shapes), types, like)
 
 
 def add_types(heads: Sequence[Entry], made: dict[Entry, tuple[int, ...]],
               types: Mapping[str, DType], like: Facts | None = None) -> Facts:
-    """`infer_facts` where the shapes are there."""
+    """`infer_facts` with shapes that are inferred already."""
     if like is not None and made.keys() == like.types.keys() and all(
             like.types[entry] == types[entry.node.name] for entry in made
             if entry.node.is_variable):
@@ -82,7 +82,7 @@ def build_graph(heads: Sequence[Entry], requests: Mapping[str, Req],
     """Adds the gradient graph, infers its shapes and dtypes, and plans memory.
 
     `facts` are those of the graph of `heads`. `requests` name the arguments whose gradients are
-    wanted.
+    computed.
     """
     forward = topological(heads)
     inside = set(forward)
@@ -134,7 +134,8 @@ def _copy_of(entry: Entry, name: str) -> Entry:
 
 
 def _copies_where_read(grads: dict[str, Entry], requests: Mapping[str, Req]) -> dict[str, Entry]:
-    """Gradients that other nodes read too are copied out: an array added to holds another value."""
+    """Copies gradients that other nodes read too: with kAddTo the user's array has another
+    value."""
     read = {entry for node in topological(grads.values()) for entry in node.inputs}
     return {name: _copy_of(entry, name) if entry in read and requests[name] == Req.kAddTo else entry
             for name, entry in grads.items()}

@@ -1,4 +1,4 @@
-"""The inference graph: what the passes make of a symbol, planned. Allocates no array."""
+"""The inference graph: the result of the passes for a symbol, planned. Allocates no array."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from .prologue import Prologue
 
 @dataclass
 class InferenceGraph:
-    """A plan, the entries that live in given arrays, and how the passes came to it.
+    """A plan, the entries that live in given arrays, and the passes' stages.
 
-    `facts` are those of the passes' result, `bound_facts` of the graph as it was bound; `families`
-    and `tiling` are what its layouts and its tiles are, and `bound` the arrays of its variables.
+    `facts` are those of the optimized graph, `bound_facts` those of the graph as it was bound;
+    `families` are the layouts and `tiling` the tiles of the plan, `bound` the arrays of variables.
     """
 
     plan: Plan
@@ -50,14 +50,14 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
                     outputs: Sequence[NDArray], facts: Facts,
                     like: InferenceGraph | None = None,
                     precision: Precision = Precision.FLOAT32) -> InferenceGraph | None:
-    """The planned graph for inference over arrays by name, or None where no pass may run.
+    """The planned graph for inference over arrays by name, or None if no pass may run.
 
     `outputs` are the arrays of the heads, `facts` those of the graph as it was bound. `like` is
-    that of the same heads for other shapes: where it is right for these too, no pass is run again,
-    and nodes have its layouts where nothing better was measured; it is of the same precision.
+    the graph of the same heads for other shapes, in the same precision: if it is valid for these
+    too, no pass runs again, and its layouts are used unless better ones were measured.
     """
     if any(node.is_in_numpy for node in topological(heads)):
-        return None  # a pass would take it into something that runs natively
+        return None  # a pass would replace it by something that runs natively
     shapes = {name: array.shape for name, array in bound.items()}
     types = {name: array.dtype for name, array in bound.items()}
     optimized, known = None, None
@@ -75,7 +75,7 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
     arrays: dict[Entry, NDArray] = {}
     for entry, array in zip(optimized.heads, outputs, strict=True):
         if arrays.setdefault(entry, array) is not array or entry.node.is_variable:
-            return None  # outputs must not become one memory, nor a user's array
+            return None  # two outputs must not share memory, nor an output a user's array
     nodes = topological(optimized.heads)
     families, tiling = _choose(nodes, known, optimized, like)
     if (like is not None and optimized is like.optimized
@@ -90,18 +90,19 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
 
 def _choose(nodes: Sequence[Node], facts: Facts, optimized: Optimized,
             like: InferenceGraph | None) -> tuple[dict[Node, str], Tiling | None]:
-    """Layouts and tiles: as measured, else the layouts of `like`, else by the models."""
+    """Layouts and tiles: the measured ones, else the layouts of `like`, else those of the
+    models."""
     found = measured_plan(optimized.heads, nodes, facts)
     if found is not None:
         return found
     tiling = choose_tiling(optimized.heads, facts)
     if like is not None and optimized is like.optimized:
-        return like.families, tiling  # weights are packed for these
+        return like.families, tiling  # weights are packed in these layouts already
     return plan_layouts(nodes, *in_one_tile(optimized.heads, facts, tiling)), tiling
 
 
 class Planned(NamedTuple):
-    """A plan, the arrays of its variables, and the graph that it is of: the given one in tiles."""
+    """A plan, the arrays of its variables, and its graph: the given one, in tiles."""
 
     plan: Plan
     given: dict[Entry, NDArray]
@@ -111,8 +112,8 @@ class Planned(NamedTuple):
 
 def plan_inference(heads: Sequence[Entry], facts: Facts, families: Mapping[Node, str],
                    tiling: Tiling | None, bound: Mapping[str, NDArray]) -> Planned:
-    """The plan of a graph that passes made, with given families of layouts and tiles, over the
-    arrays of its variables by name."""
+    """The plan of an optimized graph with the given layouts and tiles, over the arrays of its
+    variables by name."""
     tiled = tile_batches(heads, facts, tiling)
     nodes = topological(tiled.heads)
     variables = {Entry(node, 0): node.name for node in nodes if node.is_variable}
@@ -137,7 +138,7 @@ def plan_inference(heads: Sequence[Entry], facts: Facts, families: Mapping[Node,
 
 def _plan_again(like: InferenceGraph, facts: Facts, families: Mapping[Node, str],
                 bound: Mapping[str, NDArray]) -> Planned:
-    """`plan_inference` for other shapes of a graph that is in no tiles for either."""
+    """`plan_inference` for other shapes, if neither graph has tiles."""
     plan = reshaped_plan(like.plan, facts.shapes)
     note_layouts(plan, families)
     plan_memory(plan, share=config.NDRT_PLAN_MEMORY, like=like.plan)
@@ -147,8 +148,8 @@ def _plan_again(like: InferenceGraph, facts: Facts, families: Mapping[Node, str]
 
 def shared_prologue(graph: InferenceGraph, like: InferenceGraph, program: Program,
                     ) -> Prologue | None:
-    """The prologue of `program`, which runs `like`, where `graph` has the same one over the same
-    parameters; its constants are among what is given for `graph` then."""
+    """The prologue of `program`, which runs `like`, if `graph` has the same one over the same
+    parameters; then its constants are given to `graph`."""
     if like.optimized is not graph.optimized or any(
             graph.given.get(entry) is not like.given[entry] for entry in program.folded_from()):
         return None
@@ -158,13 +159,13 @@ def shared_prologue(graph: InferenceGraph, like: InferenceGraph, program: Progra
 
 def _still_right(like: InferenceGraph, facts: Facts, shapes: Mapping[str, tuple[int, ...]],
                  types: Mapping[str, DType]) -> Facts | None:
-    """Shapes of the passes' result for other inputs, if each of its nodes makes there what the
-    node of its name makes in the graph as it was bound; along axes that a pass changed, as
-    strides that it moved do, both must be as long as they were. What only a pass knows the name of
-    must grow as what it reads.
+    """Facts of the optimized graph for other input shapes, or None if the passes must run again.
 
-    Passes rely on shapes where they drop what moves no value, and then a node behind it has
-    another shape; and where one shape goes into another, and then the fused node has another one.
+    It is still valid if each of its nodes has the shape of the node of the same name in the graph
+    as it was bound; along axes where a pass made the two differ, as moved strides do, neither may
+    change. A node that only the passes know must grow as its inputs do. The check is needed as
+    passes rely on shapes when they drop an operator that moves no value, or fuse operators whose
+    shapes broadcast.
     """
     bound = _shapes_by_name(facts)
     if bound is None:
@@ -194,13 +195,13 @@ def _still_right(like: InferenceGraph, facts: Facts, shapes: Mapping[str, tuple[
 
 def _alike(a: tuple[int, ...], b: tuple[int, ...], a_then: tuple[int, ...],
            b_then: tuple[int, ...]) -> bool:
-    """`a` and `b` are equal but for axes along which each of them is what its other one is."""
+    """`a` and `b` are equal, except along axes where each equals its counterpart `_then`."""
     return len({len(a), len(b), len(a_then), len(b_then)}) == 1 and all(
         m == n or (m, n) == (k, j) for m, n, k, j in zip(a, b, a_then, b_then, strict=True))
 
 
 def _shapes_by_name(facts: Facts) -> dict[str, tuple[int, ...]] | None:
-    """Of each node's first output; None where nodes of one name differ."""
+    """The shape of each node's first output, by name; None if two nodes of one name differ."""
     made: dict[str, tuple[int, ...]] = {}
     for entry, shape in facts.shapes.items():
         if entry.index == 0 and made.setdefault(entry.node.name, shape) != shape:
@@ -209,8 +210,7 @@ def _shapes_by_name(facts: Facts) -> dict[str, tuple[int, ...]] | None:
 
 
 def _prologue(heads: Sequence[Entry]) -> set[Node]:
-    """What is computed from parameters alone and kept: no output of the graph, nor what needs one.
-    """
+    """Nodes computed from parameters alone and kept, without outputs and what outputs need."""
     outputs = {entry.node for entry in heads}
     found: set[Node] = set()
     for node in prologue_nodes(heads):

@@ -1,4 +1,4 @@
-"""InferenceProgram: what runs for inference, made of a graph as it is bound. Runs no step."""
+"""InferenceProgram: makes the program for inference from a graph as bound. Runs no step."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class Model(NamedTuple):
-    """What an executor for other shapes, or over other inputs, may go on with."""
+    """What an executor for other shapes or inputs can take over."""
 
     graph: InferenceGraph
     program: Program
 
 
 class InferenceProgram:
-    """The program of the optimized graph; made when it is first asked for, and made anew under
-    other switches. `model` is another executor's for the same symbol and parameters."""
+    """The program of the optimized graph; made on first use, and again after switches changed.
+    `model` comes from another executor of the same symbol and parameters."""
 
     def __init__(self, bound: Bound, context: OpContext, workspace: Workspace,
                  model: Model | None, precision: Precision) -> None:
@@ -35,11 +35,11 @@ class InferenceProgram:
         self.precision = precision
         self._switches: tuple[str, bool, bool] | None = None
         self.graph: InferenceGraph | None = None
-        # None where it was not made yet, and where no pass may run
+        # None if not made yet, or if no pass may run
         self.program: Program | None = None
 
     def make(self) -> Program | None:
-        """The program; None where no pass may run: inference runs the graph as it was bound."""
+        """The program; None if no pass may run, and inference runs the graph as it was bound."""
         switches = (config.NDRT_SKIP_PASSES, config.NDRT_PLAN_MEMORY, config.NDRT_BATCH_TILES)
         if self._switches != switches:
             self._make(None)
@@ -47,8 +47,8 @@ class InferenceProgram:
         return self.program
 
     def plan_anew(self) -> None:
-        """The same graph, planned by what has been measured since."""
-        # what stops this half-way leaves it to the next run
+        """Plans the same graph again, with what has been measured since."""
+        # if this is interrupted, the next run does it
         switches, self._switches = self._switches, None
         self._make(self.graph)
         self._switches = switches
@@ -57,7 +57,7 @@ class InferenceProgram:
         model, self._model = self._model, None
         if self.program is not None:
             self.program.count_replays()
-            model = None  # it was made under other switches, or with other layouts
+            model = None  # made with other switches or layouts
         self.program = self.graph = None
         bound = self._bound
         graph = build_inference(bound.symbol.entries, bound.variables, bound.outputs, bound.facts,
@@ -72,12 +72,12 @@ class InferenceProgram:
         self.graph = graph
 
     def as_model(self) -> Model | None:
-        """What others may go on with."""
+        """What other executors can take over."""
         if self.graph is None or self.program is None:
             return None
         return Model(self.graph, self.program)
 
     def forget(self) -> None:
-        """Arguments are other arrays now: the next run plans over them."""
+        """Arguments were replaced by other arrays: the next run plans again."""
         self._model = self.as_model() or self._model
         self.program = self.graph = self._switches = None

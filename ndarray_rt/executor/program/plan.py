@@ -16,15 +16,15 @@ class Kind(Enum):
     """Where a value lives."""
 
     EXTERNAL = "external"  # the user's array: argument, aux state or gradient
-    OUTPUT = "output"  # memory of the executor's that the user sees, all of it one value's own
-    CONSTANT = "constant"  # computed from parameters alone, kept from run to run
+    OUTPUT = "output"  # the executor's memory that the user sees; holds one value only
+    CONSTANT = "constant"  # computed from parameters alone, kept between runs
     PLANNED = "planned"  # memory shared by values that do not live at the same time
-    UNUSED = "unused"  # nobody reads it and nothing is computed for it
+    UNUSED = "unused"  # not read by any step, and not computed
 
 
 @dataclass
 class Value:
-    """One entry of the graph with all that is known of it."""
+    """One entry of the graph with everything that is known about it."""
 
     index: int
     entry: Entry
@@ -33,37 +33,37 @@ class Value:
     kind: Kind
     name: str
     storage: int = -1
-    padded: tuple[int, ...] | None = None  # the dims that its layout pads the shape to
-    within: tuple[int, int] | None = None  # the value that it is a part of, bytes into that
-    has_parts: bool = False  # others are within it
+    padded: tuple[int, ...] | None = None  # its shape with the padding of its layout
+    within: tuple[int, int] | None = None  # the value that contains it, offset in bytes
+    has_parts: bool = False  # it contains other values
 
     @property
     def nbytes(self) -> int:
-        """What it takes, padding included."""
+        """Bytes, padding included."""
         return prod(self.padded or self.shape) * self.dtype.itemsize
 
 
 @dataclass
 class Storage:
-    """A span of the arena, for values that follow one another in place."""
+    """A span of the arena, for values that replace one another in place."""
 
     nbytes: int
     born: int  # the first step that writes to it
     dies: int  # the last step that touches it
     offset: int = 0
-    inside: tuple[int, int] | None = None  # the storage that it is a span of, bytes into that
-    team: int = -1  # where one lane alone touches it: the team and lane of that
+    inside: tuple[int, int] | None = None  # the storage that contains it, offset in bytes
+    team: int = -1  # if only one lane touches it: the team and lane of that
     lane: int = -1
-    used: int = 0  # what its values take, which `nbytes` rounds up
+    used: int = 0  # bytes of its largest value, which `nbytes` rounds up
 
     def overlaps(self, other: Storage) -> bool:
-        """Both have some memory in common."""
+        """Both share some memory."""
         return (self.offset < other.offset + other.nbytes
                 and other.offset < self.offset + self.nbytes)
 
 
 def any_overlap(some: Iterable[Storage], others: Iterable[Storage]) -> bool:
-    """One of these and one of the others have some memory in common."""
+    """One of these and one of the others share some memory."""
     spans = sorted((s.offset, s.offset + s.nbytes, side)
                    for side, storages in enumerate((some, others)) for s in storages)
     end = [0, 0]
@@ -76,24 +76,24 @@ def any_overlap(some: Iterable[Storage], others: Iterable[Storage]) -> bool:
 
 @dataclass
 class Step:
-    """One operator call: positions of its values, and what is asked of its outputs."""
+    """One operator call: indices of its values, and the requests of its outputs."""
 
     node: Node
     ins: tuple[int, ...]
     outs: tuple[int, ...]
     reqs: list[Req]
     is_backward: bool
-    family: str = ""  # of layouts to compute in, where the layout plan has one
-    tile_of: Node | None = None  # the node whose work it does for a part of the batch
-    team: int = -1  # of tiles that run at once, with a thread each
-    lane: int = -1  # which of them it works for
+    family: str = ""  # the layout family that it computes in, if planned
+    tile_of: Node | None = None  # the node of the whole batch, if it works for a part of that
+    team: int = -1  # the team of tiles that run at the same time, one thread each
+    lane: int = -1  # its tile in the team
 
 
 @dataclass
 class Plan:
-    """Steps in order: prologue, forward, backward; the values they touch; the storages of those.
+    """Steps in order: prologue, forward, backward; the values that they touch; storages of those.
 
-    `num_forward` counts the steps of the prologue too, `num_prologue` these alone.
+    `num_forward` includes the steps of the prologue, `num_prologue` counts these alone.
     """
 
     steps: list[Step]
@@ -102,10 +102,10 @@ class Plan:
     storages: list[Storage]
     num_forward: int
     num_prologue: int = 0
-    lanes: int = 1  # threads that run tiles of the batch at once
-    threads: int = 0  # how many the places in the arena were chosen for
-    fragmentation: float = 1.0  # the arena over what lives at one time, where these were chosen
-    # operators of forward and their gradients by input, as `gradient_graph` tells of them
+    lanes: int = 1  # threads that run tiles of the batch at the same time
+    threads: int = 0  # number of threads for which offsets in the arena were chosen
+    fragmentation: float = 1.0  # arena size over the most live bytes, when offsets were chosen
+    # forward's operators with the gradients of their inputs, as `gradient_graph` returns them
     gradients: Sequence[tuple[Node, list[tuple[int, Entry | None]]]] = ()
 
     def _bytes_of(self, *kinds: Kind) -> int:
@@ -113,12 +113,12 @@ class Plan:
 
     @property
     def naive_bytes(self) -> int:
-        """What the executor's own values would take without sharing."""
+        """Memory of the executor's own values without any sharing."""
         return self._bytes_of(Kind.OUTPUT, Kind.PLANNED)
 
     @property
     def planned_bytes(self) -> int:
-        """What they take: the arena, and the outputs, which are not in it."""
+        """Memory of these values as planned: the arena and the outputs outside of it."""
         return self.arena_bytes + self._bytes_of(Kind.OUTPUT)
 
     @property
@@ -127,12 +127,12 @@ class Plan:
 
     @property
     def constant_bytes(self) -> int:
-        """What is computed from parameters alone and kept."""
+        """Bytes of values computed from parameters alone and kept."""
         return self._bytes_of(Kind.CONSTANT)
 
     @property
     def backward_repeats(self) -> bool:
-        """Backward overwrites nothing of forward's that it reads: it may run twice in a row."""
+        """Backward overwrites nothing that it reads of forward: it may run twice in a row."""
         forward, backward = self.steps[:self.num_forward], self.steps[self.num_forward:]
         made = {i for step in forward for i in step.outs}
         needed = {self.values[i].storage for step in backward for i in step.ins if i in made}
@@ -167,8 +167,8 @@ def make_plan(forward: Sequence[Node], backward: Sequence[Node], heads: Sequence
     """The steps of a graph in order, and every value with its kind; storage is planned later.
 
     `external` names the entries that live in the user's arrays: variables, and gradients that are
-    written straight into them, for which `grad_reqs` says how. `prologue` are nodes that need
-    nothing but variables and one another.
+    stored directly in them, with the request in `grad_reqs`. `prologue` are nodes that depend on
+    variables and one another only.
     """
     values: list[Value] = []
     early = set(prologue)
@@ -204,11 +204,11 @@ def make_plan(forward: Sequence[Node], backward: Sequence[Node], heads: Sequence
 
 
 def reshaped_plan(plan: Plan, shapes: Mapping[Entry, tuple[int, ...]]) -> Plan:
-    """What `make_plan` makes of the same graph where its values have other shapes."""
+    """What `make_plan` returns for the same graph with other shapes."""
     values = [Value(v.index, v.entry, shapes[v.entry], v.dtype, v.kind, v.name)
               for v in plan.values]
     steps = [Step(s.node, s.ins, s.outs,
-                  # in place or not is a matter of the plan of memory
+                  # in-place outputs are decided by the memory plan
                   [Req.kWriteTo if req == Req.kWriteInplace else req for req in s.reqs],
                   s.is_backward) for s in plan.steps]
     return Plan(steps, values, plan.heads, [], plan.num_forward, plan.num_prologue,

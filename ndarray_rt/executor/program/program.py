@@ -31,12 +31,12 @@ Watch = Callable[[BoundStep, bool], None]  # a step, and whether it has run
 
 
 class Program:
-    """Runs parts of a plan: forward, or backward. Not for several threads at once.
+    """Runs parts of a plan: forward, or backward. Not thread-safe.
 
-    `given` are the arrays of variables, gradients and outputs. With `plainly_bound` no array that
-    is written shares memory with another one, so that all leases can be taken for a whole run.
-    `prologue` is that of a program whose constants are among `given`; `like` is one that ran the
-    same steps for other shapes. `precision` is what operators are told.
+    `given` are the arrays of variables, gradients and outputs. `plainly_bound`: no array that is
+    written shares memory with another one, so that all leases can be taken for a whole run.
+    `prologue`: another program's, whose constants are in `given`. `like`: a program that ran the
+    same steps for other shapes. `precision` is passed to operators.
     """
 
     @resting_collector()
@@ -60,7 +60,7 @@ class Program:
                          if v.kind is Kind.OUTPUT}
         self._leases = self._make_leases()
         self._captures: dict[Part, Capture] = {}
-        # how much scratch operators took in recorded runs, or will take if it is as for `like`
+        # scratch that operators took in recorded runs, or are expected to take as in `like`
         self._scratch: int = 0 if like is None else (
             like._scratch * plan.arena_bytes // max(1, like.plan.arena_bytes))
         self._is_settled = like is not None
@@ -91,8 +91,8 @@ class Program:
         self._forget_offered(part)
 
     def _run_settled(self, part: Part, capture: Capture | None) -> bool:
-        """Runs all steps on what the prologue made; not where somebody wrote to its sources before
-        the leases were there: that write would be seen in some layers and not in others."""
+        """Runs all steps on the prologue's results. Returns False and runs nothing if a source was
+        written before the leases were taken: only some layers would see that write."""
         self.prologue.settle(self._context)
         with self._leases:
             if not self.prologue.is_current():
@@ -106,7 +106,7 @@ class Program:
         return True
 
     def _run_steps(self, part: Part, begin: int = 0) -> None:
-        """From the step on that is `begin` behind the part's first."""
+        """Runs the part's steps, from number `begin` on."""
         ctx, lane = self._context, (-1, -1)
         has_lanes = self._has_lanes()
         try:
@@ -122,12 +122,12 @@ class Program:
             lib.ndrt_threads_here(0)
 
     def _has_lanes(self) -> bool:
-        """Steps of lanes are for one thread, as recordings run them: planned for as many lanes as
-        there are threads now."""
+        """Whether steps of lanes run with one thread each, as in recordings: only if they were
+        planned for the present number of threads."""
         return 1 < self.plan.lanes == lib.ndrt_threads_get() and not hindrance()
 
     def _run_apart(self, part: Part, watch: Watch | None) -> None:
-        """Each step by itself, with leases of its own."""
+        """Runs each step by itself, with its own leases."""
         ctx = self._context
         self.prologue.settle(ctx)
         ctx.own_leases = True
@@ -143,7 +143,7 @@ class Program:
         self._forget_offered(part)
 
     def _forget_offered(self, part: Part) -> None:
-        """A whole run for inference has asked for what it can use of others' packed copies."""
+        """Drops offered packed copies: a whole inference run has taken what it can use of them."""
         packed = self._context.packed
         if packed is not None and not part[2]:
             packed.forget_offered()
@@ -157,14 +157,14 @@ class Program:
         return found
 
     def _refresh(self, captured: Replay) -> int:
-        """A replay after what was computed from arrays that changed is computed anew."""
+        """Computes prologue and packed copies again after their sources changed, then replays."""
         while (result := self._run_refreshed(captured)) is None:
             pass
         return result
 
     def _run_refreshed(self, captured: Replay) -> int | None:
-        """Computes anew, in the same places, what was computed from arrays that changed, and
-        replays under the same leases; None where somebody wrote before they were there."""
+        """Recomputes in place what was computed from changed sources, and replays under the same
+        leases; None if somebody wrote to a source before the leases were taken."""
         ctx = self._context
         ctx.begin_run()
         self.prologue.settle(ctx)
@@ -190,7 +190,7 @@ class Program:
         storages = {storage._chunk for storage in self.state.storages}
         own = [chunk for chunk in chunks if chunk in storages]
         is_backward = part[0] == self.plan.num_forward
-        # forward reads nothing there that it has not written
+        # forward reads no memory of the program that it has not written itself
         start = [chunk.placement for chunk in own] if is_backward else None
         estimate = ctx.stream.tmp.estimate
         sink = (Recorder(estimate, takes_python=not part[2]) if part[2] or is_watched()
@@ -200,7 +200,7 @@ class Program:
             capture.could_not(made)
         else:
             self._scratch = made.recording.estimate
-            # training reads weights as they are: what inference has packed of them is not its own
+            # training reads the weights themselves: copies packed by inference are no guards of it
             sources = {} if part[2] else self._sources()
             touched = {*chunks, *self.prologue.sources}
             recipe = made._replace(names=[(step.op.name, step.name) for step in steps], written_at={
@@ -213,7 +213,7 @@ class Program:
             self._take_huge_pages(chunks)
 
     def _take_huge_pages(self, read: Sequence[Chunk]) -> None:
-        """Weights are read in each run from now on; what was packed of others is, and not these."""
+        """For weights, which each run reads from now on; if packed, for their packed copies."""
         packed, sources = self._context.packed, set[Chunk]()
         if packed is not None:
             packed.take_huge_pages()
@@ -224,42 +224,41 @@ class Program:
 
     @staticmethod
     def written(steps: Sequence[BoundStep]) -> list[Chunk]:
-        """The chunks that steps write to, once each."""
+        """The chunks that steps write to, each once."""
         found: list[Chunk] = []
         for step in steps:
             found += [out._chunk for out, req in zip(step.outs, step.reqs, strict=True) if req]
             found += [step.ins[i]._chunk for i in step.op.mutated(step.params)]
         return list(dict.fromkeys(found))
 
-    # ---- what is told -------------------------------------------------------------------------
+    # ---- state ------------------------------------------------------------------------------
 
     def restart(self, reason: str) -> None:
-        """Forgets all recordings."""
+        """Drops all recordings."""
         for capture in self._captures.values():
             capture.restart(reason)
 
     def folded_from(self) -> set[Entry]:
-        """The variables that the prologue reads; not what it makes itself."""
+        """The variables that the prologue reads, without its own results."""
         values = self.plan.values
         return {values[i].entry for step in self.plan.steps[:self.plan.num_prologue]
                 for i in step.ins if values[i].kind is not Kind.CONSTANT}
 
     def constants(self) -> dict[Entry, NDArray]:
-        """What the prologue computes."""
+        """The results of the prologue."""
         return {v.entry: self.state.arrays[v.index] for v in self.plan.values
                 if v.kind is Kind.CONSTANT}
 
     def forward_capture(self, is_train: bool = False) -> Capture:
-        """The recording of forward."""
+        """The capture of forward."""
         return self._capture_of((self.plan.num_prologue, self.plan.num_forward, is_train))
 
     def backward_capture(self) -> Capture:
-        """The recording of backward."""
+        """The capture of backward."""
         return self._capture_of((self.plan.num_forward, len(self.steps), True))
 
     def hindrance(self, is_monitored: bool = False) -> str:
-        """Why no part is replayed now, whatever was recorded; empty where nothing stands against
-        it."""
+        """Why no part may be replayed now, recorded or not; empty if nothing prevents it."""
         if is_monitored:
             return "a monitor is called between the steps"
         if not self._plainly_bound:
@@ -267,12 +266,12 @@ class Program:
         return hindrance()
 
     def inference_state(self, is_monitored: bool = False) -> str:
-        """'captured' where forward for inference is replayed, or why it is not."""
+        """'captured' if forward for inference is replayed, or why it is not."""
         found = self._captures.get((self.plan.num_prologue, self.plan.num_forward, False))
         return NOTHING_RAN if found is None else self.hindrance(is_monitored) or found.reason
 
     def capture_states(self, is_monitored: bool = False) -> dict[str, str]:
-        """'captured', or why not, by the part's name and mode, of parts that ran."""
+        """'captured', or why not, for each part that ran, by name and mode."""
         made = {}
         hindered = self.hindrance(is_monitored)
         for (start, _, is_train), capture in self._captures.items():
@@ -281,19 +280,20 @@ class Program:
         return made
 
     def ready(self) -> Replay | None:
-        """The recording of forward for inference, where it may be replayed as it is."""
+        """The recording of forward for inference, if it may be replayed without checks in
+        Python."""
         captured = self.forward_capture().ready()
         return captured if captured is not None and captured.is_in_place() else None
 
     def count_replays(self) -> None:
-        """Adds what replays did since the last time to the context's counters."""
+        """Adds what replays did since the last call to the context's counters."""
         for capture in self._captures.values():
             capture.count()
 
     def _make_leases(self) -> Leases:
         values, arrays = self.plan.values, self.state.arrays
         own = {array._chunk for array in self.state.storages}
-        # shared leases on what the program itself computed and kept: layers may still convert it
+        # shared leases on the program's own constants, as layers may still convert them in place
         kept = [arrays[v.index]._chunk for v in values if v.kind is Kind.CONSTANT]
         read = [arrays[v.index]._chunk for v in values if v.kind is Kind.EXTERNAL]
         own.update(kept)

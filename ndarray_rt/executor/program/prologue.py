@@ -1,4 +1,4 @@
-"""Prologue: what a program computes from its parameters alone, once for each change of theirs."""
+"""Prologue: values that a program computes from parameters alone, again only when they change."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .step import BoundStep
 
 
 class Prologue:
-    """The steps that fold weights, and what their sources were when they last ran (I11).
+    """The steps that fold weights, and the state of their sources at the last run (I11).
 
-    The results belong to the program alone. Once a layer has put one into the layout that it
-    wants, later ones are put into that layout too, at the same place: recorded runs stay right.
-    Executors of other input shapes, and clones, share them.
+    The results belong to the program. Once a layer has converted one to the layout that it wants,
+    later results are put into that layout too, in the same memory, so that recorded runs stay
+    valid. Executors of other input shapes, and clones, share them.
     """
 
     def __init__(self, steps: Sequence[BoundStep]) -> None:
@@ -35,21 +35,21 @@ class Prologue:
         self._changes: list[int] | None = None
 
     def is_current(self) -> bool:
-        """Nobody has written to what it reads since it ran."""
+        """No source was written to since it ran."""
         return not self.steps or self._changes == [chunk.changes for chunk in self.sources]
 
     def is_true(self) -> bool:
-        """Nothing that it reads changed; what a user may write to at any time counts as changed."""
+        """No source has changed; one that users can write to unnoticed counts as changed."""
         return not self.steps or (
             self.is_current() and not any(chunk.native.writable_pins for chunk in self.sources))
 
     def settle(self, ctx: OpContext) -> None:
-        """Runs what is to be run; the caller holds no leases."""
+        """Runs the steps if needed; the caller holds no leases."""
         if self.is_true():
             return
         own, ctx.own_leases = ctx.own_leases, False
         try:
-            # not kept: executors that share this may come here at the same time
+            # leases are made anew, as executors that share this may run here at the same time
             with Leases(self.sources, self.made):
                 if not self.is_true():
                     self._run(ctx)
@@ -71,16 +71,16 @@ class Prologue:
         self._changes = changes
 
     def computed_from(self) -> Mapping[Chunk, int]:
-        """The sources, and the changes that they had."""
+        """The sources, and their `changes` at the last run."""
         return dict(zip(self.sources, self._changes or [], strict=bool(self._changes)))
 
 
 def _put(made: NDArray, out: NDArray, ctx: OpContext) -> None:
-    """Copies a value into an array in the layout that this has."""
+    """Copies a value into an array, in the layout that the array has."""
     layout, stream, chunk = out._chunk.mkl_mem, ctx.stream, out._chunk
     assert layout is not None
     stream.begin_operator()
-    # an operator may hand on the layout of what it reads; the dims of `out`'s may be others
+    # an operator may return its input's layout, with other dims than those of `out`
     plain = default_desc(find_dtype(layout.dtype_name), layout.dims)
     source = get_default(made, stream).as_desc(plain)
     chunk.wrote()

@@ -12,7 +12,7 @@ from .plan import Step
 
 
 def _input_names(step: Step) -> list[str]:
-    """What a monitor is told of: as the operator's inputs are called, with the node's name."""
+    """Names for monitors: those of the operator's inputs, prefixed with the node's name."""
     node = step.node
     assert node.op is not None
     assert node.params is not None
@@ -36,7 +36,7 @@ class BoundStep:
         self.op = op
         self.params = params
         self.name = step.node.name
-        # of inference, and of training
+        # mode for inference, and for training
         self.modes = tuple([Mode(is_train, step.family, step.node.is_in_numpy, precision)
                             for is_train in (False, True)])
         self.lane = step.team, step.lane
@@ -46,18 +46,18 @@ class BoundStep:
 
     @property
     def in_names(self) -> list[str]:
-        """What a monitor is told of the inputs."""
+        """Names of the inputs, for monitors."""
         return _input_names(self._step)
 
     @property
     def in_variables(self) -> list[str | None]:
-        """Variables among the inputs, which a monitor sees by their own names too."""
+        """For each input the name of its variable, which monitors get too; None for others."""
         return [entry.node.name if entry.node.is_variable else None
                 for entry in self._step.node.inputs]
 
     @property
     def out_names(self) -> list[str]:
-        """What a monitor is told of the outputs."""
+        """Names of the outputs, for monitors."""
         outs = self.op.output_names(self.params)
         return [f"{self.name}_output" if len(outs) == 1 else f"{self.name}_{name}"
                 for name in outs]
@@ -68,6 +68,6 @@ class BoundStep:
         return self._step.node.outputs
 
     def seen(self) -> list[tuple[str, NDArray]]:
-        """What a monitor sees when the step has run: names, and outputs that were computed."""
+        """What monitors get after the step: names, and the outputs that were computed."""
         return [(name, array) for name, array, req in
                 zip(self.out_names, self.outs, self.reqs, strict=True) if req != Req.kNullOp]

@@ -1,4 +1,4 @@
-"""TrainingProgram: what runs for training, and for inference where no pass may. Runs no step."""
+"""TrainingProgram: the program for training, and for inference if no pass may run. Runs no step."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 
 
 class TrainingProgram:
-    """The graph as it was bound, with its gradients; graph and program are made when they are first
-    asked for, the graph at once where gradients are wanted."""
+    """The graph as it was bound, with its gradients. Graph and program are made on first use, the
+    graph at once if gradients are computed."""
 
     def __init__(self, bound: Bound) -> None:
-        """MXNetError where an operator has no gradient that is wanted."""
+        """MXNetError if an operator does not have the gradient that is requested."""
         self._bound = bound
         self._graph: BoundGraph | None = None
-        # backward overwrites nothing of forward's that it reads
+        # backward overwrites nothing that it reads of forward
         self.repeats = False
-        # None where it was not made yet
+        # None until first used
         self.program: Program | None = None
-        # by output, the gradients that backward reads
+        # by output, the gradient arrays that backward reads
         self.head_grads: dict[int, NDArray] = {}
         if bound.requests:
             self.graph()
 
     def make_head_grads(self) -> None:
-        """Arrays for the gradients of outputs; their contents are garbage."""
+        """Allocates arrays for the gradients of outputs; their contents are garbage."""
         for i in () if self._graph is None else self._graph.head_grads:
             self.head_grads[i] = new_array(*self._bound.head_facts(i), self._bound.ctx)
 
     def graph(self) -> BoundGraph:
-        """The graph as it was bound, planned; for inference alone it may never be needed."""
+        """The graph as it was bound, planned; inference alone may never need it."""
         if self._graph is None:
             bound = self._bound
             self._graph = build_graph(bound.symbol.entries, bound.requests, bound.facts)
@@ -59,5 +59,5 @@ class TrainingProgram:
         return self.program
 
     def forget(self) -> None:
-        """Arguments are other arrays now."""
+        """Arguments were replaced by other arrays."""
         self.program = None

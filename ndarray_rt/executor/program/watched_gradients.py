@@ -1,4 +1,4 @@
-"""Backward as monitors see it: all gradients of an operator, by the number of its input."""
+"""Backward for monitors: all gradients of an operator, by the number of its input."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .step import BoundStep
 
 
 class WatchedGradients:
-    """What the steps of a plan's backward compute, by the operators whose gradients these are."""
+    """The gradients that each step of a plan's backward computes, by forward operator."""
 
     def __init__(self, plan: Plan) -> None:
         value_of = {value.entry: value for value in plan.values}
         self._names: dict[Entry, str] = {}
-        # gradients that are zeros, behind the step that computes the operator's first other one
+        # gradients that are zero, listed with the step that computes the operator's first other one
         self._zeros: dict[Node, list[tuple[str, Value]]] = {}
         for node, by_input in plan.gradients:
             assert node.op is not None
@@ -36,14 +36,14 @@ class WatchedGradients:
                     self._zeros.setdefault(first, []).append((name, value_of[node.inputs[i]]))
 
     def step(self, step: BoundStep) -> BoundStep:
-        """The step as it is to be run for a monitor."""
+        """The step in the form that is run for a monitor."""
         names = [self._names.get(entry) for entry in step.entries]
         zeros = self._zeros.get(step.entries[0].node, [])
         return _Watched(step, names, zeros) if zeros or any(names) else step
 
 
 class _Watched(BoundStep):
-    """A step of backward that computes gradients whether somebody asked for them or not."""
+    """A step of backward that computes all its gradients, whether they were requested or not."""
 
     __slots__ = ("_names", "_zeros")
 

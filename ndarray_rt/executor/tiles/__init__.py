@@ -1,1 +1,1 @@
-"""Batches in tiles: a few samples at a time, in lanes of one thread each."""
+"""Batch tiles: a few samples at a time, in lanes of one thread each."""

@@ -1,9 +1,9 @@
 """Batch tiles: the first layers of a network run for a few samples at a time. Runs nothing.
 
-What the first convolutions of a batch hand on is more than caches hold, and comes from memory
-again at the next layer. A tile of the batch goes through all of them before the next one starts;
-then its results lie one behind the other, as the whole batch's (plan_joins). Later layers, with
-smaller images and larger weights, run for the whole batch.
+The results of the first convolutions of a batch do not fit into caches, so that the next layer
+reads them from memory. One tile of the batch goes through all these layers before the next one
+starts; the results of all tiles are contiguous and form that of the whole batch (in-place concat).
+Later layers, with smaller images and larger weights, run for the whole batch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 
 
 class Tiling(NamedTuple):
-    """The nodes up to the one at `cut`, in the graph's order, run for `samples` at a time."""
+    """The nodes up to number `cut`, in the graph's order, run for `samples` samples at a time."""
 
     cut: int
     samples: int
@@ -35,8 +35,8 @@ class Tiling(NamedTuple):
 class Tiled(NamedTuple):
     """A graph in tiles.
 
-    `parts` are the new variables: each the samples [begin, end) of a variable. `made_of` tells the
-    node of the whole batch that a new node was made of, `tile_of` which tile a node works for.
+    `parts` are the new variables: each is the samples [begin, end) of a variable. `made_of` maps a
+    new node to the node of the whole batch, `tile_of` to the number of its tile.
     """
 
     heads: list[Entry]
@@ -47,16 +47,16 @@ class Tiled(NamedTuple):
 
 
 def may_tile() -> bool:
-    """The switches allow tiles, whose results the memory plan puts one behind the other."""
+    """The switches allow tiles and the in-place concat of their results."""
     return config.NDRT_BATCH_TILES and config.NDRT_PLAN_MEMORY
 
 
 def choose_tiling(heads: Sequence[Entry], facts: Facts, samples: int = 0) -> Tiling | None:
-    """Where tiles end and how large they are by what caches hold, or None: there is no gain.
+    """Where tiles end and how large they are, by the size of caches; None if tiles do not pay.
 
-    A model: what all nodes read and write of more than a cache holds comes from memory once less,
-    and weights that do not fit beside it come from there once for each tile. `samples` is the size
-    of a tile where it is given.
+    A model: data that exceeds a cache is moved to and from memory once less per layer, and weights
+    that do not fit beside the data are read from memory once per tile. `samples` is the size of a
+    tile, if given.
     """
     if not may_tile():
         return None
@@ -64,7 +64,7 @@ def choose_tiling(heads: Sequence[Entry], facts: Facts, samples: int = 0) -> Til
     cache = shared_cache_bytes()
     bytes_of = [region.bytes_of(node) for _, node in region.nodes]
     if max(bytes_of, default=0) <= cache // 2:
-        return None  # nothing comes from memory again
+        return None  # everything stays in the cache
     moved = weights = most = best = 0
     chosen: Tiling | None = None
     for (at, node), touched in zip(region.nodes, bytes_of, strict=True):
@@ -82,8 +82,8 @@ def choose_tiling(heads: Sequence[Entry], facts: Facts, samples: int = 0) -> Til
 
 
 def _samples(batch: int, touched: int, room: int, lanes: int) -> int:
-    """The most samples that divide the batch and of which those of all lanes fit into `room` bytes;
-    at least 1."""
+    """The most samples that divide the batch and fit, for all lanes, into `room` bytes; at least 1.
+    """
     if batch % lanes:
         lanes = 1
     fitting = [n for n in range(1, batch + 1)
@@ -114,7 +114,8 @@ class Region:
             self.nodes.append((at, node))
 
     def _may_tile(self, node: Node) -> bool:
-        """It makes samples of samples, and nothing else that is read."""
+        """Each sample of its output depends on the same samples of its inputs, and only outputs
+        of that kind are read."""
         assert node.op is not None
         assert node.params is not None
         shape = self._facts.shapes[Entry(node, 0)]
@@ -124,13 +125,13 @@ class Region:
 
     @cached_property
     def cuts(self) -> set[int]:
-        """Positions behind which nothing of the region is read but what the node there makes."""
+        """Positions after which later nodes read nothing of the region but the result there."""
         order, found = self._order, set()
         last_read = {entry: at for at, node in enumerate(order) for entry in node.inputs}
         last_read.update(dict.fromkeys(self._heads, len(order)))
         open_until = -1
         for at, node in self.nodes:
-            # what was made before must have been read by now
+            # all earlier results must have been read by now
             if open_until <= at and Entry(node, 0) not in self._heads:
                 found.add(at)
             open_until = max(open_until, last_read.get(Entry(node, 0), at))
@@ -141,12 +142,12 @@ class Region:
         return [node for at, node in self.nodes if at <= tiling.cut]
 
     def bytes_of(self, node: Node) -> int:
-        """Of all that a node reads and writes of the samples."""
+        """Bytes of samples that a node reads and writes."""
         entries = [*(e for e in node.inputs if e in self._samples), Entry(node, 0)]
         return sum(self._nbytes(entry) for entry in entries)
 
     def weight_bytes(self, node: Node) -> int:
-        """Of what else it reads."""
+        """Bytes of everything else that it reads."""
         return sum(self._nbytes(e) for e in node.inputs if e not in self._samples)
 
     def _nbytes(self, entry: Entry) -> int:
@@ -154,7 +155,7 @@ class Region:
 
 
 def _data_of(order: Sequence[Node], shapes: Mapping[Entry, Shape]) -> Entry | None:
-    """The variable whose samples the first convolution reads, as they are or through others."""
+    """The variable whose samples reach the first convolution, directly or through other nodes."""
     node = next((n for n in order if n.op is not None and n.op.layout_cost), None)
     while node is not None and node.op is not None and node.params is not None and (
             node.op.is_per_sample(node.params, len(shapes[Entry(node, 0)]))):
@@ -164,7 +165,8 @@ def _data_of(order: Sequence[Node], shapes: Mapping[Entry, Shape]) -> Entry | No
 
 def in_one_tile(heads: Sequence[Entry], facts: Facts, tiling: Tiling | None,
                 ) -> tuple[dict[Entry, Shape], dict[Entry, DType], dict[Node, int]]:
-    """Shapes and dtypes where nodes in tiles make those of one tile, and how often these run."""
+    """Shapes and dtypes of the graph where nodes in tiles have those of one tile, and how often
+    each of these nodes runs."""
     shapes, runs = dict(facts.shapes), {}
     if tiling is not None:
         region = Region(heads, facts)
@@ -177,8 +179,8 @@ def in_one_tile(heads: Sequence[Entry], facts: Facts, tiling: Tiling | None,
 
 
 def tile_batches(heads: Sequence[Entry], facts: Facts, tiling: Tiling | None) -> Tiled:
-    """The graph in tiles; as it is where the tiling is not of this graph, or a node makes of a tile
-    what is no tile of its output."""
+    """The graph in tiles; unchanged if the tiling belongs to another graph, or if a node's result
+    for a tile is not that tile of its output."""
     if tiling is not None:
         region = Region(heads, facts)
         if (region.data is not None and tiling.cut in region.cuts
@@ -190,7 +192,7 @@ def tile_batches(heads: Sequence[Entry], facts: Facts, tiling: Tiling | None) ->
 
 
 class _Tiler:
-    """Makes the nodes of the tiles, their join, and anew all that reads it."""
+    """Makes the nodes of the tiles and their Concat, and new nodes for all that read it."""
 
     def __init__(self, heads: Sequence[Entry], facts: Facts, region: Region,
                  tiling: Tiling) -> None:
@@ -224,7 +226,7 @@ class _Tiler:
                      Facts(self._shapes, self._types), self._parts, self._made_of, self._tile_of)
 
     def _tile(self, begin: int) -> Entry:
-        """The nodes of one tile; what its last one makes."""
+        """Makes the nodes of one tile; returns its result."""
         data = self._region.data
         assert data is not None
         end = begin + self._tiling.samples
@@ -240,7 +242,7 @@ class _Tiler:
         return moved[Entry(self._nodes[-1], 0)]
 
     def _renew(self, node: Node, moved: dict[Entry, Entry]) -> Node:
-        """The node again, on what its inputs have become."""
+        """A new node of the same operator, on the new inputs."""
         made = node.over([moved.get(entry, entry) for entry in node.inputs])
         self._made_of[made] = node
         for old, new in zip(node.outputs, made.outputs, strict=True):
@@ -251,7 +253,7 @@ class _Tiler:
         return made
 
     def _is_right(self, end: Entry) -> bool:
-        """Inference says of the first tile what tiles of the whole batch's shapes are."""
+        """Shape inference for the first tile agrees with the shapes of the whole batch."""
         nodes = topological([end])
         variables = {node.name: Entry(node, 0) for node in nodes if node.is_variable}
         try:

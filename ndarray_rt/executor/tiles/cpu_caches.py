@@ -1,11 +1,11 @@
-"""How much the CPU's caches hold. Knows no graph."""
+"""Sizes of the CPU's caches. Knows no graph."""
 
 from __future__ import annotations
 
 import os
 from functools import lru_cache
 
-# where the system does not say, and at most so much: on large machines others use it too
+# default if the system does not say, and upper bound: on large machines others use the cache too
 USUAL = 32 << 20
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _CACHES = "/sys/devices/system/cpu/cpu0/cache"

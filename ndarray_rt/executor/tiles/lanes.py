@@ -1,9 +1,9 @@
-"""Lanes: tiles of a batch that run at once, with a thread each. Runs nothing.
+"""Lanes: tiles of a batch that run at the same time, with one thread each. Runs nothing.
 
-Threads that share every layer wait for one another at its end, and what a core wrote is read by
-another one, which may have other caches. Lanes do neither: from its first layer to its last a tile
-is one thread's. As many tiles as there are threads are a team; the next team begins when all of
-them are done.
+Threads that share each layer wait for one another at its end, and read what another core wrote,
+possibly to another cache. In lanes neither happens: one thread runs a tile from its first layer to
+its last. As many tiles as there are threads form a team; the next team begins when all of them have
+finished.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from ..program.plan import Kind, Plan, Step
 
 
 class Team(NamedTuple):
-    """Its lanes are the steps from `begin` to the first of `ends`, from there to the next."""
+    """Lanes: the steps from `begin` up to ends[0], from there up to ends[1], and so on."""
 
     begin: int
     ends: tuple[int, ...]
 
 
 def lane_count() -> int:
-    """How many tiles run at once; 1 where runs are not recorded."""
+    """How many tiles run at the same time; 1 if runs are not recorded."""
     return int(lib.ndrt_threads_get()) if config.NDRT_CAPTURE else 1
 
 
 def note_lanes(plan: Plan, tiles: Sequence[int]) -> None:
-    """Tells steps their team and lane. `tiles` are those that they work for, -1: none.
+    """Stores each step's team and lane. `tiles` are the tiles of the steps, -1 for none.
 
-    Where tiles do not lie one behind the other, do not fill their teams, or read what another step
-    computes in each run, which a reader may convert, there are none.
+    There are no lanes if the steps of a tile are not consecutive, if tiles do not fill their teams,
+    or if a tile reads the result of a step outside, which a reader may convert in place.
     """
     count = lane_count()
     numbers = [tile for tile in tiles if tile >= 0]
@@ -48,7 +48,7 @@ def note_lanes(plan: Plan, tiles: Sequence[int]) -> None:
 
 
 def _read_their_own(plan: Plan, tiles: Sequence[int]) -> bool:
-    """Tiles read what they computed themselves, and what is there before any run."""
+    """Tiles read only their own results and what exists before any run."""
     of_tiles = list(zip(plan.steps, tiles, strict=True))
     made = {index: tile for step, tile in of_tiles for index in step.outs}
     there = {value.index for value in plan.values if value.kind in (Kind.EXTERNAL, Kind.CONSTANT)}

@@ -1,1 +1,1 @@
-"""Steps of training, and updates of weights."""
+"""Training steps and updates of weights."""

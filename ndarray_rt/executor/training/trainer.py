@@ -21,22 +21,22 @@ from .update import Trained, Update, zero_states
 
 
 class Trainer:
-    """What runs backward and whole steps behind an executor's forward."""
+    """Runs backward, and whole training steps, of an executor."""
 
     def __init__(self, bound: Bound, runs: Runs, session: Session) -> None:
         self._bound = bound
         self._runs = runs
         self._session = session
         self._head_grads = runs.training.head_grads
-        # for the gradient of the only output
+        # the array copied to the gradient of the only output
         self._head_feed: Feed | None = None
-        # gradients that are zeros, and the changes that their memory had then
+        # gradients that were set to zero, with the write counters of their memory at that time
         self._zeroed: dict[str, int] = {}
 
     # ---- forward ----------------------------------------------------------------------------
 
     def forward_fed(self, feed: Feed) -> bool:
-        """`forward_kept(True)` behind the copies of `feed`, if it can be replayed; else False."""
+        """Copies `feed` and replays `forward_kept(True)`; returns False if that is not possible."""
         work = self._runs.work
         if self._runs.chain is None or work.lock._is_owned():
             return False
@@ -44,7 +44,7 @@ class Trainer:
             return self.replay_forward(feed)
 
     def forward_kept(self, is_train: bool) -> None:
-        """`forward` of the graph as it was bound, in either mode: backward may follow."""
+        """`forward` of the graph as it was bound, in either mode; backward may follow."""
         runs = self._runs
         runs.work.refuse_own_run()
         with runs.work.lock:
@@ -53,8 +53,8 @@ class Trainer:
                     runs.forward(is_train, kept=True)
 
     def replay_forward(self, feed: Feed | None = None) -> bool:
-        """Replays the forward of a step that was replayed before; False, and nothing is done, where
-        that can not be. The caller has the lock."""
+        """Replays the forward of a step that was replayed before. Returns False and does nothing if
+        that is not possible. The caller holds the lock."""
         runs, chain = self._runs, self._runs.chain
         if chain is None:
             return False
@@ -77,14 +77,14 @@ class Trainer:
         with runs.work.lock, runs.account:
             self._take_head_grads(out_grads)
             if not runs.ran:
-                # its gradients are those of inference
+                # after inference, backward runs in inference mode too
                 runs.forward(False, kept=True)
                 is_train = False
             self.run_backward(is_train)
 
     def backward_again(self, out_grad: NDArray) -> bool:
-        """`backward` with the gradient of the only output, behind a forward that was replayed;
-        False where it is to be called."""
+        """`backward` with the gradient of the only output after a replayed forward; False if
+        `backward` has to be called instead."""
         runs = self._runs
         work = runs.work
         if (runs.left is None or runs.is_spent or work.last != runs.number
@@ -99,7 +99,7 @@ class Trainer:
             return self._replay_backward(feed)
 
     def _may_run_backward(self) -> None:
-        """MXNetError where memory does not hold what a forward left for backward."""
+        """MXNetError if memory does not hold what a forward left for backward."""
         runs = self._runs
         if runs.ran is None:
             raise MXNetError("backward needs a forward before it: the last one did not finish, or "
@@ -123,7 +123,7 @@ class Trainer:
             copy_value(given[i], array, f"out_grads[{i}]")
 
     def run_backward(self, is_train: bool) -> None:
-        """Backward behind what the last run left; the caller has the lock."""
+        """Backward of the last run; the caller holds the lock."""
         if is_train and self._replay_backward():
             return
         runs = self._runs
@@ -132,7 +132,7 @@ class Trainer:
             runs.left.leave()
         runs.chain = runs.left = None
         self._clear_unused()
-        # a backward that stops half-way has used up some of what it reads, too
+        # also if backward stops half-way, as it has then overwritten some of what it reads
         runs.is_spent = not runs.training.repeats
         runs.is_running = True
         try:
@@ -143,8 +143,8 @@ class Trainer:
             runs.chain = self._make_chain(None)
 
     def _replay_backward(self, feed: Feed | None = None) -> bool:
-        """Replays backward behind a forward that was replayed; False, and nothing is done, where
-        that can not be."""
+        """Replays backward after a replayed forward. Returns False and does nothing if that is not
+        possible."""
         runs = self._runs
         chain, left = runs.chain, runs.left
         if left is None or chain is None:
@@ -159,7 +159,7 @@ class Trainer:
         return False
 
     def _clear_unused(self) -> None:
-        """Zeros for arguments that no output depends on, where they are not there already."""
+        """Zeroes gradients of arguments that no output depends on, unless they are zero already."""
         for name in self._runs.training.graph().zero_grads:
             grad = self._bound.gradient(name)
             if self._bound.requests[name] == Req.kAddTo:
@@ -169,7 +169,7 @@ class Trainer:
                 copy_value(np.zeros(grad.shape, grad.dtype), grad, name)
                 self._zeroed[name] = chunk.changes
 
-    # ---- whole steps ------------------------------------------------------------------------
+    # ---- training steps ---------------------------------------------------------------------
 
     def bind_update(self, op_name: str, states: Any, names: Any, lr_mult: Any, wd_mult: Any,
                     numbers: Mapping[str, Any]) -> Update:
@@ -197,7 +197,7 @@ class Trainer:
         self._need_gradients("train_step")
         runs = self._runs
         chain = runs.chain
-        # the one of the chain was checked before its first step
+        # the update of a recorded step was checked before its first run
         if update is not None and (chain is None or chain.update is not update):
             self._check_update(update)
         runs.work.refuse_own_run()
@@ -225,7 +225,7 @@ class Trainer:
             raise MXNetError(f"{what} needs gradients: bind with grad_req 'write' or 'add'")
 
     def _check_update(self, update: Any) -> None:
-        """TypeMismatch for what is no update, ParameterError for one of other arrays."""
+        """TypeMismatch for anything but an update, ParameterError for one of other arrays."""
         if not isinstance(update, Update):
             raise TypeMismatch(f"train_step: update got a {type(update).__name__}, expected what "
                                "bind_update returned, or None")
@@ -238,7 +238,7 @@ class Trainer:
                                      "expected what this executor's bind_update returned, or None")
 
     def _may_run(self, chain: Chain, update: Update | None) -> bool:
-        """Nothing that the native guards do not see has changed."""
+        """Everything is unchanged that the native guards do not check."""
         return chain.update is update and (
             update is None or update.captured is chain.parts[-1])
 
@@ -254,11 +254,11 @@ class Trainer:
         return Chain(update, found) if len(found) == len(parts) else None
 
     def _run_chain(self, chain: Chain) -> int:
-        """Replays a step; says how many of its parts were done before a guard did not hold.
+        """Replays a step; returns how many of its parts ran before a guard failed.
 
-        Of the program's own memory Python goes on saying what holds behind backward: that is true
-        again when all is done, and what stops in between is followed by a forward, which
-        reads nothing there.
+        Layouts of the program's own memory are not updated in Python: after a complete step they
+        are again those after backward, which Python knows, and after an incomplete one a forward
+        follows, which does not read that memory.
         """
         runs = self._runs
         runs.chain = runs.left = None
@@ -271,7 +271,7 @@ class Trainer:
         return len(chain.parts)
 
     def _stopped(self, chain: Chain, done: int) -> int:
-        """What is there is to be gone on with step by step."""
+        """Makes the state consistent so that the rest can run step by step."""
         if done:
             chain.parts[done - 1].leave()
             self._runs.ran = True
@@ -280,7 +280,7 @@ class Trainer:
 
 
 def _state_lists(given: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """What an optimizer keeps, by argument; without those of None, which get zeros."""
+    """Optimizer states by argument; entries that are None are left out and get zeros."""
     return {name: [kept] if isinstance(kept, NDArray)
             else check_list(f"bind_update: states[{name!r}]", kept, "a list of arrays")
             for name, kept in given.items() if kept is not None}

@@ -1,4 +1,4 @@
-"""Update: a step of an optimizer over many weights, recorded and replayed in one native call."""
+"""Update: an optimizer's step over many weights, recorded and replayed in one native call."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ..session import Session
 
 
 class Trained(NamedTuple):
-    """A weight, its gradient, and what the optimizer keeps of it."""
+    """A weight, its gradient, and its optimizer states."""
 
     name: str
     weight: NDArray
@@ -44,7 +44,7 @@ class Trained(NamedTuple):
 
 
 class _Group:
-    """Weights with the same multipliers: one set of numbers."""
+    """Weights with equal multipliers, which share one block of numbers."""
 
     def __init__(self, lr_mult: float, wd_mult: float) -> None:
         self.factors = {"lr": lr_mult, "wd": wd_mult}
@@ -56,16 +56,15 @@ class Update:
     """Runs one update operator for many weights, in place. Made by `Executor.bind_update`.
 
         update = executor.bind_update("sgd_mom_update", lr=0.1, momentum=0.9)
-        update()             # a step with these numbers
-        update(lr=0.01)      # with another one, from now on
+        update()             # one step with these numbers
+        update(lr=0.01)      # another lr, from now on
 
     The first call runs operator by operator, the second is recorded, later ones are one native
-    call as long as weights, gradients and states are where and as they were. The numbers are no
-    part of the recording. Each weight is stepped with its states as a whole: an interrupt comes
-    between two weights. Calls of one update are done one after the other.
+    call as long as weights, gradients and states stay in place with their layouts. The numbers are
+    not part of the recording. The step of one weight and its states is not interrupted. Calls of
+    one update are serialised.
 
-    `lr_mult` and `wd_mult` are factors of lr and wd by the name of the weight, 1 where there is
-    none.
+    `lr_mult` and `wd_mult` are factors of lr and wd by the name of the weight, 1 by default.
     """
 
     __reduce_ex__ = not_picklable("an Update", "save its states (nd.save) and bind it again")
@@ -84,7 +83,7 @@ class Update:
         self._groups = self._make_groups(lr_mult, wd_mult)
         self._numbers: dict[str, Any] = {}
         self._are_set = False
-        # the numbers of the last call that set some, as bytes
+        # numbers given to the last call that set some, as bytes
         self._marks: tuple[tuple[str, ...], bytes] | None = None
         self._given = dict(numbers)
         self._set({})
@@ -99,7 +98,7 @@ class Update:
         written = [array._chunk for one in self.trained for array in (one.weight, *one.states)]
         self._written = list(dict.fromkeys(written))
         self._leases = Leases([one.grad._chunk for one in self.trained], self._written)
-        # what one operator call reads and writes is memory of its own: nothing is computed aside
+        # weights, gradients and states do not overlap, so that no output needs a temporary
         self._is_plain = not any(
             a._chunk is b._chunk or overlap(a, b) for one in self.trained
             for i, a in enumerate(one.arrays) for b in one.arrays[:i])
@@ -108,14 +107,14 @@ class Update:
     # ---- running ----------------------------------------------------------------------------
 
     def __call__(self, **numbers: Any) -> None:
-        """One step. `numbers`, such as lr, hold from now on.
+        """One step. `numbers`, such as lr, are kept for later steps.
 
-        ParameterError for what is no number of this operator.
+        ParameterError for anything that is not a number of this operator.
         """
         self.step(numbers)
 
     def step(self, numbers: Mapping[str, Any]) -> None:
-        """One step with these numbers, which hold from now on; as the call."""
+        """One step with these numbers, which are kept for later steps; like calling it."""
         self._work.refuse_own_run()
         with self._work.lock:
             self._set(numbers)
@@ -124,24 +123,24 @@ class Update:
                     self._run()
 
     def set(self, **numbers: Any) -> None:
-        """Changes numbers for the steps to come; nothing is recorded again."""
+        """Changes numbers of later steps; nothing is recorded again."""
         with self._work.lock:
             self._set(numbers)
 
     def run(self) -> None:
-        """One step, by a caller that has the lock."""
+        """One step; the caller holds the lock."""
         if not self._replay():
             self._run()
 
     def _replay(self) -> bool:
-        """Replays the last step, if that is right."""
+        """Replays the last step if it is still valid."""
         captured = self._capture.captured
         return captured is not None and captured.replay()
 
     def _run(self) -> None:
-        """A step whatever has changed since the last one."""
+        """One step, whatever has changed since the last one."""
         ctx, capture = self._context, self._capture
-        # a fork may have come into the midst of a recording
+        # in a forked child, another thread's recording may have been cut off
         ctx.stream = self._stream
         may_capture = self._is_plain and not hindrance()
         if not (may_capture and capture.run()):
@@ -175,8 +174,8 @@ class Update:
             ctx.parameters = None
 
     def _record(self, capture: Capture) -> None:
-        # all arrays are read before they are written: one that ended in another layout than it
-        # began in would be read as what it no longer is
+        # A step reads each array before it writes it: if one ended in another layout than it began
+        # with, the replay would read it in the wrong layout.
         before = [chunk.mkl_mem for chunk in self._chunks]
         made = record(lambda _: self._run_steps(), self._context, self._chunks,
                       Recorder(self._stream.tmp.estimate))
@@ -188,11 +187,11 @@ class Update:
             capture.keep(Replay(made, Guards(
                 self._leases, list(dict.fromkeys(self._chunks)), self._written)))
 
-    # ---- what is told -------------------------------------------------------------------------
+    # ---- state --------------------------------------------------------------------------------
 
     @property
     def captured(self) -> Replay | None:
-        """What is replayed, once it is recorded."""
+        """The recording that is replayed, or None."""
         return self._capture.captured
 
     @property
@@ -209,12 +208,12 @@ class Update:
 
     @property
     def given(self) -> Mapping[str, Any]:
-        """The parameters of the next step that somebody has set; others have their defaults."""
+        """The parameters of the next step that were given; the others have their defaults."""
         return self._given
 
     @property
     def states(self) -> dict[str, list[NDArray]]:
-        """What the optimizer keeps, by the name of the weight."""
+        """Optimizer states by the name of the weight."""
         return {one.name: list(one.states) for one in self.trained}
 
     @property
@@ -227,16 +226,16 @@ class Update:
     # ---- numbers ------------------------------------------------------------------------------
 
     def _set(self, numbers: Mapping[str, Any]) -> None:
-        """All of it, or nothing where a number is wrong."""
+        """Sets all numbers, or none if one is wrong."""
         marks = _bytes_of(numbers)
         if marks is not None and marks == self._marks:
             return
-        self._marks = None  # an interrupt may come
+        self._marks = None  # in case of an interrupt
         self._set_others(numbers)
         self._marks = marks
 
     def _set_others(self, numbers: Mapping[str, Any]) -> None:
-        # an array may have other numbers than when it was given, or several
+        # an array's value may have changed since it was given, or it may have several elements
         if self._are_set and all(isinstance(v, (int, float)) and n in self._numbers
                                  and same_value(float(v), self._numbers[n])
                                  for n, v in numbers.items()):
@@ -251,7 +250,7 @@ class Update:
         made = [self.op.params.parse({**plain.by_name(), **{
             name: getattr(plain, name) * factor for name, factor in group.factors.items()
             if name in self.op.numbers}}, self.op.name) for group in self._distinct]
-        self._are_set = False  # an interrupt may come
+        self._are_set = False  # in case of an interrupt
         self._given, self._numbers = given, {n: getattr(plain, n) for n in self.op.numbers}
         for group, params in zip(self._distinct, made, strict=True):
             group.params = params
@@ -259,7 +258,7 @@ class Update:
         self._are_set = True
 
     def _factors(self, what: str, given: Any) -> dict[str, float]:
-        """Factors by the name of the weight, with all checks."""
+        """Factors by the name of the weight, checked."""
         names = {one.name for one in self.trained}
         found = {}
         for name, value in check_mapping(f"bind_update: {what}", given).items():
@@ -299,7 +298,7 @@ class Update:
 
 
 def _bytes_of(numbers: Mapping[str, Any]) -> tuple[tuple[str, ...], bytes] | None:
-    """Equal for the same names and numbers to the bit; None where a value is no plain number."""
+    """Equal exactly for the same names and bits of numbers; None if a value is not a number."""
     try:
         return tuple(numbers), _PACKERS[len(numbers)](*numbers.values())
     except (struct.error, OverflowError, TypeError, IndexError):
@@ -310,7 +309,7 @@ _PACKERS = [struct.Struct(f"{count}d").pack for count in range(ROOM + 1)]
 
 
 def zero_states(op_name: str, weight: NDArray) -> list[NDArray]:
-    """New states of one weight, all zeros."""
+    """New states of one weight, all zero."""
     op = find(op_name)
     names = () if callable(op.inputs) else op.inputs
     return [new_array(weight.shape, weight.dtype, weight.ctx, zero=True) for _ in names[2:]]

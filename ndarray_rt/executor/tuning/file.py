@@ -1,4 +1,4 @@
-"""Measured times in files: JSON, written whole or not at all, believed only after every check."""
+"""Measured times in JSON files, written atomically and fully checked when read."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ VERSION = 2
 
 
 def read_tuning(fname: str | os.PathLike[str]) -> Measurements:
-    """What a file holds. MXNetError when it can not be read, ModelFormatError, which says what is
-    wrong with it, when it is no such file."""
+    """The contents of a file. MXNetError if it can not be read, ModelFormatError, which says what
+    is wrong, if it is not such a file."""
     what = f"reading tuning from {os.fspath(fname)!r}"
     content = parse_json(read_json_bytes(fname, what), what)
     try:
@@ -40,16 +40,16 @@ def read_tuning(fname: str | os.PathLike[str]) -> Measurements:
         raise ModelFormatError(str(error), what) from None
 
 
-# the process's own
+# the table of this process
 TABLE = TuningTable(read_tuning)
 
 
 def save_tuning(fname: str | os.PathLike[str]) -> None:
-    """Writes all that was measured or loaded to a file, for `load_tuning` or `NDRT_TUNING`.
+    """Writes all times measured or loaded to a file, for `load_tuning` or `NDRT_TUNING`.
 
-    What belongs to other machines is kept. An older file of that name stays as it was if anything
-    goes wrong. Raises MXNetError when the file can not be written, TypeMismatch or ParameterError
-    for what is no name of a file.
+    Includes those of other machines. If anything fails an existing file stays as it was. Raises
+    MXNetError if the file can not be written, TypeMismatch or ParameterError for an invalid file
+    name.
     """
     name = check_path("save_tuning: fname", fname)
     text = json.dumps(_content(TABLE.all()), indent=1, allow_nan=False)
@@ -60,14 +60,13 @@ def save_tuning(fname: str | os.PathLike[str]) -> None:
 
 
 def load_tuning(fname: str | os.PathLike[str]) -> int:
-    """Adds what a file of `save_tuning` holds to what is known; graphs that are planned from now on
-    use it.
+    """Adds the contents of a file of `save_tuning`, which graphs planned from now on use.
 
-    Returns how many nodes and graphs of it are of this machine (CPU, instruction sets, oneDNN),
-    whatever the number of threads; what is of others is kept for the next `save_tuning` and not
-    used. Takes nothing where it raises: MXNetError when the file can not be read, ModelFormatError
-    when it is of another format or version, or holds what can not be; TypeMismatch or
-    ParameterError for what is no name of a file.
+    Returns the number of its nodes and graphs that are of this machine (CPU, instruction sets,
+    oneDNN), for any number of threads; others are only kept for the next `save_tuning`. If it
+    raises nothing is added: MXNetError if the file can not be read, ModelFormatError for another
+    format or version or for impossible contents, TypeMismatch or ParameterError for an invalid file
+    name.
     """
     found = read_tuning(check_path("load_tuning: fname", fname))
     TABLE.put(found)
@@ -76,19 +75,19 @@ def load_tuning(fname: str | os.PathLike[str]) -> int:
 
 
 def clear_tuning() -> None:
-    """Forgets all that was measured or loaded; executors keep the plans that they have."""
+    """Forgets all times measured or loaded; executors keep their plans."""
     TABLE.clear()
 
 
 def tuning_stats() -> dict[str, int]:
-    """What is known: `nodes` and `graphs` of this machine with this number of threads,
-    `other_nodes` and `other_graphs` of others; `hits` and `misses` are graphs that were planned
-    from it, and that could not be."""
+    """Size and use of the table: `nodes` and `graphs` of this machine and number of threads,
+    `other_nodes` and `other_graphs` of others; `hits` and `misses` count graphs that could be
+    planned from it, and that could not."""
     return TABLE.stats()
 
 
 def _machines(found: Measurements) -> list[Machine]:
-    """Of each node and each graph."""
+    """The machine of each node and each graph."""
     return [*(key.machine for key in found.nodes), *(key.machine for key in found.graphs)]
 
 

@@ -1,4 +1,4 @@
-"""Tuning: the layouts and kernels of an inference graph, chosen by running it in each of them."""
+"""Tuning: chooses layouts and kernels of an inference graph by running it with each of them."""
 
 from __future__ import annotations
 
@@ -47,26 +47,27 @@ from .table import (
 )
 
 MIXED, USUAL = "mixed", "usual"
-# sizes of tiles that are tried
+# tile sizes to try
 TILES = (1, 2, 4, 8)
-# reorders within a graph are to pay: a plan with more of them is taken only if it is so much faster
+# a plan with more reorders is taken only if it is faster by this share
 GAIN = 0.01
-# shapes whose reorders are measured: one that stays in a core's cache, one that does not
+# shapes for measuring reorders: one fits into a core's cache, one does not
 _SMALL, _LARGE = (1, 64, 28, 28), (8, 64, 112, 112)
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What `Executor.tune` found, by plan: "channels-last", "blocked", and "mixed" where the
-    cheapest choice for each node is neither; with "in tiles of N" where first layers run for N
-    samples of the batch at a time. Behind a comma is whose kernels compute products and recurrent
-    layers: "ours", "oneDNN", or "mixed"; a graph without layouts to choose has plans of these names
-    and "usual", where each operator follows its rule.
+    """What `Executor.tune` found.
 
-    `milliseconds` are those of whole runs, `families` those of nodes by name, or whose kernels they
-    have, `reorders` how many changes of layout a run makes. `chosen` is the fastest plan, "" where
-    there is nothing to choose (`reason` says why); `changed` says that the executor runs another
-    plan than before.
+    Plans are named by layouts: "channels-last", "blocked", or "mixed" if the cheapest choice per
+    node is neither; with "in tiles of N" if first layers run for N samples of the batch at a time.
+    After a comma follows whose kernels compute products and recurrent layers: "ours" (this
+    package's), "oneDNN", or "mixed". A graph without a choice of layouts has plans named by kernels
+    only, and "usual", where each operator follows its own rule.
+
+    `milliseconds` are times of whole runs, `families` maps nodes by name to their layout or kernel
+    library, `reorders` counts the changes of layout in a run. `chosen` is the fastest plan, "" if
+    there is nothing to choose (`reason` says why); `changed`: the executor now runs another plan.
     """
 
     chosen: str
@@ -91,17 +92,17 @@ class Choice(NamedTuple):
     tiling: Tiling | None
 
     def named(self, layouts: str) -> str:
-        """What this is called, with a name for the layouts."""
+        """The plan's name, given a name for the layouts."""
         if self.tiling is None:
             return layouts
         return f"{layouts} in tiles of {self.tiling.samples}"
 
 
 class Trials:
-    """Programs of one inference graph in other layouts, over the user's arrays, which stay what
-    they are: weights are packed into private copies, and outputs are arrays of their own.
+    """Programs of one inference graph with other layouts, over the user's arrays, which keep their
+    contents: weights are packed into private copies, and outputs are separate arrays.
 
-    `arena` is memory that may be written to meanwhile.
+    `arena` is memory that may be overwritten.
     """
 
     def __init__(self, graph: InferenceGraph, ctx: Context, plainly_bound: bool,
@@ -122,7 +123,7 @@ class Trials:
         self._context.packed = PackedStore()
 
     def add(self, name: str, choice: Choice) -> None:
-        """A program with these layouts and tiles."""
+        """Adds a program with these layouts and tiles."""
         graph = self._graph
         made = plan_inference(graph.optimized.heads, graph.facts, *choice, graph.bound)
         given = dict(made.given)
@@ -131,7 +132,7 @@ class Trials:
         program = Program(made.plan, given, self._context, self._ctx, self._plainly_bound,
                           self._arena)
         self.facts[name] = made.facts
-        # the larger one is for all that follow
+        # the largest arena so far serves all following programs
         self._arena = program.state.arena or self._arena
         self._programs[name] = program
 
@@ -142,7 +143,7 @@ class Trials:
                    for chunk in Program.written(self._programs[name].steps)}
         kept = [(array, array.copy()) for array in self._bound if array._chunk in written]
         try:
-            # the shortest: other work on this machine only ever adds to a time
+            # the shortest run, as other work on the machine only adds to times
             found = measure(parts, self._context, repeat, apart=True, of_runs=min)
             return dict(zip(names, found, strict=True))
         finally:
@@ -159,13 +160,13 @@ def _part(program: Program) -> Part:
 
 def tune_layouts(graph: InferenceGraph, ctx: Context, plainly_bound: bool, arena: Handle | None,
                  repeat: int) -> Tuned:
-    """Measures a graph in each family, plans from that, and notes all of it in the table.
+    """Measures a graph in each family, plans from the times, and stores both in the table.
 
-    The caller holds the executor; `graph` and its arrays stay what they are.
+    The caller holds the executor's lock; `graph` and its arrays do not change.
     """
     nodes = topological(graph.optimized.heads)
     shapes, types = graph.facts.shapes, graph.facts.types
-    # kernels for other CPUs have one family of layouts
+    # kernels below AVX-512 have only one family of layouts
     chosen = convolutions(nodes, shapes, types) if prefers_channels_last() else []
     products = kernel_nodes(nodes, types)
     if not chosen and not products:
@@ -192,8 +193,7 @@ def tune_layouts(graph: InferenceGraph, ctx: Context, plainly_bound: bool, arena
 
 
 class _Search:
-    """Plans that were tried, by name: each family, the cheapest mixture, sizes of tiles, kernels.
-    """
+    """Plans tried so far, by name: each family, the cheapest mixture, tile sizes, kernels."""
 
     def __init__(self, graph: InferenceGraph, trials: Trials, nodes: Sequence[Node],
                  chosen: Sequence[Node], repeat: int) -> None:
@@ -206,13 +206,13 @@ class _Search:
         self.measured: dict[str, Measured] = {}
 
     def must_gain(self, name: str) -> bool:
-        """This plan is to be taken only where it is faster by GAIN."""
+        """This plan is taken only if it is faster by GAIN."""
         return name.startswith(MIXED) or name in self._with_kernels
 
     def search_layouts(self) -> None:
         graph, usual = self._graph, self._usual
         heads, facts = graph.optimized.heads, graph.facts
-        # step by step it is known what a node takes in each family
+        # running step by step shows the time of each node in each family
         self._measure([(family, Choice(dict.fromkeys(self._chosen, family), usual))
                        for family in FAMILIES])
         self._note_times({name: FAMILIES[i] for i, name in enumerate(self.measured)})
@@ -221,7 +221,7 @@ class _Search:
         best = self._best()
         cheapest = Choice(cheapest_layouts(self._machine, heads, self._nodes, facts, usual), usual)
         if cheapest not in self.choices.values():
-            # side by side, so that other work on this machine strikes both
+            # measured in turn, so that other work on the machine affects both
             self._measure([(MIXED, cheapest)], beside=best)
         best = self._best()
         families = self.choices[best].families
@@ -233,7 +233,8 @@ class _Search:
             self._measure(others, beside=best)
 
     def search_kernels(self, products: Sequence[Node]) -> None:
-        """Tries kernels of ours and oneDNN's in the best plan so far, or in the usual one."""
+        """Tries this package's kernels and oneDNN's in the best plan so far, or in the usual
+        one."""
         facts, layouts = self._graph.facts, self._best() if self.measured else ""
         usual = layouts or USUAL
         base = self.choices[usual] if layouts else Choice({}, self._usual)
@@ -267,7 +268,7 @@ class _Search:
             self._measure_plans({name(MIXED): cheapest}, beside=usual)
 
     def _kernels_issued(self, name: str) -> dict[NodeKey, list[tuple[int, ...]]]:
-        """The kernels of ours that equal nodes run in a plan, of each of them."""
+        """For each set of equal nodes, the kernels of this package that a plan runs for them."""
         found: dict[NodeKey, list[tuple[int, ...]]] = {}
         for call in self.measured[name].calls:
             if call.planned.node.inputs:
@@ -283,12 +284,12 @@ class _Search:
         return min(self.measured, key=lambda name: self.measured[name].milliseconds)
 
     def _measure(self, more: Sequence[tuple[str, Choice]], beside: str = "") -> None:
-        """Adds plans, by the names of their layouts, and measures them, together with one of those
-        before."""
+        """Adds plans, by the names of their layouts, and measures them together with an earlier
+        plan `beside`."""
         self._measure_plans({choice.named(layouts): choice for layouts, choice in more}, beside)
 
     def _measure_plans(self, more: Mapping[str, Choice], beside: str = "") -> None:
-        """The same of plans by name; one that is known already is measured again."""
+        """The same for plans by full name; a known plan is measured again."""
         for name, choice in more.items():
             if name not in self.choices:
                 self.choices[name] = choice
@@ -298,8 +299,8 @@ class _Search:
 
     def _note_times(self, labels: Mapping[str, str], keys: Collection[NodeKey] | None = None,
                     ) -> None:
-        """Puts the mean time of equal nodes into the table, of plans by what their times are to be
-        noted as; of nodes with these keys alone, where there are any."""
+        """Stores the mean time of equal nodes in the table; `labels` maps a plan to the layout or
+        library under which its times are stored. If `keys` are given, for those nodes only."""
         found: dict[NodeKey, dict[str, list[float]]] = {}
         for name, of_run in self.measured.items():
             label = labels.get(name)
@@ -316,7 +317,7 @@ class _Search:
 
 
 def nothing_to_tune(reason: str) -> Tuned:
-    """The answer for a graph that there is no choice for."""
+    """The result for a graph without any choice."""
     return Tuned("", False, {}, {}, {}, reason)
 
 
@@ -326,7 +327,7 @@ def _reorders(found: Measured) -> int:
 
 
 def measure_reorders(repeat: int = 7) -> Reorders:
-    """What a change between the families costs, of a small and of a large tensor."""
+    """Times of changing between the families, for a small and a large tensor."""
     stream = Stream(TmpMemMgr())
 
     def measured(shape: tuple[int, ...]) -> tuple[float, float]:
@@ -337,7 +338,7 @@ def measure_reorders(repeat: int = 7) -> Reorders:
         times = []
         for _ in range(repeat):
             start = perf_counter()
-            # there and back
+            # to the other layout and back
             reorder_mem(stream, mems[0], mems[1], now=True)
             reorder_mem(stream, mems[1], mems[0], now=True)
             times.append((perf_counter() - start) * 1e3 / 2)

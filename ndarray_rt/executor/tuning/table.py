@@ -1,6 +1,6 @@
-"""What was measured of single nodes and of whole graphs, on this machine and on others: a table.
+"""The table of measured times of nodes and graphs, of this machine and others.
 
-It measures nothing and plans nothing itself.
+Measures and plans nothing itself.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from ...native import ffi, lib, text
 from ...symbol.node import Entry, Node
 
 Shape = tuple[int, ...]
-# (bytes that a reorder writes, its milliseconds), of a small tensor and of a large one
+# (bytes that a reorder writes, its milliseconds), for a small and a large tensor
 Reorders = tuple[tuple[float, float], tuple[float, float]]
 K = TypeVar("K")
 V = TypeVar("V")
 
-# runs of each plan, where nobody says how many
+# default number of runs per plan
 TUNING_RUNS = 5
-# a graph of 500 different nodes, in 30 shapes; what was used longest ago leaves
+# bound on entries: a graph of 500 different nodes in 30 shapes; the least recently used are dropped
 MOST_NODES = 16384
 MOST_GRAPHS = 1024
 MOST_MACHINES = 256
 
 
 class Machine(NamedTuple):
-    """What times depend on: instruction sets that oneDNN uses, its version, the CPU, threads."""
+    """What times depend on: oneDNN's instruction sets and version, the CPU, threads."""
 
     isa: str
     onednn: str
@@ -41,7 +41,7 @@ class Machine(NamedTuple):
 
 
 class NodeKey(NamedTuple):
-    """All that the time of one node depends on."""
+    """Everything that the time of one node depends on."""
 
     machine: Machine
     operator: str
@@ -51,16 +51,16 @@ class NodeKey(NamedTuple):
 
 
 class GraphKey(NamedTuple):
-    """A graph of nodes, whatever their names are."""
+    """A graph of nodes, regardless of their names."""
 
     machine: Machine
     digest: str
 
 
 class GraphPlan(NamedTuple):
-    """The best plan of a graph: the family of each node that has one, in the graph's order, where
-    its tiles end and how many samples each has, if there are tiles, and whose kernels compute each
-    node that there are several for ("": that is left to its operator; empty: all are)."""
+    """The best plan of a graph: the layout family of each node that has one, in the graph's order;
+    where tiles end and how many samples each has, if there are tiles; and whose kernel computes
+    each node that has several ("": its operator decides; empty: so it is for all)."""
 
     families: tuple[str, ...]
     milliseconds: float
@@ -69,7 +69,7 @@ class GraphPlan(NamedTuple):
 
 
 def this_machine() -> Machine:
-    """The machine that runs this, with as many threads as native code has now."""
+    """This machine, with the present number of native threads."""
     return Machine(*_hardware(), lib.ndrt_threads_get())
 
 
@@ -116,9 +116,9 @@ def graph_key(machine: Machine, nodes: Sequence[Node], shapes: Mapping[Entry, Sh
 
 
 class TuningTable:
-    """Measured times by key; of each kind the longest unused leave over a bound. Thread-safe.
+    """Measured times by key, bounded, evicting the least recently used. Thread-safe.
 
-    `read` gives what is in the file that `NDRT_TUNING` names: it is asked at the first use, and
+    `read` returns the contents of the file that `NDRT_TUNING` names; called at the first use, and
     again when the switch names another file.
     """
 
@@ -133,19 +133,19 @@ class TuningTable:
         renew_in_child(self)
 
     def _renew_locks(self) -> None:
-        """In a forked child."""
+        """Called in a forked child."""
         self._lock = threading.Lock()
 
-    # ---- what is known ----------------------------------------------------------------------
+    # ---- lookup -----------------------------------------------------------------------------
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is known, so that nobody need ask."""
+        """The table is empty, so that no look-up can succeed."""
         self._read_named()
         return not self._nodes and not self._graphs
 
     def node(self, key: NodeKey) -> Mapping[str, float] | None:
-        """Milliseconds of a node by family, or None."""
+        """Milliseconds of a node by layout family, or None."""
         with self._lock:
             found = self._nodes.get(key)
             if found is not None:
@@ -153,7 +153,7 @@ class TuningTable:
             return found
 
     def graph(self, key: GraphKey) -> GraphPlan | None:
-        """The best plan that was measured of a graph, or None."""
+        """The best measured plan of a graph, or None."""
         with self._lock:
             found = self._graphs.get(key)
             if found is not None:
@@ -161,20 +161,20 @@ class TuningTable:
             return found
 
     def reorders(self, machine: Machine) -> Reorders | None:
-        """What changes of layout cost, or None."""
+        """Times of changes of layout, or None."""
         with self._lock:
             return self._reorders.get(machine)
 
     def count(self, hit: bool) -> None:
-        """A graph was planned from this table, or could not be."""
+        """Counts a graph that was planned from this table, or could not be."""
         with self._lock:
             self._hits += hit
             self._misses += not hit
 
-    # ---- what is put in ---------------------------------------------------------------------
+    # ---- update -----------------------------------------------------------------------------
 
     def put(self, found: Measurements) -> None:
-        """Adds measurements; they replace older ones of their keys."""
+        """Adds measurements, which replace older ones of the same keys."""
         with self._lock:
             for key, times in found.nodes.items():
                 _put(self._nodes, key, {**self._nodes.get(key, {}), **times}, MOST_NODES)
@@ -184,14 +184,14 @@ class TuningTable:
                 _put(self._reorders, machine, costs, MOST_MACHINES)
 
     def all(self) -> Measurements:
-        """All of it, that of other machines too."""
+        """All entries, also of other machines."""
         self._read_named()
         with self._lock:
             return Measurements({key: dict(times) for key, times in self._nodes.items()},
                                 dict(self._graphs), dict(self._reorders))
 
     def clear(self) -> None:
-        """Forgets everything. A file that `NDRT_TUNING` names is not read again for that."""
+        """Removes all entries. A file that `NDRT_TUNING` names is not read again."""
         with self._lock:
             self._nodes.clear()
             self._graphs.clear()
@@ -199,7 +199,7 @@ class TuningTable:
             self._hits = self._misses = 0
 
     def stats(self) -> dict[str, int]:
-        """How much is known, of this machine with this number of threads and of others."""
+        """Numbers of entries of this machine and number of threads, and of others."""
         self._read_named()
         here = this_machine()
         with self._lock:
@@ -219,7 +219,7 @@ class TuningTable:
 
 
 class Measurements(NamedTuple):
-    """What a table holds, or is to hold."""
+    """The contents of a table, or what is to be added to it."""
 
     nodes: dict[NodeKey, dict[str, float]]
     graphs: dict[GraphKey, GraphPlan]
