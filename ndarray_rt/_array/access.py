@@ -1,6 +1,6 @@
 """Access: leases and a stream for reading and writing arrays outside of operators.
 
-What users do to arrays without an operator (asnumpy, x[...] = v, nd.array) goes through here.
+Used for what users do to arrays without an operator (asnumpy, x[...] = v, nd.array).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .ndarray import NDArray
 
 
 class Access:
-    """In a `with`: a stream, and the leases on what is read and on what is written or converted.
+    """Context manager: a stream, and leases on the arrays read, and on those written or converted.
 
-    Each block has a stream of its own, so that one inside an operator (a custom operator that
-    calls asnumpy) leaves that operator's scratch alone. Whatever writes contents inside the block
-    counts the write itself, before it writes.
+    Each block has its own stream, so that one inside an operator (a custom operator that calls
+    asnumpy) does not reuse that operator's scratch. Code that writes contents inside the block must
+    count the write itself, before it writes.
     """
 
     __slots__ = ("_given_back", "_leases")
@@ -38,5 +38,5 @@ class Access:
             raise
         return stream
 
-    # as in LockSet: an interrupt can not come before it
+    # a bound method of a C object, as in LockSet: no interrupt can come before it
     __exit__: Any = property(attrgetter("_given_back"))

@@ -1,4 +1,4 @@
-"""Arrays as text and as HTML: what NumPy writes, without reading more elements than it writes."""
+"""Arrays as text and HTML, in NumPy's format, reading only the elements that are shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .ndarray import NDArray
 
 
 def text(x: NDArray) -> str:
-    """What `str` gives for a numpy array with these contents, and a line of facts."""
+    """NumPy's `str` of the contents, and a line with shape and device."""
     return f"\n{_written(x)}\n<{title(x)}>"
 
 
@@ -29,9 +29,9 @@ def title(x: NDArray) -> str:
 
 
 def formatted(x: NDArray, spec: str) -> str:
-    """`format(x, spec)`: each element by `spec`; without one the text of `str`.
+    """`format(x, spec)`: each element formatted by `spec`; without one like `str`.
 
-    Raises ParameterError for a format that does not go with the dtype.
+    Raises ParameterError for a format that does not suit the dtype.
     """
     if not spec:
         return str(x)
@@ -44,7 +44,7 @@ def formatted(x: NDArray, spec: str) -> str:
 
 
 def html(x: NDArray) -> str:
-    """A table of the elements, those between the corners left out, for notebooks."""
+    """A table of the elements for notebooks, with the middle left out."""
     caption = markup.paragraph(f"{title(x)}, {x.dtype}, layout {x.layout}")
     if x.ndim not in (1, 2) or not x.size:
         return markup.preformatted(_written(x)) + caption
@@ -72,16 +72,16 @@ def _written(x: NDArray, formatter: Any = None) -> str:
 
 
 def _edge(x: NDArray) -> int | None:
-    """How many elements NumPy writes at each end of an axis; None when it writes all."""
+    """How many elements NumPy shows at each end of an axis; None if it shows all."""
     options = np.get_printoptions()
     edge = int(options["edgeitems"])
     return edge if x.ndim and x.size > options["threshold"] and edge > 0 else None
 
 
 def _corners(x: NDArray, edge: int | None) -> AnyArray:
-    """The contents, of which long axes have the ends and one element between them only.
+    """The contents with each long axis cut to its ends and one element in between.
 
-    NumPy leaves that one out when it writes the array.
+    NumPy replaces that one by dots.
     """
     if edge is None:
         with Access(read=(x,)) as stream:
@@ -105,7 +105,7 @@ def _corners(x: NDArray, edge: int | None) -> AnyArray:
 
 
 def _offsets(desc: MemDesc, places: Sequence[AnyArray]) -> AnyArray:
-    """Where elements lie, in elements from the first: their places along each axis add up."""
+    """Offsets of elements from the first one: those along each axis, added up."""
     found: AnyArray = np.full((1,) * desc.ndims, desc.offset0)
     left = [np.array(along) for along in places]
     inner = [np.zeros(len(along), np.int64) for along in places]

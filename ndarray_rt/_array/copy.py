@@ -47,7 +47,7 @@ def read_numbers(x: NDArray, stream: Stream) -> AnyArray:
 
 
 def read_elements(x: NDArray, stream: Stream) -> AnyArray:
-    """`read_numpy` for code that only moves elements: no dtype is refused."""
+    """`read_numpy` for code that only moves elements: accepts every dtype."""
     special = x._chunk.mkl_mem
     if special is not None and special.dims == x.shape and not x.is_view:
         made: AnyArray = np.empty(x.shape, x.dtype)
@@ -68,9 +68,9 @@ def write_numpy(x: NDArray, value: AnyArray, stream: Stream) -> None:
 
 def copy_into(source: NDArray, target: NDArray, stream: Stream,
               add: bool = False) -> None:
-    """`target` = (or +=) `source`, of equal shape; what raises leaves the target as it was.
+    """`target` = (or +=) `source`, of equal shape; an error leaves the target as it was.
 
-    A whole target takes the layout of the source, so that a copy costs one pass.
+    A target that is a whole array takes the layout of the source, so that a copy is one pass.
     """
     try:
         stream.hold((target._chunk,), add)
@@ -111,18 +111,18 @@ def _copy_into(source: NDArray, target: NDArray, stream: Stream, add: bool) -> N
 
 
 def copy_plain(value: Any, target: NDArray) -> bool:
-    """Copies between plain arrays of one shape and dtype in one native call, where that is all that
-    there is to do; says whether it did."""
+    """Copies between default-layout arrays of one shape and dtype in one native call; returns False
+    if more than that is needed."""
     return copy_to_place(value, place_of(target))
 
 
 def place_of(target: NDArray) -> Place:
-    """Where an array lies, for `copy_to_place`; true as long as the array lives."""
+    """The location of an array for `copy_to_place`; valid as long as the array lives."""
     return target.shape, target.dtype, target._chunk.address, target._byte_offset, target.nbytes
 
 
 def copy_to_place(value: Any, place: Place) -> bool:
-    """`copy_plain` into the array of a place: what each call of a small network waits for."""
+    """`copy_plain` to a location from `place_of`, the fast path of small networks."""
     shape, dtype, address, offset, nbytes = place
     return (isinstance(value, NDArray) and value.shape == shape
             # dtypes are mostly one object, and comparing two takes longer than the copy

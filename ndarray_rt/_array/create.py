@@ -25,7 +25,7 @@ def _dtype(dtype: object) -> DType:
 
 
 def as_plain_data(source: object, what: str) -> AnyArray:
-    """Any array-like as a numpy array of numbers; TypeMismatch for ragged lists, objects, text."""
+    """Any array-like as a NumPy array of numbers; TypeMismatch for ragged lists, objects, text."""
     try:
         made = np.asarray(source)
     except (ValueError, TypeError) as error:
@@ -39,7 +39,7 @@ def as_plain_data(source: object, what: str) -> AnyArray:
 
 
 def _numbers(source: object, dtype: DType) -> AnyArray:
-    """An array-like as a numpy array of numbers; text counts as the number that it spells."""
+    """An array-like as a NumPy array of numbers; text is parsed."""
     if not isinstance(source, (str, bytes)) and _begins_with_text(source):
         try:
             given = np.asarray(source)
@@ -59,10 +59,10 @@ def _begins_with_text(source: object) -> bool:
 
 
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
-    """An array with the contents of an NDArray, a numpy array, nested lists or a number; lists and
-    arrays of text are read as numbers.
+    """An array with the contents of an NDArray, a NumPy array, nested lists or a number; text is
+    parsed as numbers.
 
-    The dtype is float32, but for an NDArray, which keeps its own.
+    The default dtype is that of an NDArray, else float32.
     """
     if isinstance(source_array, NDArray):
         kept = source_array.dtype if dtype is None else find_dtype(dtype)
@@ -83,7 +83,7 @@ def empty(shape: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
 
 
 def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
-    """An array of zeros; memory comes with the first use."""
+    """An array of zeros; its memory is allocated on first use."""
     return new_array(check_shape(shape, "zeros"), _dtype(dtype), ctx, zero=True)
 
 
@@ -125,7 +125,7 @@ def _from_values(values: AnyArray, ctx: Context | None, dtype: Any) -> NDArray:
 
 
 def _number(value: Any, what: str) -> int | float:
-    """A finite number, also out of an array of one element."""
+    """A finite number, or an array of one element that is one."""
     found = value
     if not isinstance(value, (bool, int, float)):
         try:
@@ -137,7 +137,7 @@ def _number(value: Any, what: str) -> int | float:
         found = data.item()
     try:
         finite = isfinite(found)
-    except OverflowError:  # an int beyond all floats
+    except OverflowError:  # an int too large for a float
         finite = False
     if not finite:
         raise ParameterError(f"{what} got {shown(value)}, expected a finite number")
@@ -159,7 +159,7 @@ def _whole(value: Any, what: str, low: int | None = None) -> int:
 
 @contextmanager
 def _out_of_memory(what: str) -> Iterator[None]:
-    """OutOfMemory in the place of numpy's own MemoryError."""
+    """Replaces NumPy's MemoryError by OutOfMemory."""
     try:
         yield
     except OutOfMemory:
@@ -184,7 +184,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
     count = ceil(steps)
     check_shape((count * repeat,), "arange")
     made = _dtype(dtype)
-    # in the array's own dtype, as MXNet computes
+    # computed in the array's own dtype, as in MXNet
     work = made if made.kind in "fiu" else np.dtype(np.float32)
     with _out_of_memory("arange"), np.errstate(all="ignore"):
         places = np.repeat(np.arange(count), repeat).astype(work)
@@ -208,7 +208,7 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None,  # noqa: N80
     """N by M (0: N) with ones on diagonal k."""
     rows, columns = _whole(N, "eye: N", 0), _whole(M, "eye: M", 0)
     shape = check_shape((rows, columns or rows), "eye")
-    # beyond the corners there is nothing
+    # diagonals outside of the matrix are empty
     diagonal = min(max(_whole(k, "eye: k"), -shape[0]), shape[1])
     made = _dtype(dtype)
     with _out_of_memory("eye"):

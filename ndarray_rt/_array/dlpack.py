@@ -1,7 +1,7 @@
-"""Arrays to and from other libraries by DLPack, without a copy where that can be.
+"""Exchange of arrays with other libraries by DLPack, without a copy if possible.
 
-Both directions pin: the bytes of an exported array, and those of an imported one, stay where and
-as they are while somebody else can see them (I5).
+Both directions pin: exported and imported bytes keep their address and layout as long as somebody
+else can see them (I5).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _export = with_gil("ndrt_export_capsule", ctypes.py_object, ctypes.c_void_p, cty
 _take = with_gil("ndrt_import_capsule", ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
 
 
-# ---- out ------------------------------------------------------------------------------------
+# ---- export ---------------------------------------------------------------------------------
 
 
 def dlpack_device(x: NDArray) -> tuple[int, int]:
@@ -49,10 +49,9 @@ def dlpack(x: NDArray, *, stream: Any = None, max_version: tuple[int, int] | Non
     """The array API's `__dlpack__`: a capsule, for the `from_dlpack` of another library.
 
     From `max_version` (1, 0) on the capsule has version and flags. `copy=True` exports a copy,
-    `copy=False` the array's own bytes or nothing; by default they are copied only where an
-    executor holds them packed: a capsule with flags then says that it is read-only. Raises
-    ShareError (a BufferError) for another device than the CPU, for a stream, and where
-    `copy=False` can not be met.
+    `copy=False` the array's own bytes or nothing. By default they are copied only if an executor
+    holds them packed, and a capsule with flags is then read-only. Raises ShareError (a BufferError)
+    for another device than the CPU, for a stream, and if `copy=False` can not be met.
     """
     if stream is not None:
         raise ShareError(f"__dlpack__: stream got {stream!r}, but a CPU has none")
@@ -72,7 +71,7 @@ def dlpack(x: NDArray, *, stream: Any = None, max_version: tuple[int, int] | Non
         except ShareError:
             if copy is not None:
                 raise
-        # nobody asked for a copy: what is written to it would be lost without a word
+        # no copy was asked for: writes to this one would be lost silently
         flags |= lib.NDRT_DL_READ_ONLY
     return _capsule(array(x), versioned, flags)
 
@@ -80,7 +79,7 @@ def dlpack(x: NDArray, *, stream: Any = None, max_version: tuple[int, int] | Non
 def to_dlpack_for_read(data: NDArray) -> Any:
     """A capsule over the array's own bytes, for reading. Take it once, with `from_dlpack`.
 
-    A capsule of this kind can not say that it is read-only: what its user writes is seen.
+    Such a capsule can not be marked read-only: if the consumer writes, the array changes.
     """
     return _capsule(data, False, 0)
 
@@ -101,7 +100,7 @@ def _pinned_capsule(x: NDArray, versioned: bool, flags: int) -> Any:
     handle = chunk.handle
     shape = ffi.new("int64_t[]", list(x.shape))
     spec = ffi.new("ndrt_export_spec *")
-    # consumers may write, whatever they were told
+    # consumers may write, whatever the flags say
     spec.chunk, spec.writable, spec.versioned, spec.flags = chunk.native, 1, versioned, flags
     tensor = spec.tensor
     tensor.data = ffi.cast("void *", handle.address + x._byte_offset)
@@ -111,18 +110,18 @@ def _pinned_capsule(x: NDArray, versioned: bool, flags: int) -> Any:
     return _export(int(ffi.cast("intptr_t", spec)), (chunk, handle))
 
 
-# ---- in -------------------------------------------------------------------------------------
+# ---- import ---------------------------------------------------------------------------------
 
 
 def from_dlpack(x: Any, *, device: Context | str | None = None,
                 copy: bool | None = None) -> NDArray:
-    """An array on the memory of another library's: an object with `__dlpack__`, or a capsule.
+    """An array on memory of another library: an object with `__dlpack__`, or a capsule.
 
-    The memory is shared and pinned; the other library gets it back when the last array on it is
-    gone. What can not be shared is copied, or refused with `copy=False`: memory that is read-only,
-    not dense row-major, or not aligned to its elements. `copy=True` always copies. Raises
-    ShareError (a BufferError) for another device than the CPU, TypeMismatch for dtypes that an
-    array can not have and for what is no capsule, ShareError for one that was used already.
+    The memory is shared and pinned, and released to the other library with the last array on it. If
+    it can not be shared (read-only, not dense row-major, or not aligned to its elements) it is
+    copied, or refused with `copy=False`; `copy=True` always copies. Raises ShareError (a
+    BufferError) for another device than the CPU and for a used capsule, TypeMismatch for dtypes
+    that arrays can not have and for anything but a capsule.
     """
     ctx = None if device is None else Context(device).check()
     _check_copy(copy, "from_dlpack")
@@ -146,7 +145,7 @@ def _check_copy(copy: Any, what: str) -> None:
 
 
 def _ask(x: Any, copy: bool | None) -> Any:
-    """The capsule of a producer, versioned if it can."""
+    """Asks a producer for its capsule, versioned if it supports that."""
     if hasattr(x, "__dlpack_device__"):
         _check_device(*x.__dlpack_device__())
     wishes: dict[str, Any] = {"max_version": _VERSION}
@@ -155,7 +154,7 @@ def _ask(x: Any, copy: bool | None) -> Any:
     try:
         return x.__dlpack__(**wishes)
     except TypeError:
-        # of before these keywords; for any other reason it will raise again
+        # a producer older than these keywords; any other error will be raised again
         return x.__dlpack__()
 
 
@@ -167,7 +166,7 @@ def _check_device(kind: Any, number: Any) -> None:
 
 def _adopt(tensor: Any, flags: int, owner: Any, copy: bool | None,
            ctx: Context | None) -> NDArray:
-    """An array on, or with a copy of, a tensor that lives as long as `owner`."""
+    """An array that shares, or copies, a tensor that lives as long as `owner`."""
     _check_device(tensor.device.type, tensor.device.id)
     dtype = _dtype_of(tensor.dtype)
     if tensor.ndim < 0 or (tensor.ndim and not tensor.shape):
@@ -196,7 +195,7 @@ def _adopt(tensor: Any, flags: int, owner: Any, copy: bool | None,
     chunk = Chunk(shape, dtype, handle=Handle.borrowed(address, prod(shape) * dtype.itemsize,
                                                        owner))
     if not flags & lib.NDRT_DL_IS_COPIED:
-        chunk.pin(True)  # for ever: the other library sees this memory as long as the Chunk
+        chunk.pin(True)  # never unpinned: the other library sees the memory as long as it lives
     return NDArray(chunk, shape, dtype, ctx=ctx)
 
 
@@ -210,7 +209,7 @@ def _dtype_of(kind: Any) -> DType:
 
 
 def _is_dense(shape: tuple[int, ...], strides: list[int]) -> bool:
-    """Dense row-major; the strides of dims of size 1 say nothing."""
+    """Dense row-major; strides of dims of size 1 are ignored."""
     expected = 1
     for dim, stride in zip(reversed(shape), reversed(strides), strict=True):
         if dim != 1 and stride != expected:
@@ -221,7 +220,7 @@ def _is_dense(shape: tuple[int, ...], strides: list[int]) -> bool:
 
 def _foreign(address: int, shape: tuple[int, ...], dtype: DType,
              strides: list[int] | None) -> AnyArray:
-    """Memory of any strides as a numpy array, to copy from at once."""
+    """Memory with any strides as a NumPy array, valid only until it is copied."""
     steps = strides if strides is not None else [prod(shape[i + 1:]) for i in range(len(shape))]
     spans = [(dim - 1) * step * dtype.itemsize for dim, step in zip(shape, steps, strict=True)]
     before = -sum(span for span in spans if span < 0)

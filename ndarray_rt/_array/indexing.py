@@ -1,6 +1,6 @@
-"""a[...]: what a key means, views for contiguous basic keys, writing through any key.
+"""a[...]: parsing of keys, views for contiguous basic keys, writing through any key.
 
-Copies out of an array are the operator `_index`; nothing here records.
+Copying reads are the operator `_index`; nothing here records on the tape.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .interop import asnumpy
 from .layout import AnyArray, elements, numbers, overwrite
 from .ndarray import NDArray
 
-# Stands in a key where an index array stands, which travels apart.
+# Placeholder in a key for an index array, which is passed separately.
 ARRAY = "@"
 Item = Any  # int, slice, None, Ellipsis or ARRAY
 
@@ -33,9 +33,9 @@ class ArrayIndexError(NdrtError, IndexError):
 
 
 class Key:
-    """An index in one form: items, and the integer arrays among them in order.
+    """A normalized index: items, and the integer arrays among them in order.
 
-    Masks (bool arrays) have become the integer arrays that they stand for.
+    Masks (bool arrays) are converted to the integer arrays that they select.
     """
 
     __slots__ = ("arrays", "items")
@@ -67,7 +67,7 @@ def with_arrays(items: tuple[Item, ...], arrays: Any) -> tuple[Any, ...]:
 
 
 def one_element() -> tuple[int, ...]:
-    """The shape that an index which leaves no axis gives."""
+    """The shape of the result of an index that leaves no axis."""
     return () if is_np_shape() else (1,)
 
 
@@ -162,7 +162,7 @@ def _index_arrays(part: Any) -> list[AnyArray]:
 
 
 def fast_view(x: NDArray, key: Any) -> NDArray | None:
-    """The view of an int or of a slice of rows, without going through numpy; else None."""
+    """Fast path: the view of an int or of a slice of rows, without NumPy; else None."""
     shape = x.shape
     if not shape:
         return None
@@ -181,7 +181,7 @@ def fast_view(x: NDArray, key: Any) -> NDArray | None:
 
 
 def view_of(x: NDArray, key: Key) -> NDArray | None:
-    """The view that a basic key makes, None when it is not contiguous: that takes a copy."""
+    """The view that a basic key makes; None if it is not contiguous and needs a copy."""
     whole = elements(x)
     part = _take(x, whole, key.items)
     if not part.flags.c_contiguous:
@@ -194,11 +194,11 @@ def view_of(x: NDArray, key: Key) -> NDArray | None:
 
 
 def makes_view(slc_key: tuple[slice, ...], shape: tuple[int, ...]) -> bool:
-    """Whether an array of a shape, indexed with one slice for each axis, gives a view.
+    """Whether indexing an array of this shape with one slice per axis gives a view.
 
-    For code that asks MXNet's `NDArray._basic_indexing_slice_is_contiguous` before it indexes.
+    Replaces MXNet's `NDArray._basic_indexing_slice_is_contiguous`.
     """
-    # one byte behind all elements: only the strides of the part are looked at
+    # an array that only needs strides: all elements are one byte
     steps = [prod(shape[i + 1:]) for i in range(len(shape))]
     part: AnyArray = as_strided(np.zeros(1, np.int8), shape, steps)[slc_key]
     return part.flags.c_contiguous
@@ -213,7 +213,7 @@ def _take(x: NDArray, whole: AnyArray, key: tuple[Any, ...]) -> AnyArray:
 
 
 def check_arrays(x: NDArray, key: Key) -> None:
-    """ArrayIndexError when a key with arrays does not fit x."""
+    """ArrayIndexError if a key with arrays does not fit x."""
     dummy = np.broadcast_to(np.zeros((), np.int8), x.shape)
     _take(x, dummy, key.numpy())
 
@@ -236,7 +236,7 @@ def assign(x: NDArray, key: Key, value: Any) -> None:
         with np.errstate(all="ignore"):
             data = cast(data, x.dtype)
         if key.is_basic:
-            # before old contents are given up: the assignment will not fail
+            # checked first, so that the assignment can not fail after old contents were dropped
             data = _fitting(x, data, _take(x, elements(x), key.items).shape)
         if whole_key:
             overwrite(x, data, stream)
@@ -246,7 +246,7 @@ def assign(x: NDArray, key: Key, value: Any) -> None:
 
 
 def _fitting(x: NDArray, data: AnyArray, target: tuple[int, ...]) -> AnyArray:
-    """`data` without superfluous leading dims; ShapeError when it does not broadcast."""
+    """`data` without superfluous leading dims; ShapeError if it does not broadcast."""
     while data.ndim > len(target) and data.shape[0] == 1:
         data = data[0]
     if data.ndim > len(target) or any(

@@ -1,6 +1,6 @@
-"""Arrays to and from numpy and the buffer protocol: copies, and exports without a copy.
+"""Exchange of arrays with NumPy and the buffer protocol: copies, and exports without a copy.
 
-An export pins the Chunk: its bytes stay where and as they are until the export dies (I5).
+An export pins the Chunk: its bytes keep address and layout until the export ends (I5).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _pin_capsule = with_gil("ndrt_pin_capsule", ctypes.py_object, ctypes.c_void_p, c
 
 
 class ShareError(NdrtError, ValueError, BufferError):
-    """The bytes can not be handed out, or taken over, without a copy."""
+    """The bytes can not be exported, or imported, without a copy."""
 
 
 def asnumpy(x: NDArray) -> AnyArray:
@@ -41,7 +41,7 @@ def asnumpy(x: NDArray) -> AnyArray:
 
 
 class _Pin:
-    """Holds a native pin while a cdata pointer holds this, as its destructor."""
+    """Owns a native pin, as the destructor of a cdata pointer that keeps it alive."""
 
     __slots__ = ("capsule",)
 
@@ -50,19 +50,19 @@ class _Pin:
                                     (chunk, handle))
 
     def __call__(self, pointer: Any) -> None:
-        """Nothing: the pin ends when the pointer lets go of this."""
+        """Does nothing: the pin ends when the pointer releases this object."""
 
 
-# called with the Chunk before its bytes are handed out for writing: whoever needs its contents as
-# they are now has to copy them
+# called with the Chunk before its bytes are exported for writing: code that needs its present
+# contents later has to copy them now
 BEFORE_EXPORT: list[Callable[[Chunk], None]] = []
 
 
 def with_default_bytes(x: NDArray, pin: Callable[[], Made], writable: bool = True) -> Made:
-    """`pin()`, called under a lease while x's bytes are there and in the default layout.
+    """Calls `pin()` under a lease while x's bytes are in the default layout.
 
-    A Chunk in a special layout becomes default in place first. Raises ShareError when it can
-    not, because a plan holds it packed.
+    A Chunk in a special layout is converted in place first. Raises ShareError if it can not be,
+    because a plan holds it packed.
     """
     chunk = x._chunk
     if writable:
@@ -102,7 +102,7 @@ def _pinned(x: NDArray, writable: bool) -> AnyArray:
 
 
 def to_array(x: NDArray, dtype: Any = None, copy: bool | None = None) -> AnyArray:
-    """numpy's `__array__`: a copy, unless `copy=False` asks for the bytes themselves."""
+    """NumPy's `__array__`: a copy, or with `copy=False` the bytes themselves."""
     if copy is False:
         if dtype is not None and np.dtype(dtype) != x.dtype:
             raise ShareError(f"an array of {x.dtype} can not be seen as {np.dtype(dtype)} "
@@ -121,16 +121,16 @@ def to_buffer(x: NDArray, flags: int) -> memoryview:
         raise ShareError(f"an array of {x.dtype} has no buffer: {error}") from None
 
 
-# numpy arrays that from_numpy made read-only, by id
+# NumPy arrays that from_numpy made read-only, by id
 _lent: weakref.WeakValueDictionary[int, AnyArray] = weakref.WeakValueDictionary()
 
 
 def from_numpy(ndarray: AnyArray, zero_copy: bool = True, ctx: Context | None = None) -> NDArray:
     """An array from a numpy array, of its dtype.
 
-    With `zero_copy` it lies on numpy's own memory, which must be C-contiguous and becomes
-    read-only for numpy, as in MXNet; the memory is pinned as long as the array lives. Memory that
-    is read-only for another reason, or not aligned to its elements, is copied all the same.
+    With `zero_copy` it shares NumPy's memory, which must be C-contiguous and becomes read-only for
+    NumPy, as in MXNet; the memory is pinned as long as the array lives. Memory that was read-only
+    before, or is not aligned to its elements, is copied nevertheless.
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeMismatch(f"from_numpy: expected a numpy array, got {type(ndarray).__name__}")
@@ -147,6 +147,6 @@ def from_numpy(ndarray: AnyArray, zero_copy: bool = True, ctx: Context | None = 
     _lent[id(ndarray)] = ndarray
     handle = Handle.borrowed(ndarray.__array_interface__["data"][0], ndarray.nbytes, ndarray)
     chunk = Chunk(shape, dtype, handle=handle)
-    # writable: what else there is on this memory (a base, views made before) can still write
+    # pinned as writable: other NumPy arrays on this memory (a base, earlier views) can still write
     chunk.pin(True)
     return NDArray(chunk, shape, dtype, ctx=ctx)

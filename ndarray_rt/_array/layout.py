@@ -1,7 +1,7 @@
-"""Access to an array's memory in a layout. Decides nothing about operators.
+"""Access to an array's memory in a given layout. Decides nothing about operators.
 
-Everything here runs inside one operator call and under its leases: inputs are leased shared. What
-an access method returns is valid until that call ends.
+Everything here runs inside one operator call and under its leases: inputs are leased shared. The
+memory returned is valid until that call ends.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 
 def _plain(x: NDArray, desc: MemDesc, stream: Stream) -> Mem:
-    """Default-layout bytes where they are; the Chunk is not special."""
+    """The Chunk's own default-layout bytes; the Chunk is not special."""
     handle = x._chunk.handle
     ptr = handle.ptr
     if x._byte_offset:
@@ -40,10 +40,11 @@ def _plain(x: NDArray, desc: MemDesc, stream: Stream) -> Mem:
 
 
 def get_data(x: NDArray, stream: Stream) -> Mem:
-    """Memory with x's dims in whatever layout it is; views and arrays of another rank: default.
+    """The array's memory in its present layout; views and arrays of another rank in the default
+    one.
 
-    The array is unchanged, but for a special Chunk behind a view that nobody else holds: that one
-    becomes default (I3).
+    The array does not change, except that a special Chunk behind a view that nobody else holds is
+    converted to the default layout (I3).
     """
     desc = x._chunk.mkl_mem
     if desc is None:
@@ -55,7 +56,7 @@ def get_data(x: NDArray, stream: Stream) -> Mem:
 
 
 def get_default(x: NDArray, stream: Stream) -> Mem:
-    """Memory with x's dims in the default layout: the array's own, or a private copy."""
+    """The contents in the default layout: the array's own memory, or a private copy."""
     chunk = x._chunk
     special = chunk.mkl_mem
     desc = default_desc(x.dtype, x.shape)
@@ -81,7 +82,7 @@ def get_default(x: NDArray, stream: Stream) -> Mem:
 
 
 def get_bytes(x: NDArray, stream: Stream) -> Mem:
-    """Like `get_default`, also for dtypes that have no layouts: those as a row of bytes."""
+    """Like `get_default`, also for dtypes without layouts, which are given as a row of bytes."""
     if native_code(x.dtype) is not None:
         return get_default(x, stream)
     if x._chunk.mkl_mem is not None:
@@ -90,9 +91,10 @@ def get_bytes(x: NDArray, stream: Stream) -> Mem:
 
 
 def get_data_if(x: NDArray, desc: MemDesc, stream: Stream) -> Mem | None:
-    """The array's memory as `desc`, or None when bytes would have to move.
+    """The array's memory as `desc`, or None if bytes would have to move.
 
-    Two default layouts of different dims are the same bytes: so a 4-D weight is a 5-D grouped one.
+    Default layouts of different dims are the same bytes, such as a 4-D weight and a 5-D grouped
+    one.
     """
     special = x._chunk.mkl_mem
     if special is not None:
@@ -109,7 +111,7 @@ def get_data_if(x: NDArray, desc: MemDesc, stream: Stream) -> Mem | None:
 
 
 def get_data_reorder(x: NDArray, desc: MemDesc, stream: Stream) -> Mem:
-    """The array's contents as `desc`: its own memory when it fits, else a copy in scratch."""
+    """The array's contents as `desc`: its own memory if that fits, else a copy in scratch."""
     found = get_data_if(x, desc, stream)
     if found is not None:
         return found
@@ -130,7 +132,7 @@ def get_data_reorder(x: NDArray, desc: MemDesc, stream: Stream) -> Mem:
 
 
 def grouped_dims(shape: tuple[int, ...], groups: int) -> tuple[int, ...]:
-    """Dims of a weight as oneDNN wants them: with a leading group dimension from two groups on."""
+    """Dims of a weight for oneDNN: with a leading group dimension if there are several groups."""
     return shape if groups == 1 else (groups, shape[0] // groups, *shape[1:])
 
 
@@ -143,9 +145,9 @@ def get_weights(w: NDArray, desc: MemDesc, groups: int, stream: Stream) -> Mem:
 
 
 def named_desc(x: NDArray, layout: str | None, what: str) -> MemDesc:
-    """The layout of that name for an array like x, None: channels-last; `what` asks for it.
+    """The layout of that name for an array like x, None: channels-last; `what` names the caller.
 
-    NdrtError where the array can have none but the default one, TypeMismatch for what is no name.
+    NdrtError if the array can only have the default layout, TypeMismatch for an unknown name.
     """
     if x.dtype != FLOAT32 or x.ndim < 3:
         raise NdrtError(f"{what}: an array of {x.dtype} and rank {x.ndim} has no other layout; "
@@ -164,9 +166,10 @@ def trains_in_layout(x: NDArray) -> bool:
 
 
 def pack_weights(w: NDArray, desc: MemDesc, stream: Stream) -> bool:
-    """Converts a weight in place to `desc`, if nobody else holds it; says whether it now is.
+    """Converts a weight in place to `desc` if nobody else holds it; returns whether it now has it.
 
-    For inference only. Never for views, exported or packed-by-another memory, or while others read.
+    For inference only. Refuses views, exported memory, memory that another plan has packed, and
+    memory that others read.
     """
     chunk = w._chunk
     if chunk.mkl_mem is not None and chunk.mkl_mem.same_as == desc.same_as:
@@ -175,7 +178,7 @@ def pack_weights(w: NDArray, desc: MemDesc, stream: Stream) -> bool:
             or (chunk.mkl_mem is not None and chunk.mkl_mem.dims != desc.dims)):
         return False
     with Exclusive(chunk, held=1) as got:
-        # an export may have begun in between: until now its lease could be beside ours
+        # an export may have begun before this exclusive lease was taken
         packed = got and not chunk.native.pins
         if packed:
             chunk.reorder(desc, stream, soon=True)
@@ -183,10 +186,10 @@ def pack_weights(w: NDArray, desc: MemDesc, stream: Stream) -> bool:
 
 
 def create_data(x: NDArray, desc: MemDesc, stream: Stream) -> Mem | None:
-    """Memory of the array itself for writing `desc`; old contents are garbage.
+    """The array's own memory for writing `desc`; its contents become garbage.
 
-    None when that can not be (a view or an export, and a special layout): the caller writes to
-    scratch and copies back. The caller holds the exclusive lease.
+    None if a view or an export would need a special layout: the caller then writes to scratch and
+    copies back. The caller holds the exclusive lease.
     """
     if desc.nelems != x.size or desc.dtype_code != native_code(x.dtype):
         raise ShapeError(f"an array of shape {x.shape} and dtype {x.dtype} can not be written as "
@@ -212,7 +215,7 @@ def create_data(x: NDArray, desc: MemDesc, stream: Stream) -> Mem | None:
 
 
 def write_mem(x: NDArray, mem: Mem, stream: Stream, add: bool = False) -> None:
-    """Copies (or adds) `mem` into the array, keeping the array's layout."""
+    """Copies (or adds) `mem` into the array, and keeps the array's layout."""
     chunk = x._chunk
     if chunk.mkl_mem is not None and (x.is_view or chunk.mkl_mem.dims != mem.desc.dims):
         chunk.reorder_to_default(stream)
@@ -226,7 +229,7 @@ def write_mem(x: NDArray, mem: Mem, stream: Stream, add: bool = False) -> None:
 
 
 def overwrite(x: NDArray, value: Any, stream: Stream) -> None:
-    """x = value, broadcast and cast, in the default layout; what raises leaves x as it was."""
+    """x = value, broadcast and cast, in the default layout; an error leaves x as it was."""
     chunk = x._chunk
     if x.is_view:
         chunk.reorder_to_default(stream)
@@ -240,7 +243,7 @@ def overwrite(x: NDArray, value: Any, stream: Stream) -> None:
             if is_bare(x.dtype):
                 value = cast(value, x.dtype)
             chunk.wrote()
-            # an assignment and no call: no interrupt is served between the two lines
+            # an assignment, not a call, so that no interrupt is served between the two lines
             target[...] = value
             written = True
     finally:
@@ -249,22 +252,22 @@ def overwrite(x: NDArray, value: Any, stream: Stream) -> None:
 
 
 def default_numpy(x: NDArray, stream: Stream) -> AnyArray:
-    """The contents in the default layout as a numpy array; valid like every access here.
+    """The contents in the default layout as a NumPy array; valid until the operator call ends.
 
-    Writing to it reaches the array only when the Chunk is default. Raises MissingPackage for
-    bfloat16 without ml_dtypes.
+    Writing to it changes the array only if the Chunk has the default layout. Raises MissingPackage
+    for bfloat16 without ml_dtypes.
     """
     need_numbers(x.dtype)
     return default_elements(x, stream)
 
 
 def numbers(x: NDArray, stream: Stream) -> AnyArray:
-    """`default_numpy` to read from alone: of bfloat16 without ml_dtypes a copy in float32."""
+    """`default_numpy` for reading only: bfloat16 without ml_dtypes is copied to float32."""
     return numbers_of(default_elements(x, stream))
 
 
 def default_elements(x: NDArray, stream: Stream) -> AnyArray:
-    """`default_numpy` for code that only moves elements: no dtype is refused."""
+    """`default_numpy` for code that only moves elements: accepts every dtype."""
     if x._chunk.mkl_mem is None:
         return elements(x)
     mem = get_default(x, stream)
@@ -282,14 +285,14 @@ def plain_numpy(x: NDArray) -> AnyArray:
 
 
 def elements(x: NDArray) -> AnyArray:
-    """`plain_numpy` for code that only moves elements: no dtype is refused."""
+    """`plain_numpy` for code that only moves elements: accepts every dtype."""
     handle = x._chunk.handle
     made: AnyArray = np.ndarray(x.shape, x.dtype, buffer=handle.buffer(), offset=x._byte_offset)
     return made
 
 
 def need_float32(*arrays: NDArray) -> str | None:
-    """A reason why oneDNN may not: a dtype that it does not compute in, or none."""
+    """The reason why the native path can not compute these dtypes, or None."""
     for array in arrays:
         if array.dtype.num != 11:
             return f"dtype {array.dtype} is not float32"

@@ -23,21 +23,21 @@ MAX_DIMS = 12
 
 
 def has_arrays(shape: Sequence[int]) -> bool:
-    """Whether arrays of this shape can be, those without elements too: offsets are 64 bits."""
+    """Whether an array can have this shape, even without elements: offsets are 64 bits."""
     most: int = prod(dim for dim in shape if dim)
     return most < 1 << 58
 
 
-# elements; bytes of all dtypes can still be counted
+# most elements: their bytes can be counted in 64 bits for every dtype
 MAX_SIZE = 1 << 46
 
 
 class NDArray(Surface):
     """An array on a Chunk, which it may share with others (views, reused memory).
 
-    `reuse` marks an array made by `_as_array` on memory of an earlier life, which may still carry
-    that life's layout. `is_part` marks what was made out of such an array: its shape may happen to
-    be the one that the Chunk was made for, and it is a view all the same.
+    `reuse` marks an array made by `_as_array` on memory of an earlier life, which may still have
+    that life's layout. `is_part` marks arrays derived from such an array: they are views, even if
+    their shape equals the one that the Chunk was made for.
     """
 
     __slots__ = (
@@ -53,7 +53,7 @@ class NDArray(Surface):
         "_shape",
     )
 
-    # for libraries that know numpy's older way to leave `theirs + ours` to us
+    # lets libraries that know NumPy's older protocol leave `theirs + ours` to this class
     __array_priority__ = 1000.0
 
     _chunk: Chunk
@@ -63,14 +63,14 @@ class NDArray(Surface):
     _reuse: bool
     _is_part: bool
     _ctx: Context
-    _entry: Any  # the tape's: which output of which recorded node this is
-    _grad_state: Any  # the tape's: gradient array and its request
+    _entry: Any  # for the tape: the recorded node and output that this array is
+    _grad_state: Any  # for the tape: gradient array and its request
 
     def __init__(self, chunk: Chunk | None, shape: tuple[int, ...] = (0,), dtype: DType = FLOAT32,
                  byte_offset: int = 0, reuse: bool = False, ctx: Context | None = None) -> None:
         if len(shape) > MAX_DIMS:
             raise ShapeError(f"shape {shape} has rank {len(shape)}, expected at most {MAX_DIMS}")
-        if chunk is None:  # so MXNet's pickles begin, and go on with `__setstate__`
+        if chunk is None:  # MXNet's pickles construct an array so, then call `__setstate__`
             chunk = Chunk(shape, dtype)
         self._chunk = chunk
         self._shape = shape
@@ -97,7 +97,7 @@ class NDArray(Surface):
         def ctx(self) -> Context:
             """The device this array is on."""
     else:
-        # without Python code: nothing is asked for as often
+        # an attribute getter written in C, as this property is read most often
         shape = property(attrgetter("_shape"), doc="The dimensions.")
         dtype = property(attrgetter("_dtype"), doc="The dtype, one of NumPy's.")
         ctx = property(attrgetter("_ctx"), doc="The device this array is on.")
@@ -129,13 +129,14 @@ class NDArray(Surface):
 
     @property
     def is_view(self) -> bool:
-        """A part or another shape of what the Chunk was made for; sees only the default layout."""
+        """A part of the Chunk, or of another shape than it was made for; sees only the default
+        layout."""
         return not self._reuse and (self._byte_offset > 0 or self._is_part
                                    or self.shape != self._chunk.storage_shape)
 
     @property
     def is_special(self) -> bool:
-        """The Chunk is in a layout that only oneDNN reads."""
+        """The Chunk has a layout that only native code can read."""
         return self._chunk.mkl_mem is not None
 
     @property
@@ -155,10 +156,10 @@ class NDArray(Surface):
         """Drops a special layout; no data moves. Only for arrays about to be overwritten whole."""
         self._chunk.invalidate_data()
 
-    # ---- arrays out of arrays: no data is touched -------------------------------------------
+    # ---- arrays that share memory -----------------------------------------------------------
 
     def _part(self, shape: tuple[int, ...], byte_offset: int) -> NDArray:
-        """A view from `byte_offset` of the Chunk on; the caller has checked that it fits."""
+        """A view starting at `byte_offset` of the Chunk; the caller has checked that it fits."""
         made = NDArray(self._chunk, shape, self.dtype, byte_offset, False, self.ctx)
         made._is_part = self._reuse or self._is_part
         return made
@@ -184,7 +185,7 @@ class NDArray(Surface):
         return row
 
     def _view_as(self, shape: tuple[int, ...]) -> NDArray:
-        """The same elements, or the first of them, under another shape, as a view."""
+        """The same elements, or the first of them, with another shape, as a view."""
         if shape == self.shape:
             return self.detach()
         if prod(shape) > self.size:
@@ -193,9 +194,9 @@ class NDArray(Surface):
         return self._part(shape, self._byte_offset)
 
     def _as_array(self, shape: tuple[int, ...], dtype: DType) -> NDArray:
-        """This memory for a new life: another shape and dtype, contents garbage, `reuse` set.
+        """Reuses this memory for a new shape and dtype; contents are garbage, `reuse` is set.
 
-        The array must not be a view and must have room: ShapeError otherwise.
+        Raises ShapeError if the array is a view or too small.
         """
         if self.is_view:
             raise ShapeError("as_array: memory of a view can not be reused")
@@ -206,14 +207,14 @@ class NDArray(Surface):
         return NDArray(self._chunk, shape, dtype, 0, True, self.ctx)
 
     def detach(self) -> NDArray:
-        """The same memory, unknown to the tape."""
+        """The same memory without history on the tape."""
         made = NDArray(self._chunk, self.shape, self.dtype, self._byte_offset, self._reuse,
                        self.ctx)
         made._is_part = self._is_part
         return made
 
     def _check_and_alloc(self, nbytes: int = 0) -> None:
-        """Makes sure that the memory is there, and of at least `nbytes`."""
+        """Allocates the memory, at least `nbytes`."""
         self._chunk.check_and_alloc(nbytes)
 
     # ---- python ---------------------------------------------------------------------------
@@ -229,7 +230,7 @@ class NDArray(Surface):
 
 def new_array(shape: tuple[int, ...], dtype: DType, ctx: Context | None = None,
               zero: bool = False) -> NDArray:
-    """An array on a Chunk of its own; memory comes with the first use, zeroed if asked."""
+    """An array on a Chunk of its own; memory is allocated on first use, zeroed if asked."""
     if ctx is None:
         ctx = current_context()
     elif not isinstance(ctx, Context):
@@ -239,7 +240,7 @@ def new_array(shape: tuple[int, ...], dtype: DType, ctx: Context | None = None,
 
 
 def check_shape(shape: object, what: str) -> tuple[int, ...]:
-    """A shape given by a user as a tuple of ints; ShapeError when it is none an array can have."""
+    """A shape given by a user as a tuple of ints; ShapeError if an array can not have it."""
     if isinstance(shape, (int, np.integer)) and not isinstance(shape, bool):
         shape = (shape,)
     try:

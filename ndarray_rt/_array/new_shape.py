@@ -59,7 +59,7 @@ def reshaped(shape: Shape, codes: Sequence[int], reverse: bool = False) -> Shape
 
 
 class _Reader:
-    """Goes through the dimensions of the source."""
+    """Iterates over the dimensions of the source."""
 
     def __init__(self, dims: list[int], what: str) -> None:
         self._dims = dims

@@ -1,7 +1,7 @@
 """NumPy's functions on arrays: np.mean(x), np.concatenate([x, a]) and the like. Records nothing.
 
-Operators between an array and a numpy array (`a + x`) are ours and give arrays, see
-imperative/ufuncs.py; functions are NumPy's and give what NumPy gives.
+Operators between an array and a NumPy array (`a + x`) return arrays of this package, see
+imperative/ufuncs.py; functions are NumPy's and return NumPy's results.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from .interop import asnumpy
 from .layout import AnyArray
 from .ndarray import NDArray
 
-# these read no contents
+# functions that read no contents
 _FACTS = {np.shape, np.ndim, np.size, np.empty_like, np.zeros_like, np.ones_like}
-# with an axis alone these are methods of arrays
+# called with nothing but an axis, these are the array's own methods
 _METHODS: dict[Callable[..., Any], str] = {np.argmax: "argmax", np.argmin: "argmin"}
 
 
 def array_function(x: NDArray, func: Callable[..., Any], types: Any, args: tuple[Any, ...],
                    kwargs: dict[str, Any]) -> Any:
-    """numpy's `__array_function__`: the function of numpy arrays with the arrays' contents.
+    """NumPy's `__array_function__`: calls the function on the arrays' contents.
 
-    np.argmax and np.argmin are the arrays' methods, as in MXNet, whose programs ask the result for
-    `asnumpy` and `asscalar`. For all others they are read-only copies, so that functions that write
-    to an argument, and `out=`, refuse an NDArray instead of writing to the copy.
+    np.argmax and np.argmin are the arrays' methods, as in MXNet, whose programs call `asnumpy` and
+    `asscalar` on the result. All others get read-only copies, so that functions that write to an
+    argument, and `out=`, refuse an NDArray instead of writing to the copy.
     """
     method = _METHODS.get(func)
     if method is not None and len(args) in (1, 2) and isinstance(args[0], NDArray) \
@@ -35,7 +35,7 @@ def array_function(x: NDArray, func: Callable[..., Any], types: Any, args: tuple
         return getattr(args[0], method)(*args[1:], **kwargs)
     plain = Plain(_stand_in if func in _FACTS else read_only)
     new_args, new_kwargs = plain(args), plain(kwargs)
-    # with an array left somewhere, numpy would come here again and again
+    # if any array were left, NumPy would call this function again without end
     return func(*new_args, **new_kwargs) if plain.found else NotImplemented
 
 
@@ -47,7 +47,7 @@ def read_only(x: NDArray) -> AnyArray:
 
 
 def _stand_in(x: NDArray) -> AnyArray:
-    """Of x's shape and dtype, without its contents."""
+    """An array with x's shape and dtype, without its contents."""
     return np.broadcast_to(np.zeros((), x.dtype), x.shape)
 
 

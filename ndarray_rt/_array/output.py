@@ -1,4 +1,4 @@
-"""Outputs: an array and what its request asks for, for oneDNN and for numpy. Knows no operator."""
+"""Outputs: an array with its request, for the native path and for NumPy. Knows no operator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .req import Req
 
 
 class Requested:
-    """An array that an operator call writes to, and what is asked for."""
+    """An array that an operator call writes to, and its request."""
 
     __slots__ = ("array", "req")
 
@@ -48,27 +48,27 @@ class Requested:
 class Output(Requested):
     """One output of one operator call, on the native path.
 
-    `open(desc, stream)` and `open_weight_grad(desc, stream)` are context managers: they give
-    memory in that layout, and on leaving do what the request asks for (MXNet's CreateMKLDNNMem and
-    CommitOutput). Under the stream's `hold` nothing is written before the operator is done.
+    `open(desc, stream)` and `open_weight_grad(desc, stream)` are context managers: they provide
+    memory in that layout, and on exit store it as the request says (MXNet's CreateMKLDNNMem and
+    CommitOutput). In the stream's transaction nothing is written before the operator has finished.
     """
 
     __slots__ = ()
 
     def open(self, desc: MemDesc, stream: Stream,
              inplace_of: Mem | None = None) -> OpenOutput:
-        """Memory for writing `desc`; `inplace_of` is the input's memory it may share."""
+        """Memory for writing `desc`; `inplace_of` is the input's memory that it may share."""
         return OpenOutput(self, desc, stream, inplace_of)
 
     def open_weight_grad(self, desc: MemDesc, stream: Stream) -> OpenOutput:
-        """Like `open` where training may leave the gradient in its layout, which the optimizer
-        gives to the weight then; else the array ends in the default layout."""
+        """Like `open` if training may leave the gradient in this layout, which the optimizer then
+        gives to the weight too; else the array ends in the default layout."""
         return OpenOutput(self, desc, stream, None,
                           keep_default=not trains_in_layout(self.array))
 
 
 class OpenOutput:
-    """The block of `Output.open`."""
+    """The context manager of `Output.open`."""
 
     __slots__ = ("_add", "_copy", "_desc", "_inplace_of", "_keep_default", "_mem", "_output",
                  "_stream")
@@ -99,14 +99,14 @@ class OpenOutput:
         return self._mem
 
     def _inplace(self, array: NDArray) -> Mem | None:
-        """The shared memory itself, when input, output and primitive agree on the layout."""
+        """The shared memory, if input, output and primitive agree on the layout."""
         source = self._inplace_of
         if source is None or source.desc is not self._desc:
             return None
         special = array._chunk.mkl_mem
         if special is not None and special is not self._desc:
             return None
-        # of whatever rank its layout is
+        # the rank is that of the layout
         own = get_data_if(array, self._desc, self._stream)
         if own is None or own.ptr != source.ptr:
             return None
@@ -134,10 +134,10 @@ class OpenOutput:
 
 
 class NumpyOutput(Requested):
-    """One output of one operator call, on the numpy path.
+    """One output of one operator call, on the NumPy path.
 
-    `write(value)` keeps the value; `commit` does what the request asks for after `compute` is done,
-    so that an output that shares memory with an input can not change it under the computation.
+    `write(value)` keeps the value; `commit` stores it as the request says after `compute` has
+    finished, so that an output that shares memory with an input does not change it too early.
     """
 
     __slots__ = ("_room", "value")
@@ -149,13 +149,13 @@ class NumpyOutput(Requested):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What `compute` makes the value in: float32 where NumPy does not know the array's."""
+        """The dtype in which `compute` works: float32 if NumPy does not know the array's."""
         return FLOAT32 if is_bare(self.array.dtype) else self.array.dtype
 
     def room(self, dtype: np.dtype[Any]) -> AnyArray | None:
-        """The output's own memory, of its shape, to make the value in and give it to `write`; its
-        contents are garbage. None where it is to be made elsewhere: the output is of another dtype
-        than `dtype`, or holds something that has to stay until the value is there.
+        """The output's own memory, for computing the value in place before passing it to `write`;
+        its contents are garbage. None if that is not possible: `dtype` differs, or the present
+        contents are needed until the value is complete.
         """
         array, chunk = self.array, self.array._chunk
         if (self.req != Req.kWriteTo or chunk.is_allocated or array.is_view
@@ -166,7 +166,7 @@ class NumpyOutput(Requested):
         return self._room
 
     def write(self, value: Any) -> None:
-        """Gives the computed value; it must have exactly the output's shape."""
+        """Sets the computed value, which must have exactly the output's shape."""
         if self.req == Req.kNullOp:
             return
         made = np.asarray(value)
@@ -177,12 +177,12 @@ class NumpyOutput(Requested):
         self.value = made
 
     def own(self) -> None:
-        """Copies the value, so that it outlives changes of the inputs."""
+        """Copies the value, so that later changes of inputs do not affect it."""
         if self.value is not None:
             self.value = np.array(self.value)
 
     def commit(self, stream: Stream) -> None:
-        """Writes or adds the value to the array; its Chunk is default afterwards."""
+        """Stores or adds the value; the Chunk has the default layout afterwards."""
         if self.value is None:
             return
         array, chunk = self.array, self.array._chunk
@@ -203,6 +203,6 @@ class NumpyOutput(Requested):
 
 
 def _is_same(a: AnyArray, b: AnyArray) -> bool:
-    """The very same elements, whatever their shape; both are contiguous."""
+    """The same elements in memory, regardless of shape; both are contiguous."""
     return (a.dtype == b.dtype and a.nbytes == b.nbytes and a.flags.c_contiguous
             and bool(a.ctypes.data == b.ctypes.data))

@@ -1,7 +1,7 @@
-"""Arrays to and from pickles, and their copies: contents, shape, dtype and context, no more.
+"""Pickling and copying arrays: contents, shape, dtype and context, nothing else.
 
-In a pickle contents are bytes in the default layout, whatever the array's own is. Gradients and
-the tape are not kept, views keep their own part only, and arrays that shared memory do so no more.
+Contents are pickled in the default layout, whatever the array's own is. Gradients and the tape are
+not kept, views keep only their own part, and arrays that shared memory no longer do.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def reduce(x: NDArray, protocol: int = 2) -> Any:
     """
     try:
         plain = asnumpy(x) if x.is_special else export(x, writable=False)
-    except ShareError:  # an executor packed it just now
+    except ShareError:  # an executor has packed it meanwhile
         plain = asnumpy(x)
     flat: Any = plain.reshape(-1).view(np.uint8)
     flat.flags.writeable = False
@@ -60,13 +60,13 @@ def restore(data: Any, shape: tuple[int, ...], dtype: str, ctx: tuple[str, int],
 
 
 def become(x: NDArray, made: NDArray) -> None:
-    """Makes x an array on what `made` holds: contents, shape, dtype and context."""
+    """Turns x into an array on the memory of `made`, with its shape, dtype and context."""
     x.__init__(made._chunk, made.shape, made.dtype, made._byte_offset,  # type: ignore[misc]
                ctx=made.ctx)
 
 
 def copied(x: NDArray) -> NDArray:
-    """copy.copy: an array with memory of its own, unknown to the tape."""
+    """copy.copy: an array with memory of its own, without history on the tape."""
     return array(x, x.ctx)
 
 

@@ -1,4 +1,4 @@
-"""Requests: what an operator shall do with an output."""
+"""Requests: what an operator does with an output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Req(IntEnum):
     kNullOp = 0  # compute nothing for this output
     kWriteTo = 1  # overwrite it
     kWriteInplace = 2  # overwrite it; it shares memory with an input
-    kAddTo = 3  # add to what a reader would have seen
+    kAddTo = 3  # add to its contents
 
 
 kNullOp, kWriteTo, kWriteInplace, kAddTo = Req

@@ -1,4 +1,4 @@
-"""What type checkers and editors shall know of the methods that are installed on NDArray later.
+"""Declares for type checkers and editors the methods that are installed on NDArray later.
 
 Holds nothing at run time: imperative/methods.py installs them when the package loads.
 """
@@ -20,7 +20,7 @@ else:
 
 
 class Surface(OperatorMethods):
-    """Base of NDArray, empty but for type checkers."""
+    """Base of NDArray, empty at run time."""
 
     __slots__ = ()
 

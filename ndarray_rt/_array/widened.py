@@ -1,4 +1,4 @@
-"""Widened: an array of 16-bit numbers as float32, for one operator call. Decides nothing."""
+"""Widened: a 16-bit array as float32, for one operator call. Decides nothing."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _BLOCK = 16
 class Widened(NDArray):
     """A float32 copy of an array in the stream's scratch, in the array's layout.
 
-    It is made when its memory is first asked for: of a weight that is kept packed it never is.
-    Valid inside the operator call that it was made in.
+    It is made on first access to its memory: never for a weight that has a packed copy. Valid in
+    the operator call that made it.
     """
 
     __slots__ = ("_made", "_stream", "source")
@@ -46,7 +46,7 @@ class Widened(NDArray):
 
 
 def stored_dtype(x: NDArray) -> DType:
-    """The dtype of the caller's array, where `x` is that array or a float32 copy of it."""
+    """The dtype of the caller's array, if `x` is that array or its float32 copy."""
     return x.source.dtype if isinstance(x, Widened) else x.dtype
 
 
@@ -72,13 +72,13 @@ def _chunk_of(shape: tuple[int, ...], mem: Mem, desc: MemDesc) -> Chunk:
 
 
 def pack_widened(x: NDArray, stream: Stream, to: Mem) -> None:
-    """Writes an array of 16-bit numbers to a layout of float32, which may have other dims."""
+    """Writes a 16-bit array to a layout of float32, which may have other dims."""
     source = get_default(x, stream).as_desc(default_desc(x.dtype, to.desc.dims))
     reorder_mem(stream, source, to)
 
 
 def wide_output(out: NDArray, req: Req, stream: Stream) -> NDArray:
-    """A float32 array in scratch for a call to write to; with kAddTo it holds what `out` holds."""
+    """A float32 array in scratch for a call to write to; with kAddTo it has `out`'s contents."""
     if req == Req.kNullOp:
         return NDArray(Chunk(out.shape, FLOAT32), out.shape, FLOAT32, ctx=out.ctx)
     if req == Req.kAddTo:
@@ -93,7 +93,7 @@ def wide_output(out: NDArray, req: Req, stream: Stream) -> NDArray:
 
 
 def round_into(out: NDArray, wide: NDArray, stream: Stream) -> None:
-    """Rounds what a call wrote to `wide` to the dtype of `out`, which takes its layout."""
+    """Rounds `wide` to the dtype of `out`, which takes its layout."""
     made = get_data(wide, stream)
     desc = default_desc(out.dtype, out.shape)
     if not made.desc.is_default:
@@ -106,5 +106,5 @@ def round_into(out: NDArray, wide: NDArray, stream: Stream) -> None:
 
 
 def write_back(x: NDArray, wide: NDArray, stream: Stream) -> None:
-    """Rounds what a call changed of an input into it, whose layout stays."""
+    """Rounds a changed float32 copy back into an input, whose layout does not change."""
     write_mem(x, get_data(wide, stream), stream)

@@ -2,8 +2,8 @@
 
     result = optimize(heads, shapes, types)
 
-`result.heads` compute what `heads` do at inference, with fewer and larger steps. Of these,
-`prologue_nodes(result.heads)` need to run once for each change of the variables that they read.
+`result.heads` compute what `heads` do at inference, with fewer and larger steps. The nodes in
+`prologue_nodes(result.heads)` need to run again only when a variable that they read has changed.
 """
 
 from ..public import shows

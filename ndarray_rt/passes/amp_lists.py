@@ -1,5 +1,5 @@
-"""Operators by what mixed precision does to them: what the lists of both 16-bit types share, and
-those of bfloat16, which graphs of the precision "bfloat16" follow.
+"""Lists of operators for mixed precision: those common to both 16-bit types, and those of bfloat16,
+which the precision "bfloat16" follows.
 
 Source: MXNet's contrib.amp.lists.
 """
@@ -49,7 +49,7 @@ WIDEST_TYPE_CASTS = [
 _LINALG = _words("""
     gelqf gemm gemm2 potrf potri sumlogdiag syrk trmm trsm makediag extractdiag maketrian
     extracttrian inverse det slogdet""")
-# they lose too much in 16 bits, whichever those are
+# they lose too much precision in either 16-bit type
 UNSAFE = [
     *(f"{prefix}linalg_{name}" for prefix in ("", "_") for name in _LINALG), "_linalg_syevd",
     *_words("""
@@ -67,12 +67,12 @@ UNSAFE = [
 
 
 def registered(names: Iterable[str]) -> list[str]:
-    """Those that are operators here."""
+    """Those names that are registered here."""
     return [name for name in names if name in REGISTRY and REGISTRY.is_public(name)]
 
 
 def all_others(*lists: Iterable[str]) -> list[str]:
-    """Every public operator, aliases too, that is in none of the lists and is no cast of AMP."""
+    """Every public operator and alias in none of the lists, except AMP's casts."""
     taken = {"amp_cast", "amp_multicast", *(name for one in lists for name in one)}
     return [name for name in REGISTRY.names() if REGISTRY.is_public(name) and name not in taken]
 
@@ -92,6 +92,6 @@ BF16_WIDEST_TYPE_CASTS = registered([
 # inputs are cast to float32
 BF16_OTHER_FUNCS = all_others(BF16_FUNCS, BF16_FP32_FUNCS, BF16_WIDEST_TYPE_CASTS,
                                (name for name, _, _ in CONDITIONAL_FP32_FUNCS))
-# operators with inputs that stay float32: "" stands for the one that does not
+# operators with inputs that stay float32, and the inputs that do not ("" if there is one only)
 BF16_USE_FP32_PARAMS = {name: ["", "gamma", "beta", "moving_mean", "moving_var"]
                         for name in ("BatchNormWithReLU", "BatchNorm")}

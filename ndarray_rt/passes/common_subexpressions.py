@@ -1,4 +1,4 @@
-"""Merges nodes that compute the same from the same."""
+"""Common subexpression elimination: merges nodes with equal operators, parameters and inputs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from .rewrite import Facts, Heads, rewrite
 
 
 def merge_equal_nodes(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """Of nodes with one operator, parameters and inputs the first is kept; not of random ones,
-    nor of those that write to an input. Outputs of the graph keep nodes of their own."""
+    """Keeps the first of equal nodes. Random operators and those that write to an input are not
+    merged. Outputs of the graph keep nodes of their own."""
     seen: dict[object, Node] = {}
     kept = {entry.node for entry in facts.heads}
 

@@ -1,4 +1,4 @@
-"""Drops what changes nothing at inference: dropout, copies, reshapes to the same shape."""
+"""Drops operators without effect at inference: dropout, copies, reshapes to the same shape."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from .rewrite import Facts, Heads, make, rewrite
 
 
 def drop_identities(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """Readers take the input of what changes nothing. An output of the graph stays a node's own:
-    it is never the user's array, nor two outputs one memory."""
+    """Readers of an identity read its input instead. An output of the graph keeps a node of its
+    own, as it must share memory neither with a user's array nor with another output."""
     kept = set(facts.heads)
 
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
@@ -37,7 +37,7 @@ def _is_identity(node: Node, facts: Facts) -> bool:
 
 
 def _only_dense_readers(node: Node, facts: Facts) -> bool:
-    """All readers flatten by themselves."""
+    """All readers flatten their input themselves."""
     readers = facts.readers(node.outputs[0])
     return bool(readers) and all(
         reader.op is not None and reader.op.flattens is not None
@@ -46,18 +46,18 @@ def _only_dense_readers(node: Node, facts: Facts) -> bool:
 
 
 def _joined(node: Node, inputs: list[Entry], facts: Facts) -> list[Entry] | None:
-    """Two reshapes in a row are one, and so are two transposes."""
+    """Joins two reshapes in a row, and two transposes."""
     before = inputs[0].node if inputs else None
     if before is None or before.op is None or node.op is None:
         return None
     if node.op.reshapes and before.op.reshapes:
         shape = facts.shapes[node.outputs[0]]
-        # of a node made by this pass the shape is not known yet: then it stays a reshape
+        # the shape of a node made by this pass is not known: then it stays a reshape
         if shape == facts.shapes.get(before.inputs[0]):
             return [before.inputs[0]]
         if 0 in shape:
             return None
-        # the first axis is left to inference: it is that of the batch
+        # the first axis is the batch, left to shape inference
         return make("Reshape", {"shape": (-1, *shape[1:])}, [before.inputs[0]],
                     node.name).outputs
     if node.op.permutes is not None and before.op.permutes is not None:

@@ -12,7 +12,7 @@ from .rewrite import Facts, Heads, make, rewrite
 
 
 def fold_batch_norms(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """A layer read by a BatchNorm alone gets weights and bias that do both (of float32 and of 16
+    """A layer that only a BatchNorm reads gets the weight and bias of both (float32 and 16
     bits)."""
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
         if node.op is None or node.op.name != "BatchNorm":

@@ -1,4 +1,4 @@
-"""Computes what depends on no variable, and puts the results into the graph."""
+"""Constant folding: computes nodes that depend on no variable."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..ops.fused.constant import ConstantParams
 from ..symbol.node import Entry, Node, topological
 from .rewrite import Facts, Heads, make, replace
 
-LARGEST = 1 << 22  # bytes of one constant: a graph is kept in text as well
+LARGEST = 1 << 22  # bytes of one constant, as graphs are also saved as text
 
 
 def fold_constants(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """Each largest part of the graph without variables and random numbers becomes a `_constant`.
+    """Each maximal part of the graph without variables and random numbers becomes a `_constant`.
 
-    Shapes must follow from parameters alone, so that the graph stays right when data of another
-    shape is bound. An output of the graph keeps its node.
+    Shapes must follow from parameters alone, so that the graph stays valid for data of another
+    shape. An output of the graph keeps its node.
     """
     values = _values(heads)
     kept = {entry.node for entry in facts.heads}
@@ -64,8 +64,8 @@ def _is_constant(node: Node, found: Mapping[Node, object]) -> bool:
 
 
 def _run(ctx: OpContext, node: Node, ins: list[NDArray]) -> list[NDArray] | None:
-    """A node's outputs; None where they are too large, of no shape yet, or there is an error,
-    which the graph's own run will tell."""
+    """A node's outputs; None if they are too large, if their shape is unknown, or after an error,
+    which running the graph will report."""
     op, params = node.op, node.params
     assert op is not None
     assert params is not None

@@ -1,4 +1,4 @@
-"""Lets the products of attention read and write arrays of heads side by side, without copies."""
+"""Lets attention's batch_dot read and write arrays with heads side by side, without transposes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _SPLIT, _TURNED = (0, 2, 1, 3), (0, 2, 3, 1)
 
 
 class _Side(NamedTuple):
-    """One operand of a product: where it comes from, and what is done on the way."""
+    """One operand of a product: its source, and what is done to it on the way."""
 
     source: Entry
-    heads: int = 0  # 0: it is read as it is
+    heads: int = 0  # 0: read as it is
     turned: bool = False
     scale: float = 1.0
 
 
 def fuse_attention(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """A batch_dot takes in factors of its operands, the splitting of (B, T, heads * D) into
-    (B * heads, T, D) before it, and the joining after it (nobody reads between)."""
+    """A batch_dot absorbs scalar factors of its operands, the splitting of (B, T, heads * D) into
+    (B * heads, T, D) before it and the merging after it, if no other node reads in between."""
     joins = {found[0].node: (node, found[1]) for node, found in _joins(heads, facts).items()}
     roots = {root: product for product, (root, _) in joins.items()}
 
@@ -49,10 +49,10 @@ def _is_product(node: Node, facts: Facts) -> bool:
 
 def _product(node: Node, root: Node, joined: int, now: Mapping[Entry, Entry], facts: Facts,
              ) -> list[Entry] | None:
-    """The product with all that it can take in, under the name of `root`."""
+    """The product with everything that it can absorb, under the name of `root`."""
     a, b = (_side(entry, facts) for entry in node.inputs)
     wanted = joined or a.heads or b.heads
-    # all that is split is split alike
+    # all operands that are split must be split in the same way
     a, b = (side if side.heads in (0, wanted) else _Side(entry)
             for side, entry in zip((a, b), node.inputs, strict=True))
     scale = a.scale * b.scale
@@ -77,7 +77,7 @@ def _side(entry: Entry, facts: Facts) -> _Side:
 
 
 def _factor(entry: Entry, facts: Facts) -> tuple[Entry, float] | None:
-    """(what, by which number) is multiplied to this entry, which the product alone reads."""
+    """(entry, number) if this entry, which only the product reads, is their product."""
     term = term_of(entry)
     if term is None or term.op not in ("mul", "div") or not facts.used_once(entry):
         return None
@@ -89,7 +89,7 @@ def _factor(entry: Entry, facts: Facts) -> tuple[Entry, float] | None:
 
 
 def _reshaped(entry: Entry, facts: Facts) -> Entry | None:
-    """What an entry is another shape of, where nobody else reads it."""
+    """The source of a reshape that nobody else reads."""
     node = entry.node
     if node.op is None or not node.op.reshapes or not facts.used_once(entry):
         return None
@@ -97,7 +97,7 @@ def _reshaped(entry: Entry, facts: Facts) -> Entry | None:
 
 
 def _transposed(entry: Entry | None, facts: Facts) -> tuple[Entry, tuple[int, ...]] | None:
-    """(source, axes) of a transpose over four axes that nobody else reads."""
+    """(source, axes) of a transpose of four axes that nobody else reads."""
     op = None if entry is None else entry.node.op
     if entry is None or op is None or op.permutes is None or len(facts.shapes[entry]) != 4 or (
             not facts.used_once(entry)):
@@ -106,7 +106,9 @@ def _transposed(entry: Entry | None, facts: Facts) -> tuple[Entry, tuple[int, ..
 
 
 def _split_from(entry: Entry, facts: Facts) -> tuple[Entry, int, bool] | None:
-    """(array of heads side by side, heads, is each matrix turned round) of (B * heads, T, D)."""
+    """For (B * heads, T, D): (array with heads side by side, heads, whether matrices are
+    transposed).
+    """
     found = _transposed(_reshaped(entry, facts), facts)
     if found is None or found[1] not in (_SPLIT, _TURNED):
         return None
@@ -123,7 +125,7 @@ def _split_from(entry: Entry, facts: Facts) -> tuple[Entry, int, bool] | None:
 
 
 def _joins(heads: Sequence[Entry], facts: Facts) -> dict[Node, tuple[Entry, int]]:
-    """The nodes that end a joining of heads -> (product, heads)."""
+    """The nodes that end a merging of heads -> (product, heads)."""
     found: dict[Node, tuple[Entry, int]] = {}
     nodes = {node for entry in facts.uses for node in facts.readers(entry)}
     for node in nodes:

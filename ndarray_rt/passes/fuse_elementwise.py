@@ -1,4 +1,4 @@
-"""Makes one node, and so one pass over memory, of functions element by element in a row."""
+"""Fuses consecutive elementwise operators into one node, and so one pass over memory."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Dims = tuple[int, ...]
 
 
 def fuse_elementwise(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """Two and more such nodes, each read by the next alone, with operands of the result's shape or
-    broadcast to it over the same axes (float32, float16, bfloat16)."""
-    # of the nodes made here: shapes of their operands
+    """Fuses chains of such nodes, each read by the next one only. Operands have the result's shape
+    or broadcast to it over the same axes (float32, float16, bfloat16)."""
+    # shapes of the operands of nodes made here
     parts: dict[Node, list[Dims]] = {}
 
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
@@ -47,7 +47,7 @@ def fuse_elementwise(heads: Sequence[Entry], facts: Facts) -> Heads:
 
     def _added(node: Node, side: int, inputs: list[Entry], more: Sequence[PostOp],
                shapes: list[Dims]) -> list[Entry] | None:
-        """The node before `node` with the work of both."""
+        """The node before `node`, extended by its work."""
         own = node.inputs[side]
         before = inputs[side].node
         if not facts.used_once(own) or before.op is None or (
@@ -70,7 +70,7 @@ def fuse_elementwise(heads: Sequence[Entry], facts: Facts) -> Heads:
 
 def _start(before: Node, own: Entry, facts: Facts, parts: dict[Node, list[Dims]],
            ) -> tuple[list[Entry], Sequence[PostOp], list[Dims]] | None:
-    """(inputs, chain, shapes of operands) of the node to be continued."""
+    """(inputs, chain, shapes of operands) of the node to extend."""
     p: Any = before.params
     assert before.op is not None
     if before.op.name == FUSED:
@@ -83,7 +83,7 @@ def _start(before: Node, own: Entry, facts: Facts, parts: dict[Node, list[Dims]]
     post_op = binary_of(own.node, facts) if own.node.op is before.op else None
     if post_op is None:
         return None
-    # the node may stand for one of the old graph that has been changed since
+    # the node may be a changed one, in the place of a node of the old graph
     shapes = [facts.shapes.get(entry) for entry in own.node.inputs]
     if len(shapes) != 2 or None in shapes:
         return None

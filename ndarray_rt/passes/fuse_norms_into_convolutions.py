@@ -1,4 +1,4 @@
-"""Lets a 1x1 convolution gather, normalize and rectify what it reads, as dense blocks need it."""
+"""Lets a 1x1 convolution concatenate, normalize and rectify its input, as in dense blocks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from .rewrite import Facts, Heads, make, rewrite
 
 
 def fuse_norms_into_convolutions(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """Concat, BatchNorm, relu and a convolution of one pixel become one node, which puts nothing
-    one behind the other in memory; a Concat that only others read is dissolved in them
-    (float32)."""
+    """Concat, BatchNorm, relu and a 1x1 convolution become one node, so that the concatenated
+    tensor is never materialized; nested Concats are flattened (float32)."""
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
         if node.op is None or node.op.epilogue is not CONVOLUTION:
             return None
@@ -43,7 +42,7 @@ def _is_pointwise(node: Node, facts: Facts) -> bool:
 
 
 def _activation(norm: Node) -> str | None:
-    """What is done to the normalized values, where that is nothing or relu; else None."""
+    """The activation of the normalized values, "" or "relu"; None for any other."""
     params: Any = norm.params
     if params.axis != 1 or params.output_mean_var:
         return None
@@ -52,7 +51,7 @@ def _activation(norm: Node) -> str | None:
 
 
 def _parts(entry: Entry) -> list[Entry]:
-    """What an entry is made of, one behind the other along the channels."""
+    """The parts that are concatenated along the channels to an entry."""
     if not _is_concat(entry.node):
         return [entry]
     return [part for source in entry.node.inputs for part in _parts(source)]
@@ -72,7 +71,7 @@ def _fused(node: Node, inputs: list[Entry], norm: Node, parts: list[Entry], act:
 
 
 def _flat(heads: Heads) -> Heads:
-    """Each Concat that reads another, which nobody else reads, takes that one's inputs."""
+    """Flattens each Concat that only another Concat reads into that one."""
     others: set[Entry] = set(heads)
     for node in topological(heads):
         if not _is_concat(node):

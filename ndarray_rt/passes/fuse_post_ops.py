@@ -1,4 +1,4 @@
-"""Lets a layer's primitive do what follows it: activation, sum, products."""
+"""Fuses activations, sums and products into the layer before them, as post-ops."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from .rewrite import Facts, Heads, make, rewrite
 
 
 def fuse_post_ops(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """A layer that one node reads does that node's work too, where it is elementwise (float32
-    and numbers of 16 bits)."""
+    """A layer with one reader also does that node's work if it is elementwise (float32 and 16
+    bits).
+    """
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
         if node.op is None or not inputs or not in_float32(facts.types[node.outputs[0]]):
             return None
@@ -35,7 +36,7 @@ def fuse_post_ops(heads: Sequence[Entry], facts: Facts) -> Heads:
 
 def _with_operand(node: Node, inputs: list[Entry], post_op: PostOp, facts: Facts,
                   ) -> list[Entry] | None:
-    """Into the layer that comes later in the graph, so that the operand is ready before it."""
+    """Fuses into the later of two layers, so that the operand is computed before it."""
     out = facts.shapes[node.outputs[0]]
     sides = [1, 0] if post_op.name in COMMUTATIVE else [0]
     for side in sides:
@@ -52,7 +53,7 @@ def _with_operand(node: Node, inputs: list[Entry], post_op: PostOp, facts: Facts
 
 def _appended(node: Node, source: Entry, more: Sequence[PostOp],
               operand: tuple[Entry, tuple[int, ...]] | None, facts: Facts) -> list[Entry] | None:
-    """The layer `source` with post-ops more, under the node's name; None when it takes none."""
+    """The layer `source` with additional post-ops, under the node's name; None if it takes none."""
     layer = source.node
     if layer.op is None or layer.params is None or source.index != 0:
         return None
@@ -77,7 +78,7 @@ def _appended(node: Node, source: Entry, more: Sequence[PostOp],
 
 def _operand(node: Node, epilogue: Epilogue, params: Params,
              operand: tuple[Entry, tuple[int, ...]], out: tuple[int, ...]) -> Entry | None:
-    """The operand with the rank of the result; None where the layer does not take it."""
+    """The operand reshaped to the rank of the result; None if the layer does not take it."""
     entry, shape = operand
     lead = len(out) - len(shape)
     if lead < 0 or not epilogue.accepts_operand(

@@ -1,4 +1,4 @@
-"""Lets the convolutions around a depthwise one go with it, row by row, where images are large."""
+"""Fuses depthwise convolutions with the 1x1 convolutions around them, if images are large."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SEPARABLE = "_fused_separable_Convolution"
 
 
 def fuse_separable_convolutions(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """A depthwise convolution of 3x3 and the 1x1 convolution behind it, and the one before it if
-    there is one, become one node, where what lies between them is more than a near cache holds
-    (float32; AVX-512). On other CPUs such nodes come apart again."""
+    """A 3x3 depthwise convolution, the 1x1 convolution after it, and one before it if there is one,
+    become one node if the tensors between them exceed a near cache (float32; AVX-512). On other
+    CPUs such nodes are split again."""
     if not has_avx512():
         return replace(heads, _taken_apart)
 
@@ -80,8 +80,8 @@ def _is_pointwise(node: Node, facts: Facts) -> bool:
 
 
 def _adds_or_bounds(node: Node, data: Entry, facts: Facts) -> bool:
-    """All that is done to the result is to add something of its shape, whatever shapes a `reshape`
-    makes of both, and to keep it within bounds. `data` is what the block reads."""
+    """The result is only added to something of its shape, possibly reshaped, and clipped. `data` is
+    the input of the block."""
     chain = _chain(node)
     if chain_adds_first(chain):
         operand, out = node.inputs[-num_operands(chain)], facts.shapes[node.outputs[0]]
@@ -130,7 +130,7 @@ def _params(node: Node) -> Any:
 
 
 def _taken_apart(node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:
-    """The convolutions that such a node stands for."""
+    """The convolutions that such a node consists of."""
     if node.op is None or node.op.name != SEPARABLE:
         return None
     params: Any = node.params

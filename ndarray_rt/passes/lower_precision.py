@@ -1,7 +1,7 @@
-"""Puts casts into a graph of float32, so that layers and what follows them compute in bfloat16.
+"""Inserts casts into a float32 graph, so that layers and what follows them compute in bfloat16.
 
-Which operators do is what the lists of `contrib.amp` say: convolutions and dense layers compute in
-it, normalization, pooling, activations and sums in what comes to them, all others in float32.
+The lists of `contrib.amp` decide: convolutions and dense layers compute in bfloat16, normalization,
+pooling, activations and sums in the dtype of their inputs, everything else in float32.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ _CONDITIONAL = {name: (key, frozenset(values))
 
 
 def lower_precision(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """The same outputs, in float32, of a graph whose floating-point numbers are all float32; any
-    other graph stays as it is.
+    """The graph with float32 outputs as before; unchanged if it has other floating-point dtypes.
 
-    Parameters are rounded by nodes that are computed once.
+    Parameters are rounded by nodes that run once.
     """
     if any(is_float(dtype) and dtype != FLOAT32 for dtype in facts.types.values()):
         return list(heads)
@@ -46,12 +45,12 @@ class _Lowering:
     def __init__(self, facts: Facts) -> None:
         self._types = facts.types
         self._low: DType = bfloat16()
-        # entries of the new graph that are of 16 bits
+        # 16-bit entries of the new graph
         self._is_low: set[Entry] = set()
         self._casts: dict[tuple[Entry, bool], Entry] = {}
 
     def change(self, node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:
-        """The outputs over inputs in the dtypes that the node is to have."""
+        """The node's outputs, computed from inputs cast to the dtypes that it should have."""
         assert node.op is not None
         given = [now[entry] for entry in node.inputs]
         floats = [i for i, entry in enumerate(node.inputs) if self._types.get(entry) == FLOAT32]
@@ -72,7 +71,7 @@ class _Lowering:
         return made.outputs
 
     def _wanted(self, node: Node, given: Sequence[Entry], floats: Sequence[int]) -> DType | None:
-        """What float inputs are cast to; None: nothing."""
+        """The dtype to cast float inputs to; None: leave them."""
         op = node.op
         assert op is not None
         if _listed(op, _LOW):
@@ -90,7 +89,7 @@ class _Lowering:
         return FLOAT32 if self._outputs(node, given) is None else None
 
     def _outputs(self, node: Node, inputs: Sequence[Entry]) -> list[DType | None] | None:
-        """The dtypes of a node's outputs over these inputs; None where they do not go together."""
+        """The dtypes of a node's outputs for these inputs; None if it does not accept them."""
         assert node.op is not None
         assert node.params is not None
         ins = [self._low if new in self._is_low else self._types.get(old)
@@ -102,8 +101,8 @@ class _Lowering:
             return None
 
     def cast(self, entry: Entry, dtype: DType, is_weight: bool = False) -> Entry:
-        """A float entry of the new graph in a dtype. With `is_weight` what follows from variables
-        alone is rounded once."""
+        """An entry of the new graph in a dtype. With `is_weight`, one that depends on variables
+        only is rounded once."""
         if (entry in self._is_low) == (dtype == self._low):
             return entry
         is_kept = is_weight and is_parameter(entry)

@@ -1,4 +1,4 @@
-"""Reading a graph as formulas: numbers, products, polynomials, whatever operators spell them."""
+"""Reads a graph as formulas: numbers, products, polynomials, for any choice of operators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Polynomial = dict[int, float]
 
 
 class Term(NamedTuple):
-    """One operation on entries and numbers, whatever operator it is written with."""
+    """One operation on entries and numbers, regardless of the operator that expresses it."""
 
     op: str
     args: tuple[Entry | float, ...]
@@ -32,13 +32,13 @@ class Product(NamedTuple):
 
 
 def number_of(entry: Entry) -> float | None:
-    """The number that every element of a constant is."""
+    """The value of a constant whose elements are all equal."""
     op = entry.node.op
     return op.one_value(entry.node.params) if op is not None and op.one_value is not None else None
 
 
 def term_of(entry: Entry) -> Term | None:
-    """What an entry is computed as; None for variables and what is no elementwise arithmetic."""
+    """The operation that computes an entry; None if it is not elementwise arithmetic."""
     op, params = entry.node.op, entry.node.params
     said = op.elementwise_of(params) if op is not None and params is not None else None
     if said is None or entry.index:
@@ -54,7 +54,7 @@ def term_of(entry: Entry) -> Term | None:
 
 
 def inner(entry: Entry, op: str) -> Entry | None:
-    """The entry that `entry` is a function `op` of."""
+    """The argument x if `entry` is op(x)."""
     term = term_of(entry)
     if term is None or term.op != op or not isinstance(term.args[0], Entry):
         return None
@@ -62,17 +62,17 @@ def inner(entry: Entry, op: str) -> Entry | None:
 
 
 class Reader:
-    """Formulas of one graph; they go through entries that nobody else reads."""
+    """Formulas of one graph; they only extend through entries with a single reader."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
 
     def own(self, value: Entry | float) -> bool:
-        """A formula may go through this entry: it is read once, and by that formula."""
+        """A formula may contain this entry: the formula is its only reader."""
         return isinstance(value, Entry) and self.facts.used_once(value)
 
     def product(self, entry: Entry) -> Product:
-        """An entry as a product, as far as that goes."""
+        """An entry as a product, expanded as far as possible."""
         found = Product(1.0, [], [])
         return self._multiply(found, entry, False, True)
 
@@ -92,7 +92,7 @@ class Reader:
         return found
 
     def polynomial(self, value: Entry | float, x: Entry) -> Polynomial | None:
-        """A value as a polynomial in x; None when it is none, or of a degree above 3."""
+        """A value as a polynomial in x; None if it is not one, or its degree exceeds 3."""
         if not isinstance(value, Entry):
             return {0: value}
         if value == x:
@@ -141,7 +141,7 @@ def _times(a: Polynomial | None, b: Polynomial | None) -> Polynomial | None:
 
 
 def is_polynomial(found: Polynomial | None, wanted: Polynomial, rtol: float = 1e-5) -> bool:
-    """Both have the same coefficients, but for the digits that people leave out."""
+    """Both have the same coefficients, up to rounding of decimal constants."""
     if found is None:
         return False
     return all(math.isclose(found.get(k, 0.0), wanted.get(k, 0.0), rel_tol=rtol, abs_tol=0.0)

@@ -1,4 +1,4 @@
-"""Computes only the pixels that are read: layers whose readers all skip pixels skip them too."""
+"""Computes only pixels that are read: a layer whose readers all subsample does so itself."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Step = tuple[int, ...]
 
 
 def move_strides_up(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """Strides of 1x1 convolutions go into the convolution that makes what they read, through sums
-    and activations (float32). Another part of such a sum is thinned out by a 1x1 pooling.
+    """Moves strides of 1x1 convolutions into the convolution that computes their input, across sums
+    and activations (float32). Other operands of such sums are subsampled by a 1x1 pooling.
 
     ResNet's stages end in a block of which the next one reads a quarter of the pixels.
     """
@@ -53,9 +53,9 @@ def move_strides_up(heads: Sequence[Entry], facts: Facts) -> Heads:
 
 
 def _thinned(heads: Sequence[Entry], facts: Facts) -> dict[Entry, Step]:
-    """The entries of which fewer pixels are computed from now on, and the steps."""
+    """The entries of which fewer pixels will be computed, with their steps."""
     order = [node for node in topological(heads) if node.op is not None]
-    # of each entry the steps of its readers; (): one of them reads all
+    # for each entry the steps of its readers; (): one of them reads all pixels
     wanted: dict[Entry, set[Step]] = {entry: {()} for entry in heads}
     found: dict[Entry, Step] = {}
     for node in reversed(order):
@@ -74,7 +74,7 @@ def _thinned(heads: Sequence[Entry], facts: Facts) -> dict[Entry, Step]:
         for entry, one in zip(node.inputs, steps, strict=True):
             wanted.setdefault(entry, set()).add(one)
     for node in order:
-        # without a layer behind it that computes less, nothing would be gained
+        # nothing is gained unless some layer computes less
         if (not _is_convolution(node, facts)
                 and not any(entry in found for entry in node.inputs)):
             found.pop(Entry(node, 0), None)
@@ -82,7 +82,7 @@ def _thinned(heads: Sequence[Entry], facts: Facts) -> dict[Entry, Step]:
 
 
 def _agreed(node: Node, wanted: dict[Entry, set[Step]], facts: Facts) -> Step:
-    """The step that all readers of a node's one output have, else ()."""
+    """The step common to all readers of a node's only output, else ()."""
     out = Entry(node, 0)
     steps = wanted.get(out, {()})
     if (len(steps) > 1 or facts.is_open(out) or facts.types[out] != FLOAT32
@@ -111,7 +111,7 @@ def _times(stride: Step, step: Step | None) -> Step:
 
 
 def _is_elementwise(node: Node, facts: Facts) -> bool:
-    """Of images and of what is the same for all pixels of one."""
+    """Elementwise on images, and operands that are equal for all pixels of an image."""
     known = bool(chain_of(node)) or binary_of(node, facts) is not None
     return known and all(
         _is_image(entry, node, facts) or prod(facts.shapes[entry][2:]) == 1
@@ -124,6 +124,6 @@ def _is_image(entry: Entry, node: Node, facts: Facts) -> bool:
 
 def _pooled(entry: Entry, step: Step, name: str) -> Entry:
     ones = (1,) * len(step)
-    # the mean of one pixel is that pixel, NaN too
+    # the mean of one pixel is that pixel, also for NaN
     attrs = {"kernel": ones, "stride": step, "pool_type": "avg"}
     return Entry(make("Pooling", attrs, [entry], name), 0)

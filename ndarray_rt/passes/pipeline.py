@@ -1,4 +1,4 @@
-"""The passes in their order, each with a check and an off switch. Rewrites nothing itself."""
+"""The passes in order, each with a check and an off switch. Rewrites nothing itself."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from .rewrite import Facts, Heads
 from .scale_batch_norms import scale_batch_norms
 from .simplify_scalars import simplify_scalars
 
-# the pass that graphs of the precision "bfloat16" go through, and others do not
+# runs for graphs of the precision "bfloat16" only
 LOWERING = "lower_precision"
-_WIDEST = 80  # characters of a parameter in a text
+_WIDEST = 80  # characters of a parameter in the text of a graph
 
 Pass = Callable[[Sequence[Entry], Facts], Heads]
 
@@ -70,14 +70,14 @@ class Stage:
 
 @dataclass
 class Optimized:
-    """What the passes made of a graph, what is known of that, and each step on the way."""
+    """The result of the passes, its shapes and dtypes, and the graph after each pass."""
 
     heads: Heads
     facts: Facts
     stages: list[Stage] = field(default_factory=list)
 
     def stage(self, name: str) -> Stage:
-        """One pass's own step; MXNetError when it did not run."""
+        """The graph before and after one pass; MXNetError if it did not run."""
         for stage in self.stages:
             if stage.name == name:
                 return stage
@@ -86,8 +86,8 @@ class Optimized:
 
 
 def skipped_passes() -> frozenset[str]:
-    """Names that NDRT_SKIP_PASSES lists; "all" stands for each of them but `lower_precision`, which
-    changes what is computed."""
+    """Names listed in NDRT_SKIP_PASSES; "all" means all but `lower_precision`, which changes what
+    is computed."""
     names = frozenset(filter(None, config.NDRT_SKIP_PASSES.replace(" ", "").split(",")))
     if "all" in names:
         return frozenset(PASSES) - {LOWERING}
@@ -101,17 +101,16 @@ def skipped_passes() -> frozenset[str]:
 def optimize(heads: Sequence[Entry], shapes: Mapping[str, tuple[int, ...]],
              types: Mapping[str, DType], skip: Collection[str] = (),
              known: Facts | None = None, precision: Precision = Precision.FLOAT32) -> Optimized:
-    """Runs all passes on an inference graph, but for those switched off and those in `skip`.
+    """Runs all passes on an inference graph, except those switched off and those in `skip`.
 
-    `shapes` and `types` are those of all variables by name, `precision` is what they are to be
-    computed in, `known` is what follows from them for
-    the graph as it is, where that was found before. Raises MXNetError when a pass changes
-    the shape or dtype of a head: that is a bug of the pass.
+    `shapes` and `types` are those of all variables by name, `precision` is the one to compute in,
+    `known` are the facts of the graph, if already inferred. Raises MXNetError if a pass changes the
+    shape or dtype of a head, which is a bug of the pass.
     """
     skipped = skipped_passes() | set(skip)
     if precision is not Precision.BFLOAT16:
         skipped |= {LOWERING}
-    # most nodes of a pass's result are those that it got, over new inputs like the old ones
+    # inference is cached, as most nodes of a pass's result have equal ones in its input
     answers: Answers = {}
     facts = _facts(list(heads), shapes, types, answers) if known is None else known
     done = Optimized(list(heads), facts)
@@ -140,7 +139,7 @@ def _facts(heads: Heads, shapes: Mapping[str, tuple[int, ...]],
 
 
 def graph_text(heads: Sequence[Entry]) -> str:
-    """One line for each node that is no variable."""
+    """One line per node, without variables."""
     return "\n".join(_line(node) for node in topological(heads) if node.op is not None)
 
 

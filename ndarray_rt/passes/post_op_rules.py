@@ -1,4 +1,4 @@
-"""Which nodes can be done by the primitive before them, and as what post-ops."""
+"""Which nodes can be computed as post-ops of the primitive before them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .rewrite import Facts
 COMMUTATIVE = frozenset({"add", "mul"})
 LONGEST = 8
 _SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
-_LARGEST = 1e37  # numbers beyond it are not what they say in float32
-# words of functions that are post-ops of another name, or with numbers of their own
+_LARGEST = 1e37  # larger numbers may overflow in float32 arithmetic
+# functions whose post-op has another name, or constants of its own
 _NAMED: dict[str, Chain] = {
     "softrelu": (PostOp("softrelu", 1.0),), "negative": (PostOp("linear", -1.0, -0.0),),
     "selu": (PostOp("elu", _SELU[0]), PostOp("linear", _SELU[1]))}
 
-# of post-ops that have some
+# functions whose constants are passed to the post-op
 _NUMBERS = {"elu": 1, "swish": 1, "linear": 2, "hardsigmoid": 2, "hardswish": 2}
 
 
 def chain_of(node: Node) -> Chain:
-    """The post-ops that do what an elementwise node of one argument does; () for other nodes."""
+    """The post-ops equal to an elementwise node of one argument; () for other nodes."""
     assert node.op is not None
     assert node.params is not None
     if isinstance(node.params, FusedElementwiseParams):
@@ -53,7 +53,7 @@ def chain_of(node: Node) -> Chain:
 
 
 def _with_number(word: str, number: float, turned: bool) -> PostOp | None:
-    """An operation of an element and a number; `turned`: the number is the first of the two."""
+    """An operation of an element and a number; `turned`: the number is the left operand."""
     if abs(number) >= _LARGEST:
         return None
     if word == "add":
@@ -61,7 +61,7 @@ def _with_number(word: str, number: float, turned: bool) -> PostOp | None:
     if word == "sub":
         return PostOp("linear", -1.0, number) if turned else PostOp("linear", 1.0, -number)
     if word == "mul":
-        # a product plus -0.0 is the product, whatever the sign of its zero
+        # adding -0.0 leaves every product as it is, also the sign of a zero
         return PostOp("linear", number, -0.0)
     if turned:
         return None
@@ -73,7 +73,7 @@ def _with_number(word: str, number: float, turned: bool) -> PostOp | None:
 def binary_of(node: Node, facts: Facts) -> PostOp | None:
     """The post-op that combines two operands as this node does, or None.
 
-    Where shapes follow from readers only operands of one shape can be told from each other.
+    If shapes are inferred from readers, only operands of equal shape are safe.
     """
     assert node.op is not None
     assert node.params is not None
@@ -86,7 +86,7 @@ def binary_of(node: Node, facts: Facts) -> PostOp | None:
 
 
 def joined(chain: Sequence[PostOp], more: Sequence[PostOp]) -> list[PostOp]:
-    """One chain after the other; a shift after a factor is one function with it."""
+    """Concatenates two chains; a factor followed by a shift becomes one linear function."""
     made = list(chain)
     for op in more:
         last = made[-1] if made else None

@@ -1,4 +1,4 @@
-"""Which nodes are computed once, and again only when a variable that they read has changed."""
+"""Which nodes run once, and again only when a variable that they read has changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..symbol.node import Entry, Node, topological
 
 
 def prologue_nodes(heads: Sequence[Entry]) -> list[Node]:
-    """The nodes whose operator `is_prologue`, and whose inputs are variables or outputs of other
+    """The nodes whose operator `is_prologue` and whose inputs are variables or outputs of other
     such nodes; each after its inputs."""
     found: dict[Node, None] = {}
     for node in topological(heads):
@@ -20,7 +20,7 @@ def prologue_nodes(heads: Sequence[Entry]) -> list[Node]:
 
 
 def is_parameter(entry: Entry) -> bool:
-    """A variable, or what is computed once from such."""
+    """A variable, or a value computed from variables by prologue nodes."""
     node = entry.node
     return node.is_variable or (
         node.op is not None and node.op.is_prologue

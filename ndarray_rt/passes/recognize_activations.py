@@ -1,4 +1,4 @@
-"""Finds activations that a graph spells out: gelu, swish, mish, hard-sigmoid, leaky and others."""
+"""Finds activations written as several nodes: gelu, swish, mish, hard-sigmoid, leaky and others."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..value_key import same_value
 from .match import Reader, Term, inner, is_polynomial, number_of, term_of
 from .rewrite import Facts, Heads, make, replace
 
-# the inner polynomials of gelu; people write few digits of their numbers
+# the inner polynomials of gelu; graphs contain few digits of these numbers
 _ERF_OF = {1: math.sqrt(0.5)}
 _TANH_OF = {1: math.sqrt(2 / math.pi), 3: math.sqrt(2 / math.pi) * 0.044715}
 _DIGITS = 2e-4
 
 
 def recognize_activations(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """What several nodes compute, where nobody reads the steps between, becomes one node: a
-    LeakyReLU, a clip or a relu where these say it, else a fused function (float32)."""
+    """Replaces such nodes, if no other node reads in between, by one: LeakyReLU, clip or relu if it
+    is one of these, else a fused elementwise function (float32)."""
     reader = Reader(facts)
 
     def change(node: Node, now: Mapping[Entry, Entry]) -> list[Entry] | None:
@@ -56,7 +56,7 @@ Finding = tuple[Entry, PostOp]
 
 
 def _found(reader: Reader, root: Entry) -> Iterator[Finding]:
-    """(argument, function) for each way to read an entry as an activation."""
+    """(argument, function) for each reading of an entry as an activation."""
     term = term_of(root)
     if term is None:
         return
@@ -96,7 +96,7 @@ def _gate(reader: Reader, number: float, x: Entry, gate: Entry) -> Iterator[Find
 
 
 def _one_plus(reader: Reader, gate: Entry, number: float) -> Entry | None:
-    """f where number * gate is 0.5 * (1 + f)."""
+    """f if number * gate is 0.5 * (1 + f)."""
     term = term_of(gate)
     if term is None or term.op != "add":
         return None
@@ -128,7 +128,7 @@ def _is_softrelu(reader: Reader, entry: Entry, x: Entry) -> bool:
 
 
 def _bounds(reader: Reader, entry: Entry) -> tuple[Entry, float, float] | None:
-    """(argument, low, high) of what is brought into an interval."""
+    """(argument, low, high) of a clipped entry."""
     term = term_of(entry)
     if term is None:
         return None
@@ -147,7 +147,7 @@ def _bounds(reader: Reader, entry: Entry) -> tuple[Entry, float, float] | None:
     if second is None or not isinstance(source, Entry) or kinds != {"maximum", "minimum"}:
         return None
     low, high = (second, limit) if term.op == "minimum" else (limit, second)
-    # the wrong way round they give one number everywhere
+    # with low above high, the result is one number everywhere
     return (source, low, high) if low <= high else None
 
 
@@ -159,7 +159,7 @@ def _limit(term: Term) -> tuple[float | None, Entry | None]:
 
 def _hard(reader: Reader, number: float, entry: Entry, x: Entry | None,
           ) -> Iterator[tuple[float, float]]:
-    """(a, b) where number * entry is a * x + b brought into [0, 1]."""
+    """(a, b) if number * entry is a * x + b clipped to [0, 1]."""
     found = _bounds(reader, entry)
     if found is None or x is None or not same_value(found[1], 0.0) or number <= 0:
         return
@@ -185,7 +185,7 @@ def _hard_sigmoid(reader: Reader, root: Entry, term: Term) -> Iterator[Finding]:
 
 
 def _argument(reader: Reader, entry: Entry) -> Entry:
-    """The entry behind additions and products with numbers."""
+    """The entry inside additions of and products with numbers."""
     while reader.own(entry):
         term = term_of(entry)
         if term is None or term.op not in ("add", "sub", "mul", "div", "negative"):
@@ -198,7 +198,7 @@ def _argument(reader: Reader, entry: Entry) -> Entry:
 
 
 def _clipped(reader: Reader, root: Entry, term: Term) -> Iterator[Finding]:
-    """A maximum of a minimum or the other way round; a maximum with 0."""
+    """A maximum of a minimum or the reverse; a maximum with 0."""
     found = _bounds(reader, root)
     if found is not None and all(map(math.isfinite, found[1:])):
         yield found[0], PostOp("clip", found[1], found[2])
@@ -208,7 +208,7 @@ def _clipped(reader: Reader, root: Entry, term: Term) -> Iterator[Finding]:
 
 
 def _leaky(reader: Reader, root: Entry, term: Term) -> Iterator[Finding]:
-    """The greater of x and a part of x."""
+    """The maximum of x and a fraction of x."""
     for x, part in (term.args, reversed(term.args)):
         if isinstance(x, Entry) and number_of(x) is None and isinstance(part, Entry):
             line = reader.polynomial(part, x)

@@ -1,4 +1,4 @@
-"""Finds layer normalization and softmax that a graph spells out with means and sums."""
+"""Finds layer normalization and softmax written as several nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rewrite import Facts, Heads, make, replace
 
 
 class _Norm(NamedTuple):
-    """(x - mean) / sqrt(variance + eps), and what it is multiplied by."""
+    """(x - mean) / sqrt(variance + eps), and its factor."""
 
     x: Entry
     eps: float
@@ -21,8 +21,8 @@ class _Norm(NamedTuple):
 
 
 def recognize_norms(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """Rows brought to mean 0 and deviation 1, with factors and shifts, become a LayerNorm; exp of
-    what is shifted by its maximum, divided by its sum, a softmax (nobody reads between).
+    """Rows normalized to mean 0 and deviation 1, with factor and shift, become a LayerNorm;
+    exp(x - max) divided by its sum becomes a softmax, if no other node reads in between.
     """
     reader = Reader(facts)
 
@@ -65,7 +65,7 @@ def _softmax(facts: Facts, root: Entry) -> tuple[Entry, int] | None:
 
 
 def _reduced(facts: Facts, entry: Entry, op: str, x: Entry) -> int | None:
-    """The axis along which an entry is the `op` of x, with size 1 there."""
+    """The axis, kept with size 1, along which an entry is the reduction `op` of x."""
     node = entry.node
     if node.op is None or node.op.name != op or node.inputs[0] != x:
         return None
@@ -112,7 +112,7 @@ def _shifted(facts: Facts, root: Entry) -> Iterator[tuple[Entry, Entry | None]]:
 
 def _vector(facts: Facts, entry: Entry | None, shape: tuple[int, ...], name: str, word: str,
             now: Mapping[Entry, Entry]) -> Entry | None:
-    """A factor or shift of each column, as (columns,); ones or zeros where there is none."""
+    """A factor or shift per column, of shape (columns,); ones or zeros if there is none."""
     columns = shape[-1]
     if entry is None:
         plain = "_ones" if word == "gamma" else "_zeros"
@@ -126,7 +126,7 @@ def _vector(facts: Facts, entry: Entry | None, shape: tuple[int, ...], name: str
 
 
 def _norm(facts: Facts, reader: Reader, root: Entry) -> _Norm | None:
-    """An entry as a normalized one, times at most one factor."""
+    """An entry read as a normalized one, times at most one factor."""
     product = reader.product(root)
     if product.number != 1.0 or not 1 <= len(product.factors) <= 3:
         return None
@@ -144,7 +144,7 @@ def _norm(facts: Facts, reader: Reader, root: Entry) -> _Norm | None:
 
 
 def _mean_taken_off(facts: Facts, centered: Entry) -> Entry | None:
-    """x where an entry is x - mean(x) over the last axis."""
+    """x if an entry is x - mean(x) over the last axis."""
     term = term_of(centered)
     if term is None or term.op != "sub":
         return None
@@ -156,7 +156,7 @@ def _mean_taken_off(facts: Facts, centered: Entry) -> Entry | None:
 
 def _eps_and_gamma(facts: Facts, reader: Reader, rest: list[Entry], product: Product,
                    centered: Entry) -> tuple[float, Entry | None] | None:
-    """The deviation is one factor or the divisor; what else there is, is gamma."""
+    """The deviation is one factor or the divisor; the remaining factor is gamma."""
     ways = [(e, "rsqrt", [o for o in rest if o != e]) for e in rest if not product.divisors]
     if len(product.divisors) == 1:
         ways.append((product.divisors[0], "sqrt", rest))
@@ -169,7 +169,7 @@ def _eps_and_gamma(facts: Facts, reader: Reader, rest: list[Entry], product: Pro
 
 
 def _eps(facts: Facts, reader: Reader, total: Entry, centered: Entry) -> float | None:
-    """What is added to the variance of the rows of `centered`."""
+    """The number added to the variance of the rows of `centered`."""
     if not facts.used_once(total):
         return None
     term = term_of(total)

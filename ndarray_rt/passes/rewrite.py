@@ -1,4 +1,4 @@
-"""Rewriting a graph: nodes are made anew, bottom up, never changed. Knows no operator."""
+"""Rewrites a graph bottom-up: nodes are replaced, never changed. Knows no operator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Heads = list[Entry]
 
 @dataclass
 class Facts:
-    """What is known of a graph's entries before it is rewritten."""
+    """Shapes, dtypes and readers of a graph's entries before it is rewritten."""
 
     shapes: Mapping[Entry, tuple[int, ...]]
     types: Mapping[Entry, DType]
@@ -42,7 +42,7 @@ class Facts:
         return self._readers.get(entry, [])
 
     def is_open(self, entry: Entry) -> bool:
-        """The shape may follow from what reads the entry, and not from its inputs alone."""
+        """The shape may be inferred from readers of the entry, not from its inputs alone."""
         return entry.node in self._open
 
     def is_head(self, entry: Entry) -> bool:
@@ -56,7 +56,7 @@ class Facts:
 
 
 def _has_no_shape(node: Node) -> bool:
-    """A node without inputs whose parameters leave a part of its shape to inference."""
+    """A node without inputs whose parameters leave part of its shape to inference."""
     op, params = node.op, node.params
     if op is None or params is None or node.inputs:
         return False
@@ -64,21 +64,21 @@ def _has_no_shape(node: Node) -> bool:
     return not all(known(shape) for shape in shapes)
 
 
-# (node, its inputs as they are now) -> the entries that stand for its outputs, or None: as it is
+# (node, its new inputs) -> the entries that replace its outputs, or None to keep the node
 Change = Callable[[Node, list[Entry]], "list[Entry] | None"]
-# (node, what stands for each entry before it) -> the same
+# (node, replacements of all earlier entries) -> the same
 Replace = Callable[[Node, Mapping[Entry, Entry]], "list[Entry] | None"]
 
 
 def rewrite(heads: Sequence[Entry], change: Change) -> Heads:
-    """The heads of the graph in which each node is what `change` makes of it, inputs first."""
+    """The heads of the graph after `change` was applied to each node, inputs first."""
     return replace(heads, lambda node, now: change(node, [now[entry] for entry in node.inputs]))
 
 
 def replace(heads: Sequence[Entry], change: Replace) -> Heads:
-    """`rewrite` for changes that look further back than to a node's own inputs.
+    """`rewrite` for changes that need more than a node's own inputs.
 
-    A change that has nothing to stand for an output that is read is none.
+    A change that gives no replacement for an output that is read is not made.
     """
     now: dict[Entry, Entry] = {}
     order = topological(heads)

@@ -1,4 +1,4 @@
-"""Puts factors and summands of channels behind a batch normalisation into its gamma and beta."""
+"""Folds factors and summands per channel after a batch norm into its gamma and beta."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .rewrite import Facts, Heads, make, rewrite
 
 
 def scale_batch_norms(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """`BatchNorm(x) * a + b` is a BatchNorm with another gamma and beta, where a and b are
-    parameters of one number, or one for each channel, as a Scale layer's are (float32)."""
+    """`BatchNorm(x) * a + b` becomes a BatchNorm with another gamma and beta if a and b are
+    parameters of one number, or one per channel, as of a Scale layer (float32)."""
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
         op, params = node.op, node.params
         said = None if op is None or params is None else op.elementwise_of(params)

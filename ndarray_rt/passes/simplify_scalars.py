@@ -1,4 +1,4 @@
-"""Drops and joins arithmetic with numbers: x * 1, x - 0, x * a * b, x + a + b."""
+"""Drops and merges arithmetic with numbers: x * 1, x - 0, x * a * b, x + a + b."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .rewrite import Facts, Heads, make, rewrite
 
 _FACTORS = frozenset({"mul", "div"})
 _SHIFTS = {"add": 1.0, "sub": -1.0}
-# joined factors neither leave the range of floats nor come near its ends
+# merged factors must stay well inside the range of floats
 _LEAST, _GREATEST = 2.0 ** -20, 2.0 ** 20
 
 
 def simplify_scalars(heads: Sequence[Entry], facts: Facts) -> Heads:
-    """What leaves every bit as it is goes, in any dtype. In float32 and float64 two factors
-    become one, and two shifts in one direction: of x + a - b much may cancel. An output of the
-    graph keeps its node."""
+    """Drops operations that change no bit, in any dtype. In float32 and float64 merges two factors,
+    and two shifts of equal sign (in x + a - b digits may cancel). An output of the graph keeps its
+    node."""
     kept = {entry.node for entry in facts.heads}
 
     def change(node: Node, inputs: list[Entry]) -> list[Entry] | None:
@@ -38,12 +38,12 @@ def _changes_nothing(node: Node) -> bool:
     word, number = _with_number(node)
     if word in _FACTORS or word == "power":
         return number == 1
-    # -0.0 + 0.0 is 0.0, but -0.0 - 0.0 stays
+    # x - 0.0 is x, but -0.0 + 0.0 is 0.0
     return word in _SHIFTS and number == 0 and math.copysign(1.0, number) * _SHIFTS[word] < 0
 
 
 def _with_number(node: Node) -> tuple[str, float]:
-    """What an element and a number come to, and the number; "" for other operators."""
+    """The operation on an element and a number, and the number; "" for other operators."""
     assert node.op is not None
     assert node.params is not None
     said = node.op.elementwise_of(node.params)
