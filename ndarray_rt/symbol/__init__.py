@@ -60,7 +60,7 @@ random = _space("random", "Random numbers by distribution.", "random", extra=_RA
 _NEEDS = {"histogram": "_histogram", "linspace": "_linspace", "split_v2": "_split_v2"}
 _keep_registered(globals(), _NEEDS)
 
-# what is written by hand wins over operators of the same name
+# what is written by hand takes precedence over operators of the same name
 BY_HAND = tuple(name for name in (
     *_functions, "AttrScope", "NameManager", "NotImplementedForSymbol", "Prefix", "Symbol",
     "contrib", "image", "linalg", "op", "random", "sparse") if name in globals())

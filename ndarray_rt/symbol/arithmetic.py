@@ -53,7 +53,7 @@ def _is_number(value: object) -> bool:
 
 
 def apply(table: _Binary, left: Any, right: Any) -> Symbol:
-    """left ∘ right, of which at least one is a symbol; TypeMismatch for what is neither."""
+    """left ∘ right, at least one of which is a symbol; TypeMismatch for other operands."""
     if isinstance(left, Symbol) and isinstance(right, Symbol):
         return call(table.both[0], left, right, hint=table.both[1])
     if isinstance(left, Symbol) and _is_number(right):
@@ -71,7 +71,7 @@ def _method(table: _Binary, swapped: bool = False) -> Any:
 
 
 def _rpow(self: Symbol, other: Any) -> Symbol:
-    # MXNet names this one node differently
+    # MXNet names the node of this one operator differently
     if _is_number(other):
         return call("_rpower_scalar", self, hint="_rpower_scalar", scalar=other)
     return apply(POWER, other, self)
@@ -104,7 +104,7 @@ def install() -> None:
     for name, method in _METHODS.items():
         method.__name__ = name
         setattr(Symbol, name, method)
-    # == makes a node, so a symbol can stand in no set or dict
+    # == makes a node, so symbols can not be elements of sets or keys of dicts
     Symbol.__hash__ = None  # type: ignore[assignment]
 
 

@@ -1,4 +1,4 @@
-"""Writing a file as a whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..errors import MXNetError
 
 
 def write_atomic(fname: str | os.PathLike[str], write: Callable[[BinaryIO], None]) -> None:
-    """Lets `write` fill a new file that then takes the place of `fname`.
+    """Lets `write` fill a new file, which then replaces `fname`.
 
-    Whatever goes wrong, an older file of that name stays as it was. Devices and pipes are written
-    to directly. Raises MXNetError when the file can not be written.
+    On any error an existing file of that name stays as it was. Devices and pipes are written
+    directly. Raises MXNetError if the file can not be written.
     """
     try:
         path = os.path.realpath(os.fspath(fname))
@@ -33,7 +33,7 @@ def _replace(path: str, write: Callable[[BinaryIO], None]) -> None:
     import secrets
     folder, base = os.path.split(path)
     temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(6)}.tmp")
-    # unlike tempfile's, this mode obeys the umask
+    # unlike tempfile's, this mode respects the umask
     mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
@@ -49,7 +49,7 @@ def _replace(path: str, write: Callable[[BinaryIO], None]) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Makes the new name last; not every file system can."""
+    """Makes the new name durable; not every file system supports that."""
     try:
         handle = os.open(folder or ".", os.O_RDONLY)
     except OSError:

@@ -1,4 +1,4 @@
-"""Making operator nodes and putting graphs together. Knows nothing of users' symbols."""
+"""Makes operator nodes and composes graphs. Knows nothing of users' symbols."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..op.params import NoParams, Params, attr_text
 from ..op.registry import OpDef
 from .node import Entry, Node, topological
 
-# Attributes of nodes that are no parameters: kept between double underscores.
+# Attributes of nodes that are not parameters: stored between double underscores.
 HIDDEN_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 
 ZERO, ONE = '["zero", {}]', '["one", {}]'
@@ -42,7 +42,7 @@ _INITIALIZERS: dict[str, Callable[[Mapping[str, str]], dict[int, str]]] = {
 
 
 def attr_string(value: object) -> str:
-    """What a user gave as the string that a node keeps: as MXNet writes it.
+    """A user's value as the string that a node stores, in MXNet's form.
 
     A list stays a list in the text, so that files are equal byte for byte.
     """
@@ -54,7 +54,7 @@ def attr_string(value: object) -> str:
 
 
 def hidden_key(name: str) -> str:
-    """The key under which an attribute is kept; MXNetError for what belongs to a variable."""
+    """The key under which an attribute is stored; MXNetError for one that belongs to a variable."""
     for key in HIDDEN_KEYS:
         if name.startswith(key):
             return f"__{name}__"
@@ -66,9 +66,9 @@ def hidden_key(name: str) -> str:
 
 
 def parse_params(op: OpDef, attrs: Mapping[str, str], name: str | None) -> Params:
-    """The parameters that a node's attributes stand for.
+    """The parameters that a node's attributes specify.
 
-    An operator without parameters bears any attribute, as in MXNet.
+    An operator without parameters accepts any attribute, as in MXNet.
     """
     if op.params is NoParams:
         return NoParams()
@@ -91,10 +91,10 @@ def mutated_inputs(op: OpDef, params: Params) -> set[int]:
 
 def operator_node(op: OpDef, attrs: dict[str, str], name: str, args: Sequence[Entry] = (),
                   named: Mapping[str, Entry] | None = None) -> Node:
-    """A node of `op`. Inputs that are not given become variables named `<node>_<input>`, which
-    get the node's attributes.
+    """A node of `op`. Inputs that are not given become variables named `<node>_<input>`, with the
+    node's attributes.
 
-    Raises NameMismatch for an input that there is not, ParameterError for bad parameters.
+    Raises NameMismatch for an unknown input, ParameterError for bad parameters.
     """
     named = named or {}
     params = parse_params(op, attrs, name)
@@ -125,7 +125,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def check_mutated(node: Node) -> None:
-    """MXNetError when an operator would write to what is no variable."""
+    """MXNetError if an operator would write to something other than a variable."""
     if node.op is None or node.params is None:
         return
     for i in mutated_inputs(node.op, node.params):
@@ -142,7 +142,7 @@ def initializers(op: OpDef, attrs: Mapping[str, str]) -> dict[int, str]:
 
 
 def set_initializers(node: Node) -> None:
-    """Notes on variables how their operator wants them initialized, where nobody said."""
+    """Stores on variables how their operator wants them initialized, unless specified already."""
     if node.op is None:
         return
     for i, text in initializers(node.op, node.attrs).items():
@@ -183,10 +183,10 @@ def arguments_and_aux(heads: Sequence[Entry]) -> tuple[list[Node], list[Node]]:
 
 def replace_variables(heads: list[Entry], args: Sequence[Entry],
                       named: Mapping[str, Entry]) -> list[Entry]:
-    """Puts entries in the place of variables, in the nodes themselves; the new heads.
+    """Replaces variables by entries, in the existing nodes; returns the new heads.
 
     `args` replace the first variables in order, `named` those of these names. Raises NameMismatch
-    when there are none such.
+    for unknown variables.
     """
     found = variables(heads)
     if len(args) > len(found):
@@ -199,7 +199,7 @@ def replace_variables(heads: list[Entry], args: Sequence[Entry],
             raise NameMismatch(f"compose: there is no variable {key!r}"
                                f"{_listed([v.name for v in found])}")
     plan.update({v: named[v.name] for v in found if v.name in named})
-    # a replacement may itself lead to a node of this graph; those must not be changed twice
+    # a replacement may itself depend on a node of this graph, which must not be changed twice
     for node in topological(heads):
         if any(e.node in plan for e in node.inputs):
             node.inputs = [plan.get(e.node, e) for e in node.inputs]

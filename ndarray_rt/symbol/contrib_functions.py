@@ -1,4 +1,4 @@
-"""sym.contrib's functions that are written by hand: steps of AdamW; what no graph can have."""
+"""Handwritten functions of sym.contrib: AdamW steps; and what graphs can not express."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .symbol import Symbol
 
 
 class DynamicShape(MXNetError):
-    """A shape that follows from the values of arrays, which no graph has."""
+    """A shape that depends on the values of arrays, which graphs do not support."""
 
 
 def _factor(rescale_grad: Any) -> Symbol:
@@ -41,7 +41,7 @@ def mp_adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, wei
 
 
 def boolean_mask(*args: Any, **params: Any) -> Symbol:
-    """Raises DynamicShape: how many rows a mask chooses no graph knows before it runs."""
+    """Raises DynamicShape: the number of selected rows is not known before the graph runs."""
     raise DynamicShape(
         "boolean_mask: its shape follows from the values of the mask, and a symbol's shapes are "
         "known when it is bound; use nd.contrib.boolean_mask on arrays, or in a graph where or "

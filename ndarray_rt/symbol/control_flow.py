@@ -1,4 +1,4 @@
-"""sym.contrib.foreach, while_loop and cond: nodes that hold graphs, made from Python functions."""
+"""sym.contrib.foreach, while_loop and cond: nodes that contain graphs made by Python functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _unique(name: str) -> str:
 
 
 def _variables(symbols: Sequence[Symbol]) -> list[Symbol]:
-    """A variable inside for each symbol outside; in the scope of a graph."""
+    """A variable inside the graph for each symbol outside; called in the scope of the graph."""
     made = []
     for symbol in symbols:
         entry = symbol.entries[0]
@@ -40,7 +40,7 @@ def _variables(symbols: Sequence[Symbol]) -> list[Symbol]:
 
 
 def _flat(value: Any, what: str) -> tuple[list[Symbol], Any]:
-    """Symbols of one output each, in order; one of several counts as a list."""
+    """Symbols with one output each, in order; one with several outputs counts as a list."""
     flat, form = flatten(_singles(value), Symbol, what)
     return flat, form
 
@@ -55,7 +55,7 @@ def _singles(value: Any) -> Any:
 
 def _outputs(symbols: Sequence[Symbol], inside: Callable[[Node], bool],
              own: Sequence[Symbol]) -> list[Entry]:
-    """The outputs of a graph: its own ones, none of them twice; others go through a copy."""
+    """The outputs of a graph, all computed inside and each once; others are copied by a node."""
     given = {variable.entries[0].node for variable in own}
     seen: set[Entry] = set()
     made = []
@@ -69,7 +69,7 @@ def _outputs(symbols: Sequence[Symbol], inside: Callable[[Node], bool],
 
 
 class _Made:
-    """A graph from a function, with what it takes from outside."""
+    """A graph made by a function, with its inputs from outside."""
 
     def __init__(self, name: str, outer: Sequence[Symbol], form: Any,
                  function: Callable[[Any], tuple[Any, ...]]) -> None:
@@ -82,7 +82,7 @@ class _Made:
             heads = _outputs(flat, lambda node: node.attrs.get(_SCOPE) == mark, own)
         nodes = [variable.entries[0].node for variable in own]
         self.cut = Cut(heads, mark, _SCOPE, nodes)
-        # each variable of the graph -> the entry outside that it takes
+        # variable of the graph -> the entry outside that it stands for
         self.sources: dict[Node, Entry] = dict(self.cut.taken)
         self.sources.update({node: symbol.entries[0]
                              for node, symbol in zip(nodes, outer, strict=True)})
@@ -93,7 +93,7 @@ class _Made:
         return self.cut.graph.variables
 
     def place_of(self, node: Node) -> int:
-        """Which of the graph's variables this is, or -1."""
+        """The number of this variable in the graph, or -1."""
         return self.variables.index(node) if node in self.variables else -1
 
 
@@ -149,8 +149,8 @@ def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states:
 def _union(graphs: Sequence[_Made]) -> tuple[list[Entry], list[list[int]]]:
     """The inputs of all graphs, each once, and the numbers of those that each graph takes.
 
-    A variable of a loop changes, so that it has an input of its own, even if a graph also takes
-    what it began with.
+    A loop variable changes and so gets an input of its own, even if a graph also takes its initial
+    value.
     """
     found: dict[Entry | int, Entry] = {}
     keys: list[list[Entry | int]] = []

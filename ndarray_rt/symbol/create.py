@@ -13,12 +13,12 @@ from .naming import current_attrs, current_names
 from .node import Node
 from .symbol import Symbol
 
-# what is done to every new node of an operator, as mixed precision does
+# called with each new operator node, for mixed precision
 _changes: list[Callable[[Node], None]] = []
 
 
 def change_new_nodes(change: Callable[[Node], None]) -> Callable[[], None]:
-    """Calls `change` with each node that a user's call makes from now on; returns what ends it."""
+    """Calls `change` with each node that users' calls make; returns the function that ends it."""
     _changes.append(change)
     return lambda: _changes.remove(change)
 
@@ -28,7 +28,7 @@ def create(op: OpDef, hint: str, args: Sequence[Symbol] = (),
            name: str | None = None, attr: Mapping[str, str] | None = None) -> Symbol:
     """The visible outputs of a new node of `op`.
 
-    The node is called `name`, or after `hint` by the NameManager of this thread.
+    The node is named `name`, or by this thread's NameManager after `hint`.
     """
     check_name(op, name)
     if attr is not None and not isinstance(attr, Mapping):
@@ -56,7 +56,7 @@ def create(op: OpDef, hint: str, args: Sequence[Symbol] = (),
 
 def call(op_name: str, *args: Symbol, hint: str | None = None, name: str | None = None,
          attr: Mapping[str, str] | None = None, **params: Any) -> Symbol:
-    """An operator by name on positional inputs, for code of this package."""
+    """Calls an operator by name on positional inputs, for code of this package."""
     op = find(op_name)
     if op.num_args is not None:
         params.setdefault(op.num_args, len(args))

@@ -1,4 +1,4 @@
-"""Functions of `sym` that are written by hand: variables, groups, files, constants, arithmetic."""
+"""Handwritten functions of `sym`: variables, groups, files, constants, arithmetic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "Group", "Variable", "arange", "eye", "fromjson", "full", "histogram", "hypot", "linspace",
     "load", "load_json", "maximum", "minimum", "ones", "pow", "power", "split_v2", "var", "zeros"]
 
-# MXNet's numbers of them, as attributes carry them
+# MXNet's type flags, as attributes contain them
 STORAGE_TYPES = {"default": 0, "row_sparse": 1, "csr": 2}
 
 
@@ -89,7 +89,7 @@ Group = group
 def load(fname: str | os.PathLike[str]) -> Symbol:
     """The symbol in a JSON file, of any MXNet 0.8 to 1.9.
 
-    Raises MXNetError when the file can not be read, ModelFormatError when it is no symbol.
+    Raises MXNetError if the file can not be read, ModelFormatError if it contains no symbol.
     """
     if not isinstance(fname, (str, os.PathLike)):
         raise TypeMismatch(f"load: fname need to be string, got {fname!r}")
@@ -97,7 +97,7 @@ def load(fname: str | os.PathLike[str]) -> Symbol:
 
 
 def load_json(json_str: str) -> Symbol:
-    """The symbol that JSON text stands for. Raises ModelFormatError when it is none."""
+    """The symbol in JSON text. Raises ModelFormatError if there is none."""
     if not isinstance(json_str, str):
         raise TypeMismatch(f"load_json: expected a string, got {json_str!r}")
     return Symbol(graph_json.load_graph(json_str))
@@ -138,7 +138,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
            infer_range: bool = False, name: str | None = None, dtype: Any = None) -> Symbol:
     """start, start + step, ... before stop, each `repeat` times; arange(n) counts from 0.
 
-    `infer_range`: how many there are follows from the shape that is needed.
+    `infer_range`: the number of elements is inferred from the shape that readers need.
     """
     return call("_arange", name=name, start=start, stop=stop, step=step, repeat=repeat,
                 infer_range=infer_range, dtype=_or_float32(dtype))

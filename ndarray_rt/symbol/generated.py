@@ -21,7 +21,7 @@ _functions: dict[str, tuple[OpDef, Function]] = {}
 
 
 def make_function(op: OpDef, name: str) -> Function:
-    """The function of an operator under one of its names, after which its nodes are called."""
+    """The function of an operator under one of its names, which also names its nodes."""
     signature = Signature(op)
     hint = name.lower()
 
@@ -52,5 +52,5 @@ def function_of(op_name: str) -> Function:
 
 
 def named_function(op_name: str, name: str) -> Function:
-    """The function of a registered name; nodes are called after that, whatever `name` asks for."""
+    """The function of a registered name, which also names the nodes, whatever `name` says."""
     return function_of(op_name)

@@ -1,4 +1,4 @@
-"""The gradient of a graph as more graph. Runs nothing."""
+"""The gradient of a graph, as another graph. Runs nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .infer import rule_of
 from .node import USE_ONEDNN, Entry, Node, topological
 
 MakeNode = Callable[[str, Params, Sequence[Entry], str], Node]
-# an operator and, by the number of its input, gradients that were made for it; None is zeros
+# an operator and the gradients made for it, by the number of the input; None means zeros
 Tell = Callable[[Node, list[tuple[int, Entry | None]]], None]
 
 
@@ -53,10 +53,10 @@ def gradient_graph(heads: Sequence[Entry], head_grads: Sequence[Entry | None],
                    tell: Tell | None = None) -> list[Entry | None]:
     """Entries of d(sum of heads) / d(each of `wrt`); None where the heads do not depend on it.
 
-    `head_grads` are the gradients of the heads; None means ones, or nothing for loss operators,
-    whose gradient does not depend on it. `make` makes the nodes. `tell` is told of the gradients
-    of each operator that were made for it, not of those that it hands on as they came. Raises
-    MXNetError when a node on the way has no gradient.
+    `head_grads` are the gradients of the heads; None means ones, and is also allowed for loss
+    operators, whose gradient does not depend on it. `make` makes the nodes. `tell` is called with
+    the gradients of each operator that were made for it, not with those passed through unchanged.
+    Raises MXNetError if a node on the way has no gradient.
     """
     order = topological(heads)
     needed = _needs_gradient(order, {entry.node for entry in wrt})
@@ -97,7 +97,7 @@ def gradient_graph(heads: Sequence[Entry], head_grads: Sequence[Entry | None],
             for i in range(node.op.num_visible(node.params)):
                 if out_grads[i] is None:
                     out_grads[i] = emit.zeros_like(node.outputs[i])
-        rule_of(node)  # or it says which inputs are not there
+        rule_of(node)  # raises if inputs are missing
         grads = node.op.gradient(emit, node, out_grads)
         if tell is not None and emit.made:
             tell(node, [(i, grad) for i, grad in enumerate(grads)

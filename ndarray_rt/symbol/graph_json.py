@@ -1,6 +1,6 @@
-"""A graph to and from MXNet's JSON text. Older forms of it are upgraded in json_upgrade.py.
+"""Graphs to and from MXNet's JSON text. Older versions are upgraded in json_upgrade.py.
 
-What is written is, byte for byte, what MXNet 1.9.1 writes for the same graph.
+The output equals MXNet 1.9.1's for the same graph, byte for byte.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from .node import Entry, Node, topological
 from .subgraph import KEY, SubgraphParams
 
 VERSION = 10901
-FILE = "symbol JSON"  # what stands for the name of a text that has none
-MOST_OUTPUTS = 1 << 20  # of all nodes together: a few bytes of a file can ask for many
+FILE = "symbol JSON"  # the name of text without a file, in errors
+MOST_OUTPUTS = 1 << 20  # of all nodes together, as a few bytes of a file can request many
 NUMPY_SHAPE = "is_np_shape"  # the attribute of graphs that were saved under np_shape
-# files without a version come from before there was one
+# files without a version predate the attribute
 OLDEST_VERSION = 800
 
 
@@ -40,7 +40,7 @@ OLDEST_VERSION = 800
 
 
 def mutation_counts(order: Sequence[Node]) -> dict[Node, list[int]]:
-    """For each node and input, how often its variable has been written to up to this node."""
+    """For each node and input, how often its variable was written to up to this node."""
     counts: dict[Node, int] = {}
     found: dict[Node, list[int]] = {}
     for node in order:
@@ -55,7 +55,8 @@ def mutation_counts(order: Sequence[Node]) -> dict[Node, list[int]]:
 
 
 def _versions(order: Sequence[Node]) -> dict[Node, Sequence[int]]:
-    """What a file says of that: what the graph's own file said, else the counts."""
+    """The counts to write to a file: those that the graph's own file had, else the computed
+    ones."""
     found: dict[Node, Sequence[int]] = {**mutation_counts(order)}
     found.update({node: node.versions for node in order
                   if node.versions is not None and len(node.versions) == len(node.inputs)})
@@ -92,7 +93,7 @@ def _graph_parts(heads: Sequence[Entry], remove_amp_cast: bool, depth: int,
                               for e in heads], inner))]
 
 
-# operators that have other hidden outputs here than in MXNet, and how many outputs MXNet counts
+# operators whose number of hidden outputs differs from MXNet's, and MXNet's number
 _OUTPUTS_IN_FILE = {
     "BatchNorm": 3, "BilinearSampler": 2, "CTCLoss": 2, "Correlation": 3, "Dropout": 2,
     "GridGenerator": 2, "GroupNorm": 3, "InstanceNorm": 3, "L2Normalization": 2, "LRN": 2,
@@ -102,11 +103,11 @@ _OUTPUTS_IN_FILE = {
 
 
 def _outputs_in_file(node: Node) -> int:
-    """How many outputs MXNet counts. Nothing reads these numbers, but files are to be equal."""
+    """MXNet's number of outputs. Nothing reads it, but files are to be equal."""
     if node.op is None:
         return 1
     if node.op.name == "Pooling":
-        # a workspace of oneDNN
+        # a oneDNN workspace
         p: Any = node.params
         if p.pool_type == "max" and p.kernel and (p.layout or "NC").startswith("NC"):
             return 2
@@ -115,7 +116,7 @@ def _outputs_in_file(node: Node) -> int:
 
 def _head_version(entry: Entry, order: Sequence[Node],
                   versions: Mapping[Node, Sequence[int]]) -> int:
-    """A head that is a variable carries how often it is written to."""
+    """The version of a head: for a variable, how often it is written to."""
     if not entry.node.is_variable:
         return 0
     return max((counts[i] for node, counts in versions.items()
@@ -143,7 +144,7 @@ _ESCAPES = str.maketrans({"\r": "\\r", "\n": "\\n", "\\": "\\\\", "\t": "\\t", '
 
 
 def _string(text: str) -> str:
-    # MXNet writes all other characters as they are, in UTF-8, and reads no other escapes
+    # MXNet writes all other characters unescaped in UTF-8, and reads no other escapes
     return f'"{text.translate(_ESCAPES)}"'
 
 
@@ -152,7 +153,7 @@ def _object(items: Sequence[tuple[str, str]], depth: int, multi_line: bool) -> s
 
 
 def _array(items: Sequence[str], depth: int, multi_line: bool | None = None) -> str:
-    """An array; more than ten items stand on a line each."""
+    """An array; with more than ten items, one per line."""
     return _joined("[]", items, depth, len(items) > 10 if multi_line is None else multi_line)
 
 
@@ -164,8 +165,8 @@ def _joined(ends: str, items: Sequence[str], depth: int, multi_line: bool) -> st
 
 
 def without_casts(heads: Sequence[Entry]) -> list[Entry]:
-    """The graph without amp_cast and amp_multicast, but for those that are its outputs; the very
-    same entries when it has none."""
+    """The graph without amp_cast and amp_multicast nodes, except those that are its outputs; the
+    same entries if it has none."""
     order = topological(heads)
     if not any(_is_cast(node) for node in order):
         return list(heads)
@@ -190,7 +191,7 @@ def _is_cast(node: Node) -> bool:
 
 
 def write_file(fname: str | os.PathLike[str], text: str) -> None:
-    """Writes a text file as a whole or not at all."""
+    """Writes a text file atomically."""
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -206,10 +207,10 @@ def write_file(fname: str | os.PathLike[str], text: str) -> None:
 
 @resting_collector()
 def load_graph(text: str, what: str = FILE) -> list[Entry]:
-    """The heads of the graph that JSON text stands for; `what` names the text in errors.
+    """The heads of the graph in JSON text; `what` names the text in errors.
 
-    Raises ModelFormatError, which says what is wrong and where, for text that is no such graph, or
-    has operators that are not registered or do not take what it gives them.
+    Raises ModelFormatError, which says what is wrong and where, for text that is not such a graph,
+    or has operators that are not registered or do not accept their inputs or attributes.
     """
     with _told_of(what):
         data = parse_json(text, what)
@@ -230,7 +231,7 @@ def load_graphs(text: str) -> list[list[Entry]]:
 
 @contextmanager
 def _told_of(what: str) -> Iterator[None]:
-    """Whatever is wrong with a graph is a ModelFormatError that names the file."""
+    """Turns all errors about a graph into ModelFormatErrors that name the file."""
     try:
         yield
     except ModelFormatError as error:
@@ -240,7 +241,7 @@ def _told_of(what: str) -> Iterator[None]:
     except MissingPackage:
         raise
     except MXNetError as error:
-        # parameters of operators say which node they are of
+        # errors of parameters name the node themselves
         raise ModelFormatError(str(error), what) from None
     except RecursionError:
         raise ModelFormatError("graphs are nested too deeply", what) from None
@@ -290,7 +291,7 @@ def _draft(number: int, item: Any) -> Draft:
         raise ModelFormatError(f"{owner} ({item['op']}) has 'control_deps': dependencies "
                                "in files are not supported")
     attrs: dict[str, str] = {}
-    # "param" (before 0.9) gives way to the others
+    # "param" (before 0.9) is used only if the newer keys are missing
     for key in ("param", "attr", "attrs"):
         value = item.get(key) or {}
         if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
@@ -303,7 +304,7 @@ def _draft(number: int, item: Any) -> Draft:
 
 
 def _subgraph(data: Any, owner: str) -> list[Entry]:
-    """The heads of a graph inside of a node."""
+    """The heads of a graph contained in a node."""
     if not isinstance(data, dict):
         raise ModelFormatError(f"a graph of {owner} is {type(data).__name__}, expected "
                                "an object")
@@ -382,7 +383,7 @@ def _params(draft: Draft) -> Params:
 
 def _built(drafts: list[Draft], order: Sequence[int],
            heads: Sequence[tuple[int, int]]) -> list[Entry]:
-    """Drafts as nodes; checks the number of inputs and outputs."""
+    """Makes nodes of drafts; checks the numbers of inputs and outputs."""
     made: dict[int, Node] = {}
     outputs = 0
 
@@ -406,7 +407,7 @@ def _built(drafts: list[Draft], order: Sequence[int],
         inputs = [entry_of(place, f'input {n} of node "{draft.name}"')
                   for n, place in enumerate(draft.inputs)]
         inputs += [Entry(Node(None, name, dict(draft.attrs)), 0) for name in draft.missing]
-        # MXNet reads files that lack some, and tells of it when it infers shapes
+        # MXNet loads files that lack inputs, and reports them in shape inference
         states = len(draft.op.aux_names(params)) if draft.op.num_args is None else 0
         if not wanted - states <= len(inputs) <= wanted:
             raise ModelFormatError(f'node "{draft.name}" ({draft.op.name}) has '
@@ -425,7 +426,7 @@ def _built(drafts: list[Draft], order: Sequence[int],
 
 def _keep_versions(drafts: Sequence[Draft], made: Mapping[int, Node],
                    heads: Sequence[Entry]) -> None:
-    """Notes on nodes where the file counts writes otherwise, so that it is written as it was."""
+    """Stores the file's write counts on nodes where they differ, to write the file unchanged."""
     counted = mutation_counts(topological(heads))
     for i, node in made.items():
         if node.op is None:
@@ -437,7 +438,7 @@ def _keep_versions(drafts: Sequence[Draft], made: Mapping[int, Node],
 
 
 def read_file(fname: str | os.PathLike[str]) -> list[Entry]:
-    """The heads of the graph in a file; MXNetError when it can not be read, ModelFormatError when
-    it is no such graph."""
+    """The heads of the graph in a file; MXNetError if it can not be read, ModelFormatError if it is
+    not such a graph."""
     what = f"symbol file {os.fspath(fname)!r}"
     return load_graph(read_json_bytes(fname, what), what)

@@ -1,6 +1,6 @@
-"""What higher floors give to symbols: binding and evaluating. Imports none of them.
+"""Functions that higher floors provide to symbols: binding and evaluating. Imports none of them.
 
-The executor's package calls `provide` when it loads; `Symbol.bind` and its kin look here.
+The executor's package calls `provide` when it is imported; `Symbol.bind` and others use them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def provide(**functions: Callable[..., Any]) -> None:
 
 
 def call(name: str, *args: Any, **kwargs: Any) -> Any:
-    """The result of a hook; NdrtError when the package that provides it was not imported."""
+    """Calls a hook; NdrtError if the package that provides it was not imported."""
     function = _table.get(name)
     if function is None:
         raise NdrtError(f"Symbol.{name} is provided by ndarray_rt.executor: import ndarray_rt")

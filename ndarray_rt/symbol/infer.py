@@ -1,7 +1,7 @@
-"""Shapes and dtypes over a graph, forwards and backwards, until nothing more follows.
+"""Inference of shapes and dtypes over a graph, forwards and backwards, to a fixed point.
 
-Shapes are the internal ones: None or -1 is unknown, 0 is a real dimension. What the public methods
-of Symbol take and give (0 and () for unknown, but under np_shape) is translated in infer_public.py.
+Shapes are internal ones: None or -1 is unknown, 0 is a real dimension. infer_public.py translates
+those of Symbol's public methods (0 and () for unknown, except under np_shape).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ T = TypeVar("T")
 
 
 class _Rules(ABC, Generic[T]):
-    """What differs between shapes and dtypes."""
+    """The differences between shapes and dtypes."""
 
     what: str
 
     @abstractmethod
     def complete(self, values: Sequence[T | None]) -> bool:
-        """All is known of each value."""
+        """Each value is known completely."""
 
     @abstractmethod
     def merge(self, a: T | None, b: T | None) -> T | None:
-        """What both say together."""
+        """Combines what is known from two sources."""
 
     @abstractmethod
     def run(self, node: Node, ins: Sequence[T | None], outs: Sequence[T | None],
@@ -47,7 +47,7 @@ class _ShapeRules(_Rules[Shape]):
     what = "shape"
 
     def complete(self, values: Sequence[Shape | None]) -> bool:
-        # no `all`: this is asked several times for each node, and a generator costs more than that
+        # no `all`: called several times per node, and a generator would cost more than the check
         return not [value for value in values if value is None or -1 in value]
 
     def merge(self, a: Shape | None, b: Shape | None) -> Shape | None:
@@ -63,7 +63,7 @@ class _TypeRules(_Rules[DType]):
     what = "dtype"
 
     def complete(self, values: Sequence[DType | None]) -> bool:
-        # no `in`: numpy counts dtype float64 equal to None
+        # no `in`: NumPy considers dtype float64 equal to None
         return all(value is not None for value in values)
 
     def merge(self, a: DType | None, b: DType | None) -> DType | None:
@@ -88,20 +88,20 @@ def rule_of(node: Node) -> tuple[OpDef, Params]:
     return node.op, node.params
 
 
-# what rules said of outputs, by operator, parameters and what all inputs are; with the parameters
-# themselves, so that no others get their id
+# Cached results of rules, by operator, id of the parameters and inputs; with the parameters, which
+# keeps their id from being reused.
 Answers = dict[Any, tuple[Params | None, list[Any]]]
 
 
 class _Inference(Generic[T]):
-    """One run: what is known of each output of each node, and who said so."""
+    """One run: what is known of each output of each node, and its source."""
 
     def __init__(self, order: list[Node], rules: _Rules[T], answers: Answers | None = None) -> None:
         self.order = order
         self.answers = {} if answers is None else answers
         self.rules = rules
         self.known: dict[Node, list[T | None]] = {n: [None] * n.num_outputs for n in order}
-        # for what is known of an entry, who said so last, if that was not its own node
+        # entries whose value came last from another node than their own, and that node
         self.source: dict[tuple[Node, int], Node | str] = {}
         self.operators = [node for node in order if node.op is not None]
         self.done: set[Node] = set()
@@ -114,10 +114,10 @@ class _Inference(Generic[T]):
                 for i, value in enumerate(values)}
 
     def set(self, node: Node, index: int, value: T | None, source: Node | str) -> bool:
-        """Adds what is known of an output; whether that is news."""
+        """Adds knowledge about an output; returns whether it is new."""
         old = self.known[node][index]
         new = value if old is None else self.rules.merge(old, value)
-        # numpy counts dtype float64 equal to None
+        # NumPy considers dtype float64 equal to None
         if new is None or (old is not None and new == old):
             return False
         self.known[node][index] = new
@@ -125,7 +125,7 @@ class _Inference(Generic[T]):
         return True
 
     def run(self) -> None:
-        """Until nothing changes: all operators in order, then in reverse order."""
+        """Sweeps over all operators in order, then in reverse, until nothing changes."""
         while self._sweep(self.operators) and self._sweep(self.operators[::-1]):
             pass
 
@@ -158,7 +158,7 @@ class _Inference(Generic[T]):
                              f"{len(new_ins)} inputs and {len(new_outs)} outputs for "
                              f"{len(ins)} and {len(outs)}")
         changed = False
-        # most often all inputs are known, and the rule says the same of them
+        # the most frequent case: all inputs are known, and the rule confirms them
         is_said = given and new_ins == ins
         if (is_said and rules.complete(new_outs)
                 and not [value for value in outs if value is not None]):
@@ -174,11 +174,11 @@ class _Inference(Generic[T]):
             old = outs[index]
             if new is not None and (old is None or new != old):
                 changed |= self._tell(node, node, index, new)
-        # what a rule says in one answer goes together
+        # the values in one result of a rule are consistent with each other
         if rules.complete(new_outs) and rules.complete(new_ins):
             self.done.add(node)
         elif rules.complete(outs):
-            # a visit with all inputs known has checked that all of it goes together
+            # a visit with all inputs known has checked the consistency of all values
             if given:
                 self.done.add(node)
             elif rules.complete([known[source][index] for source, index in node.inputs]):
@@ -186,7 +186,7 @@ class _Inference(Generic[T]):
         return changed
 
     def _tell(self, node: Node, source: Node, index: int, value: T) -> bool:
-        """What a node's rule says of one of its inputs or outputs."""
+        """Adds what a node's rule says about one of its inputs or outputs."""
         if source is node and self.known[node][index] is None:
             self.known[node][index] = value
             return True
@@ -198,7 +198,7 @@ class _Inference(Generic[T]):
                               f"{error}{self._explain(node)}") from None
 
     def _explain(self, node: Node) -> str:
-        """What each input is and who said so, for the end of an error."""
+        """Lists the inputs with their sources, for the end of an error message."""
         if node.op is None or node.params is None:
             return ""
         names = input_names(node.op, node.params)
@@ -237,7 +237,7 @@ def infer_graph_shapes(heads: Sequence[Entry], known: Mapping[str, Shape | None]
             try:
                 run.set(node, 0, noted, "its attribute __shape__")
             except ShapeError:
-                # a shape given in part does not go with the attribute: the attribute wins
+                # a partial shape that contradicts the attribute: the attribute wins
                 run.known[node][0] = noted
                 run.source[node, 0] = "its attribute __shape__"
     run.run()
@@ -245,7 +245,7 @@ def infer_graph_shapes(heads: Sequence[Entry], known: Mapping[str, Shape | None]
 
 
 def shape_attribute(name: str, text: str) -> Shape | None:
-    """The shape that a `__shape__` attribute stands for; the mode says what is unknown in it."""
+    """The shape in a `__shape__` attribute; the mode decides which dimensions are unknown."""
     try:
         if len(text) > LONGEST_SHAPE:
             raise ValueError
@@ -262,7 +262,7 @@ def shape_attribute(name: str, text: str) -> Shape | None:
 
 
 def from_public(dims: Sequence[int] | None) -> Shape | None:
-    """A shape in which 0 or -1 is an unknown dimension, and () nothing known, as ours.
+    """The internal form of a shape in which 0 or -1 is an unknown dimension and () unknown.
 
     Under np_shape 0 and () are real.
     """
@@ -273,7 +273,7 @@ def from_public(dims: Sequence[int] | None) -> Shape | None:
 
 
 def to_public(shape: Shape | None) -> tuple[int, ...] | None:
-    """Our shape with 0 for an unknown dimension, () when nothing is known.
+    """A shape with 0 for an unknown dimension, () if nothing is known.
 
     Under np_shape these are -1 and None.
     """
@@ -287,10 +287,10 @@ def infer_graph_types(heads: Sequence[Entry], known: Mapping[str, DType | None],
                       ) -> dict[Entry, DType | None]:
     """The dtype of each entry of the graph of `heads`.
 
-    `known` gives dtypes of variables by name; `__dtype__` attributes serve for the others. A
-    variable of which nothing follows gets `default`, one after the other, so that what follows from
-    the first wins over the default of the next; None leaves them unknown. `answers` is for graphs
-    that have parameters in common. Raises TypeMismatch when dtypes do not go together.
+    `known` gives dtypes of variables by name; `__dtype__` attributes serve for the others.
+    Variables whose dtype does not follow get `default`, one at a time, so that what follows from
+    the first takes precedence over the default of the next; None leaves them unknown. `answers` is
+    for graphs that share parameters. Raises TypeMismatch if dtypes contradict each other.
     """
     run = _Inference(topological(heads), _TypeRules(), answers)
     for node in run.order:
@@ -313,7 +313,7 @@ def infer_graph_types(heads: Sequence[Entry], known: Mapping[str, DType | None],
 
 
 def dtype_attribute(name: str, text: str) -> DType | None:
-    """The dtype that a `__dtype__` attribute stands for: a type flag or a name; -1 is unknown."""
+    """The dtype in a `__dtype__` attribute: a type flag or a name; -1 is unknown."""
     try:
         value: object = int(text) if text.lstrip("-").isdigit() else text
         return None if value == -1 else find_dtype(value)

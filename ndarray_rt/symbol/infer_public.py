@@ -1,4 +1,4 @@
-"""What Symbol.infer_shape and infer_type take and give: MXNet's forms around infer.py."""
+"""Arguments and results of Symbol.infer_shape and infer_type in MXNet's form, around infer.py."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Types = (tuple[list[type[Any] | None], list[type[Any] | None], list[type[Any] | 
 
 def _given(heads: Sequence[Entry], what: str, args: Sequence[Any], kwargs: Mapping[str, Any],
            read: Callable[[Any, str], Any]) -> dict[str, Any]:
-    """What a user says is known, by the name of the variable."""
+    """What the user specifies, by the name of the variable."""
     if args and kwargs:
         raise ValueError(f"infer_{what}: known {what}s are given by position or by name, not both")
     if args:

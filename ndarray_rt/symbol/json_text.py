@@ -1,5 +1,5 @@
-"""JSON text of files that nobody vouches for: read only where it can not take much more memory
-than it has bytes. Knows nothing of what it means."""
+"""Reads JSON text of untrusted files, with memory bounded by their size. Knows nothing of its
+meaning."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from ..errors import ModelFormatError, MXNetError
 
-# what reading a file may take beside twice its size
+# memory that reading a file may take in addition to twice its size
 SLACK = 64 << 20
 MOST_BYTES = SLACK
 MOST_BYTES_WIDE = SLACK >> 2  # of a text whose characters take four bytes each in memory
-# bytes of memory, at most, that a character of JSON can stand for
+# the most bytes of memory that one character of JSON can take
 _COSTS = {"[": 90, "{": 240, '"': 30, ",": 40}
 
 
@@ -26,7 +26,7 @@ def read_json_bytes(fname: str | os.PathLike[str], what: str) -> str:
     try:
         with open(fname, "rb") as file:
             start = file.read(64)
-            if start.strip()[:1] not in (b"{", b""):  # what is endless begins like anything else
+            if start.strip()[:1] not in (b"{", b""):  # checked first, as a device can be endless
                 raise ModelFormatError("this is no JSON object: it begins with "
                                        f"{start[:8]!r}", what)
             data = start + file.read(MOST_BYTES)
@@ -39,7 +39,7 @@ def read_json_bytes(fname: str | os.PathLike[str], what: str) -> str:
 
 
 def decode_json(data: bytes, what: str) -> str:
-    """The text that bytes stand for; ModelFormatError when they are none, or too many."""
+    """Decodes bytes; ModelFormatError if they are not text, or too many."""
     most = MOST_BYTES if data.isascii() else MOST_BYTES_WIDE
     if len(data) > most:
         raise ModelFormatError(f"the text has more than {most} bytes", what)
@@ -50,9 +50,9 @@ def decode_json(data: bytes, what: str) -> str:
 
 
 def parse_json(text: str, what: str) -> Any:
-    """What JSON text stands for. ModelFormatError when it is no JSON, or when its objects could
-    take more memory than twice the text and 64 MiB."""
-    import json  # needed by those who read files only
+    """Parses JSON text. ModelFormatError if it is not JSON, or if its objects could take more
+    memory than twice the text and 64 MiB."""
+    import json  # imported only when files are read
     most = 2 * len(text) + SLACK
     needed = 2 * sys.getsizeof(text)
     if needed + 90 * len(text) > most:  # counting takes as long as parsing
@@ -61,6 +61,6 @@ def parse_json(text: str, what: str) -> Any:
             raise ModelFormatError(f"its {len(text)} characters could take {needed} bytes of "
                                    f"memory, at most {most} are allowed", what)
     try:
-        return json.loads(text, strict=False)  # bare control characters are MXNet's way
+        return json.loads(text, strict=False)  # MXNet writes control characters unescaped
     except (ValueError, RecursionError) as error:
         raise ModelFormatError(f"this is no JSON: {error}", what) from None

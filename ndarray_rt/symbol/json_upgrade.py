@@ -1,4 +1,4 @@
-"""Symbol files of older MXNet versions, brought up to what 1.9.1 makes of them. Reads no text."""
+"""Upgrades symbol files of older MXNet versions as 1.9.1 does. Reads no text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_SHAPE = 1000  # characters; more dimensions than an array can have
 
 @dataclass
 class Draft:
-    """A node as it stands in a file: inputs are (node number, output number)."""
+    """A node as in a file: inputs are (node number, output number)."""
 
     op_name: str
     name: str
@@ -24,9 +24,9 @@ class Draft:
     raw_inputs: list[Any]
     op: OpDef | None = None
     inputs: list[tuple[int, int]] = field(default_factory=list)
-    subgraphs: list[Any] = field(default_factory=list)  # heads of the graphs inside of it
+    subgraphs: list[Any] = field(default_factory=list)  # heads of the graphs that it contains
     missing: list[str] = field(default_factory=list)  # variables that the file leaves out
-    unread: dict[str, str] = field(default_factory=dict)  # attributes that are no parameters
+    unread: dict[str, str] = field(default_factory=dict)  # attributes that are not parameters
 
 
 def upgrade(drafts: Sequence[Draft], order: Sequence[int], version: int) -> None:
@@ -37,7 +37,7 @@ def upgrade(drafts: Sequence[Draft], order: Sequence[int], version: int) -> None
             _hide_keys(draft, drafts)
     if version < 905:
         for draft in nodes:
-            # the axis was an int then, and -1 meant all axes
+            # the axis was an int then, with -1 for all axes
             if draft.op_name in ("argmin", "argmax") and draft.attrs.get("axis") == "-1":
                 del draft.attrs["axis"]
     if version < 900:
@@ -49,7 +49,7 @@ def upgrade(drafts: Sequence[Draft], order: Sequence[int], version: int) -> None
 
 
 def mark_unknown(drafts: Sequence[Draft]) -> None:
-    """Shapes of variables, in which 0 and () are unknown, as np_shape has them: -1 and None."""
+    """Converts shapes of variables from 0 and () for unknown to np_shape's -1 and None."""
     for draft in drafts:
         text = draft.attrs.get("__shape__")
         if draft.op_name != "null" or text is None or len(text) > LONGEST_SHAPE:
@@ -57,13 +57,13 @@ def mark_unknown(drafts: Sequence[Draft]) -> None:
         try:
             dims = ast.literal_eval(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue  # reported when the shape is asked for
+            continue  # reported when the shape is used
         if isinstance(dims, (tuple, list)):
             draft.attrs["__shape__"] = str(tuple(dim or -1 for dim in dims) or None)
 
 
 def _names(draft: Draft) -> tuple[str, ...]:
-    """Names of the inputs; () when the parameters do not parse: that is reported later."""
+    """Names of the inputs; () if the parameters do not parse, which is reported later."""
     if draft.op is None:
         return ()
     try:
@@ -71,7 +71,7 @@ def _names(draft: Draft) -> tuple[str, ...]:
     except NdrtError:
         return ()
     if draft.op.num_args is not None and draft.op.num_inputs(params) != len(draft.inputs):
-        # it may count more of them than the file could hold
+        # a wrong count may exceed what the file could hold
         return ()
     return input_names(draft.op, params)
 
@@ -79,7 +79,7 @@ def _names(draft: Draft) -> tuple[str, ...]:
 def _hide_keys(draft: Draft, drafts: Sequence[Draft]) -> None:
     """`lr_mult` becomes `__lr_mult__`; `weight_lr_mult` moves to the variable at input weight.
 
-    What belongs to no input stays as it is, and is no parameter.
+    Keys that belong to no input stay, and are not parameters.
     """
     found = {key: value for key, value in draft.attrs.items()
              if key.startswith(HIDDEN_KEYS) or key.endswith(HIDDEN_KEYS)}
@@ -101,7 +101,7 @@ def _hide_keys(draft: Draft, drafts: Sequence[Draft]) -> None:
 
 
 def _add_missing(draft: Draft) -> None:
-    """Aux states were not written before 0.9; no operator that counts its inputs has any."""
+    """Adds aux states, which were not written before 0.9; counted inputs have none."""
     if draft.op is not None and draft.op.num_args is not None:
         return
     names = _names(draft)
@@ -110,7 +110,7 @@ def _add_missing(draft: Draft) -> None:
 
 
 def _add_initializers(draft: Draft, drafts: Sequence[Draft]) -> None:
-    """Operators note how their variables are initialized since 0.9.4."""
+    """Adds initializers to variables, which operators specify since 0.9.4."""
     if draft.op is None:
         return
     for i, text in initializers(draft.op, draft.attrs).items():

@@ -9,7 +9,7 @@ from . import functions
 from .generated import function_of
 from .symbol import Symbol
 
-# method -> operator function; those with another name stand below
+# method -> operator function; those whose names differ are below
 NAMES = (
     "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax",
     "argmax_channel", "argmin", "argsort", "broadcast_axes", "broadcast_like", "broadcast_to",
@@ -65,7 +65,7 @@ def split_v2(self: Symbol, *args: Any, **kwargs: Any) -> Symbol:
 
 
 def install() -> None:
-    """Gives Symbol the methods whose operators there are."""
+    """Adds to Symbol the methods whose operators are registered."""
     for name in NAMES:
         if name not in REGISTRY:
             continue

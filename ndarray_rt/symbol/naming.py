@@ -1,6 +1,6 @@
-"""Automatic names of nodes, and attributes given to all nodes made in a `with` block.
+"""Automatic names of nodes, and attributes for all nodes made in a `with` block.
 
-Both are kept per thread. Makes no node.
+Both are per thread. Makes no node.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _HasCurrent(type):
 
 
 class NameManager(metaclass=_HasCurrent):
-    """Gives a name to each node that has none: a hint and a count. Usable in a `with`.
+    """Names each node that has no name by a hint and a counter. Usable in a `with`.
 
     >>> with NameManager():
     ...     current_names().get(None, "conv"), current_names().get(None, "conv")
@@ -51,7 +51,7 @@ class NameManager(metaclass=_HasCurrent):
         self._outer: list[NameManager | None] = []
 
     def get(self, name: str | None, hint: str) -> str:
-        """`name` itself, or, where there is none, the hint with the next number behind it."""
+        """`name` itself; if it is None, the hint followed by its next number."""
         if name:
             return name
         count = self._counter.get(hint, 0)
@@ -69,7 +69,7 @@ class NameManager(metaclass=_HasCurrent):
 
 
 class Prefix(NameManager):
-    """A NameManager that puts a prefix before all names, given ones too.
+    """A NameManager that adds a prefix to all names, also to given ones.
 
     >>> with Prefix("left_"):
     ...     current_names().get("fc1", "fullyconnected")
@@ -105,7 +105,7 @@ class AttrScope(metaclass=_HasCurrent):
         self._outer: list[tuple[AttrScope | None, dict[str, str]]] = []
 
     def get(self, attr: Mapping[str, str] | None) -> dict[str, str]:
-        """The attributes of this scope with those in `attr` over them."""
+        """The attributes of this scope, overridden by those in `attr`."""
         return {**self._attr, **(attr or {})}
 
     def __enter__(self) -> AttrScope:

@@ -1,4 +1,4 @@
-"""Nested lists of arrays or symbols, as control flow takes and gives them: flat, and back again."""
+"""Flattening nested lists of arrays or symbols, as control flow uses them, and restoring them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from ..errors import ParameterError, TypeMismatch, shown
 
-# None: one thing; else a list with the form of each of its elements
+# None: one item; else a list with the form of each element
 Form = Any
 
 
 def flatten(value: Any, kind: type, what: str) -> tuple[list[Any], Form]:
-    """All things in order, and how they were nested; TypeMismatch for anything else."""
+    """All items in order, and their nesting; TypeMismatch for anything else."""
     if isinstance(value, kind):
         return [value], None
     if not isinstance(value, (list, tuple)):
@@ -28,14 +28,14 @@ def flatten(value: Any, kind: type, what: str) -> tuple[list[Any], Form]:
 
 
 def check_functions(what: str, **functions: Any) -> None:
-    """TypeMismatch where one of the arguments can not be called."""
+    """TypeMismatch if one of the arguments is not callable."""
     for name, function in functions.items():
         if not callable(function):
             raise TypeMismatch(f"{what}: {name} got {shown(function)}, expected a function")
 
 
 def limit_of(max_iterations: Any) -> int:
-    """How many steps a while_loop has at most."""
+    """The most steps of a while_loop, checked."""
     if max_iterations is None:
         raise ParameterError("while_loop: max_iterations must be given")
     try:
@@ -49,14 +49,14 @@ def limit_of(max_iterations: Any) -> int:
 
 
 def pair_of(made: Any, what: str) -> tuple[Any, Any]:
-    """The two things that a loop's function gives; an array is not taken to pieces."""
+    """The two results of a loop's function; an array is not unpacked."""
     if not isinstance(made, (tuple, list)) or len(made) != 2:
         raise TypeMismatch(f"{what} gave {shown(made)}, expected a pair")
     return made[0], made[1]
 
 
 def regroup(flat: Sequence[Any], form: Form) -> Any:
-    """The things nested as they were."""
+    """The items in their former nesting."""
     made, rest = _regroup(list(flat), form)
     assert not rest, "more things than the form has"
     return made

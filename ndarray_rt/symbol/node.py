@@ -8,18 +8,18 @@ from typing import NamedTuple
 from ..op.params import Params
 from ..op.registry import OpDef
 
-# attribute of nodes; "False": they are to run in NumPy, and their gradients too
+# attribute of nodes; "False" makes them and their gradients run in NumPy
 USE_ONEDNN = "__use_onednn__"
 
 
 class Node:
     """A variable (`op` is None) or one application of an operator.
 
-    `attrs` are the strings a user gave, operator parameters among them; `params` is what they were
-    parsed to. Without strings they are what the parameters say, spelled when somebody asks.
-    `inputs` are the operator's inputs, then its aux states. Not changed once made, but for `attrs`
-    and `name` of variables. `versions` is how often the inputs had been written to, where the file
-    that the node comes from counts otherwise than its operators tell.
+    `attrs` are the strings a user gave, including operator parameters; `params` are these parsed.
+    If no strings were given they are made from `params` on first access. `inputs` are the
+    operator's inputs, then its aux states. Immutable, except `attrs` and `name` of variables.
+    `versions` are the write counts of inputs, if the file that the node comes from has other ones
+    than follow from its operators.
     """
 
     __slots__ = ("__weakref__", "_attrs", "_outputs", "inputs", "name", "op", "params", "versions")
@@ -32,7 +32,7 @@ class Node:
         self.params = params
         self.inputs: list[Entry] = [*inputs]
         self.versions: tuple[int, ...] | None = None
-        # how many, once somebody asked
+        # number of outputs, once it was asked for
         self._outputs = 1 if op is None or params is None else 0
 
     @property
@@ -47,7 +47,7 @@ class Node:
         self._attrs = value
 
     def over(self, inputs: Sequence[Entry]) -> Node:
-        """The same operator, of the same name, over other inputs."""
+        """The same operator with the same name on other inputs."""
         return Node(self.op, self.name, self._attrs, self.params, inputs)
 
     @property
@@ -56,13 +56,13 @@ class Node:
 
     @property
     def is_in_numpy(self) -> bool:
-        """The user wants it to run without native code."""
-        # only a user says so, in strings
+        """The user wants it to run in NumPy."""
+        # set by users only, and so in strings
         return self._attrs is not None and self._attrs.get(USE_ONEDNN, "True") in ("False", "0")
 
     @property
     def num_outputs(self) -> int:
-        """Outputs, hidden ones too."""
+        """The number of outputs, including hidden ones."""
         if not self._outputs and self.op is not None and self.params is not None:
             self._outputs = len(self.op.output_names(self.params))
         return self._outputs
@@ -81,7 +81,7 @@ class Entry(NamedTuple):
     """One output of a node. Nodes compare by identity, entries by node and index."""
 
     node: Node
-    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody wants here
+    index: int  # type: ignore[assignment]  # hides tuple.index, which is not used here
 
     def __repr__(self) -> str:
         return f"{self.node.name}[{self.index}]"
@@ -90,7 +90,7 @@ class Entry(NamedTuple):
 def topological(heads: Iterable[Entry], kind: type[Node] = Node) -> list[Node]:
     """All nodes that the entries need, each after its inputs, in MXNet's order (depth first).
 
-    Nodes that are not of the kind, and what only they need, are left out.
+    Nodes of other kinds, and what only they need, are left out.
     """
     order: list[Node] = []
     seen: set[Node] = set()

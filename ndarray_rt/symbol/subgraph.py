@@ -1,4 +1,4 @@
-"""Graphs inside of nodes: the parameters of _foreach, _while_loop and _cond. Runs nothing."""
+"""Graphs contained in nodes: the parameters of _foreach, _while_loop and _cond. Runs nothing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..op.params import MAX_COUNT, Params, integer, params_class, shape
 from .compose import arguments_and_aux
 from .node import Entry, Node, topological
 
-# the attribute under which a node's graphs are given
+# the attribute that contains a node's graphs
 KEY = "subgraphs"
 
 
 class Subgraph:
-    """A graph with its variables in order: they take inputs of the node by their numbers."""
+    """A graph with its variables in order, which stand for inputs of the node."""
 
     __slots__ = ("aux", "draws", "heads", "order", "text", "variables")
 
@@ -45,7 +45,7 @@ class Subgraph:
 
 @params_class
 class SubgraphParams(Params, ABC):
-    """Parameters of an operator that runs graphs; `graphs` are no parameter that users write."""
+    """Parameters of an operator that runs graphs; `graphs` is not a parameter that users write."""
 
     @classmethod
     def parse(cls, attrs: Mapping[str, object], op: str, node: str | None = None) -> Any:
@@ -67,7 +67,7 @@ class SubgraphParams(Params, ABC):
         return made
 
     def check(self) -> None:
-        """ValueError where numbers and graphs disagree."""
+        """ValueError if numbers and graphs contradict each other."""
 
     @property
     def graphs(self) -> tuple[Subgraph, ...]:
@@ -88,7 +88,7 @@ class SubgraphParams(Params, ABC):
     @property
     @abstractmethod
     def places(self) -> list[Sequence[int]]:
-        """For each graph the numbers of the inputs that its variables take."""
+        """For each graph the numbers of the inputs that its variables stand for."""
 
     @property
     def aux(self) -> tuple[int, ...]:
@@ -196,7 +196,7 @@ class WhileLoopParams(SubgraphParams):
 
     @property
     def variables(self) -> list[int]:
-        """Numbers of the inputs that are variables of the loop."""
+        """Numbers of the inputs that are loop variables."""
         return [self.func_input_locs[i] for i in self.func_var_locs]
 
 
@@ -226,14 +226,14 @@ class CondParams(SubgraphParams):
         return [self.cond_input_locs, self.then_input_locs, self.else_input_locs]
 
 
-# ---- cutting a graph out of another one ---------------------------------------------------------
+# ---- extracting a graph from another one --------------------------------------------------------
 
 
 class Cut:
-    """The part of a graph that was made inside of a scope, and what it takes from outside.
+    """The part of a graph that was made in a scope, and its inputs from outside.
 
-    Nodes with this value of the scope's attribute are inside. `taken` are the entries outside, one
-    for each variable of the graph that is none of the `own` ones.
+    Nodes that have this value of the scope's attribute are inside. `taken` are the entries outside,
+    one for each variable of the graph that is not one of `own`.
     """
 
     def __init__(self, heads: Sequence[Entry], mark: str, attribute: str,
@@ -288,6 +288,6 @@ class Cut:
             self.taken[made] = entry
             return made
         made = Node(None, outer.name, dict(outer.attrs))
-        # a variable that was made inside has a node of its own outside, as in MXNet
+        # a variable made inside becomes a separate node outside, as in MXNet
         self.taken[made] = entry
         return made

@@ -1,6 +1,6 @@
 """Symbol: outputs of a graph, as users hold them. Runs nothing; binding is a hook.
 
-Arithmetic stands in arithmetic.py, operators as methods in methods.py; both install themselves.
+Arithmetic is in arithmetic.py, methods that are operators in methods.py; both install themselves.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from .gradient import gradient_graph
 from .infer_public import Shapes, Types, infer_shape, infer_type
 from .node import Entry, Node, topological
 
-# nodes in a symbol's table in a notebook
+# most nodes in a symbol's table in a notebook
 MOST_SHOWN = 200
 
 
 class NotImplementedForSymbol(NdrtError, NotImplementedError):
-    """Only arrays can do this: a symbol has no values."""
+    """Only arrays support this: a symbol has no values."""
 
 
 class Symbol:
     """One or several outputs of a graph of operators.
 
-    Symbols share nodes: a symbol made from others holds the same nodes as they.
+    Symbols made from others share their nodes.
     """
 
     __slots__ = ("__weakref__", "_entries")
 
-    # so that numpy's operators leave `numpy_scalar + symbol` to us
+    # makes NumPy leave `numpy_scalar + symbol` to this class
     __array_priority__ = 1000.0
     __array_ufunc__ = None
 
@@ -99,7 +99,7 @@ class Symbol:
     def __getitem__(self, index: int | str | slice) -> Symbol:
         """An output by number or by its name in `list_outputs`; a slice gives a group.
 
-        Raises IndexError, and ParameterError (a ValueError) for a name that is not there or twice.
+        Raises IndexError, and ParameterError (a ValueError) for an unknown or ambiguous name.
         """
         if isinstance(index, slice):
             return group(list(self)[index])
@@ -122,7 +122,7 @@ class Symbol:
     # ---- names and attributes -----------------------------------------------------------------
 
     def _only_node(self) -> Node | None:
-        """The node, when all outputs are of one."""
+        """The node, if all outputs belong to one."""
         nodes = {entry.node for entry in self._entries}
         return self._entries[0].node if len(nodes) == 1 else None
 
@@ -161,9 +161,9 @@ class Symbol:
         return found
 
     def _set_attr(self, **kwargs: str) -> None:
-        """Sets attributes of the node; parameters of its operator are read anew.
+        """Sets attributes of the node; parameters of its operator are parsed again.
 
-        Raises ValueError for values that are no strings, ParameterError for bad parameters.
+        Raises ValueError for values that are not strings, ParameterError for bad parameters.
         """
         node = self._only_node()
         if node is None:
@@ -212,7 +212,7 @@ class Symbol:
         return Symbol(found)
 
     def get_children(self) -> Symbol | None:
-        """The inputs of the output nodes as a group, None when there are none."""
+        """The inputs of the output nodes as a group, None if there are none."""
         seen: list[Node] = []
         for entry in self._entries:
             if entry.node not in seen:
@@ -221,7 +221,7 @@ class Symbol:
         return Symbol(found) if found else None
 
     def __call__(self, *args: Symbol, **kwargs: Any) -> Symbol:
-        """A copy of this graph with other symbols in the place of variables.
+        """A copy of this graph with symbols in place of variables.
 
         >>> net = FullyConnected(name="fc2", num_hidden=10)            # doctest: +SKIP
         >>> net(fc2_data=FullyConnected(name="fc1", num_hidden=20))    # doctest: +SKIP
@@ -233,7 +233,7 @@ class Symbol:
         return made
 
     def _compose(self, *args: Symbol, name: str | None = None, **kwargs: Symbol) -> None:
-        """Puts symbols in the place of variables of this very graph."""
+        """Replaces variables of this graph itself by symbols."""
         if args and kwargs:
             raise TypeMismatch("compose takes symbols by position or by name, not both")
         for value in (*args, *kwargs.values()):
@@ -260,7 +260,7 @@ class Symbol:
     def _gen_atomic_symbol(self) -> Symbol:
         """The operator of the first output alone, on new variables, with all its outputs.
 
-        Of a variable it is the variable. MXNet's tools for mixed precision call it by this name.
+        For a variable, the variable itself. MXNet's mixed-precision tools call it by this name.
         """
         node = self._entries[0].node
         if node.op is None or node.params is None:
@@ -273,8 +273,8 @@ class Symbol:
     def gradient(self, wrt: Sequence[str]) -> Symbol:
         """Gradients of the sum of the outputs for variables by name, as a group.
 
-        Raises ParameterError for a name that is no variable, MXNetError where nothing depends on it
-        or an operator on the way has no gradient.
+        Raises ParameterError for an unknown variable, MXNetError if nothing depends on it or if an
+        operator on the way has no gradient.
         """
         by_name = {node.name: node for node in variables(self._entries)}
         wanted = []
@@ -302,7 +302,7 @@ class Symbol:
         return infer_shape(self._entries, False, args, kwargs)
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> Shapes:
-        """As `infer_shape`, but with () and 0 for what does not follow."""
+        """Like `infer_shape`, but with () and 0 for what does not follow."""
         return infer_shape(self._entries, True, args, kwargs)
 
     def infer_type(self, *args: Any, **kwargs: Any) -> Types:
@@ -313,7 +313,7 @@ class Symbol:
         return infer_type(self._entries, False, args, kwargs)
 
     def infer_type_partial(self, *args: Any, **kwargs: Any) -> Types:
-        """As `infer_type`, but with None for what does not follow."""
+        """Like `infer_type`, but with None for what does not follow."""
         return infer_type(self._entries, True, args, kwargs)
 
     # ---- files and texts ----------------------------------------------------------------------
@@ -349,7 +349,7 @@ class Symbol:
         return table(rows, ["node", "operator", "inputs"]) + paragraph(
             f"Symbol with outputs {', '.join(self.list_outputs())}{more}")
 
-    # ---- running: the executor's ----------------------------------------------------------------
+    # ---- running, by the executor ---------------------------------------------------------------
 
     def bind(self, ctx: Any, args: Any, args_grad: Any = None, grad_req: Any = "write",
              aux_states: Any = None, group2ctx: Any = None, shared_exec: Any = None,
@@ -381,12 +381,12 @@ class Symbol:
     def optimize_for(self, backend: str, args: Any = None, aux: Any = None, ctx: Any = None,
                      shape_dict: Any = None, type_dict: Any = None, stype_dict: Any = None,
                      skip_infer: bool = False, **kwargs: Any) -> Symbol:
-        """A symbol for inference with fewer, larger steps: layers that do what follows them.
+        """A symbol for inference with fewer, larger operators: layers fused with what follows.
 
         `backend` is "ONEDNN" (or MXNet's name for it, "MKLDNN"). `args` and `aux` are dicts of
-        the parameters. With them batch norms are folded into the layers before them, whose new
-        weights are added to `args`; without them they stay. Shapes of inputs that are not in
-        `args` are given in `shape_dict`. Source: MXNet's Symbol.optimize_for.
+        the parameters; if given, batch norms are folded into the layers before them, whose new
+        weights are added to `args`. Shapes of inputs that are not in `args` are given in
+        `shape_dict`. Source: MXNet's Symbol.optimize_for.
         """
         made: Symbol = hooks.call("optimize_for", self, backend, args=args, aux=aux,
                                   shape_dict=shape_dict, type_dict=type_dict)
@@ -405,7 +405,7 @@ def _shown(attrs: Mapping[str, str]) -> dict[str, str]:
 
 
 def _exact_hidden_key(key: str) -> str:
-    # unlike on creation, only the whole word is hidden: `ctx_group2` stays itself
+    # unlike on creation, only exact keys are hidden: `ctx_group2` stays as it is
     return key if key not in HIDDEN_KEYS and key.startswith(HIDDEN_KEYS) else hidden_key(key)
 
 
