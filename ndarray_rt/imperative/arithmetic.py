@@ -20,7 +20,7 @@ NUMBERS = (int, float, np.generic)
 
 
 class Binary(NamedTuple):
-    """Operators of one two-sided function."""
+    """The operators of one binary function."""
 
     same: str  # for arrays of one shape
     broadcast: str
@@ -71,8 +71,8 @@ def _op(name: str) -> OpDef:
 def binary(kind: str, lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:
     """The function `kind` of two arrays or numbers; NotImplemented for anything else.
 
-    An array of NumPy's or of another library, such as a torch.Tensor, counts as an array of the
-    other side's dtype.
+    An array of NumPy or of another library, such as a torch.Tensor, is converted to the dtype of
+    the other operand.
     """
     names = BINARY[kind]
     if isinstance(lhs, NDArray):
@@ -94,9 +94,9 @@ def binary(kind: str, lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:
 
 
 def operand(value: Any, like: NDArray) -> NDArray | None:
-    """`value` as an array beside `like`: of its dtype and device. None for what is no array.
+    """`value` as an array with the dtype and device of `like`; None if it is not an array.
 
-    Raises TypeMismatch for an array of another library that does not hand its contents out.
+    Raises TypeMismatch for an array of another library that does not export its contents.
     """
     if isinstance(value, NDArray):
         return value
@@ -107,7 +107,7 @@ def operand(value: Any, like: NDArray) -> NDArray | None:
     try:
         taken = from_dlpack(value)
     except Exception as error:
-        # torch's own text says what its user has to do: detach() it, or move it to the CPU
+        # torch's own message says what to do: detach() it, or move it to the CPU
         raise TypeMismatch(f"a {type(value).__module__}.{type(value).__name__} beside an NDArray: "
                            f"{error}") from error
     return array(taken, like.ctx, like.dtype)
@@ -118,7 +118,7 @@ def _number(value: Any) -> Any:
 
 
 def function(kind: str) -> Callable[..., Any]:
-    """nd.add and its kin: of arrays and numbers on either side."""
+    """nd.add and others: of arrays and numbers on either side."""
 
     def of(lhs: Any, rhs: Any) -> Any:
         made = binary(kind, lhs, rhs)

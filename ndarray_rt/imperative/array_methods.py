@@ -37,7 +37,7 @@ def _ints(values: Any, what: str) -> tuple[int, ...]:
 
 
 def _whole(value: Any) -> Any:
-    """A number of which int() makes an int; a text is none."""
+    """A value that int() accepts; text is refused."""
     if isinstance(value, (str, bytes)):
         raise TypeError
     return value
@@ -106,7 +106,7 @@ def squeeze(self: NDArray, axis: Any = None, inplace: bool = False, **kwargs: An
 
 
 def _with_operator(name: str, x: NDArray, inplace: bool, attrs: dict[str, Any]) -> Any:
-    """What the operator makes; None where a view is asked for."""
+    """The operator's result; None if a view is wanted."""
     out, node = attrs.pop("out", None), attrs.pop("name", None)
     if not inplace:
         return (call_named(name, (x,), attrs, out) if node is None
@@ -121,7 +121,7 @@ def broadcast_to(self: NDArray, shape: Any) -> Any:
     target = _ints(shape, "broadcast_to: shape")
     if len(target) < self.ndim:
         raise ShapeError(f"broadcast_to: shape {self.shape} has more dimensions than {target}")
-    # the operator wants equal rank
+    # the operator requires equal rank
     source = _view_as(self, (1,) * (len(target) - self.ndim) + self.shape)
     return call_named("broadcast_to", (source,), {"shape": target})
 
@@ -205,7 +205,7 @@ def astype(self: NDArray, dtype: Any, copy: bool = True) -> NDArray:
 
 
 def as_in_context(self: NDArray, context: Context) -> NDArray:
-    """The array itself when it is there, else a copy."""
+    """The array itself if it is on that context, else a copy."""
     if not isinstance(context, Context):
         raise TypeMismatch(f"as_in_context: expected a Context, got {context!r}")
     return self if self.ctx == context else copyto(self, context)
@@ -231,12 +231,12 @@ def as_self(self: NDArray) -> NDArray:
 
 
 def to_mkldnn(self: NDArray, layout: str | None = None) -> NDArray:
-    """A copy in a layout of oneDNN: channels-last, or that of a name.
+    """A copy in a layout of oneDNN: channels-last, or the one with the given name.
 
-    Names are those that `layout` shows, such as 'nhwc', 'nChw16c' or 'default', oneDNN's names of
-    weights, such as 'OIhw16i16o', and its tags, such as 'aBcd16b'. The array itself when it is in
-    that layout already. What is computed from it is the same. Raises ParameterError for a name
-    that is none of a layout of this rank.
+    Names are those that `layout` returns, such as 'nhwc', 'nChw16c' or 'default', oneDNN's names of
+    weight layouts, such as 'OIhw16i16o', and its tags, such as 'aBcd16b'. The array itself if it
+    has that layout already. Results computed from it are the same. Raises ParameterError for a name
+    that is not a layout of this rank.
     """
     if layout == "default":
         return to_dense(self)
@@ -249,7 +249,7 @@ def to_mkldnn(self: NDArray, layout: str | None = None) -> NDArray:
 
 
 def to_dense(self: NDArray) -> NDArray:
-    """A copy in the default layout; the array itself when it is in it already."""
+    """A copy in the default layout; the array itself if it has that already."""
     if not self.is_special:
         return self
     made = plain_copy(self, self.ctx)
@@ -258,7 +258,7 @@ def to_dense(self: NDArray) -> NDArray:
 
 
 def reorder(self: NDArray, layout: str | None = None) -> None:
-    """Converts the array's own memory to a layout, as `to_mkldnn` does a copy's."""
+    """Converts the array's own memory to a layout; names are those of `to_mkldnn`."""
     if layout == "default":
         reorder_to_default(self)
         return
@@ -298,7 +298,7 @@ def grad(self: NDArray) -> NDArray | None:
 
 
 def fresh_grad(self: NDArray) -> bool:
-    """backward has given the gradient array something since this was set to False."""
+    """Whether backward has written the gradient array since this was set to False."""
     return self._grad_state is not None and self._grad_state.fresh
 
 

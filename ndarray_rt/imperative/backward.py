@@ -1,4 +1,4 @@
-"""Gradients of what is on the tape: its graph is differentiated as any graph, and run."""
+"""Gradients of the tape: its graph is differentiated like any other graph, and run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOT_RECORDED = (
     "backward.")
 
 
-# no entry of the registry: nobody can call it
+# not registered, so that nobody can call it
 CONSTANT = OpDef("constant", NoParams, inputs=("data",), infer_shape=same_shape,
                  infer_type=same_type, compute=lambda ctx, p, ins, outs: outs[0].write(ins[0]),
                  gradient=lambda emit, node, out_grads: [out_grads[0]])
@@ -38,7 +38,7 @@ def _make(op_name: str, params: Params, inputs: Sequence[Entry], name: str) -> N
 
 def backward(heads: Sequence[NDArray], head_grads: Sequence[NDArray | None],
              retain_graph: bool = False, train_mode: bool = True) -> None:
-    """Gradients of the heads for all leaves, written or added to where the leaves want them."""
+    """Gradients of the heads for all leaves, stored in their gradient arrays as they request."""
     is_plain = (len(heads) == 1 and head_grads[0] is None and train_mode and not retain_graph)
     if is_plain and run_route(heads[0]._entry):
         return
@@ -114,7 +114,7 @@ def grad(heads: Sequence[NDArray], variables: Sequence[NDArray],
 
 
 def _record_constant(x: NDArray, leaves: Sequence[Entry]) -> None:
-    """Puts an array on the tape whose gradient for the leaves is zero, for it depends on none."""
+    """Puts an array on the tape that depends on no leaf, so that its gradients are zero."""
     node = TapeNode(CONSTANT, NoParams(), [Entry(TapeVariable(x, None), 0), *leaves], "", [x])
     x._entry = Entry(node, 0)
 
@@ -145,7 +145,7 @@ def _head_grad_arrays(heads: Sequence[NDArray], head_grads: Sequence[NDArray | N
 
 def _program(order: Sequence[Node], heads: Sequence[Entry], given: Sequence[NDArray | None],
              wrt: Sequence[Entry], targets: Sequence[GradState], direct: bool = True) -> Program:
-    """What to do for the gradients of the heads for `wrt`."""
+    """The program that computes the gradients of the heads for `wrt`."""
     chunks = Counter(state.array._chunk for state in targets)
     apart = [chunks[state.array._chunk] == 1 for state in targets]
     reqs = [state.req for state in targets]
@@ -162,7 +162,7 @@ def _program(order: Sequence[Node], heads: Sequence[Entry], given: Sequence[NDAr
 
 
 def _begins_with(shape: tuple[int, ...], rows: tuple[int, ...]) -> bool:
-    """An array of this shape has as many rows, or more: scripts of MXNet's rely on the first."""
+    """An array of this shape has at least as many rows; MXNet's programs rely on the first ones."""
     return (len(shape) == len(rows) > 0 and shape[0] > rows[0] > 0 and shape[1:] == rows[1:])
 
 
@@ -177,7 +177,7 @@ def _tape_order(entries: Sequence[Entry]) -> list[Node]:
 
 
 def _clear(order: Sequence[Node]) -> None:
-    # variables stay: other graphs may read the same values, those of other threads too
+    # variables stay: other graphs, also of other threads, may read the same values
     for node in order:
         if isinstance(node, TapeNode):
             node.clear()

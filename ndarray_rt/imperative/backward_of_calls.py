@@ -1,7 +1,7 @@
-"""Gradients of graphs of Python computations alone, such as calls of CachedOps.
+"""Gradients of graphs that consist of Python computations only, such as calls of CachedOps.
 
-Each node's gradient is one call, so no graph of the gradient is to be made for them: a hybridized
-network and its loss are two calls. What is less simple is left to `backward`, with the same result.
+Each node's gradient is one call, so that no gradient graph is needed: a hybridized network and its
+loss are two calls. `backward` handles everything else, with the same result.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Plan:
 
     def __init__(self) -> None:
         self.calls: list[tuple[TapeNode, FunctionParams]] = []
-        # the arrays that leaves want their gradients in
+        # the arrays that the leaves' gradients are stored in
         self.leaves: set[TapeVariable] = set()
 
 
 def plan_calls(head: Entry, order: Sequence[Node], targets: Sequence[GradState]) -> Plan | None:
-    """What to call; None where a value is used twice, or something else than a call computed it.
+    """The calls, or None if a value is used twice, or if anything but a call computed it.
 
-    `order` is that of `topological`, `targets` are the gradients that its leaves want.
+    `order` is that of `topological`, `targets` are the gradients requested by its leaves.
     """
     plan = Plan()
     # values that have a gradient already
@@ -53,7 +53,7 @@ def plan_calls(head: Entry, order: Sequence[Node], targets: Sequence[GradState])
                 if not source.needs_grad:
                     continue
                 assert source.grad is not None
-                # written straight into its array
+                # written directly into its array
                 if source in plan.leaves or not _fits(source.grad.array, facts):
                     return None
                 plan.leaves.add(source)
@@ -71,14 +71,14 @@ def _fits(array: NDArray, facts: Facts) -> bool:
 
 
 class Route(NamedTuple):
-    """How backward went through calls of settled kinds, each of which has one recorded input at
-    most: the kind, and the position of that input or -1."""
+    """How backward went through settled calls, each with at most one recorded input: the kind, and
+    the position of that input or -1."""
 
     steps: list[tuple[ref[Settled], int]]
 
 
 def note_route(plan: Plan) -> None:
-    """Keeps how a backward without a head gradient went, where later ones may go like it."""
+    """Remembers the route of a backward without a head gradient, for later ones."""
     steps: list[tuple[ref[Settled], int]] = []
     for k, (node, params) in enumerate(plan.calls):
         kind: Settled | None = params.call.kind
@@ -93,8 +93,8 @@ def note_route(plan: Plan) -> None:
 
 
 def run_route(head: Any) -> bool:
-    """Backward from a head by the way that it went before; False, and nothing is done, where its
-    graph is another one, or something has changed."""
+    """Backward from a head by the remembered route. Returns False and does nothing if its graph is
+    another one, or if something has changed."""
     if head.__class__ is not Entry or head[0].params.__class__ is not FunctionParams:
         return False
     node: Any = head[0]
@@ -136,14 +136,14 @@ def run_route(head: Any) -> bool:
 
 
 def run_calls(plan: Plan, head: Entry, head_grad: NDArray | None, train_mode: bool) -> None:
-    """Runs the gradients of all calls; the tape is not recording."""
+    """Runs the gradients of all calls; the tape does not record."""
     grads: dict[Entry, NDArray] = {} if head_grad is None else {head: head_grad}
     for node, params in plan.calls:
         call, out_grads = params.call, []
         for entry, facts in zip(node.outputs, node.output_facts, strict=True):
             found = grads.pop(entry, None)
             if found is None:
-                # nothing came of the other outputs
+                # the other outputs have no gradient
                 found = (call.ones(entry.index, facts) if head_grad is None and entry == head
                          else new_array(*facts, zero=True))
             out_grads.append(found)
@@ -154,7 +154,7 @@ def run_calls(plan: Plan, head: Entry, head_grad: NDArray | None, train_mode: bo
             made: NDArray | None = None
             if isinstance(source, TapeNode):
                 req = Req.kWriteTo
-                # users may keep what their own functions are given
+                # users may keep the arrays that their functions are given
                 if isinstance(source.params, FunctionParams) and not isinstance(
                         source.params.call, PythonFunction):
                     made = call.own_gradient(i)

@@ -1,4 +1,4 @@
-"""Calls of a CachedOp on the tape: what they keep, and their gradients."""
+"""Calls of a CachedOp on the tape: what they keep for their gradients, and these."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Facts = tuple[tuple[int, ...], DType]
 
 
 class Held:
-    """An instance that is in use until this is gone."""
+    """An instance in use; released when this object is destroyed."""
 
     __slots__ = ("group", "instance")
 
@@ -39,7 +39,7 @@ class Held:
         self.instance = instance
 
     def __del__(self) -> None:
-        # takes no lock: it may run in any thread, inside of anything
+        # takes no lock, as it may run in any thread and at any time
         instance = self.instance
         if instance.notes is not None:
             instance.notes.close()
@@ -47,12 +47,13 @@ class Held:
 
 
 class CachedCall(PythonCall):
-    """One recorded call. Holds the instance that ran it, with all that its forward left there."""
+    """One recorded call. Holds the instance that ran it, with everything that forward left
+    there."""
 
     def __init__(self, op: CachedOp, held: Held, drawn: Stream | None, facts: list[Facts],
                  entries: list[Entry] | list[Entry | None], kind: Settled | None = None) -> None:
-        """`facts` and `entries` are those of the inputs, `kind` what later calls may be like."""
-        # those of PythonCall, without its call
+        """`facts` and `entries` are those of the inputs, `kind` describes calls that may follow."""
+        # the attributes of PythonCall, without calling its constructor
         self.name = op.name
         self.facts = facts
         self.kind = kind
@@ -62,7 +63,7 @@ class CachedCall(PythonCall):
         self._is_spent = False
         self._entries = entries
         instance, read = held.instance, held.group.read
-        # values by reference are watched as the tape watches those that it keeps
+        # values bound by reference are checked for writes as the tape checks those that it keeps
         notes: SavedArrays | None = instance.notes
         if notes is None:
             notes = instance.notes = SavedArrays([array for _, array in held.group.kept])
@@ -80,7 +81,7 @@ class CachedCall(PythonCall):
         if instance.refusal is not None:
             raise instance.refusal
         moved = self._moved()
-        # the tape wants a gradient elsewhere than where it was bound: from now on it is copied
+        # the tape wants the gradient elsewhere than where it was bound: copied from now on
         elsewhere = {i for i, target in group.targets.items()
                      if not same_place(target.array, outs[i]) or reqs[i] != target.req}
         if elsewhere:
@@ -125,19 +126,19 @@ class CachedCall(PythonCall):
             kept[position] = super().ones(position, like)
         return kept[position]
 
-    # ---- what it was computed from -------------------------------------------------------------
+    # ---- inputs --------------------------------------------------------------------------------
 
     def _writes(self, i: int) -> int:
         return self._held.instance.inputs[i]._chunk.writes
 
     def _saved(self) -> dict[int, Saved]:
-        """What inputs by reference held."""
+        """The values of inputs bound by reference."""
         return {i: one for (i, _), one in zip(self._held.group.kept, self._notes.saved(),
                                               strict=True)}
 
     def _moved(self) -> list[int]:
-        """Inputs whose values are no more where the instance reads them; MXNetError if one is lost.
-        """
+        """Inputs whose values are no longer where the instance reads them; MXNetError if one of the
+        values is lost."""
         if self._notes.is_unwritten():
             return []
         saved, group = self._saved(), self._held.group
@@ -163,14 +164,14 @@ class CachedCall(PythonCall):
 
     def _run_eagerly(self, out_grads: Sequence[NDArray], outs: Sequence[NDArray],
                      reqs: Sequence[Req]) -> None:
-        """Gradients by the tape, from a second forward: they can be differentiated themselves."""
+        """Gradients by the tape, from a second forward, so that they can be differentiated too."""
         self._refuse_other_states()
         group = self._held.group
         keeps_graph, mode = STATE.recording, STATE.training
         wanted = [i for i, req in enumerate(reqs) if req != Req.kNullOp]
         STATE.recording, STATE.training = True, group.is_train
         try:
-            # a copy for each input: an array that is given twice has a gradient for each place
+            # one copy per input: an array given twice has a gradient at each position
             inputs = [self._value(i) for i in range(len(group.bound))]
             for i in wanted:
                 if i not in group.aux:
@@ -195,27 +196,27 @@ class CachedCall(PythonCall):
             STATE.recording, STATE.training = keeps_graph, mode
 
     def _value(self, i: int) -> NDArray:
-        """An input as it was, with its place on the tape."""
+        """An input with its former value and its place on the tape."""
         saved = self._saved().get(i)
         if saved is not None:
             made = saved.get(f"{self.name}: input {self._held.group.names[i]!r}").detach()
         elif i in self._held.group.aux:
             made = self._held.instance.inputs[i].detach()
         else:
-            # later calls write to the instance's own
+            # later calls write to the instance's own array
             made = self._held.instance.inputs[i].copy()
         made._entry = self._entries[i] if self._held.group.bound[i].wanted else None
         return made
 
     def _forward(self, inputs: Sequence[NDArray]) -> list[NDArray]:
-        """The symbol's operators one by one, with the random numbers of the call."""
+        """Runs the symbol's operators one by one, with the random numbers of the call."""
         group, stream = self._held.group, RandomState()
         if self._drawn is not None:
             stream.set_state(self._drawn)
         given = dict(zip(group.names, inputs, strict=True))
         values: dict[Entry, NDArray] = {}
         order = topological(group.symbol.entries)
-        # what reads nothing may leave its shape to those who read it: an RNN's first state
+        # an operator without inputs may get its shape from readers, such as an RNN's first state
         shapes = infer_graph_shapes(group.symbol.entries, {n: x.shape for n, x in given.items()}
                                     ) if any(n.op and not n.inputs for n in order) else {}
         with drawing_from(stream):
@@ -235,7 +236,7 @@ class CachedCall(PythonCall):
 
 
 def _give(grad: NDArray | None, out: NDArray, req: Req) -> None:
-    """A gradient to where the tape wants it; None is zero."""
+    """Stores a gradient as the tape requests; None is zero."""
     if grad is None:
         if req != Req.kAddTo:
             full(out.shape, 0, out=out)

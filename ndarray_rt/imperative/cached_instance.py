@@ -1,4 +1,4 @@
-"""Instances of a CachedOp: executors by what they are bound for. Knows no tape."""
+"""Instances of a CachedOp: executors, each for one way of binding. Knows no tape."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from .call_recording import copies
 if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
 
-# bytes; to release the GIL for less than this costs more than the copy
+# bytes; for smaller copies, releasing the GIL costs more than the copy
 SMALL = 1 << 16
 
 class Target(NamedTuple):
-    """A gradient array of the user's, and what is asked of it."""
+    """A gradient array of the user's, and its request."""
 
     array: NDArray
     req: Req
@@ -44,10 +44,10 @@ class Target(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """What instances are bound for at one input.
+    """How instances are bound at one input.
 
-    `array` is there where it is bound by reference, `handle` the user's own then; `target` where
-    the gradient is. `trained`: the user has attached a gradient to this input.
+    `array` is set if it is bound by reference, and `handle` is then the user's; `target` is where
+    the gradient goes. `trained`: the user has attached a gradient to this input.
     """
 
     shape: tuple[int, ...]
@@ -70,8 +70,8 @@ def same_place(a: NDArray, b: NDArray) -> bool:
 
 
 class Draws:
-    """A stream of random numbers of an instance's own, which is at each call a part of its
-    context's stream: a call can be repeated with the numbers that it had."""
+    """An instance's own stream of random numbers, at each call a section of its context's stream,
+    so that a call can be repeated with the same numbers."""
 
     def __init__(self, ctx: Context) -> None:
         self.stream = RandomState()
@@ -80,7 +80,7 @@ class Draws:
         self._varies = False
 
     def begin(self) -> tuple[int, int]:
-        """A run begins; gives what `stream` is to be set to for the same run again."""
+        """Begins a run; returns the position from which the same run can be repeated."""
         source = self._source
         blocks = None if self._varies else self._blocks
         start = source.get_state() if blocks is None else source.reserve(blocks)
@@ -88,7 +88,7 @@ class Draws:
         return start
 
     def end(self, start: tuple[int, int]) -> None:
-        """The run has drawn what it draws: the context's stream goes on behind that."""
+        """Ends a run: advances the context's stream past the numbers that it has drawn."""
         used = self.stream.get_state()[1] - start[1]
         reserved = None if self._varies else self._blocks
         if reserved is not None:
@@ -100,7 +100,8 @@ class Draws:
 
 
 class Instance:
-    """One executor with input and gradient arrays of its own where none are bound by reference."""
+    """One executor, with its own arrays for inputs and gradients that are not bound by
+    reference."""
 
     def __init__(self, group: Group) -> None:
         self.inputs: list[NDArray] = [
@@ -120,23 +121,23 @@ class Instance:
         try:
             self.executor = self._bind(group)
         except MXNetError as error:
-            # of those of other kinds none is about gradients
+            # errors of other kinds are not about gradients
             if not self.grads or type(error) is not MXNetError:
                 raise
-            # the symbol has no gradient, of which nobody may ask
+            # the symbol has no gradient, and none may be requested
             self.refusal = error.with_traceback(None)
             self.grads = {}
             self.executor = self._bind(group)
         self.outputs = self.executor.outputs
-        # of whoever runs it
+        # the stream of the thread that runs it
         self.notes: Any = None
         reachable = {x._chunk for x in self.inputs}
-        # of a call that is replayed; what it reads of the inputs comes in the order of these
+        # for replayed calls: inputs that are copied in, in this order
         self.feed = Feed([self.inputs[i] for i in group.by_value])
         self._places = {i: place_of(self.inputs[i]) for i in group.by_value}
         self._own = [y._chunk not in reachable for y in self.outputs]
         self.is_apart = all(self._own)
-        # of outputs that are copied in one native call
+        # outputs that are copied in one native call
         self._facts = tuple((y.shape, y.dtype, None, y.nbytes) for y in self.outputs)
         self._addresses = tuple(y._chunk.address for y in self.outputs)
         self._are_small = self.is_apart and sum(y.nbytes for y in self.outputs) < SMALL
@@ -160,7 +161,8 @@ class Instance:
             precision=group.precision)
 
     def run_kept(self, is_train: bool) -> tuple[int, int] | None:
-        """A forward that backward may follow; where it stood in the random stream, if it draws."""
+        """A forward that backward may follow; returns its start in the random stream, if it
+        draws."""
         if self.draws is None:
             self.executor._trainer.forward_kept(is_train)
             return None
@@ -172,7 +174,7 @@ class Instance:
         return drawn
 
     def load(self, inputs: Sequence[NDArray], positions: Sequence[int]) -> None:
-        """Copies in what is bound by value."""
+        """Copies in the inputs that are bound by value."""
         for i in positions:
             if not copy_to_place(inputs[i], self._places[i]):
                 _copy_in(inputs[i], self.inputs[i])
@@ -195,7 +197,7 @@ class Instance:
 
 
 class Group:
-    """Instances that are bound for the same: facts of inputs, arrays by reference, gradients, mode.
+    """Instances bound in the same way: facts of inputs, arrays by reference, gradients, mode.
 
     With `is_kept` a backward may follow their forward.
     """
@@ -214,23 +216,23 @@ class Group:
         self.is_random = is_random
         self.precision = precision
         self.by_value = [i for i, b in enumerate(bound) if b.array is None]
-        # those by reference whose values a gradient may read
+        # inputs by reference whose values a gradient may read
         self.kept = [(i, b.array) for i, b in enumerate(bound)
                      if b.array is not None and i not in aux]
         self.targets = {i: b.target for i, b in enumerate(bound) if b.target is not None}
-        # instances that nobody uses; given back without a lock, by finalizers for one
+        # unused instances; returned without a lock, also by finalizers
         self.idle: deque[Instance] = deque()
         self.needed: frozenset[int] = frozenset()
         self.moved: frozenset[int] = frozenset()
-        # aux states that forward reads; those that only training moves are not read by training
+        # aux states that forward reads; training does not read those that it only updates
         self.read = tuple(sorted(aux))
         self.repeats = True
 
     def fits(self, inputs: Sequence[NDArray], wanted: Sequence[Target | bool] | None,
              is_train: bool) -> bool:
-        """A call with these inputs, gradients wanted and mode can be run by an instance.
+        """An instance can run a call with these inputs, wanted gradients and mode.
 
-        `wanted` is None where no backward may follow.
+        `wanted` is None if no backward may follow.
         """
         if self.is_train is not is_train or self.is_kept is (wanted is None):
             return False
@@ -252,7 +254,7 @@ class Group:
         return True
 
     def take(self) -> Instance:
-        """An idle instance, or a new one; to be given back to `idle`."""
+        """An idle instance, or a new one; to be returned to `idle`."""
         try:
             return self.idle.pop()
         except IndexError:
@@ -261,7 +263,7 @@ class Group:
             return made
 
     def _learn(self, plan: Plan) -> None:
-        """Which inputs backward reads, which aux states the graph moves."""
+        """Finds out which inputs backward reads, and which aux states the graph updates."""
         place = {name: i for i, name in enumerate(self.names)}
         needed, moved = set(), set()
         for step in plan.steps:
@@ -287,8 +289,8 @@ class Group:
 
 
 def _unpack(x: NDArray, grad: NDArray) -> None:
-    """Brings a weight that inference has packed, before it was trained, to the default layout;
-    one that is trained in its gradient's layout stays in it."""
+    """Converts a weight that inference packed before it was trained to the default layout; one that
+    is trained in its gradient's layout keeps it."""
     chunk = x._chunk
     if (chunk.is_special and chunk.mkl_mem is not grad._chunk.mkl_mem
             and not chunk.native.packers and not chunk.native.pins):
@@ -307,18 +309,18 @@ def _copy_in(x: NDArray, own: NDArray) -> None:
 
 
 def copy_value(x: NDArray, y: NDArray, add: bool = False) -> None:
-    """y = (or +=) x, whatever their layouts."""
+    """y = (or +=) x, for any layouts."""
     with Access(read=(x,), written=(y,)) as stream:
         copy_into(x, y, stream, add)
 
 
 def _copy_plain(x: NDArray, y: NDArray) -> bool:
-    """Copies bytes where both are in the default layout; says whether it did."""
+    """Copies bytes if both are in the default layout; returns whether it did."""
     source, target = x._chunk, y._chunk
     if source.mkl_mem is not None or target.mkl_mem is not None:
         return False
     handle, goal, nbytes = source.handle, target.handle, x.nbytes
-    # so that no reader of `target` keeps what it made of the old contents
+    # so that readers of `target` drop what they derived from the old contents
     target.wrote()
     begin = ffi.cast("char *", handle.ptr) + x._byte_offset
     if nbytes < SMALL:

@@ -1,4 +1,4 @@
-"""CachedOp: a symbol called like an operator. Plans nothing: executors run it."""
+"""CachedOp: a symbol that is called like an operator. Plans nothing: executors run it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .tape import STATE, TapeVariable, check_outputs, entry_of, needs_record, ta
 if TYPE_CHECKING:
     from .invoke import Out
 
-# groups of instances: shapes, dtypes, gradients, modes; the one that was not used longest leaves
+# groups differ by shapes, dtypes, gradients and modes; the least recently used is dropped
 MAX_GROUPS = 16
 
 
@@ -56,16 +56,16 @@ class Flags(Params):
 class CachedOp:
     """Runs a symbol on arrays, as one operator that autograd records: `op(*inputs)`.
 
-    `flags` are MXNet's, as (name, value) pairs. Of inputs at `data_indices` the contents are copied
-    at each call; those at `param_indices`, and aux states, are bound as they are: their memory is
-    read in place, and a gradient may be written straight to where `attach_grad` put it. Without
-    these two flags an input counts as a parameter until another array comes in its place.
+    `flags` are MXNet's, as (name, value) pairs. Inputs at `data_indices` are copied at each call;
+    those at `param_indices`, and aux states, are bound by reference: their memory is read in place,
+    and a gradient may be written directly to the array of `attach_grad`. Without these two flags an
+    input counts as a parameter until another array is given in its place.
 
-    Several threads may call one CachedOp at the same time. Inputs of one name are different ones,
-    told apart by their positions.
+    Several threads may call one CachedOp at the same time. Inputs of equal names are different
+    inputs, distinguished by position.
 
-    Raises ParameterError for flags that do not exist or do not go together, and TypeMismatch for
-    what is no Symbol. Source: MXNet's CachedOp.
+    Raises ParameterError for unknown or contradictory flags, and TypeMismatch for anything but a
+    Symbol. Source: MXNet's CachedOp.
     """
 
     def __init__(self, sym: Symbol, flags: Any = ()) -> None:
@@ -74,7 +74,7 @@ class CachedOp:
         self.name = f"CachedOp({', '.join(sym.list_outputs())})"
         self._symbol = sym
         self._names = sym.list_inputs()
-        # the same with inputs that each have a name of their own
+        # the same symbol with unique names of inputs
         self._distinct = _with_distinct_inputs(sym)
         states = set(self._distinct.list_auxiliary_states())
         self._aux = frozenset(
@@ -83,9 +83,9 @@ class CachedOp:
         self.precision = find_precision(self._flags.precision or None, self.name)
         nodes = topological(sym.entries)
         operators = sum(node.op is not None for node in nodes)
-        # what a history shows in place of this
+        # what a history shows in place of the call
         self.inlined = sym.entries if operators <= self._flags.inline_limit else None
-        # positions that can not become another kind than they are
+        # positions whose kind (data or parameter) is fixed
         self._declared = self._aux | set(self._flags.param_indices)
         self._by_value = set(self._flags.data_indices) - self._aux
         self._own_gradient: set[int] = set()
@@ -96,8 +96,8 @@ class CachedOp:
         self._session = Session()
         self._watch: Watch | None = None
         self._lock = threading.Lock()
-        self._groups: list[Group] = []  # the one used last at the end
-        # what the last recorded call was like
+        self._groups: list[Group] = []  # most recently used last
+        # description of the last recorded call
         self._settled: Settled | None = None
         renew_in_child(self)
 
@@ -105,7 +105,7 @@ class CachedOp:
         "a CachedOp", "save its symbol (symbol.save) and make another one from it")
 
     def _renew_locks(self) -> None:
-        """In a forked child."""
+        """Called in a forked child."""
         self._lock = threading.Lock()
 
     @property
@@ -120,7 +120,7 @@ class CachedOp:
 
     @property
     def capture_states(self) -> list[dict[str, str]]:
-        """For each instance that is not in use now its executor's `capture_states`."""
+        """For each instance that is not in use, its executor's `capture_states`."""
         with self._lock:
             idle = [instance for group in self._groups for instance in tuple(group.idle)]
         return [instance.executor.capture_states for instance in idle]
@@ -128,10 +128,10 @@ class CachedOp:
     def __call__(self, *args: NDArray, out: Out = None, default_ctx: Context | None = None) -> Any:
         """The outputs for inputs in the order of `symbol.list_inputs()`: an array, or a list.
 
-        They are new arrays, or `out`, which is given back. `default_ctx` is the context of outputs
-        where there are no inputs. While recording, inputs with gradients have theirs by backward.
+        They are new arrays, or `out`, which is returned. `default_ctx` is the context of outputs if
+        there are no inputs. While recording, inputs with gradients get theirs by backward.
 
-        Raises NameMismatch for another number of inputs, TypeMismatch and ShapeError for inputs
+        Raises NameMismatch for a wrong number of inputs, TypeMismatch and ShapeError for inputs
         that do not go together, MXNetError for an `out` that is part of a recorded computation.
         """
         settled = self._settled
@@ -160,7 +160,7 @@ class CachedOp:
             outs = instance.results(ctx)
         else:
             outs = given
-            # of outputs that are inputs, `out` may be one too
+            # an output that is an input: `out` may be that input too
             made = instance.outputs if instance.is_apart else instance.results(ctx)
             for y, target in zip(made, outs, strict=True):
                 copy_value(y, target)
@@ -176,15 +176,15 @@ class CachedOp:
         return outs[0] if len(outs) == 1 else outs
 
     def own_gradients(self, positions: Iterable[int]) -> None:
-        """From now on the gradients of these inputs go to arrays of the instances' own."""
+        """From now on the gradients of these inputs go to the instances' own arrays."""
         with self._lock:
             self._own_gradient.update(positions)
             self._settled = None
 
     def _register_op_hook(self, callback: OpHook, monitor_all: bool = False) -> None:
-        """Calls `callback(name, operator, array)` with each output inside, inputs too if all.
+        """Calls `callback(name, operator, array)` with each output inside, and inputs if wanted.
 
-        The names are bytes, as MXNet's. Runs are not recorded from then on.
+        Names are bytes, as in MXNet. Runs are not recorded from then on.
         """
         check_callback("_register_op_hook", callback)
         self._watch = watching_ops(callback, monitor_all)
@@ -211,7 +211,7 @@ class CachedOp:
                     is_train: bool, ctx: Context) -> Group:
         settled, self._settled = self._settled, None
         if settled is not None and settled.group in self._groups:
-            # it was used last, without having been looked for
+            # the group was used last, but was not looked up
             self._groups.remove(settled.group)
             self._groups.append(settled.group)
         del settled  # it keeps arrays alive
@@ -226,7 +226,7 @@ class CachedOp:
             by_value = i in self._by_value
             want = False if wanted is None or i in self._aux else wanted[i]
             target = None
-            # not where its array is used for something else too
+            # not if the array is also used for something else
             if (isinstance(want, Target) and is_train and not by_value
                     and i not in self._own_gradient and want.array._chunk not in chunks
                     and targets[want.array._chunk] == 1):
@@ -236,7 +236,7 @@ class CachedOp:
                                target))
         group = Group(self._distinct, self._session, ctx, bound, self._aux, is_train,
                       wanted is not None, self._is_random, self.precision)
-        # in place: what leaves is to be gone before the new one looks at the layouts of its arrays
+        # freed before the new group looks at the layouts of its arrays
         self._groups[:] = [g for g in self._groups if not self._is_stale(g, inputs)]
         self._groups.append(group)
         del self._groups[:-MAX_GROUPS]
@@ -244,14 +244,14 @@ class CachedOp:
 
     def _note_changes(self, inputs: Sequence[NDArray],
                       wanted: list[Target | bool] | None) -> None:
-        """Inputs that turn out to be data, gradients that turn out to go elsewhere."""
+        """Notes inputs that turned out to be data, and gradients that go elsewhere."""
         for i, x in enumerate(inputs):
             if x._grad_state is not None:
                 self._trained.add(i)
             if i in self._aux:
                 continue
             if wanted is not None and x._chunk.native.writable_pins:
-                # writes through an export are not seen, neither before nor after backward
+                # writes through an export go unnoticed, before and after backward
                 self._by_value.add(i)
             for group in self._groups:
                 b = group.bound[i]
@@ -263,7 +263,7 @@ class CachedOp:
                     self._own_gradient.add(i)
 
     def _is_stale(self, group: Group, inputs: Sequence[NDArray]) -> bool:
-        """No later call will want this one: it holds arrays that are gone, or bound otherwise."""
+        """No later call will use this group: its arrays are gone, or bound in another way."""
         for i, (b, x) in enumerate(zip(group.bound, inputs, strict=True)):
             if b.array is None or b.handle is None:
                 continue
@@ -351,7 +351,7 @@ class CachedOp:
 
 
 def _with_distinct_inputs(sym: Symbol) -> Symbol:
-    """The symbol, or one that has other names for inputs whose names were there before them."""
+    """The symbol, or a copy in which repeated input names are made unique."""
     names = sym.list_inputs()
     taken = set(names)
     if len(taken) == len(names):

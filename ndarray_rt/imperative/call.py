@@ -1,7 +1,6 @@
 """One operator call on arrays: parameters, inference, context. Records nothing.
 
-What is the same from call to call is kept: parsed parameters and inferred shapes, from the second
-time on.
+Parsed parameters and inferred shapes are cached from the second call on.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ Facts = list[tuple[tuple[int, ...], DType]]
 _params: Kept[Params] = Kept()
 _facts: Kept[Facts] = Kept()
 _SIMPLE = (int, bool, float, type(None))
-# of strings and tuples in what is kept, so that it is bounded in bytes; as in
+# longest strings and tuples in cached keys, so that the cache is bounded in bytes; equal to that in
 # native/replay/call_parameters.c
 MOST_LETTERS, MOST_ITEMS = 256, 64
 
 
 def parse(op: OpDef, attrs: Mapping[str, Any], name: str | None) -> Params:
-    """The parameters of a call, from the cache where the attributes are plain values."""
+    """The parameters of a call, cached if the attributes are plain values."""
     key: list[Any] = [op]
     for attr, value in attrs.items():
         kind = type(value)
@@ -66,9 +65,9 @@ def _parse(op: OpDef, attrs: Mapping[str, Any], name: str | None) -> Params:
 
 def infer_outputs(op: OpDef, params: Params, ins: Sequence[NDArray], name: str | None = None,
                   outs: Sequence[NDArray] = ()) -> Facts:
-    """Shape and dtype of each output; raises when the inputs do not go together.
+    """Shape and dtype of each output; raises if the inputs do not match.
 
-    `outs` are given outputs; they say what an operator without inputs shall make.
+    `outs` are given outputs; they determine the results of an operator without inputs.
     """
     hints = [(y.shape, y.dtype) for y in outs] if not ins else []
     key = (op, params, *[(x.shape, x.dtype) for x in ins], *hints)
@@ -81,7 +80,7 @@ def infer_outputs(op: OpDef, params: Params, ins: Sequence[NDArray], name: str |
 
 
 def may_keep(op: OpDef, params: Params) -> bool:
-    """Whether tables may have these parameters in their keys: neither objects of users nor long."""
+    """Whether cache keys may contain these parameters: no objects of users, nothing long."""
     if not op.pure:
         return False
     for value in params.by_name().values():
@@ -95,7 +94,7 @@ def _infer(op: OpDef, params: Params, ins: Sequence[NDArray], name: str | None,
            hints: Facts) -> Facts:
     left = [None] * (len(op.output_names(params)) - len(hints))
     in_shapes = [x.shape for x in ins]
-    # of an array that is made from nothing else, a 0 in the shape is no unknown
+    # for an array made from nothing, a 0 in the shape is not an unknown dimension
     with NumpyShapeScope(None if ins or hints else True):
         shapes, out_shapes = run_infer_shape(op, params, in_shapes,
                                              [*(shape for shape, _ in hints), *left], name)
@@ -124,7 +123,7 @@ def _infer(op: OpDef, params: Params, ins: Sequence[NDArray], name: str | None,
 
 
 def check_inputs(op: OpDef, params: Params, ins: Sequence[Any], name: str | None) -> None:
-    """Right number, all of them arrays."""
+    """Checks their number, and that all are arrays."""
     wanted = op.num_inputs(params)
     if len(ins) != wanted:
         names = _listed_names(op, params)
@@ -137,16 +136,16 @@ def check_inputs(op: OpDef, params: Params, ins: Sequence[Any], name: str | None
 
 
 def _listed_names(op: OpDef, params: Params) -> str:
-    """The names of the inputs in brackets; of counted inputs it says what counts them."""
+    """The names of the inputs in brackets; for counted inputs the parameter that counts them."""
     if op.num_args is not None:
         return f" ({op.num_args})"
     return f" ({', '.join((*op.input_names(params), *op.aux_names(params))) or 'none'})"
 
 
 def check_count(op: OpDef, params: Params, given: int, name: str | None) -> None:
-    """NameMismatch where inputs are counted, and others are given than the parameter says.
+    """NameMismatch if the number of inputs differs from the parameter that counts them.
 
-    Before names are made: a wrong number would make any number of them.
+    Checked before names are made, as a wrong count would make any number of them.
     """
     if op.num_args is not None and given != op.num_inputs(params):
         raise NameMismatch(f"{where(op.name, name)}: takes {op.num_inputs(params)} inputs"
@@ -154,7 +153,7 @@ def check_count(op: OpDef, params: Params, given: int, name: str | None) -> None
 
 
 class _Depth(threading.local):
-    """How many operator calls of this thread are under way, one inside another."""
+    """The nesting depth of this thread's operator calls."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -164,13 +163,13 @@ _calls = _Depth()
 
 
 def depth() -> int:
-    """How many operator calls of this thread are under way."""
+    """The nesting depth of this thread's operator calls."""
     return _calls.depth
 
 
 def run_op(op: OpDef, params: Params, ins: Sequence[NDArray], outs: Sequence[NDArray],
            reqs: Sequence[Req], name: str | None, is_train: bool) -> None:
-    """Dispatches in this thread's context; inside another operator in a context of its own."""
+    """Dispatches in this thread's context; nested calls have contexts of their own."""
     depth = _calls.depth
     ctx = thread_context(depth)
     if op.is_random and not ctx.is_drawing_elsewhere:
@@ -184,7 +183,7 @@ def run_op(op: OpDef, params: Params, ins: Sequence[NDArray], outs: Sequence[NDA
 
 @contextmanager
 def drawing_from(random: RandomState) -> Iterator[None]:
-    """In the block operators of this thread take their random numbers from this stream."""
+    """Inside it operators of this thread draw random numbers from this stream."""
     ctx = thread_context(_calls.depth)
     before = ctx.random, ctx.is_drawing_elsewhere
     ctx.random, ctx.is_drawing_elsewhere = random, True

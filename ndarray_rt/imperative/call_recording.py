@@ -1,8 +1,8 @@
-"""Recording one operator call, so that native/replay/fast_call.c does it again. Looks nothing up.
+"""Records one operator call, so that native/replay/fast_call.c can repeat it. Looks nothing up.
 
-The call is run the long way on a stream that notes its steps, and each of their pointers is found
-in one of the call's arrays or in its scratch. Whatever is unusual is not recorded: operators in
-numpy, those that draw random numbers, steps that point elsewhere.
+The call runs in the ordinary way on a stream that notes its steps, and each pointer of these is
+found in one of the call's arrays or in its scratch. Special cases are not recorded: operators in
+NumPy, those that draw random numbers, steps that point elsewhere.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from .tape import STATE
 
 T = TypeVar("T")
 
-# bytes of inputs and outputs from which on others may run Python meanwhile
+# bytes of inputs and outputs from which the GIL is released during the call
 FREES_GIL = 32 << 10
-# inputs and outputs that a recorded call has at most
+# most inputs and outputs of a recorded call
 MAX_ARRAYS = 64
-# scratch that is taken anew for each call
+# scratch that is allocated for each call
 MAX_SCRATCH = 1 << 20
 
 _ARRAY_SLOTS = ("_chunk", "_shape", "_dtype", "_byte_offset", "_reuse", "_is_part", "_ctx",
@@ -48,7 +48,7 @@ _ARRAY_SLOTS = ("_chunk", "_shape", "_dtype", "_byte_offset", "_reuse", "_is_par
 _CHUNK_SLOTS = ("address", "storage_shape", "dtype", "mkl_mem", "moves", "zero", "_planned",
                 "_state", "_bytes")
 
-# operator -> what native code knows of its numbers
+# operator -> what native code knows about its numbers
 numbers: dict[OpDef, Any] = {}
 
 run, _keep, _kinds, copies, again = with_gil(
@@ -58,11 +58,11 @@ run, _keep, _kinds, copies, again = with_gil(
 
 
 def know_numbers(op: OpDef) -> None:
-    """Tells native code which numbers a recording of this operator serves."""
+    """Tells native code which numbers one recording of this operator can serve."""
     if not op.numbers or op in numbers:
         return
     fields = {f.name: f.metadata["ends"] for f in dataclasses.fields(op.params)}
-    # whole numbers and truth values are no floats: a kernel's number may not become one of them
+    # ints and bools are not floats: a number of a kernel must not be replaced by one
     low, high = zip(*(fields[name] or (math.inf, -math.inf) for name in op.numbers), strict=True)
     least, most, zero, nan, apart = op.domain
     numbers[op] = _kinds(op.numbers, low, high, (least, most, float(zero), float(nan)), apart)
@@ -71,19 +71,19 @@ def know_numbers(op: OpDef) -> None:
 def names_in(key: tuple[Any, ...], nattrs: int) -> tuple[str, ...]:
     """The parameters that are numbers which a recorded call takes as arguments.
 
-    A key ends with the name, the type and the value of each parameter.
+    A key ends with the name, type and value of each parameter.
     """
     return tuple([key[i] for i in range(len(key) - 3 * nattrs, len(key), 3)
                   if key[i + 1] is NUMBER])
 
 
 def tagged(op: OpDef, attrs: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The parameters, with those numbers marked."""
+    """The parameters, with those numbers tagged."""
     return {**attrs, **{name: Tagged.of(attrs[name], op.numbers.index(name)) for name in names}}
 
 
 class _NotedScratch(TmpMemMgr):
-    """Scratch that remembers its pieces: (address, bytes). Each is a buffer of its own."""
+    """Scratch that remembers its pieces as (address, bytes); each is a separate buffer."""
 
     __slots__ = ("pieces",)
 
@@ -102,10 +102,10 @@ def _address(ptr: Any) -> int:
 
 
 class Told(NamedTuple):
-    """What a caller tells of a call that was made: outputs that were not asked for are None.
+    """Description of a call that was made: outputs that were not requested are None.
 
-    `inputs` are None where they have no memory, as only their shapes are read; `kept` is what
-    a recorded call gives back when it is done again for the tape.
+    `inputs` are None if only their shapes are read; `kept` is what the recorded call returns, for
+    the tape, when it is repeated.
     """
 
     params: Params
@@ -115,9 +115,9 @@ class Told(NamedTuple):
 
 
 def is_to_note(made: object, op: OpDef) -> bool:
-    """Native code did not make the call: it gave the key of one that is worth recording now.
+    """Native code did not make the call, and returned a key: it is worth recording now.
 
-    Raises what a status says that it gave.
+    Raises the error of a status that it returned.
     """
     if made.__class__ is int:
         check(made, f"Error in operator {op.name}")
@@ -129,10 +129,10 @@ def is_to_note(made: object, op: OpDef) -> bool:
 
 def note(key: tuple[Any, ...], op: OpDef, watched: Sequence[NDArray], names: tuple[str, ...],
          run: Callable[[], T], tell: Callable[[T], Told | None]) -> T:
-    """Runs the long way, on a stream that notes the steps; what they are is kept, if they can be.
+    """Runs the call in the ordinary way and keeps its noted steps if they can be repeated.
 
-    `watched` are all arrays that are given. `names` are the numbers that it is to be done again
-    with; `run` gives the operator them as Tagged.
+    `watched` are all given arrays. `names` are the numbers that may change in later calls; `run`
+    passes them to the operator as Tagged.
     """
     ctx = thread_context(depth())
     scratch = _NotedScratch()
@@ -146,13 +146,13 @@ def note(key: tuple[Any, ...], op: OpDef, watched: Sequence[NDArray], names: tup
         ctx.numbers_vary = False
     result, = results
     if [x._chunk.version for x in watched] != before:
-        return result  # an array was converted: the next call finds it as it will stay
+        return result  # an array was converted: the next call finds it in its final layout
     try:
         told = (None if isinstance(recipe, Obstacle) or recorder.operators != 1
                 else tell(result))
         made = told and _made(op, told, recorder, scratch, ctx.lookups - lookups, names)
     except (MemoryError, NdrtError):
-        return result  # the call itself is done
+        return result  # the call itself has succeeded
     nbytes = sum([prim.nbytes for prim in recorder.recording.issued if isinstance(prim, Primitive)])
     forget = STATE.calls.offer(key, made, nbytes)
     if made is not None and made is not KEYED:

@@ -1,6 +1,6 @@
-"""CallTable: what one thread's imperative calls did, by what they were given. Runs nothing.
+"""CallTable: the recorded imperative calls of one thread, by their arguments. Runs nothing.
 
-Looked at by native/replay/fast_call.c, which makes the keys too.
+native/replay/fast_call.c makes the keys and looks them up.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from .. import config
 from .kept import Seen
 
 CAPACITY = 1024
-MOST_BYTES = 64 << 20  # of the primitives that calls hold
-# in place of a call: those of this key are told apart by the numbers that they are given, too
+MOST_BYTES = 64 << 20  # bound on the primitives that calls hold
+# in place of a call: calls with this key also differ by their numbers
 KEYED = True
 
 
 class CallTable(dict[Hashable, Any]):
     """Key -> a recorded call, None for one that can not be recorded, or KEYED.
 
-    A full table starts again, and so does one of another time of the switches.
+    Emptied when full, and when the switches have changed.
     """
 
     __slots__ = ("__weakref__", "_nbytes", "_seen", "epoch")
@@ -31,29 +31,29 @@ class CallTable(dict[Hashable, Any]):
         self.renew()
 
     def renew(self) -> None:
-        """Forgets everything."""
+        """Empties the table."""
         self.clear()
         self.epoch = config.epoch
         self._nbytes = 0
         self._seen = Seen()
 
     def came_before(self, key: Hashable) -> bool:
-        """This key was asked for before, as far as that is remembered; from now on it was."""
+        """Whether this key is remembered from an earlier call; it is from now on."""
         return self._seen.came_before(key)
 
     def offer(self, key: Hashable, call: Any, nbytes: int = 0) -> Forget:
-        """Keeps a call, whose primitives have so many bytes; gives what forgets it."""
+        """Keeps a call with the size of its primitives; returns what forgets it."""
         if len(self) >= CAPACITY or self._nbytes + nbytes > MOST_BYTES:
             self.clear()
             self._nbytes = 0
         self[key] = call
-        # what is forgotten counts until the table starts again
+        # forgotten calls count until the table is emptied
         self._nbytes += nbytes
         return Forget(self, key)
 
 
 class Forget:
-    """Takes one call out of a table, if that still lives."""
+    """Removes one call from a table, if that still lives."""
 
     __slots__ = ("_key", "_table")
 

@@ -15,7 +15,7 @@ from .invoke import invoke
 
 
 def joined(steps: Sequence[NDArray], what: str, length: int | None = None) -> NDArray:
-    """Arrays of one shape along a new axis 0; with `length`, zeros behind them."""
+    """Stacks arrays of one shape along a new axis 0; with `length`, padded by zeros at the end."""
     shapes = {x.shape for x in steps}
     if len(shapes) > 1:
         raise ShapeError(f"{what}: outputs of different steps have the shapes "

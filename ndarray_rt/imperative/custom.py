@@ -1,4 +1,4 @@
-"""Custom: operators that users write in Python. What they derive from is in `operator`."""
+"""Custom: operators that users write in Python. Their base classes are in `operator`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ..op.params import Params, attr_text, params_class, parse_shape, text
 from ..op.registry import Emit, GradNode, OpDef, Shape, register
 from .tape import STATE
 
-# operators of one node that are alive at once: one for each executor
+# operators of one node that live at the same time: one per executor
 SESSIONS = 64
 
 
@@ -44,7 +44,7 @@ class Kinds:
         self._made: dict[str, Any] = {}
 
     def add(self, op_type: str, prop: Any) -> None:
-        """A later one of the same name takes its place, as in MXNet."""
+        """A later one replaces an earlier one of the same name, as in MXNet."""
         self._made[op_type] = prop
 
     def forget(self, op_type: str) -> None:
@@ -63,9 +63,9 @@ KINDS = Kinds()
 
 
 class _UsersCode:
-    """What a user's code raises is an MXNetError that says where it comes from.
+    """Turns errors of user code into MXNetErrors that say where they come from.
 
-    Not by contextlib, which takes a RuntimeError caused by StopIteration for Python's own.
+    Not a contextlib manager, which takes a RuntimeError caused by StopIteration for its own.
     """
 
     def __init__(self, op_type: str, what: str) -> None:
@@ -82,10 +82,10 @@ class _UsersCode:
 
 @params_class
 class CustomParams(Params):
-    """op_type and whatever the user's class takes, as strings; with the user's objects.
+    """op_type and the user's parameters as strings, with the user's objects.
 
-    The object that describes the operator is made once for a node or a call; the one that
-    computes, once for each executor, and serves its forward and its backward.
+    The object that describes the operator is made once per node or call; the one that computes,
+    once per executor, for its forward and backward.
     """
 
     op_type: str = text(doc="the name that the operator is registered under")
@@ -152,7 +152,7 @@ class CustomParams(Params):
 
 
 def _names(prop: Any, op_type: str, what: str) -> tuple[str, ...]:
-    """The names that a list_... of the user's class gives."""
+    """The names that a list_... method of the user's class returns."""
     with _UsersCode(op_type, what):
         given = getattr(prop, what)()
     if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
@@ -171,7 +171,7 @@ def _split(p: CustomParams, ins: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _answer(p: CustomParams, what: str, given: list[Any]) -> tuple[list[Any], ...]:
-    """What the user's infer_shape or infer_type says: inputs, outputs, aux states."""
+    """The result of the user's infer_shape or infer_type: inputs, outputs, aux states."""
     with _UsersCode(p.op_type, what):
         made = getattr(p.prop, what)(given)
     if not isinstance(made, (list, tuple)) or len(made) not in (2, 3):
@@ -193,7 +193,7 @@ def _infer_shape(p: CustomParams, ins: ShapeList, outs: ShapeList) -> tuple[Shap
     if given and not any(known(shape) for shape in given):
         return ins, outs
     try:
-        # MXNet's sign for what is not known: no dimensions, or 0
+        # MXNet's marks for unknown: no dimensions, or 0
         asked = [[] if s is None else [max(dim, 0) for dim in s] if not known(s) else list(s)
                  for s in given]
         lists = _answer(p, "infer_shape", asked)
@@ -245,7 +245,7 @@ def _infer_type(p: CustomParams, ins: TypeList, outs: TypeList) -> tuple[TypeLis
 
 @contextmanager
 def _modes(is_train: bool, name: str) -> Iterator[None]:
-    """The user's code is not recorded: its gradient is the user's, too."""
+    """User code is not recorded: its gradient is user code too."""
     before = STATE.recording, STATE.training, STATE.custom
     STATE.recording, STATE.training, STATE.custom = False, is_train, name
     try:
@@ -263,7 +263,7 @@ def _blank(outs: Sequence[NumpyOutput]) -> list[NDArray]:
 
 
 def _requests(outs: Sequence[NumpyOutput]) -> list[str]:
-    # whatever is to be added is added afterwards
+    # kAddTo is done afterwards
     return ["write" if out.requested else "null" for out in outs]
 
 
@@ -295,7 +295,7 @@ def _compute(ctx: OpContext, p: CustomParams, ins: list[AnyArray],
 
 @params_class
 class BackwardParams(Params):
-    """The operator whose gradient is computed, and where its inputs lie among this one's."""
+    """The operator whose gradient is computed, and the positions of its inputs among these."""
 
     forward: CustomParams = dataclasses.field(metadata={
         "doc": "the operator", "wants": "its parameters", "parse": lambda value: value,
@@ -357,7 +357,7 @@ def _gradient(emit: Emit, node: GradNode, out_grads: Sequence[Any]) -> Sequence[
     p: CustomParams = node.params
     inputs, aux = _split(p, node.inputs)
     params = BackwardParams(forward=p)
-    # where a gradient is not read, something of its shape stands for it: a loss needs none
+    # a gradient that is not read is replaced by an array of its shape, as a loss needs none
     grads = [out if i in params.ignored else grad
              for i, (grad, out) in enumerate(zip(out_grads, node.outputs, strict=True))]
     made = emit("_backward_Custom", params, *grads, *inputs, *node.outputs, *aux)

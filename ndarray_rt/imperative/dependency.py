@@ -1,4 +1,4 @@
-"""Which inputs and outputs of an operator its gradient reads, so that the tape keeps no others."""
+"""Which inputs and outputs of an operator its gradient reads, so that the tape keeps only those."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _known: dict[tuple[OpDef, Params], Needs] = {}
 def needs_of(op: OpDef, params: Params) -> Needs:
     """What the gradient of this operator with these parameters reads."""
     if not op.pure:
-        return _find_needs(op, params)  # parameters that hold objects of users
+        return _find_needs(op, params)  # not cached: parameters contain objects of users
     key = (op, params)
     found = _known.get(key)
     if found is None:
@@ -52,7 +52,7 @@ def _find_needs(op: OpDef, params: Params) -> Needs:
     try:
         made = _gradients(op, node, bool(op.is_loss))
     except MXNetError:
-        # refuses these parameters now; backward will say so
+        # the gradient refuses these parameters; backward will report that
         everything = frozenset(range(len(names)))
         return Needs(everything, frozenset(range(node.num_outputs)), unchecked)
     inputs, outputs = set(), set()
@@ -65,7 +65,7 @@ def _find_needs(op: OpDef, params: Params) -> Needs:
 
 
 def _gradients(op: OpDef, node: Node, is_loss: bool) -> set[Entry]:
-    """All entries that the gradient's nodes read as values, and those that it gives back."""
+    """All entries that the gradient's nodes read as values, and those that it returns."""
     visible = op.num_visible(node.params) if node.params is not None else 1
     given: list[Entry | None] = [Entry(Node(None, f"grad{i}"), 0) if i < visible else None
                                  for i in range(node.num_outputs)]

@@ -1,12 +1,12 @@
-"""Imperative calls that were made before, in one native call; the second of its kind is recorded.
+"""Imperative calls that were made before run as one native call; the second of a kind is recorded.
 
 What a call does natively depends on the operator, its parameters, the shapes, dtypes and layouts of
-its inputs, the mode and the number of threads. The second call of one kind is run the long way on a
-stream that notes its steps; from then on native/replay/fast_call.c makes the outputs, takes the
-leases, points the steps at the arrays and runs them. Numbers that kernels are given
-(`OpDef.numbers`) are arguments of the recording: another number makes no other one. Whatever is
-unusual goes the long way: operators in numpy, those that draw random numbers, views of arrays in
-special layouts, memory that others hold, observers.
+its inputs, the mode and the number of threads. The second call of a kind runs in the ordinary way
+on a stream that notes its steps; from then on native/replay/fast_call.c makes the outputs, acquires
+the leases, binds the steps to the arrays and runs them. Numbers for kernels (`OpDef.numbers`) are
+arguments of a recording, so that other numbers need no other recording. Special cases run in the
+ordinary way: operators in NumPy, those that draw random numbers, views of arrays in special
+layouts, memory that others hold, observers.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from .dependency import needs_of
 from .invoke import invoke
 from .tape import STATE, needs_record, record
 
-# (operator, inputs, attributes, out): the long way
+# (operator, inputs, attributes, out): the ordinary way
 Slow = Callable[[OpDef, Any, Any, Any], Any]
 Out = NDArray | None
 
-# of calls: as in native/replay/fast_call.c. NAMED: the last of the inputs were given by name, so
-# that what is recorded is never mistaken for a call that gives others
+# flags of calls, as in native/replay/fast_call.c. NAMED: the last inputs were given by name, so
+# that the recording is not used for a call that gives others by name
 TRAINING, RECORDED, NAMED = 1, 2, 8
 
 
 def call(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], out: Any, slow: Slow,
          flags: int = 0) -> Any:
-    """The outputs of an operator, as `slow` would give them, by the shortest way that there is."""
+    """The outputs of an operator, as `slow` would return them, by the fastest way available."""
     table = STATE.calls
     if table.epoch != config.epoch:
         table.renew()
@@ -53,7 +53,7 @@ def call(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], out: Any, sl
 
 
 def call_named(name: str, inputs: tuple[Any, ...], attrs: dict[str, Any], out: Any = None) -> Any:
-    """`call` of the operator of a name."""
+    """`call` of an operator by name."""
     return call(find(name), inputs, attrs, out, invoke)
 
 
@@ -70,7 +70,7 @@ def _call_recorded(op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, Any], sl
     if made.__class__ is list:
         params, needs, hidden, names, *_ = made.pop(0)
         for key in names:
-            # of numbers that differ; a zero may differ in its sign
+            # the numbers that differ; zeros may differ in their sign
             if params.__dict__[key] != attrs[key] or not attrs[key]:
                 params = _renumbered(params, names, attrs)
                 break
@@ -87,7 +87,7 @@ def _long_way(made: Any, op: OpDef, inputs: tuple[Any, ...], attrs: dict[str, An
 
 
 def _renumbered(params: Params, names: Sequence[str], attrs: Mapping[str, Any]) -> Params:
-    """Parameters with the numbers of another call of the kind."""
+    """Parameters with the numbers of another call of the same kind."""
     made = object.__new__(params.__class__)
     own = made.__dict__
     own.update(params.__dict__)

@@ -1,4 +1,4 @@
-"""nd.contrib.isinf, isfinite and isnan: 1 where an element is so, else 0, in the array's dtype."""
+"""nd.contrib.isinf, isfinite and isnan: 1 or 0 for each element, in the array's dtype."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def isfinite(data: NDArray) -> Any:
     """1 where an element is neither infinite nor NaN, else 0. Source: MXNet's nd.contrib.isfinite.
     """
     size = invoke("abs", (_checked("isfinite", data),), {})
-    # NaN is less than nothing
+    # NaN compares as not less
     return invoke("_lesser_scalar", (size,), {"scalar": math.inf})
 
 

@@ -1,6 +1,6 @@
-"""Recording computations that are no operator: their gradient is Python code.
+"""Records computations whose gradient is Python code.
 
-Serves autograd.Function, and whatever runs a whole graph at once under the tape.
+Used by autograd.Function, and for whole graphs that run as one call under the tape.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ArrayFacts = tuple[tuple[int, ...], DType, Context | None]
 class PythonCall(ABC):
     """One recorded computation. What it keeps for its gradient lives as long as the graph."""
 
-    # of calls that are like earlier ones: what these have in common
+    # for calls similar to earlier ones: what they have in common
     kind: Any = None
 
     def __init__(self, name: str, inputs: Sequence[NDArray]) -> None:
@@ -47,38 +47,37 @@ class PythonCall(ABC):
     @abstractmethod
     def backward(self, out_grads: Sequence[NDArray], outs: Sequence[NDArray],
                  reqs: Sequence[Req]) -> None:
-        """Gives the gradients of the inputs to `outs`, as `reqs` ask.
+        """Stores the gradients of the inputs in `outs`, as `reqs` say.
 
-        `out_grads` are those of all outputs. Not called for nothing: one request is not kNullOp.
+        `out_grads` are those of all outputs. At least one request is not kNullOp.
         """
 
     @property
     def inlined(self) -> Sequence[Entry] | None:
-        """The outputs of the graph that a history shows in place of the call, if it shows one."""
+        """The outputs of the graph that a history shows in place of the call, or None."""
         return None
 
     def own_gradient(self, position: int) -> NDArray | None:
-        """Where `backward` computes the gradient of an input, if that is an array of its own.
+        """The array in which `backward` computes the gradient of an input, if it has one.
 
-        It holds until the next backward. `outs` may have it in place of another array, which
-        saves a copy.
+        Its contents are valid until the next backward. `outs` may contain it, which saves a copy.
         """
         return None
 
     def replay_backward(self, out_grad: NDArray) -> bool:
-        """`backward` of a call of a kind, whose one output has this gradient, where that can be
-        replayed: to where the last one of the kind gave its gradients, or to `own_gradient`. False,
-        and nothing is done, where `backward` is to do it."""
+        """`backward` by replay, for a call similar to an earlier one with one output, into the
+        arrays of that backward or those of `own_gradient`. Returns False and does nothing if
+        `backward` has to be called."""
         return False
 
     def ones(self, position: int, like: ArrayFacts) -> NDArray:
-        """The gradient of an output that nothing came of but its own gradient."""
+        """The gradient of an output that has none but its own."""
         shape, dtype, ctx = like
         return full(shape, 1, ctx, dtype)
 
 
 class PythonFunction(PythonCall):
-    """A PythonCall around a function from output gradients to input gradients."""
+    """A PythonCall that wraps a function from output gradients to input gradients."""
 
     def __init__(self, name: str, inputs: Sequence[NDArray], function: Any) -> None:
         super().__init__(name, inputs)
@@ -105,7 +104,7 @@ class PythonFunction(PythonCall):
             raise ShapeError(f"{self.name}.backward gave a gradient of shape {grad.shape}, "
                              f"expected {out.shape} from the input")
         if needs_record((grad,)):
-            grad.copyto(out)  # a gradient of a gradient is wanted
+            grad.copyto(out)  # recorded, for a gradient of the gradient
             return
         with Access(read=(grad,), written=(out,)) as stream:
             copy_into(grad, out, stream, add=req == Req.kAddTo)
@@ -131,7 +130,7 @@ def _infer_type(p: FunctionParams, ins: TypeList, outs: TypeList) -> tuple[TypeL
 
 def _compute(ctx: OpContext, p: FunctionParams, ins: list[AnyArray],
              outs: list[NumpyOutput]) -> None:
-    """For those that have numpy arrays only; the tape calls `backward` itself."""
+    """Used if only NumPy arrays are available; the tape calls `backward` itself."""
     grads = [zeros(shape, None, dtype) for shape, dtype in p.call.facts]
     p.call.backward([array(dy, None, dy.dtype) for dy in ins], grads,
                     [Req.kWriteTo if out.requested else Req.kNullOp for out in outs])
@@ -158,7 +157,7 @@ BACKWARD = register(OpDef(
 
 def record_like(operator: OpDef, call: PythonCall, entries: list[Entry],
                 outputs: Sequence[NDArray]) -> None:
-    """`record_call` of a call whose inputs have these entries; `operator` is of `operator_of`."""
+    """`record_call` for inputs with these entries; `operator` comes from `operator_of`."""
     params = _new_params(FunctionParams)
     params.__dict__["call"] = call
     node = TapeNode(operator, params, entries, "", outputs)
@@ -170,7 +169,7 @@ _new_params, _new_entry = object.__new__, tuple.__new__
 
 
 def record_call(call: PythonCall, inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
-    """Puts a computation on the tape, if recording and an input has a gradient."""
+    """Puts a computation on the tape, if recording and if an input has a gradient."""
     if needs_record(inputs):
         record(operator_of(call.name, len(outputs)), FunctionParams(call=call), inputs, outputs,
                needs=_NOTHING)
@@ -181,7 +180,7 @@ _NOTHING = Needs(frozenset(), frozenset(), frozenset())
 
 @lru_cache(maxsize=256)
 def operator_of(name: str, outputs: int) -> OpDef:
-    """What the tape shows of a computation. No entry of the registry: nobody can call it."""
+    """The operator that the tape shows for a computation. Not registered, so nobody can call it."""
     return OpDef(name, FunctionParams, inputs=_input_names,
                  outputs=tuple(f"output{i}" for i in range(outputs)),
                  infer_shape=_infer_shape, infer_type=_infer_type, compute=_refuse,

@@ -1,4 +1,4 @@
-"""nd.*: a function for every registered operator, made from its declaration when asked for."""
+"""nd.*: a function for every registered operator, made from its declaration on first access."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def make_function(op: OpDef, name: str) -> Callable[..., Any]:
 
     def in_order(args: tuple[Any, ...], kwargs: dict[str, Any],
                  ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """Inputs and parameters, where the first inputs are given by place and the next by name."""
+        """Inputs and parameters, if the first inputs are given by position and the next by name."""
         attrs = dict(kwargs)
         given = list(args)
         for key in signature.inputs[len(args):]:
@@ -68,7 +68,7 @@ def make_function(op: OpDef, name: str) -> Callable[..., Any]:
 
     def named_parameters(args: tuple[Any, ...], kwargs: dict[str, Any],
                          ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Parameters by position as parameters by name, where there is nothing to complain of."""
+        """Converts positional parameters to named ones, if all arguments are valid."""
         given = dict(zip(by_place, args[n_inputs:], strict=False))
         if len(given) != len(args) - n_inputs or not given.keys().isdisjoint(kwargs):
             return args, kwargs
@@ -107,7 +107,7 @@ def _call_by_name(op: OpDef, named: Mapping[str, NDArray], by_place: list[NDArra
     missing = [key for key in names if key not in named]
     unknown = [key for key in named if key not in names]
     if (missing or unknown) and len(by_place) == len(names):
-        # an input that these parameters do without takes no place, as in MXNet
+        # an input that these parameters do not need takes no position, as in MXNet
         return invoke_params(op, params, by_place, out, name)
     if missing or unknown:
         text = f"{where(op.name, name)}: takes the inputs {', '.join(names) or '(none)'}"

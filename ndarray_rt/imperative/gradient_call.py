@@ -1,7 +1,7 @@
-"""One operator of a gradient, whose outputs are made, written, added to or left out, one by one.
+"""One operator call of a gradient; each output is made, written, added to or left out.
 
-A call that was made before is done again natively (native/replay/call_again.c), as imperative calls
-are (fast_call.py).
+A call that was made before is repeated natively (native/replay/call_again.c), like imperative calls
+(fast_call.py).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .call_recording import Told, again, is_to_note, names_in, note, tagged
 from .fast_call import TRAINING
 from .tape import STATE, Held, Outline, array_of
 
-# an input: an array, the facts of one that the tape holds, or of one whose values are not read
+# an input: an array, or the facts of one that the tape holds or whose values are not read
 Given = NDArray | Held | Outline
-# of an output: True to make it, None where it is not wanted, or the array that it goes to
+# for an output: True to make it, None if it is not wanted, or the array to store it in
 Wish = NDArray | Literal[True] | None
 
 
 class Call(NamedTuple):
-    """What is the same whenever a gradient calls this operator. `attrs` are the parameters."""
+    """The constant part of a gradient's operator call. `attrs` are the parameters."""
 
     op: OpDef
     params: Params
@@ -37,9 +37,9 @@ class Call(NamedTuple):
 
 def run(call: Call, ins: tuple[Given, ...], wishes: tuple[Wish, ...], adds: int, ctx: Context,
         is_train: bool) -> list[NDArray | None]:
-    """The outputs; `adds` has a bit for each that is added to the array that it goes to.
+    """The outputs; bit i of `adds` is set if output i is added to its array.
 
-    An array that is not like the output is left alone, and another one made.
+    An array that does not fit the output is left alone, and a new one is made.
     """
     table = STATE.calls
     if table.epoch != config.epoch:
@@ -54,7 +54,7 @@ def run(call: Call, ins: tuple[Given, ...], wishes: tuple[Wish, ...], adds: int,
 
 
 def arrays_of(ins: Sequence[Given]) -> list[NDArray]:
-    """The inputs as arrays; those whose values are not read have no memory yet."""
+    """The inputs as arrays; those whose values are not read have no memory."""
     return [x if isinstance(x, NDArray) else array_of(x) if len(x) == 7 else new_array(*x)
             for x in ins]
 
@@ -79,7 +79,7 @@ def _note(key: tuple[Any, ...], call: Call, ins: Sequence[Given], wishes: Sequen
 
 
 def _with_values(params: Params, values: Mapping[str, Any]) -> Params:
-    """Parameters of the same class, without parsing."""
+    """Parameters of the same class with other values, without parsing."""
     made = object.__new__(params.__class__)
     made.__dict__.update(values)
     return made

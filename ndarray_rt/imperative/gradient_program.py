@@ -1,7 +1,7 @@
-"""What a backward does for tapes of one form: operators, and where their inputs and outputs are.
+"""The program of a backward for tapes of one form: its operators, and where their values are.
 
-A training loop records the same calls in each step. The graph of their gradient is made once,
-turned into a program, and kept under the form of the tape. A program holds no array and no node.
+A training loop records the same calls in each step. Their gradient graph is made once, compiled to
+a program, and cached by the form of the tape. A program holds no array and no node.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class HeadGradient(Node):
 class From(IntEnum):
     """Where a value comes from."""
 
-    STEP = 0  # computed before; `place` says where it is kept
-    HEAD = 1  # given for the head of this place
-    TAPE = 2  # kept by the tape's node of this place, its output `output`
-    SHAPE = 3  # the same, but its values are not read
+    STEP = 0  # an earlier step; `place` is its slot
+    HEAD = 1  # the given gradient of head number `place`
+    TAPE = 2  # output `output` of the tape's node number `place`
+    SHAPE = 3  # like TAPE, but its values are not read
 
 
 class Source(NamedTuple):
@@ -55,29 +55,29 @@ class Source(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One call. `is_python`: of a gradient that is Python code; `reader` is what errors name."""
+    """One call. `is_python`: its gradient is Python code; `reader` is the name for errors."""
 
     call: Call
     reader: str
     is_python: bool
     sources: tuple[Source, ...]
-    places: tuple[int, ...]  # of each output, where it is kept; -1: nowhere
+    places: tuple[int, ...]  # the slot of each output; -1: none
     wishes: tuple[Wish, ...]  # without targets
-    targets: tuple[tuple[int, int], ...]  # (output, target that it goes to)
-    last: tuple[int, ...]  # places of what nobody reads any more
+    targets: tuple[tuple[int, int], ...]  # (output, target that it is stored in)
+    last: tuple[int, ...]  # slots that are not read after this step
 
 
 class Program:
-    """The calls in order, and where the result for each target is found (None: it is zero)."""
+    """The calls in order, and the source of the result for each target (None: it is zero)."""
 
     __slots__ = ("results", "size", "steps", "targets")
 
     def __init__(self, results: Sequence[Entry | None], order: Sequence[Node],
                  reqs: Sequence[Req], apart: Sequence[bool], direct: bool) -> None:
-        """`order` are the nodes of the tape, `reqs` what the targets ask for.
+        """`order` are the nodes of the tape, `reqs` the requests of the targets.
 
-        With `direct` a result goes straight to its target where that is `apart`: it shares memory
-        with no other one.
+        With `direct` a result is computed directly in its target if that is `apart`, which means
+        that it shares memory with no other target.
         """
         wanted = Counter(entry for entry in results if entry is not None)
         nodes = topological(wanted, GradNode)
@@ -85,7 +85,7 @@ class Program:
         uses: Counter[Entry] = Counter(entry for node in nodes for entry in node.inputs)
         targets: dict[Entry, int] = {}
         for i, (entry, req) in enumerate(zip(results, reqs, strict=True)):
-            # where others read the entry, its target must hold just it, and not a sum
+            # if others read the entry, its target must hold exactly it, not a sum
             if (direct and entry is not None and entry not in targets and apart[i]
                     and isinstance(entry.node, GradNode) and not (
                         req == Req.kAddTo and (uses[entry] or wanted[entry] > 1))):
@@ -128,26 +128,26 @@ class Program:
         self.steps = tuple(steps)
         self.results = tuple([None if entry is None else source(entry, False)
                               for entry in results])
-        # of each result: it went to its target when it was computed
+        # results that were stored in their target when they were computed
         self.targets = tuple([entry is not None and targets.get(entry) == i
                               for i, entry in enumerate(results)])
 
 
-# nodes of tapes and steps of programs that are kept at most
+# most cached nodes of tapes and steps of programs
 CAPACITY = 1 << 15
 _programs: Kept[Program] = Kept(CAPACITY)
 REGISTRY.when_gone(lambda name: _programs.clear())
 
 
 class Form:
-    """What tapes with one program have in common."""
+    """What tapes with the same program have in common."""
 
     __slots__ = ("_order", "key")
 
     def __init__(self, order: Sequence[Node], heads: Sequence[Entry], given: Sequence[bool],
                  wrt: Sequence[Entry], reqs: Sequence[Req], apart: Sequence[bool],
                  direct: bool) -> None:
-        """Of the gradients of `heads` for `wrt`; `given` says which heads are given gradients."""
+        """For the gradients of `heads` for `wrt`; `given`: which heads have given gradients."""
         self._order = order
         places = {node: i for i, node in enumerate(order)}
         key: list[Hashable] = [len(heads), len(wrt), direct, *given, *reqs, *apart]
@@ -164,11 +164,11 @@ class Form:
         self.key = tuple(key)
 
     def find(self) -> Program | None:
-        """The program that is kept."""
+        """The cached program, or None."""
         return _programs.made.get(self.key)
 
     def keep(self, program: Program) -> None:
-        """Keeps it from the second time on, unless parameters hold objects of users."""
+        """Caches it from the second time on, unless parameters contain objects of users."""
         for node in self._order:
             if node.op is not None and node.params is not None and (
                     isinstance(node.params, FunctionParams) or not may_keep(node.op, node.params)):

@@ -1,4 +1,4 @@
-"""Running the program of a gradient on one tape. Makes no program."""
+"""Runs the program of a gradient on one tape. Makes no program."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _STEP, _HEAD, _TAPE, _SHAPE = From
 
 
 class Run:
-    """One execution of a program, writing results to their targets.
+    """One execution of a program, which stores results in their targets.
 
-    `order` are the nodes of the tape, `given` the gradients of heads. With `create_graph` all is
-    recorded, and the arrays of targets become those that were.
+    `order` are the nodes of the tape, `given` the gradients of heads. With `create_graph` it is
+    recorded, and targets get the recorded arrays.
     """
 
     def __init__(self, program: Program, order: Sequence[Node], given: Sequence[NDArray | None],
@@ -41,7 +41,7 @@ class Run:
         self._values: list[NDArray | None] = [None] * program.size
 
     def execute(self) -> None:
-        # targets that are not like what was computed for them
+        # targets that do not fit what was computed for them
         missed: set[int] = set()
         for step in self._program.steps:
             self._execute(step, missed)
@@ -89,7 +89,7 @@ class Run:
 
     def _run_openly(self, step: Step, given: Sequence[Given], wishes: Sequence[Wish],
                     adds: int) -> list[NDArray | None]:
-        """One call on arrays that all exist, as Python code and the tape see them."""
+        """One call with all arrays present, for Python code and for the tape."""
         op, params, _, name = step.call
         ins = arrays_of(given)
         if self._create_graph:
@@ -116,7 +116,7 @@ class Run:
         return [y if req else None for y, req in zip(outs, reqs, strict=True)]
 
     def _read(self, source: Source, reader: str) -> Given:
-        """What no step computed: given, or on the tape."""
+        """A value that no step computed: given, or on the tape."""
         kind, place, index = source
         if kind is _HEAD:
             given = self._given[place]
@@ -132,9 +132,10 @@ class Run:
         return saved.read(reader)
 
     def _deliver(self, source: Source, state: GradState, again: bool) -> None:
-        """A result that no step wrote to its target: a head's gradient, or one wanted twice.
+        """Stores a result that no step stored: a head's gradient, or one that is wanted twice.
 
-        `again`: the same array was a leaf with another value too, whose gradient it has got.
+        `again`: the same array was also a leaf with another value, whose gradient is stored
+        already.
         """
         value = (self._values[source.place] if source.kind is _STEP
                  else self._read(source, "backward"))
@@ -156,7 +157,7 @@ class Run:
 
 
 def _context_of(ins: Sequence[Given]) -> Context:
-    """Where the outputs are made: with the first input."""
+    """The context of the outputs: that of the first input."""
     if not ins:
         return current_context()
     first = ins[0]
@@ -164,6 +165,6 @@ def _context_of(ins: Sequence[Given]) -> Context:
 
 
 def _write_zero(state: GradState) -> None:
-    """The heads do not depend on this leaf, but for operators whose gradient is zero."""
+    """Stores zeros: the heads do not depend on this leaf, or through zero gradients only."""
     if state.req == Req.kWriteTo:
         full(state.array.shape, 0, out=state.array)

@@ -10,7 +10,7 @@ from .tape import TapeNode
 
 
 class _Copy:
-    """Nodes of the graph that is made: their names count on."""
+    """Makes the nodes of the new graph, with numbered names."""
 
     def __init__(self) -> None:
         self._variables = self._operators = 0
@@ -28,7 +28,7 @@ class _Copy:
         return Node(node.op, name, node.params.to_attrs(), node.params, inputs).outputs
 
     def inlined(self, heads: Sequence[Entry], inputs: Sequence[Entry]) -> list[Entry]:
-        """The outputs of a graph on `inputs`, which stand for its variables in their order."""
+        """The outputs of a graph whose variables are replaced by `inputs`, in order."""
         left = iter(inputs)
         made: dict[Node, list[Entry]] = {}
         for node in topological(heads):
@@ -38,9 +38,9 @@ class _Copy:
 
 
 def history(entry: Entry) -> Entry:
-    """A copy of what led to an entry, with names for nodes and variables.
+    """A copy of the graph that computed an entry, with names for nodes and variables.
 
-    A CachedOp of no more operators than its `inline_limit` stands there as these.
+    A CachedOp with at most `inline_limit` operators is replaced by these.
     """
     copy = _Copy()
     made: dict[Node, list[Entry]] = {}

@@ -1,4 +1,4 @@
-"""invoke: an eager call of one operator. Everything a user computes goes through here."""
+"""invoke: an eager call of one operator. All computations of users go through it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Out = NDArray | Sequence[NDArray] | None
 
 def invoke(op: OpDef | str, inputs: Sequence[NDArray], attrs: Mapping[str, Any],
            out: Out = None, name: str | None = None) -> Any:
-    """Runs an operator and gives its visible outputs: an NDArray, or a list of several.
+    """Runs an operator and returns its visible outputs: an NDArray, or a list of several.
 
     `inputs` are inputs, then aux states. `attrs` are parameters as Python values or strings;
-    every operator takes `ctx`. With `out` the results are written there, and `out` is given back.
+    every operator accepts `ctx`. With `out` results are stored there, and `out` is returned.
     Everything is checked before anything is computed.
     """
     if isinstance(op, str):
@@ -67,7 +67,7 @@ def invoke_params(op: OpDef, params: Params, inputs: Sequence[NDArray], out: Out
 
 
 def _context(op: OpDef, attrs: dict[str, Any]) -> Context | None:
-    """Takes `ctx` out of the attributes, but leaves it to operators that declare it."""
+    """Removes `ctx` from the attributes, unless the operator declares it."""
     ctx = attrs.pop("ctx")
     if isinstance(ctx, str):
         ctx = _parse_context(op, ctx)

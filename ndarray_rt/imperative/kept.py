@@ -1,4 +1,4 @@
-"""Kept: a bounded table of what is asked for again and again, and what came once."""
+"""Kept: a bounded cache of values whose keys came at least twice."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 CAPACITY = 1024
-ONCE = 1024  # keys of which it is known that they came once
+ONCE = 1024  # most keys that are remembered as having come once
 
 
 class Seen:
-    """The hashes of the last keys that came: of ONCE / 2 of them for certain, at most of ONCE."""
+    """Hashes of the latest keys: at least the last ONCE / 2 of them, at most ONCE."""
 
     __slots__ = ("_before", "_now")
 
@@ -21,11 +21,11 @@ class Seen:
         self._before: set[int] = set()
 
     def came_before(self, key: Hashable) -> bool:
-        """This key came before, as far as that is remembered; from now on it did."""
+        """Whether this key is remembered from an earlier call; it is from now on."""
         mark = hash(key)
         if mark in self._now:
             return True
-        # what comes again stays
+        # keys that come again stay
         came = mark in self._before
         if len(self._now) >= ONCE // 2:
             self._before, self._now = self._now, set()
@@ -37,24 +37,24 @@ class Seen:
 
 
 class Kept(Generic[T]):
-    """Key -> value for keys that came twice; a full table starts again.
+    """Key -> value for keys that came twice; emptied when full.
 
-    A loop whose every step has other shapes, or another attribute, so leaves nothing behind but the
-    hashes of its last keys. Losing an entry, or counting one too often when two threads offer at
-    once, costs time only. A value may count for several.
+    So a loop with other shapes or attributes in every step leaves nothing but the hashes of its
+    last keys. A lost entry, or one that is counted too often because two threads offer it at once,
+    costs time only. A value may count as several.
     """
 
     __slots__ = ("_capacity", "_count", "_seen", "made")
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        # callers look here first
+        # callers look up here first
         self.made: dict[Hashable, T] = {}
         self._capacity = capacity
         self._count = 0
         self._seen = Seen()
 
     def offer(self, key: Hashable, value: T, count: int = 1) -> None:
-        """Keeps `value` if its key was offered before, as far as that is remembered."""
+        """Keeps `value` if its key is remembered from an earlier offer."""
         if not self._seen.came_before(key):
             return
         if count > self._capacity:

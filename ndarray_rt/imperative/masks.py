@@ -1,4 +1,4 @@
-"""boolean_mask: the rows that a mask chooses. How many there are only the mask's values tell."""
+"""boolean_mask: the rows selected by a mask, whose number depends on the mask's values."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""NDArray's methods and operators, installed on the class when the package loads.
+"""NDArray's methods and operators, installed on the class when the package is imported.
 
-Floor 2 knows no operators; this turns the import round. Methods that are an operator of the same
-name are made from its nd function.
+Floor 2 knows no operators, so that the import goes this way round. Methods that are an operator of
+the same name are made from its nd function.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .invoke import invoke
 from .tape import check_outputs, needs_record, record
 from .ufuncs import array_ufunc
 
-# methods that are operators: method name -> operator name where it is another
+# methods that are operators: method name -> operator name, if it differs
 OPERATOR_METHODS = (
     "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax",
     "argmax_channel", "argmin", "argsort", "broadcast_axes", "broadcast_like", "cbrt", "ceil",
@@ -70,7 +70,7 @@ def _comparison(kind: str) -> Callable[[NDArray, Any], Any]:
     def method(self: NDArray, other: Any) -> Any:
         made = arithmetic.binary(kind, self, other)
         if made is NotImplemented:
-            # Python would compare identities and call that an answer
+            # otherwise Python would compare identities
             raise TypeMismatch(f"an NDArray can not be compared with {other!r}")
         return made
     return method
@@ -181,9 +181,9 @@ def setitem(self: NDArray, key: Any, value: Any) -> None:
 
 
 def _assign_recorded(x: NDArray, key: Any, value: NDArray) -> None:
-    """Recording, only an array as a whole can be given a value that has a gradient."""
+    """While recording, a value with a gradient can only be assigned to a whole array."""
     if not (key is Ellipsis or (isinstance(key, slice) and key == slice(None))):
-        # scripts look for these words of MXNet's
+        # programs look for this wording of MXNet's
         raise MXNetError("x[...] = y: Inplace operations (+=, -=, x[:]=, etc) are not supported "
                          "when recording with autograd, where y has a gradient and x[...] is a "
                          "part of an array; use concat, stack or where")
@@ -195,14 +195,14 @@ def _assign_recorded(x: NDArray, key: Any, value: NDArray) -> None:
 
 
 def slice_assign(self: NDArray, rhs: NDArray, begin: Any, end: Any, step: Any = ()) -> NDArray:
-    """Writes rhs to a part of this array, named as `slice` names it; this array."""
+    """Writes rhs to the part of this array that `slice` would return; returns this array."""
     return cast(NDArray, invoke("_slice_assign", (self, rhs),
                                 {"begin": begin, "end": end, "step": step}, self))
 
 
 def slice_assign_scalar(self: NDArray, value: float, begin: Any, end: Any,
                         step: Any = ()) -> NDArray:
-    """Writes a number to a part of this array, named as `slice` names it; this array."""
+    """Writes a number to the part of this array that `slice` would return; returns this array."""
     return cast(NDArray, invoke("_slice_assign_scalar", (self,),
                                 {"scalar": value, "begin": begin, "end": end, "step": step}, self))
 
@@ -250,7 +250,7 @@ def _operator_method(name: str) -> Callable[..., Any]:
         if not made:
             made.append(make_function(find(name), name))
         if kwargs.get("dtype", self) is None:
-            del kwargs["dtype"]  # numpy's functions call methods with dtype=None
+            del kwargs["dtype"]  # NumPy's functions call methods with dtype=None
         return made[0](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
@@ -259,7 +259,7 @@ def _operator_method(name: str) -> Callable[..., Any]:
 
 
 def install() -> None:
-    """Puts the methods on NDArray; those of operators that are not registered stay away."""
+    """Adds the methods to NDArray, except those whose operators are not registered."""
     for name in OPERATOR_METHODS:
         if name in REGISTRY:
             setattr(NDArray, name, _operator_method(name))

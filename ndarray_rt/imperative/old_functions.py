@@ -1,6 +1,6 @@
 """_copyto, _set_value and _onehot_encode: MXNet's functions from before it had operators.
 
-They write to the array that is given as `out`, and are in no graph.
+They write to the array given as `out`, and can not be part of a graph.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _set_value(src: float, out: NDArray, name: str | None = None) -> NDArray:
 
 def _onehot_encode(lhs: NDArray, rhs: NDArray, out: NDArray | None = None,
                    name: str | None = None) -> NDArray:
-    """Writes to `out`, or gives, an array like rhs (n, depth): 1 where lhs (n,) says, else 0."""
+    """One-hot rows of lhs (n,) in the shape of rhs (n, depth), in `out` or a new array."""
     function = "_onehot_encode"
     rhs = _need_array(function, "rhs", rhs)
     if rhs.ndim != 2 or _need_array(function, "lhs", lhs).shape != rhs.shape[:1]:

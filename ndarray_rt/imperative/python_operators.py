@@ -1,4 +1,4 @@
-"""Operators of Python that MXNet's arrays do not have: `@`, `//`, round(). NumPy's meaning."""
+"""Operators of Python that MXNet's arrays lack: `@`, `//`, round(), with NumPy's meaning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .arithmetic import NUMBERS, binary, operand
 from .fast_call import call_named
 from .invoke import invoke
 
-DIGITS = 38  # further powers of ten are no float32
+DIGITS = 38  # larger powers of ten overflow float32
 
 
 def matmul(lhs: Any, rhs: Any) -> Any:
@@ -77,12 +77,12 @@ def floor_divide(lhs: Any, rhs: Any) -> Any:
 
 
 def _by_infinity(lhs: Any, rhs: Any, rest: NDArray) -> Any:
-    """0, and -1 where the signs differ; NaN of what is no finite number."""
+    """0, or -1 if the signs differ; NaN for operands that are not finite."""
     return (lhs - lhs) * rest.zeros_like() - ((lhs * rhs) < 0)
 
 
 def rounded(self: NDArray, ndigits: int | None = None) -> Any:
-    """round(x, ndigits): to even where it is half way, as np.round does; the dtype stays."""
+    """round(x, ndigits): halves to even, as np.round does; keeps the dtype."""
     digits = 0 if ndigits is None else ndigits
     if not hasattr(digits, "__index__") or abs(digits.__index__()) > DIGITS:
         raise ParameterError(f"round: ndigits got {shown(ndigits)}, expected an int from "
@@ -97,7 +97,7 @@ def rounded(self: NDArray, ndigits: int | None = None) -> Any:
 
 
 def _to_even(x: NDArray) -> NDArray:
-    """Whole numbers: MXNet's `rint`, but for halves, which it rounds down."""
+    """Rounds to integers like MXNet's `rint`, except halves, which that rounds down."""
     nearest: NDArray = invoke("rint", (x,), {})
     even: NDArray = invoke("floor", (x * 0.5 + 0.25,), {}) * 2
     made: NDArray = invoke("where", (binary("equal", abs(x - nearest), 0.5), even, nearest), {})

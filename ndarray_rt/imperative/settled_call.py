@@ -1,7 +1,7 @@
-"""Calls of a CachedOp that are like the last one: what they need not look at again.
+"""Calls of a CachedOp that are similar to the last one and skip most checks.
 
-While parameters are the same arrays with the same places on the tape, which one look at each says,
-a call with data of the same shapes and dtypes is run by the same group of instances.
+As long as parameters are the same arrays with the same places on the tape, which one check shows, a
+call with data of the same shapes and dtypes is run by the same group of instances.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class _Data(NamedTuple):
 
 
 class Settled:
-    """What a recorded call in training mode was like, for those that follow it."""
+    """Describes a recorded call in training mode, for those that follow it."""
 
     def __init__(self, op: CachedOp, group: Group, facts: list[Facts], data: list[_Data],
                  args: Sequence[NDArray]) -> None:
         self.group = group
         self.data = data
-        # inputs whose gradients something recorded wants
+        # inputs computed by something recorded, whose gradients are wanted
         self.recorded = [one.position for one in data if one.wanted]
-        # how backward went from calls of this kind, and where their gradients go
+        # the route of backward from calls of this kind, and where their gradients go
         self.route: Route | None = None
         self.leaves: list[GradState] = [args[i]._entry[0].grad for i in group.targets]
         self._facts = facts
@@ -59,8 +59,8 @@ class Settled:
         self._operator = operator_of(op.name, len(group.symbol.entries))
 
     def call(self, op: CachedOp, args: tuple[Any, ...], is_train: bool) -> Any:
-        """The outputs, recorded, as the op's call gives them; None, and nothing is done, where the
-        call is not like the last one. The tape is recording."""
+        """The outputs, recorded, like the op's own call. Returns None and does nothing if the call
+        is not similar. The tape is recording."""
         if not is_train or len(args) != self._count:
             return None
         entries = self._entries[:]
@@ -99,8 +99,7 @@ _NOWHERE: Any = None
 
 def settle(op: CachedOp, args: Sequence[NDArray], facts: list[Facts], held: Held,
            ) -> Settled | None:
-    """What a call that was just recorded was like; None where later ones are to be looked at anew.
-    """
+    """Describes a call that was just recorded; None if later ones need all checks."""
     group, instance = held.group, held.instance
     if not group.is_train or group.read or instance.refusal is not None or not instance.is_apart:
         return None

@@ -1,7 +1,7 @@
-"""_foreach, _while_loop and _cond: operators that run graphs of their own, and their gradients.
+"""_foreach, _while_loop and _cond: operators that run graphs, and their gradients.
 
-The graphs run node by node, each node as any operator runs. The gradient runs them again on a tape
-with the random numbers of forward.
+Graphs run node by node, like single operators. The gradient runs them again on a tape, with the
+random numbers of forward.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .control_flow import is_true, joined, step_of
 from .invoke import invoke_params
 from .tape import STATE, entry_of, set_variable
 
-# states of random streams that one node keeps: one for each executor
+# states of random streams that one node keeps: one per executor
 SESSIONS = 64
 
 
@@ -42,7 +42,7 @@ SESSIONS = 64
 
 
 def run_graph(graph: Subgraph, inputs: Sequence[NDArray]) -> list[NDArray]:
-    """The outputs of a graph whose variables are these arrays, in their order."""
+    """The outputs of a graph for these values of its variables, in order."""
     values: dict[Entry, NDArray] = {Entry(node, 0): x for node, x in
                                     zip(graph.variables, inputs, strict=True)}
     for node in graph.order:
@@ -140,7 +140,7 @@ def _compute(ctx: OpContext, p: SubgraphParams, ins: list[AnyArray],
 
 @params_class
 class BackwardParams(Params):
-    """The operator whose gradient is computed; its inputs stand behind gradients of outputs."""
+    """The operator whose gradient is computed; its inputs follow the gradients of outputs."""
 
     forward: SubgraphParams = dataclasses.field(metadata={
         "doc": "the operator", "wants": "its parameters", "parse": lambda value: value,
@@ -190,7 +190,7 @@ def _compute_backward(ctx: OpContext, p: BackwardParams, ins: list[AnyArray],
 
 
 def _depends(x: NDArray) -> bool:
-    """A gradient reaches something from here."""
+    """Some leaf's gradient depends on this array."""
     entry = entry_of(x)
     return entry is not None and entry.node.needs_grad  # type: ignore[attr-defined]
 
@@ -214,7 +214,7 @@ def _backward_type(p: BackwardParams, ins: TypeList, outs: TypeList) -> tuple[Ty
 
 
 def _inside(graph: Subgraph, place: Sequence[int], ins: ShapeList) -> tuple[ShapeList, ShapeList]:
-    """Shapes of the inputs of a node and of a graph's outputs, as the graph has them."""
+    """Shapes of a node's inputs and of a graph's outputs, inferred in the graph."""
     given: Mapping[str, Shape | None] = dict(zip(graph.names, [ins[i] for i in place],
                                                  strict=True))
     table = infer_graph_shapes(graph.heads, given)
@@ -235,11 +235,11 @@ def _foreach_shape(p: ForeachParams, ins: ShapeList, outs: ShapeList,
             if length not in (-1, x[0]):
                 raise ShapeError(f"data and outputs have the lengths {length} and {x[0]}")
             length = x[0]
-    # an element of a vector has the shape (1,)
+    # an element of a vector has shape (1,)
     step = [None if x is None else x[1:] or (1,) for x in ins[:count]]
     states = slice(count, count + len(p.in_state_locs))
     given = [*step, *ins[count:]]
-    # a state has one shape before and after
+    # a state keeps its shape
     given[states] = [merge(a, b) for a, b in zip(given[states], outs[p.num_out_data:],
                                                  strict=True)]
     made, heads = _inside(p.graphs[0], p.places[0], given)

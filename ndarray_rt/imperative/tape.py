@@ -1,7 +1,7 @@
-"""The tape: what was computed from what, while recording. Computes no gradients itself.
+"""The tape: the graph of what is computed while recording. Computes no gradients itself.
 
-A recorded operator call is a TapeNode, an ordinary graph node that also holds those values which
-its gradient will read. Arrays point to nodes (`NDArray._entry`), never the other way round.
+A recorded operator call is a TapeNode: an ordinary graph node that also holds the values that its
+gradient will read. Arrays refer to nodes (`NDArray._entry`), never the other way round.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .call_table import CallTable
 from .dependency import Needs, needs_of
 
 IN_PLACE = (
-    # scripts look for these words of MXNet's
+    # programs look for this wording of MXNet's
     "{what}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with "
     "autograd, nor is out=, on arrays that are part of a recorded computation: their gradient "
     "would be undefined. Do it outside of the record section, or after backward")
@@ -36,13 +36,13 @@ IN_PLACE = (
 
 # shapes and dtypes
 Facts = Sequence[tuple[tuple[int, ...], DType]]
-# of an array that has no memory: shape, dtype, context
+# an array without memory: shape, dtype, context
 Outline = tuple[tuple[int, ...], DType, Context]
-# and of one that has some: Chunk, offset, is it reused, is it a part of one that is
+# an array with memory: in addition Chunk, offset, whether it is reused, whether it is a part of one
 Held = tuple[tuple[int, ...], DType, Context, Chunk, int, bool, bool]
 
 
-# what each recorded call asks, without the calls in between
+# what each recorded call looks up, as functions without intermediate calls
 _writes_at, _writable_pins_at = lib.ndrt_chunk_writes_at, lib.ndrt_chunk_writable_pins_at
 _new_entry = partial(tuple.__new__, Entry)
 
@@ -53,7 +53,7 @@ class State(threading.local):
     def __init__(self) -> None:
         self.recording = False
         self.training = False
-        # the custom operator whose code runs, as the profiler calls it
+        # the custom operator whose code runs, named for the profiler
         self.custom: str | None = None
         self.calls = CallTable()
 
@@ -64,7 +64,7 @@ STATE = State()
 class Saved:
     """A value that a gradient will read, with its Chunk's write counter.
 
-    Nobody sees writes through an export; so the value of an array that is exported for writing,
+    Writes through an export go unnoticed, so the value of an array that is exported for writing,
     now or later, is copied before that can happen.
     """
 
@@ -72,7 +72,7 @@ class Saved:
 
     def __init__(self, array: NDArray, checked: bool) -> None:
         self.chunk = chunk = array._chunk
-        # not the array itself: the graph owns values, values do not own the graph
+        # not the array itself, as that would make a cycle: arrays own the graph
         self.held: Held = (array._shape, array._dtype, array._ctx, chunk, array._byte_offset,
                            array._reuse, array._is_part)
         self.writes: int = _writes_at(chunk.address)
@@ -89,7 +89,7 @@ class Saved:
         return array_of(self.held)
 
     def copy(self) -> None:
-        """Keeps the value on memory of its own, unless it is lost already."""
+        """Copies the value to memory of its own, unless it is lost already."""
         if self.chunk.writes == self.writes:
             shape, dtype, ctx, *_ = self.held
             made = copy_of(self.array, ctx)
@@ -98,11 +98,11 @@ class Saved:
                          made._is_part)
 
     def get(self, what: str) -> NDArray:
-        """The value; MXNetError when it was written to since it was saved."""
+        """The value; MXNetError if it was written to since it was saved."""
         return array_of(self.read(what))
 
     def read(self, what: str) -> Held:
-        """The same without an array."""
+        """Like `get`, without making an array."""
         if self.checked and _writes_at(self.chunk.address) != self.writes:
             raise MXNetError(
                 f"{what}: an array of shape {self.held[0]} that its gradient needs was written "
@@ -120,10 +120,9 @@ def array_of(held: Held) -> NDArray:
 
 
 class SavedArrays:
-    """`Saved` of arrays that are the same for one call after the other: noted in one native call.
+    """`Saved` for arrays that are the same in call after call, noted by one native call.
 
-    What was noted last is looked at array by array only where one of them is exported for writing,
-    or was written to.
+    They are examined one by one only if one of them was written to or is exported for writing.
     """
 
     __slots__ = ("__weakref__", "_arrays", "_chunks", "_is_open", "_made", "_writes")
@@ -137,7 +136,7 @@ class SavedArrays:
         _noting.add(ref(self, _forget_noting))
 
     def note(self) -> None:
-        """The arrays as they are now; what was noted before is forgotten."""
+        """Notes the arrays' present values; forgets what was noted before."""
         self._made = None
         is_calm = lib.ndrt_chunks_note(len(self._arrays), self._chunks, self._writes)
         self._is_open = True
@@ -147,12 +146,12 @@ class SavedArrays:
                     self.before_export(array._chunk)
 
     def is_unwritten(self) -> bool:
-        """Nobody has written to any of them, or might have unseen."""
+        """Nobody has written to any of them, or could have without notice."""
         return self._made is None and bool(lib.ndrt_chunks_unwritten(
             len(self._arrays), self._chunks, self._writes))
 
     def saved(self) -> list[Saved]:
-        """What was noted, for each array."""
+        """The noted value of each array."""
         if self._made is None:
             made = []
             for array, writes in zip(self._arrays, self._writes, strict=True):
@@ -164,14 +163,14 @@ class SavedArrays:
         return self._made
 
     def before_export(self, chunk: Chunk) -> None:
-        """Keeps the values on this chunk, as `Saved.copy`."""
+        """Copies the values on this chunk, like `Saved.copy`."""
         if self._is_open and any(array._chunk is chunk for array in self._arrays):
             for one in self.saved():
                 if one.chunk is chunk:
                     one.copy()
 
     def close(self) -> None:
-        """Nobody asks any more for what was noted."""
+        """The noted values are not needed any more."""
         self._is_open, self._made = False, None
 
 
@@ -196,9 +195,9 @@ BEFORE_EXPORT.append(_before_export)
 
 
 class GradState:
-    """What an array with a gradient has: the array that takes it, and how.
+    """The gradient array of an array, and its request.
 
-    `fresh`: a backward has given it something since the user said that it is not.
+    `fresh`: a backward has written it since the user set this to False.
     """
 
     __slots__ = ("array", "fresh", "req")
@@ -210,14 +209,14 @@ class GradState:
 
 
 class TapeVariable(Node):
-    """An array that nothing recorded has computed: a leaf with a gradient, or a constant."""
+    """An array that no recorded call computed: a leaf with a gradient, or a constant."""
 
     __slots__ = ("grad", "needs_grad", "output_facts", "saved")
 
     cleared = False
 
     def __init__(self, array: NDArray, grad: GradState | None) -> None:
-        # Node.__init__ without its call, as each recorded call makes some
+        # Node.__init__ inlined, as each recorded call makes some
         self.op = self.params = None
         self.name, self.attrs, self.inputs, self._outputs = "", {}, [], 1
         self.output_facts: list[Outline] = [(array._shape, array._dtype, array._ctx)]
@@ -233,7 +232,7 @@ class TapeNode(Node):
 
     def __init__(self, op: OpDef, params: Params, inputs: list[Entry], name: str,
                  outputs: Sequence[NDArray], hidden: Facts = ()) -> None:
-        # Node.__init__ without its call, as each recorded call makes one
+        # Node.__init__ inlined, as each recorded call makes one
         self.op = op
         self.name = name
         self._attrs = {}
@@ -248,16 +247,16 @@ class TapeNode(Node):
         self.needs_grad = True
 
     def clear(self) -> None:
-        """Forgets inputs and values, after a backward that does not retain the graph."""
+        """Drops inputs and values, after a backward that does not retain the graph."""
         self.cleared = True
         self.needs_grad = False
         self.inputs = []
-        self.params = None  # those of a Python call hold all that it saved
+        self.params = None  # for a Python call they hold everything that it saved
         self.saved = [None] * len(self.saved)
 
 
 def entry_of(x: NDArray) -> Entry | None:
-    """Where x stands in a recorded graph that is still alive, or None."""
+    """The place of x in a recorded graph that still lives, or None."""
     found = x._entry
     if found is None:
         return None
@@ -268,7 +267,7 @@ def entry_of(x: NDArray) -> Entry | None:
 
 
 def is_recorded(x: NDArray) -> bool:
-    """x has a gradient, or was computed from something that has."""
+    """x has a gradient, or was computed from an array that has."""
     entry = entry_of(x)
     return entry is not None and tape_node(entry).needs_grad
 
@@ -279,14 +278,14 @@ def tape_node(entry: Entry) -> TapeNode | TapeVariable:
 
 
 def set_variable(x: NDArray, grad: NDArray | None, req: Req) -> None:
-    """Makes x a leaf; its gradient will go to `grad`. Forgets how x was computed."""
+    """Makes x a leaf with gradient array `grad`. Forgets how x was computed."""
     state = None if grad is None else GradState(grad, req)
     x._grad_state = state
     x._entry = Entry(TapeVariable(x, state), 0)
 
 
 def check_outputs(outputs: Sequence[NDArray], what: str) -> None:
-    """MXNetError when recording and one of these is part of a recorded graph."""
+    """MXNetError if recording and one of these arrays is part of a recorded graph."""
     if STATE.recording:
         for y in outputs:
             if entry_of(y) is not None:
@@ -294,11 +293,11 @@ def check_outputs(outputs: Sequence[NDArray], what: str) -> None:
 
 
 def needs_record(inputs: Sequence[NDArray]) -> bool:
-    """Recording, and one of the inputs has a gradient."""
+    """Recording is on, and one of the inputs has a gradient."""
     if STATE.recording:
         for x in inputs:
             found: Any = x._entry
-            # a weak reference is that of a constant
+            # constants are held by weak references
             if found.__class__ is Entry and found[0].needs_grad:  # type: ignore[attr-defined]
                 return True
     return False
@@ -306,11 +305,11 @@ def needs_record(inputs: Sequence[NDArray]) -> bool:
 
 def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequence[NDArray],
            name: str | None = None, needs: Needs | None = None, hidden: Facts = ()) -> None:
-    """Puts a call that was made on the tape; `needs_record(inputs)` holds.
+    """Puts a call that was made on the tape; `needs_record(inputs)` must hold.
 
-    `inputs` are inputs and aux states, `outputs` all outputs, hidden ones too. `needs` says what
-    the gradient reads, where the operator's declaration does not. `hidden` are shapes and dtypes
-    of outputs behind `outputs` that were not made, as the gradient asks for no more of them.
+    `inputs` are inputs and aux states, `outputs` all outputs, including hidden ones. `needs` says
+    what the gradient reads, if that differs from the operator's declaration. `hidden` are shapes
+    and dtypes of further outputs that were not made, as the gradient needs nothing else of them.
     """
     if needs is None:
         needs = needs_of(op, params)
@@ -339,19 +338,19 @@ def record(op: OpDef, params: Params, inputs: Sequence[NDArray], outputs: Sequen
 
 
 def constant(x: NDArray) -> Entry:
-    """The entry of an array that was not recorded, or in a graph that is gone."""
+    """The entry of an array that was not recorded, or whose graph is gone."""
     entry = entry_of(x)
     if entry is None:
         entry = _new_entry((TapeVariable(x, None), 0))
-        # weakly: a constant is part of the graph as long as the graph lives
+        # held weakly: a constant is part of the graph only as long as the graph lives
         x._entry = ref(entry.node)
     return entry
 
 
 def _renewed(x: NDArray, old: TapeVariable) -> Entry:
-    """The entry of a leaf that was written to: another value from here on.
+    """A new entry for a leaf that was written to, as it has another value from here on.
 
-    What was recorded with the old one may never be differentiated, after an exception for one.
+    Calls recorded with the old one may never be differentiated, for example after an exception.
     """
     node = TapeVariable(x, old.grad)
     entry = Entry(node, 0)

@@ -1,6 +1,7 @@
-"""NumPy's ufuncs on arrays. Those that are Python's operators are ours, all others NumPy's.
+"""NumPy's ufuncs on arrays: operators of Python return arrays, all others are NumPy's.
 
-To NumPy `a + x` is np.add(a, x), and `a += x` is np.add(a, x, out=a); it can not be told apart.
+For NumPy `a + x` is np.add(a, x), and `a += x` is np.add(a, x, out=a); the two forms can not be
+told apart.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ OPERATORS: dict[Any, str] = {
     np.remainder: "modulo", np.power: "power", np.equal: "equal", np.not_equal: "not_equal",
     np.greater: "greater", np.greater_equal: "greater_equal", np.less: "lesser",
     np.less_equal: "lesser_equal"}
-# those that are several operators here
+# ufuncs that are several operators here
 COMPOSED: dict[Any, Callable[[Any, Any], Any]] = {
     np.matmul: matmul, np.floor_divide: floor_divide}
 
 
 def array_ufunc(x: NDArray, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """numpy's `__array_ufunc__`.
+    """NumPy's `__array_ufunc__`.
 
-    An operator gives an array, as `a + x` does, and is recorded. Every other ufunc, and any with
-    more arguments, computes on copies of the contents and gives numpy arrays, into `out` if that
-    is one. Writing to an NDArray, by `out` or `at`, is refused with TypeError.
+    A ufunc that is an operator returns an array, as `a + x` does, and is recorded. Every other one,
+    and any with more arguments, computes on copies of the contents and returns NumPy arrays, in
+    `out` if that is one. Writing to an NDArray, by `out` or `at`, raises TypeError.
     """
     kind = OPERATORS.get(ufunc)
     if kind is not None and method == "__call__" and not kwargs:

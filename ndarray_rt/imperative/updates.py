@@ -1,4 +1,4 @@
-"""nd.contrib's steps of optimizers that are more than one operator's call."""
+"""nd.contrib's optimizer steps that need more than one operator's call."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def mp_adamw_update(weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray,
 
 
 def _flat(op: str, lists: Sequence[Sequence[NDArray]], count: int) -> list[NDArray]:
-    """Inputs of one weight after the other."""
+    """Interleaves lists of arrays: all inputs of the first weight, then of the next."""
     if any(len(given) != count for given in lists):
         raise NameMismatch(f"{op}: got lists of {', '.join(str(len(x)) for x in lists)} arrays, "
                            f"expected {count} in each")
