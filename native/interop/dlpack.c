@@ -83,7 +83,7 @@ static ndrt_export *export_new(const ndrt_export_spec *spec) {
 /* ---- capsules; the GIL is held ----------------------------------------------------------------
  */
 
-/* Calls the deleter in a capsule, which may run Python, while an exception may be on its way. */
+/* Calls the deleter of a capsule, which may run Python, while an exception may be pending. */
 static void call_deleter(PyObject *capsule, const char *name) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -98,7 +98,7 @@ static void call_deleter(PyObject *capsule, const char *name) {
     PyErr_Restore(type, value, trace);
 }
 
-/* A capsule that a consumer took has another name, and the deleter is the consumer's to call. */
+/* A consumed capsule has another name, and its deleter is called by the consumer. */
 static void capsule_dies(PyObject *capsule) {
     if (PyCapsule_IsValid(capsule, PLAIN))
         call_deleter(capsule, PLAIN);

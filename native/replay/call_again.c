@@ -1,9 +1,9 @@
-/* Calls whose outputs are made, written, added to or left out, one by one, as the gradients of
- * imperative calls are: looked up and run like those in fast_call.c. */
+/* Repeated calls of which each output is made, written, added to or left out, as in gradients of
+ * imperative calls: looked up and run like those in fast_call.c. */
 #include "ndrt_calls.h"
 
-/* An input is an array, what the tape holds of one, or, where only the shape is read, (shape,
- * dtype, context). As ndrt_operand_read. */
+/* An input is an array, what the tape holds of one, or, if only its shape is read, (shape, dtype,
+ * context). Returns like ndrt_operand_read. */
 static int input_read(PyObject *object, ndrt_operand *to) {
     if (!PyTuple_Check(object)) return ndrt_operand_read(object, to);
     if (PyTuple_Size(object) != 3) return ndrt_operand_held(object, to);
@@ -19,8 +19,8 @@ static int is_chunk_of(const ndrt_chunk *chunk, const ndrt_operand *among, int n
     return 0;
 }
 
-/* Of each output: None where it is not wanted, True where it is to be made, or the array that it
- * goes to. 1: read; 0: the long way; -1: a Python exception. */
+/* For each output: None if it is not wanted, True to make it, or the array to store it in.
+ * 1: read; 0: take the slow path; -1: a Python exception. */
 static int wishes_read(PyObject *outs, uint64_t adds, const ndrt_operand *ins, int nins,
                        ndrt_wishes *to) {
     Py_ssize_t n = PyTuple_Size(outs);
@@ -47,7 +47,7 @@ static int wishes_read(PyObject *outs, uint64_t adds, const ndrt_operand *ins, i
     return 1;
 }
 
-/* Arrays that are given are as those that were when the call was recorded. */
+/* Whether given arrays have the properties of those when the call was recorded. */
 static int wishes_fit(const ndrt_call_entry *e, const ndrt_wishes *w) {
     if (e->noutputs != w->n) return 0;
     for (int i = 0; i < w->ngiven; i++) {
@@ -59,7 +59,7 @@ static int wishes_fit(const ndrt_call_entry *e, const ndrt_wishes *w) {
     return 1;
 }
 
-/* The list of outputs, in which None stands for those that are not wanted. */
+/* The list of outputs, with None for those that are not wanted. */
 static PyObject *run_wished(const ndrt_call_entry *e, const ndrt_operand *ins, const ndrt_wishes *w,
                             PyObject *ctx) {
     if (!wishes_fit(e, w)) return PyErr_Occurred() ? NULL : ndrt_long_way();

@@ -1,5 +1,5 @@
-/* Arrays as imperative calls see them: Python objects whose slots are read and set without Python
- * code, and chunks behind them. */
+/* Arrays of imperative calls: Python objects whose slots are read and set without running Python
+ * code, and their chunks. */
 #include "ndrt_calls.h"
 
 static const char STATE[] = "ndarray_rt chunk", BYTES[] = "ndarray_rt bytes";
@@ -35,7 +35,7 @@ static PyObject *slot_get(const slot *s, PyObject *of) {
     return s->get(s->descriptor, of, (PyObject *)Py_TYPE(of));
 }
 
-/* A reference that lives as long as the slot is left alone. */
+/* A borrowed reference, valid as long as the slot does not change. */
 static PyObject *slot_peek(const slot *s, PyObject *of) {
     PyObject *found = slot_get(s, of);
     Py_XDECREF(found);
@@ -49,7 +49,7 @@ static int slot_set(const slot *s, PyObject *of, PyObject *to) {
 /* ---- what a call is given ---------------------------------------------------------------------
  */
 
-/* The rest of reading one, whose shape and dtype are found. */
+/* Reads the rest of an array whose shape and dtype are known. */
 static int operand_settle(PyObject *chunk, PyObject *offset, PyObject *reuse, PyObject *part,
                           ndrt_operand *to) {
     PyObject *address = slot_peek(&py.chunk[C_ADDRESS], chunk);
@@ -60,7 +60,7 @@ static int operand_settle(PyObject *chunk, PyObject *offset, PyObject *reuse, Py
     to->layout = to->chunk->layout;
     if (!to->chunk->data) return 0;
     if (!to->layout) return 1;
-    /* views see the default layout only, and memory that values reuse may be of another dtype */
+    /* views see the default layout only, and reused memory may have another dtype */
     PyObject *whole = slot_peek(&py.chunk[C_SHAPE], chunk);
     if (!whole) return -1;
     if (to->offset || part != Py_False || reuse != Py_False) return 0;
@@ -97,7 +97,7 @@ static void state_dies(PyObject *capsule) { ndrt_chunk_free(PyCapsule_GetPointer
 
 static void bytes_die(PyObject *capsule) { ndrt_buffer_free(PyCapsule_GetPointer(capsule, BYTES)); }
 
-/* Gives the new objects their slots; 0: done, -1: an exception. */
+/* Fills the slots of the new objects; 0: done, -1: an exception. */
 static int fill(PyObject *array, PyObject *chunk, PyObject *facts, PyObject *ctx,
                 const ndrt_made_output *made, PyObject *state, PyObject *bytes) {
     PyObject *shape = PyTuple_GetItem(facts, 0), *dtype = PyTuple_GetItem(facts, 1);

@@ -1,17 +1,17 @@
-/* The parameters of an imperative call as part of a key, and the numbers among them: a call that
- * was made before is done again with others, as its kernels read them when they run. */
+/* The parameters of an imperative call as part of its key, and the numbers among them, with which a
+ * recorded call can be repeated, as its kernels read them at each run. */
 #include "ndrt_calls.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* of strings and tuples in keys; as in imperative/call.py */
+/* longest strings and tuples in keys; as in imperative/call.py */
 enum { MOST_LETTERS = 256, MOST_ITEMS = 64 };
 
 static const char KINDS[] = "ndrt numbers";
 
-/* What the numbers of one operator are called, and which of them a recording serves. */
+/* The names of one operator's numbers, and the values that a recording serves. */
 struct ndrt_number_kinds {
     int n, napart;
     PyObject *names[NDRT_CALL_NUMBERS]; /* interned, so that they are compared by address */
@@ -27,7 +27,7 @@ static void kinds_die(PyObject *capsule) {
     free(kinds);
 }
 
-/* The numbers of a tuple, at most `room` of them; -1 with an exception. */
+/* The numbers in a tuple, at most `room`; -1 with an exception. */
 static int doubles(PyObject *tuple, double *to, Py_ssize_t room) {
     Py_ssize_t n = PyTuple_Size(tuple);
     if (n > room) {
@@ -82,7 +82,7 @@ static int place_of(const ndrt_number_kinds *kinds, PyObject *name) {
     return -1;
 }
 
-/* The value as Python's float() gives it; 0: it is no number, or too large for one. */
+/* The value as Python's float() returns it; 0: not a number, or too large for one. */
 static int read_number(PyObject *value, double *to) {
     if (PyFloat_Check(value)) {
         *to = PyFloat_AsDouble(value);
@@ -124,8 +124,8 @@ void ndrt_call_marks_set(PyObject *tuple, Py_ssize_t first) {
     marks.nan = PyTuple_GetItem(tuple, first + 3);
 }
 
-/* A value that means the same wherever it has one key and one type, and is short enough to be kept
- * in one. */
+/* Whether equal keys and types imply equal meaning of a value, and whether it is short enough to be
+ * kept in a key. */
 static int is_simple(PyObject *value) {
     if (value == Py_None || PyLong_CheckExact(value) || PyBool_Check(value) ||
         PyFloat_CheckExact(value))
@@ -138,7 +138,7 @@ static int is_simple(PyObject *value) {
     return n <= MOST_ITEMS;
 }
 
-/* What stands for a simple value in a key; borrowed. */
+/* The key of a simple value; borrowed. */
 static PyObject *value_key(PyObject *value) {
     if (!PyFloat_CheckExact(value)) return value;
     double number = PyFloat_AsDouble(value);

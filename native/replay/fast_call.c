@@ -1,9 +1,9 @@
-/* Imperative calls that were made before, and the gradients of such: one native call looks them up,
- * makes the outputs, takes the leases, binds the pointers and runs.
+/* Repeated imperative calls and their gradients: one native call looks up the recording, makes the
+ * outputs, acquires the leases, binds the pointers and runs the steps.
  *
- * Everything here runs with the GIL held, but for big steps, so between a look at an array's memory
- * and the end of the call no Python code runs that could move it. Nothing waits: what is in the way
- * sends the caller the long way, which knows what to do about it. */
+ * Everything here runs with the GIL held, except for large steps, so that no Python code can move
+ * an array's memory between looking at it and the end of the call. Nothing waits: on any obstacle
+ * the caller takes the slow path, which handles it. */
 #include "ndrt_calls.h"
 #include "runtime/ndrt_leases.h"
 
@@ -30,7 +30,7 @@ static void entry_dies(PyObject *capsule) {
     free(e);
 }
 
-/* keep(address of an ndrt_call_spec, facts, what to keep alive): what a table holds. */
+/* keep(address of an ndrt_call_spec, facts, what to keep alive): makes an entry of a table. */
 static PyObject *keep(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     (void)self;
     if (nargs != 3) return PyErr_Format(PyExc_TypeError, "keep takes 3 arguments");
@@ -73,7 +73,7 @@ static PyObject *keep(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     return capsule;
 }
 
-/* How the output that is given lies to the inputs; -1: in a way for the long way. */
+/* The relation of the given output to the inputs; -1: one that needs the slow path. */
 static int place_of(const ndrt_operand *out, const ndrt_operand *ins, int n) {
     int place = OUT_APART;
     for (int i = n; i-- > 0;) {
@@ -86,16 +86,16 @@ static int place_of(const ndrt_operand *out, const ndrt_operand *ins, int n) {
     return place;
 }
 
-/* The first input before this one that is the same array, counted from 1; 0: none is. */
+/* The first earlier input that is the same array, counted from 1; 0: none. */
 static int alias_of(const ndrt_operand *ins, int i) {
     for (int j = 0; j < i && ins[i].chunk; j++)
         if (ins[i].chunk == ins[j].chunk && ins[i].offset == ins[j].offset) return j + 1;
     return 0;
 }
 
-/* What the call is looked up by: operator, flags, the number of threads, each input's shape, dtype
- * and layout, which of them are one array, the parameters but for the numbers that are given as
- * arguments. With wishes these too, and the layouts of what is given. */
+/* The key of a call: operator, flags, number of threads, each input's shape, dtype and layout,
+ * which inputs are the same array, and the parameters without the numbers that are arguments. With
+ * wishes these too, and the layouts of given outputs. */
 static PyObject *key_of(PyObject *op, long flags, const ndrt_operand *ins, int n,
                         const ndrt_call_parameters *p, const ndrt_wishes *w) {
     Py_ssize_t nattrs = PyDict_Size(p->attrs), at = 2;
@@ -118,7 +118,7 @@ static PyObject *key_of(PyObject *op, long flags, const ndrt_operand *ins, int n
     }
     ndrt_call_parameters_put(p, key, at);
     if (!PyErr_Occurred()) return key;
-    Py_DECREF(key); /* a number that there was no memory for */
+    Py_DECREF(key); /* a number could not be allocated */
     return NULL;
 }
 
@@ -130,8 +130,8 @@ void ndrt_call_hits_reset(void) { __atomic_store_n(&hits, 0, __ATOMIC_RELAXED); 
 /* ---- running ------------------------------------------------------------------------------------
  */
 
-/* Is all as it was when the key was made? Objects were made since, and a collection of garbage can
- * run anything. */
+/* Whether everything is still as it was when the key was made: objects were made since, and a
+ * garbage collection can run any code. */
 static int is_unchanged(const ndrt_operand *ins, int n) {
     for (int i = 0; i < n; i++)
         if (ins[i].layout != NDRT_NO_MEMORY &&
@@ -172,14 +172,14 @@ static ndrt_status execute(const ndrt_call_entry *e, const ndrt_operand *ins, ch
 
 static int is_changed(const ndrt_call_entry *e, int input) { return e->changed >> input & 1; }
 
-/* Somebody was given the bytes of an input that is to change. */
+/* Whether an input that the call will change is exported. */
 static int is_pinned(const ndrt_call_entry *e, const ndrt_operand *ins) {
     for (int i = 0; i < e->ninputs; i++)
         if (is_changed(e, i) && ins[i].chunk->pins) return 1;
     return 0;
 }
 
-/* Somebody was given the bytes of an array that is to be written to. */
+/* Whether an array that the call will write is exported. */
 static int is_any_pinned(const ndrt_operand *given, int n) {
     for (int i = 0; i < n; i++)
         if (given[i].chunk->pins) return 1;
@@ -234,9 +234,9 @@ static PyObject *run_given(const ndrt_call_entry *e, const ndrt_operand *ins,
     return out->object;
 }
 
-/* `object`s as one Python object: the only one itself, else a list; for a call that goes on the
- * tape a list behind what the entry keeps alive. Takes them over, or gives NULL with an exception.
- */
+/* `object`s as one Python object: the only one itself, or a list; for a call that goes on the tape,
+ * a list that begins with what the entry keeps alive. Steals the references, or returns NULL with
+ * an exception. */
 static PyObject *given_back(const ndrt_call_entry *e, ndrt_made_output *made, int recorded) {
     if (e->noutputs == 1 && !recorded) return made[0].object;
     PyObject *list = PyList_New(e->noutputs + recorded);
@@ -291,9 +291,9 @@ PyObject *ndrt_call_look_up(PyObject *table, PyObject *op, long flags, const ndr
     return found;
 }
 
-/* run(table, operator, flags, inputs, attributes, out). Gives the output, or a list of several;
- * with the flag RECORDED a list that begins with what was kept alive; a key that the table does not
- * have, None where the call is to go the long way for another reason, or the number of a status. */
+/* run(table, operator, flags, inputs, attributes, out). Returns the output, or a list of several;
+ * with the flag RECORDED a list that begins with what is kept alive; the key if the table does not
+ * have it, None if the slow path is needed for another reason, or the number of a status. */
 static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     (void)self;
     if (nargs != 6) return PyErr_Format(PyExc_TypeError, "run takes 6 arguments");
@@ -326,7 +326,7 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     if (found == Py_None) return ndrt_long_way();
     ndrt_call_entry *e = PyCapsule_GetPointer(found, NDRT_CALL_ENTRY);
     if (!e) return NULL;
-    /* whatever happens to the table meanwhile */
+    /* keeps the entry alive, whatever happens to the table */
     Py_INCREF(found);
     ndrt_call_renumber(e, &p);
     PyObject *result =
@@ -338,9 +338,9 @@ static PyObject *run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
 /* ---- copies -------------------------------------------------------------------------------------
  */
 
-/* copies(facts, addresses, ctx): new arrays, each with what the chunk of an address begins with;
- * None where one of those has no memory, or a special layout. Nobody else has the chunks. Facts are
- * those of outputs. */
+/* copies(facts, addresses, ctx): new arrays, each with the first bytes of the chunk at an address;
+ * None if one of those has no memory, or a special layout. Nobody else has access to the chunks.
+ * Facts are those of outputs. */
 static PyObject *copies(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     (void)self;
     if (nargs != 3) return PyErr_Format(PyExc_TypeError, "copies takes 3 arguments");

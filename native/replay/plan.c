@@ -1,4 +1,4 @@
-/* Plans: steps with their arguments fixed, run by one call. */
+/* Plans: steps with fixed arguments, run by one call. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ typedef struct {
     ndrt_kernel_call kernel;
 } step;
 
-/* Steps [begin, ends[0]), [ends[0], ends[1]), ...: a thread for each. */
+/* Steps [begin, ends[0]), [ends[0], ends[1]), ...: one thread runs each range. */
 typedef struct {
     int64_t begin;
     int count;
@@ -66,7 +66,7 @@ void ndrt_plan_free(ndrt_plan *plan) {
 }
 
 static ndrt_status make_room(ndrt_plan *plan) {
-    plan->took = HUGE_VAL; /* what it took says nothing of a plan with one step more */
+    plan->took = HUGE_VAL; /* unknown for a plan with one step more */
     if (plan->nsteps < plan->room) return NDRT_OK;
     int64_t room = plan->room ? plan->room * 2 : 64;
     step *bigger = NULL;
@@ -177,7 +177,7 @@ static ndrt_status execute(const step *s) {
                    : ndrt_kernel_execute(&s->kernel, s->nthreads);
 }
 
-/* The first step that failed in lanes, and what was said of it. */
+/* The first step that failed in lanes, and its error. */
 typedef struct {
     ndrt_status status;
     int64_t at;
@@ -190,7 +190,7 @@ static void run_lane(const ndrt_plan *plan, const lanes *group, int lane, failur
     for (int64_t i = lane ? group->ends[lane - 1] : group->begin; i < group->ends[lane]; i++) {
         const ndrt_status status = execute(&plan->steps[i]);
         if (times) {
-            /* of the time of the run it is a share */
+            /* as a share of the time of the run */
             const double ended = now_ms();
             times[i] = (ended - begun) / group->count;
             begun = ended;
@@ -212,7 +212,7 @@ static ndrt_status run_lanes(const ndrt_plan *plan, const lanes *group, int64_t 
     failure first = {.status = NDRT_OK};
 #pragma omp parallel num_threads(group->count)
     {
-        omp_set_num_threads(1); /* of this thread, until the region ends */
+        omp_set_num_threads(1); /* for this thread, until the region ends */
 #pragma omp for schedule(static, 1)
         for (int lane = 0; lane < group->count; lane++) run_lane(plan, group, lane, &first, times);
     }
@@ -230,14 +230,14 @@ ndrt_status ndrt_plan_profile(ndrt_plan *plan, double budget_ms, int64_t *cursor
                          (long long)plan->nsteps);
     if (*cursor == plan->nsteps || plan->steps[*cursor].is_stop) return NDRT_OK;
     double started = budget_ms >= 0 ? now_ms() : 0;
-    /* A plan of small steps would spend a tenth of its time on looking at the clock. */
+    /* A plan of small steps would spend a tenth of its time reading the clock. */
     int is_short = plan->took < budget_ms / 4, from_start = !*cursor, unlooked = 0;
     ndrt_native_state state;
     TRY(ndrt_enter(&state, plan->steps[*cursor].nthreads));
-    /* inside of the gate: no fork while a lock of malloc's is held */
+    /* inside the gate, so that no fork happens while malloc's lock is held */
     ndrt_status status = ndrt_reserve_heap();
     double begun = times ? now_ms() : 0;
-    int64_t next = 0; /* the first lanes that the run has not come to */
+    int64_t next = 0; /* the first lanes that the run has not reached */
     while (next < plan->nlanes && plan->lanes[next].begin < *cursor) next++;
     while (*cursor < plan->nsteps && status == NDRT_OK) {
         if (next < plan->nlanes && plan->lanes[next].begin == *cursor) {
@@ -253,7 +253,7 @@ ndrt_status ndrt_plan_profile(ndrt_plan *plan, double budget_ms, int64_t *cursor
         if (status != NDRT_OK) break;
         status = execute(s);
         if (times) {
-            /* one reading a step: the times of all of them are the time of the run */
+            /* one reading per step, so that the times add up to the time of the run */
             double ended = now_ms();
             times[*cursor] = ended - begun;
             begun = ended;

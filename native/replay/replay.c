@@ -1,4 +1,4 @@
-/* Replays: a plan run again while everything that it was recorded under still holds. */
+/* Replays: a plan that is run again as long as its guards hold. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct ndrt_replay {
 
 static void watch(watched *to, int n, ndrt_chunk *const *chunks) {
     for (int i = 0; i < n; i++) {
-        /* A finalizer may come when those who made the chunks are gone. */
+        /* a finalizer may run after the owners of the chunks are gone */
         __atomic_add_fetch(&chunks[i]->references, 1, __ATOMIC_RELAXED);
         to[i].chunk = chunks[i];
     }
@@ -94,7 +94,7 @@ int64_t ndrt_replay_cursor(const ndrt_replay *replay) { return replay->cursor; }
 
 int64_t ndrt_replay_runs(const ndrt_replay *replay) { return replay->runs; }
 
-/* Of guards and sources, which stand one behind the other. */
+/* Checks guards and sources, which are contiguous. */
 static ndrt_replay_result guard_one(const ndrt_replay *replay, int at) {
     const watched *one = &replay->guards[at];
     if (at < replay->nguards)
@@ -150,10 +150,10 @@ static ndrt_replay_result advance(ndrt_replay *replay, double budget_ms) {
 ndrt_replay_result ndrt_replay_run(ndrt_replay *replay, double budget_ms, int leased) {
     if (!leased && !ndrt_lockset_try(replay->leases)) return NDRT_REPLAY_BUSY;
     replay->leased = leased;
-    /* With the leases: nobody converts or writes in between. */
+    /* Under the leases, so that nobody converts or writes meanwhile. */
     ndrt_replay_result broken = guard(replay);
     if (broken != NDRT_REPLAY_DONE) return leave(replay, broken);
-    /* Counted before they happen, so that none can be missed. */
+    /* counted before the writes, so that none can be missed */
     for (int i = 0; i < replay->nwritten; i++) ndrt_chunk_add_writes(replay->written[i].chunk);
     replay->cursor = 0;
     return advance(replay, budget_ms);

@@ -21,7 +21,7 @@ void ndrt_account_free(ndrt_account *account) {
         free(account);
 }
 
-/* The thread has a reference of its own: an interrupt may keep a caller from leaving. */
+/* The thread has a reference of its own, as an interrupt may keep a caller from leaving. */
 ndrt_account *ndrt_account_enter(ndrt_account *account) {
     ndrt_account *before = current;
     current = ndrt_account_take(account);

@@ -1,8 +1,8 @@
-/* Where in one arena memory lies of which it is known when each part is used.
+/* Offsets in one arena for memory whose lifetimes are known.
  *
- * Lives come in the order of their births, and stand at these positions below. Two lives meet if
- * and only if the one that is born later is born before the other one ends: each life is an
- * interval of positions, and trees over positions answer what lies where during a life. */
+ * Lives are sorted by birth and identified by their position below. Two lives meet if and only if
+ * the one born later is born before the other one ends: each life is an interval of positions, and
+ * trees over positions answer what is placed where during a life. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ typedef struct {
 
 /* ---- what is placed, by position ------------------------------------------------------------- */
 
-/* Lanes of a team run at once. */
+/* Lanes of a team run at the same time. */
 static int meet(const ndrt_life *a, const ndrt_life *b) {
     if (a->born <= b->dies && b->born <= a->dies) return 1;
     return a->team >= 0 && a->team == b->team && a->lane != b->lane;
@@ -49,8 +49,8 @@ static void put(arena *a, int64_t at, int64_t offset) {
     }
 }
 
-/* Below a node whose leaves begin at `first`: what is placed, meets the life at `at` and has bytes
- * in the span. Notes up to `most` of them behind the first `count`, and says how many those are. */
+/* In the subtree whose leaves begin at `first`: placed lives that meet the life at `at` and have
+ * bytes in the span. Stores up to `most` of them after the first `count`; returns the new count. */
 static int64_t find_rivals(arena *a, int64_t at, interval span, int64_t most, int64_t node,
                            int64_t first, int64_t size, int64_t count) {
     a->work++;
@@ -69,15 +69,16 @@ static int64_t find_rivals(arena *a, int64_t at, interval span, int64_t most, in
 
 /* ---- what is taken, at each birth ------------------------------------------------------------ */
 
-/* A node of `floor` holds the largest value below it; where that was raised, the children that had
- * it have the old one yet. */
+/* A node of `floor` holds the largest value below it. Raising a node is lazy: its children still
+ * have their old values. */
 static void push_floor(arena *a, int64_t node) {
     int64_t *left = a->floor + 2 * node, *right = left + 1, was = larger(*left, *right);
     if (*left == was) *left = a->floor[node];
     if (*right == was) *right = a->floor[node];
 }
 
-/* What lies upon the floor raises it: `from` is the largest value in the range. */
+/* A placement that lies directly on the floor raises it: `from` is the largest value in the range.
+ */
 static void raise_floor(arena *a, interval range, int64_t from, int64_t to, int64_t node,
                         int64_t first, int64_t size) {
     a->work++;
@@ -101,14 +102,14 @@ static int64_t highest_floor(arena *a, interval range, int64_t node, int64_t fir
                   highest_floor(a, range, 2 * node + 1, first + size / 2, size / 2));
 }
 
-/* ---- as low as may be ------------------------------------------------------------------------ */
+/* ---- lowest offsets -------------------------------------------------------------------------- */
 
 static int by_begin(const void *a, const void *b) {
     const interval *x = a, *y = b;
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* The lowest place from `offset` on that is free during a whole life. */
+/* The lowest offset from `offset` on that is free during a whole life. */
 static int64_t lowest_place(arena *a, int64_t at, int64_t offset) {
     interval span = {offset, INT64_MAX};
     int64_t n = find_rivals(a, at, span, a->n, 1, 0, a->leaves, 0);
@@ -127,7 +128,7 @@ typedef struct {
     int8_t half[PARTS + 1];
 } written;
 
-/* How many parts the other half wrote to, were a life of `nbytes` to lie there. */
+/* How many parts the other half wrote to, if a life of `nbytes` were placed there. */
 static int64_t by_others(const written *w, int64_t offset, int64_t nbytes) {
     int64_t begin = offset / w->unit, middle = (offset + nbytes / 2) / w->unit,
             end = (offset + nbytes) / w->unit, count = 0;
@@ -174,7 +175,7 @@ static void move_to_halves(arena *a, int64_t most_work) {
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 /* The first position of a birth after `step`. */
 static int64_t behind(const arena *a, int64_t step) {
@@ -189,7 +190,7 @@ static int64_t behind(const arena *a, int64_t step) {
     return low;
 }
 
-/* INVALID for a team that has more lives than there are: teams are numbered from 0. */
+/* INVALID for a team number that is not below the number of lives: teams count from 0. */
 static ndrt_status find_positions(arena *a) {
     interval *teams = a->found;
     for (int64_t i = 0; i < a->n; i++) teams[i] = (interval){INT64_MAX, 0};
@@ -208,7 +209,7 @@ static ndrt_status find_positions(arena *a) {
     return NDRT_OK;
 }
 
-/* `memory` is to be freed, whatever is returned. */
+/* The caller frees `memory`, whatever is returned. */
 static ndrt_status prepare(arena *a, int64_t n, ndrt_life *lives, void **memory) {
     *a = (arena){.n = n, .leaves = 1, .lives = lives};
     while (a->leaves < n) a->leaves *= 2;

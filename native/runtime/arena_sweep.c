@@ -1,8 +1,8 @@
-/* Places in an arena in the order of time, as an allocator gives them that knows no future.
+/* Offsets in an arena by simulating an online best-fit allocator, in the order of time.
  *
- * Blocks, in use or holes, lie one behind the other without a gap; the last one is a hole without
- * an end. Holes are in a tree by their sizes too, a treap: each of its nodes has a weight by
- * chance, not below that of its children, so that it is as deep as the logarithm of their number.
+ * Blocks, used ones and holes, are contiguous; the last one is an infinite hole. Holes are also in
+ * a treap sorted by size: each node has a random weight that is not below those of its children, so
+ * that the expected depth is logarithmic.
  */
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static int is_below(heap *h, int64_t a, int64_t b) {
     return x->nbytes != y->nbytes ? x->nbytes < y->nbytes : x->begin < y->begin;
 }
 
-/* Parts a tree into what is below a hole and what is above it. */
+/* Splits a tree into the nodes below a hole and those above it. */
 static void split(heap *h, int64_t tree, int64_t hole, int64_t *below, int64_t *above) {
     while (tree) {
         block *node = h->blocks + tree;
@@ -49,7 +49,7 @@ static void split(heap *h, int64_t tree, int64_t hole, int64_t *below, int64_t *
     *below = *above = 0;
 }
 
-/* One tree of two, all of `below` being below all of `above`. */
+/* Joins two trees; all of `below` must be below all of `above`. */
 static int64_t join(heap *h, int64_t below, int64_t above) {
     int64_t root, *link = &root;
     while (below && above) {
@@ -91,7 +91,7 @@ static void remove_hole(heap *h, int64_t hole) {
     h->blocks[hole].is_hole = 0;
 }
 
-/* The smallest hole that so much fits into, of equal ones the lowest. */
+/* The smallest hole that is large enough, of equal ones the lowest. */
 static int64_t best_hole(heap *h, int64_t nbytes) {
     int64_t best = 0, node = h->root;
     while (node) {
@@ -117,7 +117,7 @@ static int64_t new_block(heap *h) {
     return made;
 }
 
-/* The block that so much lies in from now on. */
+/* Allocates a block for so many bytes. */
 static int64_t take(heap *h, int64_t nbytes) {
     int64_t taken = best_hole(h, nbytes);
     block *it = h->blocks + taken;
@@ -133,7 +133,7 @@ static int64_t take(heap *h, int64_t nbytes) {
     return taken;
 }
 
-/* A hole takes in the one behind it. */
+/* Merges a hole with the hole after it. */
 static void grow_over_next(heap *h, int64_t at) {
     block *it = h->blocks + at;
     int64_t next = it->after;
@@ -160,7 +160,7 @@ static void give_back(heap *h, int64_t at) {
 
 ndrt_status ndrt_arena_sweep(int64_t n, ndrt_life *lives, const int64_t *births,
                              const int64_t *deaths, int64_t *work) {
-    /* at most a hole before each that is in use, and the last one */
+    /* at most one hole before each used block, and the last one */
     heap h = {.count = 2, .chance = 2463534242u};
     h.blocks = malloc((2 * (size_t)n + 3) * sizeof *h.blocks);
     int64_t *block_of = malloc((size_t)n * sizeof *block_of);

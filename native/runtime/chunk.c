@@ -5,16 +5,15 @@
 
 #include "ndrt_leases.h"
 
-/* A lease is taken by compare-and-swap on the chunk. Only a request that could not be met takes
- * the lock, to sleep; whoever gives something back wakes the sleepers. Nobody holds part of a
- * request while asleep, so requests can not block one another for ever. There is no fairness: a
- * writer waits as long as readers keep overlapping.
+/* A lease is acquired by compare-and-swap on the chunk. Only a request that failed takes the lock,
+ * to sleep; releasing a lease wakes all sleepers. A sleeper holds no part of its request, so that
+ * there are no deadlocks. There is no fairness: a writer waits as long as readers overlap.
  *
- * Who reads the same hundreds of chunks again and again does not count himself in each: the chunks
- * know him (`readers`), and one word of his says whether he reads now. He sets the word, then looks
- * whether writers have revoked anything; a writer takes the chunk, then tells its biased readers,
- * and looks whether one of them reads. As each does the one before the other, at least one of two
- * sees the other and steps back. */
+ * A frequent reader of the same hundreds of chunks does not count itself in each of them: it is
+ * registered at the chunks (`readers`), and one word of its own says whether it reads now. It sets
+ * that word, then checks whether a writer has revoked it; a writer acquires the chunk, then revokes
+ * its biased readers, and checks whether one of them reads. As each writes before it checks, at
+ * least one of the two sees the other and backs off. */
 static pthread_mutex_t wait_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t given_back = PTHREAD_COND_INITIALIZER;
 static int waiting;
@@ -102,7 +101,7 @@ int ndrt_chunk_lease(ndrt_chunk *chunk) {
     return count < 0 ? count : count + ndrt_readers_now(chunk);
 }
 
-/* From one count to another, if it is that one. */
+/* Changes one count to another, if it still is that one. */
 static int lease_change(ndrt_chunk *chunk, int32_t from, int32_t to) {
     uint64_t now = __atomic_load_n(&chunk->lease_word, __ATOMIC_SEQ_CST);
     return ndrt_count_in(now) == from &&
@@ -152,7 +151,7 @@ static int by_address(const void *a, const void *b) {
 
 int ndrt_leases_settle(ndrt_lease *leases, int n) {
     if (n < 2) return n;
-    if (n <= 16) { /* the usual case, without qsort's calls */
+    if (n <= 16) { /* the usual case: insertion sort, without qsort's calls */
         for (int i = 1; i < n; i++) {
             ndrt_lease moved = leases[i];
             int j = i;
@@ -204,14 +203,14 @@ int ndrt_chunk_copy(intptr_t to_address, size_t to_offset, intptr_t from_address
     ndrt_lease leases[] = {{to, 1}, {from, 0}};
     int n = ndrt_leases_settle(leases, 2);
     int got = ndrt_leases_take(leases, n);
-    /* with the leases: nobody moves or converts them in between */
+    /* under the leases, so that nobody moves or converts them meanwhile */
     int done = got && to->data && from->data && !to->layout && !from->layout;
     if (done) {
         ndrt_chunk_add_writes(to);
         memmove((char *)to->data + to_offset, (const char *)from->data + from_offset, nbytes);
     }
     for (int i = 0; got && i < n; i++) ndrt_lease_undo(&leases[i]);
-    ndrt_leases_wake(); /* also of what was taken and undone */
+    ndrt_leases_wake(); /* also for leases that were acquired and undone */
     return done;
 }
 

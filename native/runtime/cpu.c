@@ -1,4 +1,4 @@
-/* What the CPU can do: asked once, the same answer for our kernels, for Python and for oneDNN. */
+/* Features of the CPU: detected once, with one answer for native kernels, Python and oneDNN. */
 #include <cpuid.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ enum {
     WIDE_FP16 = WIDE_BF16 | NDRT_HAS_AVX2_VNNI | NDRT_HAS_AVX512_FP16
 };
 
-/* oneDNN's levels, those of fewer features first. */
+/* oneDNN's levels, in ascending order of features. */
 typedef struct {
     const char *name;
     int features, added; /* all of them, and the one that the level is named after */
@@ -60,7 +60,8 @@ ndrt_status ndrt_cpu_resolve(int machine, const char *name, int *features) {
     return NDRT_OK;
 }
 
-/* By the instruction itself: what compilers offer asks a runtime that clang's linker leaves out. */
+/* With the instruction itself, as the compilers' builtins need a runtime that clang does not link.
+ */
 static int has_avx2(void) {
     const unsigned wanted = bit_FMA | bit_AVX | bit_OSXSAVE, saved = 6; /* xmm and ymm */
     unsigned a, b, c, d, low, high;
@@ -69,7 +70,7 @@ static int has_avx2(void) {
     return (low & saved) == saved && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
 }
 
-/* oneDNN's own cap, by ONEDNN_MAX_CPU_ISA, counts as the machine's: it has the last word on what an
+/* oneDNN's own cap, ONEDNN_MAX_CPU_ISA, counts as a property of the machine: it decides what the
  * operating system lets a process use. */
 static int features_of_machine(void) {
     int found = has_avx2() ? AVX2 : 0;

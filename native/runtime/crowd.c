@@ -1,13 +1,12 @@
-/* Teams on cores that others use too.
+/* Thread teams on cores that other processes use too.
  *
  * At the end of each parallel region, and before the next one, the threads of a team wait for each
- * other. libgomp lets them spin for some milliseconds before they sleep: on cores of their own that
- * is what makes regions of microseconds worth it. Where another process runs, the one that is
- * waited for may stand behind the one that spins, in the queue of the same core, and each region
- * takes milliseconds. How long libgomp spins is read when it is loaded, mostly by others than us;
- * but it cuts the spinning short as long as it manages more threads than there are cores. So, while
- * others are seen to run, a second team is kept, asleep, that makes it so: regions wait by sleeping
- * then. What is computed, and by how many threads, stays the same. */
+ * other. libgomp lets them spin for some milliseconds before they sleep, which suits short regions
+ * on idle cores. If another process runs, the awaited thread may be queued behind a spinning one on
+ * the same core, and each region takes milliseconds. libgomp reads its spin time when it is loaded,
+ * mostly before this package is; but it shortens spinning while it manages more threads than there
+ * are cores. So while others are seen to run, a second, sleeping team is kept to cause that, and
+ * regions then wait by sleeping. Results and numbers of threads stay the same. */
 #include <limits.h>
 #include <omp.h>
 #include <pthread.h>
@@ -23,10 +22,10 @@
 
 /* A look takes some ten microseconds. */
 static const int64_t LOOK_NS = 8000000, DOUBT_NS = 2000000;
-/* The second team goes when nobody else was seen for so long; the longer, the oftener it came back
- * at once. */
+/* The second team is released if nobody else was seen for so long; that time grows each time it was
+ * needed again at once. */
 static const int64_t QUIET_NS = 50000000, MOST_QUIET_NS = 3200000000;
-/* Threads that stand behind others are taken off their cores a few hundred times a second. */
+/* Threads that share a core with others are preempted a few hundred times a second. */
 static const int64_t WINDOW_NS = 25000000, WINDOW_MOST_NS = 200000000, SWITCHES_A_SECOND = 100;
 static const int64_t AGAIN_NS = 1000000000; /* a team that can not be had is not asked for sooner */
 enum { DOUBTS = 3, SAMPLES = 3, PARKED_MOST = 64 };
@@ -101,7 +100,7 @@ static void wait_until_ready(int count) {
     pthread_mutex_unlock(&parked.lock);
 }
 
-/* OpenMP ends the process when it can not have a thread, so they are had before. */
+/* OpenMP ends the process if it can not create a thread, so that is tried beforehand. */
 static int can_have(int threads) {
     pthread_t made[PARKED_MOST];
     int n = 0;
@@ -112,13 +111,13 @@ static int can_have(int threads) {
     return n == threads;
 }
 
-/* Beside a team of so many threads libgomp manages more than it has cores for. */
+/* Together with a team of so many threads, libgomp then manages more threads than cores. */
 static int size_beside(int threads) {
     const int size = cores_of_libgomp - threads + 2;
     return size < 2 ? 2 : size;
 }
 
-/* With the lock. 0: it would take too many threads, or there are none to be had. */
+/* The caller holds the lock. 0: it would take too many threads, or they can not be created. */
 static int park(int size) {
     if (size > PARKED_MOST || ndrt_reserve_team(size + 1) != NDRT_OK || !can_have(size)) return 0;
     parked.ready = parked.leave = 0;
@@ -138,7 +137,7 @@ static void unpark(void) {
 /* ---- are there others? ------------------------------------------------------------------------
  */
 
-/* Threads of the whole machine that run or could; 0: it does not say. */
+/* Runnable threads of the whole machine; 0: unknown. */
 static int running_now(void) {
     int running = 0;
     if (pretended) return pretended;
@@ -149,8 +148,9 @@ static int running_now(void) {
     return running;
 }
 
-/* Are there more than cores, the team of the last region among them? In the second team's presence
- * its members sleep a few microseconds after the region: the least of some samples has none. */
+/* Whether more threads run than there are cores, including the team of the last region. The second
+ * team's members sleep some microseconds after the region: the minimum of some samples excludes
+ * them. */
 static int is_full(int threads) {
     if (!is_parked()) return running_now() > cores_of_machine;
     int least = INT_MAX;
@@ -161,8 +161,8 @@ static int is_full(int threads) {
     return least + threads - 1 > cores_of_machine;
 }
 
-/* In a group with cores of its own the machine's numbers say nothing. Threads of this process that
- * are taken off their cores without having asked for it do. */
+/* In a control group with cores of its own the machine's numbers say nothing. Involuntary context
+ * switches of this process do. */
 static int is_pushed(int64_t now) {
     struct rusage used;
     if (pretended || now - crowd.window < WINDOW_NS || getrusage(RUSAGE_SELF, &used)) return 0;
@@ -172,7 +172,7 @@ static int is_pushed(int64_t now) {
     return passed <= WINDOW_MOST_NS && switches * 1000000000 / passed >= SWITCHES_A_SECOND;
 }
 
-/* When to look again. */
+/* When to check again. */
 static int64_t found_others(int threads, int64_t now) {
     const int size = size_beside(threads);
     crowd.seen = now;
@@ -199,7 +199,7 @@ static int64_t found_nobody(int64_t now) {
 }
 
 static int64_t look(int threads, int64_t now) {
-    /* both are asked: the second one keeps its window */
+    /* both are evaluated, as the second one updates its window */
     const int full = is_full(threads), pushed = is_pushed(now);
     return full || pushed ? found_others(threads, now) : found_nobody(now);
 }
@@ -219,7 +219,7 @@ void ndrt_crowd_look(int threads) {
 }
 
 void ndrt_crowd_set(int wanted, int running) {
-    ndrt_gate_enter(); /* a fork would find the lock taken */
+    ndrt_gate_enter(); /* else a fork could find the lock taken */
     pthread_mutex_lock(&crowd_lock);
     if (mode != wanted) {
         unpark();
@@ -239,8 +239,8 @@ void ndrt_crowd_prepare(void) {
     cores_of_machine = (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Nobody is inside of the gate, where alone the lock is taken. The child would have libgomp's count
- * of the threads that it manages, but not the threads. */
+/* At a fork nobody is inside the gate, where alone the lock is taken. The child would have
+ * libgomp's count of managed threads, but not the threads. */
 void ndrt_crowd_at_fork(ndrt_fork_moment moment) {
     if (moment != NDRT_BEFORE_FORK) return;
     unpark();

@@ -1,4 +1,4 @@
-/* The engine, streams, and the floating-point mode and the team of native calls. */
+/* The engine, streams, and the floating-point mode and thread team of native calls. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <omp.h>
@@ -29,7 +29,7 @@ static ndrt_status engine_create(void) {
                          "oneDNN %d.%d.%d is mapped, 3.2 or a later 3.x is needed", version->major,
                          version->minor, version->patch);
     if (!ndrt_cpu_features()) TRY(ndrt_cpu_choose(""));
-    /* One store of primitives only: ours, in Python, which can count and release them. */
+    /* oneDNN's own primitive cache is off: the one in Python can count and release primitives. */
     TRY(ndrt_check(dnnl_set_primitive_cache_capacity(0), "dnnl_set_primitive_cache_capacity"));
     ndrt_crowd_prepare();
     if (pthread_key_create(&stream_key, stream_destroy))
@@ -105,8 +105,8 @@ void ndrt_flush_subnormals_set(int on) {
 
 int ndrt_flush_subnormals_get(void) { return __atomic_load_n(&flush_setting, __ATOMIC_RELAXED); }
 
-/* The team that OpenMP keeps for this thread, and the mode its members were last given. A team
- * of one is this thread itself, and asking for one leaves a bigger team as it is. */
+/* The team that OpenMP keeps for this thread, and the mode last given to its members. A team of one
+ * is the thread itself; a region with one thread leaves a larger team as it is. */
 static _Thread_local struct {
     int threads;
     unsigned mode;
@@ -119,7 +119,7 @@ ndrt_status ndrt_use_threads(int threads) {
     if (threads == 1) return NDRT_OK;
     team.was_used = threads;
     if (team.threads == threads && team.mode == mode) return NDRT_OK;
-    /* OpenMP ends the process when it can not have a thread. */
+    /* OpenMP ends the process if it can not create a thread. */
     if (team.threads != threads) TRY(ndrt_reserve_team(threads));
 #pragma omp parallel num_threads(threads)
     {
@@ -157,6 +157,6 @@ void ndrt_engine_at_fork(ndrt_fork_moment moment) {
         pthread_mutex_lock(&init_lock);
         return;
     }
-    team.threads = 0; /* on both sides: the pool was given up before */
+    team.threads = 0; /* in parent and child: the pool was released before the fork */
     pthread_mutex_unlock(&init_lock);
 }

@@ -1,15 +1,15 @@
-/* fork: when a process forks, nobody is inside oneDNN or OpenMP, and no lock is held by a thread
- * that the child does not have. */
+/* fork: while a process forks, nobody is inside oneDNN or OpenMP, and no thread that the child
+ * lacks holds a lock. */
 #include <omp.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "ndrt_internal.h"
 
-/* Who runs native work is counted between ndrt_gate_enter and ndrt_gate_leave. A fork closes the
- * gate and waits until nobody is inside: oneDNN's and OpenMP's own locks are free then. One counter
- * for all would be the one cache line that every core of the machine writes to at every call, so
- * there are several, and a thread keeps to one of them. */
+/* Threads in native code are counted between ndrt_gate_enter and ndrt_gate_leave. A fork closes the
+ * gate and waits until nobody is inside, so that the locks of oneDNN and OpenMP are free. There are
+ * several counters, and a thread uses one of them: a single one would be a cache line that every
+ * core writes to at every call. */
 enum { NSHARDS = 64 };
 static struct {
     _Alignas(64) int64_t inside;
@@ -43,8 +43,8 @@ static __attribute__((noinline)) void wait_until_open(void) {
     pthread_mutex_unlock(&gate_lock);
 }
 
-/* First the count, then the look at `closed`; a fork does it the other way round. So at least one
- * of the two sees the other. */
+/* First counts, then checks `closed`; a fork does the reverse. So at least one of the two sees the
+ * other. */
 void ndrt_gate_enter(void) {
     int64_t *inside = shard();
     for (;;) {
@@ -74,11 +74,11 @@ static handler above[NABOVE];
 static int nabove;
 
 void ndrt_at_fork(handler one) {
-    if (nabove == NABOVE) abort(); /* there is room for all files that have locks */
+    if (nabove == NABOVE) abort(); /* NABOVE is enough for all files with locks */
     above[nabove++] = one;
 }
 
-/* In the order in which they are taken elsewhere, and given back the other way round. */
+/* Acquired in the same order as elsewhere, released in reverse. */
 static void take_all(void) {
     for (int i = 0; i < nabove; i++) above[i](NDRT_BEFORE_FORK);
     for (int i = 0; i < NOWN; i++) own[i](NDRT_BEFORE_FORK);
@@ -92,14 +92,14 @@ static void give_back_all(ndrt_fork_moment moment) {
 static void before(void) {
     pthread_mutex_lock(&gate_lock);
     for (;;) {
-        /* Another thread's fork may have opened it again while this one waited. */
+        /* another thread's fork may have opened the gate while this one waited */
         __atomic_store_n(&closed, 1, __ATOMIC_SEQ_CST);
         if (!anybody_inside()) break;
         pthread_cond_wait(&left, &gate_lock);
     }
     take_all();
-    /* The child would wait for ever for the threads of this thread's team, which it does not have.
-     * Teams of other threads are lost to the child with their masters. */
+    /* The child would wait for ever for threads of this thread's team, which do not exist there.
+     * Teams of other threads do not exist in the child, as their masters do not. */
     omp_pause_resource_all(omp_pause_soft);
 }
 
@@ -112,7 +112,7 @@ static void in_parent(void) {
 
 static void in_child(void) {
     give_back_all(NDRT_FORK_CHILD);
-    /* Conditions know of sleepers that the child does not have. */
+    /* conditions contain sleepers that the child does not have */
     opened = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     left = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     gate_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

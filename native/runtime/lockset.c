@@ -4,12 +4,12 @@
 
 #include "ndrt_leases.h"
 
-/* Tries until a lease whose bias was dropped is biased again: what two more looks at all of them
- * cost is spread over so many runs. */
+/* Attempts until a lease whose bias was dropped is biased again, over which the cost of two more
+ * checks of all leases is spread. */
 enum { PATIENCE = 1024 };
 
-/* An interrupt may strike a caller between any two of its steps, so what is held is noted here, in
- * the call that takes it, and giving it back twice, or without having it, does nothing. */
+/* An interrupt may hit a caller between any two of its steps. So the call that acquires leases also
+ * notes that they are held, and releasing twice, or without holding, does nothing. */
 struct ndrt_lockset {
     ndrt_lockset_kind kind;
     int own; /* of an upgrade: shared leases that its caller has */
@@ -39,7 +39,7 @@ ndrt_status ndrt_lockset_new(ndrt_lockset_kind kind, int n, ndrt_chunk *const *c
     for (int i = 0; i < n; i++) set->leases[i] = (ndrt_lease){chunks[i], exclusive && exclusive[i]};
     set->own = n && kind == NDRT_LOCKSET_UPGRADE ? !set->leases[0].exclusive : 0;
     set->n = ndrt_leases_settle(set->leases, n);
-    /* A finalizer may come when those who made the chunks are gone. */
+    /* a finalizer may run after the owners of the chunks are gone */
     for (int i = 0; i < set->n; i++)
         __atomic_add_fetch(&set->leases[i].chunk->references, 1, __ATOMIC_RELAXED);
     *out = (ndrt_new_lockset){set, (intptr_t)set};
@@ -59,8 +59,8 @@ static int note(ndrt_lockset *set, int got) {
     return got;
 }
 
-/* What an earlier run left in no cache comes from memory all at once, not one after the other
- * behind the locked operations that follow. */
+/* Prefetches all chunks, so that cache misses overlap instead of following each other after the
+ * locked operations. */
 static void prefetch(const ndrt_lockset *set) {
     for (int i = 0; i < set->n; i++) __builtin_prefetch(&set->leases[i].chunk->lease_word, 1);
 }
@@ -78,7 +78,7 @@ int ndrt_lockset_take(ndrt_lockset *set) {
     case NDRT_LOCKSET_LEASES:
         prefetch(set);
         if (!ndrt_leases_take(set->leases, set->n)) {
-            /* What was taken and undone may be what a sleeper looked for in vain. */
+            /* what was acquired and undone may have made a sleeper fail */
             ndrt_leases_wake();
             ndrt_leases_wait(set->leases, set->n);
         }
@@ -93,9 +93,7 @@ int ndrt_lockset_take(ndrt_lockset *set) {
     return note(set, got);
 }
 
-/* ---- biased leases: announced, not counted
- * -------------------------------------------------------------------
- */
+/* ---- biased leases: flagged by the reader, not counted in the chunk ------------------------- */
 
 ndrt_status ndrt_lockset_bias(ndrt_lockset *set) {
     if (set->readers) return NDRT_OK;
@@ -108,19 +106,19 @@ ndrt_status ndrt_lockset_bias(ndrt_lockset *set) {
     }
     set->readers = readers;
     set->counted = counted;
-    set->reading.revoked = 1; /* nothing was looked at yet */
+    set->reading.revoked = 1; /* nothing was checked yet */
     ndrt_readers_enter(readers, set->leases, set->n, &set->reading);
     return NDRT_OK;
 }
 
-/* What changed often may do so no more: weights that were loaded twice, and now only serve. */
+/* Chunks that changed often may have stopped doing so, as weights that were loaded twice. */
 static void bias_again(ndrt_lockset *set) {
     if (!set->nchanging || --set->patience) return;
     ndrt_readers_enter(set->readers, set->leases, set->n, &set->reading);
     __atomic_add_fetch(&set->reading.revoked, 1, __ATOMIC_SEQ_CST);
 }
 
-/* A look at each chunk, after a revocation. 0: one of them is written to. */
+/* Checks each chunk after a revocation. 0: one of them is being written to. */
 static int look(ndrt_lockset *set) {
     ndrt_readers_settle(set->readers, set->leases, set->n);
     set->ncounted = set->nchanging = 0;
@@ -137,7 +135,7 @@ static int look(ndrt_lockset *set) {
     return readable;
 }
 
-/* The first n of those that are counted, and the word for all others. */
+/* Acquires the first n of those that are counted, and sets the flag for all others. */
 static void leave(ndrt_lockset *set, int n) {
     for (int i = 0; i < n; i++) ndrt_lease_undo(&set->leases[set->counted[i]]);
     __atomic_store_n(&set->reading.reads, ndrt_word_of(0), __ATOMIC_SEQ_CST);
@@ -178,8 +176,7 @@ int ndrt_lockset_is_biased(const ndrt_lockset *set, const ndrt_chunk *chunk) {
     return 0;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- release -------------------------------------------------------------------------------- */
 
 void ndrt_lockset_give_back(ndrt_lockset *set) {
     if (!is_held(set)) return;

@@ -1,4 +1,4 @@
-/* Buffers, the pool of free ones behind them, and the hook that makes allocations fail. */
+/* Buffers, the pool of free ones, and fault injection for allocations. */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ static shelf shelves[NCLASSES];
 static int highest_class; /* no shelf above it has ever held anything */
 static int64_t cached;    /* bytes on the shelves */
 static uint64_t shelvings;
-/* Buffers from this capacity on are mapped each for itself: given back, they are the system's
- * again, whatever lies beside them. */
+/* Buffers from this capacity on have mappings of their own: once freed their memory is returned to
+ * the system, whatever is next to them. */
 #ifdef __SANITIZE_ADDRESS__
 static const size_t MAPPED = SIZE_MAX; /* the sanitizer sees errors around malloc's blocks only */
 static int64_t cache_limit = 0; /* a buffer that is given out again hides its use after free */
@@ -41,20 +41,20 @@ static int64_t cache_limit = 0; /* a buffer that is given out again hides its us
 static const size_t MAPPED = 64 << 10;
 static int64_t cache_limit = 1 << 30;
 #endif
-/* Most bytes live at once in this window of allocations and in the one before. */
+/* Peaks of live bytes in this window of allocations and in the one before. */
 static int64_t window_peak, last_window_peak, window_left = WINDOW;
 
 static block *returned; /* stack of freed blocks, linked by `older` */
 static int64_t live, peak, allocations;
 static int64_t fail_after = -1;
 
-/* Nanoseconds: more than what 512 small pages take, and for how long slow huge ones keep others
- * away. One slow page among quick ones is not dear, two in a row come before many. */
+/* Nanoseconds: more than 512 small pages take, and how long slow huge pages prevent further ones.
+ * One slow page among fast ones costs little, two in a row announce many. */
 enum { USUAL_SLOW = 1000000, SLOW_FOR = 1000000000, SLOW_IN_A_ROW = 2 };
 static int64_t slow_page = USUAL_SLOW, slow_until;
 static int slow_pages; /* in a row */
 
-/* ---- failing on purpose ------------------------------------------------------------------ */
+/* ---- fault injection ---------------------------------------------------------------------- */
 
 void ndrt_memory_fail_after(int64_t n) {
     __atomic_store_n(&fail_after, n < 0 ? -1 : n, __ATOMIC_SEQ_CST);
@@ -80,8 +80,8 @@ void *ndrt_calloc(size_t count, size_t nbytes) {
 
 /* ---- size classes ------------------------------------------------------------------------ */
 
-/* Multiples of a cache line up to SMALL, then eight steps to each power of two, so that at most
- * an eighth is wasted. */
+/* Multiples of a cache line up to SMALL, then eight steps per power of two, so that at most an
+ * eighth is wasted. */
 static int class_of(size_t nbytes, size_t *capacity) {
     if (nbytes <= SMALL) {
         size_t lines = nbytes ? (nbytes + LINE - 1) / LINE : 1;
@@ -102,7 +102,7 @@ static void *mapped_new(size_t capacity) {
     return data == MAP_FAILED ? NULL : data;
 }
 
-/* Without it a buffer is as good, slower. */
+/* Optional: without huge pages a buffer is only slower. */
 static void wish_huge(char *data, size_t nbytes, int is_wished) {
     if (nbytes) madvise(data, nbytes, is_wished ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
@@ -113,7 +113,7 @@ static int64_t clock_ns(clockid_t clock) {
     return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
 }
 
-/* Makes the pages of a fresh buffer, huge ones as long as none was slow lately. */
+/* Populates the pages of a fresh buffer, with huge ones as long as none was slow lately. */
 static void make_pages(char *data, size_t capacity) {
     int64_t limit = __atomic_load_n(&slow_page, __ATOMIC_RELAXED), now = clock_ns(CLOCK_MONOTONIC);
     size_t done = 0;
@@ -182,7 +182,7 @@ static void block_destroy(block *b) {
     free(b);
 }
 
-/* ---- shelves; the lock is held ------------------------------------------------------------ */
+/* ---- free lists by size ("shelves"); the caller holds the lock ----------------------------- */
 
 static void shelf_put(block *b) {
     shelf *s = &shelves[b->size_class];
@@ -209,8 +209,8 @@ static void shelf_remove(block *b) {
     cached -= (int64_t)b->buffer.capacity;
 }
 
-/* A buffer of the class, else of the next one: fresh memory costs more than some bytes too many,
- * and shapes that change with every step would fill the shelves with what fits nobody else. */
+/* A free buffer of the class, or of the next larger one: fresh memory costs more than some wasted
+ * bytes, and shapes that change with every step would fill the pool with unused sizes. */
 static block *shelf_take(int size_class, size_t capacity) {
     block *b = shelves[size_class].newest;
     if (!b && capacity >= MAPPED && size_class + 1 < NCLASSES) b = shelves[size_class + 1].newest;
@@ -235,8 +235,8 @@ static void shelves_shrink(int64_t limit) {
     }
 }
 
-/* What the highest use of late would need again, so that a loop finds its memory and a process
- * never holds much more than it once needed. */
+/* What recent peaks would need again, so that a loop finds its memory, and a process never holds
+ * much more than it once needed. */
 static int64_t worth_keeping(void) {
     int64_t highest = window_peak > last_window_peak ? window_peak : last_window_peak;
     int64_t below = highest - __atomic_load_n(&live, __ATOMIC_RELAXED);
@@ -255,7 +255,7 @@ static void window_note(int64_t now) {
 
 static void returned_drain(void) {
     block *last = __atomic_exchange_n(&returned, NULL, __ATOMIC_ACQUIRE), *first = NULL;
-    while (last) { /* the one given back first goes onto its shelf first */
+    while (last) { /* in the order in which they were freed */
         block *next = last->older;
         last->older = first;
         first = last;
@@ -341,7 +341,7 @@ void ndrt_buffer_free(ndrt_buffer *buffer) {
     while (!__atomic_compare_exchange_n(&returned, &b->older, b, 1, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED)) {
     }
-    /* Much memory should not wait for the next allocation; but a finalizer never waits either. */
+    /* much memory should not wait for the next allocation, but a finalizer must not block */
     if (big && pthread_mutex_trylock(&pool_lock) == 0) {
         returned_drain();
         pthread_mutex_unlock(&pool_lock);

@@ -5,10 +5,10 @@
 
 #include "ndrt_leases.h"
 
-/* A lease that was revoked at so many looks will be again: it is better counted. */
+/* A lease found revoked at so many checks will be so again: it is better counted. */
 enum { REVOKED_OFTEN = 2 };
 
-/* Guards the lists. Nothing waits while it is held, and it may be taken under any other lock. */
+/* Protects the lists. Nothing waits while holding it; it may be acquired under any other lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int reads_now(const ndrt_reader *reader) {

@@ -1,5 +1,5 @@
-/* Is there memory? It is looked for before oneDNN or OpenMP would meet a lack of it, and given
- * back.
+/* Checks whether memory is available by allocating and freeing it, before oneDNN or OpenMP would
+ * fail for lack of it.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,12 +18,12 @@ int ndrt_has_space(size_t nbytes) {
 
 static int has_heap(void) {
     void *piece = malloc(HEAP);
-    __asm__ volatile("" : "+r"(piece)); /* a compiler may leave out what nobody uses */
+    __asm__ volatile("" : "+r"(piece)); /* keeps the compiler from removing the allocation */
     free(piece);
     return piece != NULL;
 }
 
-/* The pool may have what is missing. */
+/* the pool may hold what is missing */
 static __attribute__((noinline)) int after_trim(size_t nbytes) {
     ndrt_memory_trim();
     return nbytes ? ndrt_has_space(nbytes) : has_heap();

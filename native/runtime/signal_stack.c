@@ -1,9 +1,9 @@
-/* A stack of its own for signal handlers, in each thread that runs oneDNN.
+/* An alternate stack for signal handlers in each thread that runs oneDNN.
  *
- * Some of oneDNN's generated code, its sgemm with many columns among it, points the stack pointer
- * at a buffer on the heap while it runs. A handler on the ordinary stack is then called below that
- * buffer, and what the system puts there goes over whatever the heap has there. Python's handlers
- * ask for the alternate stack (SA_ONSTACK), if there is one. */
+ * Some of oneDNN's generated code, such as its sgemm with many columns, points the stack pointer at
+ * a buffer on the heap. A handler on the ordinary stack would then run below that buffer and
+ * overwrite whatever the heap has there. Python's handlers use the alternate stack (SA_ONSTACK) if
+ * there is one. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/auxv.h>
@@ -18,7 +18,7 @@ static pthread_key_t key;
 static int has_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Beside the registers of the widest instruction set there is room for handlers in C. */
+/* Room for the registers of the widest instruction set and for handlers in C. */
 static size_t stack_size(void) {
 #ifdef AT_MINSIGSTKSZ
     size_t least = getauxval(AT_MINSIGSTKSZ);

@@ -1,5 +1,5 @@
-/* Status codes, the per-thread text of the last failure, and proof that our numbers are oneDNN's.
- */
+/* Status codes, each thread's text of the last failure, and static checks that constants equal
+ * oneDNN's. */
 #include <stdarg.h>
 #include <stdio.h>
 

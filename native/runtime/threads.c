@@ -1,4 +1,4 @@
-/* How many threads native code uses: what was asked for, or what this process has a right to. */
+/* The number of threads of native code: as set, or what this process may use. */
 #include <ctype.h>
 #include <limits.h>
 #include <sched.h>
@@ -14,7 +14,7 @@ enum { MAX_THREADS = 1024, USUAL_THREADS = 256 };
 static int threads_setting;            /* 0: not asked for yet */
 static _Thread_local int threads_here; /* 0: what the setting says */
 
-/* OpenMP ends the process when the system grants it no further thread, which nobody can catch. */
+/* OpenMP ends the process if the system refuses a further thread, which nobody can catch. */
 static int most_threads(void) {
     long cores = sysconf(_SC_NPROCESSORS_CONF);
     long most = cores > MAX_THREADS / 4 ? MAX_THREADS : 4 * cores;
@@ -26,12 +26,12 @@ static int from_environment(void) {
     if (!text) return 0;
     char *end;
     long n = strtol(text, &end, 10);
-    /* "4,2" gives the counts of nested levels: the first is ours. */
+    /* "4,2" gives the counts of nested levels, of which the first is used. */
     return end != text && (*end == '\0' || *end == ',') && n >= 1 && n <= most_threads() ? (int)n
                                                                                          : 0;
 }
 
-/* The first line of `folder`/`name`, without its end; 0 when there is none. */
+/* The first line of `folder`/`name`, without line end; 0 if there is none. */
 static int read_line(const char *root, const char *folder, const char *name, char *line, int room) {
     char path[2 * PATH_MAX];
     if (snprintf(path, sizeof path, "%s%s/%s", root, folder, name) >= (int)sizeof path) return 0;
@@ -45,8 +45,8 @@ static int read_line(const char *root, const char *folder, const char *name, cha
 
 /* ---- CPUs ------------------------------------------------------------------------------------ */
 
-/* Two hardware threads of one core share the units that do the arithmetic: a CPU counts unless an
- * earlier one of the set is of the same core. */
+/* Two hardware threads of one core share its arithmetic units: a CPU is counted unless an earlier
+ * one of the set belongs to the same core. */
 static int is_first_of_core(const char *root, int cpu, const cpu_set_t *set) {
     char folder[64], line[256];
     snprintf(folder, sizeof folder, "/sys/devices/system/cpu/cpu%d/topology", cpu);
@@ -73,7 +73,7 @@ static int from_affinity(const char *root) {
 /* ---- quotas of control groups ------------------------------------------------------------------
  */
 
-/* CPUs that the quota of one group pays for, rounded up; MAX_THREADS without one. */
+/* CPUs that the quota of one group allows, rounded up; MAX_THREADS without a quota. */
 static int quota_at(const char *root, const char *group, int version) {
     char line[128];
     long long quota = -1, period = 0;
@@ -92,8 +92,8 @@ static int quota_at(const char *root, const char *group, int version) {
     return cpus < MAX_THREADS ? (int)cpus : MAX_THREADS;
 }
 
-/* The smallest quota of a group and of those around it. Inside a container the path may be the
- * host's, of which only the end, or nothing, can be seen: groups that are not there are skipped. */
+/* The smallest quota of a group and its ancestors. Inside a container the path may be the host's,
+ * of which only the end, or nothing, is visible: groups that do not exist are skipped. */
 static int smallest_quota(const char *root, const char *mount, const char *group, int version) {
     char path[PATH_MAX];
     int length = snprintf(path, sizeof path, "%s%s", mount, strcmp(group, "/") ? group : "");
