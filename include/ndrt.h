@@ -2,10 +2,9 @@
  * and what other libraries get (ndrt_exports.h). cffi reads the parts between the two marks of
  * these files, nothing else.
  *
- * Every function that can fail returns an ndrt_status, gives its result through its last
- * argument, and leaves a text for ndrt_last_error(). No function prints, aborts or calls
- * back into Python, but for those that make and take capsules. The others may be called from
- * any thread without the GIL. */
+ * Every function that can fail returns an ndrt_status, stores its result through its last argument,
+ * and sets the text of ndrt_last_error(). No function prints or aborts; only those that make and
+ * consume capsules call Python. All others may be called from any thread without the GIL. */
 #ifndef NDRT_H
 #define NDRT_H
 
@@ -37,11 +36,12 @@ typedef enum {                    /* what kernels may use, a bit each */
                NDRT_HAS_AVX512_FP16 = 32,
                NDRT_HAS_AMX = 64
 } ndrt_cpu_feature;
-/* Once, before the engine is there: `name` is the level that oneDNN and our kernels keep to, of
- * avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16, avx512_fp16 and amx; "": all that the machine
- * can do. INVALID for another name, UNSUPPORTED for what the machine lacks. */
+/* Once, before the engine is created: `name` is the level that oneDNN and native kernels are
+ * limited to, one of avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16, avx512_fp16 and amx; "":
+ * everything that the machine has. INVALID for another name, UNSUPPORTED for features that the
+ * machine lacks. */
 ndrt_status ndrt_cpu_choose(const char *name);
-/* The features that a level leaves of those of a machine; the same failures. */
+/* Limits the features of a machine to those of a level; fails in the same way. */
 ndrt_status ndrt_cpu_resolve(int machine, const char *name, int *features);
 int ndrt_cpu_features(void);      /* those chosen */
 const char *ndrt_cpu_level(void); /* the highest level that they have */
@@ -51,23 +51,23 @@ ndrt_status ndrt_engine_init(void);
 void ndrt_engine_version(int *version /* [3] */);
 const char *ndrt_engine_isa(void);
 const char *ndrt_engine_library(void); /* file that the mapped oneDNN came from */
-/* From OMP_NUM_THREADS, else the cores of the CPU affinity and the quotas of control groups.
- * `root` stands before the names of the system's files: "" but for tests. */
+/* From OMP_NUM_THREADS, else the number of cores that CPU affinity and the quotas of control groups
+ * allow. `root` is prepended to the names of system files: "" except in tests. */
 int ndrt_threads_default(const char *root);
 int ndrt_threads_get(void);
 ndrt_status ndrt_threads_set(int threads);
-/* To this thread ndrt_threads_get() says so many until it is told 0. */
+/* Makes ndrt_threads_get() return this number in this thread, until it is set to 0. */
 void ndrt_threads_here(int threads);
-/* Whether teams of threads wait for each other by sleeping: while others are seen to use their
- * cores, always, or never. Results do not depend on it. */
+/* Whether the threads of a team wait for each other by sleeping: while other processes are seen to
+ * use their cores, always, or never. Results do not depend on it. */
 typedef enum { NDRT_CROWD_LOOK = 0, NDRT_CROWD_ALWAYS = 1, NDRT_CROWD_NEVER = 2 } ndrt_crowd_mode;
-/* Holds from the end of the next region on. `running`: so many threads of the machine run, for
- * tests; 0: as many as it says. */
+/* Takes effect at the end of the next region. `running`: pretend that so many threads run on the
+ * machine, for tests; 0: read it from the system. */
 void ndrt_crowd_set(int mode, int running);
 int ndrt_crowd_seen(void); /* they do so now */
-/* Float32 operations a second, in 1e9, that this many threads reach when each does nothing but
- * multiply-adds in registers: what no kernel of float32 can exceed. Measured anew at each call, in
- * some milliseconds. INVALID for less than 1 thread. */
+/* Float32 operations per second, in 1e9, that this many threads reach with multiply-adds in
+ * registers only: an upper bound for float32 kernels. Each call measures for some milliseconds.
+ * INVALID for less than 1 thread. */
 ndrt_status ndrt_peak_measure(int threads, double *gflops);
 void ndrt_flush_subnormals_set(int on);
 int ndrt_flush_subnormals_get(void);
@@ -83,8 +83,8 @@ typedef struct {
     int64_t allocations;
 } ndrt_memory_stats;
 /* An account counts the bytes that one session holds; it lives until its owner and the last buffer
- * charged to it are gone. Buffers are charged to the thread's current account, or to the one given.
- */
+ * charged to it are gone. Buffers are charged to the given account, else to the thread's current
+ * one. */
 typedef struct {
     int64_t live, peak; /* bytes, as capacities */
     int64_t references;
@@ -92,13 +92,13 @@ typedef struct {
 ndrt_status ndrt_account_new(ndrt_account **out);
 void ndrt_account_free(ndrt_account *account); /* gives one reference back; takes no lock */
 ndrt_account *ndrt_account_arrays(void);       /* what no session holds; never freed */
-/* From now on this thread's current one; gives the one before, for leaving. */
+/* Makes an account this thread's current one; returns the previous one, to be restored. */
 ndrt_account *ndrt_account_enter(ndrt_account *account);
 void ndrt_account_leave(ndrt_account *before);
 void ndrt_account_reset_peak(ndrt_account *account);
-/* A block of one thread that charges to an account, and may be entered again inside itself. Leaving
- * is one call, with the arguments of Python's __exit__, which are not looked at; what was not
- * entered is not left. */
+/* A block of one thread in which buffers are charged to an account; can be nested. Leaving it is
+ * one call that accepts and ignores the arguments of Python's __exit__, and does nothing if the
+ * block was not entered. */
 typedef struct {
     ndrt_account *account;
     int depth;
@@ -107,25 +107,25 @@ typedef struct {
 void ndrt_account_begin(ndrt_account_block *block);
 int ndrt_account_exit(ndrt_account_block *block, void *keep, void *kind, void *error, void *trace);
 
-/* NDRT_SOON: somebody waits for contents that fill the buffer now. Large buffers have huge pages,
- * which are read faster. Mostly they are made faster, too, but where the system has none at hand
- * that was in use a moment ago, it may take ten times as long as ordinary ones do. So these buffers
- * get huge pages as long as making them is quick, and ordinary ones for what is left. */
+/* NDRT_SOON: somebody waits while the buffer is filled. Large buffers get huge pages, which are
+ * faster to read and mostly to create; but if the system has no free ones, creating them may take
+ * ten times as long as small ones. Such a buffer gets huge pages as long as creating them is fast,
+ * and small ones for the rest. */
 typedef enum { NDRT_ZERO = 1, NDRT_SOON = 2 } ndrt_buffer_flags;
 ndrt_status ndrt_buffer_new(size_t nbytes, int flags, ndrt_buffer **out);
 ndrt_status ndrt_buffer_new_for(ndrt_account *account, size_t nbytes, int flags, ndrt_buffer **out);
-/* Huge pages in the place of ordinary ones, if the system can: it copies the contents, whoever
- * reads or writes meanwhile, and addresses stay. */
+/* Replaces small pages by huge ones, if the system can: it copies the contents, while others may
+ * read and write them, and addresses stay the same. */
 void ndrt_buffer_take_huge_pages(ndrt_buffer *buffer);
-/* Making a huge page is slow from so many nanoseconds of CPU time on; below 0: from the usual limit
- * on. Forgets those that were slow. For tests. */
+/* For tests: creating a huge page counts as slow from so many nanoseconds of CPU time on; below 0:
+ * the usual limit. Forgets slow ones. */
 void ndrt_memory_slow_page(int64_t nanoseconds);
 void ndrt_buffer_free(ndrt_buffer *buffer); /* queues, takes no lock: safe in a finalizer */
 void ndrt_memory_stats_read(ndrt_memory_stats *out);
 void ndrt_memory_trim(void);
 void ndrt_memory_reset_peak(void);
-/* Freed buffers are kept for reuse, the last used ones, up to what the highest recent use would
- * need again and 16 MiB more, and never more than this. */
+/* Freed buffers are kept for reuse, the most recently used ones, up to what recent peaks would need
+ * again plus 16 MiB, and never more than this limit. */
 void ndrt_memory_cache_limit(int64_t nbytes);
 /* After n more allocations one fails, once; below 0: none. */
 void ndrt_memory_fail_after(int64_t n);
@@ -155,9 +155,9 @@ typedef struct {
         *readers; /* biased: they read it now or will again, and are not counted in `lease` */
 } ndrt_chunk;
 ndrt_status ndrt_chunk_new(ndrt_chunk **out);
-/* The same as the fields, for callers that have no pointers. */
+/* The fields, for callers that have no pointers. */
 uint64_t ndrt_chunk_writes_at(intptr_t chunk);
-/* Notes how often each of n chunks was written to; 0: one of them is exported for writing. */
+/* Stores how often each of n chunks was written to; 0: one of them is exported for writing. */
 int ndrt_chunks_note(int n, ndrt_chunk *const *chunks, uint64_t *writes);
 /* Whether none of them was written to since. */
 int ndrt_chunks_unwritten(int n, ndrt_chunk *const *chunks, const uint64_t *writes);
@@ -168,19 +168,19 @@ void ndrt_chunk_free(ndrt_chunk *chunk); /* gives the owner's reference back */
 void ndrt_chunk_add_version(ndrt_chunk *chunk);
 void ndrt_chunk_add_writes(ndrt_chunk *chunk);
 void ndrt_chunk_add_pins(ndrt_chunk *chunk, int pins, int writable);
-/* How many read it now, or -1: those of this process in `lease`, and `readers`. */
+/* The number of readers, or -1 for a writer: counted in `lease` by this process, and biased ones.
+ */
 int ndrt_chunk_lease(ndrt_chunk *chunk);
 
-/* Bytes between two chunks in the default layout, by their addresses; counts the write. 0: nothing
- * was done, because one of them has no memory yet or another layout, they are the same, or somebody
- * has a lease that is in the way. */
+/* Copies bytes between two chunks in the default layout, given by address; counts the write. 0:
+ * nothing was done, because one of them has no memory or another layout, they are the same, or a
+ * lease conflicts. */
 int ndrt_chunk_copy(intptr_t to, size_t to_offset, intptr_t from, size_t from_offset,
                     size_t nbytes);
 
-/* A lock set: leases on several chunks, acquired and released as a unit, and the note of whether
- * they are held. Taking and noting are one call, giving back what is not held does nothing, and
- * freeing gives back. For one thread at a time. A chunk may be named more than once and counts
- * once, exclusive if once so. */
+/* A lock set: leases on several chunks, acquired and released as a unit, together with whether they
+ * are held. Releasing a set that is not held does nothing, and freeing a set releases it. Not
+ * thread-safe. A chunk named more than once counts once, as exclusive if it is so once. */
 typedef enum {
     NDRT_LOCKSET_LEASES = 1,  /* shared or exclusive ones, taken all at once or waited for */
     NDRT_LOCKSET_UPGRADE = 2, /* one chunk: an exclusive lease in place of the caller's shared one,
@@ -195,23 +195,23 @@ typedef struct {
 } ndrt_new_lockset;
 ndrt_status ndrt_lockset_new(ndrt_lockset_kind kind, int n, ndrt_chunk *const *chunks,
                              const uint8_t *exclusive /* NULL: none */, ndrt_new_lockset *out);
-/* 1 when it is held then; 0 when it was held already, or an upgrade was not to be had. */
+/* 1: acquired; 0: it was held already, or an upgrade was not possible. */
 int ndrt_lockset_take(ndrt_lockset *set);
-/* For who reads the same chunks again and again: its shared leases are biased from now on. */
+/* For frequent readers of the same chunks: shared leases of this set are biased from now on. */
 ndrt_status ndrt_lockset_bias(ndrt_lockset *set);
-/* Takes a biased lock set, but 0 instead of waiting. As long as nobody changes one of
- * the chunks that are read, hundreds cost what one does. Those that are changed again and again are
- * counted as usual for the next thousand times. */
+/* Acquires a biased lock set, or returns 0 instead of waiting. As long as nobody changes the chunks
+ * that are read, hundreds of them cost as much as one. Chunks that change often are counted in the
+ * usual way for the next thousand times. */
 int ndrt_lockset_try(ndrt_lockset *set);
-/* While the set is held by trying: a number that stays until a biased lease is revoked: its chunk
- * is taken for writing, or changes its version, writes, or writable exports. Else 0. */
+/* While the set is held this way: a number that stays the same until a biased lease is revoked,
+ * because its chunk is written, or changes its version, writes, or writable exports. Else 0. */
 uint64_t ndrt_lockset_unrevoked(const ndrt_lockset *set);
 int ndrt_lockset_is_biased(const ndrt_lockset *set, const ndrt_chunk *chunk);
 void ndrt_lockset_give_back(ndrt_lockset *set);
-/* 0: this thread does not have `held`; 1: it does; 2: it does, and `wanted` would wait for that.
- * Both are leases. */
+/* 0: this thread does not hold `held`; 1: it does; 2: it does, and acquiring `wanted` would wait
+ * for that. Both are leases. */
 int ndrt_lockset_meets(const ndrt_lockset *held, const ndrt_lockset *wanted);
-/* Gives back; with the arguments of Python's __exit__, which are not looked at. */
+/* Releases; accepts and ignores the arguments of Python's __exit__. */
 int ndrt_lockset_exit(ndrt_lockset *set, void *keep, void *kind, void *error, void *trace);
 void ndrt_lockset_free(ndrt_lockset *set);
 
@@ -410,7 +410,7 @@ int64_t ndrt_prim_scratchpad(const ndrt_prim *prim); /* bytes */
 int64_t ndrt_prim_count(void);
 int64_t ndrt_kept_count(void);        /* those of oneDNN that are used or rest */
 int64_t ndrt_kept_most(int64_t most); /* may rest, gives the bound of before; for tests */
-/* Reorders run by anybody, replayed plans included, and the bytes they wrote. */
+/* Reorders run by anybody, including replayed plans, and the bytes that they wrote. */
 void ndrt_reorders_read(int64_t *count, int64_t *nbytes);
 void ndrt_reorders_reset(void);
 

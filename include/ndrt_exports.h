@@ -1,4 +1,4 @@
-/* Memory that other libraries get, and theirs. */
+/* Memory exchanged with other libraries. */
 #ifndef NDRT_EXPORTS_H
 #define NDRT_EXPORTS_H
 
@@ -42,9 +42,9 @@ int ndrt_exports_returned(void); /* is there anything to drain? */
 /* These work on Python objects: with the GIL held. NULL: a Python exception is set. */
 
 /* An export of a chunk's bytes. It pins the chunk, and keeps `owners`, a Python object that owns
- * chunk and bytes, alive. Its end is the consumer's call of the deleter, which may come from any
- * thread, without the GIL, and after the interpreter's end; so it unpins and queues, takes no lock
- * and calls no Python. Owners are let go of by the next drain. */
+ * chunk and bytes, alive. It ends when the consumer calls the deleter, possibly from any thread,
+ * without the GIL, and after the interpreter's end; so the deleter unpins and queues, takes no lock
+ * and calls no Python. The next drain releases the owners. */
 void *ndrt_export_capsule(const ndrt_export_spec *spec, void *owners);
 void ndrt_exports_drain(void);
 void ndrt_exports_at_collection(void *phase, void *info); /* drains; for Python's gc.callbacks */
@@ -54,8 +54,8 @@ typedef struct {
     uint64_t flags;
     uint32_t major, minor; /* 0, 0: a capsule without a version */
 } ndrt_import;
-/* Consumes a capsule: renames it and gives an object that calls the producer's deleter, once,
- * when it dies. */
+/* Consumes a capsule: renames it, and returns an object that calls the producer's deleter once,
+ * when it is destroyed. */
 void *ndrt_import_capsule(void *object, ndrt_import *out);
 /* An object that pins a chunk while it lives, and keeps `owners`, another object, alive. */
 void *ndrt_pin_capsule(ndrt_chunk *chunk, int writable, void *owners);
