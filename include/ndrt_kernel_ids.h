@@ -1,4 +1,4 @@
-/* The kernels of our own. Written by `make docs` from native/kernel_table.py. */
+/* The native kernels. Written by `make docs` from native/kernel_table.py. */
 /* clang-format off */
 #ifndef NDRT_KERNEL_IDS_H
 #define NDRT_KERNEL_IDS_H

@@ -1,4 +1,4 @@
-/* The API of the native shim, continued: kernels of our own. */
+/* The API of the native shim, continued: native kernels. */
 #ifndef NDRT_KERNELS_H
 #define NDRT_KERNELS_H
 
@@ -6,7 +6,7 @@
 #include "ndrt_kernel_ids.h"
 
 /* cdef-begin */
-/* ---- kernels of our own: what oneDNN lacks --------------------------------------------- */
+/* ---- native kernels: what oneDNN lacks --------------------------------------------- */
 enum { NDRT_JOINED_MOST = 5, NDRT_SCALED_MOST = 7 };
 enum {
     NDRT_FEW_ROWS_MOST = 4,

@@ -86,7 +86,7 @@ def folder_of(kernel: Kernel) -> str:
 def enumeration() -> str:
     names = [f"    NDRT_KERNEL_{kernel.name.upper()} = {i + 1},\n"
              for i, kernel in enumerate(KERNELS)]
-    return (f"/* The kernels of our own. {MADE} */\n" + AS_IT_IS +
+    return (f"/* The native kernels. {MADE} */\n" + AS_IT_IS +
             "#ifndef NDRT_KERNEL_IDS_H\n#define NDRT_KERNEL_IDS_H\n\n/* cdef-begin */\n"
             f"enum {{ NDRT_KERNEL_ARRAYS = {MOST_ARRAYS}, NDRT_KERNEL_COUNTS = {MOST_COUNTS}, "
             f"NDRT_KERNEL_NUMBERS = {MOST_NUMBERS} }};\n"

@@ -78,7 +78,7 @@ SWITCHES: tuple[Switch, ...] = (
     Switch(
         "NDRT_CPU",
         "",
-        "level of the CPU that oneDNN and our kernels keep to, not above the machine's: avx2, "
+        "level of the CPU that oneDNN and native kernels keep to, not above the machine's: avx2, "
         "avx2_vnni, avx512, avx512_vnni, avx512_bf16, avx512_fp16, amx; empty: all it can do",
         _text,
         at_import=True,

@@ -180,7 +180,7 @@ def with_gil(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
 
 
 def kernel_name(number: int) -> str:
-    """What a kernel of our own is called beside oneDNN's implementations."""
+    """What a native kernel is called beside oneDNN's implementations."""
     return _KERNEL_NAMES.get(number, f"ndrt:{number}")
 
 

@@ -133,7 +133,7 @@ def test_steady_runs_convert_nothing(batch: int) -> None:
         stop()
     assert told[-1].reorders == 0
     assert [name for name in told[-1].impls if name.startswith(("ref", "simple"))] == []
-    # one primitive a layer, or a product and a kernel of ours
+    # one primitive a layer, or a product and a native kernel
     own = "ndrt:lstm_steps" in told[-1].impls
     assert own == (batch == 2)
     assert len(told[-1].impls) == (4 if own else 2)

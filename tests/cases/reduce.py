@@ -9,7 +9,7 @@ import numpy as np
 from ndarray_rt.testing.case import Array, Case, Input
 
 NUMPY_OF = {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "prod": np.prod}
-# max and min are kernels of ours, which leave few columns to numpy; oneDNN's product goes over the
+# max and min are native kernels, which leave few columns to numpy; oneDNN's product goes over the
 # innermost axes only; their backward has none of that
 IS_NATIVE: dict[str, bool | str] = {"sum": True, "mean": True, "max": "auto", "min": "auto",
                                     "prod": "auto"}

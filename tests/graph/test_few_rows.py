@@ -1,4 +1,4 @@
-"""Layers with a few rows of data: which take the kernel of ours, and that all are right."""
+"""Layers with a few rows of data: which take the native kernel, and that all are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LSTM layers for a few samples: the kernel of ours, and what is left to oneDNN."""
+"""LSTM layers for a few samples: the native kernel, and what is left to oneDNN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Channels of images that are channels-last are joined by the kernel of ours, and rightly."""
+"""Channels of images that are channels-last are joined by the native kernel, and rightly."""
 
 from __future__ import annotations
 

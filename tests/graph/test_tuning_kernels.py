@@ -30,7 +30,7 @@ def _nothing_known() -> Iterator[None]:
 
 
 def layers() -> Any:
-    """A recurrent layer, a product, one that no kernel of ours can finish, and a last one."""
+    """A recurrent layer, a product, one that no native kernel can finish, and a last one."""
     names = ("data", "vector", "state", "cell")
     y = mx.sym.RNN(*map(mx.sym.var, names), state_size=32, num_layers=1, mode="lstm", name="rnn")
     y = mx.sym.FullyConnected(y, num_hidden=48, flatten=False, name="wide")

@@ -1,4 +1,4 @@
-"""Convolutions that kernels of ours compute: which do, and that all are right."""
+"""Convolutions that native kernels compute: which do, and that all are right."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _seen(prim: Primitive, out: Output, dst: MemDesc | None) -> MemDesc:
 
 
 def finish_of(chain: Chain, operands: Sequence[NDArray], out: Shape) -> Finish | None:
-    """What kernels of ours are to do, where they can do what the chain does, else None."""
+    """What native kernels are to do, where they can do what the chain does, else None."""
     added = None
     if chain_adds_first(chain):
         added, chain, operands = operands[0], chain[1:], operands[1:]

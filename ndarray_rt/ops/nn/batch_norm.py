@@ -257,7 +257,7 @@ def _epsilon(p: BatchNormParams, own: MemDesc, batch: bool) -> float:
 
 def _small_layout(p: BatchNormParams, data: NDArray, given: MemDesc,
                   ) -> tuple[MemDesc, ChannelBlocks] | None:
-    """The layout in which a kernel of ours, which is given eps, does a small batch; or None."""
+    """The layout in which a native kernel, which is given eps, does a small batch; or None."""
     if not 0 < data.size <= MOST_ELEMENTS:
         return None
     own, native = _layouts(p, data, given)[0]
@@ -476,7 +476,7 @@ BATCH_NORM = register(OpDef(
         "eps) used are outputs too; gradients do not flow through them. Floats of any "
         "width; for float16 data the vectors are float32. With fix_gamma the values of "
         "gamma are neither read nor written. Source: MXNet's BatchNorm; oneDNN batch "
-        "normalization, a kernel of ours where float loses the statistics."))
+        "normalization, a native kernel where float loses the statistics."))
 register(with_post_ops(
     BATCH_NORM, FusedBatchNormParams,
     "BatchNorm with the moving statistics, and what is done to its result.\n\n"

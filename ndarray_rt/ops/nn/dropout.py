@@ -206,7 +206,7 @@ register(OpDef("Dropout", DropoutParams, inputs=("data",), outputs=("output", "m
                    "1 / (1 - p).\n\nOnly when training, or with mode='always'; otherwise the "
                    "output is data. All elements along `axes` share one fate. With p=1 "
                    "everything is NaN. The second, hidden output is what data was multiplied by. "
-                   "Source: MXNet's Dropout; a kernel of our own, oneDNN binary."))
+                   "Source: MXNet's Dropout; a native kernel, oneDNN binary."))
 register(OpDef("_backward_Dropout", DropoutParams, inputs=("out_grad", "mask"),
                infer_shape=infer_shape_backward, infer_type=same_float_type,
                compute=compute_backward, compute_ex=compute_ex_backward, refuses=refuses,

@@ -274,7 +274,7 @@ FULLY_CONNECTED = register(OpDef(
         "data (N, *axes), weight (num_hidden, product of axes), bias (num_hidden,); "
         "output (N, num_hidden). With flatten=False: data (*axes, D), weight "
         "(num_hidden, D); output (*axes, num_hidden). All of one dtype. Source: "
-        "MXNet's FullyConnected; oneDNN inner product, kernels of ours for up to 256 "
+        "MXNet's FullyConnected; oneDNN inner product, native kernels for up to 256 "
         "rows."))
 register(with_post_ops(
     FULLY_CONNECTED, FusedFullyConnectedParams,

@@ -246,7 +246,7 @@ def _channel_blocks(desc: MemDesc, dims: Shape) -> tuple[int, int, int, int] | N
 
 
 def _prelu_ex(ctx: OpContext, ins: list[NDArray], out: Output) -> None:
-    """By a kernel of ours: oneDNN's multiplies 0 by the slope where data is above 0."""
+    """By a native kernel: oneDNN's multiplies 0 by the slope where data is above 0."""
     data, gamma = ins
     dims = _slope_dims(gamma, data)
     found = ((desc, _channel_blocks(desc, dims)) for desc in _prelu_layouts(ctx, data))
@@ -405,7 +405,7 @@ register(OpDef("LeakyReLU", LeakyReLUParams, inputs=input_names, outputs=output_
                    "training, their mean otherwise, the slopes in the second output; elu: slope "
                    "(exp(x) - 1); selu: fixed numbers, and all of it scaled; gelu: x Phi(x) "
                    "everywhere. Shapes and dtypes are those of data. Source: MXNet's LeakyReLU; "
-                   "oneDNN eltwise, kernels of ours for prelu and rrelu."))
+                   "oneDNN eltwise, native kernels for prelu and rrelu."))
 register(OpDef("_backward_LeakyReLU", LeakyReLUParams, inputs=backward_inputs,
                outputs=backward_outputs, infer_shape=infer_shape_backward,
                infer_type=same_float_type, compute=compute_backward,

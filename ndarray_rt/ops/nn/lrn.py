@@ -25,7 +25,7 @@ from ...storage.kernels import norm as kernels
 from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import same_float_type, wide
 
-# up to these a kernel of ours, whose numbers are arguments; beyond, oneDNN's is up to 2.5 times as
+# up to these a native kernel, whose numbers are arguments; beyond, oneDNN's is up to 2.5 times as
 # fast, and making it takes no longer than running it
 MOST_ELEMENTS = 1 << 14
 BETA = 0.75  # the power that oneDNN has code for
@@ -180,7 +180,7 @@ register(OpDef("LRN", LRNParams, inputs=("data",), infer_shape=infer_shape,
                    "y = x / (knorm + alpha / nsize * sum of squares over the nsize channels around "
                    "each, one fewer where nsize is even)^beta. data (N, C, *rest); output of the "
                    "same shape and dtype. Source: "
-                   "MXNet's LRN; oneDNN lrn, a kernel of ours for small data."))
+                   "MXNet's LRN; oneDNN lrn, a native kernel for small data."))
 register(OpDef("_backward_LRN", LRNParams, inputs=("out_grad", "data"),
                infer_shape=infer_shape, infer_type=same_float_type, compute=compute_backward,
                compute_ex=compute_ex_backward, refuses=refuses_backward,

@@ -1,9 +1,9 @@
 """Pooling through oneDNN, whatever operator asks for it. Knows no operator's parameters.
 
 oneDNN loses the maximum of a window of nothing but NaN, -infinity and the lowest finite number; a
-kernel of ours (native/kernels/pool/lost_maxima.c) then does that window again. Looking for such
+native kernel (native/kernels/pool/lost_maxima.c) then does that window again. Looking for such
 windows is not cheap beside maxima of channels that lie side by side: these are all taken by a
-kernel of ours (native/kernels/pool/max_pool.c).
+native kernel (native/kernels/pool/max_pool.c).
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def _function(ctx: OpContext, spec: PostSpec, desc: MemDesc) -> Primitive:
         alpha=alpha, beta=beta))
 
 
-# ---- maxima by kernels of ours ------------------------------------------------------------------
+# ---- maxima by native kernels ------------------------------------------------------------------
 
 
 class _Lanes(NamedTuple):

@@ -72,7 +72,7 @@ def weight_layouts(weight: NDArray, dims: tuple[int, ...]) -> list[MemDesc]:
     inner = "cdefghijkl"[:len(dims) - 2]
     narrow = int(lib.NDRT_FEW_ROWS_NARROW)
     if not has_avx512() and columns <= narrow:
-        # oneDNN's own choice may be blocks that kernels of ours do not read
+        # oneDNN's own choice may be blocks that native kernels do not read
         return [tagged_desc(weight.dtype, dims, f"AB{inner}{lanes()}b{narrow}a"), free]
     if has_avx512() and columns >= LEAST_OF_WIDE and (
             len(dims) == 2 or columns % (2 * WIDE) == 0 or features % ALIASING == 0):
@@ -81,7 +81,7 @@ def weight_layouts(weight: NDArray, dims: tuple[int, ...]) -> list[MemDesc]:
 
 
 def block_width(columns: int) -> int:
-    """Columns of a block, for kernels of ours that may have to read few rows."""
+    """Columns of a block, for native kernels that may have to read few rows."""
     is_wide = has_avx512() and columns >= LEAST_OF_WIDE
     return int(lib.NDRT_FEW_ROWS_WIDE if is_wide else lib.NDRT_FEW_ROWS_NARROW)
 

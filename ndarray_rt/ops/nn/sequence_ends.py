@@ -229,7 +229,7 @@ register(_define("SequenceLast", SequenceParams, infer_shape=infer_shape_last,
                  gradient=gradient_last,
                  doc=f"The last step of each sequence.\n\n{_SHARED} With axis=1 (batch, steps, "
                      "...). The axis of steps goes; a sequence without steps gives the first one. "
-                     "Source: MXNet's SequenceLast; kernels of ours."))
+                     "Source: MXNet's SequenceLast; native kernels."))
 register(OpDef("_backward_SequenceLast", SequenceParams, inputs=backward_names,
                outputs=("data_grad",), infer_shape=infer_shape_backward,
                infer_type=infer_type_backward, compute=compute_backward,
@@ -240,5 +240,5 @@ register(_define("SequenceReverse", ReverseParams, infer_shape=infer_shape_rever
                  compute=compute_reverse, compute_ex=compute_ex_reverse, refuses=refuses,
                  gradient=gradient_reverse,
                  doc=f"The steps of each sequence from its last to its first.\n\n{_SHARED} What "
-                     "lies behind the end stays there. Source: MXNet's SequenceReverse; kernels "
-                     "of ours."))
+                     "lies behind the end stays there. Source: MXNet's SequenceReverse; native "
+                     "kernels."))

@@ -70,4 +70,4 @@ for _name, _kind in DISTRIBUTIONS.items():
                    doc=f"Random numbers by arrays of parameters. {_kind.what}.\n\nThe parameters "
                        "have one shape and dtype, to which `shape` is added: that many numbers "
                        "for each element. NaN where a parameter has no meaning. Source: MXNet's "
-                       f"_sample_{_name}; a kernel of our own."))
+                       f"_sample_{_name}; a native kernel."))

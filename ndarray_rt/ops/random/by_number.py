@@ -195,7 +195,7 @@ for _name, _params in SHAPED.items():
                    aliases=(*_short, f"random_{_name}"),
                    doc=f"Random numbers of a shape. {DISTRIBUTIONS[_name].what}.\n\nFrom the "
                        "stream of random words of the context. Source: MXNet's "
-                       f"_random_{_name}; a kernel of our own."))
+                       f"_random_{_name}; a native kernel."))
 for _name, _params in LIKE.items():
     register(OpDef(f"_random_{_name}_like", _params, inputs=("data",), infer_shape=infer_like,
                    infer_type=same_float_type, compute=compute_of(_name, fields_of(_name)),
@@ -204,5 +204,5 @@ for _name, _params in LIKE.items():
                    is_random=True,
                    doc="Random numbers in the shape and dtype of data, floats. "
                        f"{DISTRIBUTIONS[_name].what}.\n\nFrom the stream of random words of the "
-                       f"context of data. Source: MXNet's _random_{_name}_like; a kernel of our "
-                       "own."))
+                       f"context of data. Source: MXNet's _random_{_name}_like; a native "
+                       "kernel."))

@@ -154,7 +154,7 @@ register(OpDef("_sample_multinomial", MultinomialParams, inputs=("data",), outpu
                    "add up to 1.\n\n`shape` of them for each row. With get_prob a second output "
                    "has the logarithms of the probabilities of what was drawn, in the dtype of "
                    "data; through it data has a gradient. Source: MXNet's _sample_multinomial; "
-                   "a kernel of our own."))
+                   "a native kernel."))
 register(OpDef("_backward_sample_multinomial", MultinomialParams,
                inputs=("out_grad", "data", "places"), infer_shape=infer_shape_backward,
                infer_type=infer_type_backward, compute=compute_backward, is_backward=True,

@@ -71,4 +71,4 @@ register(OpDef("_random_randint", RandintParams, inputs=(), infer_shape=infer_sh
                no_gradient=CONSTANT, is_random=True, aliases=("random_randint",),
                doc="Random whole numbers, evenly from [low, high).\n\nBounds beyond int32 wrap "
                    "round in it. From the stream of random words of the context. Source: "
-                   "MXNet's _random_randint; a kernel of our own."))
+                   "MXNet's _random_randint; a native kernel."))

@@ -53,5 +53,5 @@ register(OpDef("_shuffle", NoParams, inputs=("data",), infer_shape=infer_shape,
                refuses=refuses, is_random=True, aliases=("shuffle",),
                no_gradient="MXNet has none either; shuffle indices and take by them",
                doc="The rows of data, along its first axis, in random order.\n\nAny dtype. From "
-                   "the stream of random words of the context. Source: MXNet's _shuffle; a kernel "
-                   "of our own."))
+                   "the stream of random words of the context. Source: MXNet's _shuffle; a native "
+                   "kernel."))

@@ -1,5 +1,5 @@
-"""Layers of LSTM cells for a few samples: one product for the inputs of all steps, then a kernel of
-ours for the steps, which reads the matrix between the states at the speed of the caches."""
+"""Layers of LSTM cells for a few samples: one product for the inputs of all steps, then a native
+kernel for the steps, which reads the recurrent matrix at the speed of the caches."""
 
 from __future__ import annotations
 

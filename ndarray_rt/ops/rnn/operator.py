@@ -181,7 +181,7 @@ register(OpDef("RNN", RNNParams, inputs=input_names, outputs=output_names,
                    "lstm_state_clip_max the cell of each step is clipped before it is read. The "
                    "last, hidden output is what dropout multiplied by. One float dtype. Source: "
                    "Elman 1990, Hochreiter and Schmidhuber 1997, Cho et al. 2014, Sak et al. 2014; "
-                   "MXNet's RNN; oneDNN RNN, a kernel of ours for a few samples."))
+                   "MXNet's RNN; oneDNN RNN, a native kernel for a few samples."))
 register(OpDef("_backward_RNN", RNNParams, inputs=backward_inputs, outputs=backward_outputs,
                infer_shape=infer_shape_backward,
                infer_type=infer_type_backward, compute=compute_backward,

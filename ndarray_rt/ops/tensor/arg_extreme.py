@@ -101,7 +101,7 @@ def _register(name: str, params: type[Params], which: str, find: Find, is_min: b
                        "are equal; NaN wins. The output has data's dtype, and "
                        "ShapeError is raised where that does not hold all positions (2048 in "
                        "float16, 256 in uint8), or where there are no elements. "
-                       f"Source: MXNet's {name}; a kernel of ours."))
+                       f"Source: MXNet's {name}; a native kernel."))
 
 
 _AXIS = "along an axis, or among all"

@@ -71,7 +71,7 @@ def compute(key: str, ctx: OpContext, p: NoParams, ins: list[AnyArray],
     outs[0].write(BINARY[key].forward(ins[0], ins[1]))
 
 
-# what a kernel of ours computes in other dtypes, and where oneDNN loses NaN
+# what a native kernel computes in other dtypes, and where oneDNN loses NaN
 KERNELS = {
     "add": lib.NDRT_ARITHMETIC_ADD, "sub": lib.NDRT_ARITHMETIC_SUB,
     "mul": lib.NDRT_ARITHMETIC_MUL, "maximum": lib.NDRT_ARITHMETIC_MAX,
@@ -154,7 +154,7 @@ def _define(key: str) -> OpDef:
         per_sample=True,
         doc=f"Of two arrays of one shape, element by element: {FORMULA[key]}.\n\n"
             f"lhs and rhs have one shape and one dtype, which the output has too. Source: MXNet's "
-            f"{name}" + ("; oneDNN binary, a kernel of ours." if native else "; numpy."))
+            f"{name}" + ("; oneDNN binary, a native kernel." if native else "; numpy."))
 
 
 for _key in NAMES:

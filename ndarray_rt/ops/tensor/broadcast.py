@@ -212,7 +212,7 @@ def _define(key: str) -> OpDef:
         doc=f"Of two arrays broadcast against each other: {FORMULA[key]}.\n\n"
             "Shapes are lined up at their last axes; axes of size 1 and missing ones repeat. "
             f"One dtype, which the output has too. Source: MXNet's {name}"
-            + ("; oneDNN binary, a kernel of ours." if native else "; numpy."))
+            + ("; oneDNN binary, a native kernel." if native else "; numpy."))
 
 
 def _define_backward(key: str) -> OpDef:
@@ -233,4 +233,4 @@ register(OpDef("_broadcast_reduce", NoParams, inputs=("data", "like"),
                inplace={0: 0}, ignores=(1,),
                doc="Sums data to the shape of like, over the axes along which like was broadcast "
                    "to data.\n\nThe gradient of broadcasting. Source: oneDNN reduction and a "
-                   "kernel of ours."))
+                   "native kernel."))

@@ -76,8 +76,8 @@ register(OpDef("clip", ClipParams, inputs=("data",), infer_shape=same_shape, inf
                inplace={0: 0}, numbers=("a_min", "a_max"),
                elementwise=lambda p: Elementwise("clip", (X, float(p.a_min), float(p.a_max))),
                doc="Every element brought into [a_min, a_max]; NaN stays NaN.\n\n"
-                   "The output has the shape and dtype of data. Source: MXNet's clip; a kernel "
-                   "of ours."))
+                   "The output has the shape and dtype of data. Source: MXNet's clip; a native "
+                   "kernel."))
 register(OpDef("_backward_clip", ClipParams, inputs=("out_grad", "data"),
                infer_shape=same_shape, infer_type=same_type, compute=compute_backward,
                compute_ex=compute_ex_backward, refuses=refuses,

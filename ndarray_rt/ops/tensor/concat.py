@@ -132,7 +132,7 @@ def compute_ex(ctx: OpContext, p: ConcatParams, ins: list[NDArray], outs: list[O
 
 
 def _join_rows(ctx: OpContext, ins: list[NDArray], axis: int, first: MemDesc, out: Output) -> bool:
-    """Channels of channels-last images one behind the other, by a kernel of ours whose threads keep
+    """Channels of channels-last images one behind the other, by a native kernel whose threads keep
     to their rows; False where it is another join, or one of more than NDRT_JOINED_MOST arrays."""
     dtype = ins[0].dtype
     if (axis != 1 or len(ins) > lib.NDRT_JOINED_MOST or len(out.shape) < 3 or 0 in out.shape

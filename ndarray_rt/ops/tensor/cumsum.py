@@ -132,7 +132,7 @@ register(OpDef("_np_cumsum", CumsumParams, inputs=("a",), infer_shape=infer_shap
                gradient=gradient, aliases=("cumsum",),
                doc="The sums of all elements up to each, along an axis.\n\nThe output has data's "
                    "shape; without an axis data counts as one row, which the output is, too. "
-                   "Whole numbers wrap around. Source: MXNet's cumsum; a kernel of ours."))
+                   "Whole numbers wrap around. Source: MXNet's cumsum; a native kernel."))
 register(OpDef("_backward_cumsum", CumsumParams, inputs=("out_grad", "data"),
                infer_shape=infer_shape_backward, infer_type=infer_type_backward,
                compute=compute_backward, compute_ex=compute_ex_backward, refuses=refuses_backward,

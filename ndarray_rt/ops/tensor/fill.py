@@ -1,4 +1,4 @@
-"""Outputs that are one value everywhere, by kernels of our own. Registers no operator."""
+"""Outputs that are one value everywhere, by native kernels. Registers no operator."""
 
 from __future__ import annotations
 

@@ -60,4 +60,4 @@ register(OpDef("reverse", ReverseParams, inputs=("data",), infer_shape=infer_sha
                infer_type=same_type, compute=compute, compute_ex=compute_ex, refuses=refuses,
                gradient=gradient, aliases=("flip",), names_data=True,
                doc="data with the order of its elements turned round along some axes.\n\n"
-                   "Shape and dtype stay. Source: MXNet's reverse; a kernel of ours."))
+                   "Shape and dtype stay. Source: MXNet's reverse; a native kernel."))

@@ -191,7 +191,7 @@ def _numbers_of(formula: Formula) -> tuple[str, ...]:
 
 def _register(formula: Formula) -> None:
     native = formula.name in NATIVE
-    source = "a kernel of ours" if native else "numpy"
+    source = "a native kernel" if native else "numpy"
     register(OpDef(formula.name, formula.params, inputs=("data",), infer_shape=same_shape,
                    infer_type=formula.infer_type, compute=partial(compute, formula),
                    compute_ex=partial(compute_ex, formula.name) if native else None,

@@ -1,4 +1,4 @@
-"""Functions of float32 element by element by a kernel of ours, where oneDNN has none.
+"""Functions of float32 element by element by a native kernel, where oneDNN has none.
 
 Registers no operator.
 """
@@ -84,7 +84,7 @@ def on_memory(ctx: OpContext, which: int, x: Mem, y: Mem, p: float) -> None:
 
 
 def is_padded(x: NDArray) -> bool:
-    """A kernel of ours would have to leave this array's layout, as padding is zero."""
+    """A native kernel would have to leave this array's layout, as padding is zero."""
     desc = x._chunk.mkl_mem
     return desc is not None and desc.is_padded and not x.is_view
 

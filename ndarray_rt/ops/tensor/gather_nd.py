@@ -271,7 +271,7 @@ register(OpDef("gather_nd", NoParams, inputs=("data", "indices"), infer_shape=in
                    "indices (m, y...) of any dtype, floats cut off towards zero; data (x0, ..., "
                    "xn), m of whose axes go; the output (y..., xm, ..., xn) has data's dtype. A "
                    "coordinate below 0 counts from the end. Raises an IndexError for one beyond "
-                   "the axis. Source: MXNet's gather_nd; kernels of ours."))
+                   "the axis. Source: MXNet's gather_nd; native kernels."))
 register(OpDef("_backward_gather_nd", NoParams, inputs=("out_grad", "data", "indices"),
                outputs=("data_grad",), infer_shape=infer_shape_backward,
                infer_type=infer_type_backward, compute=compute_backward,
@@ -285,11 +285,11 @@ register(OpDef("scatter_nd", ScatterParams, inputs=("data", "indices"),
                doc="Zeros of a shape, with data's elements or parts at the coordinates of indices."
                    "\n\ngather_nd turned round; of several for one place the last one stays. "
                    "Raises an IndexError for a coordinate beyond the shape. Source: MXNet's "
-                   "scatter_nd; kernels of ours."))
+                   "scatter_nd; native kernels."))
 register(OpDef("_scatter_set_nd", ScatterParams, inputs=("lhs", "rhs", "indices"),
                infer_shape=infer_shape_set, infer_type=infer_type_set, compute=compute_set,
                compute_ex=compute_ex_set, refuses=refuses_scatter,
                inplace={0: 0}, no_gradient="MXNet has none",
                doc="lhs with rhs' elements or parts at the coordinates of indices.\n\nAs "
                    "scatter_nd; lhs has the shape given. Source: MXNet's _scatter_set_nd; "
-                   "kernels of ours."))
+                   "native kernels."))

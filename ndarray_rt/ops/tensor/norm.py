@@ -124,7 +124,7 @@ register(OpDef("norm", NormParams, inputs=("data",), infer_shape=infer_shape,
                doc="The norm of data over axes.\n\nThe output has data's shape without the axes "
                    "(with size 1 there if keepdims), (1,) where all go, and data's dtype or "
                    "out_dtype. Raises ParameterError for norms other than 1 and 2. The gradient "
-                   "is 0 where the norm is. Source: MXNet's norm; a kernel of ours."))
+                   "is 0 where the norm is. Source: MXNet's norm; a native kernel."))
 register(OpDef("_backward_norm", NormParams, inputs=("out_grad", "data", "out"),
                infer_shape=infer_shape_backward, infer_type=infer_type_backward,
                compute=compute_backward, is_backward=True,

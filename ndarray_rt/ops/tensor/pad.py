@@ -155,7 +155,7 @@ register_linear("Pad", PadParams, out_shape, forward, back,
                 "Images with more elements at their edges.\n\ndata (n, c, h, w) or "
                 "(n, c, d, h, w) of any dtype, which stays. mode reflect does not repeat the edge "
                 "itself, and gives less than there are elements. Source: MXNet's Pad; "
-                "kernels of ours and oneDNN reorder.",
+                "native kernels and oneDNN reorder.",
                 aliases=("pad",), compute_ex=compute_ex, refuses=refuses,
                 compute_ex_back=compute_ex_back, refuses_back=refuses_back,
                 numbers=("constant_value",),

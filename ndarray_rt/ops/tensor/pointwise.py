@@ -298,7 +298,7 @@ def clamp(ctx: OpContext, name: str, low: float, high: float, x: NDArray, out: O
 
 def step_grad(ctx: OpContext, step: int, dy: NDArray, at: NDArray, out: Output,
               low: float = 0.0, high: float = 0.0) -> None:
-    """out = dy times a slope that is a step (ndrt_step) at `at`, by a kernel of ours."""
+    """out = dy times a slope that is a step (ndrt_step) at `at`, by a native kernel."""
     if not out.requested:
         return
     grad = get_data(dy, ctx.stream)

@@ -315,7 +315,7 @@ def _register(reduction: Reduction, result: str, note: str, *aliases: str) -> No
                    doc=f"{result} over axes.\n\nThe output has data's dtype, and its shape "
                        "without the axes (with size 1 there if keepdims); over all axes it has "
                        f"shape (1,). {note} Source: MXNet's {reduction.name}; oneDNN "
-                       "reduction, a kernel of ours."))
+                       "reduction, a native kernel."))
     register(OpDef(f"_backward_{reduction.name}", ReduceParams,
                    inputs=(("out_grad", "data", "out") if reduction.reads_output
                            else ("out_grad", "data")),

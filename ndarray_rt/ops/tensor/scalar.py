@@ -295,7 +295,7 @@ def _define(name: str, entry: Scalar) -> OpDef:
         doc=f"Of an array and a number: {entry.formula}.\n\n"
             "The number is cast to data's dtype first: an integer array stays one (with is_int="
             f"False it becomes float64). Source: MXNet's {name}"
-            "; a kernel of ours.")
+            "; a native kernel.")
 
 
 for _name, _entry in TABLE.items():

@@ -37,7 +37,7 @@ from .numeric import (
 from .pointwise import binary, bound, eltwise, eltwise_backward, step_grad
 from .special import digamma, erfinv, gamma, log_gamma
 
-OURS, ONEDNN = "a kernel of ours", "oneDNN eltwise or binary"
+OURS, ONEDNN = "a native kernel", "oneDNN eltwise or binary"
 
 
 class Native(NamedTuple):

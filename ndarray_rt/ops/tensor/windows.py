@@ -252,7 +252,7 @@ def register_window(name: str, params: type[Params], rule: Rule, doc: str,
                    ignores=lambda p: tuple(range(1, len(names(p)))), aliases=aliases,
                    num_args=num_args,
                    doc=f"{doc}\n\nThe dtype stays. Source: MXNet's {name}; oneDNN reorder, or "
-                       "a kernel of ours where the steps or the dtype are not for that."))
+                       "a native kernel where the steps or the dtype are not for that."))
     register(OpDef(f"_backward_{name}", params, inputs=lambda p: ("out_grad", *names(p)),
                    outputs=("data_grad",), infer_shape=partial(infer_shape_backward, rule),
                    infer_type=infer_type_backward, compute=partial(compute_backward, rule),

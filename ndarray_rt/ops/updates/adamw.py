@@ -117,7 +117,7 @@ def _run_master(ctx: OpContext, p: AdamWParams, ins: list[NDArray], outs: list[O
 _DOC = ("\n\ng is the gradient times rescale_grad, an array of one element, clipped; where "
         "rescale_grad is 0 or not finite nothing changes. mean, var: arrays of the same shape that "
         "change. Source: MXNet's {} (Loshchilov and Hutter, 2019), which also leaves g in the "
-        "gradient; a kernel of our own.")
+        "gradient; a native kernel.")
 
 register(OpDef(
     "_adamw_update", AdamWParams, inputs=("weight", "grad", "mean", "var", "rescale_grad"),

@@ -189,10 +189,10 @@ def _master_types_2(p: Any, ins: TypeList, outs: TypeList) -> tuple[TypeList, Ty
 _DOC_1 = ("The direction of a step of LAMB: mean / (sqrt(var) + epsilon) + wd weight, with mean = "
           "beta1 mean + (1 - beta1) g and var = beta2 var + (1 - beta2) g^2, both corrected for "
           "their beginning.\n\ng is rescale_grad grad, clipped. mean, var: arrays of the same "
-          "shape that change. {}Source: MXNet's {} (You et al., 2020); a kernel of our own.")
+          "shape that change. {}Source: MXNet's {} (You et al., 2020); a native kernel.")
 _DOC_2 = ("The weight after a step of LAMB: weight - lr r1 / r2 g, without the quotient where r1 "
           "or r2 is 0.\n\nr1, r2: norms of the weight (within its bounds) and of g, of one element "
-          "each. {}Source: MXNet's {}; a kernel of our own.")
+          "each. {}Source: MXNet's {}; a native kernel.")
 _MASTER = "weight32: the master copy in float32, which counts instead of weight{}. "
 
 register(OpDef(

@@ -228,8 +228,8 @@ def _register(name: str, params: type[Params], many: Many, compute: Any, compute
                    if many.has_master else (),
                    doc=f"{what} of {many.counter} weights in one call.\n\nThe inputs are {arrays} "
                        f"of one weight after the other{tail}; there is an output for each weight. "
-                       f"States and master copies change. Source: MXNet's {name}; a kernel of our "
-                       "own for each weight."))
+                       f"States and master copies change. Source: MXNet's {name}; a native "
+                       "kernel for each weight."))
 
 
 # ---- SGD ----------------------------------------------------------------------------------------

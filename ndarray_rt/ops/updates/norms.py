@@ -84,7 +84,7 @@ register(OpDef(
     no_gradient="MXNet has none",
     doc="The sum of the squares of each of num_arrays arrays.\n\nArrays of any shapes and of one "
         "floating-point dtype to float32 of shape (num_arrays,). Sums are double precision. "
-        "Source: MXNet's multi_sum_sq; a kernel of our own for float32 and float16."))
+        "Source: MXNet's multi_sum_sq; a native kernel for float32 and float16."))
 
 # ---- multi_lars ---------------------------------------------------------------------------------
 

@@ -259,7 +259,7 @@ def register_one(name: str, params: type[Params], rule: Rule, formula: str) -> N
                    no_gradient=NO_GRADIENT,
                    doc=f"The weight after one step: {formula}.\n\ng is rescale_grad grad, "
                        "clipped; the weight itself changes only when it is given as out."
-                       f"{_states_text(rule.states)} Source: MXNet's {name}; a kernel of our own."))
+                       f"{_states_text(rule.states)} Source: MXNet's {name}; a native kernel."))
 
 
 def register_master(name: str, params: type[Params], rule: Rule, of: str) -> None:
@@ -273,4 +273,4 @@ def register_master(name: str, params: type[Params], rule: Rule, of: str) -> Non
                    doc=f"{of} of a weight that has a master copy in float32.\n\nThe step is done "
                        "on weight32, which changes; what it gives is rounded to the weight's "
                        f"dtype, float16 for one.{_states_text(rule.states)} Source: MXNet's "
-                       f"{name}; a kernel of our own."))
+                       f"{name}; a native kernel."))
