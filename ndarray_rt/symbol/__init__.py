@@ -25,7 +25,6 @@ from .naming import Prefix as Prefix
 from .random_functions import FUNCTIONS as _RANDOM
 from .symbol import NotImplementedForSymbol as NotImplementedForSymbol
 from .symbol import Symbol as Symbol
-from .zipfian import FUNCTIONS as _ZIPFIAN
 
 if TYPE_CHECKING:
     from .._stubs import sym_contrib, sym_image, sym_linalg
@@ -49,7 +48,7 @@ op = _space("op", "All operators by their own names.", "", everything=True)
 _internal = _space("_internal", "Operators whose names begin with _.", "_internal", hidden=True)
 if not TYPE_CHECKING:
     contrib = _space("contrib", "Operators called _contrib_...", "contrib",
-                     extra={**_CONTROL_FLOW, **_CONTRIB, **_ZIPFIAN})
+                     extra={**_CONTROL_FLOW, **_CONTRIB})
     linalg = _space("linalg", "Operators called _linalg_...", "linalg")
     image = _space("image", "Operators called _image_...", "image")
 sparse = _space("sparse", "Operators of MXNet's sparse namespace, on dense symbols.", "",

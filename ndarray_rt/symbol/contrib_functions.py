@@ -1,10 +1,11 @@
-"""Handwritten functions of sym.contrib: AdamW steps; and what graphs can not express."""
+"""Handwritten functions of sym.contrib: AdamW, rand_zipfian, and what graphs can not express."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..errors import MXNetError
+from ..op import zipfian
 from .create import call
 from .functions import full
 from .symbol import Symbol
@@ -40,6 +41,14 @@ def mp_adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, wei
                 name=name, lr=lr, eta=eta, **params)
 
 
+def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> list[Any]:
+    """`num_sampled` classes of [0, range_max) with replacement, and how often each is expected.
+
+    As nd.contrib.rand_zipfian. Source: MXNet's sym.contrib.rand_zipfian.
+    """
+    return zipfian.rand_zipfian(call, Symbol, true_classes, num_sampled, range_max)
+
+
 def boolean_mask(*args: Any, **params: Any) -> Symbol:
     """Raises DynamicShape: the number of selected rows is not known before the graph runs."""
     raise DynamicShape(
@@ -48,4 +57,5 @@ def boolean_mask(*args: Any, **params: Any) -> Symbol:
         "SequenceMask, which keep the shape")
 
 
-FUNCTIONS = {made.__name__: made for made in (adamw_update, mp_adamw_update, boolean_mask)}
+FUNCTIONS = {made.__name__: made for made in (
+    adamw_update, mp_adamw_update, boolean_mask, rand_zipfian)}
