@@ -7,7 +7,7 @@ JOBS ?= 2
 SHARE ?= today/7
 
 SHIM := $(shell find native include -name '*.[ch]')
-C_FILES := $(SHIM) $(wildcard benchmarks/*/*.[ch] benchmarks/*/*/*.[ch])
+C_FILES := $(SHIM) $(wildcard tests/*/*.c benchmarks/*/*.[ch] benchmarks/*/*/*.[ch])
 NATIVE := $(SHIM) $(wildcard native/*.py) setup.py pyproject.toml
 INSTALLED := $(VENV)/.installed
 WITH_TESTS := $(VENV)/.with-tests
