@@ -131,7 +131,8 @@ def _of_executor(name: str) -> Any:
 
 # the executor is loaded by the first symbol that is bound, and then provides these itself
 _hooks.provide(bind=_of_executor("bind"), simple_bind=_of_executor("simple_bind"),
-               eval=_of_executor("evaluate"), optimize_for=_of_executor("optimize_for"))
+               eval=_of_executor("evaluate"), optimize_for=_of_executor("optimize_for"),
+               get_backend_symbol=_of_executor("get_backend_symbol"))
 
 __getattr__ = _loads(globals(), _LAZY, _hint)
 __dir__ = _shows(globals())

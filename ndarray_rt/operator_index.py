@@ -8,6 +8,8 @@ from __future__ import annotations
 PLACES = {
     "ndarray_rt.imperative.custom": "Custom _backward_Custom",
     "ndarray_rt.imperative.function": "_backward_function",
+    "ndarray_rt.imperative.fused_conv": "_sg_mkldnn_conv",
+    "ndarray_rt.imperative.fused_dense": "_sg_mkldnn_fully_connected",
     "ndarray_rt.imperative.subgraph_ops": "_foreach _while_loop _cond _backward_subgraph",
     "ndarray_rt.ops.fused.affine_batch_norm": "_affine_batch_norm",
     "ndarray_rt.ops.fused.constant": "_constant",

@@ -60,6 +60,9 @@ NO_GOLDEN = {
     "_cond": "a graph inside of it: compared as files in tests/frontend/test_control_flow.py",
     "_foreach": "a graph inside of it: compared as files in tests/frontend/test_control_flow.py",
     "_while_loop": "a graph inside of it: compared as files in tests/frontend/test_control_flow.py",
+    "_sg_mkldnn_conv": "a graph inside of it: compared in tests/contrib/test_fused_layers.py",
+    "_sg_mkldnn_fully_connected":
+        "a graph inside of it: compared in tests/contrib/test_fused_layers.py",
     "_contrib_to_dense": "layouts are not MXNet's",
     "_contrib_to_mkldnn": "layouts are not MXNet's",
     "IdentityAttachKLSparseReg": "MXNet's nd can not call it",

@@ -6,7 +6,7 @@ from ..public import loads, shows
 from ..symbol import hooks
 from .bind import bind, evaluate, simple_bind
 from .executor import Executor
-from .optimize_for import optimize_for
+from .optimize_for import get_backend_symbol, optimize_for
 from .training.update import Trained, Update
 from .tuning.file import clear_tuning, load_tuning, save_tuning, tuning_stats
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from .pool import ExecutorPool
     from .tuning.search import Tuned
 
-hooks.provide(bind=bind, simple_bind=simple_bind, eval=evaluate, optimize_for=optimize_for)
+hooks.provide(bind=bind, simple_bind=simple_bind, eval=evaluate, optimize_for=optimize_for,
+              get_backend_symbol=get_backend_symbol)
 
 __all__ = ["Executor", "ExecutorPool", "Trained", "Tuned", "Update", "bind", "clear_tuning",
            "evaluate", "load_tuning", "optimize_for", "save_tuning", "simple_bind", "tuning_stats"]

@@ -12,6 +12,8 @@ from ..dtypes import DType, find_dtype
 from ..errors import MXNetError, NameMismatch, ShapeError
 from ..op.registry import find
 from ..passes import optimize
+from ..passes.fuse_layers import fuse_layers
+from ..passes.fuse_ranges import fuse_ranges
 from ..passes.rewrite import Heads, rewrite
 from ..symbol.infer import infer_graph_shapes, infer_graph_types
 from ..symbol.node import Entry, Node, topological
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from ..symbol.symbol import Symbol
 
 BACKENDS = ("ONEDNN", "MKLDNN")
+FOR_BYTES = "MKLDNN_QUANTIZE"
+LAYER_BACKENDS = ("MKLDNN", FOR_BYTES)
 FOLD = "_fold_batch_norm"
 
 
@@ -31,9 +35,12 @@ def optimize_for(symbol: Symbol, backend: str, args: dict[str, NDArray] | None =
                  type_dict: Mapping[str, Any] | None = None) -> Symbol:
     """See Symbol.optimize_for. Raises MXNetError for another backend, ShapeError where the shape
     of a variable can not be inferred, TypeMismatch for parameters that are no dicts of arrays."""
-    if not isinstance(backend, str) or backend.upper() not in BACKENDS:
+    name = backend.upper() if isinstance(backend, str) else ""
+    if name == FOR_BYTES:
+        return get_backend_symbol(symbol, backend)
+    if name not in BACKENDS:
         raise MXNetError(f"optimize_for: there is no backend {backend!r}, only "
-                         f"{' and '.join(BACKENDS)}")
+                         f"{', '.join(BACKENDS)} and {FOR_BYTES}")
     given = {**check_arrays("optimize_for: args", args),
              **check_arrays("optimize_for: aux", aux)}
     shapes, types = _facts(symbol, given, check_mapping("optimize_for: shape_dict", shape_dict),
@@ -45,6 +52,17 @@ def optimize_for(symbol: Symbol, backend: str, args: dict[str, NDArray] | None =
     if args is not None:
         args.update(folded)
     return type(symbol)(heads)
+
+
+def get_backend_symbol(symbol: Symbol, backend: str) -> Symbol:
+    """See Symbol.get_backend_symbol. Raises MXNetError for another backend."""
+    name = backend.upper() if isinstance(backend, str) else ""
+    if name not in LAYER_BACKENDS:
+        raise MXNetError(f"get_backend_symbol: there is no backend {backend!r}, only "
+                         f"{' and '.join(LAYER_BACKENDS)}")
+    for_bytes = name == FOR_BYTES
+    heads = fuse_layers(symbol.entries, for_bytes)
+    return type(symbol)(fuse_ranges(heads) if for_bytes else heads)
 
 
 def _facts(symbol: Symbol, given: Mapping[str, NDArray], shape_dict: Mapping[str, Any],

@@ -102,7 +102,8 @@ RUN: dict[type[SubgraphParams], Any] = {
 
 
 @contextmanager
-def _modes(is_train: bool, recording: bool, stream: RandomState) -> Iterator[None]:
+def modes(is_train: bool, recording: bool, stream: RandomState) -> Iterator[None]:
+    """Whether nodes inside train and are recorded, and where their random numbers come from."""
     before = STATE.recording, STATE.training
     STATE.recording, STATE.training = recording, is_train
     try:
@@ -126,7 +127,7 @@ def _compute(ctx: OpContext, p: SubgraphParams, ins: list[AnyArray],
         while len(kept) >= SESSIONS:
             kept.pop(next(iter(kept)))
         kept[ctx.session] = ctx.random.get_state()
-    with _modes(ctx.is_train, False, ctx.random):
+    with modes(ctx.is_train, False, ctx.random):
         made = RUN[type(p)](p, arrays, [out.array.shape for out in outs])
     for out, value in zip(outs, made, strict=True):
         if out.requested:
@@ -176,7 +177,7 @@ def _compute_backward(ctx: OpContext, p: BackwardParams, ins: list[AnyArray],
     if forward.draws:
         stream = RandomState()
         stream.set_state(_drawn(forward).get(ctx.session, ctx.random.get_state()))
-    with _modes(ctx.is_train, True, stream):
+    with modes(ctx.is_train, True, stream):
         made = RUN[type(forward)](forward, arrays, [x.shape for x in heads])
         reached = [(y, array(dy, None, y.dtype)) for y, dy in zip(made, heads, strict=True)
                    if _depends(y)]
@@ -213,7 +214,8 @@ def _backward_type(p: BackwardParams, ins: TypeList, outs: TypeList) -> tuple[Ty
 # ---- rules --------------------------------------------------------------------------------------
 
 
-def _inside(graph: Subgraph, place: Sequence[int], ins: ShapeList) -> tuple[ShapeList, ShapeList]:
+def shapes_inside(graph: Subgraph, place: Sequence[int], ins: ShapeList,
+                  ) -> tuple[ShapeList, ShapeList]:
     """Shapes of a node's inputs and of a graph's outputs, inferred in the graph."""
     given: Mapping[str, Shape | None] = dict(zip(graph.names, [ins[i] for i in place],
                                                  strict=True))
@@ -242,7 +244,7 @@ def _foreach_shape(p: ForeachParams, ins: ShapeList, outs: ShapeList,
     # a state keeps its shape
     given[states] = [merge(a, b) for a, b in zip(given[states], outs[p.num_out_data:],
                                                  strict=True)]
-    made, heads = _inside(p.graphs[0], p.places[0], given)
+    made, heads = shapes_inside(p.graphs[0], p.places[0], given)
     found = [None if x is None else (length, *(x if whole is None or len(whole) > 1 else ()))
              for whole, x in zip(ins, made[:count], strict=False)]
     last = heads[p.num_out_data:]
@@ -254,8 +256,8 @@ def _foreach_shape(p: ForeachParams, ins: ShapeList, outs: ShapeList,
 
 def _while_shape(p: WhileLoopParams, ins: ShapeList, outs: ShapeList,
                  ) -> tuple[ShapeList, ShapeList]:
-    made, _ = _inside(p.graphs[0], p.cond_input_locs, list(ins))
-    made, heads = _inside(p.graphs[1], p.func_input_locs, made)
+    made, _ = shapes_inside(p.graphs[0], p.cond_input_locs, list(ins))
+    made, heads = shapes_inside(p.graphs[1], p.func_input_locs, made)
     for i, shape in zip(p.variables, heads[p.num_out_data:], strict=True):
         made[i] = merge(made[i], shape, "shapes of a variable of the loop")
     data = [None if x is None else (p.max_iterations, *x) for x in heads[:p.num_out_data]]
@@ -263,14 +265,15 @@ def _while_shape(p: WhileLoopParams, ins: ShapeList, outs: ShapeList,
 
 
 def _cond_shape(p: CondParams, ins: ShapeList, outs: ShapeList) -> tuple[ShapeList, ShapeList]:
-    made, _ = _inside(p.graphs[0], p.cond_input_locs, list(ins))
-    made, then = _inside(p.graphs[1], p.then_input_locs, made)
-    made, other = _inside(p.graphs[2], p.else_input_locs, made)
+    made, _ = shapes_inside(p.graphs[0], p.cond_input_locs, list(ins))
+    made, then = shapes_inside(p.graphs[1], p.then_input_locs, made)
+    made, other = shapes_inside(p.graphs[2], p.else_input_locs, made)
     return made, [merge(a, b, "shapes of both branches") for a, b in
                   zip(then, other, strict=True)]
 
 
-def _types(p: SubgraphParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+def types_inside(p: SubgraphParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    """Dtypes of the inputs of a node and of its outputs, as its graphs have them."""
     made, heads = list(ins), list(outs)
     for graph, place in zip(p.graphs, p.places, strict=True):
         given = dict(zip(graph.names, [made[i] for i in place], strict=True))
@@ -296,7 +299,7 @@ _DOC = ("{}\n\nMade by sym.contrib.{}, which says what its inputs are; shapes an
 
 def _register(name: str, params: type[SubgraphParams], infer_shape: Any, what: str) -> None:
     register(OpDef(name, params, inputs=lambda p: p.inputs, outputs=_output_names, takes_any=True,
-                   infer_shape=infer_shape, infer_type=_types, compute=_compute,
+                   infer_shape=infer_shape, infer_type=types_inside, compute=_compute,
                    gradient=_gradient, mutates=lambda p: p.aux, is_random=lambda p: p.draws,
                    pure=False,
                    doc=_DOC.format(what, name[1:], name)))

@@ -23,6 +23,7 @@ from .fuse_requantize import fuse_requantize
 from .fuse_separable_convolutions import fuse_separable_convolutions
 from .lower_precision import lower_precision
 from .move_strides_up import move_strides_up
+from .open_fused_layers import open_fused_layers
 from .recognize_activations import recognize_activations
 from .recognize_norms import recognize_norms
 from .rewrite import Facts, Heads
@@ -36,6 +37,7 @@ _WIDEST = 80  # characters of a parameter in the text of a graph
 Pass = Callable[[Sequence[Entry], Facts], Heads]
 
 PASSES: dict[str, Pass] = {
+    "open_fused_layers": open_fused_layers,
     "fold_constants": fold_constants,
     "simplify_scalars": simplify_scalars,
     "drop_identities": drop_identities,

@@ -15,6 +15,7 @@ from ..errors import ParameterError
 from ..op.registry import find
 from ..symbol.compose import copy_graph, output_name, parse_params
 from ..symbol.node import Entry, Node, topological
+from ..symbol.subgraph import SubgraphParams, reparsed
 from .quantize_rules import NAMED_OUTPUTS, RULES, Rule
 
 QUANTIZE, SHIFT, DEQUANTIZE, REQUANTIZE = (
@@ -35,13 +36,15 @@ class Wanted:
     Mode "full": all that can be; "smart": what leads, and what lies between. Nodes of the excluded
     names and operators stay on floats. Parameters `offline` are quantized beforehand: where the
     graph reads one there are variables <name>_quantize, <name>_quantize_min and _max instead.
+    `by_rows`: weights of fused dense layers stay floats, and are rounded row by row.
     """
 
     dtype: str = "int8"
     mode: str = "smart"
-    excluded_names: Collection[str] = ()
+    excluded_names: frozenset[str] = frozenset()
     excluded_ops: Collection[str] = ()
     offline: Collection[str] = ()
+    by_rows: bool = False
 
 
 class Quantized(NamedTuple):
@@ -98,11 +101,20 @@ def _chosen(heads: Sequence[Entry], wanted: Wanted) -> dict[Node, Rule]:
 
 
 def _rule_of(node: Node, wanted: Wanted) -> Rule | None:
-    if node.op is None or node.op.name not in RULES or node.name in wanted.excluded_names \
-            or node.op.name in wanted.excluded_ops:
+    if node.op is None or node.op.name not in RULES or node.op.name in wanted.excluded_ops or (
+            not wanted.excluded_names.isdisjoint(_names(node))):
         return None
     rule = RULES[node.op.name]
-    return rule if rule.accepts(node.params) else None
+    if not rule.accepts(node.params):
+        return None
+    return rule.by_rows if wanted.by_rows and rule.by_rows is not None else rule
+
+
+def _names(node: Node) -> list[str]:
+    """Of a node, and of the operators in graphs inside of it."""
+    graphs = node.params.graphs if isinstance(node.params, SubgraphParams) else ()
+    return [node.name, *(inner.name for graph in graphs for inner in graph.order
+                         if not inner.is_variable)]
 
 
 def _reached(starts: Sequence[Node], found: Mapping[Node, Rule],
@@ -166,7 +178,7 @@ class _Quantization:
                 inputs.append(data)
                 ends += [low, high]
         name = PREFIX + node.name
-        made = Node(op, name, attrs, parse_params(op, attrs, name), [*inputs, *ends])
+        made = Node(op, name, attrs, reparsed(node, op, attrs, name), [*inputs, *ends])
         if not rule.widens:
             return made
         return _node(REQUANTIZE, f"requantize_{node.name}", made.outputs[:3],

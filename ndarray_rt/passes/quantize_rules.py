@@ -6,7 +6,7 @@ Source: what MXNet's operators declare for its pass QuantizeGraph.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..dtypes import find_dtype
@@ -28,7 +28,8 @@ class Rule:
     The smart mode starts from what `leads`, and takes of the others what lies between. The inputs
     `floats` stay what they are, those that are `shifted` become uint8 with a scale and a shift in
     place of a range. What `widens` has int32 sums, which are brought back to 8 bits; what
-    `gives_floats` has outputs of floats.
+    `gives_floats` has outputs of floats. `by_rows` is the rule instead where weights are to have a
+    scale for each row.
     """
 
     quantized: str
@@ -39,11 +40,23 @@ class Rule:
     shifted: frozenset[int] = frozenset()
     gives_floats: bool = False
     attrs: tuple[tuple[str, str], ...] = ()
+    by_rows: Rule | None = None
 
 
 def _is_embedding_of_floats(params: Any) -> bool:
     return bool(find_dtype(params.dtype).name == "float32")
 
+
+def _is_on_floats(params: Any) -> bool:
+    return not params.quantized
+
+
+def _all_but_data_and_sum(params: Any) -> frozenset[int]:
+    return frozenset(i for i, name in enumerate(params.inputs) if name not in ("data", "sum"))
+
+
+_DENSE = Rule("_sg_mkldnn_fully_connected", leads=True, widens=True, accepts=_is_on_floats,
+              attrs=(("quantized", "True"),))
 
 RULES: dict[str, Rule] = {
     "Convolution": Rule("_contrib_quantized_conv", leads=True, widens=True),
@@ -61,6 +74,11 @@ RULES: dict[str, Rule] = {
     "RNN": Rule("_contrib_quantized_rnn", leads=True, accepts=is_plain_lstm,
                 floats=lambda p: frozenset((1, 2, 3)), shifted=frozenset({0}), gives_floats=True,
                 attrs=(("quantized", "true"),)),
+    "_sg_mkldnn_conv": Rule("_sg_mkldnn_conv", leads=True, widens=True, accepts=_is_on_floats,
+                            floats=_all_but_data_and_sum, attrs=(("quantized", "true"),)),
+    "_sg_mkldnn_fully_connected": replace(_DENSE, by_rows=replace(
+        _DENSE, floats=_all_but_data_and_sum,
+        attrs=(*_DENSE.attrs, ("channel_wise_quantize", "True")))),
 }
 
 # Operators whose outputs MXNet calls by names; those of others it numbers when it quantizes them.
@@ -79,4 +97,4 @@ NAMED_OUTPUTS = frozenset((
     "_contrib_ifft", "_contrib_index_array", "_contrib_interleaved_matmul_encdec_qk",
     "_contrib_interleaved_matmul_encdec_valatt", "_contrib_interleaved_matmul_selfatt_qk",
     "_contrib_interleaved_matmul_selfatt_valatt", "col2im", "elemwise_add", "im2col",
-    "make_loss", "softmax", "softmin"))
+    "_sg_mkldnn_conv", "_sg_mkldnn_fully_connected", "make_loss", "softmax", "softmin"))

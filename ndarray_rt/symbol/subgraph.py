@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from ..errors import NameMismatch, ParameterError, TypeMismatch, where
 from ..op.params import MAX_COUNT, Params, integer, params_class, shape
-from .compose import arguments_and_aux
+from ..op.registry import OpDef
+from .compose import arguments_and_aux, parse_params
 from .node import Entry, Node, topological
 
 # the attribute that contains a node's graphs
@@ -109,6 +110,14 @@ class SubgraphParams(Params, ABC):
     def to_attrs(self) -> dict[str, str]:
         text = ", ".join(graph.as_text() for graph in self.graphs)
         return {**super().to_attrs(), KEY: f"[{text}]"}
+
+
+def reparsed(node: Node, op: OpDef, attrs: dict[str, str], name: str) -> Params:
+    """The parameters of a node like another one, with its graphs, but with these attributes."""
+    if isinstance(node.params, SubgraphParams):
+        made: Params = op.params.parse({**attrs, KEY: node.params.graphs}, op.name, name)
+        return made
+    return parse_params(op, attrs, name)
 
 
 def read_graph(given: Any) -> Subgraph:

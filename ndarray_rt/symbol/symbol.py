@@ -383,15 +383,25 @@ class Symbol:
                      skip_infer: bool = False, **kwargs: Any) -> Symbol:
         """A symbol for inference with fewer, larger operators: layers fused with what follows.
 
-        `backend` is "ONEDNN" (or MXNet's name for it, "MKLDNN"). `args` and `aux` are dicts of
-        the parameters; if given, batch norms are folded into the layers before them, whose new
-        weights are added to `args`. Shapes of inputs that are not in `args` are given in
-        `shape_dict`. Source: MXNet's Symbol.optimize_for.
+        `backend` is "ONEDNN" (or MXNet's name for it, "MKLDNN"); "MKLDNN_QUANTIZE" is
+        `get_backend_symbol`. `args` and `aux` are dicts of the parameters; if given, batch norms
+        are folded into the layers before them, whose new weights are added to `args`. Shapes of
+        inputs that are not in `args` are given in `shape_dict`. Source: MXNet's
+        Symbol.optimize_for.
         """
         made: Symbol = hooks.call("optimize_for", self, backend, args=args, aux=aux,
                                   shape_dict=shape_dict, type_dict=type_dict)
         return made
 
+    def get_backend_symbol(self, backend: str) -> Symbol:
+        """The graph with layers and what follows them as one node each, for quantization.
+
+        `backend` is "MKLDNN", or "MKLDNN_QUANTIZE": only what can be computed of 8-bit numbers is
+        fused, and ranges of a quantized graph are put into its layers. At inference such a graph
+        is as fast as this one. Source: MXNet's Symbol.get_backend_symbol.
+        """
+        made: Symbol = hooks.call("get_backend_symbol", self, backend)
+        return made
 
     def eval(self, ctx: Any = None, **kwargs: Any) -> Any:
         """The outputs, as a list of arrays, for arrays given by name."""

@@ -1,7 +1,8 @@
 """`contrib.quantization`: models on 8-bit numbers. Source: MXNet's `mx.contrib.quantization`.
 
-`quantize_model` quantizes a symbol and its parameters. `quantize_graph` and `calib_graph` do it in
-two steps, for programs that run the data for calibration themselves.
+`quantize_model` and `quantize_model_mkldnn` quantize a symbol and its parameters.
+`quantize_graph` and `calib_graph` do it in two steps, for programs that run the data for
+calibration themselves.
 """
 
 from ...public import shows
@@ -17,7 +18,7 @@ from .collectors import (
 from .collectors import (
     combine_histogram,
 )
-from .model import calib_graph, quantize_graph, quantize_model
+from .model import calib_graph, quantize_graph, quantize_model, quantize_model_mkldnn
 from .symbols import (
     _calibrate_quantized_sym as _calibrate_quantized_sym,
 )
@@ -37,5 +38,6 @@ from .thresholds import (
     _smooth_distribution as _smooth_distribution,
 )
 
-__all__ = ["calib_graph", "combine_histogram", "quantize_graph", "quantize_model"]
+__all__ = ["calib_graph", "combine_histogram", "quantize_graph", "quantize_model",
+           "quantize_model_mkldnn"]
 __dir__ = shows(globals())

@@ -53,7 +53,7 @@ def _quantize_symbol(sym: Symbol, ctx: Any, excluded_symbols: list[str] | None =
         quantized_dtype, quantize_mode,
         frozenset(check_names(excluded_symbols, "excluded_symbols", "symbols")),
         frozenset(check_names(excluded_operators, "excluded_operators", "operators")),
-        frozenset(offline_params or ())))
+        frozenset(offline_params or ()), quantize_granularity == "channel-wise"))
     if logger:
         for name in made.nodes:
             logger.info(f"{name} is quantized.")

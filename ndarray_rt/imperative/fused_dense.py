@@ -1,0 +1,165 @@
+"""_sg_mkldnn_fully_connected: a dense layer and an elementwise function behind it, fused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._array.layout import AnyArray
+from .._array.output import NumpyOutput
+from ..dtypes import FLOAT32, INT8
+from ..errors import ParameterError
+from ..op.context import OpContext
+from ..op.infer import TypeList
+from ..op.params import boolean, optional_boolean, params_class
+from ..op.registry import OpDef, find, register
+from ..ops.quantization.ranges import (
+    BYTES,
+    floats_type,
+    need_dtype,
+    product_range,
+    rounded,
+    value_of,
+    widest,
+    zero_gradients,
+)
+from . import fused_layers as layers
+from .fused_layers import FusedLayerParams, Whole
+from .subgraph_ops import types_inside
+
+FUNCTIONS = frozenset(("Activation", "LeakyReLU", "clip", "square", "sqrt", "exp", "abs"))
+
+
+@params_class
+class FusedDenseParams(FusedLayerParams):
+    """A dense layer and what follows it."""
+
+    enable_float_output: bool = boolean(False, doc="the output is float32 and has no range")
+    with_eltwise: bool = boolean(False, doc="an elementwise function follows")
+    channel_wise_quantize: bool | None = optional_boolean(
+        doc="weights are float32, and have a scale for each row")
+
+    RENAMED: ClassVar[Mapping[str, str]] = {"with_relu": "with_eltwise"}
+    LAYER = "FullyConnected"
+    FOLLOWERS: ClassVar[Sequence[frozenset[str]]] = (FUNCTIONS,)
+    OUTPUT_ENDS = ("min_output", "max_output")
+
+    def _read(self, owner: str) -> list[Any]:
+        nodes = super()._read(owner)
+        if self.with_eltwise != (len(nodes) > 1):
+            raise ParameterError(f"{owner}: with_eltwise got {self.with_eltwise}, expected "
+                                 f"{len(nodes) > 1} from the graph inside")
+        return nodes
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return ("data", "weight") if self.layer.no_bias else ("data", "weight", "bias")
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        if not self.quantized:
+            return ()
+        names = ("data",) if self.channel_wise_quantize else self.inputs
+        return tuple(f"{end}_{name}" for name in names for end in ("min", "max"))
+
+    @property
+    def gives_floats(self) -> bool:
+        return not self.quantized or self.enable_float_output
+
+
+def infer_type(p: FusedDenseParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
+    if not p.quantized:
+        return types_inside(p, ins, outs)
+    names = layers.input_names(p)
+    kind = FLOAT32 if p.channel_wise_quantize else INT8
+    made = [need_dtype(ins[0], BYTES, "data"),
+            *(need_dtype(dtype, (kind,), name)
+              for dtype, name in zip(ins[1:p.count], names[1:], strict=False)),
+            *floats_type(ins[p.count:], p.ends)]
+    whole = FLOAT32 if p.gives_floats else p.whole_dtype
+    return made, [need_dtype(outs[0], (whole,), "the output"),
+                  *floats_type(outs[1:], p.OUTPUT_ENDS)]
+
+
+def compute(ctx: OpContext, p: FusedDenseParams, ins: list[AnyArray],
+            outs: list[NumpyOutput]) -> None:
+    if not p.quantized:
+        layers.compute_floats(ctx, p, ins, outs)
+        return
+    given = dict(zip(layers.input_names(p), ins, strict=True))
+    data, ranges = given["data"], p.calibrated
+    low, high = value_of(given["min_data"]), value_of(given["max_data"])
+    data_scale = layers.scale_of(data.dtype, low, high)
+    if p.channel_wise_quantize:
+        by_rows = ranges is not None or p.gives_floats
+        whole = layers.whole_layer(given["weight"], given.get("bias"), data_scale, by_rows)
+    else:
+        whole = rescaled(given, data_scale)
+    out_scale = layers.scale_of(p.whole_dtype, *ranges) if ranges else None
+    if p.gives_floats:
+        out_scale = np.float32(1)
+    sums = layers.summed(find("_contrib_quantized_fully_connected"),
+                         replace(p.layer, no_bias=True), data, whole.weight)
+    steps = layers.first_steps(sums, whole, data_scale, out_scale, axis=-1)
+    for node in p.nodes[1:]:
+        steps = steps.followed(node)
+    if p.gives_floats:
+        outs[0].write(steps.y)
+        return
+    if ranges is None:
+        ranges = product_range(data.dtype, [given["min_data"], given["max_data"],
+                                            *weight_range(given)])
+    layers.finish(steps, outs, *ranges)
+
+
+def weight_range(given: Mapping[str, AnyArray]) -> tuple[AnyArray, AnyArray]:
+    """Ends of the range of the weights."""
+    if "min_weight" in given:
+        return given["min_weight"], given["max_weight"]
+    return layers.extent(given["weight"])
+
+
+def rescaled(given: Mapping[str, AnyArray], data_scale: np.float32) -> Whole:
+    """int8 weights as they are, and an int8 bias in the steps of the sums.
+
+    Where such a bias would come near to the ends of int32 the weights are scaled down.
+    """
+    weight, bias = given["weight"], given.get("bias")
+    scale = layers.scale_of(INT8, value_of(given["min_weight"]), value_of(given["max_weight"]))
+    if bias is None:
+        return Whole(weight, None, np.array([scale]))
+    low, high = value_of(given["min_bias"]), value_of(given["max_bias"])
+    own = layers.scale_of(INT8, low, high)
+    with np.errstate(all="ignore"):
+        factor = np.float32(data_scale * scale / own)
+        limit = np.float32(layers.MOST_BIAS / widest(low, high) / own)
+        if factor > limit:
+            factor = limit
+            ratio = np.float32(factor * own / data_scale / scale)
+            weight = rounded(away(weight * ratio), INT8)
+            scale = np.float32(scale * ratio)
+        return Whole(weight, layers.to_int32(away(bias * factor)), np.array([scale]))
+
+
+def away(x: AnyArray) -> AnyArray:
+    """To the nearest whole number, halves away from 0."""
+    made: AnyArray = np.copysign(np.floor(abs(x) + np.float32(0.5)), x)
+    return made
+
+
+register(OpDef(
+    "_sg_mkldnn_fully_connected", FusedDenseParams, inputs=layers.input_names,
+    outputs=layers.output_names, infer_shape=layers.infer_shape, infer_type=infer_type,
+    compute=compute, gradient=zero_gradients, mutates=lambda p: p.aux,
+    doc="Linear transformation, and an elementwise function behind it if the graph inside has "
+        "one.\n\n"
+        "data, weight and bias as in FullyConnected. On 8-bit numbers data is int8 or uint8, "
+        "weight and bias are int8, min and max (1,) of each follow; with channel_wise_quantize "
+        "weight and bias are float32 without ranges, and are rounded with a scale for each row. "
+        "The output is int8, uint8 behind what is never below 0, and stands for the calibrated "
+        "range, which follows, (1,), (1,); int32 without calibration; float32 and alone with "
+        "enable_float_output. Made by Symbol.get_backend_symbol. For inference: gradients are 0. "
+        "Source: MXNet's _sg_mkldnn_fully_connected."))
