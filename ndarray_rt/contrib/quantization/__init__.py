@@ -1,6 +1,7 @@
 """`contrib.quantization`: models on 8-bit numbers. Source: MXNet's `mx.contrib.quantization`.
 
-`quantize_model` and `quantize_model_mkldnn` quantize a symbol and its parameters.
+`quantize_model` and `quantize_model_mkldnn` quantize a symbol and its parameters, `quantize_net_v2`
+a block of gluon.
 `quantize_graph` and `calib_graph` do it in two steps, for programs that run the data for
 calibration themselves.
 """
@@ -19,6 +20,7 @@ from .collectors import (
     combine_histogram,
 )
 from .model import calib_graph, quantize_graph, quantize_model, quantize_model_mkldnn
+from .net import quantize_net, quantize_net_v2
 from .symbols import (
     _calibrate_quantized_sym as _calibrate_quantized_sym,
 )
@@ -39,5 +41,5 @@ from .thresholds import (
 )
 
 __all__ = ["calib_graph", "combine_histogram", "quantize_graph", "quantize_model",
-           "quantize_model_mkldnn"]
+           "quantize_model_mkldnn", "quantize_net", "quantize_net_v2"]
 __dir__ = shows(globals())

@@ -1,0 +1,188 @@
+"""contrib.quantization: blocks of gluon on 8-bit numbers."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ndarray_rt as mx
+from ndarray_rt import gluon
+from ndarray_rt.contrib import quantization
+from ndarray_rt.contrib.quantization import quantize_net_v2
+from ndarray_rt.errors import ParameterError, TypeMismatch
+from ndarray_rt.gluon import nn
+
+SHAPE = (4, 3, 8, 8)
+
+
+def network() -> Any:
+    mx.random.seed(3)
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Conv2D(6, 3, activation="relu"), nn.BatchNorm(), nn.MaxPool2D(2),
+                nn.Conv2D(5, 1, use_bias=False), nn.Dense(7))
+    net.initialize(mx.init.Xavier())
+    return net
+
+
+def samples(count: int = 12) -> Any:
+    return np.random.RandomState(1).uniform(0, 1, (count, *SHAPE[1:])).astype(np.float32)
+
+
+class Two(gluon.HybridBlock):
+    """A block of two inputs."""
+
+    def __init__(self) -> None:
+        super().__init__(prefix="two_")
+        with self.name_scope():
+            self.left = nn.Dense(4)
+            self.right = nn.Dense(4)
+
+    def hybrid_forward(self, F: Any, x: Any, y: Any) -> Any:  # noqa: N803
+        return F.concat(self.left(x), self.right(y), dim=1)
+
+
+def loader(count: int = 12, labels: bool = True, batch_size: int = 4) -> Any:
+    arrays = [samples(count), np.arange(count)] if labels else [samples(count)]
+    return gluon.data.DataLoader(gluon.data.ArrayDataset(*arrays), batch_size=batch_size)
+
+
+def is_near(found: Any, wanted: Any, share: float = 0.05) -> bool:
+    off = np.linalg.norm(found.asnumpy() - wanted.asnumpy())
+    return bool(off < share * np.linalg.norm(wanted.asnumpy()))
+
+
+def iterator(name: str = "data") -> Any:
+    return mx.io.NDArrayIter({name: samples()}, batch_size=4)
+
+
+@pytest.mark.parametrize("mode", ["none", "naive", "entropy"])
+@pytest.mark.parametrize("granularity", ["tensor-wise", "channel-wise"])
+def test_a_block_gives_what_it_gave(mode: str, granularity: str) -> None:
+    net, x = network(), mx.nd.array(samples(4))
+    want = net(x)
+    made = quantize_net_v2(net, calib_mode=mode, calib_data=loader(),
+                           quantize_granularity=granularity)
+    assert isinstance(made, gluon.SymbolBlock)
+    assert is_near(made(x), want, 0.15 if mode == "entropy" else 0.05)
+    made.hybridize()
+    first = made(x).asnumpy()
+    np.testing.assert_array_equal(made(x).asnumpy(), first)
+    np.testing.assert_allclose(net(x).asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_shapes_are_enough_without_calibration() -> None:
+    net, x = network(), mx.nd.array(samples(4))
+    want = net(x)
+    for given in (mx.io.DataDesc("data", SHAPE), ("data", SHAPE)):
+        assert is_near(quantize_net_v2(net, data_shapes=[given])(x), want)
+    assert is_near(quantize_net_v2(net, data_shapes=[("data", SHAPE)], calib_mode=None)(x), want)
+
+
+def test_data_comes_in_several_ways() -> None:
+    """A DataIter, whatever it calls its data; loaders with and without labels, and lists."""
+    net, x = network(), mx.nd.array(samples(4))
+    wanted = quantize_net_v2(net, calib_mode="naive", calib_data=iterator())(x).asnumpy()
+    for data in (iterator("pixels"), loader(), loader(labels=False), loader(batch_size=5),
+                 [(mx.nd.array(samples()),)], [mx.nd.array(samples())]):
+        made = quantize_net_v2(net, calib_mode="naive", calib_data=data)
+        np.testing.assert_array_equal(made(x).asnumpy(), wanted)
+
+
+def test_clips_of_a_sample_count_as_samples() -> None:
+    net, x = network(), mx.nd.array(samples(4))
+    want = net(x)
+    clips = [mx.nd.array(samples(12).reshape(2, 6, *SHAPE[1:])), mx.nd.zeros(2)]
+    assert is_near(quantize_net_v2(net, calib_mode="naive", calib_data=[clips])(x), want)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_block_of_several_inputs(labels: bool) -> None:
+    net = Two()
+    net.initialize(mx.init.Xavier())
+    rng = np.random.RandomState(0)
+    x, y = (rng.uniform(-1, 1, (6, width)).astype(np.float32) for width in (3, 5))
+    want = net(mx.nd.array(x), mx.nd.array(y))
+    arrays = [x, y, np.arange(6)] if labels else [x, y]
+    data = gluon.data.DataLoader(gluon.data.ArrayDataset(*arrays), batch_size=3)
+    made = quantize_net_v2(net, calib_mode="naive", calib_data=data)
+    assert is_near(made(mx.nd.array(x), mx.nd.array(y)), want)
+
+
+def test_layers_stay_on_floats(caplog: pytest.LogCaptureFixture) -> None:
+    net, x = network(), mx.nd.array(samples(4))
+    want = net(x).asnumpy()
+    given: list[str] = ["net_dense0_fwd"]
+    with caplog.at_level(logging.INFO):
+        made = quantize_net_v2(net, exclude_layers=given, exclude_layers_match=["conv"],
+                               exclude_operators=["Pooling"], quantize_mode="smart",
+                               data_shapes=[("data", SHAPE)], logger=logging.getLogger("net"))
+    np.testing.assert_allclose(made(x).asnumpy(), want, rtol=1e-5, atol=1e-6)
+    assert given == ["net_dense0_fwd"]
+    assert "net_conv0_fwd" in caplog.text
+    assert not [name for name in made.collect_params() if "quantize" in name]
+
+
+def test_a_collector_of_ones_own() -> None:
+    class Widest:
+        def __init__(self) -> None:
+            self.min_max_dict: dict[str, tuple[float, float]] = {}
+
+        def collect(self, name: str, arr: Any) -> None:
+            self.min_max_dict[name] = (-8.0, 8.0)
+
+    made = quantize_net_v2(network(), calib_mode="customize", calib_data=loader(),
+                           LayerOutputCollector=Widest())
+    found = {value for attrs in made._cached_graph[1].attr_dict().values()
+             for key, value in attrs.items() if key.endswith("_range")}
+    assert found == {"-8.000000", "8.000000"}
+
+
+def test_the_older_name_warns() -> None:
+    with pytest.warns(UserWarning, match="please use quantize_net_v2"):
+        made = quantization.quantize_net(network(), data_shapes=[("data", SHAPE)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = quantize_net_v2(network(), data_shapes=[("data", SHAPE)])
+    x = mx.nd.array(samples(4))
+    np.testing.assert_array_equal(made(x).asnumpy(), again(x).asnumpy())
+
+
+def test_a_quantized_block_can_be_exported(tmp_path: Any) -> None:
+    made = quantize_net_v2(network(), calib_mode="naive", calib_data=loader())
+    made.hybridize()
+    x = mx.nd.array(samples(4))
+    want = made(x).asnumpy()
+    made.export(str(tmp_path / "net"))
+    again = gluon.SymbolBlock.imports(str(tmp_path / "net-symbol.json"), "data",
+                                      str(tmp_path / "net-0000.params"))
+    np.testing.assert_array_equal(again(x).asnumpy(), want)
+
+
+@pytest.mark.parametrize(("change", "error", "said"), [
+    ({}, ParameterError, "data_shapes required"),
+    ({"calib_mode": "naive"}, ParameterError, "calib_data must be provided"),
+    ({"calib_data": 3}, TypeMismatch, "calib_data is not a valid iterator"),
+    ({"calib_data": []}, ParameterError, "calib_data has no batch, expected at least 1"),
+    ({"calib_mode": "best", "calib_data": [mx.nd.ones(SHAPE)]}, ParameterError,
+     "unknown calibration mode best received"),
+    ({"num_calib_examples": 0}, ParameterError, "num_calib_examples got 0"),
+    ({"exclude_layers": "conv"}, ParameterError, "exclude_layers must be a list of strings"),
+    ({"exclude_layers_match": "conv"}, ParameterError, "exclude_layers_match must be a list"),
+    ({"ctx": [mx.cpu()]}, ParameterError, "currently only supports single ctx"),
+    ({"quantized_dtype": "int4", "data_shapes": [("data", SHAPE)]}, ParameterError,
+     "unknown quantized_dtype int4")])
+def test_wrong_arguments_are_named(change: dict[str, Any], error: type[Exception], said: str,
+                                   ) -> None:
+    with pytest.raises(error, match=said):
+        quantize_net_v2(network(), **change)
+
+
+def test_what_is_no_block_is_refused() -> None:
+    symbol: Any = mx.sym.var("x")
+    with pytest.raises(TypeMismatch, match="expected a HybridBlock"):
+        quantize_net_v2(symbol, data_shapes=[("data", SHAPE)])
