@@ -207,6 +207,7 @@ def test_histograms_are_added(new_th: float) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "auto"])
 def test_digits_are_told_as_well_as_by_floats(trained: Any, mode: str, dtype: str) -> None:
     symbol, args, aux, seen, held = trained
+    seen.reset()
     graph, params, aux = quantization.quantize_model(
         symbol, args, aux, calib_mode=mode, calib_data=seen, quantized_dtype=dtype)
     wanted, found = accuracy(symbol, args, aux, held), accuracy(graph, params, aux, held)
@@ -347,3 +348,41 @@ def test_ranges_of_large_sums_are_finite() -> None:
     _, low, high = mx.nd.contrib.requantize(data, mx.nd.array([-1e38]), mx.nd.array([1e38]))
     np.testing.assert_allclose([low.asscalar(), high.asscalar()],
                                [-2000 * 1e38 / 2**31, 2000 * 1e38 / 2**31], rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["none", "naive"])
+def test_parameters_that_are_not_given_are_named(mode: str) -> None:
+    args, aux = parameters(mx, residual(mx))
+    for missing, said in (("fc_weight", r"FullyConnected 'fc': weight 'fc_weight' is not in arg_p"),
+                          ("bn0_moving_var", r"moving_var 'bn0_moving_var' is not in aux_params")):
+        left = [{name: value for name, value in given.items() if name != missing}
+                for given in (args, aux)]
+        with pytest.raises(mx.errors.NameMismatch, match=said):
+            quantization.quantize_model(residual(mx), *left, label_names=None, calib_mode=mode,
+                                        calib_data=iterator(mx))
+        with pytest.raises(mx.errors.NameMismatch, match=f"'{missing}' is not in"):
+            quantization.quantize_model_mkldnn(residual(mx), *left, label_names=None,
+                                               calib_mode=mode, calib_data=iterator(mx))
+
+
+def test_a_weight_may_be_data() -> None:
+    net = mx.sym.FullyConnected(mx.sym.var("data"), mx.sym.var("w"), num_hidden=2, no_bias=True)
+    made = quantization.quantize_model(net, {}, {}, data_names=("data", "w"), calib_mode="none")[0]
+    assert made.list_arguments() == ["data", "w"]
+
+
+def test_data_of_another_shape_is_named() -> None:
+    args, aux = parameters(mx, simple(mx))
+    data = mx.io.NDArrayIter(np.zeros((4, 5, 6, 6)), batch_size=4)
+    with pytest.raises(mx.errors.ShapeError, match=(
+            r"calib_data has data of shape \(4, 5, 6, 6\), which takes conv0_weight of shape "
+            r"\(4, 5, 3, 3\), but the parameter has shape \(4, 4, 3, 3\)")):
+        quantization.quantize_model(simple(mx), args, aux, label_names=None, calib_data=data)
+
+
+def test_data_that_is_used_up_is_refused() -> None:
+    args, aux = parameters(mx, simple(mx))
+    data = iterator(mx)
+    list(data)
+    with pytest.raises(ParameterError, match="calib_data has no batch left"):
+        quantization.quantize_model(simple(mx), args, aux, label_names=None, calib_data=data)

@@ -118,6 +118,8 @@ def _collect_layer_statistics(mod: Any, data: DataIter, collector: Any,
                 break
     finally:
         executor.set_monitor_callback(None)
+    if not batches:
+        raise ParameterError("calib_data has no batch left, expected at least 1: was it reset?")
     if logger is not None:
         logger.info(f"Collected statistics from {batches} batches with batch_size="
                     f"{data.batch_size}")

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...context import Context, cpu
-from ...errors import ParameterError, TypeMismatch, shown
+from ...errors import ParameterError
 from ...io import DataIter
+from ...io.data import as_desc
 from ...module import Module
 from ...nd import NDArray
 from ...passes.quantize import NEED_RANGES
@@ -25,6 +26,9 @@ from .symbols import (
     _quantize_symbol,
     check_kind,
     check_names,
+    check_params,
+    check_shapes,
+    check_symbol,
 )
 from .thresholds import _get_optimal_thresholds
 
@@ -83,12 +87,16 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params,
         fused dense layers.
     logger : gets what is done.
 
-    Source: MXNet's contrib.quantization.quantize_model.
+    Raises ParameterError for arguments that can not be meant, NameMismatch for a parameter that is
+    not given, ShapeError for data that does not go with the parameters. Source: MXNet's
+    contrib.quantization.quantize_model.
     """
     excluded_sym_names = check_names(excluded_sym_names, "excluded_sym_names", "symbols")
     excluded_op_names = check_names(excluded_op_names, "excluded_op_names", "operators")
     check_kind(quantized_dtype, quantize_granularity)
     check_examples(num_calib_examples)
+    check_symbol(sym)
+    check_params(sym, {*data_names, *(label_names or ())}, arg_params, aux_params)
     calibrated = is_calibrated(calib_mode)
     if not calibrated:
         excluded_op_names = [*excluded_op_names, *NEED_RANGES]
@@ -107,6 +115,8 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params,
                                  f"{calib_mode}, while received type {type(calib_data)}")
         if calib_mode not in ("naive", "entropy"):
             raise _unknown_mode(calib_mode, "`none`, `naive`, or `entropy`")
+        descs = [as_desc(desc) for desc in (*calib_data.provide_data, *calib_data.provide_label)]
+        check_shapes(sym, descs, {**arg_params, **aux_params})
         mod = Module(symbol=sym, data_names=data_names, label_names=label_names, context=ctx)
         mod.bind(for_training=False, data_shapes=calib_data.provide_data,
                  label_shapes=calib_data.provide_label or None)
@@ -142,8 +152,7 @@ def quantize_model_mkldnn(sym: Symbol, arg_params: Params, aux_params: Params,
     Source: MXNet's contrib.quantization.quantize_model_mkldnn.
     """
     check_context(ctx)
-    if not isinstance(sym, Symbol):
-        raise TypeMismatch(f"sym is {shown(sym)}, expected a Symbol")
+    check_symbol(sym)
     qsym, qargs, aux = quantize_model(
         sym.get_backend_symbol(FUSED), arg_params, aux_params, data_names, label_names, ctx,
         excluded_sym_names, excluded_op_names, calib_mode, calib_data, num_calib_examples,

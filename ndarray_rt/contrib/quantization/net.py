@@ -26,7 +26,7 @@ from .model import (
     is_calibrated,
     quantize_graph,
 )
-from .symbols import check_names
+from .symbols import check_names, check_shapes
 
 
 class _Samples(DataIter):
@@ -144,6 +144,7 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto",
         graph, args, aux, ctx, excluded, operators, calib_mode, quantized_dtype, quantize_mode,
         quantize_granularity, LayerOutputCollector, logger)
     if calibrated:
+        check_shapes(graph, inputs, {**args, **aux})
         module = Module(graph, [desc.name for desc in inputs], None, context=ctx)
         module.bind(for_training=False, data_shapes=inputs)
         module.set_params(args, aux)

@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 
 from ... import nd
-from ...errors import ParameterError, TypeMismatch, shown
+from ...errors import NameMismatch, ParameterError, ShapeError, TypeMismatch, shown
+from ...io import DataDesc
 from ...nd import NDArray
 from ...passes.quantize import Wanted, calibrate, quantize
+from ...symbol.compose import input_names, mutated_inputs
+from ...symbol.node import topological
 from ...symbol.symbol import Symbol
 from .collectors import Logger
 
 DTYPES = ("int8", "uint8", "auto")
 GRANULARITIES = ("tensor-wise", "channel-wise")
+# what inputs of layers are called that are parameters
+PARAMETERS = ("weight", "bias", "gamma", "beta", "parameters")
 Table = Mapping[str, tuple[Any, Any]]
 
 
@@ -39,6 +44,42 @@ def check_names(given: Any, what: str, of: str) -> list[str]:
     return given
 
 
+def check_symbol(sym: Any) -> None:
+    """TypeMismatch for anything but a symbol."""
+    if not isinstance(sym, Symbol):
+        raise TypeMismatch(f"sym is {shown(sym)}, expected a Symbol")
+
+
+def check_params(sym: Symbol, data_names: Collection[str], arg_params: Mapping[str, NDArray],
+                 aux_params: Mapping[str, NDArray]) -> None:
+    """NameMismatch for a parameter of a layer that is not given."""
+    for node in topological(sym.entries):
+        if node.op is None or node.params is None:
+            continue
+        written = mutated_inputs(node.op, node.params)
+        for i, (what, entry) in enumerate(zip(input_names(node.op, node.params), node.inputs,
+                                              strict=False)):
+            name = entry.node.name
+            if not entry.node.is_variable or name in data_names:
+                continue
+            given, of = (aux_params, "aux_params") if i in written else (arg_params, "arg_params")
+            if name not in given and (i in written or what in PARAMETERS):
+                raise NameMismatch(f"{node.op.name} {node.name!r}: {what} {name!r} is not in {of}; "
+                                   "data is named in data_names")
+
+
+def check_shapes(sym: Symbol, descs: Collection[DataDesc], params: Mapping[str, NDArray]) -> None:
+    """ShapeError where data of these shapes does not go with the parameters."""
+    known = {desc.name: desc.shape for desc in descs if desc.name in sym.list_arguments()}
+    shapes, _, aux = sym.infer_shape_partial(**known)
+    names = [*sym.list_arguments(), *sym.list_auxiliary_states()]
+    for name, shape in zip(names, [*(shapes or ()), *(aux or ())], strict=False):
+        if name in params and shape and 0 not in shape and params[name].shape != shape:
+            told = ", ".join(f"{data} of shape {size}" for data, size in known.items())
+            raise ShapeError(f"calib_data has {told}, which takes {name} of shape {shape}, but "
+                             f"the parameter has shape {params[name].shape}")
+
+
 def _quantize_symbol(sym: Symbol, ctx: Any, excluded_symbols: list[str] | None = None,
                      excluded_operators: list[str] | None = None,
                      offline_params: Collection[str] | None = None,
@@ -46,8 +87,7 @@ def _quantize_symbol(sym: Symbol, ctx: Any, excluded_symbols: list[str] | None =
                      quantize_granularity: str = "tensor-wise", logger: Logger = None,
                      ) -> tuple[Symbol, list[str]]:
     """A graph on 8-bit numbers, and the names of the outputs of `sym` whose ranges it wants."""
-    if not isinstance(sym, Symbol):
-        raise TypeMismatch(f"sym is {shown(sym)}, expected a Symbol")
+    check_symbol(sym)
     check_kind(quantized_dtype, quantize_granularity)
     made = quantize(sym.entries, Wanted(
         quantized_dtype, quantize_mode,
