@@ -54,6 +54,11 @@ def test_graphs_equal_mxnets(name: str, backend: str) -> None:
     assert plain(made) == plain(WANTED["graphs"][f"{name} {backend}"])
 
 
+def test_optimize_for_is_another_way_to_ask() -> None:
+    made = NETWORKS["residual"](mx).optimize_for("MKLDNN_QUANTIZE")
+    assert plain(made) == plain(WANTED["graphs"]["residual MKLDNN_QUANTIZE"])
+
+
 @pytest.mark.parametrize("name", WANTED["quantized"])
 def test_quantized_graphs_and_parameters_equal_mxnets(name: str) -> None:
     want = WANTED["quantized"][name]
