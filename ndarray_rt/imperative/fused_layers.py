@@ -34,7 +34,7 @@ from .subgraph_ops import modes, run_graph, shapes_inside
 MOST = np.float32(2.0**31)
 # the most that a bias may become
 MOST_BIAS = np.float32(2.0**30)
-INT32_ENDS = np.iinfo(np.int32)
+INT8_ENDS, INT32_ENDS = np.iinfo(np.int8), np.iinfo(np.int32)
 
 # ---- parameters ---------------------------------------------------------------------------------
 
@@ -205,9 +205,12 @@ def whole_layer(weight: AnyArray, bias: AnyArray | None, data_scale: np.float32,
         if bias is not None and by_rows:
             limit = MOST_BIAS / abs(bias) / data_scale
             scales = np.where(bias != 0, np.minimum(scales, limit), scales)
-        scaled = rows * scales[:, None]
+        made = np.rint(rows * scales[:, None])
         whole = None if bias is None else to_int32(bias * (scales * data_scale))
-    return Whole(rounded(scaled, INT8).reshape(weight.shape), whole, scales)
+    # in float32 and in place, unlike `rounded`: this is done at each run; NaN becomes 127 as there
+    np.fmin(made, INT8_ENDS.max, out=made)
+    np.fmax(made, INT8_ENDS.min, out=made)
+    return Whole(made.astype(INT8).reshape(weight.shape), whole, scales)
 
 
 def to_int32(x: AnyArray) -> AnyArray:
