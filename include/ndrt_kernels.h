@@ -14,6 +14,7 @@ enum {
     NDRT_FEW_ROWS_WIDE = 64,
     NDRT_FEW_ROWS_WIDE_AVX2 = 24
 };
+enum { NDRT_MOST_SHUFFLED = 64 }; /* groups that channels may be shuffled from */
 enum { NDRT_MAX_POOL_ROWS = 32 };
 enum { NDRT_FEW_CHANNELS_MOST = 4, NDRT_FEW_CHANNELS_WINDOW = 11 };
 /* Windows over 8-bit numbers: filters of a block of weights; rows of scratch for each thread, and

@@ -376,9 +376,11 @@ KERNELS: tuple[Kernel, ...] = (
            "rows, columns, filters), weights (for each NDRT_PACKED_FILTERS filters: y x channels "
            "filters), padded."),
     Kernel("products", "products", ">out data weights bias? added?",
-           "rows features columns width", "low high",
+           "rows features columns width groups shuffled", "low high",
            "data times weights plus bias plus `added` within bounds; weights as of few_rows, in "
-           "blocks of so many columns or a multiple of them."),
+           "blocks of so many columns or a multiple of them. Rows have `groups` of features and "
+           "columns (from 2 on features of weights are not padded); data is read as its channels "
+           "shuffled from `shuffled` groups (1: as it is)."),
     Kernel("separable", "separable",
            ">out data >scratch depthwise projection expansion? expansion_bias? depthwise_bias? "
            "projection_bias? added?",

@@ -24,6 +24,10 @@ MOST_PIXELS, MOST_FEATURES = 8192 if has_avx512() else 1 << 20, 2048
 # With AVX2 oneDNN's convolution is up to 6 % faster for weights smaller than this; for larger ones
 # it takes 1.0 to 1.3 times as long as the packed GEMM.
 LEAST_WEIGHTS = 0 if has_avx512() else 4097
+# For groups of up to 7 channels oneDNN has only its GEMM, which takes 4 to 12 times as long as the
+# packed one (measured with AVX2); for 8 its convolution takes 1.0 to 1.4 times as long with AVX2,
+# for more 0.8 to 1.1 times.
+MOST_OF_GROUP = 7 if has_avx512() else 8
 # For this many rows the packed GEMM is as fast as oneDNN's or, with two threads, up to 1.2 times as
 # fast, and needs no primitive for each number of rows; for 1024 oneDNN's is up to 0.5 % faster.
 MOST_ROWS = 256

@@ -67,6 +67,7 @@ CASES = [
     case((1, 4, 7, 6), 4, (3, 2), dilate=(2, 1)),
     case((2, 4, 5, 5), 8, (3, 3), groups=2),
     case((1, 16, 4, 4), 32, (1, 1), groups=2, note="groups of 8 and 16"),
+    case((2, 10, 3, 5), 30, (1, 1), groups=5, note="groups of 2 and 6"),
     case((1, 6, 5, 5), 6, (3, 3), groups=6, bias=False, pad=(1, 1), note="depthwise"),
     case((2, 32, 6, 5), 32, (3, 3), groups=32, pad=(1, 1), note="depthwise, blocks of 16"),
     case((1, 16, 6, 9), 16, (3, 3), groups=16, stride=(2, 2), note="depthwise, blocks of 16"),

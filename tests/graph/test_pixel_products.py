@@ -36,6 +36,11 @@ TAKEN: dict[str, tuple[Symbol, tuple[int, ...]]] = {
     "one axis": (mx.sym.Convolution(DATA, num_filter=48, kernel=(1,), name="conv"), (2, 50, 9)),
     "a sum": (conv(WINDOWED, 64) + WINDOWED, (2, 3, 6, 6)),
     "a sum, relu": (mx.sym.relu(conv(DATA, 64, no_bias=True) + DATA), (1, 64, 5, 5)),
+    "small groups": (conv(DATA, 20, num_group=4), (2, 24, 5, 7)),
+    "small groups, a sum, relu": (mx.sym.relu(conv(DATA, 50, num_group=10) + DATA), (1, 50, 5, 5)),
+    "groups of one channel": (conv(DATA, 20, num_group=10, no_bias=True), (2, 10, 1, 1)),
+    "groups on one axis": (mx.sym.Convolution(DATA, num_filter=48, kernel=(1,), num_group=6,
+                                              name="conv"), (2, 30, 9)),
     "a sum that is read again": (mx.sym.Group([
         mx.sym.relu(conv(DATA, 64) + mx.sym.tanh(DATA)), mx.sym.tanh(DATA)]), (1, 64, 5, 5)),
 }
@@ -49,7 +54,8 @@ LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
     "many features": (conv(DATA), (1, 2049, 3, 3)),
     "strides": (conv(DATA, stride=(2, 2)), (1, 50, 8, 8)),
     "padded": (conv(DATA, pad=(1, 1)), (1, 50, 5, 5)),
-    "groups": (conv(DATA, 50, num_group=2), (1, 50, 5, 5)),
+    "large groups": (conv(DATA, 50, num_group=2), (1, 50, 5, 5)),
+    "strides in groups": (conv(DATA, 50, num_group=10, stride=(2, 2)), (1, 50, 5, 5)),
 }
 
 

@@ -28,8 +28,8 @@ def product(x: Any, w: Any, width: int, bias: Any = None, added: Any = None,
         out[:] = added
         added = out
     run_kernel(products(out=out, data=x, weights=packed, bias=bias, added=added, rows=len(x),
-                        features=x.shape[1], columns=len(w), width=width, low=bounds[0],
-                        high=bounds[1]), nthreads)
+                        features=x.shape[1], columns=len(w), width=width, groups=1, shuffled=1,
+                        low=bounds[0], high=bounds[1]), nthreads)
     return out
 
 
@@ -110,13 +110,43 @@ def test_nan_stays(bounds: tuple[float, float]) -> None:
     np.testing.assert_array_equal(made, want)
 
 
+@given(st.integers(1, 40), st.integers(1, 50), st.integers(1, 70), st.sampled_from([16, 32]),
+       st.integers(1, 6), st.integers(1, 7), st.integers(0, 3))
+@settings(max_examples=150, deadline=None)
+def test_groups_and_shuffled_channels(rows: int, features: int, columns: int, width: int,
+                                      groups: int, shuffled: int, nthreads: int) -> None:
+    features *= shuffled if groups % shuffled else 1
+    x, w = draw(rows, groups * features), draw(groups, columns, features)
+    bias, added = draw(groups * columns), draw(rows, groups * columns)
+    out = np.full((rows, groups * columns), nan, "f4")
+    run_kernel(products(out=out, data=x, weights=packed_groups(w, width), bias=bias, added=added,
+                        rows=rows, features=features, columns=columns, width=width, groups=groups,
+                        shuffled=shuffled, low=-0.5, high=2), nthreads)
+    read = x.reshape(rows, shuffled, -1).swapaxes(1, 2).reshape(rows, groups, features)
+    want = np.einsum("rgf,gcf->rgc", read.astype("f8"), w.astype("f8")).reshape(rows, -1)
+    np.testing.assert_allclose(out, np.clip(want + bias + added, -0.5, 2), rtol=0,
+                               atol=5e-7 * (features + 8))
+
+
+def packed_groups(weights: Any, width: int) -> Any:
+    """Weights (groups, columns, features) in blocks of columns, features as they are."""
+    if len(weights) == 1:
+        return packed_columns(weights[0], width)
+    groups, columns, features = weights.shape
+    padded = np.zeros((groups, -(-columns // width) * width, features), "f4")
+    padded[:, :columns] = weights
+    return np.ascontiguousarray(padded.reshape(groups, -1, width, features).swapaxes(2, 3))
+
+
 @pytest.mark.parametrize("dims", [
-    (0, 3, 4, 16), (1, 0, 4, 16), (1, 3, 0, 16), (1, 3, 4, 20), (1, 3, 4, 0), (-1, 3, 4, 64)])
+    (0, 3, 4, 16, 1, 1), (1, 0, 4, 16, 1, 1), (1, 3, 0, 16, 1, 1), (1, 3, 4, 20, 1, 1),
+    (1, 3, 4, 0, 1, 1), (-1, 3, 4, 64, 1, 1), (1, 3, 4, 16, 0, 1), (1, 3, 4, 16, 1, 0),
+    (1, 3, 4, 16, 2, 4), (1, 65, 4, 16, 1, 65)])
 def test_refuses(dims: tuple[int, ...]) -> None:
-    data = [np.zeros(4096, "f4")] * 3
+    data, right = [np.zeros(4096, "f4")] * 3, (5, 3, 4, 16, 1, 1)
     with pytest.raises(ParameterError, match="products"):
         kernel(lib.NDRT_KERNEL_PRODUCTS, dims, data, (0, 1))
     with pytest.raises(ParameterError, match="products: 5 rows of 3"):
-        kernel(lib.NDRT_KERNEL_PRODUCTS, (5, 3, 4, 16), data, (0, 1), nthreads=-1)
+        kernel(lib.NDRT_KERNEL_PRODUCTS, right, data, (0, 1), nthreads=-1)
     with pytest.raises(ParameterError, match="products: array 2 has no bytes"):
-        kernel(lib.NDRT_KERNEL_PRODUCTS, (5, 3, 4, 16), data[:2], (0, 1))
+        kernel(lib.NDRT_KERNEL_PRODUCTS, right, data[:2], (0, 1))

@@ -93,8 +93,8 @@ def product(x: Any, weight: Any, bias: Any, added: Any, columns: int, width: int
     out = np.full((*x.shape[:-1], columns), nan, "f4")
     rows = x.size // x.shape[-1]
     run_kernel(products(out=out, data=x, weights=weight, bias=bias, added=added, rows=rows,
-                        features=x.shape[-1], columns=columns, width=width, low=bounds[0],
-                        high=bounds[1]))
+                        features=x.shape[-1], columns=columns, width=width, groups=1, shuffled=1,
+                        low=bounds[0], high=bounds[1]))
     return out
 
 

@@ -67,6 +67,8 @@ static separable job_of(const ndrt_kernel_call *call) {
                                     .features = k.channels,
                                     .columns = k.between,
                                     .width = k.expansion_width,
+                                    .groups = 1,
+                                    .shuffled = 1,
                                     .low = k.expansion_low,
                                     .high = k.expansion_high};
     job.projection = (ndrt_products){.out = k.out,
@@ -76,6 +78,8 @@ static separable job_of(const ndrt_kernel_call *call) {
                                      .features = k.between,
                                      .columns = k.filters,
                                      .width = k.projection_width,
+                                     .groups = 1,
+                                     .shuffled = 1,
                                      .low = k.low,
                                      .high = k.high};
     const int64_t data[] = {depthwise->height, depthwise->width};

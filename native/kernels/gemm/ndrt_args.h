@@ -47,10 +47,13 @@ static inline ndrt_whole_windows_args ndrt_read_whole_windows(const ndrt_kernel_
 }
 
 /* data times weights plus bias plus `added` within bounds; weights as of few_rows, in blocks of so
- * many columns or a multiple of them. */
+ * many columns or a multiple of them. Rows have `groups` of features and columns (from 2 on
+ * features of weights are not padded); data is read as its channels shuffled from `shuffled` groups
+ * (1: as it is). */
 typedef struct {
     float *out; const float *data; const float *weights; const float *bias; const float *added;
-    int64_t rows; int64_t features; int64_t columns; int64_t width; float low; float high;
+    int64_t rows; int64_t features; int64_t columns; int64_t width; int64_t groups;
+    int64_t shuffled; float low; float high;
 } ndrt_products_args;
 static inline ndrt_products_args ndrt_read_products(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
@@ -58,7 +61,8 @@ static inline ndrt_products_args ndrt_read_products(const ndrt_kernel_call *call
         .out = call->data[0], .data = call->data[1], .weights = call->data[2],
         .bias = call->data[3], .added = call->data[4], .rows = call->counts[0],
         .features = call->counts[1], .columns = call->counts[2], .width = call->counts[3],
-        .low = (float)numbers[0], .high = (float)numbers[1],
+        .groups = call->counts[4], .shuffled = call->counts[5], .low = (float)numbers[0],
+        .high = (float)numbers[1],
     };
 }
 

@@ -13,10 +13,14 @@ static inline int64_t ndrt_block_of(int64_t features, int64_t width) {
     return (features + LANES - 1) / LANES * LANES * width;
 }
 
+/* Rows of data hold the features of one group behind those of another, results their columns.
+ * Channel c of a row shuffled from n groups is its channel c % n * size of a group + c / n. */
 typedef struct {
     const float *data, *weights, *bias, *added; /* the last two: or NULL */
     float *out;
-    int64_t rows, features, columns, width; /* width: columns of a block of the weights */
+    int64_t rows, features, columns; /* the last two of a group */
+    int64_t width;                   /* columns of a block of the weights */
+    int64_t groups, shuffled;        /* 1: there are none, they are in order */
     float low, high;
 } ndrt_products;
 

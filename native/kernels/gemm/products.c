@@ -1,4 +1,4 @@
-/* Products of rows and a packed matrix.
+/* Products of rows and a packed matrix, or of groups of their features and a matrix for each.
  *
  * A tile of the result is rows by two vectors of columns, as many as there are registers for, and
  * each number of the data is read for two vectors. What sets it apart from oneDNN's inner product
@@ -25,7 +25,8 @@ enum { ALIASING = 1024, ALIASING_ROWS = TILE_ROWS < 8 ? TILE_ROWS : 8 };
 
 /* Rows are worked on in panels of about so many numbers of data, which stay in the second cache
  * while all columns go over them. Where the weights are fewer than so many, they stay in the first
- * one, and a panel is a tile: the result is written from end to end (measured). */
+ * one, and a panel is a tile: the result is written from end to end (measured). Groups are read one
+ * after the other, also of few weights: shorter panels take up to 1.4 times as long. */
 #ifdef __AVX512F__
 static const int64_t PANEL_NUMBERS = 131072;
 #else
@@ -33,13 +34,21 @@ static const int64_t PANEL_NUMBERS = 65536;
 #endif
 static const int64_t NUMBERS_OF_SMALL_WEIGHTS = 6144;
 
+/* Features that lie one behind the other in a row of data: from which number on, and how many. */
+typedef struct {
+    int64_t place, count;
+} run;
+
 typedef struct {
     const float *data, *weights, *bias, *added, *ahead; /* ahead: of the weights, to be asked for */
     float *out;
-    int64_t features, columns, width; /* as of the job */
-    int64_t second;    /* how far behind the first vector's weights the other's are */
-    int64_t nahead;    /* features of `ahead`, not more than there are */
-    ndrt_lanes inside; /* those of the last vector that are columns */
+    const run *runs; /* that the sums are of: every nruns-th feature from each first one on */
+    int64_t nruns;
+    int64_t row, out_row; /* numbers from a row of data, and of the result, to the next */
+    int64_t width;        /* as of the job */
+    int64_t second;       /* how far behind the first vector's weights the other's are */
+    int64_t nahead;       /* features of `ahead`, not more than the first run has */
+    ndrt_lanes inside;    /* those of the last vector that are columns */
     float low, high;
 } tile;
 
@@ -96,7 +105,7 @@ INLINED void add_row(sums_of_tile *sums, const float *added, ndrt_lanes inside, 
 }
 
 INLINED void tile_of(const tile *t, int rows, int vectors, int half) {
-    const int64_t width = t->width, second = t->second, nahead = t->nahead;
+    const int64_t step = t->nruns * t->width, second = t->second;
     const ndrt_lanes inside = t->inside;
     sums_of_tile sums;
     ndrt_vector bias[TILE_VECTORS];
@@ -116,25 +125,30 @@ INLINED void tile_of(const tile *t, int rows, int vectors, int half) {
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 2
             for (int v = 0; v < vectors + half; v++)
-                __builtin_prefetch(t->added + r * t->columns + v * LANES);
-    const int64_t row = t->features * (int64_t)sizeof(float);
-    places data;
+                __builtin_prefetch(t->added + r * t->out_row + v * LANES);
+    const int64_t row = t->row * (int64_t)sizeof(float);
+    int64_t nahead = t->nahead;
+    for (int64_t i = 0; i < t->nruns; i++) {
+        places data;
 #pragma GCC unroll 5
-    for (int i = 0; i < (rows + 2) / 3; i++) data[i] = (const char *)t->data + 3 * i * row;
-    const float *weights = t->weights;
-    const int64_t ahead = t->ahead - weights;
-    for (int64_t k = nahead; k > 0; k--, weights += width) {
-        __builtin_prefetch(weights + ahead, 0, 2);
-        if (vectors + half > 1 && (int)LANES == NDRT_LINE) /* else it is in the same line */
-            __builtin_prefetch(weights + ahead + second, 0, 2);
-        add_feature(&sums, data, row, weights, second, rows, vectors, half);
-        next_feature(data, rows);
+        for (int j = 0; j < (rows + 2) / 3; j++)
+            data[j] = (const char *)(t->data + t->runs[i].place) + 3 * j * row;
+        const float *weights = t->weights + i * t->width;
+        const int64_t ahead = t->ahead - weights, count = t->runs[i].count;
+        for (int64_t k = nahead; k > 0; k--, weights += step) {
+            __builtin_prefetch(weights + ahead, 0, 2);
+            if (vectors + half > 1 && (int)LANES == NDRT_LINE) /* else it is in the same line */
+                __builtin_prefetch(weights + ahead + second, 0, 2);
+            add_feature(&sums, data, row, weights, second, rows, vectors, half);
+            next_feature(data, rows);
+        }
+        for (int64_t k = count - nahead; k > 0; k--, weights += step) {
+            add_feature(&sums, data, row, weights, second, rows, vectors, half);
+            next_feature(data, rows);
+        }
+        nahead = 0;
     }
-    for (int64_t k = t->features - nahead; k > 0; k--, weights += width) {
-        add_feature(&sums, data, row, weights, second, rows, vectors, half);
-        next_feature(data, rows);
-    }
-    const int64_t columns = t->columns;
+    const int64_t columns = t->out_row;
     if (t->added)
 #pragma GCC unroll 14
         for (int r = 0; r < rows; r++)
@@ -183,47 +197,80 @@ static compute_tile *const tiles[TILE_ROWS][TILE_VECTORS + 1] = {
 #endif
 };
 
-/* Where the weights of a vector of columns begin. */
-static const float *weights_of(const ndrt_products *job, int64_t column) {
-    return job->weights + column / job->width * ndrt_block_of(job->features, job->width) +
-           column % job->width;
-}
-
-/* Part of the result. */
+/* Part of the result: rows, and columns of each group. */
 typedef struct {
     int64_t row, row_end, column, column_end;
 } part;
 
-/* One or two vectors of columns in all rows of a part; rows are shared out evenly to tiles. */
-static void compute_columns(const ndrt_products *job, const part *p, int64_t column,
+/* A group: its weights, and where its features lie in a row of data. */
+typedef struct {
+    int64_t index, nruns;
+    const float *weights;
+    run runs[NDRT_MOST_SHUFFLED];
+} group;
+
+/* Features of groups are not padded: oneDNN has no name for such a layout. */
+static int64_t block_of(const ndrt_products *job) {
+    return job->groups > 1 ? job->features * job->width : ndrt_block_of(job->features, job->width);
+}
+
+static void find_group(const ndrt_products *job, int64_t index, group *g) {
+    const int64_t features = job->features, shuffled = job->shuffled;
+    const int64_t apart = features * job->groups / shuffled;
+    const int64_t nblocks = (job->columns + job->width - 1) / job->width;
+    g->index = index;
+    g->weights = job->weights + index * nblocks * block_of(job);
+    g->nruns = shuffled;
+    int64_t from = index * features % shuffled, at = index * features / shuffled;
+    for (int64_t i = 0; i < shuffled; i++) {
+        g->runs[i].place = from * apart + at;
+        g->runs[i].count = features / shuffled + (i < features % shuffled);
+        if (++from == shuffled) {
+            from = 0;
+            at++;
+        }
+    }
+}
+
+/* Where the weights of a vector of columns begin. */
+static const float *weights_of(const ndrt_products *job, const group *g, int64_t column) {
+    return g->weights + column / job->width * block_of(job) + column % job->width;
+}
+
+/* One or two vectors of a group's columns in all rows of a part; rows are shared out evenly to
+ * tiles. */
+static void compute_columns(const ndrt_products *job, const group *g, const part *p, int64_t column,
                             int asks_ahead) {
-    const int64_t features = job->features;
-    const int64_t most = features % ALIASING ? TILE_ROWS : ALIASING_ROWS;
+    const int64_t features = job->features, row_size = features * job->groups;
+    const int64_t out_row = job->columns * job->groups, out = g->index * job->columns + column;
+    const int64_t most = row_size % ALIASING ? TILE_ROWS : ALIASING_ROWS;
     const int64_t nrows = p->row_end - p->row, ntiles = (nrows + most - 1) / most;
     const int64_t left = p->column_end - column, next = column + TILE_VECTORS * LANES;
     const int vectors = left > LANES ? TILE_VECTORS : 1;
     const int has_half = vectors == TILE_VECTORS && left <= LANES + LANES / 2;
     const int64_t last = left - (vectors - 1) * LANES;
     tile t = {
-        .weights = weights_of(job, column),
+        .weights = weights_of(job, g, column),
         .inside = ndrt_first_lanes(last),
-        .features = features,
-        .columns = job->columns,
+        .runs = g->runs,
+        .nruns = g->nruns,
+        .row = row_size,
+        .out_row = out_row,
         .width = job->width,
         .low = job->low,
         .high = job->high,
     };
-    if (job->bias) t.bias = job->bias + column;
-    if (vectors > 1) t.second = weights_of(job, column + LANES) - t.weights;
-    const float *const ahead = next < p->column_end ? weights_of(job, next) : t.weights;
-    asks_ahead = asks_ahead && next < p->column_end;
+    if (job->bias) t.bias = job->bias + out;
+    if (vectors > 1) t.second = weights_of(job, g, column + LANES) - t.weights;
+    const float *const ahead = next < p->column_end ? weights_of(job, g, next) : t.weights;
+    asks_ahead = asks_ahead && g->nruns == 1 && next < p->column_end;
     int64_t row = p->row;
     for (int64_t i = 0; i < ntiles; i++) {
         const int64_t rows = nrows / ntiles + (i < nrows % ntiles);
         const int64_t from = features * i / ntiles;
-        t.data = job->data + row * features;
-        t.out = job->out + row * job->columns + column;
-        if (job->added) t.added = job->added + row * job->columns + column;
+        t.data = job->data + row * row_size;
+        t.out = job->out + row * out_row + out;
+        if (job->added) t.added = job->added + row * out_row + out;
         t.ahead = ahead + from * job->width;
         if (asks_ahead) t.nahead = features * (i + 1) / ntiles - from;
         tiles[rows - 1][has_half ? 1 : vectors == 1 ? 0 : 2](&t);
@@ -232,16 +279,22 @@ static void compute_columns(const ndrt_products *job, const part *p, int64_t col
 }
 
 static void compute_part(const ndrt_products *job, const part *p) {
-    const int is_small = (p->column_end - p->column) * job->features <= NUMBERS_OF_SMALL_WEIGHTS;
-    int64_t panel = PANEL_NUMBERS / job->features / TILE_ROWS * TILE_ROWS;
+    const int64_t row_size = job->features * job->groups;
+    const int is_small =
+        job->groups == 1 && (p->column_end - p->column) * row_size <= NUMBERS_OF_SMALL_WEIGHTS;
+    int64_t panel = PANEL_NUMBERS / row_size / TILE_ROWS * TILE_ROWS;
     if (panel < TILE_ROWS || is_small) panel = TILE_ROWS;
     for (part at = *p; at.row < p->row_end; at.row = at.row_end) {
         if (at.row + panel < p->row_end)
             at.row_end = at.row + panel;
         else
             at.row_end = p->row_end;
-        for (int64_t c = p->column; c < p->column_end; c += TILE_VECTORS * LANES)
-            compute_columns(job, &at, c, !is_small);
+        for (int64_t i = 0; i < job->groups; i++) {
+            group g;
+            find_group(job, i, &g);
+            for (int64_t c = p->column; c < p->column_end; c += TILE_VECTORS * LANES)
+                compute_columns(job, &g, &at, c, !is_small);
+        }
     }
 }
 
@@ -257,8 +310,10 @@ void ndrt_product_rows(const ndrt_products *job, int64_t row, int64_t row_end) {
 enum { ROWS_FOR_WEIGHTS = 12, WORK_OF_SHARED = 8 };
 
 /* How many of the threads share the columns; the others share the rows. A thread that keeps to its
- * rows finds in its own cache what the step before wrote, if that one kept to them too. */
+ * rows finds in its own cache what the step before wrote, if that one kept to them too. Columns of
+ * groups are not shared. */
 static int threads_of_columns(const ndrt_products *job, int nthreads) {
+    if (job->groups > 1) return 1;
     const int64_t lines = (job->columns + NDRT_LINE - 1) / NDRT_LINE;
     int best = 1;
     double least = 0;
@@ -283,13 +338,18 @@ static ndrt_status check(const ndrt_kernel_call *call) {
         return ndrt_fail(
             NDRT_INVALID, "products: %lld rows of %lld, %lld columns in blocks of %lld",
             (long long)k.rows, (long long)k.features, (long long)k.columns, (long long)k.width);
+    if (k.groups < 1 || k.shuffled < 1 || k.shuffled > NDRT_MOST_SHUFFLED ||
+        k.features * k.groups % k.shuffled)
+        return ndrt_fail(NDRT_INVALID, "products: %lld groups of %lld features, shuffled from %lld",
+                         (long long)k.groups, (long long)k.features, (long long)k.shuffled);
     return ndrt_need_arrays(call, 3);
 }
 
 static int threads(const ndrt_kernel_call *call) {
     const ndrt_products_args k = ndrt_read_products(call);
-    return ndrt_team_for(call, ndrt_product_work(ndrt_product(k.rows, k.features, k.columns),
-                                                 ndrt_product(k.features, k.columns, 1)));
+    return ndrt_team_for(call,
+                         ndrt_product_work(ndrt_product(k.rows, k.features, k.columns * k.groups),
+                                           ndrt_product(k.features, k.columns, k.groups)));
 }
 
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
@@ -303,6 +363,8 @@ static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
                                .features = k.features,
                                .columns = k.columns,
                                .width = k.width,
+                               .groups = k.groups,
+                               .shuffled = k.shuffled,
                                .low = k.low,
                                .high = k.high};
     const int64_t lines = (job.columns + NDRT_LINE - 1) / NDRT_LINE;

@@ -197,8 +197,8 @@ def _find_packed(ctx: OpContext, call: _Product) -> None:
 
     def multiply(count: int, rows: Mem, made: Mem) -> None:
         ctx.kernel(products(out=made, data=rows, weights=w, bias=b, rows=count,
-                            features=channels, columns=p.num_filter, width=width, low=low,
-                            high=high))
+                            features=channels, columns=p.num_filter, width=width, groups=1,
+                            shuffled=1, low=low, high=high))
     call.found.append(multiply)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from ..._array.layout import get_data_reorder, get_default
+from ..._array.layout import get_data_reorder, get_default, grouped_dims
 from ..._array.ndarray import NDArray
 from ..._array.output import Output
 from ...cpu_level import has_avx512, lanes
@@ -29,7 +29,7 @@ from ...op.choose import OURS
 from ...op.context import OpContext
 from ...op.packing import weights
 from ...op.select import Implementation
-from ...storage.desc import MemDesc, channels_last_desc, default_desc
+from ...storage.desc import MemDesc, channels_last_desc, default_desc, tagged_desc
 from ...storage.kernels.gemm import few_rows, products
 from ...storage.stream import Mem
 from .product_weights import block_width, blocks_of_columns
@@ -161,21 +161,28 @@ PACKED_GEMM = Implementation[Rows](
 
 
 def write_products(ctx: OpContext, dims: tuple[int, int, int, int], sources: Operands,
-                   out: Output, seen: MemDesc, finish: Finish) -> None:
+                   out: Output, seen: MemDesc, finish: Finish, groups: int = 1,
+                   shuffled: int = 1) -> None:
     """Writes the products of data, weight and bias, in the layout `seen`. `dims` are rows,
-    features, columns, and columns of a block of the weight."""
+    features, columns, and columns of a block of the weight; features and columns are those of one
+    of `groups`. The data is read as its channels shuffled from so many groups."""
     (rows, features, columns, width), (data, weight, bias) = dims, sources
     added = None
     if finish.added is not None:
         added = get_data_reorder(finish.added, seen, ctx.stream)
     with out.open(seen, ctx.stream, inplace_of=added) as y:
         ctx.kernel(products(out=y, data=data, weights=weight, bias=bias, added=added, rows=rows,
-                            features=features, columns=columns, width=width, low=finish.low,
-                            high=finish.high))
+                            features=features, columns=columns, width=width, groups=groups,
+                            shuffled=shuffled, low=finish.low, high=finish.high))
 
 
-def packed_for_pixels(weight: NDArray) -> tuple[int, MemDesc]:
+def packed_for_pixels(weight: NDArray, groups: int = 1) -> tuple[int, MemDesc]:
     """Columns of a block, and the layout, for NDRT_KERNEL_PRODUCTS where rows are pixels."""
+    if groups > 1:
+        width = WIDTHS_FOR_PIXELS[0]
+        window = "defghijkl"[:len(weight.shape) - 2]
+        return width, tagged_desc(weight.dtype, grouped_dims(weight.shape, groups),
+                                  f"aB{window}c{width}b")
     seen = None
     if not has_avx512() and weight.shape[1] % lanes() == 0:
         # the same bytes by the name that oneDNN's convolutions for AVX2 have for them

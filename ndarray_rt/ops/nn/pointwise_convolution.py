@@ -11,7 +11,13 @@ from math import prod
 from ...cpu_level import Level
 from ...dtypes import DType
 from ...errors import Unsupported
-from ...op.calibration import LEAST_CHANNELS, LEAST_WEIGHTS, MOST_FEATURES, MOST_PIXELS
+from ...op.calibration import (
+    LEAST_CHANNELS,
+    LEAST_WEIGHTS,
+    MOST_FEATURES,
+    MOST_OF_GROUP,
+    MOST_PIXELS,
+)
 from ...op.choose import CHANNELS_LAST, ONEDNN, OURS, first_supported
 from ...op.context import OpContext
 from ...op.registry import Shape
@@ -35,8 +41,12 @@ from .product_weights import weight_layouts
 
 def is_pointwise(geo: Geometry, data: Shape, out: Shape) -> bool:
     """It is a product of matrices, in channels-last layouts."""
-    return (geo.groups == 1 and data[2:] == out[2:] and set(geo.kernel) == {1}
-            and set(geo.stride) == {1})
+    return geo.groups == 1 and _is_by_pixels(geo, data, out)
+
+
+def _is_by_pixels(geo: Geometry, data: Shape, out: Shape) -> bool:
+    """It is a product of matrices for each group."""
+    return data[2:] == out[2:] and set(geo.kernel) == {1} and set(geo.stride) == {1}
 
 
 def _is_one_pixel(geo: Geometry, data: Shape, out: Shape) -> bool:
@@ -63,12 +73,12 @@ def _of_one_pixel(call: ConvolutionCall) -> Rows | str:
                 call.family)
 
 
-def _accepts_pixels(ctx: OpContext, call: ConvolutionCall) -> str | None:
+def accepts_pixels(ctx: OpContext, call: ConvolutionCall) -> str | None:
     geo, data, out = call.geo, call.data.shape, call.out.shape
     if call.finish is None:
         return MORE_IS_DONE
-    if not is_pointwise(geo, data, out) or _is_one_pixel(geo, data, out):
-        return NOT_POINTWISE
+    if not _is_by_pixels(geo, data, out) or _is_one_pixel(geo, data, out):
+        return "windows or strides"
     pixels, features = matrix_dims(data)
     if 0 in out or not 0 < pixels <= MOST_PIXELS or not 0 < features <= MOST_FEATURES:
         return f"more than {MOST_PIXELS} pixels or {MOST_FEATURES} channels, or none"
@@ -76,19 +86,26 @@ def _accepts_pixels(ctx: OpContext, call: ConvolutionCall) -> str | None:
 
 
 def _pays_for_pixels(ctx: OpContext, call: ConvolutionCall) -> str | None:
-    if prod(call.weight.shape) < LEAST_WEIGHTS:
+    filters, features = call.weight.shape[:2]
+    if call.geo.groups > 1:
+        return None if features <= MOST_OF_GROUP else f"a group reads {features} channels"
+    if filters * features < LEAST_WEIGHTS:
         return f"fewer than {LEAST_WEIGHTS} weights"
     return None
 
 
-def _run_pixels(ctx: OpContext, call: ConvolutionCall) -> None:
-    data, weight, finish = call.data, call.weight, call.finish
+def run_pixels(ctx: OpContext, call: ConvolutionCall, shuffled: int = 1) -> None:
+    """Computes what `accepts_pixels` accepts, of the data's channels shuffled from so many groups.
+    """
+    data, weight, finish, groups = call.data, call.weight, call.finish, call.geo.groups
     assert finish is not None
-    width, packed = packed_for_pixels(weight)
+    width, packed = packed_for_pixels(weight, groups)
     sources = operands(ctx, data, channels_last_desc(data.dtype, data.shape), weight, packed,
-                       call.bias)
-    write_products(ctx, (*matrix_dims(data.shape), weight.shape[0], width), sources,
-                   call.out, channels_last_desc(data.dtype, call.out.shape), finish)
+                       call.bias, groups)
+    filters, features = weight.shape[:2]
+    pixels, _ = matrix_dims(data.shape)
+    write_products(ctx, (pixels, features, filters // groups, width), sources, call.out,
+                   channels_last_desc(data.dtype, call.out.shape), finish, groups, shuffled)
 
 
 # ---- by oneDNN's inner product ------------------------------------------------------------------
@@ -182,8 +199,8 @@ def as_matrices(shapes: Sequence[Shape], out: Shape) -> list[Shape]:
 ONE_PIXEL = tuple(seen_as(_of_one_pixel, one, f"{one.name} of one pixel")
                   for one in (SKINNY_GEMM, PACKED_GEMM))
 PIXELS = Implementation[ConvolutionCall](
-    "packed GEMM of pixels", OURS, _run_pixels, _accepts_pixels, _pays_for_pixels,
-    lambda call: packed_for_pixels(call.weight)[1], families=(CHANNELS_LAST,))
+    "packed GEMM of pixels", OURS, run_pixels, accepts_pixels, _pays_for_pixels,
+    lambda call: packed_for_pixels(call.weight, call.geo.groups)[1], families=(CHANNELS_LAST,))
 PRODUCT = Implementation[ConvolutionCall](
     "oneDNN inner product", ONEDNN, _run_product, _accepts_product, _pays_as_product,
     families=(CHANNELS_LAST,), level=Level.AVX512)

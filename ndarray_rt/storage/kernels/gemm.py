@@ -41,8 +41,10 @@ def whole_windows(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Mem 
 
 def products(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None,
              added: Mem | None = None, rows: int, features: int, columns: int, width: int,
-             low: float, high: float) -> KernelCall:
+             groups: int, shuffled: int, low: float, high: float) -> KernelCall:
     """data times weights plus bias plus `added` within bounds; weights as of few_rows, in blocks of
-    so many columns or a multiple of them."""
+    so many columns or a multiple of them. Rows have `groups` of features and columns (from 2 on
+    features of weights are not padded); data is read as its channels shuffled from `shuffled`
+    groups (1: as it is)."""
     return KernelCall(lib.NDRT_KERNEL_PRODUCTS, (out, data, weights, bias, added), (rows, features,
-                      columns, width), (low, high))
+                      columns, width, groups, shuffled), (low, high))
