@@ -24,6 +24,8 @@ PLACES = {
     "ndarray_rt.ops.fused.round_weight": "_round_weight",
     "ndarray_rt.ops.fused.scale_batch_norm": "_scale_batch_norm",
     "ndarray_rt.ops.fused.separable_convolution": "_fused_separable_Convolution",
+    "ndarray_rt.ops.fused.shuffle_channels": "_shuffle_channels _shuffle_filters",
+    "ndarray_rt.ops.fused.shuffled_convolution": "_fused_shuffled_Convolution",
     "ndarray_rt.ops.image.border": "_cvcopyMakeBorder",
     "ndarray_rt.ops.image.color": (
         "_image_random_brightness _image_random_contrast _image_random_saturation "
@@ -374,6 +376,7 @@ HIDDEN = (
     "_fused_Convolution _fused_Deconvolution _fused_FullyConnected _fused_Pooling "
     "_fused__contrib_AdaptiveAvgPooling2D _fused_batch_dot _fused_dot _fused_elementwise "
     "_fused_normed_Convolution _fused_quantized_conv _fused_quantized_elemwise_add "
-    "_fused_quantized_fully_connected _fused_separable_Convolution _masked_RNN "
-    "_numpy_function _quantized _round_weight _scale_batch_norm"
+    "_fused_quantized_fully_connected _fused_separable_Convolution "
+    "_fused_shuffled_Convolution _masked_RNN _numpy_function _quantized _round_weight "
+    "_scale_batch_norm _shuffle_channels _shuffle_filters"
 )

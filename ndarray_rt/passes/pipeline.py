@@ -21,6 +21,7 @@ from .fuse_norms_into_convolutions import fuse_norms_into_convolutions
 from .fuse_post_ops import fuse_post_ops
 from .fuse_requantize import fuse_requantize
 from .fuse_separable_convolutions import fuse_separable_convolutions
+from .fuse_shuffles import fuse_shuffles
 from .lower_precision import lower_precision
 from .move_strides_up import move_strides_up
 from .open_fused_layers import open_fused_layers
@@ -53,6 +54,7 @@ PASSES: dict[str, Pass] = {
     "fuse_requantize": fuse_requantize,
     "fuse_norms_into_convolutions": fuse_norms_into_convolutions,
     "fuse_separable_convolutions": fuse_separable_convolutions,
+    "fuse_shuffles": fuse_shuffles,
     "fuse_elementwise": fuse_elementwise,
 }
 
