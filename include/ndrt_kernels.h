@@ -9,10 +9,10 @@
 /* ---- native kernels: what oneDNN lacks --------------------------------------------- */
 enum { NDRT_JOINED_MOST = 5, NDRT_SCALED_MOST = 7 };
 enum {
-    NDRT_FEW_ROWS_MOST = 4,
-    NDRT_FEW_ROWS_NARROW = 16,
-    NDRT_FEW_ROWS_WIDE = 64,
-    NDRT_FEW_ROWS_WIDE_AVX2 = 24
+    NDRT_SKINNY_GEMM_MOST = 4,
+    NDRT_SKINNY_GEMM_NARROW = 16,
+    NDRT_SKINNY_GEMM_WIDE = 64,
+    NDRT_SKINNY_GEMM_WIDE_AVX2 = 24
 };
 enum { NDRT_MOST_SHUFFLED = 64 }; /* groups that channels may be shuffled from */
 enum { NDRT_MAX_POOL_ROWS = 32 };

@@ -320,9 +320,9 @@ KERNELS: tuple[Kernel, ...] = (
            "kind."),
     Kernel("shuffle", "draws", ">out:any =stream:random data:any >scratch:any", "rows width",
            doc="Rows of `width` bytes in random order; scratch is 3 times 8 bytes a row, and 8."),
-    Kernel("join_rows", "joins", ">out parts*5", "rows columns #parts widths*5",
+    Kernel("concat_channels", "concat", ">out parts*5", "rows columns #parts widths*5",
            doc="The rows of up to NDRT_JOINED_MOST arrays one behind the other."),
-    Kernel("join_scaled", "joins", ">out factors shifts parts*7",
+    Kernel("concat_scaled", "concat", ">out factors shifts parts*7",
            "rows columns #parts rectify:flag widths*7",
            doc="The same of up to NDRT_SCALED_MOST arrays, each column times its factor plus its "
            "shift, and 0 where `rectify` and that is not above it; columns behind those of the "
@@ -341,7 +341,7 @@ KERNELS: tuple[Kernel, ...] = (
            doc="Maxima or averages of int8 or uint8, (outer, three axes, lanes); an average is "
            "the sum by the size of the kernel, or of what it meets of data, to the nearest, "
            "halves to even. A maximum of nothing is the least number, an average 0."),
-    Kernel("few_rows", "few_rows", ">out data weights bias?", "rows features columns width",
+    Kernel("skinny_gemm", "skinny_gemm", ">out data weights bias?", "rows features columns width",
            "low high",
            "data times weights plus bias within bounds. Weights are blocks of `width` columns, of "
            "as many features each time as a vector has lanes (16; 8 without AVX-512), the last "
@@ -377,7 +377,7 @@ KERNELS: tuple[Kernel, ...] = (
            "filters), padded."),
     Kernel("products", "products", ">out data weights bias? added?",
            "rows features columns width groups shuffled", "low high",
-           "data times weights plus bias plus `added` within bounds; weights as of few_rows, in "
+           "data times weights plus bias plus `added` within bounds; weights as of skinny_gemm, in "
            "blocks of so many columns or a multiple of them. Rows have `groups` of features and "
            "columns (from 2 on features of weights are not padded); data is read as its channels "
            "shuffled from `shuffled` groups (1: as it is)."),
@@ -400,12 +400,12 @@ FOLDERS = {
     "elementwise": ("basic", "functions", "scalars", "quantized", "halves", "byte_ranges", "bytes"),
     "reduce": ("math", "ordering", "entropy", "softmax_grad"),
     "norm": ("norms", "batch_stats", "last_axis", "lrn", "folded_norms"),
-    "index": ("gather", "moves", "joins"),
+    "index": ("gather", "moves", "concat"),
     "optimizer": ("optimizers",),
     "random": ("draws",),
     "vision": ("regions", "boxes", "images", "resize"),
     "pool": ("maxima", "byte_pool"),
-    "gemm": ("few_rows", "products", "whole_windows"),
+    "gemm": ("skinny_gemm", "products", "whole_windows"),
     "conv": ("windows", "window_products", "separable"),
     "rnn": ("lstm",),
 }

@@ -46,7 +46,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.mark.usefixtures("threads")
 def test_is_right(shape: tuple[int, ...], batch: int) -> None:
     kernels = check_right(dense_block(), (batch, *shape))
-    assert any("join_scaled" in kernel for kernel in kernels)
+    assert any("concat_scaled" in kernel for kernel in kernels)
 
 
 @pytest.mark.parametrize("batches", [(2, 1, 5), (1, 4)])

@@ -18,7 +18,7 @@ from ndarray_rt.op.packing import PackedStore
 
 from .fake_costs import needs_a_choice
 
-KERNELS_OF_OURS = {"ndrt:few_rows", "ndrt:products", "ndrt:lstm_steps"}
+KERNELS_OF_OURS = {"ndrt:skinny_gemm", "ndrt:products", "ndrt:lstm_steps"}
 measure = tuning_runs.measure
 
 

@@ -103,7 +103,7 @@ def test_meetings_inside_of_a_region_count() -> None:
         assert lib.ndrt_prim_threads(prim.ptr) == wanted
 
 
-def test_a_product_of_few_rows_counts_its_weights() -> None:
+def test_a_product_of_skinny_gemm_counts_its_weights() -> None:
     few, many = desc((1, 64)), desc((1, 1024))
     for row, columns, wanted in ((few, 64, 1), (many, 1024, 3)):
         features = row.list("dims")[1]

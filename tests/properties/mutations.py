@@ -268,7 +268,7 @@ MUTATIONS = {
     "invalidation": Mutation("I6: what is overwritten loses its layout first", no_invalidation),
     "null": Mutation("I6: kNullOp touches nothing", null_writes),
     "overlap": Mutation("I6: outputs over inputs give what numpy would", outputs_over_inputs),
-    "joins": Mutation("parts are taken for the whole only where they lie as it does",
+    "concat": Mutation("parts are taken for the whole only where they lie as it does",
                       joins_unseen, copies_what_lies_elsewhere),
     "stale memory": Mutation("I7: memory of an earlier call is refused", memory_for_ever),
     "leases": Mutation("I8: readers and writers hold leases", no_leases),

@@ -10,10 +10,10 @@
 typedef struct {
     float *out; const float *data; const float *weights; const float *bias; int64_t rows;
     int64_t features; int64_t columns; int64_t width; float low; float high;
-} ndrt_few_rows_args;
-static inline ndrt_few_rows_args ndrt_read_few_rows(const ndrt_kernel_call *call) {
+} ndrt_skinny_gemm_args;
+static inline ndrt_skinny_gemm_args ndrt_read_skinny_gemm(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
-    return (ndrt_few_rows_args){
+    return (ndrt_skinny_gemm_args){
         .out = call->data[0], .data = call->data[1], .weights = call->data[2],
         .bias = call->data[3], .rows = call->counts[0], .features = call->counts[1],
         .columns = call->counts[2], .width = call->counts[3], .low = (float)numbers[0],
@@ -46,8 +46,8 @@ static inline ndrt_whole_windows_args ndrt_read_whole_windows(const ndrt_kernel_
     };
 }
 
-/* data times weights plus bias plus `added` within bounds; weights as of few_rows, in blocks of so
- * many columns or a multiple of them. Rows have `groups` of features and columns (from 2 on
+/* data times weights plus bias plus `added` within bounds; weights as of skinny_gemm, in blocks of
+ * so many columns or a multiple of them. Rows have `groups` of features and columns (from 2 on
  * features of weights are not padded); data is read as its channels shuffled from `shuffled` groups
  * (1: as it is). */
 typedef struct {

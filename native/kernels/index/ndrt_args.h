@@ -217,9 +217,9 @@ static inline ndrt_sequence_last_grad_args ndrt_read_sequence_last_grad(const nd
 typedef struct {
     float *out; const float *const *parts; int64_t rows; int64_t columns; int nparts;
     const int64_t *widths;
-} ndrt_join_rows_args;
-static inline ndrt_join_rows_args ndrt_read_join_rows(const ndrt_kernel_call *call) {
-    return (ndrt_join_rows_args){
+} ndrt_concat_channels_args;
+static inline ndrt_concat_channels_args ndrt_read_concat_channels(const ndrt_kernel_call *call) {
+    return (ndrt_concat_channels_args){
         .out = call->data[0], .parts = (const float *const *)(void *)&call->data[1],
         .rows = call->counts[0], .columns = call->counts[1], .nparts = ndrt_int_of(call->counts[2]),
         .widths = &call->counts[3],
@@ -231,9 +231,9 @@ static inline ndrt_join_rows_args ndrt_read_join_rows(const ndrt_kernel_call *ca
 typedef struct {
     float *out; const float *factors; const float *shifts; const float *const *parts; int64_t rows;
     int64_t columns; int nparts; int rectify; const int64_t *widths;
-} ndrt_join_scaled_args;
-static inline ndrt_join_scaled_args ndrt_read_join_scaled(const ndrt_kernel_call *call) {
-    return (ndrt_join_scaled_args){
+} ndrt_concat_scaled_args;
+static inline ndrt_concat_scaled_args ndrt_read_concat_scaled(const ndrt_kernel_call *call) {
+    return (ndrt_concat_scaled_args){
         .out = call->data[0], .factors = call->data[1], .shifts = call->data[2],
         .parts = (const float *const *)(void *)&call->data[3], .rows = call->counts[0],
         .columns = call->counts[1], .nparts = ndrt_int_of(call->counts[2]),

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <omp.h>
 
-#include "kernels/gemm/ndrt_few_rows.h"
+#include "kernels/gemm/ndrt_skinny_gemm.h"
 #include "kernels/ndrt_exp.h"
 #include "ndrt_args.h"
 #include "onednn/ndrt_onednn.h"
@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) float tanh_of(float x) {
 
 INLINED void units_of(const lstm_step *step, int64_t unit, int rows, int chains) {
     const int64_t size = step->hidden.features, first = unit * LANES;
-    ndrt_vector totals[NDRT_FEW_ROWS_MOST][MOST_VECTORS];
+    ndrt_vector totals[NDRT_SKINNY_GEMM_MOST][MOST_VECTORS];
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
@@ -79,11 +79,11 @@ static void units_3(const lstm_step *step, int64_t unit) { units_of(step, unit, 
 static void units_4(const lstm_step *step, int64_t unit) { units_of(step, unit, 4, 1); }
 
 typedef void compute_units(const lstm_step *step, int64_t unit);
-static compute_units *const computes[NDRT_FEW_ROWS_MOST] = {units_1, units_2, units_3, units_4};
+static compute_units *const computes[NDRT_SKINNY_GEMM_MOST] = {units_1, units_2, units_3, units_4};
 
 static ndrt_status check(const ndrt_kernel_call *call) {
     const ndrt_lstm_steps_args k = ndrt_read_lstm_steps(call);
-    if (k.steps < 1 || k.batch < 1 || k.batch > NDRT_FEW_ROWS_MOST || k.size < 1 ||
+    if (k.steps < 1 || k.batch < 1 || k.batch > NDRT_SKINNY_GEMM_MOST || k.size < 1 ||
         k.size % LANES || call->nthreads < 0)
         return ndrt_fail(NDRT_INVALID, "lstm steps: %lld steps of %lld samples, states of %lld",
                          (long long)k.steps, (long long)k.batch, (long long)k.size);

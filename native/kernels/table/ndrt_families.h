@@ -24,10 +24,10 @@ extern const ndrt_family ndrt_family_bytes;
 extern const ndrt_family ndrt_family_entropy;
 extern const ndrt_family ndrt_family_halves;
 extern const ndrt_family ndrt_family_draws;
-extern const ndrt_family ndrt_family_joins;
+extern const ndrt_family ndrt_family_concat;
 extern const ndrt_family ndrt_family_maxima;
 extern const ndrt_family ndrt_family_byte_pool;
-extern const ndrt_family ndrt_family_few_rows;
+extern const ndrt_family ndrt_family_skinny_gemm;
 extern const ndrt_family ndrt_family_whole_windows;
 extern const ndrt_family ndrt_family_lstm;
 extern const ndrt_family ndrt_family_windows;
@@ -141,12 +141,12 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_RANDINT] = &ndrt_family_draws, \
     [NDRT_KERNEL_MULTINOMIAL] = &ndrt_family_draws, \
     [NDRT_KERNEL_SHUFFLE] = &ndrt_family_draws, \
-    [NDRT_KERNEL_JOIN_ROWS] = &ndrt_family_joins, \
-    [NDRT_KERNEL_JOIN_SCALED] = &ndrt_family_joins, \
+    [NDRT_KERNEL_CONCAT_CHANNELS] = &ndrt_family_concat, \
+    [NDRT_KERNEL_CONCAT_SCALED] = &ndrt_family_concat, \
     [NDRT_KERNEL_LOST_MAXIMA] = &ndrt_family_maxima, \
     [NDRT_KERNEL_MAX_POOL] = &ndrt_family_maxima, \
     [NDRT_KERNEL_POOL_BYTES] = &ndrt_family_byte_pool, \
-    [NDRT_KERNEL_FEW_ROWS] = &ndrt_family_few_rows, \
+    [NDRT_KERNEL_SKINNY_GEMM] = &ndrt_family_skinny_gemm, \
     [NDRT_KERNEL_WHOLE_WINDOWS] = &ndrt_family_whole_windows, \
     [NDRT_KERNEL_LSTM_STEPS] = &ndrt_family_lstm, \
     [NDRT_KERNEL_DEPTHWISE] = &ndrt_family_windows, \

@@ -32,7 +32,7 @@ from ...op.select import Implementation
 from ...op.select import compute as select
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
 from ...storage.kernels.gemm import products
-from ...storage.kernels.index import join_scaled
+from ...storage.kernels.index import concat_scaled
 from ...storage.primitive import Arg, Direction, Primitive
 from ...storage.stream import Mem
 from ..blas import uses_blas
@@ -152,7 +152,7 @@ def compute_ex(ctx: OpContext, p: NormedConvolutionParams, ins: list[NDArray],
                 at = column * dtype.itemsize
                 given = [source.behind(begin * width * dtype.itemsize) for source, width
                          in zip(sources[first:], columns, strict=False)]
-                ctx.kernel(join_scaled(
+                ctx.kernel(concat_scaled(
                     out=rows.behind(at), factors=factors.behind(at), shifts=shifts.behind(at),
                     parts=given, rows=end - begin, columns=channels, rectify=relu,
                     widths=columns))

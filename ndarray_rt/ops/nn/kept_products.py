@@ -30,13 +30,13 @@ from ...op.context import OpContext
 from ...op.packing import weights
 from ...op.select import Implementation
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, tagged_desc
-from ...storage.kernels.gemm import few_rows, products
+from ...storage.kernels.gemm import products, skinny_gemm
 from ...storage.stream import Mem
 from .product_weights import block_width, blocks_of_columns
 
 # Of few rows, where the weight has been packed for another number of them already.
-WIDTHS_FOR_FEW = (lib.NDRT_FEW_ROWS_WIDE if has_avx512() else lib.NDRT_FEW_ROWS_WIDE_AVX2,
-                  lib.NDRT_FEW_ROWS_NARROW)
+WIDTHS_FOR_FEW = (lib.NDRT_SKINNY_GEMM_WIDE if has_avx512() else lib.NDRT_SKINNY_GEMM_WIDE_AVX2,
+                  lib.NDRT_SKINNY_GEMM_NARROW)
 
 
 class Finish(NamedTuple):
@@ -84,7 +84,7 @@ class Rows(NamedTuple):
     @property
     def is_few(self) -> bool:
         """The kernel for few rows can do it."""
-        return (self.rows <= lib.NDRT_FEW_ROWS_MOST and self.finish is not None
+        return (self.rows <= lib.NDRT_SKINNY_GEMM_MOST and self.finish is not None
                 and self.finish.added is None)
 
 
@@ -94,8 +94,8 @@ MORE_IS_DONE = "more is done to the result than to add something and to keep it 
 def _accepts_few(ctx: OpContext, call: Rows) -> str | None:
     if call.finish is None or call.finish.added is not None:
         return "more is done to the result than to keep it within bounds"
-    if not 0 < call.rows <= lib.NDRT_FEW_ROWS_MOST:
-        return f"there are more than {lib.NDRT_FEW_ROWS_MOST} rows, or none"
+    if not 0 < call.rows <= lib.NDRT_SKINNY_GEMM_MOST:
+        return f"there are more than {lib.NDRT_SKINNY_GEMM_MOST} rows, or none"
     return None
 
 
@@ -113,7 +113,7 @@ def _run_few(ctx: OpContext, call: Rows) -> None:
     assert call.finish is not None
     sources = _sources(ctx, call, packed)
     with call.out.open(default_desc(call.data.dtype, call.out.shape), ctx.stream) as y:
-        ctx.kernel(few_rows(
+        ctx.kernel(skinny_gemm(
             out=y, data=sources.data, weights=sources.weight, bias=sources.bias, rows=call.rows,
             features=call.features, columns=call.weight.shape[0], width=width,
             low=call.finish.low, high=call.finish.high))

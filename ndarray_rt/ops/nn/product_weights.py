@@ -70,7 +70,7 @@ def weight_layouts(weight: NDArray, dims: tuple[int, ...]) -> list[MemDesc]:
         return [found, free]
     columns, features = dims[:2]
     inner = "cdefghijkl"[:len(dims) - 2]
-    narrow = int(lib.NDRT_FEW_ROWS_NARROW)
+    narrow = int(lib.NDRT_SKINNY_GEMM_NARROW)
     if not has_avx512() and columns <= narrow:
         # oneDNN's own choice may be blocks that native kernels do not read
         return [tagged_desc(weight.dtype, dims, f"AB{inner}{lanes()}b{narrow}a"), free]
@@ -83,7 +83,7 @@ def weight_layouts(weight: NDArray, dims: tuple[int, ...]) -> list[MemDesc]:
 def block_width(columns: int) -> int:
     """Columns of a block, for native kernels that may have to read few rows."""
     is_wide = has_avx512() and columns >= LEAST_OF_WIDE
-    return int(lib.NDRT_FEW_ROWS_WIDE if is_wide else lib.NDRT_FEW_ROWS_NARROW)
+    return int(lib.NDRT_SKINNY_GEMM_WIDE if is_wide else lib.NDRT_SKINNY_GEMM_NARROW)
 
 
 def blocks_of_columns(weight: NDArray, given: MemDesc | None, width: int) -> MemDesc | None:

@@ -30,8 +30,8 @@ def _accepts(ctx: OpContext, call: RNNCall) -> str | None:
     p = call.params
     if not p.is_lstm or p.projection_size is not None or p.directions != 1:
         return "cells of another kind, with projections, or in both directions"
-    if call.ins[0].shape[1] > lib.NDRT_FEW_ROWS_MOST or p.state_size % lanes():
-        return (f"more than {lib.NDRT_FEW_ROWS_MOST} samples, or a state that is no multiple of "
+    if call.ins[0].shape[1] > lib.NDRT_SKINNY_GEMM_MOST or p.state_size % lanes():
+        return (f"more than {lib.NDRT_SKINNY_GEMM_MOST} samples, or a state that is no multiple of "
                 f"{lanes()}")
     if p.has_mask and call.outs[-1].requested:
         return "what dropout multiplies by is asked for"
@@ -88,7 +88,7 @@ def _gates(ctx: OpContext, p: RNNParams, vector: NDArray, place: Place, x: Mem,
         def one(w: MemDesc) -> Primitive:
             return make_primitive(Kind.INNER_PRODUCT, Direction.FORWARD_INFERENCE, src=src,
                                   weights=w, bias=bias, dst=dst)
-        wide = tagged_desc(FLOAT32, matrix, f"AB{BLOCK}b{lib.NDRT_FEW_ROWS_WIDE}a")
+        wide = tagged_desc(FLOAT32, matrix, f"AB{BLOCK}b{lib.NDRT_SKINNY_GEMM_WIDE}a")
         return first_supported(partial(one, w) for w in (wide, any_desc(FLOAT32, matrix)))
 
     def fill(stream: Stream, source: Mem, to: Mem) -> None:

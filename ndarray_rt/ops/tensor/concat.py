@@ -19,7 +19,7 @@ from ...op.infer import ShapeList, merge, normalize_axis, same_type
 from ...op.params import Params, how_many, integer, params_class
 from ...op.registry import Emit, GradNode, OpDef, Shape, register
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
-from ...storage.kernels.index import join_rows
+from ...storage.kernels.index import concat_channels
 from ...storage.primitive import Arg, Kind, Primitive, make_primitive
 from .joins import joined_in_place
 from .pointwise import dense_like, put, unblocked
@@ -113,7 +113,7 @@ def compute_ex(ctx: OpContext, p: ConcatParams, ins: list[NDArray], outs: list[O
             with outs[0].open(whole, stream):
                 return
 
-    if _join_rows(ctx, ins, axis, first, outs[0]):
+    if _concat_channels(ctx, ins, axis, first, outs[0]):
         return
 
     def build() -> Primitive:
@@ -131,7 +131,8 @@ def compute_ex(ctx: OpContext, p: ConcatParams, ins: list[NDArray], outs: list[O
         ctx.run(prim, [*args, (Arg.DST, y)])
 
 
-def _join_rows(ctx: OpContext, ins: list[NDArray], axis: int, first: MemDesc, out: Output) -> bool:
+def _concat_channels(ctx: OpContext, ins: list[NDArray], axis: int, first: MemDesc,
+                     out: Output) -> bool:
     """Channels of channels-last images one behind the other, by a native kernel whose threads keep
     to their rows; False where it is another join, or one of more than NDRT_JOINED_MOST arrays."""
     dtype = ins[0].dtype
@@ -145,7 +146,7 @@ def _join_rows(ctx: OpContext, ins: list[NDArray], axis: int, first: MemDesc, ou
     parts = [get_data_reorder(array, channels_last_desc(dtype, array.shape), ctx.stream)
              for array in ins]
     with out.open(channels_last_desc(dtype, out.shape), ctx.stream) as y:
-        ctx.kernel(join_rows(out=y, parts=parts, rows=prod(out.shape) // out.shape[1],
+        ctx.kernel(concat_channels(out=y, parts=parts, rows=prod(out.shape) // out.shape[1],
                              columns=out.shape[1], widths=widths))
     return True
 

@@ -12,11 +12,11 @@ from ..kernel_call import KernelCall
 from ..stream import Mem
 
 
-def few_rows(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None, rows: int,
-             features: int, columns: int, width: int, low: float, high: float) -> KernelCall:
+def skinny_gemm(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None, rows: int,
+                features: int, columns: int, width: int, low: float, high: float) -> KernelCall:
     """data times weights plus bias within bounds. Weights are blocks of `width` columns, of as many
     features each time as a vector has lanes (16; 8 without AVX-512), the last ones padded."""
-    return KernelCall(lib.NDRT_KERNEL_FEW_ROWS, (out, data, weights, bias), (rows, features,
+    return KernelCall(lib.NDRT_KERNEL_SKINNY_GEMM, (out, data, weights, bias), (rows, features,
                       columns, width), (low, high))
 
 
@@ -42,8 +42,8 @@ def whole_windows(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Mem 
 def products(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None,
              added: Mem | None = None, rows: int, features: int, columns: int, width: int,
              groups: int, shuffled: int, low: float, high: float) -> KernelCall:
-    """data times weights plus bias plus `added` within bounds; weights as of few_rows, in blocks of
-    so many columns or a multiple of them. Rows have `groups` of features and columns (from 2 on
+    """data times weights plus bias plus `added` within bounds; weights as of skinny_gemm, in blocks
+    of so many columns or a multiple of them. Rows have `groups` of features and columns (from 2 on
     features of weights are not padded); data is read as its channels shuffled from `shuffled`
     groups (1: as it is)."""
     return KernelCall(lib.NDRT_KERNEL_PRODUCTS, (out, data, weights, bias, added), (rows, features,

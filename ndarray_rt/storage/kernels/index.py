@@ -120,16 +120,16 @@ def sequence_last_grad(*, dx: Mem, dy: Mem, lengths: Mem, rows: int, columns: in
                       steps_axis, kind), ())
 
 
-def join_rows(*, out: Mem, parts: Sequence[Mem], rows: int, columns: int,
-              widths: Sequence[int]) -> KernelCall:
+def concat_channels(*, out: Mem, parts: Sequence[Mem], rows: int, columns: int,
+                    widths: Sequence[int]) -> KernelCall:
     """The rows of up to NDRT_JOINED_MOST arrays one behind the other."""
-    return KernelCall(lib.NDRT_KERNEL_JOIN_ROWS, (out, *parts), (rows, columns, len(parts),
+    return KernelCall(lib.NDRT_KERNEL_CONCAT_CHANNELS, (out, *parts), (rows, columns, len(parts),
                       *widths), ())
 
 
-def join_scaled(*, out: Mem, factors: Mem, shifts: Mem, parts: Sequence[Mem], rows: int,
-                columns: int, rectify: bool, widths: Sequence[int]) -> KernelCall:
+def concat_scaled(*, out: Mem, factors: Mem, shifts: Mem, parts: Sequence[Mem], rows: int,
+                  columns: int, rectify: bool, widths: Sequence[int]) -> KernelCall:
     """The same of up to NDRT_SCALED_MOST arrays, each column times its factor plus its shift, and 0
     where `rectify` and that is not above it; columns behind those of the last array stay."""
-    return KernelCall(lib.NDRT_KERNEL_JOIN_SCALED, (out, factors, shifts, *parts), (rows, columns,
+    return KernelCall(lib.NDRT_KERNEL_CONCAT_SCALED, (out, factors, shifts, *parts), (rows, columns,
                       len(parts), rectify, *widths), ())

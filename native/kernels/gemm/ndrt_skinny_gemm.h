@@ -1,13 +1,13 @@
 /* Sums of products of a few rows with blocks of a packed matrix, which
- * native/kernels/gemm/few_rows.c and native/kernels/rnn/lstm.c share. */
-#ifndef NDRT_FEW_ROWS_H
-#define NDRT_FEW_ROWS_H
+ * native/kernels/gemm/skinny_gemm.c and native/kernels/rnn/lstm.c share. */
+#ifndef NDRT_SKINNY_GEMM_H
+#define NDRT_SKINNY_GEMM_H
 
 #include "kernels/ndrt_kernel.h"
 #include "kernels/ndrt_vector.h"
 
 enum {
-    WIDE = LANES == 16 ? NDRT_FEW_ROWS_WIDE : NDRT_FEW_ROWS_WIDE_AVX2,
+    WIDE = LANES == 16 ? NDRT_SKINNY_GEMM_WIDE : NDRT_SKINNY_GEMM_WIDE_AVX2,
     MOST_VECTORS = 4,
     MOST_CHAINS = 8,
     MOST_SUMS = LANES == 16 ? 16 : 12, /* that registers are for, with what is added to them */
@@ -26,7 +26,7 @@ INLINED void ndrt_add_features(const ndrt_rows *job, const float *weights, int64
                                ndrt_vector totals[][MOST_VECTORS], int rows, int vectors,
                                int chains) {
     const int width = vectors * LANES;
-    ndrt_vector sums[MOST_CHAINS][NDRT_FEW_ROWS_MOST][MOST_VECTORS];
+    ndrt_vector sums[MOST_CHAINS][NDRT_SKINNY_GEMM_MOST][MOST_VECTORS];
 #pragma GCC unroll 8
     for (int c = 0; c < chains; c++)
 #pragma GCC unroll 4

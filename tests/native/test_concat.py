@@ -1,4 +1,4 @@
-"""The kernels that join rows: any widths, any threads, what they refuse."""
+"""The kernels that concatenate channels: any widths, any threads, what they refuse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
-from ndarray_rt.storage.kernels.index import join_rows, join_scaled
+from ndarray_rt.storage.kernels.index import concat_channels, concat_scaled
 from tests.native.helpers import kernel, run_kernel
 
 WIDTH = st.one_of(st.integers(1, 70), st.sampled_from((16, 64, 128)))
@@ -21,7 +21,7 @@ def test_equals_numpy(rows: int, widths: list[int], nthreads: int) -> None:
     rng = np.random.default_rng(rows)
     parts = [rng.standard_normal((rows, width)).astype("f4") for width in widths]
     out = np.full((rows + 1, sum(widths)), np.nan, "f4")
-    run_kernel(join_rows(out=out, parts=parts, rows=rows, columns=sum(widths), widths=widths),
+    run_kernel(concat_channels(out=out, parts=parts, rows=rows, columns=sum(widths), widths=widths),
                nthreads)
     np.testing.assert_array_equal(out[:rows], np.concatenate(parts, 1))
     assert np.isnan(out[rows]).all()
@@ -39,7 +39,7 @@ def test_scaled_equals_numpy(rows: int, widths: list[int], rest: int, rectify: b
     columns = sum(widths)
     factors, shifts = rng.standard_normal((2, columns)).astype("f4")
     out = np.full((rows + 1, columns + rest), 7, "f4")
-    run_kernel(join_scaled(out=out, factors=factors, shifts=shifts, parts=parts, rows=rows,
+    run_kernel(concat_scaled(out=out, factors=factors, shifts=shifts, parts=parts, rows=rows,
                            columns=columns + rest, rectify=rectify, widths=widths), nthreads)
     want = np.concatenate(parts, 1) * factors + shifts
     if rectify:
@@ -54,14 +54,14 @@ def test_scaled_equals_numpy(rows: int, widths: list[int], rest: int, rectify: b
     ((3, 4, 1), (-1,), "-1 columns"), ((-2, 4, 1), (4,), "-2 rows")])
 def test_scaled_refuses_what_does_not_fit(dims: tuple[int, ...], widths: tuple[float, ...],
                                           error: str) -> None:
-    with pytest.raises(ParameterError, match=f"join scaled rows: .*{error}"):
-        kernel(lib.NDRT_KERNEL_JOIN_SCALED, (*dims, 0, *widths), [np.zeros((3, 8), "f4")] * 10)
+    with pytest.raises(ParameterError, match=f"concat scaled channels: .*{error}"):
+        kernel(lib.NDRT_KERNEL_CONCAT_SCALED, (*dims, 0, *widths), [np.zeros((3, 8), "f4")] * 10)
 
 
 def test_scaled_refuses_no_bytes() -> None:
     data = [np.zeros((3, 4), "f4")] * 4
     with pytest.raises(ParameterError, match="array 4 has no bytes"):
-        kernel(lib.NDRT_KERNEL_JOIN_SCALED, (3, 4, 2, 1, 2, 2), data)
+        kernel(lib.NDRT_KERNEL_CONCAT_SCALED, (3, 4, 2, 1, 2, 2), data)
 
 
 @pytest.mark.parametrize(("dims", "widths", "error"), [
@@ -74,12 +74,12 @@ def test_refuses_what_does_not_fit(dims: tuple[int, ...], widths: tuple[float, .
                                    error: str) -> None:
     data = [np.zeros((3, 8), "f4") for _ in range(6)]
     with pytest.raises(ParameterError, match=error):
-        kernel(lib.NDRT_KERNEL_JOIN_ROWS, (*dims, *widths), data)
+        kernel(lib.NDRT_KERNEL_CONCAT_CHANNELS, (*dims, *widths), data)
 
 
 def test_refuses_no_bytes_and_threads_below_0() -> None:
     data = [np.zeros((3, 4), "f4")] * 2
     with pytest.raises(ParameterError, match="array 2 has no bytes"):
-        kernel(lib.NDRT_KERNEL_JOIN_ROWS, (3, 4, 2, 2, 2), data)
+        kernel(lib.NDRT_KERNEL_CONCAT_CHANNELS, (3, 4, 2, 2, 2), data)
     with pytest.raises(ParameterError, match="-1 threads"):
-        kernel(lib.NDRT_KERNEL_JOIN_ROWS, (3, 4, 1, 4), data, nthreads=-1)
+        kernel(lib.NDRT_KERNEL_CONCAT_CHANNELS, (3, 4, 1, 4), data, nthreads=-1)

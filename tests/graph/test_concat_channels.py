@@ -53,6 +53,6 @@ def test_equals_numpy(filters: list[int], n: int, height: int, width: int, threa
 @pytest.mark.parametrize("threads", [1, 2])
 def test_which_joins_are_of_rows(threads: int) -> None:
     shape = (1, 32, 14, 14)
-    assert run(network([32, 16, 48]), shape, threads)[1] == ["ndrt:join_rows"]
-    assert run(network([32] * 6), shape, threads)[1] != ["ndrt:join_rows"]
-    assert run(network([32, 32], 2), shape, threads)[1] != ["ndrt:join_rows"]
+    assert run(network([32, 16, 48]), shape, threads)[1] == ["ndrt:concat_channels"]
+    assert run(network([32] * 6), shape, threads)[1] != ["ndrt:concat_channels"]
+    assert run(network([32, 32], 2), shape, threads)[1] != ["ndrt:concat_channels"]

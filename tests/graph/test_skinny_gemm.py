@@ -71,7 +71,7 @@ LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
 
 @pytest.mark.parametrize("name", TAKEN)
 def test_takes_the_kernel(name: str) -> None:
-    assert "ndrt:few_rows" in check_right(*TAKEN[name])
+    assert "ndrt:skinny_gemm" in check_right(*TAKEN[name])
 
 
 @pytest.mark.parametrize("name", MORE)
@@ -84,7 +84,7 @@ def test_more_rows_take_the_kernel_for_pixels(name: str) -> None:
 def test_leaves_it_to_onednn(name: str) -> None:
     kernels = check_right(*LEFT[name])
     of_products = kernels[-1].split("+")
-    assert not {"ndrt:few_rows", "ndrt:products"} & set(of_products)
+    assert not {"ndrt:skinny_gemm", "ndrt:products"} & set(of_products)
 
 
 def test_a_weight_written_to_between_runs() -> None:

@@ -6,8 +6,8 @@
 #include <omp.h>
 
 #include "ndrt_args.h"
-#include "ndrt_few_rows.h"
 #include "ndrt_products.h"
+#include "ndrt_skinny_gemm.h"
 #include "onednn/ndrt_onednn.h"
 
 typedef struct {
@@ -17,13 +17,13 @@ typedef struct {
     int64_t columns;
     int64_t stride; /* of blocks of the weights */
     float low, high;
-} few_rows;
+} skinny_gemm;
 
-INLINED void block_of(const few_rows *job, int64_t block, int rows, int vectors, int chains) {
+INLINED void block_of(const skinny_gemm *job, int64_t block, int rows, int vectors, int chains) {
     const int64_t first = block * vectors * LANES;
     const float *weights = job->weights + block * job->stride;
     ndrt_lanes inside[MOST_VECTORS];
-    ndrt_vector totals[NDRT_FEW_ROWS_MOST][MOST_VECTORS];
+    ndrt_vector totals[NDRT_SKINNY_GEMM_MOST][MOST_VECTORS];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) {
         inside[v] = ndrt_first_lanes(job->columns - first - v * LANES);
@@ -43,7 +43,7 @@ INLINED void block_of(const few_rows *job, int64_t block, int rows, int vectors,
 }
 
 #define BLOCK(rows, width, chains)                                                                 \
-    static void block_##rows##_##width(const few_rows *job, int64_t block) {                       \
+    static void block_##rows##_##width(const skinny_gemm *job, int64_t block) {                    \
         block_of(job, block, rows, width / LANES, chains);                                         \
     }
 #ifdef __AVX512F__
@@ -66,8 +66,8 @@ BLOCK(3, 16, 2)
 BLOCK(4, 16, 1)
 #endif
 
-typedef void compute_block(const few_rows *job, int64_t block);
-static compute_block *const blocks[][NDRT_FEW_ROWS_MOST] = {
+typedef void compute_block(const skinny_gemm *job, int64_t block);
+static compute_block *const blocks[][NDRT_SKINNY_GEMM_MOST] = {
     {block_1_16, block_2_16, block_3_16, block_4_16},
 #ifdef __AVX512F__
     {block_1_64, block_2_64, block_3_64, block_4_64},
@@ -77,36 +77,36 @@ static compute_block *const blocks[][NDRT_FEW_ROWS_MOST] = {
 };
 
 static ndrt_status check(const ndrt_kernel_call *call) {
-    const ndrt_few_rows_args k = ndrt_read_few_rows(call);
-    if (k.rows < 1 || k.rows > NDRT_FEW_ROWS_MOST || k.features < 1 || k.columns < 1 ||
-        (k.width != WIDE && k.width != NDRT_FEW_ROWS_NARROW) || call->nthreads < 0)
+    const ndrt_skinny_gemm_args k = ndrt_read_skinny_gemm(call);
+    if (k.rows < 1 || k.rows > NDRT_SKINNY_GEMM_MOST || k.features < 1 || k.columns < 1 ||
+        (k.width != WIDE && k.width != NDRT_SKINNY_GEMM_NARROW) || call->nthreads < 0)
         return ndrt_fail(
-            NDRT_INVALID, "few rows: %lld rows of %lld, %lld columns in blocks of %lld",
+            NDRT_INVALID, "skinny GEMM: %lld rows of %lld, %lld columns in blocks of %lld",
             (long long)k.rows, (long long)k.features, (long long)k.columns, (long long)k.width);
     return ndrt_need_arrays(call, 3);
 }
 
 static int threads(const ndrt_kernel_call *call) {
-    const ndrt_few_rows_args k = ndrt_read_few_rows(call);
+    const ndrt_skinny_gemm_args k = ndrt_read_skinny_gemm(call);
     return ndrt_team_for(call, ndrt_product_work(ndrt_product(k.rows, k.features, k.columns),
                                                  ndrt_product(k.features, k.columns, 1)));
 }
 
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
-    const ndrt_few_rows_args k = ndrt_read_few_rows(call);
+    const ndrt_skinny_gemm_args k = ndrt_read_skinny_gemm(call);
     const int64_t nblocks = (k.columns + k.width - 1) / k.width;
-    const few_rows job = {.out = k.out,
-                          .rows = {k.data, k.features},
-                          .weights = k.weights,
-                          .bias = k.bias,
-                          .columns = k.columns,
-                          .stride = ndrt_block_of(k.features, k.width),
-                          .low = k.low,
-                          .high = k.high};
+    const skinny_gemm job = {.out = k.out,
+                             .rows = {k.data, k.features},
+                             .weights = k.weights,
+                             .bias = k.bias,
+                             .columns = k.columns,
+                             .stride = ndrt_block_of(k.features, k.width),
+                             .low = k.low,
+                             .high = k.high};
     compute_block *run = blocks[k.width == WIDE][k.rows - 1];
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t block = 0; block < nblocks; block++) run(&job, block);
     return NDRT_OK;
 }
 
-const ndrt_family ndrt_family_few_rows = {"few rows", check, threads, execute};
+const ndrt_family ndrt_family_skinny_gemm = {"skinny GEMM", check, threads, execute};

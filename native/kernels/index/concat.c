@@ -22,9 +22,9 @@ typedef struct {
 } join_job;
 
 static join_job job_of(const ndrt_kernel_call *call) {
-    if (call->kernel == NDRT_KERNEL_JOIN_ROWS) {
-        const ndrt_join_rows_args k = ndrt_read_join_rows(call);
-        return (join_job){.name = "join rows",
+    if (call->kernel == NDRT_KERNEL_CONCAT_CHANNELS) {
+        const ndrt_concat_channels_args k = ndrt_read_concat_channels(call);
+        return (join_job){.name = "concat channels",
                           .most = NDRT_JOINED_MOST,
                           .narrays = k.nparts,
                           .rows = k.rows,
@@ -33,8 +33,8 @@ static join_job job_of(const ndrt_kernel_call *call) {
                           .out = k.out,
                           .parts = k.parts};
     }
-    const ndrt_join_scaled_args k = ndrt_read_join_scaled(call);
-    return (join_job){.name = "join scaled rows",
+    const ndrt_concat_scaled_args k = ndrt_read_concat_scaled(call);
+    return (join_job){.name = "concat scaled channels",
                       .most = NDRT_SCALED_MOST,
                       .narrays = k.nparts,
                       .rectify = k.rectify,
@@ -104,7 +104,7 @@ static ndrt_status check(const ndrt_kernel_call *call) {
                              (long long)width, (long long)left, (long long)job.columns);
         left -= width;
     }
-    const int is_copy = call->kernel == NDRT_KERNEL_JOIN_ROWS;
+    const int is_copy = call->kernel == NDRT_KERNEL_CONCAT_CHANNELS;
     if (left != 0 && is_copy)
         return ndrt_fail(NDRT_INVALID, "%s: %lld of %lld columns are nobody's", job.name,
                          (long long)left, (long long)job.columns);
@@ -124,4 +124,4 @@ static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     return NDRT_OK;
 }
 
-const ndrt_family ndrt_family_joins = {"joins", check, threads, execute};
+const ndrt_family ndrt_family_concat = {"concat", check, threads, execute};

@@ -11,19 +11,19 @@ import pytest
 from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
-from ndarray_rt.storage.kernels.gemm import few_rows
+from ndarray_rt.storage.kernels.gemm import skinny_gemm
 from tests.native.helpers import kernel, packed_columns, run_kernel
 
 RNG = np.random.default_rng(5)
-NARROW = lib.NDRT_FEW_ROWS_NARROW
-WIDE = lib.NDRT_FEW_ROWS_WIDE if has_avx512() else lib.NDRT_FEW_ROWS_WIDE_AVX2
+NARROW = lib.NDRT_SKINNY_GEMM_NARROW
+WIDE = lib.NDRT_SKINNY_GEMM_WIDE if has_avx512() else lib.NDRT_SKINNY_GEMM_WIDE_AVX2
 
 
 def product(x: Any, w: Any, bias: Any, width: int, bounds: tuple[float, float] = (-inf, inf),
             nthreads: int = 0) -> Any:
     packed = packed_columns(w, width)
     out = np.full((len(x), len(w)), nan, "f4")
-    run_kernel(few_rows(out=out, data=x, weights=packed, bias=bias, rows=len(x),
+    run_kernel(skinny_gemm(out=out, data=x, weights=packed, bias=bias, rows=len(x),
                         features=x.shape[1], columns=len(w), width=width, low=bounds[0],
                         high=bounds[1]), nthreads)
     return out
@@ -87,7 +87,7 @@ def test_infinities_and_denormals(width: int) -> None:
     (0, 3, 4, 16), (5, 3, 4, 16), (1, 0, 4, 16), (1, 3, 0, 16), (1, 3, 4, 32), (-1, 3, 4, 64)])
 def test_refuses(dims: tuple[int, ...]) -> None:
     data = [np.zeros(4096, "f4")] * 3
-    with pytest.raises(ParameterError, match="few rows"):
-        kernel(lib.NDRT_KERNEL_FEW_ROWS, dims, data, (0, 1))
-    with pytest.raises(ParameterError, match="few rows: 1 rows of 3"):
-        kernel(lib.NDRT_KERNEL_FEW_ROWS, (1, 3, 4, 16), data, (0, 1), nthreads=-1)
+    with pytest.raises(ParameterError, match="skinny GEMM"):
+        kernel(lib.NDRT_KERNEL_SKINNY_GEMM, dims, data, (0, 1))
+    with pytest.raises(ParameterError, match="skinny GEMM: 1 rows of 3"):
+        kernel(lib.NDRT_KERNEL_SKINNY_GEMM, (1, 3, 4, 16), data, (0, 1), nthreads=-1)
