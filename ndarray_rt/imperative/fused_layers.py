@@ -125,7 +125,12 @@ class FusedLayerParams(SubgraphParams):
         """That of an output of whole numbers."""
         if self.calibrated is None:
             return INT32
-        return UINT8 if gives_no_negatives(self.nodes[-1]) else INT8
+        return UINT8 if self.gives_no_negatives else INT8
+
+    @property
+    def gives_no_negatives(self) -> bool:
+        """No output is below 0."""
+        return gives_no_negatives(self.nodes[-1])
 
     @property
     @abstractmethod

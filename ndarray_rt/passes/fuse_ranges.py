@@ -58,11 +58,18 @@ def _fuse(heads: Sequence[Entry]) -> Heads:
             attrs["enable_float_output"] = "True"
         else:
             p: Any = node.params
-            attrs.update(_range(*p.calibrated))
+            low, high = p.calibrated
+            # thresholds of entropy have the same distance from 0; uint8 begins there
+            attrs.update(_range(max(low, 0) if _gives_no_negatives(layer) else low, high))
         params = reparsed(layer, layer.op, attrs, layer.name)
         inputs = [now[entry] for entry in layer.inputs]
         return Node(layer.op, layer.name, attrs, params, inputs).outputs
     return replace(heads, change)
+
+
+def _gives_no_negatives(layer: Node) -> bool:
+    p: Any = layer.params
+    return _is(layer, CONV, DENSE) and p.gives_no_negatives
 
 
 def _range(low: Any, high: Any) -> dict[str, str]:

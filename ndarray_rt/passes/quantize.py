@@ -105,9 +105,15 @@ def _rule_of(node: Node, wanted: Wanted) -> Rule | None:
             not wanted.excluded_names.isdisjoint(_names(node))):
         return None
     rule = RULES[node.op.name]
-    if not rule.accepts(node.params):
+    if not rule.accepts(node.params) or (rule.signed and _may_be_uint8(node, wanted)):
         return None
     return rule.by_rows if wanted.by_rows and rule.by_rows is not None else rule
+
+
+def _may_be_uint8(node: Node, wanted: Wanted) -> bool:
+    """An input of the node, as calibration finds. Fused layers that end in relu give uint8."""
+    return wanted.dtype == "auto" or any(
+        getattr(entry.node.params, "gives_no_negatives", False) for entry in node.inputs)
 
 
 def _names(node: Node) -> list[str]:

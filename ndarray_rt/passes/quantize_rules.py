@@ -29,7 +29,8 @@ class Rule:
     `floats` stay what they are, those that are `shifted` become uint8 with a scale and a shift in
     place of a range. What `widens` has int32 sums, which are brought back to 8 bits; what
     `gives_floats` has outputs of floats. `by_rows` is the rule instead where weights are to have a
-    scale for each row.
+    scale for each row. Inputs of what is `signed` are int8: where they may become uint8, the
+    operator stays on floats.
     """
 
     quantized: str
@@ -41,6 +42,7 @@ class Rule:
     gives_floats: bool = False
     attrs: tuple[tuple[str, str], ...] = ()
     by_rows: Rule | None = None
+    signed: bool = False
 
 
 def _is_embedding_of_floats(params: Any) -> bool:
@@ -62,7 +64,7 @@ RULES: dict[str, Rule] = {
     "Convolution": Rule("_contrib_quantized_conv", leads=True, widens=True),
     "FullyConnected": Rule("_contrib_quantized_fully_connected", leads=True, widens=True),
     "elemwise_add": Rule("_contrib_quantized_elemwise_add", widens=True),
-    "elemwise_mul": Rule("_contrib_quantized_elemwise_mul", widens=True),
+    "elemwise_mul": Rule("_contrib_quantized_elemwise_mul", widens=True, signed=True),
     "Activation": Rule("_contrib_quantized_act", accepts=lambda p: p.act_type == "relu"),
     "Pooling": Rule("_contrib_quantized_pooling",
                     accepts=lambda p: p.pool_type in ("max", "avg")),

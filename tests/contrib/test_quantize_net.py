@@ -139,7 +139,8 @@ def test_a_collector_of_ones_own() -> None:
                            LayerOutputCollector=Widest())
     found = {value for attrs in made._cached_graph[1].attr_dict().values()
              for key, value in attrs.items() if key.endswith("_range")}
-    assert found == {"-8.000000", "8.000000"}
+    # what ends in relu begins at 0
+    assert found == {"-8.000000", "0.000000", "8.000000"}
 
 
 def test_the_older_name_warns() -> None:
@@ -186,3 +187,68 @@ def test_what_is_no_block_is_refused() -> None:
     symbol: Any = mx.sym.var("x")
     with pytest.raises(TypeMismatch, match="expected a HybridBlock"):
         quantize_net_v2(symbol, data_shapes=[("data", SHAPE)])
+
+
+@pytest.mark.parametrize("mode", ["naive", "entropy"])
+@pytest.mark.parametrize("dtype", ["int8", "auto"])
+def test_a_layer_behind_relu_reads_its_range_from_0(mode: str, dtype: str) -> None:
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(4, 3, activation="relu"), nn.Conv2D(4, 3))
+    net.initialize(mx.init.Xavier())
+    x = mx.nd.array(samples())
+    right = net(x)
+    made = quantize_net_v2(net, dtype, calib_data=iterator(), calib_mode=mode)
+    assert is_near(made(x), right, 0.2)
+
+
+class Gate(gluon.HybridBlock):
+    """A product of what is never below 0 with what is."""
+
+    def __init__(self) -> None:
+        super().__init__(prefix="gate_")
+        with self.name_scope():
+            self.conv = nn.Conv2D(4, 1)
+            self.gated = nn.Conv2D(4, 1, activation="relu")
+            self.dense = nn.Dense(3)
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:  # noqa: N803
+        return self.dense(self.conv(x) * self.gated(x))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "auto"])
+def test_a_product_that_would_read_uint8_stays_on_floats(dtype: str) -> None:
+    net = Gate()
+    net.initialize(mx.init.Xavier())
+    x = mx.nd.array(samples())
+    right = net(x)
+    made = quantize_net_v2(net, dtype, calib_data=iterator(), calib_mode="naive")
+    assert is_near(made(x), right, 0.1)
+
+
+def test_parameters_know_their_shapes() -> None:
+    net = network()
+    net(mx.nd.array(samples()))
+    made = quantize_net_v2(net, calib_data=iterator(), calib_mode="naive")
+    params = made.collect_params()
+    assert {name: param.shape for name, param in params.items()} == {
+        name: param.data().shape for name, param in params.items()}
+
+
+@pytest.mark.parametrize("mode", ["naive", "entropy"])
+def test_data_that_is_not_finite_is_named(mode: str) -> None:
+    net = network()
+    data = samples()
+    net(mx.nd.array(data))
+    data[2, 1, 0, 0] = np.nan
+    with pytest.raises(ParameterError, match="calibration: data has values that are not finite"):
+        quantize_net_v2(net, calib_data=mx.io.NDArrayIter(data, batch_size=4), calib_mode=mode)
+
+
+@pytest.mark.parametrize(("data", "said"), [
+    (mx.nd.array(samples()), "calib_data is an NDArray"),
+    ([samples(4)], "a batch of calib_data has")])
+def test_what_gives_no_batches_is_refused(data: Any, said: str) -> None:
+    net = network()
+    net(mx.nd.array(samples()))
+    with pytest.raises(TypeMismatch, match=said):
+        quantize_net_v2(net, calib_data=data, calib_mode="naive")

@@ -24,7 +24,8 @@ GRAPHS: dict[str, dict[str, Any]] = {
     "without operators": {"quantized_dtype": "auto",
                           "excluded_op_names": ["Concat", "elemwise_add", "FullyConnected"]},
     "full without operators": {"quantize_mode": "full", "quantized_dtype": "auto",
-                               "excluded_op_names": ["Convolution", "BatchNorm"]},
+                               "excluded_op_names": ["Convolution", "BatchNorm",
+                                                     "elemwise_mul"]},
 }
 CALIBRATED: dict[str, dict[str, Any]] = {
     f"{mode} {dtype}": {"calib_mode": mode, "quantized_dtype": dtype, "quantize_mode": "full"}

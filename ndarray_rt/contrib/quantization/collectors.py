@@ -92,6 +92,8 @@ class _LayerOutputMinMaxCollector(_Collector):
     def _see(self, name: str, arr: NDArray) -> None:
         values = arr.asnumpy()
         low, high = values.min(), values.max()
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise ParameterError(f"calibration: {name} has values that are not finite")
         if name in self.min_max_dict:
             before = self.min_max_dict[name]
             low, high = min(before[0], low), max(before[1], high)

@@ -51,6 +51,10 @@ def _arrays(batch: Any) -> list[Any]:
     if isinstance(batch, DataBatch):
         return list(batch.data)
     arrays = list(batch) if isinstance(batch, (list, tuple)) else [batch]
+    for x in arrays:
+        if not isinstance(x, nd.NDArray):
+            raise TypeMismatch(f"a batch of calib_data has {shown(x)}, expected NDArrays: of a "
+                               "DataIter or a gluon.data.DataLoader")
     # videos: clips of one sample count as samples
     if arrays and arrays[0].ndim > 4:
         arrays[0] = arrays[0].reshape((-1, *arrays[0].shape[2:]))
@@ -59,6 +63,9 @@ def _arrays(batch: Any) -> list[Any]:
 
 def _described(calib_data: Any) -> list[DataDesc]:
     """What a batch consists of, the label of a DataLoader's too."""
+    if isinstance(calib_data, nd.NDArray):
+        raise TypeMismatch("calib_data is an NDArray, expected a DataIter or a "
+                           "gluon.data.DataLoader")
     if isinstance(calib_data, DataIter):
         return [as_desc(desc) for desc in calib_data.provide_data]
     try:
@@ -107,7 +114,8 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto",
     exclude_layers, exclude_operators : nodes and operators that stay on floats.
     exclude_layers_match : so do nodes with one of these in their names.
     calib_data : a DataIter or a gluon.data.DataLoader; labels behind the data are passed over.
-        The first array of a DataLoader has its first two axes joined if it has more than 4.
+        The first array of a DataLoader has its first two axes joined if it has more than 4, as
+        clips of videos have; networks that take such arrays need a DataIter.
     data_shapes : DataDesc or (name, shape) of each input; needed without `calib_data`.
     calib_mode : "none", "naive", "entropy", or "customize": ranges that `LayerOutputCollector`
         collects, as of `quantize_graph`.
@@ -156,8 +164,11 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto",
                                        logger)
     qsym = qsym.get_backend_symbol(FUSED)
     made = SymbolBlock(qsym, [sym.var(desc.name) for desc in inputs])
+    values = {**qargs, **aux}
     for name, param in made.collect_params().items():
-        param._load_init({**qargs, **aux}[name], ctx, cast_dtype=True, dtype_source="saved")
+        # no shape is inferred from the shapes of 8-bit data
+        param.shape = values[name].shape
+        param._load_init(values[name], ctx, cast_dtype=True, dtype_source="saved")
     return made
 
 
