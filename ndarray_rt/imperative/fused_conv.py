@@ -139,8 +139,8 @@ def plus(steps: Steps, given: Mapping[str, AnyArray]) -> Steps:
 
 register(OpDef(
     "_sg_mkldnn_conv", FusedConvParams, inputs=layers.input_names, outputs=layers.output_names,
-    infer_shape=layers.infer_shape, infer_type=infer_type, compute=compute,
-    gradient=zero_gradients, mutates=lambda p: p.aux,
+    takes_any=True, infer_shape=layers.infer_shape, infer_type=infer_type, compute=compute,
+    gradient=zero_gradients, mutates=lambda p: p.aux, pure=False,
     doc="Convolution, and batch normalization, an activation, a sum and another activation behind "
         "it, as far as the graph inside has them.\n\n"
         "data (N, C, *spatial), weight (num_filter, C / num_group, *kernel), bias, gamma, beta, "

@@ -152,8 +152,9 @@ def away(x: AnyArray) -> AnyArray:
 
 register(OpDef(
     "_sg_mkldnn_fully_connected", FusedDenseParams, inputs=layers.input_names,
-    outputs=layers.output_names, infer_shape=layers.infer_shape, infer_type=infer_type,
-    compute=compute, gradient=zero_gradients, mutates=lambda p: p.aux,
+    outputs=layers.output_names, takes_any=True, infer_shape=layers.infer_shape,
+    infer_type=infer_type, compute=compute, gradient=zero_gradients, mutates=lambda p: p.aux,
+    pure=False,
     doc="Linear transformation, and an elementwise function behind it if the graph inside has "
         "one.\n\n"
         "data, weight and bias as in FullyConnected. On 8-bit numbers data is int8 or uint8, "

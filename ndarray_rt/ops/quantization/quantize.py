@@ -116,7 +116,7 @@ def infer_type_v2(p: CalibratedParams, ins: TypeList, outs: TypeList,
 def compute_v2(ctx: OpContext, p: CalibratedParams, ins: list[AnyArray],
                outs: list[NumpyOutput]) -> None:
     x, given = ins[0], p.calibrated
-    if x.dtype != FLOAT32:
+    if x.dtype in BYTES:
         most = HALF_OVER[x.dtype]
         low, high = given or (np.float32(0) if x.dtype == UINT8 else -most, most)
         outs[0].write(x.astype(p.dtype))
