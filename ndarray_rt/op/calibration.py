@@ -111,7 +111,7 @@ BYTES_PER_MS = 8e6
 # larger tensors come from memory and not from a cache
 LARGE = 4 << 20
 # time of a convolution in layouts of 16-channel blocks over its time in channels-last, for which
-# the package's own kernels are written: by kind, and whether tensors are large
+# native kernels are written: by kind, and whether tensors are large
 BLOCKED_OVER_LAST = {
     ("first", False): 0.87, ("first", True): 0.87,
     ("dense", False): 1.5, ("dense", True): 1.3,

@@ -1,4 +1,4 @@
-"""Our own kernels against NumPy, at any number of threads with the same bits."""
+"""Native kernels against NumPy, at any number of threads with the same bits."""
 
 from __future__ import annotations
 

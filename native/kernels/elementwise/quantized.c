@@ -15,14 +15,14 @@ static inline float through(float x, float scale, float zero, float low, float h
     return (q == q ? kept : -zero) * scale;
 }
 
-static void one_scale(float *out, const float *in, int64_t n, float scale, float zero, float low,
-                      float high) {
+static void same_scale(float *out, const float *in, int64_t n, float scale, float zero, float low,
+                       float high) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] = through(in[i], scale, zero, low, high);
 }
 
-static void own_scales(float *out, const float *in, int64_t n, const float *scale,
-                       const float *zero, float low, float high) {
+static void scale_of_each(float *out, const float *in, int64_t n, const float *scale,
+                          const float *zero, float low, float high) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) out[i] = through(in[i], scale[i], zero[i], low, high);
 }
@@ -51,11 +51,11 @@ static void run(const ndrt_quantized_args *job, int64_t k, int64_t strips, int64
     const int64_t row = k / strips, from = k % strips * STRIP, at = row * length + from;
     const int64_t n = length - from < STRIP ? length - from : STRIP;
     if (channels)
-        one_scale(job->out + at, job->data + at, n, job->scale[row % channels],
-                  job->zero[row % channels], job->low, job->high);
+        same_scale(job->out + at, job->data + at, n, job->scale[row % channels],
+                   job->zero[row % channels], job->low, job->high);
     else
-        own_scales(job->out + at, job->data + at, n, job->scale + from, job->zero + from, job->low,
-                   job->high);
+        scale_of_each(job->out + at, job->data + at, n, job->scale + from, job->zero + from,
+                      job->low, job->high);
 }
 
 static ndrt_status execute(kernel_call *call, int nthreads) {

@@ -429,7 +429,7 @@ static ndrt_status check_labels(kernel_call *call, const char *name) {
     return need(job.width >= 5, name, "labels are not of a class and four coordinates");
 }
 
-static ndrt_status check_own(kernel_call *call, const char *name) {
+static ndrt_status check_kernel(kernel_call *call, const char *name) {
     switch (call->kernel) {
     case NDRT_KERNEL_BOX_NMS: return check_nms(call, name);
     case NDRT_KERNEL_MULTIBOX_PRIOR: return check_prior(call, name);
@@ -447,7 +447,7 @@ static ndrt_status check(kernel_call *call) {
     int64_t n = work_of(call);
     TRY(need(n >= 0, name, TOO_MANY));
     if (!n) return NDRT_OK;
-    TRY(check_own(call, name));
+    TRY(check_kernel(call, name));
     for (int i = 0; i < kernels[at].ndata; i++)
         if (!call->data[i]) return ndrt_fail(NDRT_INVALID, "%s: array %d has no bytes", name, i);
     return NDRT_OK;

@@ -20,7 +20,7 @@ from ...storage.stream import Mem
 from ..nn import convolution, fully_connected
 from ..nn.convolution import ConvolutionParams
 from ..nn.fully_connected import FullyConnectedParams
-from ..quantization import elementwise, layers, own_kernels, whole_sums
+from ..quantization import elementwise, layers, native, whole_sums
 from ..quantization.quantize import CalibratedParams
 from ..quantization.ranges import WHOLE, need_dtype, widest
 from ..quantization.requantize import requantized
@@ -71,10 +71,10 @@ def _operator(name: str, params: type[Params], inputs: Any, infer_shape: InferSh
             out.write(value)
 
     def compute_ex(ctx: OpContext, p: Any, ins: list[NDArray], outs: list[Output]) -> None:
-        low, high = own_kernels.number(ctx), own_kernels.number(ctx)
+        low, high = native.number(ctx), native.number(ctx)
         kept = sums.write_range(ctx, p, ins, low, high)
         is_signed = p.dtype != UINT8
-        scale = own_kernels.requantize_range(ctx, (low, high), widest(*p.calibrated),
+        scale = native.requantize_range(ctx, (low, high), widest(*p.calibrated),
                                              WHOLE[p.dtype], is_signed, outs)
         sums.write(ctx, p, ins, outs[0], Narrowed(scale, p.rectify and is_signed), kept)
     return OpDef(name, params, inputs=inputs, outputs=layers.OUTPUTS, infer_shape=infer_shape,
@@ -110,12 +110,12 @@ def _sum(p: Any, ins: list[AnyArray], shape: Shape) -> tuple[AnyArray, Ends]:
 
 def _sum_range(ctx: OpContext, p: Any, ins: list[NDArray], low: Mem, high: Mem,
                ) -> tuple[Mem, Mem]:
-    return own_kernels.sum_scales(ctx, ins, INT32, None, low, high)
+    return native.sum_scales(ctx, ins, INT32, None, low, high)
 
 
 def _write_sum(ctx: OpContext, p: Any, ins: list[NDArray], out: Output, narrowed: Narrowed,
                scales: tuple[Mem, Mem]) -> None:
-    own_kernels.write_sum(ctx, ins, out, scales, *narrowed)
+    native.write_sum(ctx, ins, out, scales, *narrowed)
 
 
 register(_operator(

@@ -14,7 +14,7 @@ from ...op.infer import ShapeList, TypeList
 from ...op.registry import OpDef, register
 from ..nn import batch_norm
 from ..nn.batch_norm import BatchNormParams
-from . import own_kernels
+from . import native
 from .ranges import (
     BYTES,
     HALF_OVER,
@@ -90,8 +90,8 @@ def refuses(p: BatchNormParams, ins: list[NDArray]) -> str | None:
 
 def compute_ex(ctx: OpContext, p: BatchNormParams, ins: list[NDArray], outs: list[Output]) -> None:
     ends = calibrated(p)
-    own_kernels.norm(ctx, ins, p.axis % len(ins[0].shape), p.eps, widest(*ends), outs[0])
-    own_kernels.fill_range(ctx, outs, ends)
+    native.norm(ctx, ins, p.axis % len(ins[0].shape), p.eps, widest(*ends), outs[0])
+    native.fill_range(ctx, outs, ends)
 
 
 register(OpDef(

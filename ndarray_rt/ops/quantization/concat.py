@@ -13,7 +13,7 @@ from ...op.infer import ShapeList, TypeList
 from ...op.registry import OpDef, register
 from ..tensor import concat
 from ..tensor.concat import ConcatParams
-from . import own_kernels
+from . import native
 from .ranges import (
     BYTES,
     ends_shape,
@@ -70,7 +70,7 @@ def compute(ctx: OpContext, p: ConcatParams, ins: list[AnyArray],
 
 
 def compute_ex(ctx: OpContext, p: ConcatParams, ins: list[NDArray], outs: list[Output]) -> None:
-    own_kernels.join(ctx, ins[:p.num_args], ins[p.num_args:], p.dim % len(outs[0].shape), outs)
+    native.join(ctx, ins[:p.num_args], ins[p.num_args:], p.dim % len(outs[0].shape), outs)
 
 
 register(OpDef(

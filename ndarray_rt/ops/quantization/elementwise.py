@@ -14,7 +14,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge, merge_types, same_shape
 from ...op.params import NoParams, Params, boolean, choice, optional_number, params_class
 from ...op.registry import OpDef, register
-from . import own_kernels
+from . import native
 from .ranges import (
     BYTES,
     HALF_OVER,
@@ -107,7 +107,7 @@ def compute_sum(ctx: OpContext, p: SumParams, ins: list[AnyArray],
 
 
 def compute_ex_sum(ctx: OpContext, p: SumParams, ins: list[NDArray], outs: list[Output]) -> None:
-    own_kernels.add(ctx, ins, outs, p.calibrated)
+    native.add(ctx, ins, outs, p.calibrated)
 
 
 # ---- products -----------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def compute_relu(ctx: OpContext, p: ActivationParams, ins: list[AnyArray],
 
 def compute_ex_relu(ctx: OpContext, p: ActivationParams, ins: list[NDArray],
                     outs: list[Output]) -> None:
-    own_kernels.relu(ctx, ins, outs)
+    native.relu(ctx, ins, outs)
 
 
 def infer_shape_flatten(p: NoParams, ins: ShapeList, outs: ShapeList,
@@ -191,7 +191,7 @@ def compute_flatten(ctx: OpContext, p: NoParams, ins: list[AnyArray],
 
 def compute_ex_flatten(ctx: OpContext, p: NoParams, ins: list[NDArray], outs: list[Output],
                        ) -> None:
-    own_kernels.flatten(ctx, ins, outs)
+    native.flatten(ctx, ins, outs)
 
 
 register(OpDef(

@@ -18,7 +18,7 @@ from ...op.registry import OpDef, register
 from ..nn import pooling
 from ..nn.pool_window import Windows, divisors, reduce_windows
 from ..nn.pooling import PoolingParams
-from . import own_kernels
+from . import native
 from .ranges import BYTES, ends_shape, floats_type, need_dtype, rounded, zero_gradients
 
 P = TypeVar("P", bound="QuantizedPoolingParams")
@@ -74,14 +74,14 @@ def compute(ctx: OpContext, p: QuantizedPoolingParams, ins: list[AnyArray],
 
 
 def refuses(p: QuantizedPoolingParams, ins: list[NDArray]) -> str | None:
-    return own_kernels.refuses_windows(p.windows(ins[0].shape))
+    return native.refuses_windows(p.windows(ins[0].shape))
 
 
 def compute_ex(ctx: OpContext, p: QuantizedPoolingParams, ins: list[NDArray],
                outs: list[Output]) -> None:
-    own_kernels.pool(ctx, ins[0], outs[0], p.windows(ins[0].shape), p.channels_last,
+    native.pool(ctx, ins[0], outs[0], p.windows(ins[0].shape), p.channels_last,
                      p.pool_type == "max", p.includes_pad)
-    own_kernels.pass_range(ctx, ins[1:], outs)
+    native.pass_range(ctx, ins[1:], outs)
 
 
 register(OpDef(

@@ -14,7 +14,7 @@ from ...op.params import Params, choice, optional_number, params_class
 from ...op.registry import OpDef, register
 from ..tensor.places import can_add
 from ..tensor.pointwise import put
-from . import own_kernels
+from . import native
 from .ranges import (
     BYTES,
     HALF_OVER,
@@ -99,8 +99,8 @@ def compute(ctx: OpContext, p: QuantizeParams, ins: list[AnyArray],
 
 
 def compute_ex(ctx: OpContext, p: QuantizeParams, ins: list[NDArray], outs: list[Output]) -> None:
-    ends = own_kernels.ends_of(ins[1:], ctx)
-    own_kernels.quantize(ctx, ins[0], ends, WHOLE[find_dtype(p.out_type)], outs)
+    ends = native.ends_of(ins[1:], ctx)
+    native.quantize(ctx, ins[0], ends, WHOLE[find_dtype(p.out_type)], outs)
 
 
 # ---- _contrib_quantize_v2 -----------------------------------------------------------------------
@@ -151,14 +151,14 @@ def compute_ex_v2(ctx: OpContext, p: CalibratedParams, ins: list[NDArray], outs:
                   ) -> None:
     data, ends = ins[0], known_range(p, ins[0].dtype)
     if ends is None:
-        own_kernels.quantize(ctx, data, own_kernels.extent(ctx, data), HALF_OVER[p.dtype], outs)
+        native.quantize(ctx, data, native.extent(ctx, data), HALF_OVER[p.dtype], outs)
         return
     if data.dtype == FLOAT32:
-        own_kernels.to_bytes(ctx, data, outs[0], scale_of(p.dtype, *ends))
+        native.to_bytes(ctx, data, outs[0], scale_of(p.dtype, *ends))
     else:
         can_add(outs[0])
-        put(ctx, own_kernels.dense(data, ctx), outs[0])
-    own_kernels.fill_range(ctx, outs, ends)
+        put(ctx, native.dense(data, ctx), outs[0])
+    native.fill_range(ctx, outs, ends)
 
 
 def extent(x: AnyArray) -> tuple[np.float32, np.float32]:

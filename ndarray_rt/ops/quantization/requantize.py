@@ -12,7 +12,7 @@ from ...op.context import OpContext
 from ...op.infer import ShapeList, TypeList, merge
 from ...op.params import Params, choice, params_class
 from ...op.registry import OpDef, register
-from . import own_kernels
+from . import native
 from .quantize import OUTPUTS, RANGE, CalibratedParams, infer_shape
 from .ranges import (
     BYTES,
@@ -56,7 +56,7 @@ def compute_dequantize(ctx: OpContext, p: DequantizeParams, ins: list[AnyArray],
 
 def compute_ex_dequantize(ctx: OpContext, p: DequantizeParams, ins: list[NDArray],
                           outs: list[Output]) -> None:
-    own_kernels.dequantize(ctx, ins[0], ins[1:], outs[0])
+    native.dequantize(ctx, ins[0], ins[1:], outs[0])
 
 
 def infer_type(p: CalibratedParams, ins: TypeList, outs: TypeList) -> tuple[TypeList, TypeList]:
@@ -93,10 +93,10 @@ def compute(ctx: OpContext, p: CalibratedParams, ins: list[AnyArray],
 def compute_ex(ctx: OpContext, p: CalibratedParams, ins: list[NDArray], outs: list[Output],
                ) -> None:
     known = p.calibrated
-    wanted = own_kernels.extent(ctx, ins[0]) if known is None else widest(*known)
-    scale = own_kernels.requantize_range(ctx, own_kernels.ends_of(ins[1:], ctx), wanted,
+    wanted = native.extent(ctx, ins[0]) if known is None else widest(*known)
+    scale = native.requantize_range(ctx, native.ends_of(ins[1:], ctx), wanted,
                                          WHOLE[p.dtype], p.dtype != UINT8, outs)
-    own_kernels.to_bytes(ctx, ins[0], outs[0], scale)
+    native.to_bytes(ctx, ins[0], outs[0], scale)
 
 
 register(OpDef(

@@ -1,4 +1,4 @@
-"""Sums of products of 8-bit numbers by the package's own kernel: exact on each CPU.
+"""Sums of products of 8-bit numbers by the native kernel: exact on each CPU.
 
 oneDNN's saturate at 16 bits on CPUs without VNNI.
 """

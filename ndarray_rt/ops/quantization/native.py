@@ -1,4 +1,4 @@
-"""Native paths of operators on numbers of 8 bits: element by element, and windows of pooling."""
+"""Native paths of operators on 8-bit numbers, apart from the layers that sum products."""
 
 from __future__ import annotations
 
