@@ -363,19 +363,19 @@ KERNELS: tuple[Kernel, ...] = (
            "between the states, for each 16 elements, or 8 without AVX-512, (size, 4 gates, 16 or "
            "8). With `counts` (u8, steps batch) a step of 0 gives 0 and leaves the cells, or with "
            "`holds` the states, as they were; `states` is then two more of them."),
-    Kernel("depthwise", "windows", ">out data weights bias?", *_WINDOWS,
+    Kernel("depthwise", "direct_conv", ">out data weights bias?", *_WINDOWS,
            "A filter for each channel, windows of 3, strides of 1 or 2; all is channels-last, "
            "weights (for each 16 channels: y x 16)."),
-    Kernel("few_channels", "windows", ">out data weights bias?", *_WINDOWS,
+    Kernel("few_channels", "direct_conv", ">out data weights bias?", *_WINDOWS,
            "Up to NDRT_FEW_CHANNELS_MOST channels, windows of up to NDRT_FEW_CHANNELS_WINDOW, "
            "strides of 1, 2 or 4; data is plain, out channels-last, weights (for each 16 filters: "
            "y x channels 16)."),
-    Kernel("window_products", "window_products", ">out data weights bias? added?",
+    Kernel("implicit_gemm", "implicit_gemm", ">out data weights bias? added?",
            "images channels height width filters window*2 stride*2 pad*2 rows columns", "low high",
            "Windows over channels-last images, plus bias plus `added` within bounds: out (images, "
            "rows, columns, filters), weights (for each NDRT_PACKED_FILTERS filters: y x channels "
            "filters), padded."),
-    Kernel("products", "products", ">out data weights bias? added?",
+    Kernel("packed_gemm", "packed_gemm", ">out data weights bias? added?",
            "rows features columns width groups shuffled", "low high",
            "data times weights plus bias plus `added` within bounds; weights as of skinny_gemm, in "
            "blocks of so many columns or a multiple of them. Rows have `groups` of features and "
@@ -405,7 +405,7 @@ FOLDERS = {
     "random": ("draws",),
     "vision": ("regions", "boxes", "images", "resize"),
     "pool": ("maxima", "byte_pool"),
-    "gemm": ("skinny_gemm", "products", "whole_windows"),
-    "conv": ("windows", "window_products", "separable"),
+    "gemm": ("skinny_gemm", "packed_gemm", "whole_windows"),
+    "conv": ("direct_conv", "implicit_gemm", "separable"),
     "rnn": ("lstm",),
 }

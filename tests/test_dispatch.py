@@ -120,7 +120,7 @@ def test_an_operator_sees_the_mode_of_its_own_call() -> None:
     seen: list[Any] = []
 
     def look(ctx: Any, p: Any, ins: list[Any], outs: list[Any]) -> None:
-        seen.append((ctx.is_train, ctx.family))
+        seen.append((ctx.is_train, ctx.variant))
         if len(seen) == 2:
             raise ValueError("no")
         double(ctx, p, ins, outs)

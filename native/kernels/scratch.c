@@ -1,5 +1,5 @@
 /* How much scratch kernels need, which Python asks before a call. */
-#include "kernels/conv/ndrt_windows.h"
+#include "kernels/conv/ndrt_direct_conv.h"
 
 int64_t ndrt_topk_candidates(int64_t n, int64_t k) {
     if (k >= n / 2) return n;

@@ -308,12 +308,12 @@ class Executor:
     def tune(self, repeat: int = TUNING_RUNS) -> Tuned:
         """Chooses layouts and kernels of inference by measuring them; returns what it found.
 
-        Runs inference on the bound arrays, `repeat` times and a few times more in each family of
-        layouts, again in the plan that is cheapest by the measured times of its nodes, then with
-        this package's kernels and with oneDNN's where layers have both. The plan with the shortest
-        run is used by this executor and by all bound later to the same graph, shapes and number of
-        threads. Bound arrays and outputs keep their contents; backward needs another forward after
-        this. ParameterError unless `repeat` is an int from 1 up.
+        Runs inference on the bound arrays, `repeat` times and a few times more in each layout,
+        again in the plan that is cheapest by the measured times of its nodes, then with native
+        kernels and with oneDNN's where layers have both. The plan with the shortest run is used by
+        this executor and by all bound later to the same graph, shapes and number of threads. Bound
+        arrays and outputs keep their contents; backward needs another forward after this.
+        ParameterError unless `repeat` is an int from 1 up.
         """
         check_repeat("tune", repeat)
         runs = self._runs

@@ -26,7 +26,7 @@ def fills_no_blocks(shapes: Iterable[tuple[int, ...]]) -> bool:
     return any(shape[1] > FEW_CHANNELS and shape[1] % AVX2_BLOCK for shape in shapes)
 
 
-# names of layout families for images and results of convolutions
+# layouts of images and results of convolutions
 CHANNELS_LAST, BLOCKED = "channels-last", "blocked"
 # for products and recurrent layers: whose kernels compute them, where both have one
 OURS, ONEDNN = "ours", "oneDNN"
@@ -40,25 +40,25 @@ VECTOR = BLOCK if has_avx512() else AVX2_BLOCK
 FEW_CHANNELS = 4
 
 
-def family_desc(dtype: DType, shape: tuple[int, ...], family: str) -> MemDesc:
-    """The layout of images, or of results of convolutions, in a family."""
-    if family != BLOCKED:
+def layout_desc(dtype: DType, shape: tuple[int, ...], layout: str) -> MemDesc:
+    """Descriptor of images, or of results of convolutions: channels-last or blocked."""
+    if layout != BLOCKED:
         return channels_last_desc(dtype, shape)
     return (default_desc(dtype, shape) if shape[1] <= FEW_CHANNELS
             else blocked_desc(dtype, shape, VECTOR))
 
 
 def data_candidates(dtype: DType, *shapes: tuple[int, ...],
-                    family: str = "") -> Iterator[tuple[MemDesc, ...]]:
-    """Layouts to try for the data tensors of one primitive, best first; those of `family` come
+                    layout: str = "") -> Iterator[tuple[MemDesc, ...]]:
+    """Layouts to try for the data tensors of one primitive, best first; those of `layout` come
     first.
 
     A generator, as mostly the first one is taken.
     """
-    if family == BLOCKED:
-        yield tuple([family_desc(dtype, shape, family) for shape in shapes])
+    if layout == BLOCKED:
+        yield tuple([layout_desc(dtype, shape, layout) for shape in shapes])
     first, second = channels_last_desc, any_desc
-    if not (family == CHANNELS_LAST or prefers_channels_last() or fills_no_blocks(shapes)):
+    if not (layout == CHANNELS_LAST or prefers_channels_last() or fills_no_blocks(shapes)):
         first, second = second, first
     for describe in (first, second, default_desc):
         yield tuple([describe(dtype, shape) for shape in shapes])

@@ -39,12 +39,12 @@ _RANDOM = default_desc(UINT8, (ffi.sizeof("ndrt_random"),))
 class Mode(NamedTuple):
     """How an operator is called, apart from its arrays and parameters.
 
-    `family` is the planned layout or library (op/choose.py), "" if there is none. `in_numpy`: run
+    `variant` is the planned layout or library (op/choose.py), "" if there is none. `in_numpy`: run
     it in NumPy. `precision` is that of the graph.
     """
 
     is_train: bool = False
-    family: str = ""
+    variant: str = ""
     in_numpy: bool = False
     precision: Precision = Precision.FLOAT32
 
@@ -127,9 +127,9 @@ class OpContext:
         return self.mode.is_train
 
     @property
-    def family(self) -> str:
-        """The planned family of layouts or kernels, or ""."""
-        return self.mode.family
+    def variant(self) -> str:
+        """The planned layout or library, or ""."""
+        return self.mode.variant
 
     def begin(self, node_name: str | None, ins: Sequence[NDArray], mode: Mode = INFERENCE) -> None:
         """Begins an operator call."""
@@ -157,10 +157,10 @@ class OpContext:
         group = self._group
         if group is None:
             group = self._group = self._find_group(self._call_shapes)
-        is_train, family, _, precision = self.mode
+        is_train, variant, _, precision = self.mode
         self.lookups += 1
         is_low = precision.has_low_products
-        key = (*values_key(sign), is_train, family, is_low, lib.ndrt_threads_get())
+        key = (*values_key(sign), is_train, variant, is_low, lib.ndrt_threads_get())
         if not is_low:
             return self.cache.find(group, key, build)
         with low_products():

@@ -1,4 +1,4 @@
-"""What an operator costs in each family of layouts: a model, used without measurements."""
+"""What an operator costs in each layout: a model, used without measurements."""
 
 from __future__ import annotations
 

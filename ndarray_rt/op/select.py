@@ -28,7 +28,7 @@ class Call(Protocol):
     """What select itself needs to know of a call."""
 
     @property
-    def family(self) -> str: ...  # the planned layout family or library, or ""
+    def variant(self) -> str: ...  # the planned layout or library, or ""
     @property
     def weight(self) -> NDArray: ...  # the array that is packed, or data of the same dtype
 
@@ -43,10 +43,10 @@ class Implementation(Generic[C]):
     `library` says whose kernel it uses: OURS or ONEDNN. `accepts(ctx, call)` returns why it can not
     compute a call, or None. `pays(ctx, call)` returns why others are expected to be faster, or
     None; if so, it is tried after them. `packs(call)` is the layout of the prepacked weight that
-    its kernel reads; a result of None means that there is no such layout. `families` are the layout
-    families that it reads and writes, `level` the CPU level that its kernel needs, `dtypes` those
-    of weights. `run(ctx, call)` computes; if oneDNN has no fast kernel it raises Unsupported before
-    anything is written.
+    its kernel reads; a result of None means that there is no such layout. `layouts` are those that
+    it reads and writes, `level` the CPU level that its kernel needs, `dtypes` those of weights.
+    `run(ctx, call)` computes; if oneDNN has no fast kernel it raises Unsupported before anything is
+    written.
     """
 
     name: str
@@ -55,24 +55,24 @@ class Implementation(Generic[C]):
     accepts: Callable[[OpContext, C], str | None] | None = None
     pays: Callable[[OpContext, C], str | None] | None = None
     packs: Callable[[C], MemDesc | None] | None = None
-    families: tuple[str, ...] = (CHANNELS_LAST, BLOCKED)
+    layouts: tuple[str, ...] = (CHANNELS_LAST, BLOCKED)
     level: Level = Level.AVX2
     dtypes: tuple[DType, ...] = (FLOAT32,)
 
     def refusal(self, ctx: OpContext, call: C) -> str | None:
         """Why it can not compute a call; None if nothing known beforehand prevents it."""
         asked: Any = call
-        family = asked.family
+        variant = asked.variant
         if not self.level.is_here:
             return self.level.lack
         if self.library == OURS and ctx.mode.precision.has_low_products:
             return "oneDNN's kernels have bfloat16 products"
         if asked.weight.dtype not in self.dtypes:
             return f"it is not for {asked.weight.dtype}"
-        if family == ONEDNN and self.library == OURS:
+        if variant == ONEDNN and self.library == OURS:
             return "the plan has oneDNN's kernel"
-        if family in (CHANNELS_LAST, BLOCKED) and family not in self.families:
-            return f"the plan has {family} layouts"
+        if variant in (CHANNELS_LAST, BLOCKED) and variant not in self.layouts:
+            return f"the plan has {variant} layouts"
         reason = self.accepts(ctx, call) if self.accepts is not None else None
         if reason is not None or self.packs is None:
             return reason
@@ -84,7 +84,7 @@ class Implementation(Generic[C]):
     def slower(self, ctx: OpContext, call: C) -> str | None:
         """Why others are expected to be faster, unless the plan has measured this one."""
         asked: Any = call
-        if self.pays is None or asked.family == self.library:
+        if self.pays is None or asked.variant == self.library:
             return None
         return self.pays(ctx, call)
 
@@ -113,7 +113,7 @@ def seen_as(view: Callable[[D], C | str], one: Implementation[C], name: str = ""
     def packs(call: D) -> MemDesc | None:
         return None if one.packs is None else one.packs(of(call))
     return Implementation(name or one.name, one.library, lambda ctx, call: one.run(ctx, of(call)),
-                          accepts, pays, None if one.packs is None else packs, one.families,
+                          accepts, pays, None if one.packs is None else packs, one.layouts,
                           one.level, one.dtypes)
 
 

@@ -10,11 +10,11 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt import config
 from ndarray_rt.executor.explain.measure import Call, Measured
-from ndarray_rt.executor.layout.choose import FAMILIES
+from ndarray_rt.executor.layout.choose import LAYOUTS
 from ndarray_rt.executor.tuning import search as tuning_runs
 from ndarray_rt.op.choose import prefers_channels_last
 
-needs_a_choice = pytest.mark.skipif(not prefers_channels_last(), reason="one family is best here")
+needs_a_choice = pytest.mark.skipif(not prefers_channels_last(), reason="one variant is best here")
 FILTERS = (20, 24, 16, 8)
 
 
@@ -66,12 +66,12 @@ def values(executor):
             for name, array in {**executor.arg_dict, **executor.aux_dict}.items()}
 
 
-def families(executor):
+def variants(executor):
     return tuple(layouts_of(executor.inference_plan.steps))
 
 
 def layouts_of(steps):
-    return [step.family for step in steps if step.family in FAMILIES]
+    return [step.variant for step in steps if step.variant in LAYOUTS]
 
 
 class Fake:
@@ -98,21 +98,21 @@ class Fake:
         """The layers of different filters are c0 to c3; pooling has the layout of c1."""
         if "Convolution" in node.op.name:
             at = FILTERS.index(node.params.num_filter)
-            return self.costs[f"c{at}"][FAMILIES.index(labels[at])]
+            return self.costs[f"c{at}"][LAYOUTS.index(labels[at])]
         if node.name == "pool":
-            return self.costs.get("pool", (0, 0))[FAMILIES.index(labels[1])]
+            return self.costs.get("pool", (0, 0))[LAYOUTS.index(labels[1])]
         return 0.0
 
     def total(self, labels):
         """c0 - c1 - pool - c2 - c3 - both, and from pool to both; a reorder costs 1."""
         names = ["c0", "c1", "c2", "c3", "pool"]
-        own = sum(self.costs.get(name, (0, 0))[FAMILIES.index(label)]
+        own = sum(self.costs.get(name, (0, 0))[LAYOUTS.index(label)]
                   for name, label in zip(names, [*labels, labels[1]], strict=True))
         return own + sum(labels[a] != labels[b] for a, b in [(0, 1), (1, 2), (2, 3), (1, 3)])
 
     def best(self):
         # a mixed plan is to be better by a percent
-        least = min(map(self.total, itertools.product(FAMILIES, repeat=len(FILTERS))))
+        least = min(map(self.total, itertools.product(LAYOUTS, repeat=len(FILTERS))))
         return pytest.approx(least, rel=0.0102)
 
 

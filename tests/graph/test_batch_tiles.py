@@ -220,7 +220,7 @@ def test_tuning_tries_sizes_of_tiles(tmp_path):
         mx.executor.load_tuning(tmp_path / "tuned.json")
         again = bound(symbol, (8, 3, 12, 12))
         assert tiles(again) == tiles(executor)
-        assert [s.family for s in again.inference_plan.steps] == [s.family for s in plan.steps]
+        assert [s.variant for s in again.inference_plan.steps] == [s.variant for s in plan.steps]
         check(symbol, again)
     finally:
         mx.executor.clear_tuning()
@@ -266,13 +266,13 @@ def networks(draw):
 @settings(max_examples=60)
 @given(networks(), st.integers(2, 6), st.sampled_from([1, 1 << 14, 1 << 16]),
        st.sampled_from(["channels-last", "blocked"]))
-def test_random_networks(symbol, batch, cache, family):
+def test_random_networks(symbol, batch, cache, variant):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batch_tiles, "shared_cache_bytes", lambda: cache)
         patch.setattr("ndarray_rt.executor.program.inference.plan_layouts",
                       lambda nodes, *facts: dict.fromkeys(
                           [n for n in nodes if n.op is not None
-                           and "Convolution" in n.op.name], family))
+                           and "Convolution" in n.op.name], variant))
         executor = bound(symbol, (batch, 3, 8, 8))
         for _ in range(3):
             check(symbol, executor)

@@ -70,7 +70,7 @@ def test_has_the_steps_and_numbers_of_float32(make: Any, dtype: str) -> None:
     assert REASONS.as_dict() == {}
     assert half.outputs[0].dtype == find_dtype(dtype)
     assert half.capture_state == "captured"
-    names = [[(step.node.op.name, step.family) for step in ex.plan.steps] for ex in (half, full)]
+    names = [[(step.node.op.name, step.variant) for step in ex.plan.steps] for ex in (half, full)]
     assert names[0] == names[1]
 
 

@@ -57,7 +57,7 @@ def whatever_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(params=["channels-last", "blocked"])
-def family(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     found = inference.plan_layouts
 
     def blocked(nodes: Any, *facts: Any) -> Any:
@@ -80,7 +80,7 @@ def calls_of(net: Symbol, batch: int) -> int:
 
 @pytest.mark.parametrize("net", NETS.values(), ids=NETS)
 @pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.usefixtures("whatever_the_work", "family")
+@pytest.mark.usefixtures("whatever_the_work", "variant")
 def test_is_right(net: Symbol, batch: int) -> None:
     check_right(net, (batch, *IMAGE))
 
@@ -122,14 +122,14 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.mark.parametrize("net", [conv(DATA), mx.sym.relu(conv(DATA))], ids=["alone", "relu"])
 @pytest.mark.parametrize("batches", [(2, 1, 5), (1, 4)])
-@pytest.mark.usefixtures("whatever_the_work", "family")
+@pytest.mark.usefixtures("whatever_the_work", "variant")
 def test_other_batches_make_and_pack_nothing(net: Symbol, batches: tuple[int, ...],
                                              made: list[Any]) -> None:
     check_other_batches(net, IMAGE, batches)
     assert len(made) == 1
 
 
-@pytest.mark.usefixtures("whatever_the_work", "family")
+@pytest.mark.usefixtures("whatever_the_work", "variant")
 def test_an_image_is_computed_alike_in_any_batch() -> None:
     net = NETS["a sum of two"]
     executor = net.simple_bind(mx.cpu(), grad_req="null", data=(4, *IMAGE))

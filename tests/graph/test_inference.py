@@ -314,7 +314,7 @@ def layouts(known=None):
     return [found[n] for n in topological(heads) if n in found]
 
 
-@pytest.mark.skipif(not prefers_channels_last(), reason="one family is best here")
+@pytest.mark.skipif(not prefers_channels_last(), reason="one variant is best here")
 def test_layouts_change_where_that_pays_for_the_reorders():
     assert layouts() == [CHANNELS_LAST] * 4
 
@@ -334,32 +334,33 @@ def first_layers(window: int, filters: int, stride: int) -> mx.sym.Symbol:
     return mx.sym.Convolution(pooled, kernel=(1, 1), num_filter=8, name="second")
 
 
-@pytest.mark.skipif(not prefers_channels_last(), reason="one family is best here")
-@pytest.mark.parametrize(("window", "filters", "stride", "family"), [
+@pytest.mark.skipif(not prefers_channels_last(), reason="one variant is best here")
+@pytest.mark.parametrize(("window", "filters", "stride", "variant"), [
     (7, 64, 2, BLOCKED), (7, 64, 1, CHANNELS_LAST), (7, 60, 2, CHANNELS_LAST),
     (3, 64, 2, CHANNELS_LAST)], ids=["it pays", "much to reorder", "no full blocks", "3x3"])
-def test_first_layers_are_blocked_where_that_pays(window, filters, stride, family):
+def test_first_layers_are_blocked_where_that_pays(window, filters, stride, variant):
     net = first_layers(window, filters, stride)
     executor = net.simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 120, 120))
     for array in executor.arg_dict.values():
         array[:] = RNG.standard_normal(array.shape)
     made = [executor.forward(is_train=False)[0].asnumpy() for _ in range(3)]
-    assert [s.family for s in executor.inference_plan.steps if s.family] == [family, CHANNELS_LAST]
+    variants = [s.variant for s in executor.inference_plan.steps if s.variant]
+    assert variants == [variant, CHANNELS_LAST]
     with config.override(NDRT_ONEDNN=False):
         want = executor.forward(is_train=False)[0].asnumpy()
     for found in made:
         np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5 * np.abs(want).max())
 
 
-@pytest.mark.skipif(not prefers_channels_last(), reason="one family is best here")
-@pytest.mark.parametrize("families", list(itertools.product((CHANNELS_LAST, BLOCKED), repeat=2)))
-def test_any_choice_of_layouts_gives_the_same(families, monkeypatch):
+@pytest.mark.skipif(not prefers_channels_last(), reason="one variant is best here")
+@pytest.mark.parametrize("variants", list(itertools.product((CHANNELS_LAST, BLOCKED), repeat=2)))
+def test_any_choice_of_layouts_gives_the_same(variants, monkeypatch):
     def chosen(nodes, *facts):
         convolutions = [n for n in nodes if n.op is not None and "Convolution" in n.op.name]
-        return dict(zip(convolutions, families, strict=True))
+        return dict(zip(convolutions, variants, strict=True))
     monkeypatch.setattr("ndarray_rt.executor.program.inference.plan_layouts", chosen)
     executor = bound()
     for _ in range(3):
         check(executor)
     assert executor.capture_state == "captured"
-    assert [s.family for s in executor.inference_plan.steps if s.family] == list(families)
+    assert [s.variant for s in executor.inference_plan.steps if s.variant] == list(variants)

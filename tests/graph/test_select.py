@@ -30,7 +30,7 @@ class Call(NamedTuple):
     """A call that writes down who computed it."""
 
     done: list[str]
-    family: str = ""
+    variant: str = ""
     weight: Any = np.zeros(1, "f4")
 
 
@@ -44,9 +44,9 @@ def fails(name: str, reason: str) -> Implementation[Call]:
     return Implementation(name, ONEDNN, run)
 
 
-def taken(implementations: list[Implementation[Call]], family: str = "",
+def taken(implementations: list[Implementation[Call]], variant: str = "",
           ) -> tuple[str, list[tuple[str, str]]]:
-    ctx, call = OpContext(), Call([], family)
+    ctx, call = OpContext(), Call([], variant)
     compute(ctx, implementations, call)
     (name,) = call.done
     return name, [tuple(refusal) for refusal in ctx.refused]
@@ -87,7 +87,7 @@ def test_kernels_for_other_cpus_and_dtypes_are_not_taken(monkeypatch: pytest.Mon
 
 
 def test_layouts_of_the_plan_are_kept_to() -> None:
-    last = one("a", families=(CHANNELS_LAST,))
+    last = one("a", layouts=(CHANNELS_LAST,))
     assert taken([last, one("b")], CHANNELS_LAST)[0] == "a"
     assert taken([last, one("b")], BLOCKED) == ("b", [("a", "the plan has blocked layouts")])
 
@@ -101,7 +101,7 @@ def test_where_none_can_all_reasons_are_told() -> None:
 
 def test_calls_of_another_kind_are_seen_as_ones_that_are_known() -> None:
     def view(call: Call) -> Call | str:
-        return "no such call" if call.family else call
+        return "no such call" if call.variant else call
     other = seen_as(view, one("a", accepts=says(None), pays=says(None)), "as a")
     assert (other.name, other.library) == ("as a", OURS)
     assert taken([other]) == ("a", [])
@@ -165,7 +165,7 @@ class Doubling(NamedTuple):
 
     data: Any
     out: Any
-    family: str
+    variant: str
 
     @property
     def weight(self) -> Any:
@@ -189,7 +189,7 @@ OWN = op.OpDef(
     "my_double", op.NoParams, inputs=("data",), infer_shape=op.same_shape, infer_type=op.same_type,
     compute=lambda ctx, p, ins, outs: outs[0].write(ins[0] * 2), no_gradient="a test",
     refuses=lambda p, ins: op.need_float32(*ins),
-    compute_ex=Selection(lambda ctx, p, ins, outs: Doubling(ins[0], outs[0], ctx.family), (
+    compute_ex=Selection(lambda ctx, p, ins, outs: Doubling(ins[0], outs[0], ctx.variant), (
         Implementation("mine", OURS, _double, accepts=_small),
         Implementation("oneDNN's", ONEDNN, _double))))
 

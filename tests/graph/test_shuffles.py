@@ -117,9 +117,9 @@ def test_runs_without_a_reorder_between_the_convolutions() -> None:
     for _ in range(3):
         executor.forward(is_train=False)
     rows = executor.explain(repeat=1).rows
-    assert rows[-1].kernel == "ndrt:products"
+    assert rows[-1].kernel == "ndrt:packed_gemm"
     assert not sum(len(row.reorders) for row in rows[1:-1])
-    assert "ndrt:products" in check_right(unit(DATA), SHAPE)
+    assert "ndrt:packed_gemm" in check_right(unit(DATA), SHAPE)
 
 
 @pytest.mark.parametrize("batches", [(1, 3), (3, 1)])

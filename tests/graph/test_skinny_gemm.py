@@ -77,14 +77,14 @@ def test_takes_the_kernel(name: str) -> None:
 @pytest.mark.parametrize("name", MORE)
 def test_more_rows_take_the_kernel_for_pixels(name: str) -> None:
     kernels = check_right(*MORE[name])
-    assert "ndrt:products" in kernels or (name == "more pixels" and not prefers_channels_last())
+    assert "ndrt:packed_gemm" in kernels or (name == "more pixels" and not prefers_channels_last())
 
 
 @pytest.mark.parametrize("name", LEFT)
 def test_leaves_it_to_onednn(name: str) -> None:
     kernels = check_right(*LEFT[name])
     of_products = kernels[-1].split("+")
-    assert not {"ndrt:skinny_gemm", "ndrt:products"} & set(of_products)
+    assert not {"ndrt:skinny_gemm", "ndrt:packed_gemm"} & set(of_products)
 
 
 def test_a_weight_written_to_between_runs() -> None:

@@ -13,7 +13,7 @@ from ndarray_rt import config
 from ndarray_rt.capture.capture import Capture
 from ndarray_rt.errors import MXNetError, NameMismatch, ParameterError
 from ndarray_rt.executor.explain import measure as measuring
-from ndarray_rt.executor.layout.choose import FAMILIES
+from ndarray_rt.executor.layout.choose import LAYOUTS
 from ndarray_rt.executor.tuning.file import TABLE
 from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST
 from ndarray_rt.storage.stream import Counters
@@ -24,12 +24,12 @@ from .fake_costs import (
     bound,
     check,
     fake,
-    families,
     filled,
     naive,
     needs_a_choice,
     network,
     values,
+    variants,
 )
 
 
@@ -50,32 +50,32 @@ def test_the_cheapest_plan_is_taken(seed, monkeypatch):
     executor = bound()
     found = executor.tune()
     assert found.milliseconds[found.chosen] == costs.best()
-    assert costs.total(families(executor)) == costs.best()
+    assert costs.total(variants(executor)) == costs.best()
     check(executor)
 
 
 @needs_a_choice
-@pytest.mark.parametrize("chosen", list(itertools.product(FAMILIES, repeat=len(FILTERS))))
+@pytest.mark.parametrize("chosen", list(itertools.product(LAYOUTS, repeat=len(FILTERS))))
 def test_every_plan_gives_the_same(chosen, monkeypatch):
-    Fake({f"c{i}": (1.0, 30.0) if family == CHANNELS_LAST else (30.0, 1.0)
-          for i, family in enumerate(chosen)}, monkeypatch)
+    Fake({f"c{i}": (1.0, 30.0) if variant == CHANNELS_LAST else (30.0, 1.0)
+          for i, variant in enumerate(chosen)}, monkeypatch)
     executor = bound()
     check(executor)
     found = executor.tune()
-    assert families(executor) == chosen
+    assert variants(executor) == chosen
     assert (found.chosen == "mixed") == (len(set(chosen)) == 2)
-    assert list(found.families[found.chosen].values()) == list(chosen)
+    assert list(found.variants[found.chosen].values()) == list(chosen)
     assert found.changed == (BLOCKED in chosen)
     check(executor)
 
 
 @needs_a_choice
-@pytest.mark.parametrize(("pool", "family"), [((0, 0), CHANNELS_LAST), ((9, 0), BLOCKED)])
-def test_what_follows_a_convolution_counts_too(pool, family, monkeypatch):
+@pytest.mark.parametrize(("pool", "variant"), [((0, 0), CHANNELS_LAST), ((9, 0), BLOCKED)])
+def test_what_follows_a_convolution_counts_too(pool, variant, monkeypatch):
     Fake({**{f"c{i}": (1.0, 2.0) for i in range(4)}, "pool": pool}, monkeypatch)
     executor = bound()
     executor.tune()
-    assert families(executor)[1] == family
+    assert variants(executor)[1] == variant
     check(executor)
 
 
@@ -152,11 +152,11 @@ def test_the_same_graph_is_planned_the_same_without_measuring(monkeypatch):
     costs = fake(monkeypatch, 5)
     executor = bound()
     executor.tune()
-    assert len(set(families(executor))) == 2
+    assert len(set(variants(executor))) == 2
     runs = costs.runs
     with mx.name.Prefix("other_"):
         again = bound()
-    assert families(again) == families(executor)
+    assert variants(again) == variants(executor)
     assert costs.runs == runs
     assert mx.executor.tuning_stats()["hits"] >= 1
     check(again)
@@ -168,12 +168,12 @@ def test_another_graph_of_known_nodes_takes_the_cut(monkeypatch):
     executor = bound()
     executor.tune()
     TABLE._graphs.clear()
-    assert families(bound()) == families(executor)
+    assert variants(bound()) == variants(executor)
     # one node is not known: the model plans
     TABLE._nodes.popitem()
     while len(TABLE._nodes) > 1:
         TABLE._nodes.popitem()
-    assert set(families(bound())) == {CHANNELS_LAST}
+    assert set(variants(bound())) == {CHANNELS_LAST}
     assert mx.executor.tuning_stats()["misses"] == 1
 
 
@@ -184,14 +184,14 @@ def test_another_batch_keeps_the_layouts_unless_its_own_are_known(monkeypatch):
     executor.tune()
     runs = costs.runs
     smaller = executor.reshape(partial_shaping=True, data=(2, 3, 8, 8))
-    assert families(smaller) == families(executor)
+    assert variants(smaller) == variants(executor)
     check(smaller)
     assert costs.runs == runs
     costs.costs = {name: (b, a) for name, (a, b) in costs.costs.items()}
     bound(batch=1).tune()
     swapped = executor.reshape(partial_shaping=True, data=(1, 3, 8, 8))
-    assert families(swapped) != families(executor)
-    assert costs.total(families(swapped)) == costs.best()
+    assert variants(swapped) != variants(executor)
+    assert costs.total(variants(swapped)) == costs.best()
     check(swapped)
     check(executor)
 
@@ -210,7 +210,7 @@ def test_binding_with_tune_tunes_at_the_first_inference_run(way, monkeypatch):
     check(executor)
     runs = costs.runs
     assert runs
-    assert costs.total(families(executor)) == costs.best()
+    assert costs.total(variants(executor)) == costs.best()
     executor.forward(data=np.ones((2, 3, 8, 8)))
     assert costs.runs == runs
     executor.forward(is_train=True)
@@ -248,12 +248,12 @@ def test_a_report_says_what_was_found():
     executor = bound()
     found = executor.tune(repeat=2)
     layouts = {name for name in found.milliseconds if ", " not in name}
-    assert layouts in ({*FAMILIES}, {*FAMILIES, "mixed"})
-    assert set(found.reorders) == set(found.families) == set(found.milliseconds)
+    assert layouts in ({*LAYOUTS}, {*LAYOUTS, "mixed"})
+    assert set(found.reorders) == set(found.variants) == set(found.milliseconds)
     assert all(time > 0 for time in found.milliseconds.values())
     assert f"* {found.chosen}: " in str(found)
-    assert [family for family in found.families[found.chosen].values() if family in FAMILIES] == (
-        list(families(executor)))
+    assert [variant for variant in found.variants[found.chosen].values() if variant in LAYOUTS] == (
+        list(variants(executor)))
 
 
 def test_tuning_in_two_threads_while_others_run():

@@ -18,7 +18,7 @@ from ndarray_rt.executor.tuning.table import GraphKey, GraphPlan, Measurements, 
 from ndarray_rt.op.choose import BLOCKED, CHANNELS_LAST
 from ndarray_rt.symbol import json_text
 
-from .fake_costs import bound, check, fake, families, needs_a_choice
+from .fake_costs import bound, check, fake, needs_a_choice, variants
 
 
 @pytest.fixture(autouse=True)
@@ -64,13 +64,13 @@ def test_a_loaded_file_plans_without_measuring(way, tmp_path, monkeypatch):
     mx.executor.save_tuning(tmp_path / "t")
     mx.executor.clear_tuning()
     runs = costs.runs
-    assert set(families(bound())) == {CHANNELS_LAST}
+    assert set(variants(bound())) == {CHANNELS_LAST}
     if way == "load_tuning":
         mx.executor.load_tuning(tmp_path / "t")
-        assert families(bound()) == families(executor)
+        assert variants(bound()) == variants(executor)
     else:
         with config.override(NDRT_TUNING=str(tmp_path / "t")):
-            assert families(bound()) == families(executor)
+            assert variants(bound()) == variants(executor)
     assert costs.runs == runs
 
 
@@ -84,7 +84,7 @@ def test_times_of_another_machine_are_not_used(tmp_path, monkeypatch):
     content["machines"][0]["isa"] = "avx1024"
     (tmp_path / "t").write_text(json.dumps(content))
     assert mx.executor.load_tuning(tmp_path / "t") == 0
-    assert set(families(bound())) == {CHANNELS_LAST}
+    assert set(variants(bound())) == {CHANNELS_LAST}
     mx.executor.save_tuning(tmp_path / "again")
     assert json.loads((tmp_path / "again").read_text()) == content
 
@@ -120,9 +120,9 @@ BAD = {
     "a node is a number": _spoiled(lambda c: c.update(nodes=[1])),
     "a machine that is not there": _spoiled(lambda c: c["nodes"][0].update(machine=7)),
     "a machine from the end": _spoiled(lambda c: c["nodes"][0].update(machine=-1)),
-    "a family that is not there": _spoiled(
+    "a variant that is not there": _spoiled(
         lambda c: c["nodes"][0].update(milliseconds={"sideways": 1})),
-    "a family that is a list": _spoiled(lambda c: c["graphs"][0].update(families=[[]])),
+    "a variant that is a list": _spoiled(lambda c: c["graphs"][0].update(families=[[]])),
     "a negative time": _spoiled(lambda c: c["nodes"][0].update(milliseconds={BLOCKED: -1})),
     "an endless time": _spoiled(lambda c: c["nodes"][0].update(milliseconds={BLOCKED: 1e999})),
     "a huge time": _spoiled(lambda c: c["nodes"][0].update(milliseconds={BLOCKED: 10 ** 400})),

@@ -18,7 +18,7 @@ from ndarray_rt.op.packing import PackedStore
 
 from .fake_costs import needs_a_choice
 
-KERNELS_OF_OURS = {"ndrt:skinny_gemm", "ndrt:products", "ndrt:lstm_steps"}
+KERNELS_OF_OURS = {"ndrt:skinny_gemm", "ndrt:packed_gemm", "ndrt:lstm_steps"}
 measure = tuning_runs.measure
 
 
@@ -186,7 +186,7 @@ def test_a_convolution_network_tunes_its_last_layer(monkeypatch: pytest.MonkeyPa
     executor = net.simple_bind(mx.cpu(), grad_req="null", data=(2, 3, 8, 8))
     found = executor.tune(repeat=1)
     assert found.chosen.endswith(f", {ONEDNN}")
-    assert found.families[found.chosen]["fc"] == ONEDNN
+    assert found.variants[found.chosen]["fc"] == ONEDNN
     assert whose(executor)["fc"] == ONEDNN
     check(executor)
 

@@ -15,7 +15,7 @@ from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.storage.kernel_call import KernelCall
 from ndarray_rt.storage.kernels import conv
-from ndarray_rt.storage.kernels.gemm import products
+from ndarray_rt.storage.kernels.gemm import packed_gemm
 from tests.native.helpers import from_numpy, run_kernel
 
 pytestmark = pytest.mark.skipif(
@@ -92,7 +92,7 @@ def product(x: Any, weight: Any, bias: Any, added: Any, columns: int, width: int
             bounds: tuple[float, float]) -> Any:
     out = np.full((*x.shape[:-1], columns), nan, "f4")
     rows = x.size // x.shape[-1]
-    run_kernel(products(out=out, data=x, weights=weight, bias=bias, added=added, rows=rows,
+    run_kernel(packed_gemm(out=out, data=x, weights=weight, bias=bias, added=added, rows=rows,
                         features=x.shape[-1], columns=columns, width=width, groups=1, shuffled=1,
                         low=bounds[0], high=bounds[1]))
     return out

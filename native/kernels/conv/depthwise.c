@@ -6,7 +6,7 @@
 #include <omp.h>
 
 #include "kernels/ndrt_vector.h"
-#include "ndrt_windows.h"
+#include "ndrt_direct_conv.h"
 
 enum {
     WINDOW = NDRT_DEPTHWISE_WINDOW,
@@ -37,7 +37,7 @@ static const int64_t WIDTH_OF_PARTS = 0, CHANNELS_OF_PART = 128;
 static const double COST_OF_SHARING = 1.25;
 
 typedef struct {
-    const ndrt_windows *of;
+    const ndrt_direct_conv *of;
     const float *read[MOST_ROWS_READ]; /* rows of data; NULL: padding */
     float *out[TILE_ROWS];
     int64_t from, to; /* channels */
@@ -51,7 +51,7 @@ INLINED int64_t place_of(int64_t channel) {
 
 /* The last four are constants where this is inlined; `inside`: no pixel read is padding. */
 INLINED void tile_of(const band *b, int64_t column, int rows, int columns, int stride, int inside) {
-    const ndrt_windows *of = b->of;
+    const ndrt_direct_conv *of = b->of;
     const int64_t channels = of->channels, first = column * stride - of->pad_x;
     const int rows_read = (rows - 1) * stride + WINDOW;
     const int columns_read = (columns - 1) * stride + WINDOW;
@@ -143,7 +143,7 @@ static compute_tile *const whole_tiles[MOST_STRIDE] = {whole_1, whole_2};
 
 /* All columns. */
 static void compute_tiles(const band *b, int rows) {
-    const ndrt_windows *job = b->of;
+    const ndrt_direct_conv *job = b->of;
     int inside = 1;
     for (int i = 0; i < (rows - 1) * job->stride + WINDOW; i++) inside = inside && b->read[i];
     for (int64_t column = 0; column < job->columns; column += TILE_COLUMNS) {
@@ -159,7 +159,7 @@ static void compute_tiles(const band *b, int rows) {
 }
 
 /* Up to TILE_ROWS rows of an image. */
-static void compute_band(const ndrt_windows *job, int64_t image, int64_t row, int rows,
+static void compute_band(const ndrt_direct_conv *job, int64_t image, int64_t row, int rows,
                          int64_t from, int64_t to) {
     band b = {.of = job, .from = from, .to = to};
     for (int i = 0; i < (rows - 1) * job->stride + WINDOW; i++) {
@@ -172,7 +172,7 @@ static void compute_band(const ndrt_windows *job, int64_t image, int64_t row, in
     compute_tiles(&b, rows);
 }
 
-void ndrt_depthwise_rows(const ndrt_windows *job, const float *const *read, float *const *out,
+void ndrt_depthwise_rows(const ndrt_direct_conv *job, const float *const *read, float *const *out,
                          int rows) {
     for (int row = 0; row < rows; row += TILE_ROWS) {
         const int nrows = rows - row < TILE_ROWS ? rows - row : TILE_ROWS;
@@ -189,7 +189,7 @@ typedef struct {
     int64_t row, row_end, from, to;
 } part;
 
-static void compute_part(const ndrt_windows *job, const part *p) {
+static void compute_part(const ndrt_direct_conv *job, const part *p) {
     const int64_t step = job->width > WIDTH_OF_PARTS ? p->to - p->from : CHANNELS_OF_PART;
     for (int64_t row = p->row, end; row < p->row_end; row = end) {
         const int64_t image = row / job->rows;
@@ -206,7 +206,7 @@ static void compute_part(const ndrt_windows *job, const part *p) {
 
 /* How many of the threads share the channels; the others share the rows, and each finds in its own
  * cache most of what the step before wrote. Fewer rows than a tile has cost about as much. */
-static int threads_of_channels(const ndrt_windows *job, int nthreads) {
+static int threads_of_channels(const ndrt_direct_conv *job, int nthreads) {
     const int64_t blocks = job->channels / PACKED, rows = job->images * job->rows;
     int best = 1;
     double least = 0;
@@ -223,7 +223,7 @@ static int threads_of_channels(const ndrt_windows *job, int nthreads) {
     return best;
 }
 
-void ndrt_depthwise(const ndrt_windows *job, int nthreads) {
+void ndrt_depthwise(const ndrt_direct_conv *job, int nthreads) {
     const int64_t blocks = job->channels / PACKED, rows = job->images * job->rows;
     const int across = threads_of_channels(job, nthreads), along = nthreads / across;
 #pragma omp parallel for schedule(static) num_threads(nthreads)

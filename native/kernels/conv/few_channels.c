@@ -5,7 +5,7 @@
 #include <omp.h>
 
 #include "kernels/ndrt_vector.h"
-#include "ndrt_windows.h"
+#include "ndrt_direct_conv.h"
 
 enum {
 #ifdef __AVX512F__
@@ -39,7 +39,7 @@ typedef struct {
 } tile;
 
 /* The last two are constants where this is inlined. */
-INLINED void tile_of(const ndrt_windows *job, const tile *t, int64_t filter, int vectors,
+INLINED void tile_of(const ndrt_direct_conv *job, const tile *t, int64_t filter, int vectors,
                      int stride) {
     /* how far behind the first vector's weights the other's are */
     const int64_t second = (int)PACKED > LANES ? LANES : (int64_t)t->ntaps * LANES;
@@ -76,10 +76,10 @@ INLINED void tile_of(const ndrt_windows *job, const tile *t, int64_t filter, int
     }
 }
 
-typedef void compute_tile(const ndrt_windows *job, const tile *t, int64_t filter);
+typedef void compute_tile(const ndrt_direct_conv *job, const tile *t, int64_t filter);
 
 #define TILE(vectors, stride)                                                                      \
-    static void tile_##vectors##_##stride(const ndrt_windows *job, const tile *t,                  \
+    static void tile_##vectors##_##stride(const ndrt_direct_conv *job, const tile *t,              \
                                           int64_t filter) {                                        \
         tile_of(job, t, filter, vectors, stride);                                                  \
     }
@@ -97,7 +97,7 @@ static compute_tile *tile_for(int vectors, int stride) {
 }
 
 /* All filters of up to PIXELS pixels of a row. */
-static void compute_filters(const ndrt_windows *job, const tile *t) {
+static void compute_filters(const ndrt_direct_conv *job, const tile *t) {
     for (int64_t filter = 0; filter < job->filters; filter += MOST_VECTORS * LANES) {
         int vectors = filter + LANES < job->filters ? MOST_VECTORS : 1;
         tile_for(vectors, job->stride)(job, t, filter);
@@ -116,7 +116,7 @@ INLINED ndrt_vector load_between(const float *p, int64_t from, int64_t to) {
 
 /* Copies what a tile reads from column `first` and row `top` on, with zeros for what is outside of
  * the image. */
-static void copy_read(const ndrt_windows *job, int64_t image, int64_t top, int64_t first,
+static void copy_read(const ndrt_direct_conv *job, int64_t image, int64_t top, int64_t first,
                       float copies[][MOST_LENGTH]) {
     const int64_t length = (PIXELS - 1) * job->stride + job->window;
     for (int i = 0; i < job->window * job->channels; i++) {
@@ -132,7 +132,7 @@ static void copy_read(const ndrt_windows *job, int64_t image, int64_t top, int64
 
 /* Nothing else asks early enough for what lies in no cache: the rows that the next row of the
  * result reads beside this one's, and the result itself. */
-static void fetch(const ndrt_windows *job, int64_t image, int64_t top, const tile *t,
+static void fetch(const ndrt_direct_conv *job, int64_t image, int64_t top, const tile *t,
                   int64_t first) {
     const int64_t below = top + job->window;
     const int64_t from = first < 0 ? 0 : first, length = PIXELS * job->stride;
@@ -146,7 +146,8 @@ static void fetch(const ndrt_windows *job, int64_t image, int64_t top, const til
     for (int64_t k = 0; k < PIXELS * job->filters; k += PACKED) __builtin_prefetch(next + k, 1);
 }
 
-static void compute_row(const ndrt_windows *job, const taps *places, int64_t image, int64_t row) {
+static void compute_row(const ndrt_direct_conv *job, const taps *places, int64_t image,
+                        int64_t row) {
     const int64_t top = row * job->stride - job->pad_y;
     const int inside = top >= 0 && top + job->window <= job->height;
     float copies[MOST_LINES][MOST_LENGTH];
@@ -175,7 +176,7 @@ static void compute_row(const ndrt_windows *job, const taps *places, int64_t ima
     }
 }
 
-static taps taps_of(const ndrt_windows *job) {
+static taps taps_of(const ndrt_direct_conv *job) {
     const int channels = (int)job->channels;
     taps made = {.count = 0};
     for (int y = 0; y < job->window; y++)
@@ -187,7 +188,7 @@ static taps taps_of(const ndrt_windows *job) {
     return made;
 }
 
-void ndrt_few_channels(const ndrt_windows *job, int nthreads) {
+void ndrt_few_channels(const ndrt_direct_conv *job, int nthreads) {
     const taps places = taps_of(job);
 #pragma omp parallel for schedule(static) num_threads(nthreads)
     for (int64_t k = 0; k < job->images * job->rows; k++)

@@ -51,10 +51,10 @@ typedef struct {
     int64_t images; int64_t channels; int64_t height; int64_t width; int64_t filters;
     const int64_t *window; const int64_t *stride; const int64_t *pad; int64_t rows; int64_t columns;
     float low; float high;
-} ndrt_window_products_args;
-static inline ndrt_window_products_args ndrt_read_window_products(const ndrt_kernel_call *call) {
+} ndrt_implicit_gemm_args;
+static inline ndrt_implicit_gemm_args ndrt_read_implicit_gemm(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
-    return (ndrt_window_products_args){
+    return (ndrt_implicit_gemm_args){
         .out = call->data[0], .data = call->data[1], .weights = call->data[2],
         .bias = call->data[3], .added = call->data[4], .images = call->counts[0],
         .channels = call->counts[1], .height = call->counts[2], .width = call->counts[3],

@@ -7,10 +7,10 @@
  * Each number is the one that the three kernels give one after the other. */
 #include <omp.h>
 
-#include "kernels/gemm/ndrt_products.h"
+#include "kernels/gemm/ndrt_packed_gemm.h"
 #include "kernels/ndrt_vector.h"
 #include "ndrt_args.h"
-#include "ndrt_windows.h"
+#include "ndrt_direct_conv.h"
 #include "onednn/ndrt_onednn.h"
 
 enum {
@@ -24,8 +24,8 @@ enum {
 static const int64_t LEAST_REFUSED = (int64_t)1 << 31;
 
 typedef struct {
-    ndrt_products expansion, projection;
-    ndrt_windows depthwise;
+    ndrt_packed_gemm expansion, projection;
+    ndrt_direct_conv depthwise;
     int is_expanded;
     float *scratch;
     int64_t numbers;   /* of scratch for a thread */
@@ -58,30 +58,30 @@ static separable job_of(const ndrt_kernel_call *call) {
                      .is_expanded = k.expansion != NULL,
                      .scratch = k.scratch,
                      .slots = k.slots};
-    ndrt_windows *depthwise = &job.depthwise;
+    ndrt_direct_conv *depthwise = &job.depthwise;
     depthwise->rows = side(k.height, k.pad_y, k.stride);
     depthwise->columns = side(k.width, k.pad_x, k.stride);
-    job.expansion = (ndrt_products){.data = k.data,
-                                    .weights = k.expansion,
-                                    .bias = k.expansion_bias,
-                                    .features = k.channels,
-                                    .columns = k.between,
-                                    .width = k.expansion_width,
-                                    .groups = 1,
-                                    .shuffled = 1,
-                                    .low = k.expansion_low,
-                                    .high = k.expansion_high};
-    job.projection = (ndrt_products){.out = k.out,
-                                     .weights = k.projection,
-                                     .bias = k.projection_bias,
-                                     .added = k.added,
-                                     .features = k.between,
-                                     .columns = k.filters,
-                                     .width = k.projection_width,
-                                     .groups = 1,
-                                     .shuffled = 1,
-                                     .low = k.low,
-                                     .high = k.high};
+    job.expansion = (ndrt_packed_gemm){.data = k.data,
+                                       .weights = k.expansion,
+                                       .bias = k.expansion_bias,
+                                       .features = k.channels,
+                                       .columns = k.between,
+                                       .width = k.expansion_width,
+                                       .groups = 1,
+                                       .shuffled = 1,
+                                       .low = k.expansion_low,
+                                       .high = k.expansion_high};
+    job.projection = (ndrt_packed_gemm){.out = k.out,
+                                        .weights = k.projection,
+                                        .bias = k.projection_bias,
+                                        .added = k.added,
+                                        .features = k.between,
+                                        .columns = k.filters,
+                                        .width = k.projection_width,
+                                        .groups = 1,
+                                        .shuffled = 1,
+                                        .low = k.low,
+                                        .high = k.high};
     const int64_t data[] = {depthwise->height, depthwise->width};
     const int64_t out[] = {depthwise->rows, depthwise->columns};
     job.numbers = ndrt_separable_scratch(depthwise->channels, data, out, depthwise->stride);
@@ -104,10 +104,10 @@ static void expand(strip *s, int64_t end) {
     while (s->next < end) {
         const int64_t place = s->next % count;
         const int64_t rows = end - s->next < count - place ? end - s->next : count - place;
-        ndrt_products part = job->expansion;
+        ndrt_packed_gemm part = job->expansion;
         part.data = s->data + s->next * width * part.features;
         part.out = s->ring + place * width * part.columns;
-        ndrt_product_rows(&part, 0, rows * width);
+        ndrt_packed_gemm_rows(&part, 0, rows * width);
         s->next += rows;
     }
 }
@@ -115,7 +115,7 @@ static void expand(strip *s, int64_t end) {
 /* Some rows of the result, from `row` of an image on, which is `at` of all images. */
 static void compute_rows(strip *s, int64_t row, int rows, int64_t at) {
     const separable *job = s->of;
-    const ndrt_windows *depthwise = &job->depthwise;
+    const ndrt_direct_conv *depthwise = &job->depthwise;
     const int64_t top = row * depthwise->stride - depthwise->pad_y;
     const int64_t line = depthwise->width * depthwise->channels;
     const int64_t pixels = rows * depthwise->columns;
@@ -134,16 +134,16 @@ static void compute_rows(strip *s, int64_t row, int rows, int64_t at) {
     }
     for (int r = 0; r < rows; r++) out[r] = s->band + r * depthwise->columns * depthwise->channels;
     ndrt_depthwise_rows(depthwise, read, out, rows);
-    ndrt_products part = job->projection;
+    ndrt_packed_gemm part = job->projection;
     part.data = s->band;
     part.out += at * depthwise->columns * part.columns;
     if (part.added) part.added += at * depthwise->columns * part.columns;
-    ndrt_product_rows(&part, 0, pixels);
+    ndrt_packed_gemm_rows(&part, 0, pixels);
 }
 
 /* Rows of the result from `row` up to `end`, counted through all images, by thread `thread`. */
 static void compute_part(const separable *job, int thread, int64_t row, int64_t end) {
-    const ndrt_windows *depthwise = &job->depthwise;
+    const ndrt_direct_conv *depthwise = &job->depthwise;
     const int64_t pixels = depthwise->height * depthwise->width;
     float *scratch = job->scratch + thread * job->numbers;
     strip s = {.of = job,
@@ -193,7 +193,7 @@ static ndrt_status check(const ndrt_kernel_call *call) {
 
 static int threads(const ndrt_kernel_call *call) {
     const separable job = job_of(call);
-    const ndrt_windows *depthwise = &job.depthwise;
+    const ndrt_direct_conv *depthwise = &job.depthwise;
     const int64_t pixels = ndrt_product(depthwise->images, depthwise->rows, depthwise->columns);
     const int64_t work = ndrt_product(pixels, depthwise->channels, WINDOW + job.projection.columns);
     const int nthreads = ndrt_team_for(call, ndrt_product_work(work, 0));

@@ -54,10 +54,10 @@ typedef struct {
     float *out; const float *data; const float *weights; const float *bias; const float *added;
     int64_t rows; int64_t features; int64_t columns; int64_t width; int64_t groups;
     int64_t shuffled; float low; float high;
-} ndrt_products_args;
-static inline ndrt_products_args ndrt_read_products(const ndrt_kernel_call *call) {
+} ndrt_packed_gemm_args;
+static inline ndrt_packed_gemm_args ndrt_read_packed_gemm(const ndrt_kernel_call *call) {
     const double *numbers = call->parameters ? call->parameters : call->numbers;
-    return (ndrt_products_args){
+    return (ndrt_packed_gemm_args){
         .out = call->data[0], .data = call->data[1], .weights = call->data[2],
         .bias = call->data[3], .added = call->data[4], .rows = call->counts[0],
         .features = call->counts[1], .columns = call->counts[2], .width = call->counts[3],

@@ -6,7 +6,7 @@
 #include <omp.h>
 
 #include "ndrt_args.h"
-#include "ndrt_products.h"
+#include "ndrt_packed_gemm.h"
 #include "ndrt_skinny_gemm.h"
 #include "onednn/ndrt_onednn.h"
 

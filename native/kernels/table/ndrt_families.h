@@ -30,9 +30,9 @@ extern const ndrt_family ndrt_family_byte_pool;
 extern const ndrt_family ndrt_family_skinny_gemm;
 extern const ndrt_family ndrt_family_whole_windows;
 extern const ndrt_family ndrt_family_lstm;
-extern const ndrt_family ndrt_family_windows;
-extern const ndrt_family ndrt_family_window_products;
-extern const ndrt_family ndrt_family_products;
+extern const ndrt_family ndrt_family_direct_conv;
+extern const ndrt_family ndrt_family_implicit_gemm;
+extern const ndrt_family ndrt_family_packed_gemm;
 extern const ndrt_family ndrt_family_separable;
 
 #define NDRT_FAMILIES \
@@ -149,10 +149,10 @@ extern const ndrt_family ndrt_family_separable;
     [NDRT_KERNEL_SKINNY_GEMM] = &ndrt_family_skinny_gemm, \
     [NDRT_KERNEL_WHOLE_WINDOWS] = &ndrt_family_whole_windows, \
     [NDRT_KERNEL_LSTM_STEPS] = &ndrt_family_lstm, \
-    [NDRT_KERNEL_DEPTHWISE] = &ndrt_family_windows, \
-    [NDRT_KERNEL_FEW_CHANNELS] = &ndrt_family_windows, \
-    [NDRT_KERNEL_WINDOW_PRODUCTS] = &ndrt_family_window_products, \
-    [NDRT_KERNEL_PRODUCTS] = &ndrt_family_products,
+    [NDRT_KERNEL_DEPTHWISE] = &ndrt_family_direct_conv, \
+    [NDRT_KERNEL_FEW_CHANNELS] = &ndrt_family_direct_conv, \
+    [NDRT_KERNEL_IMPLICIT_GEMM] = &ndrt_family_implicit_gemm, \
+    [NDRT_KERNEL_PACKED_GEMM] = &ndrt_family_packed_gemm,
 
 #define NDRT_WIDE_FAMILIES \
     [NDRT_KERNEL_SEPARABLE] = &ndrt_family_separable,

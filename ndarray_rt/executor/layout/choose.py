@@ -1,4 +1,4 @@
-"""The layout plan: which family of layouts each node of an inference graph computes in.
+"""The layout plan: which layout each node of an inference graph computes in.
 
 Convolutions are fast in channels-last or in blocked layouts, depending on their window and size;
 their results pass through other operators in the same layout, and changing it costs a reorder. The
@@ -18,8 +18,8 @@ from ...symbol.node import Entry, Node
 from ..program.plan import Plan
 from .min_cut import cheapest_labels
 
-FAMILIES = (CHANNELS_LAST, BLOCKED)
-# (node, shape of its data, shape of its output) -> milliseconds in each family, None if unknown
+LAYOUTS = (CHANNELS_LAST, BLOCKED)
+# (node, shape of its data, shape of its output) -> milliseconds in each layout, None if unknown
 Costs = Callable[[Node, tuple[int, ...], tuple[int, ...]], tuple[float, float] | None]
 
 
@@ -27,7 +27,7 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
                  types: Mapping[Entry, DType], runs: Mapping[Node, int],
                  known: Costs | None = None,
                  reorder: Callable[[tuple[int, ...]], float] = reorder_cost) -> dict[Node, str]:
-    """The family of each node that has a choice of layouts; empty if no node has.
+    """The layout of each node that has a choice of layouts; empty if no node has.
 
     `known` returns measured costs, of convolutions and of the nodes that keep their layout; the
     model is used for convolutions without any. The model alone is too coarse to justify reorders
@@ -64,23 +64,23 @@ def plan_layouts(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
             cost = inf if tied else times * reorder(shapes[entry])
             apart[before, i] = apart.get((before, i), 0.0) + cost
     labels = cheapest_labels(costs, apart)
-    return {node: FAMILIES[labels[place[node]]] for node in chosen}
+    return {node: LAYOUTS[labels[place[node]]] for node in chosen}
 
 
-def note_layouts(plan: Plan, families: Mapping[Node, str]) -> None:
-    """Stores each step's family, and in its values how far blocked layouts pad them."""
+def note_layouts(plan: Plan, variants: Mapping[Node, str]) -> None:
+    """Stores each step's variant, and in its outputs how far blocked layouts pad them."""
     for step in plan.steps:
-        step.family = families.get(step.node, "")
+        step.variant = variants.get(step.node, "")
         out = plan.values[step.outs[0]]
-        follows = not step.family and step.ins and plan.values[step.ins[0]].padded is not None
-        if (step.family == BLOCKED or follows) and len(out.shape) in (3, 4, 5):
+        follows = not step.variant and step.ins and plan.values[step.ins[0]].padded is not None
+        if (step.variant == BLOCKED or follows) and len(out.shape) in (3, 4, 5):
             batch, channels, *window = out.shape
             out.padded = (batch, -(-channels // VECTOR) * VECTOR, *window)
 
 
 def convolutions(nodes: Sequence[Node], shapes: Mapping[Entry, tuple[int, ...]],
                  types: Mapping[Entry, DType]) -> list[Node]:
-    """The nodes whose family is to be chosen."""
+    """The nodes whose layout is to be chosen."""
     return [node for node in nodes if _has_choice(node) and _can_move(node, shapes, types)]
 
 

@@ -11,13 +11,13 @@ from ..program.bound_graph import Facts
 from ..tiles.batch import Tiling, choose_tiling, in_one_tile, may_tile
 from ..tuning.file import TABLE
 from ..tuning.table import Machine, Reorders, Shape, graph_key, node_key, this_machine
-from .choose import FAMILIES, Costs, convolutions, plan_layouts
+from .choose import LAYOUTS, Costs, convolutions, plan_layouts
 from .kernels import cheapest_kernels, kernel_nodes
 
 
 def measured_plan(heads: Sequence[Entry], nodes: Sequence[Node], facts: Facts,
                   ) -> tuple[dict[Node, str], Tiling | None] | None:
-    """Families and kernels of nodes, and tiles, if the graph, or each of its convolutions, was
+    """Layouts and kernels of nodes, and tiles, if the graph, or each of its convolutions, was
     measured; else None.
 
     `nodes` are all nodes of the graph, each after its inputs.
@@ -30,13 +30,13 @@ def measured_plan(heads: Sequence[Entry], nodes: Sequence[Node], facts: Facts,
     if not chosen and not products:
         return None
     found = TABLE.graph(graph_key(machine, nodes, facts.shapes, facts.types))
-    if (found is not None and len(found.families) == len(chosen)
+    if (found is not None and len(found.layouts) == len(chosen)
             and len(found.kernels) in (0, len(products))):
         TABLE.count(hit=True)
         tiling = None if found.tiling is None or not may_tile() else Tiling(*found.tiling)
         kernels = {node: kernel for node, kernel in zip(products, found.kernels, strict=False)
                    if kernel}
-        return {**dict(zip(chosen, found.families, strict=True)), **kernels}, tiling
+        return {**dict(zip(chosen, found.layouts, strict=True)), **kernels}, tiling
     kernels = cheapest_kernels(machine, products, facts)
     if not chosen:
         TABLE.count(hit=bool(kernels))
@@ -63,9 +63,9 @@ def measured_costs(machine: Machine, facts: Facts) -> Costs:
     """The measured costs of nodes, from the table."""
     def known(node: Node, _data: Shape, _out: Shape) -> tuple[float, float] | None:
         times = TABLE.node(node_key(machine, node, facts.shapes, facts.types))
-        if times is None or any(family not in times for family in FAMILIES):
+        if times is None or any(layout not in times for layout in LAYOUTS):
             return None
-        last, blocked = (times[family] for family in FAMILIES)
+        last, blocked = (times[layout] for layout in LAYOUTS)
         return last, blocked
     return known
 

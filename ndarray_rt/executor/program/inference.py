@@ -31,7 +31,7 @@ class InferenceGraph:
     """A plan, the entries that live in given arrays, and the passes' stages.
 
     `facts` are those of the optimized graph, `bound_facts` those of the graph as it was bound;
-    `families` are the layouts and `tiling` the tiles of the plan, `bound` the arrays of variables.
+    `variants` are the layouts and `tiling` the tiles of the plan, `bound` the arrays of variables.
     """
 
     plan: Plan
@@ -40,7 +40,7 @@ class InferenceGraph:
     types: dict[str, DType]
     facts: Facts
     bound_facts: Facts
-    families: dict[Node, str]
+    variants: dict[Node, str]
     tiling: Tiling | None
     bound: Mapping[str, NDArray]
 
@@ -77,14 +77,14 @@ def build_inference(heads: Sequence[Entry], bound: Mapping[str, NDArray],
         if arrays.setdefault(entry, array) is not array or entry.node.is_variable:
             return None  # two outputs must not share memory, nor an output a user's array
     nodes = topological(optimized.heads)
-    families, tiling = _choose(nodes, known, optimized, like)
+    variants, tiling = _choose(nodes, known, optimized, like)
     if (like is not None and optimized is like.optimized
             and like.tiling is None and tiling is None):
-        made = _plan_again(like, known, families, bound)
+        made = _plan_again(like, known, variants, bound)
     else:
-        made = plan_inference(optimized.heads, known, families, tiling, bound)
+        made = plan_inference(optimized.heads, known, variants, tiling, bound)
     made.given.update(zip(made.heads, outputs, strict=True))
-    return InferenceGraph(made.plan, made.given, optimized, types, known, facts, families,
+    return InferenceGraph(made.plan, made.given, optimized, types, known, facts, variants,
                           tiling, bound)
 
 
@@ -97,7 +97,7 @@ def _choose(nodes: Sequence[Node], facts: Facts, optimized: Optimized,
         return found
     tiling = choose_tiling(optimized.heads, facts)
     if like is not None and optimized is like.optimized:
-        return like.families, tiling  # weights are packed in these layouts already
+        return like.variants, tiling  # weights are packed in these layouts already
     return plan_layouts(nodes, *in_one_tile(optimized.heads, facts, tiling)), tiling
 
 
@@ -110,7 +110,7 @@ class Planned(NamedTuple):
     facts: Facts
 
 
-def plan_inference(heads: Sequence[Entry], facts: Facts, families: Mapping[Node, str],
+def plan_inference(heads: Sequence[Entry], facts: Facts, variants: Mapping[Node, str],
                    tiling: Tiling | None, bound: Mapping[str, NDArray]) -> Planned:
     """The plan of an optimized graph with the given layouts and tiles, over the arrays of its
     variables by name."""
@@ -119,8 +119,8 @@ def plan_inference(heads: Sequence[Entry], facts: Facts, families: Mapping[Node,
     variables = {Entry(node, 0): node.name for node in nodes if node.is_variable}
     plan = make_plan(nodes, [], tiled.heads, variables, {}, tiled.facts.shapes, tiled.facts.types,
                      _prologue(tiled.heads))
-    note_layouts(plan, {**families, **{new: families[old] for new, old in tiled.made_of.items()
-                                       if old in families}})
+    note_layouts(plan, {**variants, **{new: variants[old] for new, old in tiled.made_of.items()
+                                       if old in variants}})
     for step in plan.steps:
         if step.node in tiled.tile_of:
             step.tile_of = tiled.made_of[step.node]
@@ -136,11 +136,11 @@ def plan_inference(heads: Sequence[Entry], facts: Facts, families: Mapping[Node,
     return Planned(plan, given, tiled.heads, tiled.facts)
 
 
-def _plan_again(like: InferenceGraph, facts: Facts, families: Mapping[Node, str],
+def _plan_again(like: InferenceGraph, facts: Facts, variants: Mapping[Node, str],
                 bound: Mapping[str, NDArray]) -> Planned:
     """`plan_inference` for other shapes, if neither graph has tiles."""
     plan = reshaped_plan(like.plan, facts.shapes)
-    note_layouts(plan, families)
+    note_layouts(plan, variants)
     plan_memory(plan, share=config.NDRT_PLAN_MEMORY, like=like.plan)
     given = {v.entry: bound[v.entry.node.name] for v in plan.values if v.kind is Kind.EXTERNAL}
     return Planned(plan, given, list(like.optimized.heads), facts)

@@ -83,7 +83,7 @@ class Step:
     outs: tuple[int, ...]
     reqs: list[Req]
     is_backward: bool
-    family: str = ""  # the layout family that it computes in, if planned
+    variant: str = ""  # the planned layout or library, if there is a choice
     tile_of: Node | None = None  # the node of the whole batch, if it works for a part of that
     team: int = -1  # the team of tiles that run at the same time, one thread each
     lane: int = -1  # its tile in the team
@@ -150,8 +150,8 @@ class Plan:
                              for i, req in zip(step.outs, step.reqs, strict=True))
             ins = ", ".join(self.values[i].name for i in step.ins)
             op = step.node.op.name if step.node.op is not None else "variable"
-            family = f" [{step.family}]" if step.family else ""
-            lines.append(f"  {op} {step.node.name}: {ins} -> {outs}{family}")
+            variant = f" [{step.variant}]" if step.variant else ""
+            lines.append(f"  {op} {step.node.name}: {ins} -> {outs}{variant}")
         return "\n".join(lines)
 
     def _describe(self, index: int, req: Req) -> str:

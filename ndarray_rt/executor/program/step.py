@@ -37,7 +37,7 @@ class BoundStep:
         self.params = params
         self.name = step.node.name
         # mode for inference, and for training
-        self.modes = tuple([Mode(is_train, step.family, step.node.is_in_numpy, precision)
+        self.modes = tuple([Mode(is_train, step.variant, step.node.is_in_numpy, precision)
                             for is_train in (False, True)])
         self.lane = step.team, step.lane
         self.ins = [state.arrays[i] for i in step.ins]

@@ -13,7 +13,7 @@ from ...op.choose import KERNELS
 from ...symbol.atomic_file import write_atomic
 from ...symbol.json_text import parse_json, read_json_bytes
 from ..checks import check_path
-from ..layout.choose import FAMILIES
+from ..layout.choose import LAYOUTS
 from .table import (
     GraphKey,
     GraphPlan,
@@ -104,7 +104,7 @@ def _content(all_of_it: Measurements) -> dict[str, Any]:
                    "shapes": key.shapes, "dtype": key.dtype, "milliseconds": times}
                   for key, times in all_of_it.nodes.items()],
         "graphs": [{"machine": place[key.machine], "graph": key.digest,
-                    "families": plan.families, "milliseconds": plan.milliseconds,
+                    "families": plan.layouts, "milliseconds": plan.milliseconds,
                     "tiling": plan.tiling, "kernels": plan.kernels}
                    for key, plan in all_of_it.graphs.items()],
         "reorders": [{"machine": place[machine], "costs": costs}
@@ -131,7 +131,7 @@ def _measurements(content: Any) -> Measurements:
                      tuple(_shape(shape) for shape in _list(row, "shapes")), _text(row, "dtype")):
              _times(row) for row in _list(content, "nodes")}
     graphs = {GraphKey(machine(row), _text(row, "graph")):
-              GraphPlan(tuple(_family(f) for f in _list(row, "families")),
+              GraphPlan(tuple(_layout(f) for f in _list(row, "families")),
                         _time(_field(row, "milliseconds")), _tiling(_field(row, "tiling")),
                         tuple(_kernel(k) for k in _list({"kernels": [], **row}, "kernels")))
               for row in _list(content, "graphs")}
@@ -171,9 +171,9 @@ def _shape(value: Any) -> tuple[int, ...]:
     return tuple(_count(size, "a size") for size in value)
 
 
-def _family(value: Any) -> str:
-    if value not in FAMILIES:
-        raise ValueError(f"a family of layouts is {value!r:.80}, expected one of {FAMILIES}")
+def _layout(value: Any) -> str:
+    if value not in LAYOUTS:
+        raise ValueError(f"a layout is {value!r:.80}, expected one of {LAYOUTS}")
     return str(value)
 
 
@@ -201,11 +201,11 @@ def _tiling(value: Any) -> tuple[int, int] | None:
 def _times(row: Any) -> dict[str, float]:
     found = _field(row, "milliseconds")
     if not isinstance(found, dict):
-        raise ValueError(f"times are {found!r:.80}, expected milliseconds by family or kernel")
-    unknown = [key for key in found if key not in (*FAMILIES, *KERNELS)]
+        raise ValueError(f"times are {found!r:.80}, expected milliseconds by layout or kernel")
+    unknown = [key for key in found if key not in (*LAYOUTS, *KERNELS)]
     if unknown:
-        raise ValueError(f"times are of {unknown[0]!r:.80}, expected families of layouts "
-                         f"{FAMILIES} or kernels {KERNELS}")
+        raise ValueError(f"times are of {unknown[0]!r:.80}, expected layouts "
+                         f"{LAYOUTS} or kernels {KERNELS}")
     return {str(key): _time(time) for key, time in found.items()}
 
 

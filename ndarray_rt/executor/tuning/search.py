@@ -25,7 +25,7 @@ from ...storage.stream import Mem, Stream
 from ...storage.tmp_mem import TmpMemMgr
 from ...symbol.node import Node, topological
 from ..explain.measure import Call, Measured, Part, measure
-from ..layout.choose import FAMILIES, convolutions
+from ..layout.choose import LAYOUTS, convolutions
 from ..layout.kernels import cheapest_kernels, kernel_nodes
 from ..layout.measured import cheapest_layouts
 from ..program.bound_graph import Facts
@@ -65,7 +65,7 @@ class Tuned:
     package's), "oneDNN", or "mixed". A graph without a choice of layouts has plans named by kernels
     only, and "usual", where each operator follows its own rule.
 
-    `milliseconds` are times of whole runs, `families` maps nodes by name to their layout or kernel
+    `milliseconds` are times of whole runs, `variants` maps nodes by name to their layout or kernel
     library, `reorders` counts the changes of layout in a run. `chosen` is the fastest plan, "" if
     there is nothing to choose (`reason` says why); `changed`: the executor now runs another plan.
     """
@@ -73,7 +73,7 @@ class Tuned:
     chosen: str
     changed: bool
     milliseconds: Mapping[str, float]
-    families: Mapping[str, Mapping[str, str]]
+    variants: Mapping[str, Mapping[str, str]]
     reorders: Mapping[str, int]
     reason: str = ""
 
@@ -88,7 +88,7 @@ class Tuned:
 class Choice(NamedTuple):
     """Layouts, kernels and tiles of a graph."""
 
-    families: dict[Node, str]
+    variants: dict[Node, str]
     tiling: Tiling | None
 
     def named(self, layouts: str) -> str:
@@ -160,13 +160,13 @@ def _part(program: Program) -> Part:
 
 def tune_layouts(graph: InferenceGraph, ctx: Context, plainly_bound: bool, arena: Handle | None,
                  repeat: int) -> Tuned:
-    """Measures a graph in each family, plans from the times, and stores both in the table.
+    """Measures a graph in each layout, plans from the times, and stores both in the table.
 
     The caller holds the executor's lock; `graph` and its arrays do not change.
     """
     nodes = topological(graph.optimized.heads)
     shapes, types = graph.facts.shapes, graph.facts.types
-    # kernels below AVX-512 have only one family of layouts
+    # below AVX-512 kernels have only one layout
     chosen = convolutions(nodes, shapes, types) if prefers_channels_last() else []
     products = kernel_nodes(nodes, types)
     if not chosen and not products:
@@ -184,16 +184,16 @@ def tune_layouts(graph: InferenceGraph, ctx: Context, plainly_bound: bool, arena
     fastest = min(times, key=lambda name: times[name] / (1 - GAIN * found.must_gain(name)))
     best = choices[fastest]
     TABLE.put(Measurements({}, {graph_key(this_machine(), nodes, shapes, types): GraphPlan(
-        tuple(best.families[node] for node in chosen), times[fastest], best.tiling,
-        tuple(best.families.get(node, "") for node in products))}, {}))
-    return Tuned(fastest, best != Choice(graph.families, graph.tiling), times,
-                 {name: {node.name: family for node, family in choice.families.items()}
+        tuple(best.variants[node] for node in chosen), times[fastest], best.tiling,
+        tuple(best.variants.get(node, "") for node in products))}, {}))
+    return Tuned(fastest, best != Choice(graph.variants, graph.tiling), times,
+                 {name: {node.name: variant for node, variant in choice.variants.items()}
                   for name, choice in choices.items()},
                  {name: _reorders(of_run) for name, of_run in measured.items()})
 
 
 class _Search:
-    """Plans tried so far, by name: each family, the cheapest mixture, tile sizes, kernels."""
+    """Plans tried so far, by name: each layout, the cheapest mixture, tile sizes, kernels."""
 
     def __init__(self, graph: InferenceGraph, trials: Trials, nodes: Sequence[Node],
                  chosen: Sequence[Node], repeat: int) -> None:
@@ -212,10 +212,10 @@ class _Search:
     def search_layouts(self) -> None:
         graph, usual = self._graph, self._usual
         heads, facts = graph.optimized.heads, graph.facts
-        # running step by step shows the time of each node in each family
-        self._measure([(family, Choice(dict.fromkeys(self._chosen, family), usual))
-                       for family in FAMILIES])
-        self._note_times({name: FAMILIES[i] for i, name in enumerate(self.measured)})
+        # running step by step shows the time of each node in each layout
+        self._measure([(layout, Choice(dict.fromkeys(self._chosen, layout), usual))
+                       for layout in LAYOUTS])
+        self._note_times({name: LAYOUTS[i] for i, name in enumerate(self.measured)})
         if not TABLE.reorders(self._machine):
             TABLE.put(Measurements({}, {}, {self._machine: measure_reorders()}))
         best = self._best()
@@ -224,10 +224,10 @@ class _Search:
             # measured in turn, so that other work on the machine affects both
             self._measure([(MIXED, cheapest)], beside=best)
         best = self._best()
-        families = self.choices[best].families
+        variants = self.choices[best].variants
         layouts = best.partition(" in ")[0]
         tilings = [None, *(choose_tiling(heads, facts, n) for n in TILES)]
-        others = [(layouts, Choice(families, tiling)) for tiling in dict.fromkeys(tilings)
+        others = [(layouts, Choice(variants, tiling)) for tiling in dict.fromkeys(tilings)
                   if tiling != usual]
         if others:
             self._measure(others, beside=best)
@@ -243,7 +243,7 @@ class _Search:
             return f"{layouts}, {kernel}" if layouts else kernel
 
         def plan(kernels: Mapping[Node, str]) -> Choice:
-            return base._replace(families={**base.families, **kernels})
+            return base._replace(variants={**base.variants, **kernels})
         whose = {name(kernel): kernel for kernel in KERNELS}
         self._with_kernels = {name(MIXED), *whose}
         self._measure_plans({usual: base, **{
@@ -327,7 +327,7 @@ def _reorders(found: Measured) -> int:
 
 
 def measure_reorders(repeat: int = 7) -> Reorders:
-    """Times of changing between the families, for a small and a large tensor."""
+    """Times of changing between the layouts, for a small and a large tensor."""
     stream = Stream(TmpMemMgr())
 
     def measured(shape: tuple[int, ...]) -> tuple[float, float]:

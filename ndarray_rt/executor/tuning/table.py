@@ -58,11 +58,11 @@ class GraphKey(NamedTuple):
 
 
 class GraphPlan(NamedTuple):
-    """The best plan of a graph: the layout family of each node that has one, in the graph's order;
+    """The best plan of a graph: the layout of each node that has one, in the graph's order;
     where tiles end and how many samples each has, if there are tiles; and whose kernel computes
     each node that has several ("": its operator decides; empty: so it is for all)."""
 
-    families: tuple[str, ...]
+    layouts: tuple[str, ...]
     milliseconds: float
     tiling: tuple[int, int] | None = None
     kernels: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ class TuningTable:
         return not self._nodes and not self._graphs
 
     def node(self, key: NodeKey) -> Mapping[str, float] | None:
-        """Milliseconds of a node by layout family, or None."""
+        """Milliseconds of a node by layout, or None."""
         with self._lock:
             found = self._nodes.get(key)
             if found is not None:

@@ -31,7 +31,7 @@ from ...op.registry import OpDef, Shape, register
 from ...op.select import Implementation
 from ...op.select import compute as select
 from ...storage.desc import MemDesc, channels_last_desc, default_desc
-from ...storage.kernels.gemm import products
+from ...storage.kernels.gemm import packed_gemm
 from ...storage.kernels.index import concat_scaled
 from ...storage.primitive import Arg, Direction, Primitive
 from ...storage.stream import Mem
@@ -39,9 +39,9 @@ from ..blas import uses_blas
 from ..floats import same_float_type, wide
 from ..nn import convolution as plain
 from ..nn.conv_costs import convolution_cost
-from ..nn.kept_products import MORE_IS_DONE, packed_for_pixels
+from ..nn.gemm_weights import weight_layouts
+from ..nn.packed_gemm import MORE_IS_DONE, packed_for_pixels
 from ..nn.pointwise_convolution import product
-from ..nn.product_weights import weight_layouts
 from .params import PostOpParams
 from .post_ops import apply_chain, chain_bounds, num_operands, post_specs
 
@@ -172,7 +172,7 @@ class _Product(NamedTuple):
     weight: NDArray
     bias: NDArray | None
     found: list[Multiply]
-    family: str = ""  # strips are rows, whatever layouts the plan has
+    variant: str = ""  # strips are rows, whatever layouts the plan has
 
 
 def _accepts_packed(ctx: OpContext, call: _Product) -> str | None:
@@ -196,7 +196,7 @@ def _find_packed(ctx: OpContext, call: _Product) -> None:
     low, high = bounds
 
     def multiply(count: int, rows: Mem, made: Mem) -> None:
-        ctx.kernel(products(out=made, data=rows, weights=w, bias=b, rows=count,
+        ctx.kernel(packed_gemm(out=made, data=rows, weights=w, bias=b, rows=count,
                             features=channels, columns=p.num_filter, width=width, groups=1,
                             shuffled=1, low=low, high=high))
     call.found.append(multiply)

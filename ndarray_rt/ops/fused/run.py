@@ -15,7 +15,7 @@ from ...op.registry import Shape
 from ...storage.desc import MemDesc
 from ...storage.primitive import Arg, Primitive
 from ...storage.stream import Mem
-from ..nn.kept_products import Finish
+from ..nn.packed_gemm import NativeEpilogue
 from .post_ops import chain_bounds, operand_desc
 
 Build = Callable[[bool], Primitive]
@@ -47,7 +47,7 @@ def _seen(prim: Primitive, out: Output, dst: MemDesc | None) -> MemDesc:
     return prim.dst if dst is None or prim.dst.dims == out.shape else dst
 
 
-def finish_of(chain: Chain, operands: Sequence[NDArray], out: Shape) -> Finish | None:
+def native_epilogue(chain: Chain, operands: Sequence[NDArray], out: Shape) -> NativeEpilogue | None:
     """What native kernels are to do, where they can do what the chain does, else None."""
     added = None
     if chain_adds_first(chain):
@@ -55,7 +55,7 @@ def finish_of(chain: Chain, operands: Sequence[NDArray], out: Shape) -> Finish |
         if added.shape != out:
             return None
     bounds = None if operands else chain_bounds(chain)
-    return None if bounds is None else Finish(*bounds, added)
+    return None if bounds is None else NativeEpilogue(*bounds, added)
 
 
 def chain_adds_first(chain: Chain) -> bool:

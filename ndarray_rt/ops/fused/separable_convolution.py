@@ -33,7 +33,7 @@ from ...storage.stream import Mem
 from ..floats import same_float_type, wide
 from ..nn import convolution as plain
 from ..nn.conv_geometry import conv_forward, output_dims
-from ..nn.kept_products import packed_for_pixels
+from ..nn.packed_gemm import packed_for_pixels
 from .params import PostOpParams
 from .post_ops import (
     apply_chain,
@@ -43,7 +43,7 @@ from .post_ops import (
     operand_names,
     parse_chain,
 )
-from .run import finish_of
+from .run import native_epilogue
 
 T = TypeVar("T")
 
@@ -171,8 +171,8 @@ def compute_ex(ctx: OpContext, p: SeparableConvolutionParams, ins: list[NDArray]
                outs: list[Output]) -> None:
     data, out, stream = ins[0], outs[0].shape, ctx.stream
     parts, operands = _parts(p, ins)
-    bounds, finish = bounds_of(p), finish_of(p.chain, operands, out)
-    if bounds is None or finish is None:
+    bounds, epilogue = bounds_of(p), native_epilogue(p.chain, operands, out)
+    if bounds is None or epilogue is None:
         raise Unsupported("post-ops other than an addition of the result's shape and bounds")
     slots = min(lib.ndrt_threads_get(), out[0] * out[2])
     numbers = scratch_of(p.num_between, data.shape, out, p.stride)
@@ -184,7 +184,7 @@ def compute_ex(ctx: OpContext, p: SeparableConvolutionParams, ins: list[NDArray]
     scratch = stream.scratch(default_desc(data.dtype, (slots * numbers,)))
     biases = [get_default(part[1], stream) if len(part) > 1 else None for part in parts]
     seen = channels_last_desc(data.dtype, out)
-    added = None if finish.added is None else get_data_reorder(finish.added, seen, stream)
+    added = None if epilogue.added is None else get_data_reorder(epilogue.added, seen, stream)
     if not p.is_expanded:
         bounds, widths, biases = [0.0, 0.0, *bounds], [0, *widths], [None, *biases]
     images, channels, height, width = data.shape
@@ -197,7 +197,7 @@ def compute_ex(ctx: OpContext, p: SeparableConvolutionParams, ins: list[NDArray]
             filters=p.num_filter, stride=p.stride[0], pad_y=p.pad[0], pad_x=p.pad[1],
             expansion_width=widths[0], projection_width=widths[1], slots=slots,
             expansion_low=bounds[0], expansion_high=bounds[1], depthwise_low=bounds[2],
-            depthwise_high=bounds[3], low=finish.low, high=finish.high))
+            depthwise_high=bounds[3], low=epilogue.low, high=epilogue.high))
 
 
 def _packed(ctx: OpContext, p: SeparableConvolutionParams, given: Sequence[NDArray],

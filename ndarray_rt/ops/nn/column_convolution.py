@@ -74,5 +74,5 @@ def as_rows(shapes: Sequence[Shape], out: Shape) -> list[Shape]:
 
 
 COLUMN = Implementation[ConvolutionCall](
-    "oneDNN convolution along rows", ONEDNN, _run, _accepts, families=(CHANNELS_LAST,),
+    "oneDNN convolution along rows", ONEDNN, _run, _accepts, layouts=(CHANNELS_LAST,),
     level=Level.AVX512)

@@ -39,7 +39,7 @@ class BackwardCall(NamedTuple):
     outs: list[Output]
     with_bias: bool
     found: list[Primitive]
-    family: str = ""  # layouts are those that come
+    variant: str = ""  # layouts are those that come
 
 
 def _prepare_data(ctx: OpContext, call: BackwardCall) -> None:

@@ -16,27 +16,27 @@ from ...storage.primitive import Arg, Direction, Primitive
 from ...storage.stream import Mem
 from ..fused.params import own_inputs
 from ..fused.post_ops import chain_of_params
-from ..fused.run import choose, finish_of, run
+from ..fused.run import choose, native_epilogue, run
 from .conv_geometry import Geometry
-from .kept_products import Finish
+from .packed_gemm import NativeEpilogue
 
 
 class ConvolutionCall(NamedTuple):
     """A convolution, what is done to its result, and what the plan has for it.
 
-    `finish` is the chain where the package's kernels can do it, else None.
+    `epilogue` is the chain where native kernels can do it, else None.
     """
 
     params: Any
     geo: Geometry
     chain: Chain
-    finish: Finish | None
+    epilogue: NativeEpilogue | None
     data: NDArray
     weight: NDArray
     bias: NDArray | None
     operands: Sequence[NDArray]
     out: Output
-    family: str
+    variant: str
     is_train: bool
 
     @property
@@ -52,9 +52,9 @@ def convolution_call(ctx: OpContext, p: Any, ins: list[NDArray], outs: list[Outp
                      ) -> ConvolutionCall:
     """The call of a convolution with these parameters."""
     chain, operands = chain_of_params(p), ins[own_inputs(p):]
-    return ConvolutionCall(p, p.geometry(), chain, finish_of(chain, operands, outs[0].shape),
+    return ConvolutionCall(p, p.geometry(), chain, native_epilogue(chain, operands, outs[0].shape),
                            ins[0], ins[1], None if p.no_bias else ins[2], operands, outs[0],
-                           ctx.family, ctx.is_train)
+                           ctx.variant, ctx.is_train)
 
 
 def run_over_channels_last(ctx: OpContext, call: ConvolutionCall, name: str,

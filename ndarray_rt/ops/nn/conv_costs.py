@@ -1,4 +1,4 @@
-"""What convolutions cost in each family of layouts, for plans that are not measured."""
+"""What convolutions cost in each layout, for plans that are not measured."""
 
 from __future__ import annotations
 

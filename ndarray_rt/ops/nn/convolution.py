@@ -45,9 +45,9 @@ from .conv_geometry import (
     geometry,
     output_dims,
 )
+from .direct_convolution import DEPTHWISE, FEW_CHANNELS, IMPLICIT_GEMM
 from .image_convolution import IMAGES
 from .pointwise_convolution import ONE_PIXEL, PIXELS, PRODUCT
-from .window_kernels import DEPTHWISE, FEW_CHANNELS, WINDOW_PRODUCTS
 
 
 @params_class
@@ -160,7 +160,7 @@ def _run_onednn(ctx: OpContext, call: ConvolutionCall) -> None:
             return make(src=src, dst=dst,
                         post_ops=post_specs(call.chain, dst, dtype, shapes, in_place))
         return first_supported(partial(one, src, dst) for src, dst in data_candidates(
-            dtype, data.shape, out.shape, family=call.family))
+            dtype, data.shape, out.shape, layout=call.variant))
     fused = choose(ctx, ("Convolution.forward", p, data.shape, *shapes), build, call.chain,
                    call.operands, out)
     # the weight first: converting it may move its memory
@@ -173,7 +173,7 @@ def _run_onednn(ctx: OpContext, call: ConvolutionCall) -> None:
 
 
 FORWARD = Selection(convolution_call, (
-    *ONE_PIXEL, PIXELS, DEPTHWISE, FEW_CHANNELS, WINDOW_PRODUCTS, IMAGES, PRODUCT, COLUMN,
+    *ONE_PIXEL, PIXELS, DEPTHWISE, FEW_CHANNELS, IMPLICIT_GEMM, IMAGES, PRODUCT, COLUMN,
     Implementation("oneDNN convolution", ONEDNN, _run_onednn)))
 
 

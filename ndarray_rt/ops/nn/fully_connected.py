@@ -26,11 +26,11 @@ from ...storage.primitive import Arg, Direction, Kind, Primitive, make_primitive
 from ..floats import wide
 from ..fused.params import PostOpParams, own_inputs, with_post_ops
 from ..fused.post_ops import apply_chain, chain_of_params, post_specs
-from ..fused.run import choose, finish_of, run
+from ..fused.run import choose, native_epilogue, run
 from ..products import product
 from ..terms import product_gradient
-from .kept_products import PACKED_GEMM, SKINNY_GEMM, Rows
-from .product_weights import Reading, chosen, readings
+from .gemm_weights import Reading, chosen, readings
+from .packed_gemm import PACKED_GEMM, SKINNY_GEMM, GemmCall
 from .shape_rules import expect
 
 
@@ -106,12 +106,12 @@ class FullyConnectedCall(NamedTuple):
     params: Any
     chain: Chain
     operands: Sequence[NDArray]
-    product: Rows
+    product: GemmCall
     is_train: bool
 
     @property
-    def family(self) -> str:
-        return self.product.family
+    def variant(self) -> str:
+        return self.product.variant
 
     @property
     def weight(self) -> NDArray:
@@ -121,9 +121,10 @@ class FullyConnectedCall(NamedTuple):
 def _call(ctx: OpContext, p: FullyConnectedParams, ins: list[NDArray], outs: list[Output],
           ) -> FullyConnectedCall:
     chain, operands, data = chain_of_params(p), ins[own_inputs(p):], ins[0]
-    product = Rows(matrix(p, data.shape)[0], data, ins[1], None if p.no_bias else ins[2], outs[0],
-                   finish_of(chain, operands, outs[0].shape), ctx.family,
-                   source_as_it_is(data) if p.flatten else None)
+    product = GemmCall(
+        matrix(p, data.shape)[0], data, ins[1], None if p.no_bias else ins[2], outs[0],
+        native_epilogue(chain, operands, outs[0].shape), ctx.variant,
+        source_as_it_is(data) if p.flatten else None)
     return FullyConnectedCall(p, chain, operands, product, ctx.is_train)
 
 
@@ -158,7 +159,7 @@ def _run_onednn(ctx: OpContext, call: FullyConnectedCall) -> None:
     run(ctx, fused, call.chain, call.operands, out, args, own)
 
 
-def _product(call: FullyConnectedCall) -> Rows:
+def _product(call: FullyConnectedCall) -> GemmCall:
     return call.product
 
 

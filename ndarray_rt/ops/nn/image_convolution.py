@@ -18,7 +18,7 @@ from ...cpu_level import Level
 from ...dtypes import FLOAT32
 from ...native import lib
 from ...op import calibration
-from ...op.choose import ONEDNN, family_desc
+from ...op.choose import ONEDNN, layout_desc
 from ...op.context import OpContext
 from ...op.elementwise import Chain
 from ...op.packing import weights
@@ -55,25 +55,25 @@ def _pays(ctx: OpContext, call: ConvolutionCall) -> str | None:
 
 def _compute(ctx: OpContext, call: ConvolutionCall) -> None:
     data, weight, bias, out, chain = call.data, call.weight, call.bias, call.out, call.chain
-    operands, family = call.operands, call.family
+    operands, variant = call.operands, call.variant
 
     def build(in_place: bool) -> Primitive:
-        dst = family_desc(FLOAT32, _image(out.shape), family)
+        dst = layout_desc(FLOAT32, _image(out.shape), variant)
         shapes = [_image(operand.shape) for operand in operands]
         return make_primitive(
             Kind.CONVOLUTION, call.direction,
-            src=family_desc(FLOAT32, _image(data.shape), family),
+            src=layout_desc(FLOAT32, _image(data.shape), variant),
             weights=any_desc(FLOAT32, weight.shape),
             bias=None if bias is None else default_desc(FLOAT32, bias.shape), dst=dst,
             post_ops=post_specs(chain, dst, FLOAT32, shapes, in_place), **call.geo.fields())
     sign = ("Convolution.image", call.params, weight.shape, _image(data.shape),
             *(_image(operand.shape) for operand in operands))
-    seen = family_desc(FLOAT32, out.shape, family)
+    seen = layout_desc(FLOAT32, out.shape, variant)
     with ctx.any_batch():
         fused = choose(ctx, sign, build, chain, operands, out, seen)
     # the weight first: converting it may move its memory
     given = [_Given(Arg.WEIGHTS, weights(ctx, weight, fused.prim.weights, 1))]
-    src = get_data_reorder(data, family_desc(FLOAT32, data.shape, family), ctx.stream)
+    src = get_data_reorder(data, layout_desc(FLOAT32, data.shape, variant), ctx.stream)
     given.append(_Given(Arg.SRC, src.as_desc(fused.prim.src), fused.prim.src.nbytes))
     if bias is not None:
         given.append(_Given(Arg.BIAS, get_default(bias, ctx.stream)))

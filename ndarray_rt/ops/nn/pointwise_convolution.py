@@ -27,16 +27,16 @@ from ...storage.primitive import Direction, Kind, PostSpec, Primitive, make_prim
 from ..fused.post_ops import post_specs
 from .conv_call import ConvolutionCall, run_over_channels_last
 from .conv_geometry import Geometry
-from .kept_products import (
+from .gemm_weights import weight_layouts
+from .packed_gemm import (
     MORE_IS_DONE,
     PACKED_GEMM,
     SKINNY_GEMM,
-    Rows,
+    GemmCall,
     operands,
     packed_for_pixels,
-    write_products,
+    run_packed_gemm,
 )
-from .product_weights import weight_layouts
 
 
 def is_pointwise(geo: Geometry, data: Shape, out: Shape) -> bool:
@@ -65,17 +65,17 @@ NOT_POINTWISE = "windows, strides or groups"
 # ---- by the package's kernels -------------------------------------------------------------------
 
 
-def _of_one_pixel(call: ConvolutionCall) -> Rows | str:
+def _of_one_pixel(call: ConvolutionCall) -> GemmCall | str:
     """The call as a product of rows, which are images of one pixel."""
     if not _is_one_pixel(call.geo, call.data.shape, call.out.shape):
         return "images are not of one pixel"
-    return Rows(call.data.shape[0], call.data, call.weight, call.bias, call.out, call.finish,
-                call.family)
+    return GemmCall(call.data.shape[0], call.data, call.weight, call.bias, call.out, call.epilogue,
+                call.variant)
 
 
 def accepts_pixels(ctx: OpContext, call: ConvolutionCall) -> str | None:
     geo, data, out = call.geo, call.data.shape, call.out.shape
-    if call.finish is None:
+    if call.epilogue is None:
         return MORE_IS_DONE
     if not _is_by_pixels(geo, data, out) or _is_one_pixel(geo, data, out):
         return "windows or strides"
@@ -97,15 +97,15 @@ def _pays_for_pixels(ctx: OpContext, call: ConvolutionCall) -> str | None:
 def run_pixels(ctx: OpContext, call: ConvolutionCall, shuffled: int = 1) -> None:
     """Computes what `accepts_pixels` accepts, of the data's channels shuffled from so many groups.
     """
-    data, weight, finish, groups = call.data, call.weight, call.finish, call.geo.groups
-    assert finish is not None
+    data, weight, epilogue, groups = call.data, call.weight, call.epilogue, call.geo.groups
+    assert epilogue is not None
     width, packed = packed_for_pixels(weight, groups)
     sources = operands(ctx, data, channels_last_desc(data.dtype, data.shape), weight, packed,
                        call.bias, groups)
     filters, features = weight.shape[:2]
     pixels, _ = matrix_dims(data.shape)
-    write_products(ctx, (pixels, features, filters // groups, width), sources, call.out,
-                   channels_last_desc(data.dtype, call.out.shape), finish, groups, shuffled)
+    run_packed_gemm(ctx, (pixels, features, filters // groups, width), sources, call.out,
+                   channels_last_desc(data.dtype, call.out.shape), epilogue, groups, shuffled)
 
 
 # ---- by oneDNN's inner product ------------------------------------------------------------------
@@ -200,7 +200,7 @@ ONE_PIXEL = tuple(seen_as(_of_one_pixel, one, f"{one.name} of one pixel")
                   for one in (SKINNY_GEMM, PACKED_GEMM))
 PIXELS = Implementation[ConvolutionCall](
     "packed GEMM of pixels", OURS, run_pixels, accepts_pixels, _pays_for_pixels,
-    lambda call: packed_for_pixels(call.weight, call.geo.groups)[1], families=(CHANNELS_LAST,))
+    lambda call: packed_for_pixels(call.weight, call.geo.groups)[1], layouts=(CHANNELS_LAST,))
 PRODUCT = Implementation[ConvolutionCall](
     "oneDNN inner product", ONEDNN, _run_product, _accepts_product, _pays_as_product,
-    families=(CHANNELS_LAST,), level=Level.AVX512)
+    layouts=(CHANNELS_LAST,), level=Level.AVX512)

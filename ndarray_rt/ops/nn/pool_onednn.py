@@ -108,7 +108,7 @@ class PoolCall(NamedTuple):
     out: Output
     asked: tuple[PostSpec, ...]
     is_train: bool
-    family: str = ""  # what there is for a plan to choose from follows the data's layout
+    variant: str = ""  # what there is for a plan to choose from follows the data's layout
 
     @property
     def weight(self) -> NDArray:

@@ -24,7 +24,7 @@ class RNNCall(NamedTuple):
     params: RNNParams
     ins: list[NDArray]
     outs: list[Output]
-    family: str
+    variant: str
     mask: Mask | None = None
 
     @property
@@ -34,4 +34,4 @@ class RNNCall(NamedTuple):
 
 def rnn_call(ctx: OpContext, p: RNNParams, ins: list[NDArray], outs: list[Output]) -> RNNCall:
     """The call of RNN with these parameters."""
-    return RNNCall(p, ins, outs, ctx.family)
+    return RNNCall(p, ins, outs, ctx.variant)

@@ -59,7 +59,7 @@ def refuses(p: MaskedRNNParams, ins: list[NDArray]) -> str | None:
 
 
 def _call(ctx: OpContext, p: MaskedRNNParams, ins: list[NDArray], outs: list[Output]) -> RNNCall:
-    return RNNCall(p, ins[:-1], outs, ctx.family, Mask(ins[-1], p.holds))
+    return RNNCall(p, ins[:-1], outs, ctx.variant, Mask(ins[-1], p.holds))
 
 
 FORWARD = Selection(_call, (LSTM_STEPS,))

@@ -30,17 +30,17 @@ def few_channels(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None, 
                       height, width, filters, window, stride, pad_y, pad_x), (low, high))
 
 
-def window_products(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None,
-                    added: Mem | None = None, images: int, channels: int, height: int, width: int,
-                    filters: int, window: Sequence[int], stride: Sequence[int], pad: Sequence[int],
-                    rows: int, columns: int, low: float, high: float) -> KernelCall:
+def implicit_gemm(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None,
+                  added: Mem | None = None, images: int, channels: int, height: int, width: int,
+                  filters: int, window: Sequence[int], stride: Sequence[int], pad: Sequence[int],
+                  rows: int, columns: int, low: float, high: float) -> KernelCall:
     """Windows over channels-last images, plus bias plus `added` within bounds: out (images, rows,
     columns, filters), weights (for each NDRT_PACKED_FILTERS filters: y x channels filters),
     padded."""
     assert len(window) == 2
     assert len(stride) == 2
     assert len(pad) == 2
-    return KernelCall(lib.NDRT_KERNEL_WINDOW_PRODUCTS, (out, data, weights, bias, added), (images,
+    return KernelCall(lib.NDRT_KERNEL_IMPLICIT_GEMM, (out, data, weights, bias, added), (images,
                       channels, height, width, filters, *window, *stride, *pad, rows, columns),
                       (low, high))
 

@@ -39,12 +39,12 @@ def whole_windows(*, out: Mem, data: Mem, weights: Mem, scratch: Mem, bias: Mem 
                       rows, columns, is_signed, slots, kind, rectify), ())
 
 
-def products(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None,
-             added: Mem | None = None, rows: int, features: int, columns: int, width: int,
-             groups: int, shuffled: int, low: float, high: float) -> KernelCall:
+def packed_gemm(*, out: Mem, data: Mem, weights: Mem, bias: Mem | None = None,
+                added: Mem | None = None, rows: int, features: int, columns: int, width: int,
+                groups: int, shuffled: int, low: float, high: float) -> KernelCall:
     """data times weights plus bias plus `added` within bounds; weights as of skinny_gemm, in blocks
     of so many columns or a multiple of them. Rows have `groups` of features and columns (from 2 on
     features of weights are not padded); data is read as its channels shuffled from `shuffled`
     groups (1: as it is)."""
-    return KernelCall(lib.NDRT_KERNEL_PRODUCTS, (out, data, weights, bias, added), (rows, features,
-                      columns, width, groups, shuffled), (low, high))
+    return KernelCall(lib.NDRT_KERNEL_PACKED_GEMM, (out, data, weights, bias, added), (rows,
+                      features, columns, width, groups, shuffled), (low, high))

@@ -10,7 +10,7 @@
 #include <omp.h>
 
 #include "ndrt_args.h"
-#include "ndrt_products.h"
+#include "ndrt_packed_gemm.h"
 #include "onednn/ndrt_onednn.h"
 
 #ifdef __AVX512F__
@@ -210,11 +210,11 @@ typedef struct {
 } group;
 
 /* Features of groups are not padded: oneDNN has no name for such a layout. */
-static int64_t block_of(const ndrt_products *job) {
+static int64_t block_of(const ndrt_packed_gemm *job) {
     return job->groups > 1 ? job->features * job->width : ndrt_block_of(job->features, job->width);
 }
 
-static void find_group(const ndrt_products *job, int64_t index, group *g) {
+static void find_group(const ndrt_packed_gemm *job, int64_t index, group *g) {
     const int64_t features = job->features, shuffled = job->shuffled;
     const int64_t apart = features * job->groups / shuffled;
     const int64_t nblocks = (job->columns + job->width - 1) / job->width;
@@ -233,14 +233,14 @@ static void find_group(const ndrt_products *job, int64_t index, group *g) {
 }
 
 /* Where the weights of a vector of columns begin. */
-static const float *weights_of(const ndrt_products *job, const group *g, int64_t column) {
+static const float *weights_of(const ndrt_packed_gemm *job, const group *g, int64_t column) {
     return g->weights + column / job->width * block_of(job) + column % job->width;
 }
 
 /* One or two vectors of a group's columns in all rows of a part; rows are shared out evenly to
  * tiles. */
-static void compute_columns(const ndrt_products *job, const group *g, const part *p, int64_t column,
-                            int asks_ahead) {
+static void compute_columns(const ndrt_packed_gemm *job, const group *g, const part *p,
+                            int64_t column, int asks_ahead) {
     const int64_t features = job->features, row_size = features * job->groups;
     const int64_t out_row = job->columns * job->groups, out = g->index * job->columns + column;
     const int64_t most = row_size % ALIASING ? TILE_ROWS : ALIASING_ROWS;
@@ -278,7 +278,7 @@ static void compute_columns(const ndrt_products *job, const group *g, const part
     }
 }
 
-static void compute_part(const ndrt_products *job, const part *p) {
+static void compute_part(const ndrt_packed_gemm *job, const part *p) {
     const int64_t row_size = job->features * job->groups;
     const int is_small =
         job->groups == 1 && (p->column_end - p->column) * row_size <= NUMBERS_OF_SMALL_WEIGHTS;
@@ -298,7 +298,7 @@ static void compute_part(const ndrt_products *job, const part *p) {
     }
 }
 
-void ndrt_product_rows(const ndrt_products *job, int64_t row, int64_t row_end) {
+void ndrt_packed_gemm_rows(const ndrt_packed_gemm *job, int64_t row, int64_t row_end) {
     const part p = {.row = row, .row_end = row_end, .column_end = job->columns};
     compute_part(job, &p);
 }
@@ -312,7 +312,7 @@ enum { ROWS_FOR_WEIGHTS = 12, WORK_OF_SHARED = 8 };
 /* How many of the threads share the columns; the others share the rows. A thread that keeps to its
  * rows finds in its own cache what the step before wrote, if that one kept to them too. Columns of
  * groups are not shared. */
-static int threads_of_columns(const ndrt_products *job, int nthreads) {
+static int threads_of_columns(const ndrt_packed_gemm *job, int nthreads) {
     if (job->groups > 1) return 1;
     const int64_t lines = (job->columns + NDRT_LINE - 1) / NDRT_LINE;
     int best = 1;
@@ -332,41 +332,42 @@ static int threads_of_columns(const ndrt_products *job, int nthreads) {
 }
 
 static ndrt_status check(const ndrt_kernel_call *call) {
-    const ndrt_products_args k = ndrt_read_products(call);
+    const ndrt_packed_gemm_args k = ndrt_read_packed_gemm(call);
     if (k.rows < 1 || k.features < 1 || k.columns < 1 || k.width < LANES || k.width % LANES ||
         call->nthreads < 0)
         return ndrt_fail(
-            NDRT_INVALID, "products: %lld rows of %lld, %lld columns in blocks of %lld",
+            NDRT_INVALID, "packed GEMM: %lld rows of %lld, %lld columns in blocks of %lld",
             (long long)k.rows, (long long)k.features, (long long)k.columns, (long long)k.width);
     if (k.groups < 1 || k.shuffled < 1 || k.shuffled > NDRT_MOST_SHUFFLED ||
         k.features * k.groups % k.shuffled)
-        return ndrt_fail(NDRT_INVALID, "products: %lld groups of %lld features, shuffled from %lld",
+        return ndrt_fail(NDRT_INVALID,
+                         "packed GEMM: %lld groups of %lld features, shuffled from %lld",
                          (long long)k.groups, (long long)k.features, (long long)k.shuffled);
     return ndrt_need_arrays(call, 3);
 }
 
 static int threads(const ndrt_kernel_call *call) {
-    const ndrt_products_args k = ndrt_read_products(call);
+    const ndrt_packed_gemm_args k = ndrt_read_packed_gemm(call);
     return ndrt_team_for(call,
                          ndrt_product_work(ndrt_product(k.rows, k.features, k.columns * k.groups),
                                            ndrt_product(k.features, k.columns, k.groups)));
 }
 
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
-    const ndrt_products_args k = ndrt_read_products(call);
-    const ndrt_products job = {.out = k.out,
-                               .data = k.data,
-                               .weights = k.weights,
-                               .bias = k.bias,
-                               .added = k.added,
-                               .rows = k.rows,
-                               .features = k.features,
-                               .columns = k.columns,
-                               .width = k.width,
-                               .groups = k.groups,
-                               .shuffled = k.shuffled,
-                               .low = k.low,
-                               .high = k.high};
+    const ndrt_packed_gemm_args k = ndrt_read_packed_gemm(call);
+    const ndrt_packed_gemm job = {.out = k.out,
+                                  .data = k.data,
+                                  .weights = k.weights,
+                                  .bias = k.bias,
+                                  .added = k.added,
+                                  .rows = k.rows,
+                                  .features = k.features,
+                                  .columns = k.columns,
+                                  .width = k.width,
+                                  .groups = k.groups,
+                                  .shuffled = k.shuffled,
+                                  .low = k.low,
+                                  .high = k.high};
     const int64_t lines = (job.columns + NDRT_LINE - 1) / NDRT_LINE;
     const int across = threads_of_columns(&job, nthreads), along = nthreads / across;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
@@ -384,4 +385,4 @@ static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     return NDRT_OK;
 }
 
-const ndrt_family ndrt_family_products = {"products", check, threads, execute};
+const ndrt_family ndrt_family_packed_gemm = {"packed GEMM", check, threads, execute};

@@ -1,9 +1,9 @@
-"""Products of rows with a weight that is kept packed, by the package's own kernels.
+"""Products of rows with a prepacked weight, by native kernels: packed and skinny GEMM.
 
-Of a few rows reading the weight takes all the time, and oneDNN's inner product reads it at about
-half of the memory's speed. Of more rows, and of the pixels of small images, the packed GEMM asks
-for the next columns of the weight while it computes these: in a network the weights are in no near
-cache.
+With few rows, reading the weight takes all the time, and oneDNN's inner product reads it at about
+half of the memory's speed. With more rows, and for the pixels of small images, the packed GEMM
+prefetches the next columns of the weight while it computes: in a network the weights are in no
+near cache.
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ from ...op.context import OpContext
 from ...op.packing import weights
 from ...op.select import Implementation
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, tagged_desc
-from ...storage.kernels.gemm import products, skinny_gemm
+from ...storage.kernels.gemm import packed_gemm, skinny_gemm
 from ...storage.stream import Mem
-from .product_weights import block_width, blocks_of_columns
+from .gemm_weights import block_width, blocks_of_columns
 
-# Of few rows, where the weight has been packed for another number of them already.
+# with few rows, where the weight has already been packed for another number of them
 WIDTHS_FOR_FEW = (lib.NDRT_SKINNY_GEMM_WIDE if has_avx512() else lib.NDRT_SKINNY_GEMM_WIDE_AVX2,
                   lib.NDRT_SKINNY_GEMM_NARROW)
 
 
-class Finish(NamedTuple):
-    """What is done to a product: `added` of its own shape is added, then it is kept within bounds.
-    """
+class NativeEpilogue(NamedTuple):
+    """What native kernels do to a result: `added`, of its shape, is added; then it is clamped."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -56,11 +55,11 @@ class Operands(NamedTuple):
     bias: Mem | None
 
 
-class Rows(NamedTuple):
-    """The product of `rows` rows of data and the weight's transpose, plus bias, finished.
+class GemmCall(NamedTuple):
+    """The product of `rows` rows of data and the weight's transpose, plus bias, then the epilogue.
 
-    `given` is the special layout that the data is to be read in, where it has one. `finish` is None
-    where more is done to the product.
+    `given` is the special layout that the data is to be read in, where it has one. `epilogue` is
+    None where more is done to the product than native kernels can do.
     """
 
     rows: int
@@ -68,8 +67,8 @@ class Rows(NamedTuple):
     weight: NDArray
     bias: NDArray | None
     out: Output
-    finish: Finish | None
-    family: str
+    epilogue: NativeEpilogue | None
+    variant: str
     given: MemDesc | None = None
 
     @property
@@ -84,43 +83,43 @@ class Rows(NamedTuple):
     @property
     def is_few(self) -> bool:
         """The kernel for few rows can do it."""
-        return (self.rows <= lib.NDRT_SKINNY_GEMM_MOST and self.finish is not None
-                and self.finish.added is None)
+        return (self.rows <= lib.NDRT_SKINNY_GEMM_MOST and self.epilogue is not None
+                and self.epilogue.added is None)
 
 
 MORE_IS_DONE = "more is done to the result than to add something and to keep it within bounds"
 
 
-def _accepts_few(ctx: OpContext, call: Rows) -> str | None:
-    if call.finish is None or call.finish.added is not None:
+def _accepts_few(ctx: OpContext, call: GemmCall) -> str | None:
+    if call.epilogue is None or call.epilogue.added is not None:
         return "more is done to the result than to keep it within bounds"
     if not 0 < call.rows <= lib.NDRT_SKINNY_GEMM_MOST:
         return f"there are more than {lib.NDRT_SKINNY_GEMM_MOST} rows, or none"
     return None
 
 
-def _pays_for_few(ctx: OpContext, call: Rows) -> str | None:
+def _pays_for_few(ctx: OpContext, call: GemmCall) -> str | None:
     return f"there are more than {MOST_FEW} rows" if call.rows > MOST_FEW else None
 
 
-def _packing_for_few(call: Rows) -> tuple[int, MemDesc | None]:
+def _packing_for_few(call: GemmCall) -> tuple[int, MemDesc | None]:
     return packed_for(call.weight, call.given, (block_width(call.weight.shape[0]), *WIDTHS_FOR_FEW))
 
 
-def _run_few(ctx: OpContext, call: Rows) -> None:
+def _run_few(ctx: OpContext, call: GemmCall) -> None:
     width, packed = _packing_for_few(call)
     assert packed is not None
-    assert call.finish is not None
+    assert call.epilogue is not None
     sources = _sources(ctx, call, packed)
     with call.out.open(default_desc(call.data.dtype, call.out.shape), ctx.stream) as y:
         ctx.kernel(skinny_gemm(
             out=y, data=sources.data, weights=sources.weight, bias=sources.bias, rows=call.rows,
             features=call.features, columns=call.weight.shape[0], width=width,
-            low=call.finish.low, high=call.finish.high))
+            low=call.epilogue.low, high=call.epilogue.high))
 
 
-def _accepts_rows(ctx: OpContext, call: Rows) -> str | None:
-    if call.finish is None:
+def _accepts_rows(ctx: OpContext, call: GemmCall) -> str | None:
+    if call.epilogue is None:
         return MORE_IS_DONE
     if call.rows < 1 or call.is_few:
         return "there are few rows, or none"
@@ -131,53 +130,53 @@ def _accepts_rows(ctx: OpContext, call: Rows) -> str | None:
     return None
 
 
-def _pays_for_rows(ctx: OpContext, call: Rows) -> str | None:
+def _pays_for_rows(ctx: OpContext, call: GemmCall) -> str | None:
     return f"there are more than {MOST_ROWS} rows" if call.rows > MOST_ROWS else None
 
 
-def _packing_for_rows(call: Rows) -> tuple[int, MemDesc | None]:
+def _packing_for_rows(call: GemmCall) -> tuple[int, MemDesc | None]:
     return packed_for(call.weight, None, (block_width(call.weight.shape[0]), *WIDTHS_FOR_ROWS))
 
 
-def _run_rows(ctx: OpContext, call: Rows) -> None:
+def _run_rows(ctx: OpContext, call: GemmCall) -> None:
     width, packed = _packing_for_rows(call)
     assert packed is not None
-    assert call.finish is not None
-    write_products(ctx, (*call.dims, width), _sources(ctx, call, packed),
-                   call.out, default_desc(call.data.dtype, call.out.shape), call.finish)
+    assert call.epilogue is not None
+    run_packed_gemm(ctx, (*call.dims, width), _sources(ctx, call, packed),
+                   call.out, default_desc(call.data.dtype, call.out.shape), call.epilogue)
 
 
-def _sources(ctx: OpContext, call: Rows, packed: MemDesc) -> Operands:
+def _sources(ctx: OpContext, call: GemmCall, packed: MemDesc) -> Operands:
     seen = call.given or default_desc(call.data.dtype, call.data.shape)
     return operands(ctx, call.data, seen, call.weight, packed, call.bias)
 
 
-SKINNY_GEMM = Implementation[Rows](
+SKINNY_GEMM = Implementation[GemmCall](
     "skinny GEMM", OURS, _run_few, _accepts_few, _pays_for_few,
     packs=lambda call: _packing_for_few(call)[1])
-PACKED_GEMM = Implementation[Rows](
+PACKED_GEMM = Implementation[GemmCall](
     "packed GEMM", OURS, _run_rows, _accepts_rows, _pays_for_rows,
     packs=lambda call: _packing_for_rows(call)[1])
 
 
-def write_products(ctx: OpContext, dims: tuple[int, int, int, int], sources: Operands,
-                   out: Output, seen: MemDesc, finish: Finish, groups: int = 1,
+def run_packed_gemm(ctx: OpContext, dims: tuple[int, int, int, int], sources: Operands,
+                   out: Output, seen: MemDesc, epilogue: NativeEpilogue, groups: int = 1,
                    shuffled: int = 1) -> None:
     """Writes the products of data, weight and bias, in the layout `seen`. `dims` are rows,
     features, columns, and columns of a block of the weight; features and columns are those of one
     of `groups`. The data is read as its channels shuffled from so many groups."""
     (rows, features, columns, width), (data, weight, bias) = dims, sources
     added = None
-    if finish.added is not None:
-        added = get_data_reorder(finish.added, seen, ctx.stream)
+    if epilogue.added is not None:
+        added = get_data_reorder(epilogue.added, seen, ctx.stream)
     with out.open(seen, ctx.stream, inplace_of=added) as y:
-        ctx.kernel(products(out=y, data=data, weights=weight, bias=bias, added=added, rows=rows,
+        ctx.kernel(packed_gemm(out=y, data=data, weights=weight, bias=bias, added=added, rows=rows,
                             features=features, columns=columns, width=width, groups=groups,
-                            shuffled=shuffled, low=finish.low, high=finish.high))
+                            shuffled=shuffled, low=epilogue.low, high=epilogue.high))
 
 
 def packed_for_pixels(weight: NDArray, groups: int = 1) -> tuple[int, MemDesc]:
-    """Columns of a block, and the layout, for NDRT_KERNEL_PRODUCTS where rows are pixels."""
+    """Columns of a block, and the layout, for NDRT_KERNEL_PACKED_GEMM where rows are pixels."""
     if groups > 1:
         width = WIDTHS_FOR_PIXELS[0]
         window = "defghijkl"[:len(weight.shape) - 2]

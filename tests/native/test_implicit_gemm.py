@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
 from ndarray_rt.ops.nn.conv_geometry import Geometry, conv_forward, geometry, output_dims
-from ndarray_rt.storage.kernels.conv import window_products
+from ndarray_rt.storage.kernels.conv import implicit_gemm
 from tests.native.helpers import kernel, run_kernel
 
 RNG = np.random.default_rng(5)
@@ -46,7 +46,7 @@ def convolved(x: Any, w: Any, geo: Geometry, bias: Any = None, added: Any = None
     if in_place:
         out[:] = added
         added = out
-    run_kernel(window_products(
+    run_kernel(implicit_gemm(
         out=out, data=np.ascontiguousarray(x.transpose(0, 2, 3, 1)), weights=packed(w), bias=bias,
         added=added, images=images, channels=channels, height=height, width=width,
         filters=len(w), window=geo.kernel, stride=geo.stride, pad=geo.pad, rows=rows,
@@ -120,18 +120,18 @@ def test_refuses(place: int, value: int) -> None:
     data = [np.zeros(4096, "f4")] * 3
     bad = list(GOOD)
     bad[place] = value
-    which = lib.NDRT_KERNEL_WINDOW_PRODUCTS
+    which = lib.NDRT_KERNEL_IMPLICIT_GEMM
     kernel(which, GOOD, data, FREE)
-    with pytest.raises(ParameterError, match="window products"):
+    with pytest.raises(ParameterError, match="implicit GEMM"):
         kernel(which, tuple(bad), data, FREE)
-    with pytest.raises(ParameterError, match="window products"):
+    with pytest.raises(ParameterError, match="implicit GEMM"):
         kernel(which, GOOD, data, FREE, nthreads=-1)
-    with pytest.raises(ParameterError, match="window products: array 2 has no bytes"):
+    with pytest.raises(ParameterError, match="implicit GEMM: array 2 has no bytes"):
         kernel(which, GOOD, data[:2], FREE)
 
 
 def test_refuses_more_than_can_be() -> None:
     most = (1 << 31) - 2
-    with pytest.raises(ParameterError, match="window products: more elements than can be"):
-        kernel(lib.NDRT_KERNEL_WINDOW_PRODUCTS, (1, most, most, most, *GOOD[4:]),
+    with pytest.raises(ParameterError, match="implicit GEMM: more elements than can be"):
+        kernel(lib.NDRT_KERNEL_IMPLICIT_GEMM, (1, most, most, most, *GOOD[4:]),
                [np.zeros(4096, "f4")] * 3, FREE)

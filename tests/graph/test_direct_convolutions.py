@@ -10,7 +10,7 @@ import pytest
 import ndarray_rt as mx
 from ndarray_rt.cpu_level import has_avx512
 from ndarray_rt.op import calibration
-from ndarray_rt.ops.nn import window_kernels
+from ndarray_rt.ops.nn import direct_convolution
 from ndarray_rt.symbol.symbol import Symbol
 from tests.graph.kernel_checks import RNG, check_other_batches, check_right
 
@@ -49,16 +49,16 @@ if not has_avx512():  # elsewhere oneDNN's kernel is as fast, or was not measure
     TAKEN |= {
         "large windows": ("few_channels", conv(DATA, 32, kernel=(11, 11), stride=(4, 4)),
                           (2, 3, 30, 41)),
-        "windows": ("window_products", conv(DATA, 31), (2, 9, 8, 11)),
-        "windows, no bias": ("window_products", conv(DATA, 80, no_bias=True), (1, 33, 7, 7)),
-        "windows, relu": ("window_products", mx.sym.relu(conv(DATA, 16)), (1, 16, 13, 9)),
-        "windows, strides": ("window_products", mx.sym.clip(
+        "windows": ("implicit_gemm", conv(DATA, 31), (2, 9, 8, 11)),
+        "windows, no bias": ("implicit_gemm", conv(DATA, 80, no_bias=True), (1, 33, 7, 7)),
+        "windows, relu": ("implicit_gemm", mx.sym.relu(conv(DATA, 16)), (1, 16, 13, 9)),
+        "windows, strides": ("implicit_gemm", mx.sym.clip(
             conv(DATA, 48, stride=(2, 1), pad=(0, 2)), a_min=-1, a_max=1), (3, 20, 16, 9)),
-        "windows, a sum": ("window_products", mx.sym.relu(conv(BEFORE, 48) + BEFORE),
+        "windows, a sum": ("implicit_gemm", mx.sym.relu(conv(BEFORE, 48) + BEFORE),
                            (2, 20, 8, 8)),
-        "windows, a sum that is read again": ("window_products", mx.sym.Group([
+        "windows, a sum that is read again": ("implicit_gemm", mx.sym.Group([
             conv(BEFORE, 48) + mx.sym.tanh(BEFORE), mx.sym.tanh(BEFORE)]), (1, 20, 8, 8)),
-        "strides of one pixel": ("window_products", conv(
+        "strides of one pixel": ("implicit_gemm", conv(
             DATA, 32, kernel=(1, 1), pad=(0, 0), stride=(2, 2)), (2, 130, 15, 14)),
     }
 LEFT: dict[str, tuple[Symbol, tuple[int, ...]]] = {
@@ -98,7 +98,7 @@ if not has_avx512():  # oneDNN's kernel is faster
 @pytest.fixture
 def small_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Images of depthwise convolutions are never too small."""
-    monkeypatch.setattr(window_kernels, "LEAST_DEPTHWISE_PIXELS", 0)
+    monkeypatch.setattr(direct_convolution, "LEAST_DEPTHWISE_PIXELS", 0)
 
 
 @pytest.mark.parametrize("name", TAKEN)
@@ -110,7 +110,7 @@ def test_takes_the_kernel(name: str) -> None:
 
 @pytest.mark.parametrize("name", LEFT)
 def test_leaves_it_to_onednn(name: str) -> None:
-    ours = {"ndrt:few_channels", "ndrt:depthwise", "ndrt:window_products"}
+    ours = {"ndrt:few_channels", "ndrt:depthwise", "ndrt:implicit_gemm"}
     assert not ours & {*check_right(*LEFT[name])}
 
 

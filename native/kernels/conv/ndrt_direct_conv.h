@@ -1,7 +1,7 @@
 /* Convolutions that native/kernels/conv/depthwise.c and native/kernels/conv/few_channels.c compute.
  */
-#ifndef NDRT_WINDOWS_H
-#define NDRT_WINDOWS_H
+#ifndef NDRT_DIRECT_CONV_H
+#define NDRT_DIRECT_CONV_H
 
 #include "kernels/ndrt_kernel.h"
 
@@ -13,7 +13,7 @@ typedef struct {
     int64_t pad_y, pad_x;
     int window, stride;
     float low, high;
-} ndrt_windows;
+} ndrt_direct_conv;
 
 enum { NDRT_PACKED_CHANNELS = 16 }; /* of a block of the weights, which fill whole blocks */
 enum { NDRT_DEPTHWISE_WINDOW = 3, NDRT_DEPTHWISE_ROWS = 4, NDRT_SEPARABLE_STRIDE = 2 };
@@ -22,9 +22,9 @@ int64_t ndrt_separable_ring(int64_t height, int64_t rows, int64_t stride);
 
 /* Up to NDRT_DEPTHWISE_ROWS rows of the result, all channels, by this thread. `read`: the rows that
  * they read, NULL for padding; `out`: where each goes. */
-void ndrt_depthwise_rows(const ndrt_windows *job, const float *const *read, float *const *out,
+void ndrt_depthwise_rows(const ndrt_direct_conv *job, const float *const *read, float *const *out,
                          int rows);
-void ndrt_depthwise(const ndrt_windows *job, int nthreads);
-void ndrt_few_channels(const ndrt_windows *job, int nthreads);
+void ndrt_depthwise(const ndrt_direct_conv *job, int nthreads);
+void ndrt_few_channels(const ndrt_direct_conv *job, int nthreads);
 
 #endif

@@ -1,6 +1,6 @@
 /* Products of rows and a packed matrix, which native/kernels/gemm/products.c computes. */
-#ifndef NDRT_PRODUCTS_H
-#define NDRT_PRODUCTS_H
+#ifndef NDRT_PACKED_GEMM_H
+#define NDRT_PACKED_GEMM_H
 
 #include "kernels/ndrt_kernel.h"
 #include "kernels/ndrt_vector.h"
@@ -22,9 +22,9 @@ typedef struct {
     int64_t width;                   /* columns of a block of the weights */
     int64_t groups, shuffled;        /* 1: there are none, they are in order */
     float low, high;
-} ndrt_products;
+} ndrt_packed_gemm;
 
 /* All columns of rows `row` up to `row_end`, by this thread. */
-void ndrt_product_rows(const ndrt_products *job, int64_t row, int64_t row_end);
+void ndrt_packed_gemm_rows(const ndrt_packed_gemm *job, int64_t row, int64_t row_end);
 
 #endif

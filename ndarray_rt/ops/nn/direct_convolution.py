@@ -1,5 +1,5 @@
-"""Convolutions by kernels of the package: depthwise ones, those of images of a few channels, and
-with AVX2 those of 3x3 and strided ones of one pixel.
+"""Convolutions by native kernels: depthwise ones, those of images of a few channels, and with AVX2
+those of 3x3 and strided ones of one pixel as an implicit GEMM.
 
 oneDNN's depthwise kernels load a vector of data for each multiply-add, and its first convolution of
 a network wastes a third of its time where windows are small. Its other kernels for AVX2 multiply
@@ -26,9 +26,9 @@ from ...op.context import OpContext
 from ...op.select import Implementation
 from ...storage.desc import MemDesc, channels_last_desc, default_desc, tagged_desc
 from ...storage.kernel_call import KernelCall
-from ...storage.kernels.conv import depthwise, few_channels, window_products
+from ...storage.kernels.conv import depthwise, few_channels, implicit_gemm
 from .conv_call import ConvolutionCall
-from .kept_products import MORE_IS_DONE, operands
+from .packed_gemm import MORE_IS_DONE, operands
 from .pointwise_convolution import is_pointwise
 
 DEPTHWISE_WINDOW, DEPTHWISE_STRIDES = (3, 3), ((1, 1), (2, 2))
@@ -38,7 +38,7 @@ FEW_CHANNELS_STRIDES = ((1, 1), (2, 2), (4, 4))
 def _accepts(call: ConvolutionCall) -> str | None:
     """What neither kernel can do."""
     geo = call.geo
-    if call.finish is None or call.finish.added is not None:
+    if call.epilogue is None or call.epilogue.added is not None:
         return "more is done to the result than to keep it within bounds"
     if len(geo.kernel) != 2 or set(geo.dilate) != {1} or geo.pad != geo.pad_end:
         return "windows are not of two axes, or have gaps or uneven padding"
@@ -95,8 +95,8 @@ def _run_few_channels(ctx: OpContext, call: ConvolutionCall) -> None:
 
 def _run(ctx: OpContext, call: ConvolutionCall, kernel: Callable[..., KernelCall], data: MemDesc,
          packed: MemDesc) -> None:
-    geo, out, finish = call.geo, call.out, call.finish
-    assert finish is not None
+    geo, out, epilogue = call.geo, call.out, call.epilogue
+    assert epilogue is not None
     images, channels, height, width = call.data.shape
     sources = operands(ctx, call.data, data, call.weight, packed, call.bias, geo.groups)
     with out.open(channels_last_desc(call.data.dtype, out.shape), ctx.stream) as y:
@@ -104,14 +104,14 @@ def _run(ctx: OpContext, call: ConvolutionCall, kernel: Callable[..., KernelCall
             out=y, data=sources.data, weights=sources.weight, bias=sources.bias, images=images,
             channels=channels, height=height, width=width, filters=out.shape[1],
             window=geo.kernel[0], stride=geo.stride[0], pad_y=geo.pad[0], pad_x=geo.pad[1],
-            low=finish.low, high=finish.high))
+            low=epilogue.low, high=epilogue.high))
 
 
-def _accepts_window_products(ctx: OpContext, call: ConvolutionCall) -> str | None:
+def _accepts_implicit_gemm(ctx: OpContext, call: ConvolutionCall) -> str | None:
     geo = call.geo
     if not LEAST_CHANNELS_OF_WINDOWS:
         return "measured with AVX2 alone"
-    if call.finish is None:
+    if call.epilogue is None:
         return MORE_IS_DONE
     if is_pointwise(geo, call.data.shape, call.out.shape):
         # those of small images find their weight in another layout
@@ -121,7 +121,7 @@ def _accepts_window_products(ctx: OpContext, call: ConvolutionCall) -> str | Non
     return "an array is empty" if 0 in call.data.shape or 0 in call.out.shape else None
 
 
-def _pays_as_window_products(ctx: OpContext, call: ConvolutionCall) -> str | None:
+def _pays_as_implicit_gemm(ctx: OpContext, call: ConvolutionCall) -> str | None:
     geo, (_, channels, *_), (_, filters, *image) = call.geo, call.data.shape, call.out.shape
     least = LEAST_CHANNELS_OF_WINDOWS.get(geo.kernel)
     if least is None or channels < least:
@@ -133,31 +133,31 @@ def _pays_as_window_products(ctx: OpContext, call: ConvolutionCall) -> str | Non
     return None
 
 
-def _run_window_products(ctx: OpContext, call: ConvolutionCall) -> None:
-    geo, out, finish = call.geo, call.out, call.finish
-    assert finish is not None
+def _run_implicit_gemm(ctx: OpContext, call: ConvolutionCall) -> None:
+    geo, out, epilogue = call.geo, call.out, call.epilogue
+    assert epilogue is not None
     images, channels, height, width = call.data.shape
     _, filters, rows, columns = out.shape
     seen = channels_last_desc(call.data.dtype, out.shape)
     sources = operands(ctx, call.data, channels_last_desc(call.data.dtype, call.data.shape),
                        call.weight, _filter_blocks(call), call.bias)
     added = None
-    if finish.added is not None:
-        added = get_data_reorder(finish.added, seen, ctx.stream)
+    if epilogue.added is not None:
+        added = get_data_reorder(epilogue.added, seen, ctx.stream)
     with out.open(seen, ctx.stream, inplace_of=added) as y:
-        ctx.kernel(window_products(
+        ctx.kernel(implicit_gemm(
             out=y, data=sources.data, weights=sources.weight, bias=sources.bias, added=added,
             images=images, channels=channels, height=height, width=width, filters=filters,
             window=geo.kernel, stride=geo.stride, pad=geo.pad, rows=rows, columns=columns,
-            low=finish.low, high=finish.high))
+            low=epilogue.low, high=epilogue.high))
 
 
 DEPTHWISE = Implementation[ConvolutionCall](
     "direct depthwise convolution", OURS, _run_depthwise, _accepts_depthwise, _pays_as_depthwise,
-    _depthwise_weights, families=(CHANNELS_LAST,))
+    _depthwise_weights, layouts=(CHANNELS_LAST,))
 FEW_CHANNELS = Implementation[ConvolutionCall](
     "direct convolution of few channels", OURS, _run_few_channels, _accepts_few_channels,
-    packs=_filter_blocks, families=(CHANNELS_LAST,))
-WINDOW_PRODUCTS = Implementation[ConvolutionCall](
-    "packed GEMM of windows", OURS, _run_window_products, _accepts_window_products,
-    _pays_as_window_products, _filter_blocks, families=(CHANNELS_LAST,))
+    packs=_filter_blocks, layouts=(CHANNELS_LAST,))
+IMPLICIT_GEMM = Implementation[ConvolutionCall](
+    "packed GEMM of windows", OURS, _run_implicit_gemm, _accepts_implicit_gemm,
+    _pays_as_implicit_gemm, _filter_blocks, layouts=(CHANNELS_LAST,))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ndarray_rt.errors import ParameterError
 from ndarray_rt.native import lib
-from ndarray_rt.storage.kernels.gemm import products
+from ndarray_rt.storage.kernels.gemm import packed_gemm
 from tests.native.helpers import kernel, packed_columns, run_kernel
 
 RNG = np.random.default_rng(5)
@@ -27,7 +27,7 @@ def product(x: Any, w: Any, width: int, bias: Any = None, added: Any = None,
     if in_place:
         out[:] = added
         added = out
-    run_kernel(products(out=out, data=x, weights=packed, bias=bias, added=added, rows=len(x),
+    run_kernel(packed_gemm(out=out, data=x, weights=packed, bias=bias, added=added, rows=len(x),
                         features=x.shape[1], columns=len(w), width=width, groups=1, shuffled=1,
                         low=bounds[0], high=bounds[1]), nthreads)
     return out
@@ -119,7 +119,7 @@ def test_groups_and_shuffled_channels(rows: int, features: int, columns: int, wi
     x, w = draw(rows, groups * features), draw(groups, columns, features)
     bias, added = draw(groups * columns), draw(rows, groups * columns)
     out = np.full((rows, groups * columns), nan, "f4")
-    run_kernel(products(out=out, data=x, weights=packed_groups(w, width), bias=bias, added=added,
+    run_kernel(packed_gemm(out=out, data=x, weights=packed_groups(w, width), bias=bias, added=added,
                         rows=rows, features=features, columns=columns, width=width, groups=groups,
                         shuffled=shuffled, low=-0.5, high=2), nthreads)
     read = x.reshape(rows, shuffled, -1).swapaxes(1, 2).reshape(rows, groups, features)
@@ -144,9 +144,9 @@ def packed_groups(weights: Any, width: int) -> Any:
     (1, 3, 4, 16, 2, 4), (1, 65, 4, 16, 1, 65)])
 def test_refuses(dims: tuple[int, ...]) -> None:
     data, right = [np.zeros(4096, "f4")] * 3, (5, 3, 4, 16, 1, 1)
-    with pytest.raises(ParameterError, match="products"):
-        kernel(lib.NDRT_KERNEL_PRODUCTS, dims, data, (0, 1))
-    with pytest.raises(ParameterError, match="products: 5 rows of 3"):
-        kernel(lib.NDRT_KERNEL_PRODUCTS, right, data, (0, 1), nthreads=-1)
-    with pytest.raises(ParameterError, match="products: array 2 has no bytes"):
-        kernel(lib.NDRT_KERNEL_PRODUCTS, right, data[:2], (0, 1))
+    with pytest.raises(ParameterError, match="packed GEMM"):
+        kernel(lib.NDRT_KERNEL_PACKED_GEMM, dims, data, (0, 1))
+    with pytest.raises(ParameterError, match="packed GEMM: 5 rows of 3"):
+        kernel(lib.NDRT_KERNEL_PACKED_GEMM, right, data, (0, 1), nthreads=-1)
+    with pytest.raises(ParameterError, match="packed GEMM: array 2 has no bytes"):
+        kernel(lib.NDRT_KERNEL_PACKED_GEMM, right, data[:2], (0, 1))

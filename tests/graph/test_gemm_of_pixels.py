@@ -68,19 +68,19 @@ def small_pays(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", TAKEN)
 @pytest.mark.usefixtures("small_pays")
 def test_takes_the_kernel(name: str) -> None:
-    assert "ndrt:products" in check_right(*TAKEN[name])
+    assert "ndrt:packed_gemm" in check_right(*TAKEN[name])
 
 
 @pytest.mark.parametrize("name", LEFT)
 @pytest.mark.usefixtures("small_pays")
 def test_leaves_it_to_onednn(name: str) -> None:
-    assert "ndrt:products" not in check_right(*LEFT[name])
+    assert "ndrt:packed_gemm" not in check_right(*LEFT[name])
 
 
 @pytest.mark.parametrize("filters", [64, 65])
 def test_few_weights_are_left_where_onednn_is_faster(filters: int) -> None:
     kernels = check_right(conv(DATA, filters), (1, 64, 7, 7))
-    assert ("ndrt:products" in kernels) == (64 * filters >= calibration.LEAST_WEIGHTS)
+    assert ("ndrt:packed_gemm" in kernels) == (64 * filters >= calibration.LEAST_WEIGHTS)
 
 
 @pytest.mark.parametrize("batches", [(1, 2, 60), (60, 6, 1)])

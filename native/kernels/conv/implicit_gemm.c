@@ -14,7 +14,7 @@
 #include "ndrt_args.h"
 #include "onednn/ndrt_onednn.h"
 
-typedef ndrt_window_products_args windows;
+typedef ndrt_implicit_gemm_args convolution;
 
 enum {
     BLOCK = NDRT_PACKED_FILTERS, /* of the weights */
@@ -49,7 +49,7 @@ typedef struct {
 } group;
 
 typedef struct {
-    const windows *job;
+    const convolution *job;
     const int64_t *data, *out; /* of the tile's pixels */
     met inside;
     const float *weights, *bias; /* of the block */
@@ -75,7 +75,7 @@ INLINED void add_feature(ndrt_vector sums[][VECTORS], const float *const *read, 
 
 /* Here and above the last two are constants where this is inlined. */
 INLINED void tile_of(const tile *t, int pixels, int vectors) {
-    const windows *job = t->job;
+    const convolution *job = t->job;
     const int64_t channels = job->channels, filter = t->filter;
     ndrt_vector sums[TILE_PIXELS][VECTORS];
 #pragma GCC unroll 12
@@ -177,13 +177,13 @@ static void meet(int64_t place, int64_t window, int64_t stride, int64_t pad, int
     if (*from >= *to) *from = *to = 0;
 }
 
-static met rows_met(const windows *job, int64_t row) {
+static met rows_met(const convolution *job, int64_t row) {
     met m = {0};
     meet(row % job->rows, job->window[0], job->stride[0], job->pad[0], job->height, &m.y, &m.y_end);
     return m;
 }
 
-static void list_pixel(const windows *job, pixel_list *list, int64_t row, int64_t column) {
+static void list_pixel(const convolution *job, pixel_list *list, int64_t row, int64_t column) {
     const int64_t y = row % job->rows * job->stride[0] - job->pad[0];
     const int64_t x = column * job->stride[1] - job->pad[1];
     const int64_t line = row / job->rows * job->height + y;
@@ -193,7 +193,7 @@ static void list_pixel(const windows *job, pixel_list *list, int64_t row, int64_
 
 /* Lists the pixels of a part, those together whose windows meet the same padding; how many groups
  * of such there are. */
-static int list_pixels(const windows *job, const part *p, pixel_list *list, group *groups) {
+static int list_pixels(const convolution *job, const part *p, pixel_list *list, group *groups) {
     char listed[MOST_PIXELS] = {0};
     int ngroups = 0;
     for (int64_t row = p->row; row < p->row_end; row++) {
@@ -229,7 +229,7 @@ static int list_pixels(const windows *job, const part *p, pixel_list *list, grou
  * Pixels of a group are shared out evenly to tiles. */
 static void compute_block(tile *t, const pixel_list *list, const group *groups, int ngroups,
                           int64_t y, int64_t y_end, const float *ahead) {
-    const windows *job = t->job;
+    const convolution *job = t->job;
     const int64_t features = (y_end - y) * job->window[1] * job->channels;
     const int vectors = VECTORS > 1 && job->filters - t->filter <= LANES ? 1 : VECTORS;
     t->lanes = ndrt_first_lanes(job->filters - t->filter - (vectors - 1) * LANES);
@@ -255,7 +255,7 @@ static void compute_block(tile *t, const pixel_list *list, const group *groups, 
     }
 }
 
-static void compute_pixels(const windows *job, const part *p) {
+static void compute_pixels(const convolution *job, const part *p) {
     pixel_list list = {0};
     group groups[MOST_PIXELS];
     const int ngroups = list_pixels(job, p, &list, groups);
@@ -271,7 +271,7 @@ static void compute_pixels(const windows *job, const part *p) {
     }
 }
 
-static void compute_part(const windows *job, const part *p) {
+static void compute_part(const convolution *job, const part *p) {
     const int64_t columns = job->columns < MOST_PIXELS ? job->columns : MOST_PIXELS;
     const int64_t line = job->width * job->channels;
     int64_t rows = (NUMBERS_OF_IMAGES / line - job->window[0]) / job->stride[0] + 1;
@@ -296,7 +296,7 @@ static const int64_t LEAST_PIXELS = 24;
 
 /* How many of the threads share the filters; the others share the rows, and each finds in its own
  * cache most of what the step before wrote. */
-static int threads_of_filters(const windows *job, int nthreads) {
+static int threads_of_filters(const convolution *job, int nthreads) {
     const int64_t blocks = (job->filters + BLOCK - 1) / BLOCK, rows = job->images * job->rows;
     int best = 1;
     int64_t least = INT64_MAX;
@@ -325,38 +325,38 @@ static int is_axis(int64_t size, int64_t window, int64_t stride, int64_t pad, in
            is_count(places, 1) && places <= steps(size, window, stride, pad);
 }
 
-static int64_t sums_of(const windows *job) {
+static int64_t sums_of(const convolution *job) {
     return ndrt_product(ndrt_product(job->images, job->rows, job->columns), job->filters, 1);
 }
 
-static int64_t features_of(const windows *job) {
+static int64_t features_of(const convolution *job) {
     return ndrt_product(job->window[0], job->window[1], job->channels);
 }
 
 static ndrt_status check(const ndrt_kernel_call *call) {
-    const windows job = ndrt_read_window_products(call);
+    const convolution job = ndrt_read_implicit_gemm(call);
     if (call->nthreads < 0 || !is_count(job.images, 1) || !is_count(job.channels, 1) ||
         !is_count(job.filters, 1) ||
         !is_axis(job.height, job.window[0], job.stride[0], job.pad[0], job.rows) ||
         !is_axis(job.width, job.window[1], job.stride[1], job.pad[1], job.columns))
-        return ndrt_fail(NDRT_INVALID, "window products: a number is out of range");
+        return ndrt_fail(NDRT_INVALID, "implicit GEMM: a number is out of range");
     const int64_t data =
         ndrt_product(ndrt_product(job.images, job.height, job.width), job.channels, sizeof(float));
     const int64_t weights =
         ndrt_product(features_of(&job), job.filters + BLOCK, (int64_t)sizeof(float));
     if (data < 0 || weights < 0 || ndrt_product(sums_of(&job), sizeof(float), 1) < 0)
-        return ndrt_fail(NDRT_INVALID, "window products: more elements than can be");
+        return ndrt_fail(NDRT_INVALID, "implicit GEMM: more elements than can be");
     return ndrt_need_arrays(call, 3);
 }
 
 static int threads(const ndrt_kernel_call *call) {
-    const windows job = ndrt_read_window_products(call);
+    const convolution job = ndrt_read_implicit_gemm(call);
     const int64_t work = ndrt_product(sums_of(&job), features_of(&job), 1);
     return ndrt_team_for(call, ndrt_product_work(work, 0));
 }
 
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
-    const windows job = ndrt_read_window_products(call);
+    const convolution job = ndrt_read_implicit_gemm(call);
     const int64_t blocks = (job.filters + BLOCK - 1) / BLOCK, rows = job.images * job.rows;
     const int across = threads_of_filters(&job, nthreads), along = nthreads / across;
 #pragma omp parallel for schedule(static) num_threads(nthreads)
@@ -372,4 +372,4 @@ static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     return NDRT_OK;
 }
 
-const ndrt_family ndrt_family_window_products = {"window products", check, threads, execute};
+const ndrt_family ndrt_family_implicit_gemm = {"implicit GEMM", check, threads, execute};

@@ -1,6 +1,6 @@
 /* What the kernels for convolutions share: what they are told, and what they refuse. */
 #include "ndrt_args.h"
-#include "ndrt_windows.h"
+#include "ndrt_direct_conv.h"
 #include "onednn/ndrt_onednn.h"
 
 /* Images and sides are less than this: products of a few of them are numbers. */
@@ -10,7 +10,7 @@ static int is_within(int64_t value, int64_t least) {
     return value >= least && value < LEAST_REFUSED;
 }
 
-static int in_range(const ndrt_kernel_call *call, const ndrt_windows *job) {
+static int in_range(const ndrt_kernel_call *call, const ndrt_direct_conv *job) {
     return is_within(job->images, 1) && is_within(job->channels, 1) && is_within(job->height, 1) &&
            is_within(job->width, 1) && is_within(job->filters, 1) && job->window >= 1 &&
            job->stride >= 1 && is_within(job->pad_y, 0) && is_within(job->pad_x, 0) &&
@@ -18,23 +18,23 @@ static int in_range(const ndrt_kernel_call *call, const ndrt_windows *job) {
 }
 
 /* FEW_CHANNELS is given what DEPTHWISE is. */
-static ndrt_windows job_of(const ndrt_kernel_call *call) {
+static ndrt_direct_conv job_of(const ndrt_kernel_call *call) {
     const ndrt_depthwise_args k = ndrt_read_depthwise(call);
-    ndrt_windows job = {.out = k.out,
-                        .data = k.data,
-                        .weights = k.weights,
-                        .bias = k.bias,
-                        .images = k.images,
-                        .channels = k.channels,
-                        .height = k.height,
-                        .width = k.width,
-                        .low = k.low,
-                        .high = k.high,
-                        .filters = k.filters,
-                        .window = k.window,
-                        .stride = k.stride,
-                        .pad_y = k.pad_y,
-                        .pad_x = k.pad_x};
+    ndrt_direct_conv job = {.out = k.out,
+                            .data = k.data,
+                            .weights = k.weights,
+                            .bias = k.bias,
+                            .images = k.images,
+                            .channels = k.channels,
+                            .height = k.height,
+                            .width = k.width,
+                            .low = k.low,
+                            .high = k.high,
+                            .filters = k.filters,
+                            .window = k.window,
+                            .stride = k.stride,
+                            .pad_y = k.pad_y,
+                            .pad_x = k.pad_x};
     if (!in_range(call, &job)) return job;
     const int64_t room_y = job.height + 2 * job.pad_y - job.window;
     const int64_t room_x = job.width + 2 * job.pad_x - job.window;
@@ -43,7 +43,7 @@ static ndrt_windows job_of(const ndrt_kernel_call *call) {
     return job;
 }
 
-static int known(int kernel, const ndrt_windows *job) {
+static int known(int kernel, const ndrt_direct_conv *job) {
     if (kernel == NDRT_KERNEL_DEPTHWISE)
         return job->window == NDRT_DEPTHWISE_WINDOW && job->filters == job->channels &&
                job->stride <= 2;
@@ -53,7 +53,7 @@ static int known(int kernel, const ndrt_windows *job) {
 
 static ndrt_status check(const ndrt_kernel_call *call) {
     const char *name = call->kernel == NDRT_KERNEL_DEPTHWISE ? "depthwise" : "few channels";
-    const ndrt_windows job = job_of(call);
+    const ndrt_direct_conv job = job_of(call);
     if (!in_range(call, &job)) return ndrt_fail(NDRT_INVALID, "%s: a number is out of range", name);
     if (!known(call->kernel, &job) || job.filters % NDRT_PACKED_CHANNELS || job.rows < 1 ||
         job.columns < 1)
@@ -66,7 +66,7 @@ static ndrt_status check(const ndrt_kernel_call *call) {
 }
 
 static int threads(const ndrt_kernel_call *call) {
-    const ndrt_windows job = job_of(call);
+    const ndrt_direct_conv job = job_of(call);
     int64_t read = call->kernel == NDRT_KERNEL_DEPTHWISE ? 1 : job.channels;
     int64_t made = ndrt_product(ndrt_product(job.images, job.rows, job.columns), job.filters, 1);
     int64_t work = ndrt_product_work(ndrt_product(made, job.window * job.window, read), 0);
@@ -74,7 +74,7 @@ static int threads(const ndrt_kernel_call *call) {
 }
 
 static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
-    const ndrt_windows job = job_of(call);
+    const ndrt_direct_conv job = job_of(call);
     if (call->kernel == NDRT_KERNEL_DEPTHWISE)
         ndrt_depthwise(&job, nthreads);
     else
@@ -82,4 +82,4 @@ static ndrt_status execute(const ndrt_kernel_call *call, int nthreads) {
     return NDRT_OK;
 }
 
-const ndrt_family ndrt_family_windows = {"windows", check, threads, execute};
+const ndrt_family ndrt_family_direct_conv = {"direct convolution", check, threads, execute};
