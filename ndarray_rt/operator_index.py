@@ -17,6 +17,7 @@ PLACES = {
     "ndarray_rt.ops.fused.fold_batch_norm": "_fold_batch_norm",
     "ndarray_rt.ops.fused.normed_convolution": "_fused_normed_Convolution",
     "ndarray_rt.ops.fused.numpy_function": "_numpy_function",
+    "ndarray_rt.ops.fused.quantize_weight": "_quantize_weight",
     "ndarray_rt.ops.fused.quantized": "_quantized",
     "ndarray_rt.ops.fused.requantized": (
         "_fused_quantized_conv _fused_quantized_fully_connected _fused_quantized_elemwise_add"
@@ -377,6 +378,6 @@ HIDDEN = (
     "_fused__contrib_AdaptiveAvgPooling2D _fused_batch_dot _fused_dot _fused_elementwise "
     "_fused_normed_Convolution _fused_quantized_conv _fused_quantized_elemwise_add "
     "_fused_quantized_fully_connected _fused_separable_Convolution "
-    "_fused_shuffled_Convolution _masked_RNN _numpy_function _quantized _round_weight "
-    "_scale_batch_norm _shuffle_channels _shuffle_filters"
+    "_fused_shuffled_Convolution _masked_RNN _numpy_function _quantize_weight _quantized "
+    "_round_weight _scale_batch_norm _shuffle_channels _shuffle_filters"
 )

@@ -321,7 +321,7 @@ def reshape_executor(old: Executor, partial_shaping: bool, allow_up_sizing: bool
             grads[name] = fitted(name, grad, of_name[name], name in shapes)
     aux = {name: fitted(name, old.aux_dict[name], of_name[name], False) for name in aux_names}
     made = Executor(symbol, old.context, args, grads, old.requests, aux, old._sharing(),
-                    shapes=table, precision=old.precision)
+                    shapes=None if old._bound.is_replaced else table, precision=old.precision)
     made._bound.borrowed.update(old.borrowed)
     made.set_watch(old._runs.monitor)
     return made

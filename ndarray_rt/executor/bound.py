@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._array.copy import Place, copy_to_place, place_of
@@ -22,17 +22,20 @@ if TYPE_CHECKING:
 class Bound:
     """A symbol with the arrays of its variables, which belong to the user.
 
-    `requests` are those of arguments that get a gradient, `facts` the shape and dtype of each entry
-    of the symbol. ShapeError if a shape does not follow from those of the arrays.
+    `heads` are what is computed: those of the symbol, or of its graph on 8-bit numbers. `requests`
+    are those of arguments that get a gradient, `facts` the shape and dtype of each entry of that
+    graph. ShapeError if a shape does not follow from those of the arrays.
     """
 
     def __init__(self, symbol: Symbol, ctx: Context, args: dict[str, NDArray],
                  grads: Mapping[str, NDArray], requests: Mapping[str, Req],
                  aux: dict[str, NDArray], shapes: Mapping[Entry, Shape | None] | None,
-                 like: Facts | None) -> None:
+                 like: Facts | None, heads: Sequence[Entry] | None = None) -> None:
         """`shapes` and `like` belong to the same symbol: `shapes` were inferred for these arrays;
-        the dtypes of `like` are used if the variables have the same ones."""
+        the dtypes of `like` are used if the variables have the same ones. `heads`: what is computed
+        in place of the symbol, of the same variables."""
         self.symbol = symbol
+        self.heads = list(symbol.entries if heads is None else heads)
         self.ctx = ctx
         self.args = args
         self.grads: dict[str, NDArray | None] = {name: grads.get(name) for name in args}
@@ -40,10 +43,8 @@ class Bound:
         self.requests = {n: r for n, r in requests.items() if r != Req.kNullOp and n in grads}
         # arguments and auxiliary states
         self.variables = {**args, **aux}
-        known = (infer_shapes(symbol.entries, {n: a.shape for n, a in self.variables.items()})
-                 if shapes is None else all_known(shapes))
-        self.facts = add_types(symbol.entries, known,
-                               {n: a.dtype for n, a in self.variables.items()}, like)
+        known = self._shapes(self.heads) if shapes is None else all_known(shapes)
+        self.facts = self._with_types(self.heads, known, like)
         self.outputs: list[NDArray] = []
         # no array that is written shares memory with another array
         self.is_plain = self._is_plain()
@@ -57,18 +58,36 @@ class Bound:
         read = {a._chunk for a in self.args.values()}
         return len(set(written)) == len(written) and not read & set(written)
 
+    def _shapes(self, heads: Sequence[Entry]) -> dict[Entry, tuple[int, ...]]:
+        return infer_shapes(heads, {n: a.shape for n, a in self.variables.items()})
+
+    def _with_types(self, heads: Sequence[Entry], shapes: dict[Entry, tuple[int, ...]],
+                    like: Facts | None) -> Facts:
+        return add_types(heads, shapes, {n: a.dtype for n, a in self.variables.items()}, like)
+
+    def compute(self, heads: Sequence[Entry]) -> None:
+        """From now on these are computed, of the same variables and with the same shapes and
+        dtypes. MXNetError, and nothing has changed, where an operator does not take its inputs."""
+        facts = self._with_types(heads, self._shapes(heads), None)
+        self.heads, self.facts = list(heads), facts
+
+    @property
+    def is_replaced(self) -> bool:
+        """Another graph than the symbol is computed."""
+        return self.heads != self.symbol.entries
+
     def make_outputs(self) -> None:
         """A zeroed array for each head; if the head is a variable, a handle on the user's array."""
         made: dict[Entry, NDArray] = {}
-        for i, entry in enumerate(self.symbol.entries):
+        for i, entry in enumerate(self.heads):
             if entry not in made:
                 made[entry] = (self.variables[entry.node.name].detach() if entry.node.is_variable
                                else new_array(*self.head_facts(i), self.ctx, zero=True))
-        self.outputs[:] = [made[entry] for entry in self.symbol.entries]
+        self.outputs[:] = [made[entry] for entry in self.heads]
 
     def head_facts(self, i: int) -> tuple[tuple[int, ...], Any]:
         """Shape and dtype of an output."""
-        head = self.symbol.entries[i]
+        head = self.heads[i]
         return self.facts.shapes[head], self.facts.types[head]
 
     def gradient(self, name: str) -> NDArray:
@@ -124,7 +143,7 @@ class Bound:
             copy_value(theirs, own, name)
             self.args[name] = self.variables[name] = own
             self.borrowed.remove(name)
-        for i, entry in enumerate(self.symbol.entries if taken else ()):
+        for i, entry in enumerate(self.heads if taken else ()):
             if entry.node.is_variable and entry.node.name in taken:
                 self.outputs[i] = self.variables[entry.node.name].detach()
         return bool(taken)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from .. import config
@@ -34,6 +34,7 @@ from .program.plan import Plan
 from .program.program import Watch
 from .program.training_program import TrainingProgram
 from .runs import Runs
+from .session import Session
 from .sharing import Sharing
 from .training.trainer import Trainer
 from .training.update import Update
@@ -43,6 +44,7 @@ from .values import copy_value
 if TYPE_CHECKING:
     from ..op.nonfinite import NonFinite
     from ..symbol.symbol import Symbol
+    from .calibration.collectors import Logger
     from .explain import Explanation
     from .precision_check import OutputError
     from .tuning.search import Tuned
@@ -78,7 +80,7 @@ class Executor:
         share = share or Sharing()
         self._session = share.session
         self._bound = bound = Bound(symbol, ctx.check(), args, grads, requests, aux, shapes,
-                                    share.facts)
+                                    share.facts, share.heads)
         self.arg_dict = bound.args
         self.grad_dict = bound.grads
         self.aux_dict = bound.aux
@@ -112,7 +114,8 @@ class Executor:
         of intermediate values, unless a backward needs it."""
         work = self._runs.work
         return Sharing(self._session, work if memory and not work.has_backward else Workspace(),
-                       self._bound.facts, self._runs.context.packed, self._inference.as_model())
+                       self._bound.facts, self._runs.context.packed, self._inference.as_model(),
+                       self._bound.heads if self._bound.is_replaced else None)
 
     # ---- what is bound ----------------------------------------------------------------------
 
@@ -303,6 +306,42 @@ class Executor:
         self._trainer.step(update, out_grads, inputs)
         return self._outputs[:]
 
+    # ---- numbers of 8 bits ------------------------------------------------------------------
+
+    def calibrate(self, batches: Iterable[Any], *, calib_mode: str = "entropy",
+                  quantized_dtype: str = "int8", quantize_mode: str = "smart",
+                  excluded_sym_names: list[str] | None = None,
+                  excluded_op_names: list[str] | None = None,
+                  quantize_granularity: str = "tensor-wise", fused: bool = False,
+                  data_names: Iterable[str] | None = None, logger: Logger | None = None) -> None:
+        """Runs the symbol on batches, records ranges, and computes with 8-bit numbers from then on.
+
+        `batches`: an iterable of dicts by argument, arrays, or lists of arrays, or a DataIter, all
+        of the bound shapes. `data_names`: which arguments arrays without names are, by default
+        those given to `forward` so far, else "data" or the only one. All other arguments are
+        parameters: of these, layers read 8-bit copies, made anew when one is written to. `fused`:
+        as `contrib.quantization.quantize_model_mkldnn`; all else as `quantize_model` there
+        (docs/quantization.md). What there was for float32 is dropped: primitives, packed weights.
+
+        The bound inputs hold the last batch then; `reshape` and `clone` give executors on 8-bit
+        numbers. If it raises, the executor computes what it did before: MXNetError if there are
+        gradients, ParameterError for options that can not be meant, no batch, values that are not
+        finite, TypeMismatch for what are no batches, NameMismatch for what is no argument,
+        ShapeError.
+        """
+        from .calibration.calibrate import calibrate
+        from .calibration.options import Options
+        calibrate(self, batches, data_names, Options.checked(
+            calib_mode, quantized_dtype, quantize_mode, excluded_sym_names, excluded_op_names,
+            quantize_granularity, fused), logger)
+
+    def _compute(self, heads: Sequence[Entry]) -> None:
+        """Computes this graph in place of the symbol, and drops programs, primitives and packed
+        weights of another one; the caller holds the lock."""
+        session = Session()
+        self._runs.compute(heads, session.key)
+        self._session, self._trainer = session, Trainer(self._bound, self._runs, session)
+
     # ---- inspecting runs --------------------------------------------------------------------
 
     def tune(self, repeat: int = TUNING_RUNS) -> Tuned:
@@ -348,13 +387,13 @@ class Executor:
             used = self._inference.graph if program is self._inference.program else None
             optimized = None if used is None else used.optimized
             if pass_name is not None:
-                return explain_pass(pass_name, bound.symbol.entries, bound.variables, optimized)
+                return explain_pass(pass_name, bound.heads, bound.variables, optimized)
             runs.ran = None
             parts = [lambda: runs.run_forward(is_train)]
             if is_train and bound.requests:
                 parts.append(lambda: self._trainer.run_backward(True))
             return explain(Subject(
-                bound.symbol.entries, optimized, program, is_train, parts,
+                bound.heads, optimized, program, is_train, parts,
                 [*bound.variables.values(), *bound.gradients()],
                 [*self._training.head_grads.values()], runs.context, self.precision),
                 check_repeat("explain", repeat))
@@ -446,7 +485,7 @@ class Executor:
         runs, graph_of = self._runs, self._inference
         with runs.work.lock, runs.account:
             program = runs.program_for(False)
-            heads = (self.symbol.entries
+            heads = (self._bound.heads
                      if graph_of.graph is None or program is not graph_of.program
                      else graph_of.graph.optimized.heads)
             return type(self.symbol)(heads)

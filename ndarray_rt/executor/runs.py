@@ -5,7 +5,7 @@ Knows no operator.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import config
@@ -13,7 +13,9 @@ from ..capture.replay import Feed, Replay
 from ..fork import renew_in_child
 from ..op.context import OpContext
 from ..op.dispatch import is_checked
+from ..op.packing import PackedStore, unpack
 from ..storage.account import Account
+from ..symbol.node import Entry
 from .bound import Bound
 from .memory.workspace import Workspace
 from .program.inference_program import InferenceProgram
@@ -113,6 +115,22 @@ class Runs:
         """Calls `watch` before and after each step from now on."""
         self.forget_replays()
         self.monitor = watch
+
+    def compute(self, heads: Sequence[Entry], session: Hashable) -> None:
+        """Another graph of the same arrays from now on, without gradients, with its primitives in
+        another session. Nothing of the former graph is kept; weights that were packed in place get
+        the default layout back. MXNetError, and all is as before, if it can not be computed."""
+        self.bound.compute(heads)
+        for program in self.programs():
+            program.count_replays()
+        self.restart("another graph is computed")
+        self.forget_replays()
+        self.inference.reset()
+        self.training.reset()
+        packed = self.context.packed
+        self.context.renew(session, PackedStore())
+        if packed is not None:
+            unpack(packed, self.bound.variables.values())
 
     # ---- running ----------------------------------------------------------------------------
 

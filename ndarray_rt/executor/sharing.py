@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..op.packing import PackedStore
+from ..symbol.node import Entry
 from .memory.workspace import Workspace
 from .program.bound_graph import Facts
 from .program.inference_program import Model
@@ -18,7 +20,8 @@ class Sharing:
     `session`: the primitives. `workspace`: the memory of intermediate values and the run lock; such
     executors never run at the same time, and a backward must follow a forward of the same one. The
     rest comes from an executor of the same symbol and parameters: `facts`, its dtypes, `packed`
-    copies of weights, and `model`, the results of passes and plans for inference.
+    copies of weights, `model`, the results of passes and plans for inference, and `heads`, if it
+    computes another graph than the symbol.
     """
 
     session: Session = field(default_factory=Session)
@@ -26,3 +29,4 @@ class Sharing:
     facts: Facts | None = None
     packed: PackedStore | None = None
     model: Model | None = None
+    heads: Sequence[Entry] | None = None

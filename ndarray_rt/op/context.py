@@ -121,6 +121,15 @@ class OpContext:
         self._samples_group: Group | None = None
         self._call_shapes: Hashable = None
 
+    def renew(self, session: Hashable, packed: PackedStore) -> None:
+        """Goes on with other primitives and packed weights, for another graph of the same arrays.
+        """
+        self.session, self.packed = session, packed
+        self._group = self._samples_group = None
+        self.varying.clear()
+        self.stream.tmp.release()
+        self.stream.tmp.estimate = 0
+
     @property
     def is_train(self) -> bool:
         """Whether this is a call of training."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 
+from .._array.access import Access
 from .._array.layout import (
     get_data_if,
     get_data_reorder,
@@ -149,6 +150,10 @@ class PackedStore:
         """For each copy its source's chunk, and the source's `changes` when it was packed."""
         return [(copy.source._chunk, copy.changes) for copy in self._made.values()]
 
+    def has_converted(self, w: NDArray) -> bool:
+        """The weight itself was converted, by this store or one that shares its weights."""
+        return w._chunk.native.id in self._converted
+
     def forget_offered(self) -> None:
         """Drops copies of other stores that a whole run did not use."""
         self._offered.clear()
@@ -213,3 +218,12 @@ def weights(ctx: OpContext, w: NDArray, desc: MemDesc, groups: int = 1) -> Mem:
     if desc.dims != grouped_dims(w.shape, groups) and desc.dims[0] == w.shape[0]:
         return get_data_reorder(w, desc, ctx.stream)
     return get_weights(w, desc, groups, ctx.stream)
+
+
+def unpack(packed: PackedStore, weights: Iterable[NDArray]) -> None:
+    """Converts weights back that a store converted in place, unless recordings rely on that."""
+    for w in weights:
+        chunk = w._chunk
+        if chunk.mkl_mem is not None and packed.has_converted(w) and not chunk.native.packers:
+            with Access(written=(w,)) as stream:
+                chunk.reorder_to_default(stream)

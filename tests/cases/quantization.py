@@ -401,6 +401,16 @@ def entropy(bins: int) -> Callable[..., Any]:
     return reference
 
 
+def weight(x: Array) -> tuple[Array, ...]:
+    most = F(np.abs(x).max())
+    return each("int8", lambda v: F(v) * (F(127) / most), x), one(-most), one(most)
+
+
+CASES += [Case("_quantize_weight", {}, [shape], reference=weight, exact=True, dtypes=("float32",),
+               exempt={"gradient": "it is for inference"})
+          for shape in ((3, 5), (16, 3, 3, 2), (17,))]
+
+
 BINS = [round(800 / (1 + abs(i - 50) / 9) ** 2) for i in range(101)]
 CASES += [
     Case("_contrib_calibrate_entropy", {"num_quantized_bins": bins},

@@ -215,6 +215,21 @@ def test_digits_are_told_as_well_as_by_floats(trained: Any, mode: str, dtype: st
     assert found >= wanted - 0.005
 
 
+@pytest.mark.slow("trains a network")
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_calibrated_executor_tells_digits_as_well(trained: Any, fused: bool) -> None:
+    symbol, args, aux, seen, held = trained
+    seen.reset()
+    wanted = accuracy(symbol, args, aux, held)
+    executor = symbol.simple_bind(mx.cpu(), grad_req="null", data=(128, 1, 28, 28))
+    executor.copy_params_from(args, aux)
+    executor.calibrate(seen, quantized_dtype="auto", fused=fused)
+    held.reset()
+    right = [(executor.forward(data=batch.data[0])[0].argmax(axis=1).asnumpy()
+              == batch.label[0].asnumpy()).mean() for batch in held]
+    assert np.mean(right) >= wanted - 0.005
+
+
 def accuracy(symbol: Any, args: Any, aux: Any, data: Any) -> float:
     module = mx.mod.Module(symbol)
     module.bind(data.provide_data, data.provide_label, for_training=False)

@@ -156,6 +156,18 @@ def captured_inference() -> Step:
     return lambda: executor.forward(data=data)
 
 
+def calibrated_inference() -> Step:
+    data, _ = _data()
+    executor = _network().simple_bind(data=data.shape, grad_req="null")
+    for array in executor.arg_dict.values():
+        array[:] = np.random.default_rng(1).uniform(-1, 1, array.shape)
+    executor.calibrate([data], calib_mode="naive", data_names=["data"])
+    for _ in range(3):
+        executor.forward(data=data)
+    assert executor.capture_state == "captured", executor.capture_state
+    return lambda: executor.forward(data=data)
+
+
 # ---- plans that come and go ----------------------------------------------------------------------
 
 
@@ -241,7 +253,7 @@ def new_graphs() -> Step:
 LOOPS: dict[str, Callable[[], Step]] = {
     made.__name__: made for made in (imperative_shapes, reshape_shapes, bind_shapes, channels,
                                      imperative_training, executor_training, captured_inference,
-                                     dropped_plans,
+                                     calibrated_inference, dropped_plans,
                                      new_numbers, new_numbers_on_tape, new_keys, new_graphs)}
 
 

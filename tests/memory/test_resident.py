@@ -103,3 +103,10 @@ def test_ten_thousand_steps_of_one_shape(loop: str) -> None:
         assert grown[what] == 0, f"{grown[what]} {what} more"
     assert grown["objects"] <= 20
     assert abs(grown["rss"]) <= 1
+
+
+def test_a_thousand_runs_after_calibration() -> None:
+    grown = run("calibrated_inference", 100, 900)["grown"]
+    for what in ("live", "groups", "entries", "primitives", "layouts", "reorders"):
+        assert grown[what] == 0, f"{grown[what]} {what} more"
+    assert abs(grown["rss"]) <= 1

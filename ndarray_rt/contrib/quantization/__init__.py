@@ -6,18 +6,27 @@ a block of gluon.
 calibration themselves.
 """
 
+from ...executor.calibration.collectors import (
+    _LayerHistogramCollector as _LayerHistogramCollector,
+)
+from ...executor.calibration.collectors import (
+    _LayerOutputMinMaxCollector as _LayerOutputMinMaxCollector,
+)
+from ...executor.calibration.collectors import (
+    combine_histogram,
+)
+from ...executor.calibration.thresholds import (
+    _get_optimal_threshold as _get_optimal_threshold,
+)
+from ...executor.calibration.thresholds import (
+    _get_optimal_thresholds as _get_optimal_thresholds,
+)
+from ...executor.calibration.thresholds import (
+    _smooth_distribution as _smooth_distribution,
+)
 from ...public import shows
 from .collectors import (
     _collect_layer_statistics as _collect_layer_statistics,
-)
-from .collectors import (
-    _LayerHistogramCollector as _LayerHistogramCollector,
-)
-from .collectors import (
-    _LayerOutputMinMaxCollector as _LayerOutputMinMaxCollector,
-)
-from .collectors import (
-    combine_histogram,
 )
 from .model import calib_graph, quantize_graph, quantize_model, quantize_model_mkldnn
 from .net import quantize_net, quantize_net_v2
@@ -29,15 +38,6 @@ from .symbols import (
 )
 from .symbols import (
     _quantize_symbol as _quantize_symbol,
-)
-from .thresholds import (
-    _get_optimal_threshold as _get_optimal_threshold,
-)
-from .thresholds import (
-    _get_optimal_thresholds as _get_optimal_thresholds,
-)
-from .thresholds import (
-    _smooth_distribution as _smooth_distribution,
 )
 
 __all__ = ["calib_graph", "combine_histogram", "quantize_graph", "quantize_model",

@@ -8,29 +8,30 @@ from typing import Any
 
 from ...context import Context, cpu
 from ...errors import ParameterError
+from ...executor.calibration.collectors import Logger
+from ...executor.calibration.options import (
+    check_kind,
+    check_names,
+    found_ranges,
+    is_calibrated,
+    make_collector,
+    unknown_mode,
+)
 from ...io import DataIter
 from ...io.data import as_desc
 from ...module import Module
 from ...nd import NDArray
 from ...passes.quantize import NEED_RANGES
 from ...symbol.symbol import Symbol
-from .collectors import (
-    Logger,
-    _collect_layer_statistics,
-    _LayerHistogramCollector,
-    _LayerOutputMinMaxCollector,
-)
+from .collectors import _collect_layer_statistics
 from .symbols import (
     _calibrate_quantized_sym,
     _quantize_params,
     _quantize_symbol,
-    check_kind,
-    check_names,
     check_params,
     check_shapes,
     check_symbol,
 )
-from .thresholds import _get_optimal_thresholds
 
 Params = dict[str, NDArray]
 CPU = cpu()
@@ -43,20 +44,11 @@ def check_context(ctx: Any) -> None:
         raise ParameterError(f"currently only supports single ctx, while received {ctx}")
 
 
-def is_calibrated(calib_mode: str | None) -> bool:
-    """Ranges are looked for beforehand."""
-    return calib_mode is not None and calib_mode != "none"
-
-
 def check_examples(num_calib_examples: int | None) -> None:
     """ParameterError for a number of samples that says nothing."""
     if num_calib_examples is not None and num_calib_examples < 1:
         raise ParameterError(f"num_calib_examples got {num_calib_examples}, expected at least 1, "
                              "or None for all")
-
-
-def _unknown_mode(calib_mode: Any, known: str) -> ParameterError:
-    return ParameterError(f"unknown calibration mode {calib_mode} received, expected {known}")
 
 
 def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params,
@@ -114,19 +106,19 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params,
             raise ParameterError("calib_data must be of DataIter type when calib_mode="
                                  f"{calib_mode}, while received type {type(calib_data)}")
         if calib_mode not in ("naive", "entropy"):
-            raise _unknown_mode(calib_mode, "`none`, `naive`, or `entropy`")
+            raise unknown_mode(calib_mode, "`none`, `naive`, or `entropy`")
         descs = [as_desc(desc) for desc in (*calib_data.provide_data, *calib_data.provide_label)]
         check_shapes(sym, descs, {**arg_params, **aux_params})
         mod = Module(symbol=sym, data_names=data_names, label_names=label_names, context=ctx)
         mod.bind(for_training=False, data_shapes=calib_data.provide_data,
                  label_shapes=calib_data.provide_label or None)
         mod.set_params(arg_params, aux_params)
-        collector = _collector(calib_mode, quantized_dtype, calib_layer, logger)
+        collector = make_collector(calib_mode, quantized_dtype, calib_layer, logger)
         examples = _collect_layer_statistics(mod, calib_data, collector, num_calib_examples, logger)
         if logger:
             what = "outputs" if calib_mode == "entropy" else "output min/max values"
             logger.info(f"Collected layer {what} from FP32 model using {examples} examples")
-        th_dict = _thresholds(calib_mode, quantized_dtype, collector, logger)
+        th_dict = found_ranges(calib_mode, quantized_dtype, collector, logger)
         qsym = _calibrate_quantized_sym(qsym, th_dict)
     if logger:
         logger.info("Quantizing parameters")
@@ -160,24 +152,6 @@ def quantize_model_mkldnn(sym: Symbol, arg_params: Params, aux_params: Params,
     return qsym.get_backend_symbol(FUSED), qargs, aux
 
 
-def _collector(calib_mode: str, quantized_dtype: str, calib_layer: list[str],
-               logger: Logger) -> Any:
-    if calib_mode == "entropy":
-        return _LayerHistogramCollector(include_layer=calib_layer, logger=logger)
-    return _LayerOutputMinMaxCollector(quantized_dtype, calib_layer, logger)
-
-
-def _thresholds(calib_mode: str, quantized_dtype: str, collector: Any, logger: Logger,
-                ) -> dict[str, tuple[Any, Any]]:
-    """What a collector saw, as ranges by names of outputs."""
-    if calib_mode == "entropy":
-        if logger:
-            logger.info("Calculating optimal thresholds for quantization")
-        return _get_optimal_thresholds(collector.hist_dict, quantized_dtype, logger=logger)
-    found: dict[str, tuple[Any, Any]] = collector.min_max_dict
-    return found
-
-
 def quantize_graph(sym: Symbol, arg_params: Params, aux_params: Params, ctx: Any = CPU,
                    excluded_sym_names: list[str] | None = None,
                    excluded_op_names: list[str] | None = None, calib_mode: str | None = "entropy",
@@ -204,12 +178,12 @@ def quantize_graph(sym: Symbol, arg_params: Params, aux_params: Params, ctx: Any
     collector = None
     if is_calibrated(calib_mode):
         if calib_mode in ("entropy", "naive"):
-            collector = _collector(calib_mode, quantized_dtype, calib_layer, logger)
+            collector = make_collector(calib_mode, quantized_dtype, calib_layer, logger)
             kind = "" if calib_mode == "entropy" else "minmax "
         elif calib_mode == "customize" and LayerOutputCollector is not None:
             collector, kind = LayerOutputCollector, "minmax "
         else:
-            raise _unknown_mode(calib_mode, "`none`, `naive`, `entropy` or `customize`")
+            raise unknown_mode(calib_mode, "`none`, `naive`, `entropy` or `customize`")
         if logger:
             logger.info(f"Create a layer output {kind}collector for {calib_mode} calibration")
             logger.info("Collector created, please use set_monitor_callback to collect calibration "
@@ -230,8 +204,8 @@ def calib_graph(qsym: Symbol, arg_params: Params, aux_params: Params, collector:
     if not is_calibrated(calib_mode):
         raise ParameterError("please set calibration mode to naive or entropy.")
     if calib_mode not in ("entropy", "naive", "customize"):
-        raise _unknown_mode(calib_mode, "`none`, `naive`, `entropy` or `customize`")
-    th_dict = _thresholds(calib_mode, quantized_dtype, collector, logger)
+        raise unknown_mode(calib_mode, "`none`, `naive`, `entropy` or `customize`")
+    th_dict = found_ranges(calib_mode, quantized_dtype, collector, logger)
     qsym = _calibrate_quantized_sym(qsym, th_dict)
     if logger:
         logger.info("Quantizing parameters")

@@ -9,13 +9,15 @@ from typing import Any
 from ... import nd, sym
 from ...context import Context
 from ...errors import ParameterError, TypeMismatch, shown
+from ...executor.calibration.collectors import Logger
+from ...executor.calibration.options import check_names, is_calibrated
 from ...gluon import HybridBlock, SymbolBlock
 from ...io import DataBatch, DataDesc, DataIter
 from ...io.data import as_desc
 from ...module import Module
 from ...passes.quantize import NEED_RANGES
 from ...symbol.symbol import Symbol
-from .collectors import Logger, _collect_layer_statistics
+from .collectors import _collect_layer_statistics
 from .model import (
     CPU,
     FUSED,
@@ -23,10 +25,9 @@ from .model import (
     calib_graph,
     check_context,
     check_examples,
-    is_calibrated,
     quantize_graph,
 )
-from .symbols import check_names, check_shapes
+from .symbols import check_shapes
 
 
 class _Samples(DataIter):

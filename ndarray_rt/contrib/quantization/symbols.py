@@ -5,43 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import numpy as np
-
 from ... import nd
-from ...errors import NameMismatch, ParameterError, ShapeError, TypeMismatch, shown
+from ...errors import NameMismatch, ShapeError, TypeMismatch, shown
+from ...executor.calibration.collectors import Logger
+from ...executor.calibration.options import Table, as_numbers, check_kind, check_names
 from ...io import DataDesc
 from ...nd import NDArray
 from ...passes.quantize import Wanted, calibrate, quantize
 from ...symbol.compose import input_names, mutated_inputs
 from ...symbol.node import topological
 from ...symbol.symbol import Symbol
-from .collectors import Logger
 
-DTYPES = ("int8", "uint8", "auto")
-GRANULARITIES = ("tensor-wise", "channel-wise")
 # what inputs of layers are called that are parameters
 PARAMETERS = ("weight", "bias", "gamma", "beta", "parameters")
-Table = Mapping[str, tuple[Any, Any]]
-
-
-def check_kind(quantized_dtype: str, quantize_granularity: str) -> None:
-    """ParameterError for what is none of the kinds there are."""
-    if quantized_dtype not in DTYPES:
-        raise ParameterError(f"unknown quantized_dtype {quantized_dtype} received, expected "
-                             "`int8`, `uint8` or `auto`")
-    if quantize_granularity not in GRANULARITIES:
-        raise ParameterError(f"unkonwn quantize_granularity {quantize_granularity} received, "
-                             "expected `tensor-wise` or `channel-wise`.")
-
-
-def check_names(given: Any, what: str, of: str) -> list[str]:
-    """A list of names, or none."""
-    if given is None:
-        return []
-    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-        raise ParameterError(f"{what} must be a list of strings representing the names of the {of} "
-                             f"that will not be quantized, while received type {type(given)}")
-    return given
 
 
 def check_symbol(sym: Any) -> None:
@@ -104,14 +80,14 @@ def _calibrate_quantized_sym(qsym: Symbol, th_dict: Table | None) -> Symbol:
     """A quantized graph with the ranges that calibration found, by names of outputs."""
     if not th_dict:
         return qsym
-    table = {name: (_number(low), _number(high)) for name, (low, high) in th_dict.items()}
-    return Symbol(calibrate(qsym.entries, table))
+    return Symbol(calibrate(qsym.entries, as_numbers(th_dict)))
 
 
 def _quantize_params(qsym: Symbol, params: Mapping[str, NDArray], th_dict: Table,
                      ) -> dict[str, NDArray]:
     """What a quantized graph takes of parameters: as they are, or as int8 with their ranges."""
     made: dict[str, NDArray] = {}
+    ranges = as_numbers(th_dict)
     for name in qsym.list_arguments():
         plain = name.removesuffix("_quantize")
         output = name[:-len("_min")]
@@ -124,11 +100,6 @@ def _quantize_params(qsym: Symbol, params: Mapping[str, NDArray], th_dict: Table
             for end, array in zip(("", "_min", "_max"), nd.contrib.quantize(
                     param, nd.min(param), nd.max(param), out_type="int8"), strict=True):
                 made[name + end] = array
-        elif name.endswith(("_min", "_max")) and output in th_dict:
-            made[name] = nd.array([_number(th_dict[output][name.endswith("_max")])])
+        elif name.endswith(("_min", "_max")) and output in ranges:
+            made[name] = nd.array([ranges[output][name.endswith("_max")]])
     return made
-
-
-def _number(value: Any) -> float:
-    """A float, also of an array with one."""
-    return float(np.asarray(value).reshape(-1)[0])

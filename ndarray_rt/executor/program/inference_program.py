@@ -60,7 +60,7 @@ class InferenceProgram:
             model = None  # made with other switches or layouts
         self.program = self.graph = None
         bound = self._bound
-        graph = build_inference(bound.symbol.entries, bound.variables, bound.outputs, bound.facts,
+        graph = build_inference(bound.heads, bound.variables, bound.outputs, bound.facts,
                                 planned if model is None else model.graph, self.precision)
         if graph is not None:
             prologue = None if model is None else shared_prologue(graph, *model)
@@ -81,3 +81,7 @@ class InferenceProgram:
         """Arguments were replaced by other arrays: the next run plans again."""
         self._model = self.as_model() or self._model
         self.program = self.graph = self._switches = None
+
+    def reset(self) -> None:
+        """Another graph is computed: nothing made so far is of use to the next run."""
+        self._model = self.program = self.graph = self._switches = None

@@ -20,6 +20,8 @@ from .step import BoundStep
 class Prologue:
     """The steps that fold weights, and the state of their sources at the last run (I11).
 
+    A step runs again only where something that it reads has changed.
+
     The results belong to the program. Once a layer has converted one to the layout that it wants,
     later results are put into that layout too, in the same memory, so that recorded runs stay
     valid. Executors of other input shapes, and clones, share them.
@@ -57,11 +59,19 @@ class Prologue:
             ctx.own_leases = own
 
     def _run(self, ctx: OpContext) -> None:
-        self._changes = None
+        before, self._changes = self._changes, None
         changes = [chunk.changes for chunk in self.sources]
+        # what differs from what the last run read; the first one runs all steps
+        changed = None if before is None else {
+            chunk for chunk, then, now in zip(self.sources, before, changes, strict=True)
+            if then != now or chunk.native.writable_pins}
         for chunk in self.made:
             chunk.check_and_alloc(soon=True)
         for step in self.steps:
+            if changed is not None:
+                if changed.isdisjoint(array._chunk for array in step.ins):
+                    continue
+                changed.update(array._chunk for array in step.outs)
             outs = [new_array(out.shape, out.dtype, out.ctx) if out.is_special else out
                     for out in step.outs]
             dispatch_planned(step.op, step.params, ctx, step.ins, outs, step.reqs, step.name)

@@ -40,7 +40,7 @@ class TrainingProgram:
         """The graph as it was bound, planned; inference alone may never need it."""
         if self._graph is None:
             bound = self._bound
-            self._graph = build_graph(bound.symbol.entries, bound.requests, bound.facts)
+            self._graph = build_graph(bound.heads, bound.requests, bound.facts)
             self.repeats = self._graph.plan.backward_repeats
         return self._graph
 
@@ -51,7 +51,7 @@ class TrainingProgram:
             given = {entry: bound.variables[name] for name, entry in graph.variables.items()}
             given.update({graph.head_grads[i]: a for i, a in self.head_grads.items()})
             given.update({entry: bound.gradient(name) for name, entry in graph.grads.items()})
-            for entry, array in zip(bound.symbol.entries, bound.outputs, strict=True):
+            for entry, array in zip(bound.heads, bound.outputs, strict=True):
                 given.setdefault(entry, array)
             self.program = Program(graph.plan, given, context, bound.ctx, bound.is_plain,
                                    workspace.arena())
@@ -61,3 +61,7 @@ class TrainingProgram:
     def forget(self) -> None:
         """Arguments were replaced by other arrays."""
         self.program = None
+
+    def reset(self) -> None:
+        """Another graph is computed from now on, without gradients."""
+        self._graph = self.program = None

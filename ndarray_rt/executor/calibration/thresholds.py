@@ -7,8 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ... import nd
+from ..._array.ndarray import NDArray, new_array
+from ...context import cpu
+from ...dtypes import FLOAT32
 from ...errors import ParameterError
+from ...op.registry import find
+from ...symbol.compose import operator_node
+from ...symbol.symbol import Symbol
+from ..bind import evaluate
+from ..values import copy_value
 from .collectors import Histogram, Logger
 
 
@@ -46,9 +53,18 @@ def _get_optimal_threshold(hist_data: Any, quantized_dtype: str, num_quantized_b
     if _is_positive(low, quantized_dtype):
         # the bins below 0 serve those above it
         num_quantized_bins = num_quantized_bins * 2 + 1
-    threshold, divergence = nd.contrib.calibrate_entropy(
-        nd.array(counts), nd.array(edges), num_quantized_bins=num_quantized_bins)
+    node = operator_node(find("_contrib_calibrate_entropy"),
+                         {"num_quantized_bins": str(num_quantized_bins)}, "entropy")
+    threshold, divergence = evaluate(Symbol(node.outputs), cpu(), **{
+        entry.node.name: _as_floats(values)
+        for entry, values in zip(node.inputs, (counts, edges), strict=True)})
     return low, high, threshold.asnumpy(), divergence.asnumpy()
+
+
+def _as_floats(values: npt.NDArray[Any]) -> NDArray:
+    made = new_array(values.shape, FLOAT32, cpu())
+    copy_value(values, made, "histogram")
+    return made
 
 
 def _get_optimal_thresholds(hist_dict: dict[str, Histogram], quantized_dtype: str,
