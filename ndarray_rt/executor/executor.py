@@ -335,6 +335,11 @@ class Executor:
             calib_mode, quantized_dtype, quantize_mode, excluded_sym_names, excluded_op_names,
             quantize_granularity, fused), logger)
 
+    @property
+    def is_quantized(self) -> bool:
+        """Calibrated: it computes with 8-bit numbers."""
+        return self._bound.is_replaced
+
     def _compute(self, heads: Sequence[Entry]) -> None:
         """Computes this graph in place of the symbol, and drops programs, primitives and packed
         weights of another one; the caller holds the lock."""

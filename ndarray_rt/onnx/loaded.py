@@ -6,7 +6,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from .inline import renewed
 from .plan import Plan, Segment
 from .planner import Planner, found_value
 from .values import MAX_BYTES, SequenceValue, constant
+
+if TYPE_CHECKING:
+    from .calibrate import Calibrated, Watching
 
 # plans that are kept: for so many different shapes of inputs
 MOST_PLANS = 32
@@ -85,6 +88,8 @@ class Loaded:
         # of the plans that are kept, in the order in which they were bound
         self._executors: list[weakref.ref[Executor]] = []
         self.held = Held()
+        # watches what graphs compute, or has quantized them
+        self.on_bound: Watching | Calibrated | None = None if like is None else like.on_bound
         # that loops became in the plan that is being made, and that were planned to find out
         # whether they can
         self.unrolled_nodes = self.tried_nodes = 0
@@ -99,6 +104,11 @@ class Loaded:
                           and info.dtype is not None and info.dtype.kind in "iub"
                           and info.shape is not None and len(info.shape) < 2]
         self._seen: OrderedDict[Any, set[Any]] = OrderedDict()
+
+    def forget_plans(self) -> None:
+        """Drops all plans: the next run makes them anew, with executors of their own."""
+        self.plans.clear()
+        self._executors.clear()
 
     @property
     def executors(self) -> list[Executor]:
@@ -181,6 +191,8 @@ class Loaded:
                                     zero=True) for name, shape in shapes.items()}
             executor = self._bound(symbol, args)
         self._executors.append(weakref.ref(executor))
+        if self.on_bound is not None:
+            self.on_bound.bound(executor, fed)
         return Segment(executor, list(fed), [(slot, shape) for _, slot, shape in outputs])
 
     def _bound(self, symbol: Symbol, args: dict[str, NDArray]) -> Executor:

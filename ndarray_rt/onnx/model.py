@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from .reading import read_model
 from .values import MAX_BYTES
 
 if TYPE_CHECKING:
+    from ..executor.calibration.collectors import Logger
     from ..executor.explain import Explanation
     from ..executor.tuning.search import Tuned
 
@@ -219,6 +220,37 @@ class Model:
                              f"{shape_text(info.shape)}")
         return made
 
+    # ---- numbers of 8 bits ---------------------------------------------------------------------
+
+    def calibrate(self, batches: Iterable[Any], *, calib_mode: str = "entropy",
+                  quantized_dtype: str = "int8", quantize_mode: str = "smart",
+                  excluded_sym_names: list[str] | None = None,
+                  excluded_op_names: list[str] | None = None,
+                  quantize_granularity: str = "tensor-wise", fused: bool = False,
+                  logger: Logger = None) -> None:
+        """Runs the model on batches, records ranges, and computes with 8-bit numbers from then on.
+
+        `batches`: an iterable of what the model is called with: an array, a list of arrays in
+        order, a dict. They may have several shapes: plans for all of them get ranges of one name
+        together, and plans for shapes that come later get the same ones. The other parameters are
+        those of `Executor.calibrate`; names are those of the graphs that `explain` shows. If it
+        raises, the model computes with floats. ParameterError for options that can not be meant,
+        no batch, values that are not finite, and a model without graphs; TypeMismatch for what are
+        no batches; what a call of the model raises.
+        """
+        from ..executor.calibration.options import Options
+        from .calibrate import calibrate
+        options = Options.checked(calib_mode, quantized_dtype, quantize_mode, excluded_sym_names,
+                                  excluded_op_names, quantize_granularity, fused)
+        with self._lock:
+            calibrate(self, batches, options, logger)
+
+    def _forget_plans(self) -> None:
+        """The next calls plan anew, on floats."""
+        self._loaded.on_bound = self._last = None
+        self._loaded.forget_plans()
+        self._taking.clear()
+
     # ---- looking inside ------------------------------------------------------------------------
 
     def tune(self, *args: Any, **kwargs: Any) -> list[Tuned]:
@@ -244,7 +276,8 @@ class Model:
     def clone(self) -> Model:
         """A model with the same weights and plans of its own, for another thread."""
         old = self._loaded
-        return Model(Loaded(old.file, old.ctx, old.max_bytes, old))
+        with self._lock:
+            return Model(Loaded(old.file, old.ctx, old.max_bytes, old))
 
     def __repr__(self) -> str:
         def text(infos: list[ValueInfo]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MXNetError, ParameterError
+from ...symbol.node import Entry
 from ..monitors import watching
+from ..program.program import Watch
 from .batches import named_batches
 from .collectors import Logger
 from .options import Options
@@ -55,13 +57,19 @@ def parameters(executor: Executor, inputs: Iterable[str]) -> list[str]:
     return [name for name in executor.arg_dict if name not in data]
 
 
+def switch(executor: Executor, heads: Sequence[Entry], watch: Watch | None) -> None:
+    """Lets an executor compute these from now on, and calls `watch` at each step."""
+    with executor._runs.work.lock, executor._runs.account:
+        if executor._bound.heads != list(heads):
+            executor._compute(heads)
+        executor._runs.set_watch(watch)
+
+
 def _show(executor: Executor, quantizer: Quantizer, batches: Iterable[dict[str, Any]]) -> None:
     """Runs the graph on floats on batches, and shows all of it to the collector."""
     runs = executor._runs
-    if executor._bound.heads != quantizer.floats:
-        executor._compute(quantizer.floats)
     monitor = runs.monitor
-    runs.set_watch(watching(quantizer.collector.collect, True))
+    switch(executor, quantizer.floats, watching(quantizer.collector.collect, True))
     try:
         for batch in batches:
             runs.copy_inputs(batch)

@@ -44,6 +44,12 @@ class Quantizer:
         self.collector = make_collector(options.calib_mode, options.dtype, self._made.calibrated,
                                         logger)
 
+    def collect_with(self, other: Quantizer) -> None:
+        """One collector for both: names that both graphs have are the same outputs."""
+        wanted = {*self._made.calibrated, *(other.collector.include_layer or ())}
+        self.collector = other.collector
+        self.collector.include_layer = wanted
+
     @property
     def nodes(self) -> list[str]:
         """Names of the nodes that are on 8-bit numbers."""

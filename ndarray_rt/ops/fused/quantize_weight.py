@@ -10,7 +10,7 @@ from ...op.context import OpContext
 from ...op.infer import TypeList
 from ...op.params import NoParams
 from ...op.registry import OpDef, register
-from ..quantization import own_kernels
+from ..quantization import native
 from ..quantization.quantize import OUTPUTS, RANGE, extent, infer_shape
 from ..quantization.ranges import WHOLE, floats_type, need_dtype, one, ratio, scaled, widest
 
@@ -28,7 +28,7 @@ def compute(ctx: OpContext, p: NoParams, ins: list[AnyArray], outs: list[NumpyOu
 
 
 def compute_ex(ctx: OpContext, p: NoParams, ins: list[NDArray], outs: list[Output]) -> None:
-    own_kernels.quantize(ctx, ins[0], own_kernels.extent(ctx, ins[0]), WHOLE[INT8], outs)
+    native.quantize(ctx, ins[0], native.extent(ctx, ins[0]), WHOLE[INT8], outs)
 
 
 register(OpDef(
